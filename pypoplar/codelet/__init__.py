@@ -1,0 +1,1 @@
+"""The codelet language: fields, registration, the typed form, its price and its native code."""

@@ -1,0 +1,1 @@
+"""From a graph and its programs to an executable: one module per pass."""

@@ -1,0 +1,243 @@
+"""The executable: everything an engine needs, as arrays and plain values.
+
+It is saved as one ``.npz`` file: the arrays as they are, everything else as one JSON text. Nothing in it is pickled, and loading
+it runs no Python of the file's: codelets go through the translator, all numbers are checked before the driver uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from pypoplar.codelet.codelet import Codelet
+from pypoplar.compiler.plan import Exchange
+from pypoplar.options import EngineOptions
+from pypoplar.target import Target
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Opcode:
+    """What a row ``(opcode, a, b, c, d)`` of the control program does."""
+
+    END = 0
+    MOVE = 1  # a: move list, b: step
+    COMPUTE = 2  # a: compute, b: step of the exchange before, c: step of the compute set, d: step of the exchange after
+    REPEAT = 3  # a: counter, b: times, c: where to go when there is nothing to repeat
+    REPEAT_END = 4  # a: counter, b: start of the body
+    JUMP = 5  # a: where to
+    BRANCH = 6  # a: address, b: bytes of the value, c: where to go if the value is zero
+    UNLESS_EQUAL = 7  # a: address, b: bytes of the value, c: value, d: where to go if it differs
+    CALL = 8  # a: where to
+    RETURN = 9
+    STREAM_IN = 10  # a: stream, b: move list (source: offset in the chunk), c: step
+    STREAM_OUT = 11  # a: stream, b: move list (target: offset in the chunk), c: step
+    SERVICE = 12  # a: service: done by the engine in Python
+    STAMP = 13  # a: slot of the clock to set
+    ELAPSED = 14  # a: slot of the clock, b: address where two unsigned ints take the cycles since the stamp
+    FLOATING_POINT = 15  # a: mask of the exceptions that stop the program
+    SYNC = 16  # a: step
+    CLOCK = 17  # a: address where two unsigned ints take the clock
+
+
+@frozen(eq=False)
+class Moves:
+    """Lists of memory moves. A record moves `count` pieces of `bytes`, stepping on both sides. Sorted by `tile` within a list."""
+
+    first: Array  # int64 [lists + 1]
+    source: Array  # int64, byte address
+    target: Array  # int64, byte address
+    bytes: Array  # int64, of one piece
+    count: Array  # int64, pieces
+    source_step: Array  # int64
+    target_step: Array  # int64
+    tile: Array  # int64: the tile whose thread does the move
+
+
+@frozen(eq=False)
+class Computes:
+    """Compute sets, laid out for the driver. A group is a run of vertices of one codelet on one tile."""
+
+    first_active: Array  # int64 [computes + 1]: the compute's entries in the next two
+    active_tile: Array  # int64
+    first_group: Array  # int64 [active tiles + 1]
+    group_codelet: Array  # int64
+    group_row: Array  # int64: first word of the group's edge rows in `words`
+    group_count: Array  # int64
+    group_position: Array  # int64: where the group's vertices begin in `vertex`
+    group_kind: Array  # int64: 0 vertex, 1 MultiVertex, 2 SupervisorVertex
+    first_vertex: Array  # int64 [computes + 1]
+    vertex: Array  # int64: graph vertex numbers
+    list_order: Array  # int64: for tiles with several groups, positions within the tile in the order of adding
+    estimate: Array  # int64: worker cycles given by the user or an estimator, -1 where derived from the code
+    words: Array  # int64: edge rows
+    row_table: Array  # int64: pairs (address, length) of the rows of list fields
+    moves: Array  # int64 [computes, 4]: move lists before (exchange), gather, scatter, after (exchange); -1 for none
+    result: Array  # int64 [computes]: address of the BOOL that takes the AND of compute's results, -1 for none
+    cost: Array  # int64 [active tiles]: a guess at the host's work, to divide tiles among threads
+
+
+@frozen(eq=False)
+class Image:
+    """What `Engine.load` writes over the uninitialised memory."""
+
+    address: Array  # int64
+    bytes: Array  # int64
+    data: Array  # uint8, the pieces end to end
+
+
+@frozen(eq=False)
+class Step:
+    """A static step of the program, as the report names it; loops run it many times.
+
+    `kind` is ``"exchange"``, ``"compute"``, ``"copy"``, ``"stream"``, ``"sync"`` or ``"host"``.
+    """
+
+    name: str
+    kind: str
+    sync_cycles: int
+    exchange_cycles: Array  # int64 [tiles] or empty: known when the program is compiled
+    compute: int  # index into Computes, or -1
+    exchange: int  # index into Executable.exchanges, or -1
+    host_bytes: int
+
+
+@frozen(eq=False)
+class NamedExchange:
+    """One exchange of the program, open to inspection: see the issue's point on exchange and `Engine.executable`."""
+
+    name: str
+    phase: str  # "before" or "after" a compute set, or "copy"
+    account: Exchange
+    variables: tuple[str, ...]
+
+    @property
+    def messages(self) -> Array:
+        """Structured array: source, destination, bytes, variable (its name); a multicast has one row per receiver."""
+        rows = self.account.messages
+        width = max([len(name) for name in self.variables], default=1)
+        named = np.empty(
+            len(rows), [("source", np.int32), ("destination", np.int32), ("bytes", np.int64), ("variable", f"<U{max(width, 1)}")]
+        )
+        for column in ("source", "destination", "bytes"):
+            named[column] = rows[column]
+        named["variable"] = np.array(self.variables or ("",), dtype=f"<U{max(width, 1)}")[rows["variable"]] if len(rows) else ""
+        return named
+
+    @property
+    def bytes_sent(self) -> Array:
+        """Bytes that each tile sends; a multicast counts once."""
+        return self.account.bytes_sent
+
+    @property
+    def bytes_received(self) -> Array:
+        """Bytes that each tile receives."""
+        return self.account.bytes_received
+
+
+@frozen(eq=False)
+class StreamPlan:
+    name: str
+    direction: str  # "to device" or "to host"
+    type: str
+    elements: int  # of one chunk
+
+
+@frozen(eq=False)
+class HostTensor:
+    """A host handle: a move list between a dense host array and tile memory."""
+
+    type: str
+    shape: tuple[int, ...]
+    moves: int
+
+
+@frozen(eq=False)
+class RemotePlan:
+    name: str
+    type: str
+    elements: int
+    repeats: int
+
+
+@frozen(eq=False)
+class TileMemory:
+    """Bytes of each tile by category, as they count against the target's memory."""
+
+    variables: Array
+    constants: Array
+    exchange_buffers: Array
+    vertex_state: Array
+    edge_pointers: Array
+    code: Array
+    stack: Array
+
+    def total(self) -> Array:
+        whole: Array = (
+            self.variables + self.constants + self.exchange_buffers + self.vertex_state + self.edge_pointers + self.code + self.stack
+        )
+        return whole
+
+
+@frozen(eq=False)
+class Counts:
+    vertices: int
+    edges: int
+    variables: int
+    compute_sets: int
+
+
+@frozen(eq=False)
+class VertexNames:
+    """Where vertices of the graph come from, for messages: their tile and the user's line."""
+
+    location: Array  # int64 [vertices]: index into `locations`
+    tile: Array  # int64 [vertices]
+    locations: tuple[tuple[str, int, str], ...]
+
+
+@frozen(eq=False)
+class Executable:
+    """A compiled program: what `compileGraph` returns and `Engine` runs."""
+
+    target: Target
+    options: EngineOptions
+    codelets: tuple[Codelet, ...]
+    tile_base: Array  # int64 [tiles + 1]: byte address of each tile's memory
+    image: Image
+    program: Array  # int64 [rows, 5]
+    entries: Array  # int64: where each program of the engine starts
+    counters: int  # Repeat counters
+    call_depth: int
+    clocks: int
+    moves: Moves
+    computes: Computes
+    compute_names: tuple[str, ...]
+    steps: tuple[Step, ...]
+    exchanges: list[NamedExchange]
+    services: tuple[Mapping[str, Any], ...]
+    streams: tuple[StreamPlan, ...]
+    writes: Mapping[str, HostTensor]
+    reads: Mapping[str, HostTensor]
+    remotes: tuple[RemotePlan, ...]
+    memory: TileMemory
+    counts: Counts
+    vertex_names: VertexNames
+    variable_names: tuple[str, ...]
+    floating_point_checks: bool = field(default=False)
+
+    def save(self, path: Any) -> None:
+        """Write the executable to one file that `Executable.load` reads, in this process or another."""
+        from pypoplar.compiler.executable_file import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: Any) -> Executable:
+        """Read an executable that `save` wrote. `FileLoadError` if the file is damaged or not one of ours."""
+        from pypoplar.compiler.executable_file import load
+
+        return load(path)

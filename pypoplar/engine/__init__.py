@@ -1,0 +1,1 @@
+"""Runs executables: simulated memory, streams, the native driver and the interpreter."""

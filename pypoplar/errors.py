@@ -1,0 +1,136 @@
+"""The exceptions of pypoplar: Poplar's names in CapWords, each also the builtin that a Python user would catch.
+
+`TABLE` lists them all with what they say; the documentation's table is made from it.
+"""
+
+from __future__ import annotations
+
+
+class PoplarError(Exception):
+    """The base of all errors that pypoplar raises on purpose."""
+
+
+class GraphConnectionError(PoplarError, ValueError):
+    """A vertex field without an edge, with two, or of the wrong type or rank."""
+
+
+class GraphCycleError(PoplarError, ValueError):
+    """A race: vertices of one compute set touch the same elements and at least one writes."""
+
+
+class AtomicStoreError(GraphCycleError):
+    """Two workers of a tile write into one 32-bit word of its memory."""
+
+
+class GraphMemoryAllocationError(PoplarError, MemoryError):
+    """A tile's memory does not hold what is placed on it; the attribute `report` has the whole picture."""
+
+    report: object | None = None
+
+
+class InvalidTileMapping(PoplarError, ValueError):
+    """An element or a vertex without a tile, or a tile that the target does not have."""
+
+
+class InvalidOption(PoplarError, ValueError):
+    """An unknown or ill-formed option."""
+
+
+class UnknownField(PoplarError, KeyError):
+    """A codelet has no field of that name."""
+
+    def __str__(self) -> str:  # KeyError would print the message's repr
+        return str(self.args[0]) if self.args else ""
+
+
+class UnknownVertexType(PoplarError, KeyError):
+    """No codelet of that name has been added to the graph."""
+
+    __str__ = UnknownField.__str__
+
+
+class UnknownHandle(PoplarError, KeyError):
+    """No stream, host handle, remote buffer or program of that name."""
+
+    __str__ = UnknownField.__str__
+
+
+class PoplarIndexError(PoplarError, IndexError):
+    """An index or slice beyond the end of a tensor."""
+
+
+class PoplarTypeError(PoplarError, TypeError):
+    """A value or tensor of the wrong type."""
+
+
+class TypeNotSupportedError(PoplarTypeError):
+    """An element type that the device does not have."""
+
+
+class TensorShapeError(PoplarError, ValueError):
+    """Shapes or element counts that do not fit each other."""
+
+
+class TensorWriteError(PoplarError, ValueError):
+    """A write to a constant, or to a view that holds an element twice."""
+
+
+class TensorIOStateError(PoplarError, ValueError):
+    """A host handle or stream name used twice, or host data of the wrong size or type."""
+
+
+class CodeletError(PoplarError, SyntaxError):
+    """A codelet that cannot be translated; the message shows the user's line with a caret."""
+
+
+class ControlProgramError(PoplarError, ValueError):
+    """A program that cannot be built, such as a recursive call."""
+
+
+class StreamConnectionError(PoplarError, ValueError):
+    """A stream that is not connected, or connected to memory that does not fit."""
+
+
+class StreamMemoryAllocationError(PoplarError, MemoryError):
+    """A stream or remote transfer over its size limit."""
+
+
+class FileLoadError(PoplarError, OSError):
+    """A file that is not there, damaged, or not one of ours."""
+
+
+class MissingFeature(PoplarError, NotImplementedError):
+    """Part of Poplar that pypoplar does not have; the README lists them."""
+
+
+class PoplarRuntimeError(PoplarError, RuntimeError):
+    """An error while a program runs."""
+
+
+class ApplicationRuntimeError(PoplarRuntimeError):
+    """A program that aborted, or was misused while running."""
+
+
+class CodeletRuntimeError(ApplicationRuntimeError):
+    """A vertex that failed: index, division by zero, check, cycle limit, shift, floating point."""
+
+
+class CodeletIndexError(CodeletRuntimeError, IndexError):
+    """A vertex that indexed beyond its field."""
+
+
+class CodeletArithmeticError(CodeletRuntimeError, ArithmeticError):
+    """A vertex that divided an integer by zero, shifted outside the width, or met a floating-point exception."""
+
+
+class CycleLimitError(CodeletRuntimeError, TimeoutError):
+    """A vertex that ran longer than `pypoplar.cycle_limit`."""
+
+
+class UninitialisedReadError(CodeletRuntimeError):
+    """A vertex that read memory nothing had written (`pypoplar.uninitialised = "error"`)."""
+
+
+TABLE: tuple[type[PoplarError], ...] = tuple(
+    one for one in list(globals().values()) if isinstance(one, type) and issubclass(one, PoplarError)
+)

@@ -1,0 +1,1 @@
+"""Graphs: tensors as views of variables, tile mappings, vertices and their edges."""

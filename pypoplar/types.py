@@ -1,0 +1,155 @@
+"""The element types of the machine.
+
+Each type is a class, so that ``Input[Vector[FLOAT]]`` is a legal annotation for type checkers. Sizes are those of the
+device (``reference`` D:Type): BOOL and the CHARs 1 byte, SHORTs and HALF 2, INTs and FLOAT 4, LONGLONGs 8.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pypoplar.errors import PoplarTypeError, TypeNotSupportedError
+
+
+class ElementType(type):
+    """The metaclass of the element types: ``FLOAT.size``, ``FLOAT.dtype``, ``repr(FLOAT) == "FLOAT"``.
+
+    ``code`` names the form of the type in a tile's memory (``f32 f16 i8 u8 i16 u16 i32 u32 i64 u64 bool``) and
+    ``register`` the form in which a codelet computes with it (8- and 16-bit integers are promoted to ``i32``).
+    ``spelling`` is the C++ name that Poplar prints and that templates use: ``"Scale<float>"``.
+    """
+
+    code: str
+    register: str
+    spelling: str
+    dtype: np.dtype[Any]
+    supported: bool
+
+    def __new__(
+        mcs,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        spelling: str = "",
+        code: str = "",
+        dtype: Any = None,
+        supported: bool = True,
+    ) -> ElementType:
+        made = super().__new__(mcs, name, bases, namespace)
+        made.spelling = spelling
+        made.code = code
+        made.register = "i32" if code in ("i8", "u8", "i16", "u16") else code
+        made.dtype = np.dtype(dtype)
+        made.supported = supported
+        return made
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_: Any) -> None:
+        super().__init__(name, bases, namespace)
+
+    @property
+    def size(cls) -> int:
+        """Bytes of one element in a tile's memory."""
+        return int(cls.dtype.itemsize)
+
+    @property
+    def is_floating(cls) -> bool:
+        return cls.code in ("f32", "f16")
+
+    def __repr__(cls) -> str:
+        return cls.__name__
+
+    def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
+        raise PoplarTypeError(f"{cls.__name__} is an element type; it has no instances")
+
+
+class FLOAT(metaclass=ElementType, spelling="float", code="f32", dtype=np.float32):
+    """IEEE float32."""
+
+
+class HALF(metaclass=ElementType, spelling="half", code="f16", dtype=np.float16):
+    """IEEE half; each operation on it rounds once."""
+
+
+class INT(metaclass=ElementType, spelling="int", code="i32", dtype=np.int32):
+    """32-bit signed integer; arithmetic wraps."""
+
+
+class UNSIGNED_INT(metaclass=ElementType, spelling="unsigned int", code="u32", dtype=np.uint32):
+    """32-bit unsigned integer; arithmetic wraps."""
+
+
+class SHORT(metaclass=ElementType, spelling="short", code="i16", dtype=np.int16):
+    """16-bit signed integer; promoted to INT in arithmetic."""
+
+
+class UNSIGNED_SHORT(metaclass=ElementType, spelling="unsigned short", code="u16", dtype=np.uint16):
+    """16-bit unsigned integer; promoted to INT in arithmetic."""
+
+
+class CHAR(metaclass=ElementType, spelling="char", code="i8", dtype=np.int8):
+    """8-bit integer, signed on this machine; promoted to INT in arithmetic."""
+
+
+class SIGNED_CHAR(metaclass=ElementType, spelling="signed char", code="i8", dtype=np.int8):
+    """8-bit signed integer; promoted to INT in arithmetic."""
+
+
+class UNSIGNED_CHAR(metaclass=ElementType, spelling="unsigned char", code="u8", dtype=np.uint8):
+    """8-bit unsigned integer; promoted to INT in arithmetic."""
+
+
+class BOOL(metaclass=ElementType, spelling="bool", code="bool", dtype=np.bool_):
+    """One byte, 0 or 1."""
+
+
+class LONGLONG(metaclass=ElementType, spelling="long long", code="i64", dtype=np.int64):
+    """64-bit signed integer; arithmetic wraps."""
+
+
+class UNSIGNED_LONGLONG(metaclass=ElementType, spelling="unsigned long long", code="u64", dtype=np.uint64):
+    """64-bit unsigned integer; arithmetic wraps."""
+
+
+class QUARTER(metaclass=ElementType, spelling="quarter", code="f8", dtype=np.uint8, supported=False):
+    """8-bit float: not there yet; use of it raises `TypeNotSupportedError`."""
+
+
+class DOUBLE(metaclass=ElementType, spelling="double", code="f64", dtype=np.float64, supported=False):
+    """The device has no double; use of it raises `TypeNotSupportedError`."""
+
+
+class LONG(metaclass=ElementType, spelling="long", code="long", dtype=np.int64, supported=False):
+    """Not a device type; use LONGLONG."""
+
+
+class UNSIGNED_LONG(metaclass=ElementType, spelling="unsigned long", code="ulong", dtype=np.uint64, supported=False):
+    """Not a device type; use UNSIGNED_LONGLONG."""
+
+
+SUPPORTED: tuple[ElementType, ...] = (
+    FLOAT, HALF, INT, UNSIGNED_INT, SHORT, UNSIGNED_SHORT, CHAR, SIGNED_CHAR, UNSIGNED_CHAR, BOOL, LONGLONG, UNSIGNED_LONGLONG,
+)  # fmt: skip
+BY_NAME: dict[str, ElementType] = {one.__name__: one for one in SUPPORTED}
+BY_SPELLING: dict[str, ElementType] = {one.spelling: one for one in SUPPORTED}
+
+
+def check_type(type: object) -> ElementType:
+    """Return `type` if it is a supported element type; else raise, naming what would be right."""
+    if not isinstance(type, ElementType):
+        raise PoplarTypeError(f"expected an element type such as pypoplar.FLOAT, got {type!r}")
+    if not type.supported:
+        hint = {"DOUBLE": "; use FLOAT", "LONG": "; use LONGLONG", "UNSIGNED_LONG": "; use UNSIGNED_LONGLONG"}
+        raise TypeNotSupportedError(f"{type.__name__} is not a type of the device{hint.get(type.__name__, ' yet')}")
+    return type
+
+
+def type_of_dtype(dtype: Any) -> ElementType:
+    """The element type whose host form is this NumPy dtype (``equivalent_device_type`` in Poplar)."""
+    wanted = np.dtype(dtype)
+    for one in SUPPORTED:
+        if one.dtype == wanted and one is not CHAR:
+            return one
+    raise PoplarTypeError(f"no element type has the NumPy dtype {wanted}")
