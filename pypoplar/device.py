@@ -1,0 +1,303 @@
+"""Devices: `IPUModel` makes one to measure, `DeviceManager` finds the IPUs of a simulated machine."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from pypoplar.errors import InvalidOption, PoplarTypeError, UnknownHandle
+from pypoplar.presets import PARAMETERS, Parameter
+from pypoplar.target import (
+    GlobalExchangeConstraint,
+    RelativeSyncDelayType,
+    Target,
+    TargetType,
+    check_count,
+    find_preset,
+)
+
+FIELDS: dict[str, Parameter] = {one.field: one for one in PARAMETERS if one.field}
+OTHER_FIELDS = ("numIPUs", "relativeSyncDelay", "globalExchangeConstraints")
+
+
+class Occupancy:
+    """Which IPUs of a machine are attached, and by which device."""
+
+    def __init__(self) -> None:
+        self.holders: dict[int, int] = {}
+
+    def take(self, ipus: Sequence[int], holder: int) -> bool:
+        """Give `ipus` to `holder` if they are all free or its own."""
+        if any(self.holders.get(one, holder) != holder for one in ipus):
+            return False
+        self.holders.update((one, holder) for one in ipus)
+        return True
+
+    def give_back(self, holder: int) -> None:
+        self.holders = {ipu: other for ipu, other in self.holders.items() if other != holder}
+
+
+class Device:
+    """One or more IPUs to load an `Engine` on. `attach` takes them, `detach` or the end of a ``with`` block gives them back.
+
+    A model's device is always free; the devices of a `DeviceManager` share the IPUs of its machine.
+    """
+
+    def __init__(self, target: Target, id: int = 0, ipus: Sequence[int] = (), occupancy: Occupancy | None = None) -> None:
+        self._target = target
+        self._id = id
+        self._ipus = tuple(ipus)
+        self._occupancy = occupancy if occupancy is not None else Occupancy()
+        self._attached = False
+
+    @staticmethod
+    def createCPUDevice(numIPUs: int = 1) -> Device:
+        """A device of one tile with one worker per IPU: the fastest way to a result, with nothing to measure."""
+        return Device(Target.createCPUTarget(numIPUs=numIPUs))
+
+    @staticmethod
+    def createSimulatorDevice(target: Target, opts: Mapping[str, str] | None = None) -> Device:
+        """A device with the given target; all devices are simulated here."""
+        if not isinstance(target, Target):
+            raise PoplarTypeError(f"expected a Target, got {target!r}")
+        return Device(target)
+
+    def createVirtualDevice(self, tilesPerIPU: int) -> Device:
+        """The same IPUs with only the first `tilesPerIPU` tiles of each."""
+        target = self._target.createVirtualTarget(self._target.num_ipus, tilesPerIPU)
+        return Device(target, self._id, self._ipus, self._occupancy)
+
+    def getId(self) -> int:
+        """The number by which `DeviceManager.getDevice` finds it."""
+        return self._id
+
+    def getTarget(self) -> Target:
+        return self._target
+
+    def attach(self) -> bool:
+        """Take the device's IPUs; False if another device holds one of them."""
+        self._attached = self._occupancy.take(self._ipus, id(self))
+        return self._attached
+
+    def isAttached(self) -> bool:
+        return self._attached
+
+    def detach(self) -> None:
+        """Give the IPUs back."""
+        self._occupancy.give_back(id(self))
+        self._attached = False
+
+    def __enter__(self) -> Self:
+        if not self.attach():
+            raise InvalidOption(f"{self!r} cannot be attached: another device holds one of its IPUs {list(self._ipus)}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.detach()
+
+    def __del__(self) -> None:
+        self.detach()
+
+    def getAttributes(self) -> dict[str, str]:
+        """What the device says of itself, as strings."""
+        target = self._target
+        return {
+            "architecture": target.architecture,
+            "system": target.system,
+            "targetType": target.type.value,
+            "numIPUs": str(target.num_ipus),
+            "tilesPerIPU": str(target.tiles_per_ipu),
+            "memoryBytesPerTile": str(target.bytes_per_tile),
+            "tileClockFrequency": str(target.tile_clock_frequency),
+            "simulated": "true",
+        }
+
+    def getAttribute(self, name: str) -> str:
+        """One of `getAttributes`."""
+        attributes = self.getAttributes()
+        if name not in attributes:
+            raise UnknownHandle(f"a device has no attribute {name!r}{_nearest(name, attributes)}")
+        return attributes[name]
+
+    def getDriverIDs(self) -> list[int]:
+        """The numbers of its IPUs in the machine."""
+        return list(self._ipus)
+
+    def supportsRemoteBuffers(self) -> bool:
+        return self._target.type is not TargetType.CPU
+
+    def hasGateway(self) -> bool:
+        return False
+
+    def reset(self) -> None:
+        """Nothing is left over to reset: an Engine has its memory of its own."""
+
+    def __repr__(self) -> str:
+        target = self._target
+        return f"<Device {self._id}: {target.type.value} {target.system}, {target.num_ipus} x {target.tiles_per_ipu} tiles>"
+
+
+class IPUModel:
+    """Figures of a machine, to be changed before `createDevice`; they start as those of the preset `version`.
+
+    Versions: "bow" (default), "ipu2", "ipu1", "tiny" (16 tiles), "bow2000", "pod16", "pod64". Sizes are bytes, delays cycles,
+    `tileClockFrequency` Hz, `dataPathWidth` bits. An unknown field or a value out of its range raises `InvalidOption`.
+    """
+
+    RelativeSyncDelayType = RelativeSyncDelayType
+
+    numIPUs: int
+    tilesPerIPU: int
+    numWorkerContexts: int
+    memoryBytesPerTile: int
+    tileClockFrequency: float
+    dataPathWidth: int
+    exchangeBytesPerCycle: int
+    memcpyBytesPerCycle: int
+    tilesPerSuperTile: int
+    supportsSuperTileSendReceive: bool
+    minIPUSyncDelay: int
+    relativeSyncDelay: RelativeSyncDelayType
+    globalSyncCycles: int
+    globalExchangeConstraints: Sequence[GlobalExchangeConstraint]
+    instructionBytes: int
+    interleavedMemoryElementIndex: int
+    compileIPUCode: bool
+    rptCountMax: int
+    atomicStoreGranularity: int
+    fp8ConvUnitMaxPipelineDepth: int
+    fp16ConvUnitMaxPipelineDepth: int
+    fp32ConvUnitMaxPipelineDepth: int
+    fp8ConvUnitInputLoadElemsPerCycle: int
+    fp16ConvUnitInputLoadElemsPerCycle: int
+    fp32ConvUnitInputLoadElemsPerCycle: int
+    fp8InFp16OutConvUnitsPerTile: int
+    fp16InFp16OutConvUnitsPerTile: int
+    fp16InFp32OutConvUnitsPerTile: int
+    fp32InFp32OutConvUnitsPerTile: int
+    convUnitCoeffLoadBytesPerCycle: int
+
+    def __init__(self, version: str = "bow") -> None:
+        preset = find_preset(version)
+        values = preset.values()
+        self.__dict__.update({one.field: values[one.name] for one in FIELDS.values()})
+        self.__dict__.update(
+            _version=preset.name,
+            numIPUs=preset.num_ipus,
+            relativeSyncDelay=RelativeSyncDelayType.AUTO,
+            globalExchangeConstraints=(),
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in FIELDS and name not in OTHER_FIELDS:
+            raise InvalidOption(f"IPUModel has no field {name!r}{_nearest(name, [*FIELDS, *OTHER_FIELDS])}")
+        self.__dict__[name] = _check_field(name, value)
+
+    def createDevice(self, opts: Mapping[str, str] | None = None, accurateHalf: bool = True, deviceId: int = 0) -> Device:
+        """A device with these figures. Half is computed as half whatever `accurateHalf` says; later changes do not reach it."""
+        values = {row.name: self.__dict__[field] for field, row in FIELDS.items()}
+        target = Target.of_preset(
+            self.__dict__["_version"],
+            num_ipus=self.numIPUs,
+            relative_sync_delay=self.relativeSyncDelay,
+            global_exchange_constraints=tuple(self.globalExchangeConstraints),
+            **values,
+        )
+        return Device(target, check_count("deviceId", deviceId, 0), range(target.num_ipus))
+
+    def __repr__(self) -> str:
+        return f"<IPUModel {self.__dict__['_version']}: {self.numIPUs} x {self.tilesPerIPU} tiles>"
+
+
+class DeviceManager:
+    """The devices of a simulated machine: every single IPU, then pairs, fours, and so on, each with a number of its own.
+
+    Each manager has a machine of its own, by default a Pod64; `machine` (ours) is the name of another preset.
+    """
+
+    def __init__(self, machine: str = "pod64") -> None:
+        self._machine = find_preset(machine)
+        self._occupancy = Occupancy()
+        size, ids = 1, 0
+        self._ipus: dict[int, range] = {}
+        while size <= self._machine.num_ipus:
+            for first in range(0, self._machine.num_ipus, size):
+                self._ipus[ids] = range(first, first + size)
+                ids += 1
+            size *= 2
+
+    @staticmethod
+    def createDeviceManager() -> DeviceManager:
+        return DeviceManager()
+
+    def getNumDevices(self) -> int:
+        return len(self._ipus)
+
+    def getDevice(self, id: int, opts: Mapping[str, str] | None = None) -> Device:
+        """The device with this number, not attached."""
+        if id not in self._ipus:
+            raise UnknownHandle(f"no device has the number {id!r}: {self._machine.name} has devices 0 to {len(self._ipus) - 1}")
+        ipus = self._ipus[id]
+        target = Target.of_preset(self._machine.name, TargetType.IPU, num_ipus=len(ipus))
+        return Device(target, id, ipus, self._occupancy)
+
+    def getDevices(
+        self, type: TargetType | None = None, requiredNumIPUs: int | None = None, opts: Mapping[str, str] | None = None
+    ) -> list[Device]:
+        """All devices, or those of this kind and number of IPUs; an empty list if there are none.
+
+        For `TargetType.IPU_MODEL` and `TargetType.CPU` there is one, of any number of IPUs.
+        """
+        if requiredNumIPUs is not None:
+            check_count("requiredNumIPUs", requiredNumIPUs)
+        if type is TargetType.CPU:
+            return [Device.createCPUDevice(requiredNumIPUs or 1)]
+        if type is TargetType.IPU_MODEL:
+            target = Target.of_preset(self._machine.name, num_ipus=requiredNumIPUs or 1)
+            return [Device(target, 0, range(target.num_ipus))]
+        if type is not None and type is not TargetType.IPU:
+            raise PoplarTypeError(f"expected a TargetType, got {type!r}")
+        return [self.getDevice(id) for id, ipus in self._ipus.items() if requiredNumIPUs is None or len(ipus) == requiredNumIPUs]
+
+    def acquireAvailableDevice(self, numIPUs: int = 1, tilesPerIPU: int = 0) -> Device:
+        """The first free device with `numIPUs` IPUs, attached; `tilesPerIPU` other than 0 makes it virtual."""
+        for device in self.getDevices(TargetType.IPU, numIPUs):
+            chosen = device.createVirtualDevice(tilesPerIPU) if tilesPerIPU else device
+            if chosen.attach():
+                return chosen
+        have = sorted({len(ipus) for ipus in self._ipus.values()})
+        raise InvalidOption(f"no device with {numIPUs} IPUs is free: {self._machine.name} has devices of {have} IPUs")
+
+
+def _nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
+    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.4)
+    return f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
+
+
+def _check_field(name: str, value: Any) -> Any:
+    if name == "numIPUs":
+        return check_count(name, value)
+    if name == "relativeSyncDelay":
+        if not isinstance(value, RelativeSyncDelayType):
+            raise InvalidOption(f"{name} must be RelativeSyncDelayType.NO_DELAY or AUTO, got {value!r}")
+        return value
+    if name == "globalExchangeConstraints":
+        limits = tuple(value)
+        if not all(isinstance(one, GlobalExchangeConstraint) for one in limits):
+            raise InvalidOption(f"{name} must be a list of GlobalExchangeConstraint, got {value!r}")
+        return limits
+    row = FIELDS[name]
+    if isinstance(row.bow, bool):
+        if not isinstance(value, bool):
+            raise InvalidOption(f"{name} must be True or False, got {value!r}")
+        return value
+    if isinstance(row.bow, float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not row.least <= value < math.inf:
+            raise InvalidOption(f"{name} must be a number of {row.unit}, at least {row.least}, got {value!r}")
+        return float(value)
+    checked = check_count(name, value, row.least)
+    if name == "dataPathWidth" and checked % 32:
+        raise InvalidOption(f"{name} must be a multiple of 32 bits, got {checked}")
+    return checked

@@ -1,0 +1,364 @@
+"""What a graph is built for: the number of tiles and the figures of each."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import attrs
+import numpy as np
+from attrs import field, frozen
+
+from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.presets import PARAMETERS, PRESETS, Preset
+from pypoplar.types import FLOAT, HALF, ElementType, check_type
+
+
+class TargetType(Enum):
+    """The kind of a device. All kinds are simulated here; `CPU` has one tile with one worker."""
+
+    IPU = "IPU"
+    IPU_MODEL = "IPU_MODEL"
+    CPU = "CPU"
+
+
+class RelativeSyncDelayType(Enum):
+    """Whether far tiles take longer to sync (`AUTO`) or all take `minIPUSyncDelay` (`NO_DELAY`)."""
+
+    NO_DELAY = "NO_DELAY"
+    AUTO = "AUTO"
+
+
+@frozen
+class GlobalExchangeFlow:
+    """Traffic from one IPU to another."""
+
+    src: int
+    dst: int
+
+
+@frozen
+class GlobalExchangeConstraint:
+    """A limit of `bandwidth` bits per second for all of `flows` together."""
+
+    bandwidth: float
+    flows: tuple[GlobalExchangeFlow, ...] = field(converter=tuple)
+
+
+def find_preset(name: object) -> Preset:
+    """The preset called `name`; `InvalidOption` with the nearest name if there is none."""
+    if isinstance(name, str) and name in PRESETS:
+        return PRESETS[name]
+    near = difflib.get_close_matches(str(name), PRESETS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InvalidOption(f"no IPU version is called {name!r}: the versions are {', '.join(PRESETS)}{hint}")
+
+
+def check_count(name: str, value: object, least: int = 1) -> int:
+    """`value` as an int of at least `least`; else `InvalidOption` naming the parameter."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidOption(f"{name} must be an integer of at least {least}, got {value!r}")
+    number = int(value.__index__())
+    if number < least:
+        raise InvalidOption(f"{name} must be an integer of at least {least}, got {number}")
+    return number
+
+
+@frozen(kw_only=True)
+class Target:
+    """A machine to build graphs for. Values only: two targets with the same figures are equal, and can be saved as JSON.
+
+    Sizes are bytes, delays cycles, frequencies Hz. Make one with `IPUModel().createDevice().getTarget()`,
+    `Target.createIPUTarget` or `Target.createCPUTarget`.
+    """
+
+    type: TargetType
+    system: str
+    architecture: str
+    num_ipus: int
+    tiles_per_ipu: int
+    num_worker_contexts: int
+    bytes_per_tile: int
+    tile_clock_frequency: float
+    data_path_width: int
+    exchange_bytes_per_cycle: int
+    memcpy_bytes_per_cycle: int
+    tiles_per_super_tile: int
+    supports_super_tile_send_receive: bool
+    min_ipu_sync_delay: int
+    relative_sync_delay: RelativeSyncDelayType
+    relative_sync_cycles: int
+    global_sync_cycles: int
+    global_exchange_constraints: tuple[GlobalExchangeConstraint, ...]
+    instruction_bytes: int
+    interleaved_memory_element_index: int
+    compile_ipu_code: bool
+    rpt_count_max: int
+    atomic_store_granularity: int
+    fp8_conv_unit_max_pipeline_depth: int
+    fp16_conv_unit_max_pipeline_depth: int
+    fp32_conv_unit_max_pipeline_depth: int
+    fp8_conv_unit_input_load_elems_per_cycle: int
+    fp16_conv_unit_input_load_elems_per_cycle: int
+    fp32_conv_unit_input_load_elems_per_cycle: int
+    fp8_in_fp16_out_conv_units_per_tile: int
+    fp16_in_fp16_out_conv_units_per_tile: int
+    fp16_in_fp32_out_conv_units_per_tile: int
+    fp32_in_fp32_out_conv_units_per_tile: int
+    conv_unit_coeff_load_bytes_per_cycle: int
+    ipu_link_bytes_per_second: float
+    host_write_bytes_per_second: float
+    host_read_bytes_per_second: float
+    host_sync_seconds: float
+
+    # How to make one
+
+    @staticmethod
+    def of_preset(name: str, type: TargetType = TargetType.IPU_MODEL, **changes: Any) -> Target:
+        """The target of the preset `name` with the given attributes changed (ours)."""
+        preset = find_preset(name)
+        values: dict[str, Any] = {
+            "num_ipus": preset.num_ipus,
+            "relative_sync_delay": RelativeSyncDelayType.AUTO,
+            "global_exchange_constraints": (),
+            **preset.values(),
+            **changes,
+        }
+        return Target(type=type, system=preset.name, architecture=preset.architecture, **values)
+
+    @staticmethod
+    def createIPUTarget(*arguments: int | str, opts: Mapping[str, str] | None = None) -> Target:
+        """A target without a device: ``(system)``, ``(numIPUs, system)`` or ``(numIPUs, tilesPerIPU, system)``.
+
+        `system` is a preset's name ("bow"). `opts` may set ``ipuLinkTopology`` and the like; they change nothing here.
+        """
+        if not arguments or len(arguments) > 3 or not isinstance(arguments[-1], str):
+            raise PoplarTypeError(
+                f"createIPUTarget takes ([numIPUs, [tilesPerIPU,]] system), such as (2, 'bow'); got {arguments!r}"
+            )
+        changes = {
+            name: check_count(shown, value)
+            for (name, shown), value in zip(
+                (("num_ipus", "numIPUs"), ("tiles_per_ipu", "tilesPerIPU")), arguments[:-1], strict=False
+            )
+        }
+        return Target.of_preset(str(arguments[-1]), TargetType.IPU, **changes)
+
+    @staticmethod
+    def createCPUTarget(accurateHalf: bool = True, numIPUs: int = 1) -> Target:
+        """One tile with one worker and no tile memory to speak of, per IPU. Half is always true half here."""
+        return Target.of_preset(
+            "bow",
+            TargetType.CPU,
+            num_ipus=check_count("numIPUs", numIPUs),
+            tiles_per_ipu=1,
+            num_worker_contexts=1,
+            bytes_per_tile=1 << 40,
+        ).evolve(system="cpu", architecture="cpu")
+
+    def createVirtualTarget(self, numIPUs: int, tilesPerIPU: int) -> Target:
+        """The same machine with fewer IPUs or fewer tiles on each."""
+        ipus, tiles = check_count("numIPUs", numIPUs), check_count("tilesPerIPU", tilesPerIPU)
+        if ipus > self.num_ipus or tiles > self.tiles_per_ipu:
+            raise InvalidOption(
+                f"a virtual target of {ipus} IPUs with {tiles} tiles each does not fit into"
+                f" {self.num_ipus} IPUs with {self.tiles_per_ipu} tiles each"
+            )
+        return self.evolve(num_ipus=ipus, tiles_per_ipu=tiles)
+
+    def evolve(self, **changes: Any) -> Target:
+        """A copy with the given attributes changed (ours)."""
+        return attrs.evolve(self, **changes)
+
+    # Size and kind
+
+    def getTargetType(self) -> TargetType:
+        return self.type
+
+    def getTargetArchString(self) -> str:
+        """The architecture: "ipu1", "ipu2" (Bow IPUs too) or "cpu"."""
+        return self.architecture
+
+    def getTargetSystemString(self) -> str:
+        """The preset's name, such as "bow"."""
+        return self.system
+
+    def getNumIPUs(self) -> int:
+        return self.num_ipus
+
+    def getTilesPerIPU(self) -> int:
+        return self.tiles_per_ipu
+
+    def getNumTiles(self) -> int:
+        """Tiles of all IPUs together."""
+        return self.num_ipus * self.tiles_per_ipu
+
+    def getNumWorkerContexts(self) -> int:
+        return self.num_worker_contexts
+
+    def getTileClockFrequency(self) -> float:
+        """Clock of the tiles in Hz."""
+        return self.tile_clock_frequency
+
+    # Memory and types
+
+    def getBytesPerTile(self) -> int:
+        return self.bytes_per_tile
+
+    def getMemoryBytes(self) -> int:
+        """Memory of all tiles together, bytes."""
+        return self.bytes_per_tile * self.getNumTiles()
+
+    def getTypeSize(self, type: ElementType) -> int:
+        """Bytes of one element; HALF is 2, whatever `accurateHalf` says."""
+        return check_type(type).size
+
+    def getVectorWidth(self, type: ElementType) -> int:
+        """Elements of `type` that one access of the data path holds: 2 floats, 4 halves."""
+        return max(1, self.data_path_width // (8 * check_type(type).size))
+
+    def getFloatVectorWidth(self) -> int:
+        return self.getVectorWidth(FLOAT)
+
+    def getHalfVectorWidth(self) -> int:
+        return self.getVectorWidth(HALF)
+
+    def getDataPathWidth(self) -> int:
+        """Width of a load or store, bits."""
+        return self.data_path_width
+
+    def getMemcpyBytesPerCycle(self) -> int:
+        return self.memcpy_bytes_per_cycle
+
+    def getAtomicStoreGranularity(self) -> int:
+        """Bytes of the smallest store: two workers must not write into one such unit."""
+        return self.atomic_store_granularity
+
+    def getInterleavedMemoryElementIndex(self) -> int:
+        return self.interleaved_memory_element_index
+
+    def getRptCountMax(self) -> int:
+        """Most rounds of a zero-overhead repeat."""
+        return self.rpt_count_max
+
+    def getTypeLimitsMax(self, type: ElementType) -> int | float:
+        """The largest finite value of `type`."""
+        return _limits(type)[1]
+
+    def getTypeLimitsLowest(self, type: ElementType) -> int | float:
+        """The lowest finite value of `type`."""
+        return _limits(type)[0]
+
+    # Exchange and sync
+
+    def getExchangeBytesPerCycle(self) -> int:
+        return self.exchange_bytes_per_cycle
+
+    def supportsExchangeBusSharing(self) -> bool:
+        return self.supports_super_tile_send_receive
+
+    def getTilesPerSharedExchangeBus(self) -> int:
+        return self.tiles_per_super_tile
+
+    def getMinIPUSyncDelay(self) -> int:
+        """Cycles of a sync within an IPU, the nearest tile's."""
+        return self.min_ipu_sync_delay
+
+    def getMaxIPUSyncDelay(self) -> int:
+        """Cycles of a sync within an IPU, the farthest tile's."""
+        far = self.relative_sync_cycles if self.relative_sync_delay is RelativeSyncDelayType.AUTO else 0
+        return self.min_ipu_sync_delay + far
+
+    def getGlobalSyncCycles(self) -> int:
+        """Cycles of a sync between IPUs."""
+        return self.global_sync_cycles
+
+    def getGlobalExchangeConstraints(self) -> tuple[GlobalExchangeConstraint, ...]:
+        return self.global_exchange_constraints
+
+    # Convolution units
+
+    def getFp16InFp16OutConvUnitsPerTile(self) -> int:
+        return self.fp16_in_fp16_out_conv_units_per_tile
+
+    def getFp16InFp32OutConvUnitsPerTile(self) -> int:
+        return self.fp16_in_fp32_out_conv_units_per_tile
+
+    def getFp32InFp32OutConvUnitsPerTile(self) -> int:
+        return self.fp32_in_fp32_out_conv_units_per_tile
+
+    def getNumConvUnits(self, inputType: ElementType, partialType: ElementType) -> int:
+        """Convolution units of a tile from one type to another; 0 where the chip has none."""
+        units = {
+            (HALF, HALF): self.fp16_in_fp16_out_conv_units_per_tile,
+            (HALF, FLOAT): self.fp16_in_fp32_out_conv_units_per_tile,
+            (FLOAT, FLOAT): self.fp32_in_fp32_out_conv_units_per_tile,
+        }
+        return units.get((inputType, partialType), 0)
+
+    def getConvUnitInputLoadElemsPerCycle(self, type: ElementType) -> int:
+        if check_type(type) is HALF:
+            return self.fp16_conv_unit_input_load_elems_per_cycle
+        return self.fp32_conv_unit_input_load_elems_per_cycle if type is FLOAT else 0
+
+    def getConvUnitMaxPipelineDepth(self, type: ElementType) -> int:
+        if check_type(type) is HALF:
+            return self.fp16_conv_unit_max_pipeline_depth
+        return self.fp32_conv_unit_max_pipeline_depth if type is FLOAT else 0
+
+    def getWeightsPerConvUnit(self, type: ElementType) -> int:
+        """Weights that a convolution unit holds: 16 halves, 8 floats."""
+        return self.getConvUnitInputLoadElemsPerCycle(type) * self.getConvUnitMaxPipelineDepth(type)
+
+    def getConvUnitCoeffLoadBytesPerCycle(self) -> int:
+        return self.conv_unit_coeff_load_bytes_per_cycle
+
+    # Saving
+
+    def to_json(self) -> dict[str, Any]:
+        """The target as plain JSON values (ours)."""
+        made = attrs.asdict(self)
+        made["type"] = self.type.value
+        made["relative_sync_delay"] = self.relative_sync_delay.value
+        made["global_exchange_constraints"] = [
+            [one.bandwidth, [[flow.src, flow.dst] for flow in one.flows]] for one in self.global_exchange_constraints
+        ]
+        return made
+
+    @staticmethod
+    def from_json(values: Mapping[str, Any]) -> Target:
+        """The target that `to_json` wrote; `InvalidOption` where a value is missing, unknown or of the wrong kind."""
+        expected = {one.name: one.type for one in attrs.fields(Target)}
+        given = dict(values)
+        if given.keys() != expected.keys():
+            wrong = sorted(given.keys() ^ expected.keys())
+            raise InvalidOption(f"this is not a saved target: {', '.join(wrong)} unknown or missing")
+        try:
+            given["type"] = TargetType(given["type"])
+            given["relative_sync_delay"] = RelativeSyncDelayType(given["relative_sync_delay"])
+            given["global_exchange_constraints"] = tuple(
+                GlobalExchangeConstraint(float(limit), tuple(GlobalExchangeFlow(int(a), int(b)) for a, b in flows))
+                for limit, flows in given["global_exchange_constraints"]
+            )
+        except (TypeError, ValueError) as problem:
+            raise InvalidOption(f"this is not a saved target: {problem}") from None
+        plain = {"int": int, "float": float, "bool": bool, "str": str}
+        for name, kind in expected.items():
+            wanted = plain.get(str(kind))
+            if wanted is not None and type(given[name]) is not wanted:
+                raise InvalidOption(f"this is not a saved target: {name} is {given[name]!r}, expected a {kind}")
+        for name, least in [("num_ipus", 1), *((one.name, one.least) for one in PARAMETERS)]:
+            if not given[name] >= least:
+                raise InvalidOption(f"this is not a saved target: {name} is {given[name]!r}, expected at least {least}")
+        return Target(**given)
+
+
+def _limits(type: ElementType) -> tuple[int | float, int | float]:
+    dtype = check_type(type).dtype
+    if dtype == np.bool_:
+        return 0, 1
+    if type.is_floating:
+        return float(np.finfo(dtype).min), float(np.finfo(dtype).max)
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
