@@ -11,12 +11,12 @@ from pypoplar.errors import InvalidOption, PoplarTypeError, UnknownHandle
 from pypoplar.presets import PARAMETERS, Parameter
 from pypoplar.target import (
     GlobalExchangeConstraint,
-    RelativeSyncDelayType,
     Target,
     TargetType,
     check_count,
     find_preset,
 )
+from pypoplar.target import RelativeSyncDelayType as SyncDelay
 
 FIELDS: dict[str, Parameter] = {one.field: one for one in PARAMETERS if one.field}
 OTHER_FIELDS = ("numIPUs", "relativeSyncDelay", "globalExchangeConstraints")
@@ -146,7 +146,7 @@ class IPUModel:
     `tileClockFrequency` Hz, `dataPathWidth` bits. An unknown field or a value out of its range raises `InvalidOption`.
     """
 
-    RelativeSyncDelayType = RelativeSyncDelayType
+    RelativeSyncDelayType = SyncDelay
 
     numIPUs: int
     tilesPerIPU: int
@@ -159,7 +159,7 @@ class IPUModel:
     tilesPerSuperTile: int
     supportsSuperTileSendReceive: bool
     minIPUSyncDelay: int
-    relativeSyncDelay: RelativeSyncDelayType
+    relativeSyncDelay: SyncDelay
     globalSyncCycles: int
     globalExchangeConstraints: Sequence[GlobalExchangeConstraint]
     instructionBytes: int
@@ -186,7 +186,7 @@ class IPUModel:
         self.__dict__.update(
             _version=preset.name,
             numIPUs=preset.num_ipus,
-            relativeSyncDelay=RelativeSyncDelayType.AUTO,
+            relativeSyncDelay=SyncDelay.AUTO,
             globalExchangeConstraints=(),
         )
 
@@ -280,7 +280,7 @@ def _check_field(name: str, value: Any) -> Any:
     if name == "numIPUs":
         return check_count(name, value)
     if name == "relativeSyncDelay":
-        if not isinstance(value, RelativeSyncDelayType):
+        if not isinstance(value, SyncDelay):
             raise InvalidOption(f"{name} must be RelativeSyncDelayType.NO_DELAY or AUTO, got {value!r}")
         return value
     if name == "globalExchangeConstraints":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -39,12 +39,16 @@ class GlobalExchangeFlow:
     dst: int
 
 
+def _all_flows(flows: Iterable[GlobalExchangeFlow]) -> tuple[GlobalExchangeFlow, ...]:
+    return tuple(flows)
+
+
 @frozen
 class GlobalExchangeConstraint:
     """A limit of `bandwidth` bits per second for all of `flows` together."""
 
     bandwidth: float
-    flows: tuple[GlobalExchangeFlow, ...] = field(converter=tuple)
+    flows: tuple[GlobalExchangeFlow, ...] = field(converter=_all_flows)
 
 
 def find_preset(name: object) -> Preset:
@@ -291,7 +295,7 @@ class Target:
 
     def getNumConvUnits(self, inputType: ElementType, partialType: ElementType) -> int:
         """Convolution units of a tile from one type to another; 0 where the chip has none."""
-        units = {
+        units: dict[tuple[ElementType, ElementType], int] = {
             (HALF, HALF): self.fp16_in_fp16_out_conv_units_per_tile,
             (HALF, FLOAT): self.fp16_in_fp32_out_conv_units_per_tile,
             (FLOAT, FLOAT): self.fp32_in_fp32_out_conv_units_per_tile,
