@@ -40,6 +40,8 @@ class Pieces:
     target_tile: Array  # int64
     target_offset: Array  # int64, bytes
     bytes: Array  # int64
+    source_in_buffer: Array  # bool: source_offset counts from the start of the source tile's exchange buffer
+    target_in_buffer: Array  # bool: the same for target_offset
 
 
 @frozen(eq=False)
@@ -62,7 +64,7 @@ class ComputePlan:
     edge_position: Array  # int64, index into `vertex`
     edge_field: Array  # int32
     edge_row: Array  # int32
-    edge_offset: Array  # int64, bytes in the vertex's tile memory. Buffer places are >= Homes.tile_bytes + state, see buffer_base
+    edge_offset: Array  # int64, bytes in the vertex's tile memory, or in the tile's exchange buffer:
     edge_in_buffer: Array  # bool: edge_offset counts from the start of the tile's exchange buffer instead of the tile's memory
     edge_length: Array  # int64, elements
     exchange_before: Pieces  # from other tiles into the exchange buffer
