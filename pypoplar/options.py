@@ -1,0 +1,267 @@
+"""Engine options: the table of all that are known, and the validated form that the engine reads.
+
+Names and meanings are Poplar's; ours start with ``pypoplar.``. An option of Poplar without a meaning on a simulated machine is
+accepted and checked, so that programs run unchanged. The environment variable ``POPLAR_ENGINE_OPTIONS`` (a JSON object)
+overrides what the program says.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+import attrs
+from attrs import field, frozen
+
+from pypoplar.errors import InvalidOption
+
+ENVIRONMENT = "POPLAR_ENGINE_OPTIONS"
+NO_EFFECT = "accepted; changes nothing on a simulated machine"
+
+OptionValue = str | bool | int | float
+
+
+@frozen
+class Kind:
+    """What an option's value may be: `read` turns the user's value into ours or raises `ValueError`."""
+
+    allowed: str
+    read: Callable[[OptionValue], OptionValue]
+
+
+def _read_bool(value: OptionValue) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    raise ValueError
+
+
+def _read_number(value: OptionValue) -> int:
+    if isinstance(value, bool):
+        raise ValueError
+    number = int(value, 0) if isinstance(value, str) else int(value.__index__()) if hasattr(value, "__index__") else -1
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def _read_text(value: OptionValue) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    return value
+
+
+def choice(*names: str) -> Kind:
+    """One of `names`, in any case."""
+
+    def read(value: OptionValue) -> str:
+        for name in names:
+            if isinstance(value, str) and value.lower() == name.lower():
+                return name
+        raise ValueError
+
+    return Kind(" or ".join(repr(name) for name in names), read)
+
+
+FLAG = Kind("'true' or 'false'", _read_bool)
+NUMBER = Kind("an integer of at least 0", _read_number)
+TEXT = Kind("a text", _read_text)
+
+
+@frozen
+class Option:
+    """A known option; `attribute` names it in `EngineOptions` ("" if nothing reads it)."""
+
+    name: str
+    kind: Kind
+    meaning: str = NO_EFFECT
+    attribute: str = ""
+
+
+# fmt: off
+OPTIONS: tuple[Option, ...] = (
+    Option("pypoplar.threads", NUMBER, "host threads that run vertices; 0: one per processor; never changes a result", "threads"),
+    Option("pypoplar.races", choice("regions", "elements"),
+           "judge races by the connected regions when the Engine is built, or by the elements touched while it runs", "races"),
+    Option("pypoplar.uninitialised", choice("poison", "error"),
+           "a device read of memory that nothing has written gives NaN or a fixed pattern, or is an error", "uninitialised"),
+    Option("pypoplar.cycle_limit", NUMBER, "most cycles of one vertex; 0: no limit", "cycle_limit"),
+    Option("pypoplar.run_out_of_memory", FLAG, "run even if a tile holds more than its memory", "run_out_of_memory"),
+    Option("autoReport.all", FLAG, "turns on the reports below that are not set themselves", "auto_report_all"),
+    Option("autoReport.directory", TEXT, "where reports are written; default: the current directory", "auto_report_directory"),
+    Option("autoReport.outputGraphProfile", FLAG, "write the memory part of the report", "output_graph_profile"),
+    Option("autoReport.outputExecutionProfile", FLAG, "write the execution part of the report", "output_execution_profile"),
+    Option("autoReport.executionProfileProgramRunCount", NUMBER, "runs of a program that the report keeps apart",
+           "profiled_runs"),
+    Option("autoReport.outputLoweredVars", FLAG),
+    Option("autoReport.outputSerializedGraph", FLAG),
+    Option("autoReport.outputDebugInfo", FLAG),
+    Option("autoReport.outputArchive", FLAG),
+    Option("autoReport.streamAtEachRun", FLAG),
+    Option("debug.instrument", FLAG, "accepted; cycles and bytes are always counted"),
+    Option("debug.instrumentCompute", FLAG, "accepted; cycles and bytes are always counted"),
+    Option("debug.instrumentControlFlow", FLAG, "accepted; cycles and bytes are always counted"),
+    Option("debug.instrumentExternalExchange", FLAG, "accepted; cycles and bytes are always counted"),
+    Option("debug.computeInstrumentationLevel", choice("vertex", "tile", "ipu", "device", "off"),
+           "accepted; cycles are always counted by vertex"),
+    Option("debug.floatPointOpException", FLAG,
+           "an invalid operation, a division by zero or an overflow of floating-point numbers in a vertex is an error",
+           "floating_point_exceptions"),
+    Option("debug.allowOutOfMemory", FLAG, "accepted; the error always carries the whole report"),
+    Option("debug.retainDebugInformation", FLAG, "accepted; names are always kept"),
+    Option("debug.nanOverflowMode", FLAG),
+    Option("debug.workerStackSizeInBytes", NUMBER, "stack of each worker, counted in tile memory", "worker_stack_bytes"),
+    Option("debug.supervisorStackSizeInBytes", NUMBER, "stack of the supervisor, counted in tile memory", "supervisor_stack_bytes"),
+    Option("debug.loweredVarDumpFile", TEXT),
+    Option("debug.trace", FLAG),
+    Option("debug.traceFile", TEXT),
+    Option("debug.verify", FLAG),
+    Option("debug.runtimeVerify", FLAG),
+    Option("debug.outputAllSymbols", FLAG),
+    Option("debug.checkForUnprintableCharacters", FLAG),
+    Option("target.hostSyncTimeout", NUMBER),
+    Option("target.deterministicWorkers", choice("true", "false", "portable"), "accepted; workers always run in the same order"),
+    Option("target.extendedMemory", FLAG),
+    Option("target.syncReplicasIndependently", FLAG),
+    Option("target.saveArchive", TEXT),
+    Option("target.syncMethod", TEXT),
+    Option("target.syncPollPeriodUs", NUMBER),
+    Option("target.exceptionPollPeriodUs", NUMBER),
+    Option("target.gatewayMode", FLAG),
+    Option("exchange.enablePrefetch", FLAG),
+    Option("exchange.streamBufferOverlap", choice("any", "none", "hostRearrangeOnly")),
+    Option("streamCallbacks.multiThreadMode", choice("singleThread", "collaborative", "dedicated"),
+           "accepted; callbacks run in the thread that runs the program"),
+    Option("streamCallbacks.numWorkerThreads", choice("auto", *map(str, range(65)))),
+    Option("streamCallbacks.maxLookahead", choice("unlimited", *map(str, range(65)))),
+    Option("streamCallbacks.numaAware", FLAG),
+    Option("opt.maxCompilationThreads", NUMBER),
+    Option("opt.maxLinkerThreads", NUMBER),
+    Option("opt.enableInlining", FLAG),
+    Option("opt.useAutoloader", FLAG),
+    Option("opt.enableMultiAccessCopies", FLAG),
+    Option("opt.internalExchangeOptimisationTarget", choice("cycles", "balanced", "memory")),
+    Option("opt.maxComputeSetsPerLoweredCopy", NUMBER),
+    Option("profiler.includeFlopEstimates", FLAG),
+    Option("profiler.includeCycleEstimates", FLAG),
+    Option("profiler.replicaToProfile", choice("all", *map(str, range(65)))),
+    Option("profiler.format", TEXT),
+    Option("profiler.programs.filter", TEXT),
+    Option("profiler.blocks.filter", TEXT),
+)
+# fmt: on
+BY_NAME: dict[str, Option] = {one.name: one for one in OPTIONS}
+RENAMED: dict[str, str] = {
+    "target.workerStackSizeInBytes": "debug.workerStackSizeInBytes",
+    "target.supervisorStackSizeInBytes": "debug.supervisorStackSizeInBytes",
+}
+
+
+def read_flag(name: str, value: OptionValue) -> bool:
+    """The value of a true-or-false option called `name`; `InvalidOption` for anything else."""
+    return bool(_read(name, FLAG, value, ""))
+
+
+@frozen(kw_only=True)
+class EngineOptions:
+    """The options of one Engine, validated. `given` is what was set, by name, as it was read."""
+
+    threads: int = 0
+    races: str = "regions"
+    uninitialised: str = "poison"
+    cycle_limit: int = 1_000_000_000
+    run_out_of_memory: bool = False
+    floating_point_exceptions: bool = False
+    worker_stack_bytes: int = 512
+    supervisor_stack_bytes: int = 128
+    auto_report_all: bool = False
+    auto_report_directory: str = "."
+    output_graph_profile: bool = False
+    output_execution_profile: bool = False
+    profiled_runs: int = 2
+    given: tuple[tuple[str, OptionValue], ...] = field(default=())
+
+    @classmethod
+    def parse(
+        cls,
+        options: Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Check `options` and what the environment adds to them.
+
+        Values are strings, as in Poplar, or Python's own bools and numbers. An unknown name or an ill-formed value raises
+        `InvalidOption` with the nearest name or with what is allowed.
+        """
+        merged: dict[str, tuple[OptionValue, str]] = {name: (value, "") for name, value in dict(options or {}).items()}
+        merged.update((name, (value, f" (from {ENVIRONMENT})")) for name, value in _environment_options(environment).items())
+        read = {name: _read(name, find_option(name).kind, value, origin) for name, (value, origin) in merged.items()}
+        return cls._of(read)
+
+    @classmethod
+    def _of(cls, given: Mapping[str, OptionValue]) -> Self:
+        values: dict[str, Any] = {}
+        if given.get("autoReport.all"):
+            values.update(output_graph_profile=True, output_execution_profile=True)
+        values.update((BY_NAME[name].attribute, value) for name, value in given.items() if BY_NAME[name].attribute)
+        return cls(**values, given=tuple(sorted(given.items())))
+
+    def to_json(self) -> dict[str, OptionValue]:
+        """What was set, as plain JSON values."""
+        return dict(self.given)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, OptionValue]) -> Self:
+        """The options that `to_json` wrote; the environment has no say."""
+        return cls.parse(values, {})
+
+    def changed(self, options: Mapping[str, OptionValue]) -> Self:
+        """These options with some set anew."""
+        return self.parse({**dict(self.given), **options}, {})
+
+
+def find_option(name: object) -> Option:
+    """The option called `name`, else `InvalidOption` with the nearest name or the new name of a renamed one."""
+    if isinstance(name, str) and name in BY_NAME:
+        return BY_NAME[name]
+    text = str(name)
+    if text in RENAMED:
+        raise InvalidOption(f"the option {text!r} is now called {RENAMED[text]!r}")
+    known = {option.lower(): option for option in BY_NAME}
+    known.update({option.rpartition(".")[2].lower(): option for option in BY_NAME})
+    near = difflib.get_close_matches(text.lower(), known, n=1) or difflib.get_close_matches(
+        text.rpartition(".")[2].lower(), known, n=1
+    )
+    hint = f"; did you mean {known[near[0]]!r}?" if near else "; docs/options.md lists them"
+    raise InvalidOption(f"there is no engine option {text!r}{hint}")
+
+
+def _read(name: str, kind: Kind, value: OptionValue, origin: str) -> OptionValue:
+    try:
+        return kind.read(value)
+    except ValueError:
+        raise InvalidOption(f"the option {name!r}{origin} must be {kind.allowed}, got {value!r}") from None
+
+
+def _environment_options(environment: Mapping[str, str] | None) -> dict[str, OptionValue]:
+    text = (os.environ if environment is None else environment).get(ENVIRONMENT, "")
+    if not text.strip():
+        return {}
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise InvalidOption(f"the environment variable {ENVIRONMENT} is not JSON: {problem}") from None
+    if not isinstance(values, dict):
+        raise InvalidOption(f'{ENVIRONMENT} must be a JSON object such as {{"autoReport.all": "true"}}, got {text!r}')
+    return values
+
+
+def default_of(option: Option) -> OptionValue | None:
+    """What the option is when nobody sets it; None where nothing reads it."""
+    if not option.attribute:
+        return None
+    default: OptionValue = getattr(attrs.fields(EngineOptions), option.attribute).default
+    return default
