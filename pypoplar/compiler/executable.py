@@ -20,29 +20,6 @@ from pypoplar.target import Target
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Opcode:
-    """What a row ``(opcode, a, b, c, d)`` of the control program does."""
-
-    END = 0
-    MOVE = 1  # a: move list, b: step
-    COMPUTE = 2  # a: compute, b: step of the exchange before, c: step of the compute set, d: step of the exchange after
-    REPEAT = 3  # a: counter, b: times, c: where to go when there is nothing to repeat
-    REPEAT_END = 4  # a: counter, b: start of the body
-    JUMP = 5  # a: where to
-    BRANCH = 6  # a: address, b: bytes of the value, c: where to go if the value is zero
-    UNLESS_EQUAL = 7  # a: address, b: bytes of the value, c: value, d: where to go if it differs
-    CALL = 8  # a: where to
-    RETURN = 9
-    STREAM_IN = 10  # a: stream, b: move list (source: offset in the chunk), c: step
-    STREAM_OUT = 11  # a: stream, b: move list (target: offset in the chunk), c: step
-    SERVICE = 12  # a: service: done by the engine in Python
-    STAMP = 13  # a: slot of the clock to set
-    ELAPSED = 14  # a: slot of the clock, b: address where two unsigned ints take the cycles since the stamp
-    FLOATING_POINT = 15  # a: mask of the exceptions that stop the program
-    SYNC = 16  # a: step
-    CLOCK = 17  # a: address where two unsigned ints take the clock
-
-
 @frozen(eq=False)
 class Moves:
     """Lists of memory moves. A record moves `count` pieces of `bytes`, stepping on both sides. Sorted by `tile` within a list."""
@@ -208,7 +185,7 @@ class Executable:
     codelets: tuple[Codelet, ...]
     tile_base: Array  # int64 [tiles + 1]: byte address of each tile's memory
     image: Image
-    program: Array  # int64 [rows, 5]
+    program: Array  # int64 [rows, 5], see pypoplar.compiler.opcodes
     entries: Array  # int64: where each program of the engine starts
     counters: int  # Repeat counters
     call_depth: int

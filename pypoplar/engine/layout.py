@@ -1,0 +1,105 @@
+"""The driver's header: which of its words holds what, and how the rows of the small tables are laid out.
+
+The first group are addresses of int64 tables (RANDOM: uint32, RESULTS and MEMORY: bytes), the second plain numbers.
+"""
+
+from __future__ import annotations
+
+# Tables of the executable (see pypoplar.compiler.executable), and how its steps are divided among threads.
+PROGRAM = 0
+MOVE_SOURCE = 1
+MOVE_TARGET = 2
+MOVE_BYTES = 3
+MOVE_COUNT = 4
+MOVE_SOURCE_STEP = 5
+MOVE_TARGET_STEP = 6
+MOVE_SPLIT = 7  # [lists, threads + 1]; all records of a serial list are thread 0's
+MOVE_SERIAL = 8  # [lists]
+COMPUTE_MOVES = 9  # [computes, 4]
+COMPUTE_SPLIT = 10  # [computes, threads + 1], active tiles
+COMPUTE_SERIAL = 11  # [computes]
+COMPUTE_RESULT = 12
+ACTIVE_TILE = 13
+FIRST_ACTIVE = 14
+FIRST_GROUP = 15
+GROUP_CODELET = 16
+GROUP_ROW = 17
+GROUP_COUNT = 18
+GROUP_POSITION = 19
+GROUP_KIND = 20
+VERTEX = 21
+LIST_ORDER = 22
+ESTIMATE = 23  # 0 where no vertex has an estimate
+WORDS = 24
+ROW_TABLE = 25
+STEP_CYCLES = 26  # [steps]: sync and exchange, known beforehand
+STEP_ACCOUNT = 27  # [steps]: where the step's tiles begin in TILE_CYCLES, for compute steps
+CODELETS = 28  # [codelets]: addresses of native code
+# What changes while programs run.
+MEMORY = 29  # the simulated memory
+SHARED = 30  # words below
+STATE = 31  # [threads, STATE_WORDS]
+COUNTERS = 32  # [threads, COUNTER_COUNT]
+STACK = 33  # [threads, STACK_DEPTH]
+CLOCKS = 34  # [threads, CLOCK_COUNT]
+STREAMS = 35  # [streams, STREAM_WORDS]
+EXECUTIONS = 36  # [steps]
+COMPUTE_CYCLES = 37  # [steps]: the slowest tile's cycles, summed over executions
+TILE_CYCLES = 38  # cycles of every active tile of every compute step, summed over executions
+CODELET_SLOTS = 39  # [threads, CODELET_COUNT]: worker slots of all vertices of a codelet
+SLOTS = 40  # [threads, SLOTS_WORDS]
+FREE = 41  # [threads, WORKERS]: when each worker is free
+RESULTS = 42  # bytes [threads, SLOTS_WORDS]
+AGREED = 43  # [threads]: the AND of compute's results
+CONTEXTS = 44  # [threads, CONTEXT_WORDS]
+FAULTS = 45  # [threads, FAULT_WORDS]
+RANDOM = 46  # uint32 [tiles, 4]
+# Numbers.
+WORKERS = 47
+SLOTS_WORDS = 48
+CODELET_COUNT = 49
+COUNTER_COUNT = 50
+STACK_DEPTH = 51
+CLOCK_COUNT = 52
+HEADER_WORDS = 53
+
+# Words of SHARED; what different threads write often is a cache line apart. From PARTIAL on, each thread leaves its slowest tile (-1:
+# a fault) for the others, in turn in one of two sets of words, so that nobody overwrites what another thread is still reading.
+ARRIVED = 0
+GENERATION = 8
+STOP = 16
+ABANDON = 24
+CLOCK = 32
+VALUE = 33
+ROWS_DONE = 40
+PARTIAL = 48
+
+# Words of a thread's STATE.
+PC = 0
+DEPTH = 1
+LOCAL_CLOCK = 2
+PENDING = 3  # thread 0 may have done something that the others have not waited for
+PARITY = 4
+SHARED_VALUE = 5
+STATE_WORDS = 8
+
+# Words of a thread's FAULTS.
+FAULT_SET = 0
+FAULT_VERTEX = 1
+FAULT_CODE = 2
+FAULT_WHERE = 3
+FAULT_VALUE = 4
+FAULT_BOUND = 5
+FAULT_CODELET = 6
+FAULT_STEP = 7
+FAULT_WORDS = 8
+
+# Words of a stream's row.
+STREAM_ADDRESS = 0
+STREAM_BYTES = 1
+STREAM_CHUNK = 2
+STREAM_POSITION = 3
+STREAM_NATIVE = 4  # 0: Python serves it
+STREAM_WORDS = 5
+
+CONTEXT_WORDS = 16  # see pypoplar.codelet.native
