@@ -1,0 +1,65 @@
+"""Where the files beside the code are: the libraries' codelets, the tutorials and their data.
+
+In a checkout (and so in an editable install) they stand beside the package; a wheel carries them inside it.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from pathlib import Path
+
+from attrs import frozen
+
+from pypoplar.errors import FileLoadError
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+@frozen
+class Tutorial:
+    """A tutorial: its name, the script that runs it, and the first line of what the script says of itself."""
+
+    name: str
+    path: Path
+    summary: str
+
+
+def directory(name: str) -> Path:
+    """The directory ``"codelets"`` or ``"tutorials"``."""
+    for place in (PACKAGE / "_resources" / name, PACKAGE.parent / name):
+        if place.is_dir():
+            return place
+    raise FileLoadError(f"the directory {name!r} is not there: it should be in {PACKAGE / '_resources'} or beside {PACKAGE}")
+
+
+def codelets(file: str) -> Path:
+    """A file of the libraries' device code, such as ``codelets("popops.py")``."""
+    path = directory("codelets") / file
+    if not path.is_file():
+        raise FileLoadError(f"there is no codelet file {file!r} in {path.parent}")
+    return path
+
+
+def tutorials() -> dict[str, Tutorial]:
+    """All tutorials by name, in order of their names: the scripts ``NAME.py`` and ``NAME/NAME.py``."""
+    scripts = [*directory("tutorials").glob("*.py")]
+    scripts += [one for one in directory("tutorials").glob("*/*.py") if one.stem == one.parent.name]
+    found = {one.stem: one for one in scripts if not one.stem.startswith("_")}
+    return {name: Tutorial(name, found[name], _summary(found[name])) for name in sorted(found)}
+
+
+def tutorial(name: str) -> Tutorial:
+    """The tutorial called `name`, or the only one whose name begins so."""
+    known = tutorials()
+    fitting = [one for one in known if one.startswith(name)]
+    if name in known or len(fitting) == 1:
+        return known[name if name in known else fitting[0]]
+    near = fitting or difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise FileLoadError(f"there is no tutorial {name!r}: there are {', '.join(known)}{hint}")
+
+
+def _summary(path: Path) -> str:
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0].rstrip(".")
