@@ -1,7 +1,7 @@
 """Sorted interval lists over 64-bit keys: the workhorses of the passes.
 
-An interval list is a pair of int64 arrays ``begin, end`` (half-open). Lists of several groups (tiles, vertices, compute sets) are one
-list over composite keys ``group * span + element``, with `span` larger than any element, so that groups never touch.
+An interval list is a pair of int64 arrays ``begin, end`` (half-open). Lists of several groups (tiles, vertices, compute sets)
+are one list over composite keys ``group * span + element``, with `span` larger than any element, so that groups never touch.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ def union(begin: Array, end: Array) -> tuple[Array, Array]:
 def overlay(begin: Array, end: Array, other_begin: Array, other_end: Array) -> Overlay:
     """Cut the intervals ``begin, end`` (in any order) where those of the sorted disjoint other list begin and end.
 
-    Parts come in the order of the first list, and by key within one of its intervals; what the other list does not cover is left out.
+    Parts come in the order of the first list, and by key within one of its intervals; what the other list does not cover is
+    left out.
     """
     first = np.searchsorted(other_end, begin, "right")
     if len(other_begin) == 0:
