@@ -238,8 +238,8 @@ def _pause(typing_context: Any) -> Any:
 
 def _yield_processor(typing_context: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        function = ir.FunctionType(ir.IntType(32), [])
-        builder.call(cgutils.get_or_insert_function(builder.module, function, _YIELD_SYMBOL), [])
+        declare: Any = cgutils.get_or_insert_function
+        builder.call(declare(builder.module, ir.FunctionType(ir.IntType(32), []), _YIELD_SYMBOL), [])
         return context.get_dummy_value()
 
     return types.void(), generate

@@ -1,0 +1,124 @@
+"""The host's processor as LLVM sees it: from LLVM's text to object code, and from object code to addresses.
+
+Nothing here knows codelets. Object code made by `compile_text` holds no address of this process, so it can be kept on disk
+and given to `load` in another one, on the same kind of processor (`Host.identity`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import functools
+import sys
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+from attrs import frozen
+
+# What the device calls a transcendental function is the float64 function of the host's C library. The names are ours so
+# that LLVM neither folds such a call at compile time nor replaces it by a vector form with other roundings.
+SYMBOL_PREFIX = "pypoplar_"
+LIBRARY_FUNCTIONS: dict[str, int] = {
+    "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log2": 1, "log10": 1, "log1p": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1,
+    "acos": 1, "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1, "atan2": 2, "fmod": 2, "hypot": 2, "erf": 1, "erfc": 1, "pow": 2,
+}  # fmt: skip
+
+
+@frozen
+class Host:
+    """The processor that code is made for."""
+
+    triple: str
+    processor: str
+    features: str
+
+    @property
+    def identity(self) -> str:
+        """Tells apart processors, and makers of code, whose object code cannot be exchanged."""
+        version = ".".join(map(str, llvm.llvm_version_info))
+        return f"{self.triple} {self.processor} {self.features} llvmlite {llvmlite.__version__} llvm {version}"
+
+    @property
+    def converts_halves(self) -> bool:
+        """Whether the processor turns float32 into half and back by itself."""
+        return "+f16c" in self.features.split(",") or self.triple.startswith(("aarch64", "arm64"))
+
+
+@functools.cache
+def host() -> Host:
+    """The processor of this process."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+
+
+def _target_machine() -> Any:
+    one = host()
+    # The JIT works with static relocation on x86, as numba's own.
+    reloc = "static" if one.triple.startswith(("x86", "i386", "i686")) else "default"
+    return llvm.Target.from_triple(one.triple).create_target_machine(
+        cpu=one.processor, features=one.features, opt=3, reloc=reloc, codemodel="jitdefault", jit=True
+    )
+
+
+@functools.cache
+def _register_library() -> None:
+    """Give LLVM the addresses of the C library's functions under our names."""
+    if sys.platform == "win32":
+        library = ctypes.CDLL("ucrtbase")
+    else:
+        library = ctypes.CDLL(ctypes.util.find_library("m"))
+    for name in LIBRARY_FUNCTIONS:
+        address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        assert address is not None
+        llvm.add_symbol(SYMBOL_PREFIX + name, address)
+
+
+def optimise(text: str) -> Any:
+    """The module that `text` (LLVM's assembly) describes, checked and optimised."""
+    machine = _target_machine()
+    module = llvm.parse_assembly(text)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def compile_text(text: str) -> bytes:
+    """Object code for this host."""
+    module = optimise(text)
+    code: bytes = _target_machine().emit_object(module)
+    return code
+
+
+def assembly(text: str) -> str:
+    """The machine instructions that `compile_text` makes, for people."""
+    module = optimise(text)
+    instructions: str = _target_machine().emit_assembly(module)
+    return instructions
+
+
+@frozen(eq=False)
+class LoadedCode:
+    """Object code in this process; its addresses hold as long as this object lives."""
+
+    _engine: Any
+
+    def address(self, name: str) -> int:
+        found = int(self._engine.get_function_address(name))
+        if found == 0:
+            raise LookupError(f"the object code has no function {name!r}")
+        return found
+
+
+def load(code: bytes) -> LoadedCode:
+    """Make object code callable. The caller vouches for the bytes: they become instructions of this process."""
+    _register_library()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return LoadedCode(engine)
