@@ -1,4 +1,4 @@
-"""Write the pages that are tables of the code: ``python docs/tables.py`` makes options.md and errors.md anew."""
+"""Write what is a table of the code: ``python docs/tables.py`` makes options.md, errors.md and the README's options anew."""
 
 from __future__ import annotations
 
@@ -75,10 +75,9 @@ These are Poplar's and are checked for their form, so that programs run unchange
 
 def builtin_of(error: type[errors.PoplarError]) -> str:
     """The builtin exceptions that also catch it, nearest first."""
-    names = [
-        one.__name__ for one in error.__mro__ if one.__module__ == "builtins" and one not in (Exception, BaseException, object)
-    ]
-    return f"`{names[0]}`" if names else ""
+    plain = [one for one in error.__mro__ if one.__module__ == "builtins" and one not in (Exception, BaseException, object)]
+    nearest = [one for one in plain if not any(other is not one and issubclass(other, one) for other in plain)]
+    return ", ".join(f"`{one.__name__}`" for one in nearest)
 
 
 def errors_page() -> str:
@@ -107,8 +106,18 @@ the Engine stays usable.
 """
 
 
-PAGES = {"options.md": options_page, "errors.md": errors_page}
+BEGIN, END = "<!-- options -->\n", "<!-- end of options -->\n"
+
+
+def readme() -> str:
+    """The README with its table of options made anew."""
+    before, _, rest = (HERE.parent / "README.md").read_text(encoding="utf-8").partition(BEGIN)
+    rows: list[list[object]] = [[f"`{one.name}`", show_default(one), one.meaning] for one in options.OPTIONS if one.attribute]
+    return f"{before}{BEGIN}{table(['option', 'default', 'what it does'], rows)}\n{END}{rest.partition(END)[2]}"
+
+
+PAGES = {"docs/options.md": options_page, "docs/errors.md": errors_page, "README.md": readme}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
-        (HERE / name).write_text(page(), encoding="utf-8")
+        (HERE.parent / name).write_text(page(), encoding="utf-8")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
 
 
 def load_tables():
-    spec = importlib.util.spec_from_file_location("documents_tables", DOCS / "tables.py")
+    spec = importlib.util.spec_from_file_location("documents_tables", ROOT / "docs" / "tables.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -18,4 +18,4 @@ def load_tables():
 @pytest.mark.parametrize("name", sorted(load_tables().PAGES))
 def test_a_page_is_what_the_code_says(name):
     expected = load_tables().PAGES[name]()
-    assert (DOCS / name).read_text(encoding="utf-8") == expected, f"run: python docs/tables.py (to make {name} anew)"
+    assert (ROOT / name).read_text(encoding="utf-8") == expected, f"run: python docs/tables.py (to make {name} anew)"
