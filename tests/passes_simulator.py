@@ -45,7 +45,8 @@ class Tiles:
 
     def place(self, tile: int, offset: int, size: int, in_buffer: bool) -> Any:
         memory = (self.buffer if in_buffer else self.memory)[tile]
-        assert offset >= 0 and offset + size <= len(memory)
+        assert offset >= 0
+        assert offset + size <= len(memory)
         return memory[offset : offset + size]
 
     def move(self, pieces: Pieces) -> None:

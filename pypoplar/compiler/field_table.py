@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
-from pypoplar.codelet.codelet import Codelet
 
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.compiler.plan import Array
 from pypoplar.types import SUPPORTED
 

@@ -109,7 +109,7 @@ def _fingerprints(edges: Edges, wanted: Wanted) -> Array:
 
 def _same_elements(edges: Edges, wanted: Wanted, one: Array, other: Array) -> Array:
     """Fingerprints may collide: compare the strands themselves."""
-    same = (wanted.count[one] == wanted.count[other]) & (edges.width[wanted.edge[one]] == edges.width[wanted.edge[other]])
+    same: Array = (wanted.count[one] == wanted.count[other]) & (edges.width[wanted.edge[one]] == edges.width[wanted.edge[other]])
     one, other, compared = one[same], other[same], np.flatnonzero(same)
     count = wanted.count[one]
     mine, theirs = wanted.strand[ragged(wanted.first[one], count)], wanted.strand[ragged(wanted.first[other], count)]

@@ -76,8 +76,9 @@ def stepped(first: Array, count: Array, step: Array | None) -> Array:
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0
     if step is None:
-        return np.arange(total, dtype=np.int64) + np.repeat(first - (ends - count), count)
-    place = np.arange(total, dtype=np.int64) - np.repeat(ends - count, count)
+        numbers: Array = np.arange(total, dtype=np.int64) + np.repeat(first - (ends - count), count)
+        return numbers
+    place: Array = np.arange(total, dtype=np.int64) - np.repeat(ends - count, count)
     place *= np.repeat(step, count)
     place += np.repeat(first, count)
     return place
