@@ -113,7 +113,7 @@ def readme() -> str:
     """The README with its table of options made anew."""
     before, _, rest = (HERE.parent / "README.md").read_text(encoding="utf-8").partition(BEGIN)
     rows: list[list[object]] = [[f"`{one.name}`", show_default(one), one.meaning] for one in options.OPTIONS if one.attribute]
-    return f"{before}{BEGIN}{table(['option', 'default', 'what it does'], rows)}\n{END}{rest.partition(END)[2]}"
+    return f"{before}{BEGIN}\n{table(['option', 'default', 'what it does'], rows)}\n\n{END}{rest.partition(END)[2]}"
 
 
 PAGES = {"docs/options.md": options_page, "docs/errors.md": errors_page, "README.md": readme}
