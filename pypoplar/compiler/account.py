@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from pypoplar.compiler.intervals import Array, keys, sorting_order, union
+from pypoplar.compiler.intervals import Array, is_sorted, keys, union
 from pypoplar.compiler.plan import MESSAGE, Exchange
 
 
@@ -25,32 +25,51 @@ class Transfers:
 
 
 def account(tiles: int, transfers: Transfers) -> tuple[Exchange, Array]:
-    """The account, its messages sorted by receiver and source, and for each transfer the number of its message."""
+    """The account, its messages sorted by receiver and source; and per tile the bytes to be rearranged there.
+
+    What arrives as a message of its own can go straight to its place. Transfers that are parts of a larger message, or copies of
+    what has arrived already, are put into their places by the receiver.
+    """
     if len(transfers.bytes) == 0:
         nothing = np.zeros(tiles, np.int64)
-        return Exchange(np.zeros(0, MESSAGE), nothing, nothing.copy()), np.zeros(0, np.int64)
+        return Exchange(np.zeros(0, MESSAGE), nothing, nothing), nothing
     span = int((transfers.offset + transfers.bytes).max()) + 1
-    begin = keys(transfers.destination * tiles + transfers.source, transfers.offset, span)
-    order = sorting_order(begin)
-    size, variable = transfers.bytes, transfers.variable
-    if order is not None:
-        begin, size, variable = begin[order], size[order], variable[order]
-    reach = np.maximum.accumulate(begin + size)
-    opens = np.concatenate(([True], (begin[1:] > reach[:-1]) | (variable[1:] != variable[:-1])))
+    begin, size, variable = _sorted(tiles, transfers, span)
+    reach = begin + size
+    np.maximum.accumulate(reach, out=reach)
+    opens = np.ones(len(begin), bool)
+    np.greater(begin[1:], reach[:-1], out=opens[1:])
+    if variable.strides[0]:
+        opens[1:] |= variable[1:] != variable[:-1]
     starts = np.flatnonzero(opens)
-    row = np.cumsum(opens) - 1
-    if order is not None:
-        unsorted = np.empty_like(row)
-        unsorted[order] = row
-        row = unsorted
 
-    pair, offset = np.divmod(begin[starts], span)
     messages = np.empty(len(starts), MESSAGE)
-    messages["destination"], messages["source"] = np.divmod(pair, tiles)
-    messages["bytes"] = reach[np.append(starts[1:], len(begin)) - 1] - begin[starts]
     messages["variable"] = variable[starts]
+    messages["bytes"] = reach[np.append(starts[1:], len(begin)) - 1] - begin[starts]
+    pair, offset = np.divmod(begin[starts], span)
+    messages["destination"], messages["source"] = np.divmod(pair, tiles)
     received = _per_tile(tiles, messages["destination"], messages["bytes"])
-    return Exchange(messages, _sent(tiles, messages, offset, span), received), row
+    parts = np.diff(np.append(starts, len(begin)))
+    rearranged = _per_tile(tiles, messages["destination"], np.where(parts > 1, np.add.reduceat(size, starts), 0))
+    return Exchange(messages, _sent(tiles, messages, offset, span), received), rearranged
+
+
+def _sorted(tiles: int, transfers: Transfers, span: int) -> tuple[Array, Array, Array]:
+    """The transfers by receiver, source and offset: key of the first byte, bytes, variable."""
+    begin = keys(transfers.destination * tiles + transfers.source, transfers.offset, span)
+    size, variable = _constant(transfers.bytes), _constant(transfers.variable)
+    if is_sorted(begin):
+        return begin, size, variable
+    if not size.strides[0] and not variable.strides[0]:
+        begin.sort()  # many times faster than finding the order that sorts
+        return begin, size, variable
+    order = np.argsort(begin)
+    return begin[order], size[order] if size.strides[0] else size, variable[order] if variable.strides[0] else variable
+
+
+def _constant(values: Array) -> Array:
+    """The same values, without memory of their own (stride 0) where all are equal."""
+    return np.broadcast_to(values[0], values.shape) if bool((values == values[0]).all()) else values
 
 
 def _sent(tiles: int, messages: Array, offset: Array, span: int) -> Array:

@@ -31,29 +31,30 @@ def plan_copy(graph: FrozenGraph, homes: Homes, source: Runs, target: Runs) -> C
     elements = source.elements()
     if elements != target.elements():
         raise TensorShapeError(f"cannot copy {elements} elements into {target.elements()}")
-    pieces, home = _cut(_lay(homes, source), _lay(homes, target), homes, elements)
+    pieces, home = _cut(lay_out(homes, source), lay_out(homes, target), homes, elements)
     moves = (pieces.source_tile != pieces.target_tile) | (pieces.source_offset != pieces.target_offset)
     if not bool(moves.all()):
         pieces, home = chosen(pieces, moves), home[moves]
 
-    remote = np.flatnonzero(pieces.source_tile != pieces.target_tile)
-    transfers = Transfers(
-        pieces.source_tile[remote],
-        pieces.target_tile[remote],
-        homes.variable[home[remote]],
-        pieces.source_offset[remote],
-        pieces.bytes[remote],
+    crosses = pieces.source_tile != pieces.target_tile
+    local = np.bincount(pieces.target_tile, weights=np.where(crosses, 0, pieces.bytes), minlength=graph.tiles).astype(np.int64)
+    remote = slice(None) if bool(crosses.all()) else crosses
+    exchange, rearranged = account(
+        graph.tiles,
+        Transfers(
+            pieces.source_tile[remote],
+            pieces.target_tile[remote],
+            homes.variable[home[remote]],
+            pieces.source_offset[remote],
+            pieces.bytes[remote],
+        ),
     )
-    exchange, row = account(graph.tiles, transfers)
-    spread = np.bincount(row, minlength=len(exchange.messages)) > 1
-    rearranged = pieces.bytes.copy()
-    rearranged[remote[~spread[row]]] = 0
-    on_tile = np.bincount(pieces.target_tile, weights=rearranged, minlength=graph.tiles).astype(np.int64)
-    del home, remote, transfers, row, spread, rearranged
-    return CopyPlan(joined(_by_target_tile(pieces, graph.tiles)), exchange, on_tile)
+    del home, crosses, remote
+    return CopyPlan(joined(_by_target_tile(pieces, graph.tiles)), exchange, local + rearranged)
 
 
-def _lay(homes: Homes, runs: Runs) -> Side:
+def lay_out(homes: Homes, runs: Runs) -> Side:
+    """The elements of a view in order, as stretches of memory; `InvalidTileMapping` where an element has no place."""
     strands = ordered_strands(np.zeros(len(runs.start), np.int64), runs.start, runs.count, runs.step)
     place = before_in_group(strands.length, strands.owner)
     parts = overlay(strands.begin, strands.begin + strands.length, homes.begin, homes.end)

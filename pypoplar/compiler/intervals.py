@@ -38,7 +38,10 @@ def keys(group: Array, element: Array, span: int) -> Array:
     """Composite keys ``group * span + element``; raises where they would not fit into 64 bits."""
     if len(group) and (int(group.max()) + 1) * span > LARGEST_KEY:
         raise OverflowError(f"{int(group.max()) + 1} groups of {span} elements are more than 64-bit keys can number")
-    return group.astype(np.int64) * span + element
+    key: Array = group.astype(np.int64)
+    key *= span
+    key += element
+    return key
 
 
 def is_sorted(values: Array) -> bool:
@@ -91,9 +94,15 @@ def union(begin: Array, end: Array) -> tuple[Array, Array]:
         begin, end = begin[kept], end[kept]
     if len(begin) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    order = sorting_order(begin)
-    if order is not None:
-        begin, end = begin[order], end[order]
+    if not is_sorted(begin):
+        length = end - begin
+        if bool((length == length[0]).all()):
+            # sorting values is many times faster than finding the order that sorts them
+            begin = np.sort(begin)
+            end = begin + length[0]
+        else:
+            order = np.argsort(begin)
+            begin, end = begin[order], end[order]
     reach = np.maximum.accumulate(end)
     starts = np.flatnonzero(np.concatenate(([True], begin[1:] > reach[:-1])))
     return begin[starts], reach[np.append(starts[1:], len(begin)) - 1]
@@ -165,7 +174,7 @@ def ordered_strands(owner: Array, start: Array, count: Array, step: Array) -> St
         owner = np.repeat(owner, pieces)
     else:
         begin, length = start, count
-    return _joined(Strands(owner.astype(np.int64), begin.astype(np.int64), length.astype(np.int64)))
+    return _joined(Strands(owner, begin, length))
 
 
 def touched_strands(owner: Array, start: Array, count: Array, step: Array) -> Strands:
