@@ -82,6 +82,17 @@ class TensorIOStateError(PoplarError, ValueError):
 class CodeletError(PoplarError, SyntaxError):
     """A codelet that cannot be translated; the message shows the user's line with a caret."""
 
+    def __str__(self) -> str:  # SyntaxError would leave out the line
+        if self.filename is None or self.lineno is None:
+            return str(self.msg)
+        lines = [f"{self.filename}:{self.lineno}: {self.msg}"]
+        if self.text and self.offset:
+            shown = self.text.rstrip()
+            end = self.end_offset if self.end_lineno == self.lineno and self.end_offset else len(shown) + 1
+            margin = "".join(one if one == "\t" else " " for one in shown[: self.offset - 1])
+            lines += ["    " + shown, "    " + margin + "^" * max(1, end - self.offset)]
+        return "\n".join(lines)
+
 
 class ControlProgramError(PoplarError, ValueError):
     """A program that cannot be built, such as a recursive call."""

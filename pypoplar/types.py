@@ -6,7 +6,7 @@ device (``reference`` D:Type): BOOL and the CHARs 1 byte, SHORTs and HALF 2, INT
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -65,51 +65,64 @@ class ElementType(type):
         raise PoplarTypeError(f"{cls.__name__} is an element type; it has no instances")
 
 
-class FLOAT(metaclass=ElementType, spelling="float", code="f32", dtype=np.float32):
+Number = TypeVar("Number", covariant=True)
+
+
+class Element(Generic[Number]):
+    """What type checkers see in device code: a plain field ``factor: FLOAT`` and a cast ``FLOAT(x)`` are a float, int or bool."""
+
+    if TYPE_CHECKING:
+
+        def __new__(cls, value: Any) -> Number: ...  # type: ignore[misc]
+        def __get__(self, vertex: object, owner: type) -> Number: ...
+        def __set__(self, vertex: object, value: Any) -> None: ...
+
+
+class FLOAT(Element[float], metaclass=ElementType, spelling="float", code="f32", dtype=np.float32):
     """IEEE float32."""
 
 
-class HALF(metaclass=ElementType, spelling="half", code="f16", dtype=np.float16):
+class HALF(Element[float], metaclass=ElementType, spelling="half", code="f16", dtype=np.float16):
     """IEEE half; each operation on it rounds once."""
 
 
-class INT(metaclass=ElementType, spelling="int", code="i32", dtype=np.int32):
+class INT(Element[int], metaclass=ElementType, spelling="int", code="i32", dtype=np.int32):
     """32-bit signed integer; arithmetic wraps."""
 
 
-class UNSIGNED_INT(metaclass=ElementType, spelling="unsigned int", code="u32", dtype=np.uint32):
+class UNSIGNED_INT(Element[int], metaclass=ElementType, spelling="unsigned int", code="u32", dtype=np.uint32):
     """32-bit unsigned integer; arithmetic wraps."""
 
 
-class SHORT(metaclass=ElementType, spelling="short", code="i16", dtype=np.int16):
+class SHORT(Element[int], metaclass=ElementType, spelling="short", code="i16", dtype=np.int16):
     """16-bit signed integer; promoted to INT in arithmetic."""
 
 
-class UNSIGNED_SHORT(metaclass=ElementType, spelling="unsigned short", code="u16", dtype=np.uint16):
+class UNSIGNED_SHORT(Element[int], metaclass=ElementType, spelling="unsigned short", code="u16", dtype=np.uint16):
     """16-bit unsigned integer; promoted to INT in arithmetic."""
 
 
-class CHAR(metaclass=ElementType, spelling="char", code="i8", dtype=np.int8):
+class CHAR(Element[int], metaclass=ElementType, spelling="char", code="i8", dtype=np.int8):
     """8-bit integer, signed on this machine; promoted to INT in arithmetic."""
 
 
-class SIGNED_CHAR(metaclass=ElementType, spelling="signed char", code="i8", dtype=np.int8):
+class SIGNED_CHAR(Element[int], metaclass=ElementType, spelling="signed char", code="i8", dtype=np.int8):
     """8-bit signed integer; promoted to INT in arithmetic."""
 
 
-class UNSIGNED_CHAR(metaclass=ElementType, spelling="unsigned char", code="u8", dtype=np.uint8):
+class UNSIGNED_CHAR(Element[int], metaclass=ElementType, spelling="unsigned char", code="u8", dtype=np.uint8):
     """8-bit unsigned integer; promoted to INT in arithmetic."""
 
 
-class BOOL(metaclass=ElementType, spelling="bool", code="bool", dtype=np.bool_):
+class BOOL(Element[bool], metaclass=ElementType, spelling="bool", code="bool", dtype=np.bool_):
     """One byte, 0 or 1."""
 
 
-class LONGLONG(metaclass=ElementType, spelling="long long", code="i64", dtype=np.int64):
+class LONGLONG(Element[int], metaclass=ElementType, spelling="long long", code="i64", dtype=np.int64):
     """64-bit signed integer; arithmetic wraps."""
 
 
-class UNSIGNED_LONGLONG(metaclass=ElementType, spelling="unsigned long long", code="u64", dtype=np.uint64):
+class UNSIGNED_LONGLONG(Element[int], metaclass=ElementType, spelling="unsigned long long", code="u64", dtype=np.uint64):
     """64-bit unsigned integer; arithmetic wraps."""
 
 

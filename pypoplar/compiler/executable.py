@@ -77,9 +77,17 @@ class Step:
     kind: str
     sync_cycles: int
     exchange_cycles: Array  # int64 [tiles] or empty: known when the program is compiled
-    compute: int  # index into Computes, or -1
-    exchange: int  # index into Executable.exchanges, or -1
-    host_bytes: int
+    compute: int = -1  # index into Computes
+    exchange: int = -1  # index into Executable.exchanges
+    host_bytes: int = 0
+    host_cycles: int = 0
+    depth: int = 0  # of Repeat, If, Switch and Call around it
+
+    @property
+    def fixed_cycles(self) -> int:
+        """Cycles of one execution but for its vertices."""
+        slowest = int(self.exchange_cycles.max()) if len(self.exchange_cycles) else 0
+        return self.sync_cycles + slowest + self.host_cycles
 
 
 @frozen(eq=False)
@@ -117,19 +125,22 @@ class NamedExchange:
 
 @frozen(eq=False)
 class StreamPlan:
+    """A host stream. Handles, prints and host functions use streams of their own (`kind` "internal"), which nobody connects."""
+
     name: str
-    direction: str  # "to device" or "to host"
+    kind: str  # "to device", "to host" or "internal"
     type: str
     elements: int  # of one chunk
 
 
 @frozen(eq=False)
 class HostTensor:
-    """A host handle: a move list between a dense host array and tile memory."""
+    """A host handle: the internal stream that carries the tensor, and the program that copies it."""
 
     type: str
     shape: tuple[int, ...]
-    moves: int
+    stream: int
+    entry: int
 
 
 @frozen(eq=False)
@@ -151,10 +162,18 @@ class TileMemory:
     edge_pointers: Array
     code: Array
     stack: Array
+    gaps: Array  # left empty by alignment
 
     def total(self) -> Array:
         whole: Array = (
-            self.variables + self.constants + self.exchange_buffers + self.vertex_state + self.edge_pointers + self.code + self.stack
+            self.variables
+            + self.constants
+            + self.exchange_buffers
+            + self.vertex_state
+            + self.edge_pointers
+            + self.code
+            + self.stack
+            + self.gaps
         )
         return whole
 
@@ -187,6 +206,7 @@ class Executable:
     image: Image
     program: Array  # int64 [rows, 5], see pypoplar.compiler.opcodes
     entries: Array  # int64: where each program of the engine starts
+    entry_streams: tuple[tuple[int, ...], ...]  # the streams that each program uses
     counters: int  # Repeat counters
     call_depth: int
     clocks: int
@@ -201,6 +221,7 @@ class Executable:
     reads: Mapping[str, HostTensor]
     remotes: tuple[RemotePlan, ...]
     memory: TileMemory
+    vertex_bytes: Array  # int64 [codelets]: state and pointers of all vertices of a codelet
     counts: Counts
     vertex_names: VertexNames
     variable_names: tuple[str, ...]

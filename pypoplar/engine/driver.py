@@ -157,6 +157,7 @@ def schedule(header, thread, first, last):  # type: ignore[no-untyped-def]  # pr
             most = max(most, this)
             total += this
         account_slots(header, thread, get(header, at.GROUP_CODELET, first), total)
+        put(header, at.CONTEXTS, at.CONTEXT_WORDS * thread + at.CONTEXT_TILE_SLOTS, total)
         if count <= workers:
             return most * workers
         if total == one * count and most == one:  # all equal
@@ -164,6 +165,7 @@ def schedule(header, thread, first, last):  # type: ignore[no-untyped-def]  # pr
     free = table(header, at.FREE) + 8 * thread * workers
     for w in range(workers):
         store_i64(free + 8 * w, 0)
+    whole = 0
     for i in range(count):
         position = get(header, at.LIST_ORDER, base + i)
         group = first
@@ -171,6 +173,7 @@ def schedule(header, thread, first, last):  # type: ignore[no-untyped-def]  # pr
             group += 1
         kind = get(header, at.GROUP_KIND, group)
         cost = load_i64(slots + 8 * position)
+        whole += cost
         if kind == 0:
             best = 0
             for w in range(1, workers):
@@ -183,6 +186,7 @@ def schedule(header, thread, first, last):  # type: ignore[no-untyped-def]  # pr
                 store_i64(free + 8 * w, done)
         if last - first > 1 or kind != 0:
             account_slots(header, thread, get(header, at.GROUP_CODELET, group), cost)
+    put(header, at.CONTEXTS, at.CONTEXT_WORDS * thread + at.CONTEXT_TILE_SLOTS, whole)
     return latest(free, workers)
 
 
@@ -250,6 +254,8 @@ def compute_tiles(header, thread, threads, compute, step):  # type: ignore[no-un
             run_group(header, thread, group, base, compute, step)
         cycles = schedule(header, thread, first, last)
         put(header, at.TILE_CYCLES, account + active, get(header, at.TILE_CYCLES, account + active) + cycles)
+        slots = load_i64(context + 8 * at.CONTEXT_TILE_SLOTS)
+        put(header, at.TILE_SLOTS, account + active, get(header, at.TILE_SLOTS, account + active) + slots)
         slowest = max(slowest, cycles)
     return slowest
 
@@ -396,7 +402,7 @@ def do_move(header, thread, threads, number, step, source, target):  # type: ign
 
 @part
 def do_stream(header, thread, threads, row, inward):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """A chunk of a stream whose host memory is connected as an array."""
+    """A chunk of a stream; its host memory is the connected array, or a buffer of the engine's."""
     stream = table(header, at.STREAMS) + 8 * at.STREAM_WORDS * load_i64(row + 8)
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
     number = load_i64(row + 16)
@@ -433,6 +439,8 @@ def read_value(header, address, size):  # type: ignore[no-untyped-def]  # pragma
     place = table(header, at.MEMORY) + address
     if size == 1:
         return load_u8(place)
+    if size == 2:
+        return load_u8(place) | load_u8(place + 1) << 8
     if size == 4:
         return load_i32(place)
     return load_i64(place)
@@ -515,11 +523,11 @@ def drive(header, thread, threads):  # type: ignore[no-untyped-def]  # pragma: n
             depth = load_i64(state + 8 * at.DEPTH) - 1
             store_i64(state + 8 * at.DEPTH, depth)
             pc = load_i64(stack + 8 * depth)
-        elif code == opcodes.STREAM_IN or code == opcodes.STREAM_OUT or code == opcodes.SERVICE:
-            if code != opcodes.SERVICE and get(header, at.STREAMS, at.STREAM_WORDS * a + at.STREAM_NATIVE) != 0:
-                if not do_stream(header, thread, threads, row, code == opcodes.STREAM_IN):
-                    return STOPPED
-            else:
+        elif code == opcodes.STREAM_IN or code == opcodes.STREAM_OUT:
+            if not do_stream(header, thread, threads, row, code == opcodes.STREAM_IN):
+                return STOPPED
+        elif code == opcodes.SERVICE or code == opcodes.CALLBACK:
+            if code == opcodes.SERVICE or get(header, at.STREAMS, at.STREAM_WORDS * a + at.STREAM_CALLBACK) != 0:
                 if not meet(header, thread, threads):
                     return STOPPED
                 store_i64(state + 8 * at.PC, pc)

@@ -54,14 +54,15 @@ AGREED = 43  # [threads]: the AND of compute's results
 CONTEXTS = 44  # [threads, CONTEXT_WORDS]
 FAULTS = 45  # [threads, FAULT_WORDS]
 RANDOM = 46  # uint32 [tiles, 4]
+TILE_SLOTS = 47  # as TILE_CYCLES: worker slots of all vertices
 # Numbers.
-WORKERS = 47
-SLOTS_WORDS = 48
-CODELET_COUNT = 49
-COUNTER_COUNT = 50
-STACK_DEPTH = 51
-CLOCK_COUNT = 52
-HEADER_WORDS = 53
+WORKERS = 48
+SLOTS_WORDS = 49
+CODELET_COUNT = 50
+COUNTER_COUNT = 51
+STACK_DEPTH = 52
+CLOCK_COUNT = 53
+HEADER_WORDS = 54
 
 # Words of SHARED; what different threads write often is a cache line apart. From PARTIAL on, each thread leaves its slowest tile (-1:
 # a fault) for the others, in turn in one of two sets of words, so that nobody overwrites what another thread is still reading.
@@ -99,7 +100,8 @@ STREAM_ADDRESS = 0
 STREAM_BYTES = 1
 STREAM_CHUNK = 2
 STREAM_POSITION = 3
-STREAM_NATIVE = 4  # 0: Python serves it
+STREAM_CALLBACK = 4  # 1: Python fills or empties its buffer, chunk by chunk
 STREAM_WORDS = 5
 
-CONTEXT_WORDS = 16  # see pypoplar.codelet.native
+CONTEXT_WORDS = 16  # see pypoplar.codelet.native; the last is the driver's own:
+CONTEXT_TILE_SLOTS = 15  # slots of all vertices of the tile that was scheduled last

@@ -1,0 +1,84 @@
+"""Poplar-like graph programs, with codelets in Python, on a simulated Graphcore IPU.
+
+The names are Poplar's. Programs are in `pypoplar.program`, device intrinsics in `pypoplar.ipu`, the libraries in
+`pypoplar.poputil`, `pypoplar.popops`, `pypoplar.poplin` and `pypoplar.popnn`, help for unit tests in `pypoplar.testing`.
+"""
+
+from importlib.metadata import version as _version
+
+from pypoplar import program
+from pypoplar.codelet.fields import InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
+from pypoplar.compiler.compile import compileGraph
+from pypoplar.compiler.executable import Executable
+from pypoplar.device import Device, DeviceManager, IPUModel
+from pypoplar.engine.engine import Engine
+from pypoplar.engine.streams import StreamCallback
+from pypoplar.errors import (
+    ApplicationRuntimeError,
+    AtomicStoreError,
+    CodeletArithmeticError,
+    CodeletError,
+    CodeletIndexError,
+    CodeletRuntimeError,
+    ControlProgramError,
+    CycleLimitError,
+    FileLoadError,
+    GraphConnectionError,
+    GraphCycleError,
+    GraphMemoryAllocationError,
+    InvalidOption,
+    InvalidTileMapping,
+    MissingFeature,
+    PoplarError,
+    PoplarIndexError,
+    PoplarRuntimeError,
+    PoplarTypeError,
+    StreamConnectionError,
+    StreamMemoryAllocationError,
+    TensorIOStateError,
+    TensorShapeError,
+    TensorWriteError,
+    TypeNotSupportedError,
+    UninitialisedReadError,
+    UnknownField,
+    UnknownHandle,
+    UnknownVertexType,
+)
+from pypoplar.graph.cloning import TensorCloneMethod
+from pypoplar.graph.estimators import VertexIntrospector, VertexPerfEstimate
+from pypoplar.graph.graph import Graph, VariableMappingMethod
+from pypoplar.graph.intervals import Interval
+from pypoplar.graph.streams import DataStream, Function, HostFunction, RemoteBuffer, ReplicatedStreamMode
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet, FieldRef, VertexRef
+from pypoplar.graph.views import append, concat, stack
+from pypoplar.program import (
+    FloatingPointBehaviour,
+    SyncType,
+    cycleCount,
+    cycleStamp,
+    setFloatingPointBehaviour,
+    setSeed,
+    setStochasticRounding,
+)
+from pypoplar.target import RelativeSyncDelayType, Target, TargetType
+from pypoplar.types import (
+    BOOL,
+    CHAR,
+    DOUBLE,
+    FLOAT,
+    HALF,
+    INT,
+    LONG,
+    LONGLONG,
+    QUARTER,
+    SHORT,
+    SIGNED_CHAR,
+    UNSIGNED_CHAR,
+    UNSIGNED_INT,
+    UNSIGNED_LONG,
+    UNSIGNED_LONGLONG,
+    UNSIGNED_SHORT,
+)
+
+__version__ = _version("pypoplar")

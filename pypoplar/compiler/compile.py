@@ -1,0 +1,188 @@
+"""The compiler: strings its passes together, from a graph and programs to an executable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from pypoplar import program as kinds
+from pypoplar.compiler.compute_tables import CodeletShapes, ComputeTables
+from pypoplar.compiler.connections import check_connections
+from pypoplar.compiler.exchange import plan_compute_set
+from pypoplar.compiler.executable import Counts, Executable, RemotePlan, TileMemory, VertexNames
+from pypoplar.compiler.homes import place_variables, rounded_up
+from pypoplar.compiler.image import make_image
+from pypoplar.compiler.lower import Lowering
+from pypoplar.compiler.mappings import check_mappings
+from pypoplar.compiler.moves import TileAddresses
+from pypoplar.compiler.plan import Array, Homes
+from pypoplar.compiler.races import find_races
+from pypoplar.compiler.sub_words import find_sub_word_stores
+from pypoplar.compiler.survey import survey_graph
+from pypoplar.compiler.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
+from pypoplar.compiler.usage import Usage, find_usage, used_variables
+from pypoplar.compiler.vertex_state import VertexState, place_state
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.graph.graph import Graph
+from pypoplar.options import EngineOptions, OptionValue
+
+Progress = Callable[[int, int], None]
+PASSES = 6  # that the progress callback counts
+TILE_ALIGNMENT = 64  # of each tile's part of the simulated memory: a cache line of the host, so that threads do not share one
+
+
+def compileGraph(
+    graph: Graph,
+    programs: kinds.Program | Iterable[kinds.Program],
+    options: Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None = None,
+    progress: Progress | None = None,
+) -> Executable:
+    """Check a graph and compile it with its programs.
+
+    `options` are engine options. `progress(done, total)` is called after every part of the work. Raises what `Engine` raises.
+    """
+    if not isinstance(graph, Graph):
+        raise PoplarTypeError(f"expected a Graph or an Executable, got {type(graph).__name__}")
+    wanted = EngineOptions.parse(options)
+    chosen = _program_list(programs)
+    tick = progress or _no_progress
+    tick(0, PASSES)
+    frozen = graph.freeze()
+    target = graph.getTarget()
+    host = graph.host
+    usage = find_usage(chosen, [*host.writes.values(), *host.reads.values()])
+    sets = list(usage.compute_sets)
+    variables = used_variables(frozen, usage)
+    tick(1, PASSES)
+    check_connections(frozen, sets)
+    check_mappings(frozen, variables, sets)
+    if wanted.races == "regions":
+        find_races(frozen, sets)
+    tick(2, PASSES)
+    homes = place_variables(frozen, variables)
+    survey = survey_graph(frozen, homes)
+    plans = {number: plan_compute_set(frozen, homes, number, survey) for number in sets}
+    tick(3, PASSES)
+    if wanted.races == "regions":
+        find_sub_word_stores(frozen, list(plans.values()), homes)
+    vertices = _used_vertices(frozen, sets)
+    state = place_state(frozen, homes, vertices)
+    memory = measure_memory(frozen, target, wanted, homes, state, list(plans.values()), vertices)
+    if not wanted.run_out_of_memory:
+        check_memory(frozen, target, homes, memory)
+    tick(4, PASSES)
+    addresses = _addresses(homes, state, memory)
+    remotes = tuple(
+        RemotePlan(name, one.elementType().__name__, one.numElements(), one.getRepeats())
+        for name, one in host.remote_buffers.items()
+    )
+    lowering = Lowering(
+        graph=frozen,
+        target=target,
+        homes=homes,
+        addresses=addresses,
+        plans=plans,
+        tables=ComputeTables(frozen, CodeletShapes.of(frozen.codelets), addresses, state),
+        remote_numbers={one.name: number for number, one in enumerate(remotes)},
+    )
+    executable = _lower(lowering, graph, chosen, usage, wanted, remotes, state, memory, vertices)
+    tick(PASSES, PASSES)
+    return executable
+
+
+def _no_progress(done: int, total: int) -> None:
+    pass
+
+
+def _program_list(programs: object) -> list[kinds.Program]:
+    chosen = [programs] if isinstance(programs, kinds.Program) else list(programs) if isinstance(programs, Iterable) else [programs]
+    for one in chosen:
+        if not isinstance(one, kinds.Program):
+            raise PoplarTypeError(f"expected a program or a list of programs, got {type(one).__name__}")
+    return chosen
+
+
+def _used_vertices(graph: FrozenGraph, sets: list[int]) -> Array:
+    used = np.zeros(len(graph.compute_sets) + 1, bool)
+    used[sets] = True
+    marked: Array = used[graph.vertices.compute_set]
+    return marked
+
+
+def _addresses(homes: Homes, state: VertexState, memory: TileMemory) -> TileAddresses:
+    """Give every tile its part of the simulated memory: variables, vertex state, exchange buffer."""
+    fixed = homes.tile_bytes + state.tile_bytes
+    size = rounded_up(fixed + memory.exchange_buffers, TILE_ALIGNMENT)
+    base = np.concatenate(([0], np.cumsum(size))).astype(np.int64)
+    return TileAddresses(base, base[:-1] + fixed)
+
+
+def _lower(
+    lowering: Lowering,
+    graph: Graph,
+    programs: list[kinds.Program],
+    usage: Usage,
+    options: EngineOptions,
+    remotes: tuple[RemotePlan, ...],
+    state: VertexState,
+    memory: TileMemory,
+    vertices: Array,
+) -> Executable:
+    frozen, host, addresses = lowering.graph, graph.host, lowering.addresses
+    for stream in host.streams.values():
+        lowering.add_stream(stream)
+    entries, streams = zip(*(lowering.add_program(one) for one in programs), strict=True) if programs else ((), ())
+    writes = {name: lowering.add_handle(tensor, inward=True) for name, tensor in host.writes.items()}
+    reads = {name: lowering.add_handle(tensor, inward=False) for name, tensor in host.reads.items()}
+    used = np.flatnonzero(vertices)
+    by_codelet = np.bincount(frozen.vertices.codelet[used], vertex_pointers(frozen, used), len(frozen.codelets)).astype(np.int64)
+    counted = np.bincount(frozen.vertices.codelet[used], minlength=len(frozen.codelets))
+    return Executable(
+        target=lowering.target,
+        options=options,
+        codelets=frozen.codelets,
+        tile_base=addresses.base,
+        image=make_image(frozen, lowering.homes, addresses, state, vertices),
+        program=np.array(lowering.rows, np.int64).reshape(-1, 5),
+        entries=np.array(entries, np.int64),
+        entry_streams=tuple(streams),
+        counters=lowering.counters,
+        call_depth=usage.call_depth,
+        clocks=lowering.clocks,
+        moves=lowering.moves.finish(),
+        computes=lowering.tables.finish(_estimates(frozen)),
+        compute_names=frozen.compute_sets,
+        steps=tuple(lowering.steps),
+        exchanges=lowering.exchanges,
+        services=tuple(lowering.services),
+        streams=tuple(lowering.streams),
+        writes=writes,
+        reads=reads,
+        remotes=remotes,
+        memory=memory,
+        vertex_bytes=by_codelet + counted * (state_bytes(frozen.codelets) if len(frozen.codelets) else 0),
+        counts=Counts(
+            vertices=len(used),
+            edges=int(vertices[frozen.edges.vertex].sum()) if len(frozen.edges.vertex) else 0,
+            variables=int((~np.isin(np.arange(len(frozen.variables.names)), list(frozen.variables.constants))).sum()),
+            compute_sets=len(usage.compute_sets),
+        ),
+        vertex_names=VertexNames(
+            frozen.vertices.location.astype(np.int64),
+            frozen.vertices.tile.astype(np.int64),
+            tuple((one.file, one.line, one.function) for one in frozen.locations),
+        ),
+        variable_names=frozen.variables.names,
+        floating_point_checks=usage.floating_point or options.floating_point_exceptions,
+    )
+
+
+def _estimates(graph: FrozenGraph) -> Array:
+    """Worker cycles by vertex, -1 where the code decides; empty if no vertex has an estimate."""
+    if len(graph.estimates.vertex) == 0:
+        return np.zeros(0, np.int64)
+    given = np.full(len(graph.vertices.codelet), -1, np.int64)
+    given[graph.estimates.vertex] = graph.estimates.cycles
+    return given

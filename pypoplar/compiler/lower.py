@@ -1,0 +1,404 @@
+"""Lowers programs to the flat control program: one row an operation, loops and branches as jumps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from attrs import define, field, frozen
+
+from pypoplar import program as kinds
+from pypoplar.compiler import opcodes
+from pypoplar.compiler.compute_tables import ComputeTables
+from pypoplar.compiler.copies import plan_copy
+from pypoplar.compiler.costs import exchange_cycles, host_cycles, rearrange_cycles, sync_cycles
+from pypoplar.compiler.executable import HostTensor, NamedExchange, Step, StreamPlan
+from pypoplar.compiler.host_copies import host_pieces
+from pypoplar.compiler.moves import MoveLists, TileAddresses
+from pypoplar.compiler.pieces import appended
+from pypoplar.compiler.plan import Array, ComputePlan, Homes
+from pypoplar.errors import ControlProgramError, MissingFeature
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.graph.location import line_text
+from pypoplar.graph.streams import DataStream, Function, HostFunction, RemoteBuffer
+from pypoplar.graph.tensor import Tensor
+from pypoplar.target import Target
+
+NOWHERE = -1
+HANDLE_STEP = 0  # host reads and writes by handle are not part of any program: they share a step that costs nothing
+
+
+@frozen(eq=False)
+class Phases:
+    """A compute set as the steps of the program see it."""
+
+    compute: int
+    plan: ComputePlan
+    before_cycles: Array
+    after_cycles: Array
+
+
+@define(eq=False)
+class Lowering:
+    """The control program while it is made, with everything that its rows refer to."""
+
+    graph: FrozenGraph
+    target: Target
+    homes: Homes
+    addresses: TileAddresses
+    plans: dict[int, ComputePlan]
+    tables: ComputeTables
+    remote_numbers: dict[str, int]
+    moves: MoveLists = field(factory=MoveLists)
+    rows: list[list[int]] = field(factory=list)
+    steps: list[Step] = field(factory=list)
+    exchanges: list[NamedExchange] = field(factory=list)
+    services: list[dict[str, Any]] = field(factory=list)
+    streams: list[StreamPlan] = field(factory=list)
+    counters: int = 0
+    clocks: int = 0
+    _stream_numbers: dict[str, int] = field(factory=dict)
+    _phases: dict[tuple[int, int], Phases] = field(factory=dict)
+    _functions: dict[int, tuple[int, frozenset[int]]] = field(factory=dict)  # number -> start row, streams it uses
+    _pending_calls: list[tuple[int, Function]] = field(factory=list)
+    _depth: int = 0
+    _used_streams: set[int] = field(factory=set)
+
+    def __attrs_post_init__(self) -> None:
+        nothing = np.zeros(0, np.int64)
+        self.steps.append(Step("host handle", "handle", 0, nothing))
+
+    # Rows and steps
+
+    def _row(self, code: int, *operands: int) -> int:
+        self.rows.append([code, *operands, *[0] * (4 - len(operands))])
+        return len(self.rows) - 1
+
+    def _here(self) -> int:
+        return len(self.rows)
+
+    def _step(self, step: Step) -> int:
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+    def _exchange(self, name: str, phase: str, account: Any) -> int:
+        self.exchanges.append(NamedExchange(name, phase, account, self.graph.variables.names))
+        return len(self.exchanges) - 1
+
+    def _address(self, tensor: Tensor) -> int:
+        """The address of a one-element tensor."""
+        element = int(tensor.runs().start[0])
+        home = int(np.searchsorted(self.homes.begin, element, side="right")) - 1
+        offset = self.homes.offset[home] + (element - self.homes.begin[home]) * self.homes.width[home]
+        return int(self.addresses.base[self.homes.tile[home]] + offset)
+
+    # Streams
+
+    def internal_stream(self, tensor_type: Any, elements: int) -> int:
+        self.streams.append(StreamPlan(f"internal {len(self.streams)}", "internal", tensor_type.__name__, elements))
+        return len(self.streams) - 1
+
+    def add_stream(self, stream: DataStream) -> int:
+        """The number of a user's stream."""
+        name = stream.handle()
+        if name not in self._stream_numbers:
+            self._stream_numbers[name] = len(self.streams)
+            self.streams.append(StreamPlan(name, stream.direction, stream.elementType().__name__, stream.numElements()))
+        return self._stream_numbers[name]
+
+    def _host_moves(self, tensor: Tensor, *, inward: bool) -> int:
+        pieces = host_pieces(self.homes, self.addresses, tensor.runs())
+        if inward:
+            return self.moves.add(pieces.position, pieces.address, pieces.bytes, pieces.tile)
+        return self.moves.add(pieces.address, pieces.position, pieces.bytes, pieces.tile)
+
+    def _transfer(self, stream: int, tensor: Tensor, *, inward: bool, step: int = HANDLE_STEP) -> None:
+        code = opcodes.STREAM_IN if inward else opcodes.STREAM_OUT
+        self._row(code, stream, self._host_moves(tensor, inward=inward), step)
+
+    def _service(self, kind: str, **details: Any) -> int:
+        self.services.append({"kind": kind, **details})
+        return len(self.services) - 1
+
+    def _fetch(self, tensor: Tensor, step: int = HANDLE_STEP) -> int:
+        """Bring a tensor to a host buffer of its own; returns the internal stream."""
+        stream = self.internal_stream(tensor.elementType(), tensor.numElements())
+        self._transfer(stream, tensor, inward=False, step=step)
+        return stream
+
+    def add_handle(self, tensor: Tensor, *, inward: bool) -> HostTensor:
+        """The small program that copies a tensor to or from the host by its handle."""
+        entry = self._here()
+        stream = self.internal_stream(tensor.elementType(), tensor.numElements())
+        self._transfer(stream, tensor, inward=inward)
+        self._row(opcodes.END)
+        return HostTensor(tensor.elementType().__name__, tuple(tensor.shape()), stream, entry)
+
+    # Programs
+
+    def add_program(self, one: kinds.Program) -> tuple[int, tuple[int, ...]]:
+        """Lower one program of the engine; returns its first row and the streams that it uses."""
+        entry = self._here()
+        self._used_streams = set()
+        self.lower(one)
+        self._row(opcodes.END)
+        self._finish_functions()
+        return entry, tuple(sorted(self._used_streams))
+
+    def lower(self, one: kinds.Program) -> None:
+        """Append the rows of a program."""
+        if type(one) not in _LOWER:
+            raise ControlProgramError(f"{one!r} is not a kind of program that an Engine can run")
+        _LOWER[type(one)](self, one)
+
+    def _inside(self, one: kinds.Program) -> None:
+        self._depth += 1
+        self.lower(one)
+        self._depth -= 1
+
+    def _sequence(self, one: kinds.Sequence) -> None:
+        for part in one.programs:
+            self.lower(part)
+
+    def _execute(self, one: kinds.Execute) -> None:
+        number = one.compute_set.getId()
+        result = NOWHERE if one.result is None else self._address(one.result)
+        phases = self._phases_of(number, result)
+        plan, name = phases.plan, self.graph.compute_sets[number]
+        before = self._exchange(name, "before", plan.before)
+        after = self._exchange(name, "after", plan.after)
+        first = last = NOWHERE
+        if len(plan.before.messages) or phases.before_cycles.any():
+            first = self._step(Step(name, "exchange", 0, phases.before_cycles, exchange=before, depth=self._depth))
+        sync = sync_cycles(self.target, plan.before)
+        nothing = np.zeros(0, np.int64)
+        middle = self._step(Step(name, "compute", sync, nothing, compute=phases.compute, depth=self._depth))
+        if len(plan.after.messages) or phases.after_cycles.any():
+            after_sync = sync_cycles(self.target, plan.after) if len(plan.after.messages) else 0
+            last = self._step(Step(name, "exchange", after_sync, phases.after_cycles, exchange=after, depth=self._depth))
+        self._row(opcodes.COMPUTE, phases.compute, first, middle, last)
+
+    def _phases_of(self, number: int, result: int) -> Phases:
+        """The compute set's entry in the driver's tables, made when it is first executed."""
+        if (number, result) not in self._phases:
+            plan, tiles = self.plans[number], self.graph.tiles
+            lists = (
+                self.moves.add_pieces(plan.exchange_before, self.addresses),
+                self.moves.add_pieces(appended(plan.gather, plan.preload), self.addresses),
+                self.moves.add_pieces(plan.scatter, self.addresses),
+                self.moves.add_pieces(plan.exchange_after, self.addresses, by_source=True),
+            )
+            before = exchange_cycles(self.target, plan.before) + rearrange_cycles(self.target, plan.gather, tiles)
+            after = exchange_cycles(self.target, plan.after) + rearrange_cycles(self.target, plan.scatter, tiles)
+            self._phases[number, result] = Phases(self.tables.add(plan, lists, result), plan, before, after)
+        return self._phases[number, result]
+
+    def _copy(self, one: kinds.Copy) -> None:
+        source, target = one.source, one.destination
+        if isinstance(source, DataStream):
+            self._copy_in(one, source, cast(Tensor, target))
+        elif isinstance(target, DataStream):
+            self._copy_out(one, cast(Tensor, source), target)
+        elif isinstance(source, RemoteBuffer):
+            self._copy_remote(one, source, cast(Tensor, target), inward=True)
+        elif isinstance(target, RemoteBuffer):
+            self._copy_remote(one, target, cast(Tensor, source), inward=False)
+        else:
+            self._copy_tensor(one, cast(Tensor, source), cast(Tensor, target))
+
+    def _copy_tensor(self, one: kinds.Copy, source: Tensor, target: Tensor) -> None:
+        plan = plan_copy(self.graph, self.homes, source.runs(), target.runs())
+        name = one.name or "Copy"
+        exchange = self._exchange(name, "copy", plan.account)
+        cycles = exchange_cycles(self.target, plan.account) + rearrange_cycles(self.target, plan.pieces, self.graph.tiles)
+        sync = sync_cycles(self.target, plan.account) if len(plan.account.messages) else 0
+        step = self._step(Step(name, "copy", sync, cycles, exchange=exchange, depth=self._depth))
+        moves = self.moves.add_pieces(plan.pieces, self.addresses)
+        if moves >= 0:
+            self._row(opcodes.MOVE, moves, step)
+
+    def _host_step(self, name: str, tensor: Tensor, *, inward: bool) -> int:
+        size = tensor.numElements() * tensor.elementType().size
+        cycles = host_cycles(self.target, size, to_device=inward)
+        nothing = np.zeros(0, np.int64)
+        return self._step(Step(name, "stream", 0, nothing, host_bytes=size, host_cycles=cycles, depth=self._depth))
+
+    def _copy_in(self, one: kinds.Copy, stream: DataStream, tensor: Tensor) -> None:
+        number = self.add_stream(stream)
+        self._used_streams.add(number)
+        self._row(opcodes.CALLBACK, number, self._service("callback", stream=number))
+        self._transfer(number, tensor, inward=True, step=self._host_step(one.name or stream.handle(), tensor, inward=True))
+
+    def _copy_out(self, one: kinds.Copy, tensor: Tensor, stream: DataStream) -> None:
+        number = self.add_stream(stream)
+        self._used_streams.add(number)
+        self._transfer(number, tensor, inward=False, step=self._host_step(one.name or stream.handle(), tensor, inward=False))
+        self._row(opcodes.CALLBACK, number, self._service("callback", stream=number))
+
+    def _copy_remote(self, one: kinds.Copy, buffer: RemoteBuffer, tensor: Tensor, *, inward: bool) -> None:
+        offsets = NOWHERE if one.offset is None else self._fetch(one.offset)
+        step = self._host_step(one.name or buffer.handle(), tensor, inward=inward)
+        stream = self.internal_stream(tensor.elementType(), tensor.numElements())
+        details = {"buffer": self.remote_numbers[buffer.handle()], "stream": stream, "offsets": offsets}
+        if inward:
+            self._row(opcodes.SERVICE, self._service("remote_read", **details))
+            self._transfer(stream, tensor, inward=True, step=step)
+        else:
+            self._transfer(stream, tensor, inward=False, step=step)
+            self._row(opcodes.SERVICE, self._service("remote_write", **details))
+
+    def _repeat(self, one: kinds.Repeat) -> None:
+        counter = self.counters
+        self.counters += 1
+        start = self._row(opcodes.REPEAT, counter, one.count)
+        self._inside(one.body)
+        self._row(opcodes.REPEAT_END, counter, start + 1)
+        self.rows[start][3] = self._here()
+
+    def _branch(self, predicate: Tensor) -> int:
+        """A branch that is taken if the predicate is false; where to is filled in later."""
+        return self._row(opcodes.BRANCH, self._address(predicate), predicate.elementType().size)
+
+    def _repeat_while_true(self, one: kinds.RepeatWhileTrue) -> None:
+        start = self._here()
+        self._inside(one.condition)
+        leave = self._branch(one.predicate)
+        self._inside(one.body)
+        self._row(opcodes.JUMP, start)
+        self.rows[leave][3] = self._here()
+
+    def _repeat_while_false(self, one: kinds.RepeatWhileFalse) -> None:
+        start = self._here()
+        self._inside(one.condition)
+        go_on = self._branch(one.predicate)
+        leave = self._row(opcodes.JUMP)
+        self.rows[go_on][3] = self._here()
+        self._inside(one.body)
+        self._row(opcodes.JUMP, start)
+        self.rows[leave][1] = self._here()
+
+    def _if(self, one: kinds.If) -> None:
+        otherwise = self._branch(one.predicate)
+        self._inside(one.then)
+        done = self._row(opcodes.JUMP)
+        self.rows[otherwise][3] = self._here()
+        self._inside(one.otherwise)
+        self.rows[done][1] = self._here()
+
+    def _switch(self, one: kinds.Switch) -> None:
+        address, size = self._address(one.index), one.index.elementType().size
+        ends = []
+        for value, case in one.cases:
+            signed = int(np.array(value).astype(np.int64).astype(np.int32)) if size == 4 else value
+            other = self._row(opcodes.UNLESS_EQUAL, address, size, signed)
+            self._inside(case)
+            ends.append(self._row(opcodes.JUMP))
+            self.rows[other][4] = self._here()
+        if one.default is not None:
+            self._inside(one.default)
+        for end in ends:
+            self.rows[end][1] = self._here()
+
+    def _call(self, one: kinds.Call) -> None:
+        if isinstance(one.function, HostFunction):
+            self._call_host(one, one.function)
+            return
+        self._pending_calls.append((self._row(opcodes.CALL), one.function))
+
+    def _finish_functions(self) -> None:
+        """Lower the functions that are called, each once, and fill in where they start."""
+        while self._pending_calls:
+            row, function = self._pending_calls.pop()
+            if function.number not in self._functions:
+                start, outer = self._here(), self._used_streams
+                self._used_streams = set()
+                self.lower(function.program)
+                self._row(opcodes.RETURN)
+                self._functions[function.number] = (start, frozenset(self._used_streams))
+                self._used_streams = outer
+            start, streams = self._functions[function.number]
+            self._used_streams |= streams
+            self.rows[row][1] = start
+
+    def _call_host(self, one: kinds.Call, function: HostFunction) -> None:
+        inputs = [self._fetch(tensor) for tensor in one.inputs]
+        outputs = [self.internal_stream(tensor.elementType(), tensor.numElements()) for tensor in one.outputs]
+        self._row(opcodes.SERVICE, self._service("host_function", name=function.handle(), inputs=inputs, outputs=outputs))
+        for stream, tensor in zip(outputs, one.outputs, strict=True):
+            self._transfer(stream, tensor, inward=True)
+
+    def _print(self, one: kinds.PrintTensor) -> None:
+        stream = self._fetch(one.tensor)
+        self._row(opcodes.SERVICE, self._service("print", title=one.title, stream=stream, shape=list(one.tensor.shape())))
+
+    def _write_undef(self, one: kinds.WriteUndef) -> None:
+        stream = self.internal_stream(one.tensor.elementType(), one.tensor.numElements())
+        self._row(opcodes.SERVICE, self._service("undefined", stream=stream))
+        self._transfer(stream, one.tensor, inward=True)
+
+    def _sync(self, one: kinds.Sync) -> None:
+        nothing = np.zeros(0, np.int64)
+        cycles = sync_cycles(self.target) if one.type is kinds.SyncType.INTERNAL else self.target.getGlobalSyncCycles()
+        self._row(opcodes.SYNC, self._step(Step(one.name or "Sync", "sync", cycles, nothing, depth=self._depth)))
+
+    def _abort(self, one: kinds.Abort) -> None:
+        self._row(opcodes.SERVICE, self._service("abort", message=one.message, location=line_text(one.location)))
+
+    def _abort_on_condition(self, one: kinds.AbortOnCondition) -> None:
+        go_on = self._branch(one.predicate)
+        self._row(opcodes.SERVICE, self._service("abort", message=one.message, location=line_text(one.location)))
+        self.rows[go_on][3] = self._here()
+
+    def _error(self, one: kinds.ErrorProgram) -> None:
+        stream = self._fetch(one.tensor)
+        details = {"message": one.message, "stream": stream, "shape": list(one.tensor.shape())}
+        self._row(opcodes.SERVICE, self._service("error", location=line_text(one.location), **details))
+
+    def _cycle_count(self, one: kinds.CycleCount) -> None:
+        clock = self.clocks
+        self.clocks += 1
+        self._row(opcodes.STAMP, clock)
+        self.lower(one.body)
+        self._row(opcodes.ELAPSED, clock, self._address(one.result))
+
+    def _cycle_stamp(self, one: kinds.CycleStamp) -> None:
+        self._row(opcodes.CLOCK, 0, self._address(one.result))
+
+    def _floating_point(self, one: kinds.SetFloatingPointBehaviour) -> None:
+        behaviour = one.behaviour
+        self._row(opcodes.FLOATING_POINT, behaviour.inv | behaviour.oflo << 1 | behaviour.div0 << 2)
+
+    def _stochastic_rounding(self, one: kinds.SetStochasticRounding) -> None:
+        if one.enabled:
+            raise MissingFeature(
+                f"{line_text(one.location)}: stochastic rounding is not there yet: halves round to nearest, ties to even"
+            )
+
+    def _seed(self, one: kinds.SetSeed) -> None:
+        stream = self._fetch(one.seed)
+        self._row(opcodes.SERVICE, self._service("seed", stream=stream, modifier=one.modifier))
+
+
+_LOWER: dict[type, Callable[[Lowering, Any], None]] = {
+    kinds.Sequence: Lowering._sequence,
+    kinds.Execute: Lowering._execute,
+    kinds.Copy: Lowering._copy,
+    kinds.Repeat: Lowering._repeat,
+    kinds.RepeatWhileTrue: Lowering._repeat_while_true,
+    kinds.RepeatWhileFalse: Lowering._repeat_while_false,
+    kinds.If: Lowering._if,
+    kinds.Switch: Lowering._switch,
+    kinds.Call: Lowering._call,
+    kinds.PrintTensor: Lowering._print,
+    kinds.WriteUndef: Lowering._write_undef,
+    kinds.Sync: Lowering._sync,
+    kinds.Abort: Lowering._abort,
+    kinds.AbortOnCondition: Lowering._abort_on_condition,
+    kinds.ErrorProgram: Lowering._error,
+    kinds.CycleCount: Lowering._cycle_count,
+    kinds.CycleStamp: Lowering._cycle_stamp,
+    kinds.SetFloatingPointBehaviour: Lowering._floating_point,
+    kinds.SetStochasticRounding: Lowering._stochastic_rounding,
+    kinds.SetSeed: Lowering._seed,
+}

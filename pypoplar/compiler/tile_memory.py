@@ -1,0 +1,136 @@
+"""What lies in each tile's memory, by category, and the check that it fits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.typed import Block
+from pypoplar.compiler.executable import TileMemory
+from pypoplar.compiler.field_table import LIST, tabulate_fields
+from pypoplar.compiler.plan import Array, ComputePlan, Homes
+from pypoplar.compiler.vertex_state import VertexState, scalar_layout
+from pypoplar.errors import GraphMemoryAllocationError
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.options import EngineOptions
+from pypoplar.target import Target
+
+POINTER_BYTES = 4  # I: an edge pointer, a length, a row pointer: one 32-bit word each
+VERTEX_POINTER_BYTES = 4  # I: the vertex itself, in the list of its worker
+ENTRY_INSTRUCTIONS = 8  # I: entry and exit of a codelet
+
+
+def instruction_count(block: Block) -> int:
+    """Statements of a block and of all blocks in it: about one instruction each."""
+    count = 0
+    for statement in block:
+        count += 1
+        for inner in ("then", "orelse", "head", "body"):
+            count += instruction_count(getattr(statement, inner, ()))
+    return count
+
+
+def measure_memory(
+    graph: FrozenGraph,
+    target: Target,
+    options: EngineOptions,
+    homes: Homes,
+    state: VertexState,
+    plans: list[ComputePlan],
+    used: Array,
+) -> TileMemory:
+    """Bytes of every tile by category. `used` marks the vertices that programs execute."""
+    tiles = graph.tiles
+    constant = np.zeros(len(graph.variables.names), bool)
+    constant[list(graph.variables.constants)] = True
+    size = (homes.end - homes.begin) * homes.width
+
+    def per_tile(tile: Array, weight: Array) -> Array:
+        return np.bincount(tile, weights=weight, minlength=tiles).astype(np.int64)
+
+    constants = per_tile(homes.tile, np.where(constant[homes.variable], size, 0))
+    variables = per_tile(homes.tile, np.where(constant[homes.variable], 0, size))
+    buffers = np.zeros(tiles, np.int64)
+    for plan in plans:
+        buffers = np.maximum(buffers, plan.buffer_bytes)
+    vertices = np.flatnonzero(used)
+    tile = graph.vertices.tile[vertices].astype(np.int64)
+    busy = np.bincount(tile, minlength=tiles) > 0
+    stack = target.getNumWorkerContexts() * options.worker_stack_bytes + options.supervisor_stack_bytes
+    return TileMemory(
+        variables=variables,
+        constants=constants,
+        exchange_buffers=buffers,
+        vertex_state=state.tile_bytes,
+        edge_pointers=per_tile(tile, vertex_pointers(graph, vertices)),
+        code=_code(graph, target, vertices, tile, tiles),
+        stack=np.where(busy, stack, 0),
+        gaps=homes.tile_bytes - variables - constants,
+    )
+
+
+def vertex_pointers(graph: FrozenGraph, vertices: Array) -> Array:
+    """Bytes of pointers and lengths of each of these vertices, with the rows of its lists."""
+    words = np.array(
+        [sum(1 if one.form == "scalar" else 2 for one in codelet.fields if one.access != "state") for codelet in graph.codelets]
+    )
+    own = (
+        words[graph.vertices.codelet[vertices]] * POINTER_BYTES + VERTEX_POINTER_BYTES
+        if len(graph.codelets)
+        else np.zeros(0, np.int64)
+    )
+    fields = tabulate_fields(graph.codelets)
+    edges = graph.edges
+    if len(edges.vertex) == 0:
+        return np.asarray(own)
+    is_row = fields.form[fields.entries(graph.vertices.codelet[edges.vertex], edges.field)] == LIST
+    rows = np.bincount(edges.vertex[is_row], minlength=len(graph.vertices.codelet))
+    whole: Array = own + rows[vertices] * 2 * POINTER_BYTES
+    return whole
+
+
+def _code(graph: FrozenGraph, target: Target, vertices: Array, tile: Array, tiles: int) -> Array:
+    """Every codelet that a tile runs lies there once."""
+    sizes = np.array(
+        [(instruction_count(one.typed.body) + ENTRY_INSTRUCTIONS) * target.instruction_bytes for one in graph.codelets]
+    )
+    if len(vertices) == 0:
+        return np.zeros(tiles, np.int64)
+    pairs = np.unique(tile * len(sizes) + graph.vertices.codelet[vertices])
+    return np.bincount(pairs // len(sizes), weights=sizes[pairs % len(sizes)], minlength=tiles).astype(np.int64)
+
+
+def state_bytes(codelets: tuple[Codelet, ...]) -> Array:
+    """Bytes of a vertex's plain fields, by codelet."""
+    return np.array([scalar_layout(one)[1] for one in codelets], np.int64)
+
+
+def check_memory(graph: FrozenGraph, target: Target, homes: Homes, memory: TileMemory) -> None:
+    """`GraphMemoryAllocationError` if a tile holds more than its memory: the fullest tiles, and what is largest on them."""
+    total, limit = memory.total(), target.getBytesPerTile()
+    over = np.flatnonzero(total > limit)
+    if len(over) == 0:
+        return
+    fullest = over[np.argsort(-total[over], kind="stable")][:5]
+    lines = [
+        f"out of memory: {len(over)} of {graph.tiles} tiles hold more than the {limit:,} bytes of their memory; the fullest are",
+        *(_tile_line(graph, homes, memory, int(tile), limit) for tile in fullest),
+    ]
+    error = GraphMemoryAllocationError("\n".join(lines))
+    error.report = memory
+    raise error
+
+
+def _tile_line(graph: FrozenGraph, homes: Homes, memory: TileMemory, tile: int, limit: int) -> str:
+    total = int(memory.total()[tile])
+    here = homes.tile == tile
+    size = np.bincount(homes.variable[here], weights=((homes.end - homes.begin) * homes.width)[here], minlength=1)
+    largest = np.argsort(-size, kind="stable")[:3]
+    users = [f"variable {graph.variables.names[one]!r} {int(size[one]):,}" for one in largest if size[one] > 0]
+    parts = {
+        "exchange buffers": memory.exchange_buffers,
+        "vertex state": memory.vertex_state,
+        "edge pointers": memory.edge_pointers,
+    }
+    users += [f"{name} {int(values[tile]):,}" for name, values in parts.items() if values[tile] > 0]
+    return f"  tile {tile}: {total:,} bytes, {total - limit:,} too many: {', '.join(users)}"

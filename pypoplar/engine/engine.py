@@ -1,0 +1,290 @@
+"""`Engine`: compiles a graph with its programs, loads it onto a simulated device and runs it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+import numpy as np
+
+from pypoplar.compiler.compile import compileGraph
+from pypoplar.compiler.executable import Array, Executable, HostTensor
+from pypoplar.device import Device
+from pypoplar.engine.division import divide
+from pypoplar.engine.faults import Fault, fault_error
+from pypoplar.engine.native import run_native
+from pypoplar.engine.services import Services
+from pypoplar.engine.state import UNINITIALISED, EngineState, make_state
+from pypoplar.engine.streams import Callback, HostStreams, unknown_name
+from pypoplar.errors import ApplicationRuntimeError, InvalidOption, PoplarIndexError, PoplarTypeError, StreamConnectionError
+from pypoplar.options import EngineOptions, OptionValue
+from pypoplar.profile.make_report import make_report
+from pypoplar.profile.report import Report
+from pypoplar.profile.summary import summary
+from pypoplar.types import BY_NAME
+
+if TYPE_CHECKING:
+    from pypoplar.graph.graph import Graph
+    from pypoplar.program import Program
+
+Mode = Literal["native", "interpret"]
+Options = Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None
+
+
+class Engine:
+    """Runs programs on a simulated IPU.
+
+    Parameters
+    ----------
+    graph:
+        A `Graph`, which is compiled here with `programs`, or an `Executable` that was compiled or loaded before.
+    programs:
+        One program or a list of them; `run(i)` runs the i-th.
+    options:
+        Engine options as Poplar has them, and ours (``pypoplar.*``); an unknown one raises `InvalidOption`.
+    mode:
+        ``"native"`` (default) runs compiled codelets on `pypoplar.threads` host threads. ``"interpret"`` runs every vertex as
+        plain Python, where ``print`` and ``breakpoint()`` work. Both give the same results, cycles and errors, bit for bit.
+
+    Raises
+    ------
+    GraphConnectionError, InvalidTileMapping, GraphCycleError, GraphMemoryAllocationError
+        When the graph is not a program of the machine; see `pypoplar.errors`.
+    """
+
+    def __init__(
+        self,
+        graph: Graph | Executable,
+        programs: Program | Iterable[Program] | Options = None,
+        options: Options = None,
+        *,
+        mode: Mode = "native",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        if mode not in ("native", "interpret"):
+            raise InvalidOption(f"mode is {mode!r}: expected 'native' or 'interpret'")
+        self._mode: Mode = mode
+        if isinstance(graph, Executable):
+            if isinstance(programs, Mapping) and options is None:
+                options = programs
+            self.executable = _with_options(graph, options)
+        else:
+            self.executable = compileGraph(graph, programs, options, progress)  # type: ignore[arg-type]
+        self._runner = self._make_runner()
+        threads = 1 if mode == "interpret" or self.executable.options.races == "elements" else self.executable.options.threads
+        self._state: EngineState = make_state(self.executable, divide(self.executable, threads))
+        self._streams = HostStreams(self.executable.streams, self._state)
+        self._services = Services(self.executable, self._state, self._streams)
+        self._loaded = False
+        self._runs: list[str] = []
+        self._profiling = True
+
+    def _make_runner(self) -> Callable[[int], Fault | None]:
+        """Prepare the codelets for this mode, so that what cannot be compiled fails here and not in the middle of a run."""
+        if self._mode == "interpret":
+            from pypoplar.engine.interpreter import Interpreter, python_forms
+
+            forms = python_forms(self.executable)
+
+            def interpret(entry: int) -> Fault | None:
+                return Interpreter(self._state, forms, self._services.serve).run(entry)
+
+            return interpret
+        from pypoplar.engine.machine_code import install_codelets, machine_code
+
+        codelets = machine_code(self.executable)
+
+        def native(entry: int) -> Fault | None:
+            install_codelets(self._state, codelets)
+            return run_native(self._state, entry, self._services.serve)
+
+        return native
+
+    # Loading and running
+
+    def load(self, device: Device | None = None) -> None:
+        """Put the program on a device: memory becomes uninitialised, then constants and initial values are written.
+
+        Streams start again at the beginning of their arrays. The device's target has to be as large as the program's.
+        """
+        if device is not None:
+            _check_device(self.executable, device)
+        state, image = self._state, self.executable.image
+        state.memory[:] = UNINITIALISED
+        _write_image(state.memory, image.address, image.bytes, image.data)
+        self._streams.rewind()
+        self._loaded = True
+
+    def prepare(self, device: Device) -> None:
+        """The first half of `load` in Poplar; here it only checks the device."""
+        _check_device(self.executable, device)
+
+    def deploy(self) -> None:
+        """The second half of `load`."""
+        self.load()
+
+    def run(self, program: int = 0, name: str = "") -> None:
+        """Run program number `program` to its end. `name` labels the run in reports.
+
+        Raises the error of the first step in which a vertex failed, and whatever a callback raises. The engine can be used again.
+        """
+        entries = len(self.executable.entry_streams)
+        if not isinstance(program, (int, np.integer)) or isinstance(program, bool):
+            raise PoplarTypeError(f"run() takes the number of a program, got {program!r}")
+        if not 0 <= program < entries:
+            raise PoplarIndexError(f"program {program} is out of range: the engine has {entries}")
+        self._require_load("run")
+        self._streams.require(self.executable.entry_streams[program])
+        self._run_entry(int(self.executable.entries[program]))
+        self._runs.append(name or f"program {program}")
+
+    def _run_entry(self, entry: int) -> None:
+        fault = self._runner(entry)
+        if fault is not None:
+            raise fault_error(self.executable, fault)
+
+    def loadAndRun(self, device: Device, program: int = 0) -> None:
+        """`load` and `run`."""
+        self.load(device)
+        self.run(program)
+
+    def _require_load(self, what: str) -> None:
+        if not self._loaded:
+            raise ApplicationRuntimeError(f"{what}: the engine has not been loaded; call load(device) first")
+
+    # Streams and host functions
+
+    def connectStream(self, name: str, array: Array) -> None:
+        """Connect host memory to a stream. The array is held by reference, not copied.
+
+        Its dtype is the stream's, its size a multiple of the stream's elements: it is consumed chunk by chunk and starts again at
+        its end. The position is kept from run to run; connecting again and `load` reset it. An array that a stream writes to has to be
+        writeable; all have to be C-contiguous.
+        """
+        self._streams.connect(str(name), array)
+
+    def connectStreamToCallback(self, name: str, callback: Callback) -> None:
+        """Connect a function of one array (a chunk to fill or to read), an iterator of chunks, or a `StreamCallback`."""
+        self._streams.connect_callback(str(name), callback)
+
+    def connectHostFunction(self, name: str, function: Callable[..., Any], replica: int = 0) -> None:
+        """Connect a host function: it gets the arrays of its inputs to read, then those of its outputs to fill."""
+        known = sorted({one["name"] for one in self.executable.services if one["kind"] == "host_function"})
+        if name not in known:
+            raise unknown_name("host function", name, known)
+        if not callable(function):
+            raise StreamConnectionError(f"host function {name!r}: expected a function, got {type(function).__name__}")
+        self._services.host_functions[name] = function
+
+    # Tensors by handle
+
+    def writeTensor(self, handle: str, array: Any) -> None:
+        """Write host data to the tensor of a handle made by `Graph.createHostWrite`; sizes and types have to agree."""
+        tensor = self._find_handle(self.executable.writes, handle, "write")
+        dtype = BY_NAME[tensor.type].dtype
+        values = self._services.check_host_array(f"handle {handle!r}", array, dtype, int(np.prod(tensor.shape)))
+        self._require_load("writeTensor")
+        self._streams.array(tensor.stream)[:] = values.ravel()
+        self._transfer(tensor)
+
+    def readTensor(self, handle: str, array: Array | None = None) -> Array:
+        """Read the tensor of a handle made by `Graph.createHostRead`: an array of the tensor's shape and dtype.
+
+        With `array`, the values are written there as well.
+        """
+        tensor = self._find_handle(self.executable.reads, handle, "read")
+        dtype = BY_NAME[tensor.type].dtype
+        self._require_load("readTensor")
+        if array is not None:
+            self._services.check_host_array(f"handle {handle!r}", array, dtype, int(np.prod(tensor.shape)), writes=True)
+        self._transfer(tensor)
+        values = self._streams.array(tensor.stream).reshape(tensor.shape).copy()
+        if array is not None:
+            array[...] = values.reshape(array.shape)
+        return values
+
+    def _find_handle(self, handles: Mapping[str, HostTensor], handle: str, kind: str) -> HostTensor:
+        if handle not in handles:
+            raise unknown_name(f"host {kind} handle", handle, list(handles))
+        return handles[handle]
+
+    def _transfer(self, tensor: HostTensor) -> None:
+        self._run_entry(tensor.entry)
+
+    def copyToRemoteBuffer(self, array: Any, name: str, row: int = 0, replica: int = 0) -> None:
+        """Fill row `row` of a remote buffer."""
+        number, target = self._services.find_remote(name, row)
+        dtype = BY_NAME[self.executable.remotes[number].type].dtype
+        target[:] = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, target.size).ravel()
+
+    def copyFromRemoteBuffer(self, name: str, array: Array, row: int = 0, replica: int = 0) -> None:
+        """Read row `row` of a remote buffer into `array`."""
+        number, source = self._services.find_remote(name, row)
+        dtype = BY_NAME[self.executable.remotes[number].type].dtype
+        what = f"remote buffer {name!r}"
+        self._services.check_host_array(what, array, dtype, source.size, writes=True)[...] = source.reshape(array.shape)
+
+    def setPrintStream(self, stream: TextIO) -> None:
+        """Where `PrintTensor` writes; standard error if it is never set."""
+        self._services.stream_out = stream
+
+    # Reports
+
+    def getReport(self) -> Report:
+        """What the program needs and what its runs since `load` or `resetExecutionProfile` cost."""
+        return make_report(self.executable, self._state, tuple(self._runs))
+
+    def printProfileSummary(self, stream: TextIO, options: Mapping[str, OptionValue] | None = None) -> None:
+        """Write the summary of the report as text; options ``showExecutionSteps`` and ``showVarStorage``."""
+        stream.write(summary(self.getReport(), options or {}))
+
+    def resetExecutionProfile(self) -> None:
+        """Forget what runs so far have cost."""
+        self._state.reset_account()
+        self._runs.clear()
+
+    def getTileClockFrequency(self) -> float:
+        """Hertz of the target's tiles."""
+        return self.executable.target.getTileClockFrequency()
+
+    def serializeExecutable(self, stream: io.BufferedIOBase | str | Path) -> None:
+        """Write the executable as `Executable.save` does."""
+        self.executable.save(stream)
+
+
+def _with_options(executable: Executable, options: Options) -> Executable:
+    """The executable with other engine options, where some are given."""
+    if options is None:
+        return executable
+    import attrs
+
+    parsed = EngineOptions.parse(options)
+    if parsed.races != executable.options.races:
+        raise InvalidOption("pypoplar.races is decided when the graph is compiled; pass it to compileGraph")
+    return attrs.evolve(executable, options=parsed)
+
+
+def _check_device(executable: Executable, device: Device) -> None:
+    if not isinstance(device, Device):
+        raise PoplarTypeError(f"expected a Device, got {type(device).__name__}")
+    target, compiled = device.getTarget(), executable.target
+    if (target.getNumIPUs(), target.getTilesPerIPU()) != (compiled.getNumIPUs(), compiled.getTilesPerIPU()):
+        raise ApplicationRuntimeError(
+            f"the device has {target.getNumIPUs()} IPUs of {target.getTilesPerIPU()} tiles, "
+            f"but the program was compiled for {compiled.getNumIPUs()} of {compiled.getTilesPerIPU()}"
+        )
+
+
+def _write_image(memory: Array, address: Array, size: Array, data: Array) -> None:
+    """Write the pieces of the image: those of one size together, so that a million small ones take no Python loop."""
+    begin = np.concatenate(([0], np.cumsum(size)))[:-1] if len(size) else size
+    for one in np.unique(size):
+        here = size == one
+        if int(one) > 4096:
+            for to, start in zip(address[here], begin[here], strict=True):
+                memory[to : to + one] = data[start : start + one]
+            continue
+        inside = np.arange(int(one))
+        memory[address[here][:, None] + inside] = data[begin[here][:, None] + inside]

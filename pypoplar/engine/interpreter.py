@@ -1,0 +1,197 @@
+"""The interpreter: what the native driver does, said in plain Python. It is the specification that the driver answers to.
+
+One vertex after the other, one piece after the other. Codelets run as Python functions with the user's line numbers, so
+``breakpoint()`` and ``print`` work in them. Results, cycles and faults are those of the native engine, bit for bit.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import numpy as np
+from attrs import define, field
+
+from pypoplar.codelet.python_form import Fault as CodeletFault
+from pypoplar.codelet.python_form import PythonForm, VertexContext
+from pypoplar.compiler import opcodes
+from pypoplar.compiler.executable import Array
+from pypoplar.engine import layout as at
+from pypoplar.engine.faults import Fault
+from pypoplar.engine.state import EngineState
+
+
+def schedule(prices: list[tuple[int, int]], workers: int) -> int:
+    """Cycles of a tile whose vertices, in list order, are (kind, slots): 0 vertex, 1 MultiVertex, 2 SupervisorVertex."""
+    free = [0] * workers
+    for kind, slots in prices:
+        if kind == 0:
+            free[free.index(min(free))] += slots * workers
+        else:
+            free = [max(free) + (slots if kind == 2 else slots * workers)] * workers
+    return max(free)
+
+
+@define(eq=False)
+class Interpreter:
+    """Walks the control program. `forms` are the codelets as Python functions, by codelet number."""
+
+    state: EngineState
+    forms: list[PythonForm]
+    serve: Callable[[int], None]
+    clock: int = 0
+    floating_point_mask: int = 0
+    fault: Fault | None = None
+    _views: dict[int, Array] = field(factory=dict)
+
+    def run(self, entry: int) -> Fault | None:
+        """Run from row `entry` to the end; returns the fault that ended the program, if one did."""
+        program, state = self.state.executable.program, self.state
+        counters, clocks, stack = state.tables[at.COUNTERS], state.tables[at.CLOCKS], []
+        executions, step_cycles = state.tables[at.EXECUTIONS], state.tables[at.STEP_CYCLES]
+        shared = state.tables[at.SHARED]
+        self.clock, self.fault, self.floating_point_mask = int(shared[at.CLOCK]), None, 0
+        pc = entry
+        while True:
+            code, a, b, c, d = (int(one) for one in program[pc])
+            pc += 1
+            if code == opcodes.END:
+                break
+            if code == opcodes.COMPUTE:
+                self._compute(a, c)
+                if self.fault is not None:
+                    break
+                for step in (b, c, d):
+                    if step >= 0:
+                        executions[step] += 1
+                        self.clock += int(step_cycles[step])
+            elif code == opcodes.MOVE:
+                self._move(a, state.memory, state.memory)
+                executions[b] += 1
+                self.clock += int(step_cycles[b])
+            elif code in (opcodes.STREAM_IN, opcodes.STREAM_OUT):
+                self._stream(a, b, inward=code == opcodes.STREAM_IN)
+                executions[c] += 1
+                self.clock += int(step_cycles[c])
+            elif code == opcodes.REPEAT:
+                counters[a] = b
+                pc = pc if b else c
+            elif code == opcodes.REPEAT_END:
+                counters[a] -= 1
+                pc = b if counters[a] > 0 else pc
+            elif code == opcodes.JUMP:
+                pc = a
+            elif code == opcodes.BRANCH:
+                pc = c if self._value(a, b) == 0 else pc
+            elif code == opcodes.UNLESS_EQUAL:
+                pc = d if self._value(a, b) != c else pc
+            elif code == opcodes.CALL:
+                stack.append(pc)
+                pc = a
+            elif code == opcodes.RETURN:
+                pc = stack.pop()
+            elif code == opcodes.SERVICE:
+                self.serve(a)
+            elif code == opcodes.CALLBACK:
+                if state.rows(at.STREAMS, at.STREAM_WORDS)[a, at.STREAM_CALLBACK]:
+                    self.serve(b)
+            elif code == opcodes.STAMP:
+                clocks[a] = self.clock
+            elif code in (opcodes.ELAPSED, opcodes.CLOCK):
+                since = int(clocks[a]) if code == opcodes.ELAPSED else 0
+                state.memory[b : b + 8].view(np.int64)[0] = self.clock - since
+            elif code == opcodes.FLOATING_POINT:
+                self.floating_point_mask = a
+            elif code == opcodes.SYNC:
+                executions[a] += 1
+                self.clock += int(step_cycles[a])
+        shared[at.CLOCK] = self.clock
+        return self.fault
+
+    def _value(self, address: int, size: int) -> int:
+        kind = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}[size]
+        return int(self.state.memory[address : address + size].view(kind)[0])
+
+    def _move(self, number: int, source: Array, target: Array) -> None:
+        """A move list between two byte arrays; nothing for list -1."""
+        if number < 0:
+            return
+        moves = self.state.executable.moves
+        for r in range(int(moves.first[number]), int(moves.first[number + 1])):
+            size = int(moves.bytes[r])
+            for i in range(int(moves.count[r])):
+                there = int(moves.source[r] + i * moves.source_step[r])
+                here = int(moves.target[r] + i * moves.target_step[r])
+                target[here : here + size] = source[there : there + size]
+
+    def _stream(self, number: int, moves: int, *, inward: bool) -> None:
+        row = self.state.rows(at.STREAMS, at.STREAM_WORDS)[number]
+        begin, size = int(row[at.STREAM_POSITION]), int(row[at.STREAM_CHUNK])
+        if size:
+            place = (ctypes.c_uint8 * size).from_address(int(row[at.STREAM_ADDRESS]) + begin)
+            chunk = np.frombuffer(place, np.uint8)
+            memory = self.state.memory
+            self._move(moves, chunk, memory) if inward else self._move(moves, memory, chunk)
+        row[at.STREAM_POSITION] = (begin + size) % row[at.STREAM_BYTES]
+
+    def _compute(self, compute: int, step: int) -> None:
+        """One superstep: exchange, gather, compute, scatter, exchange."""
+        computes, memory = self.state.executable.computes, self.state.memory
+        before, gather, scatter, after = (int(one) for one in computes.moves[compute])
+        self._move(before, memory, memory)
+        self._move(gather, memory, memory)
+        slowest, agreed = 0, True
+        account = int(self.state.step_account[step] - computes.first_active[compute])
+        for active in range(int(computes.first_active[compute]), int(computes.first_active[compute + 1])):
+            cycles, slots, results = self._tile(active, step)
+            self.state.tables[at.TILE_CYCLES][account + active] += cycles
+            self.state.tables[at.TILE_SLOTS][account + active] += slots
+            slowest, agreed = max(slowest, cycles), agreed and results
+        self._move(scatter, memory, memory)
+        self._move(after, memory, memory)
+        if computes.result[compute] >= 0:
+            memory[int(computes.result[compute])] = agreed
+        self.state.tables[at.COMPUTE_CYCLES][step] += slowest
+        self.clock += slowest
+
+    def _tile(self, active: int, step: int) -> tuple[int, int, bool]:
+        """All vertices of a tile: its cycles, the slots of all vertices, and the AND of their results."""
+        computes, executable = self.state.executable.computes, self.state.executable
+        workers = executable.target.getNumWorkerContexts()
+        first, last = int(computes.first_group[active]), int(computes.first_group[active + 1])
+        base = int(computes.group_position[first])
+        prices: list[tuple[int, int]] = []
+        agreed = True
+        for group in range(first, last):
+            codelet, kind = int(computes.group_codelet[group]), int(computes.group_kind[group])
+            words = sum(1 if one.form == "scalar" else 2 for one in executable.codelets[codelet].fields)
+            for i in range(int(computes.group_count[group])):
+                row = int(computes.group_row[group]) + i * words
+                position = int(computes.group_position[group]) + i
+                slots, result = self._vertex(codelet, row, position, int(computes.active_tile[active]), step)
+                if len(computes.estimate) and computes.estimate[position] >= 0:
+                    slots = int(computes.estimate[position])
+                self.state.tables[at.CODELET_SLOTS][codelet] += slots
+                prices.append((kind, slots))
+                agreed = agreed and result
+        ordered = [prices[int(computes.list_order[base + i])] for i in range(len(prices))]
+        return schedule(ordered, workers), sum(slots for _, slots in prices), agreed
+
+    def _vertex(self, codelet: int, row: int, position: int, tile: int, step: int) -> tuple[int, bool]:
+        """One vertex: its slots (of a MultiVertex the slowest worker's) and what compute returned."""
+        tables, executable = self.state.tables, self.state.executable
+        context = VertexContext(
+            clock=self.clock,
+            cycle_limit=executable.options.cycle_limit,
+            random=tables[at.RANDOM][tile],
+            floating_point_mask=self.floating_point_mask,
+            uninitialised_is_fault=executable.options.uninitialised == "error",
+            workers=executable.target.getNumWorkerContexts(),
+        )
+        try:
+            return self.forms[codelet].run(self.state.memory, tables[at.WORDS], row, tables[at.ROW_TABLE], context)
+        except CodeletFault as fault:
+            vertex = int(executable.computes.vertex[position])
+            if self.fault is None or vertex < self.fault.vertex:
+                self.fault = Fault(vertex, fault.code, fault.where, fault.value, fault.bound, codelet, step)
+            return 0, True

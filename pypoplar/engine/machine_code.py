@@ -1,0 +1,45 @@
+"""The native code of an executable's codelets."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.codelet.native import NativeCodelet, compile_codelet
+from pypoplar.compiler.executable import Array, Executable
+from pypoplar.engine import layout as at
+from pypoplar.engine.state import EngineState
+
+
+@frozen(eq=False)
+class MachineCode:
+    """Addresses by codelet number; the code lives as long as this object."""
+
+    addresses: Array  # int64
+    codelets: tuple[NativeCodelet, ...]
+
+
+def machine_code(executable: Executable) -> MachineCode:
+    """Compile the codelets, or find them in the cache."""
+    compiled = tuple(
+        compile_codelet(
+            one.typed,
+            floating_point_checks=executable.floating_point_checks,
+            uninitialised_checks=executable.options.uninitialised == "error",
+            record_touches=executable.options.races == "elements",
+        )
+        for one in executable.codelets
+    )
+    return MachineCode(np.array([one.address for one in compiled], np.int64), compiled)
+
+
+def install_codelets(state: EngineState, code: MachineCode) -> None:
+    """Tell the driver where the codelets are, and what every call of one is told."""
+    options = state.executable.options
+    state.tables[at.CODELETS][: len(code.addresses)] = code.addresses
+    contexts = state.rows(at.CONTEXTS, at.CONTEXT_WORDS)
+    contexts[:, 5] = options.cycle_limit
+    contexts[:, 11] = 0
+    contexts[:, 12] = state.executable.target.getNumWorkerContexts()
+    contexts[:, 13] = 7 if options.floating_point_exceptions else 0
+    contexts[:, 14] = options.uninitialised == "error"

@@ -1,0 +1,85 @@
+"""Runs a program on the native driver, in threads of its own so that Ctrl-C is heard and callbacks can be served."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from pypoplar.compiler import opcodes
+from pypoplar.engine import layout as at
+from pypoplar.engine.faults import Fault
+from pypoplar.engine.state import EngineState
+
+LOOK = 0.05  # seconds between looks at the progress
+
+
+def run_native(
+    state: EngineState, entry: int, serve: Callable[[int], None], progress: Callable[[int], None] | None = None
+) -> Fault | None:
+    """Run from row `entry` to the end. `serve` is called with the number of each service that comes up.
+
+    Returns the fault that ended the program, if one did. `progress` is told now and then how many rows of the program have passed.
+    """
+    from pypoplar.engine import driver  # numba is imported by those who run something
+
+    _start(state, entry)
+    while True:
+        code = _drive(state, progress)
+        if code == driver.FINISHED:
+            return None
+        if code == driver.FAULT:
+            return first_fault(state)
+        row = state.executable.program[int(state.tables[at.STATE][at.PC]) - 1]
+        serve(int(row[1] if row[0] == opcodes.SERVICE else row[2]))
+
+
+def _start(state: EngineState, entry: int) -> None:
+    shared = state.tables[at.SHARED]
+    clock = int(shared[at.CLOCK])  # goes on from run to run
+    shared[:] = 0
+    shared[at.CLOCK] = clock
+    state.tables[at.FAULTS][:] = 0
+    threads = state.rows(at.STATE, at.STATE_WORDS)
+    threads[:] = 0
+    threads[:, at.PC] = entry
+    threads[:, at.LOCAL_CLOCK] = clock
+
+
+def _drive(state: EngineState, progress: Callable[[int], None] | None) -> int:
+    """Let all threads run until they come back together; thread 0 says why."""
+    from pypoplar.engine.driver import drive
+
+    threads = state.division.threads
+    shared = state.tables[at.SHARED]
+    codes = [0] * threads
+
+    def work(thread: int) -> None:
+        codes[thread] = drive(state.address, thread, threads)
+
+    if threads == 1 and threading.current_thread() is not threading.main_thread():
+        work(0)
+    else:
+        workers = [threading.Thread(target=work, args=(one,), name=f"pypoplar-{one}") for one in range(threads)]
+        for one in workers:
+            one.start()
+        try:
+            for one in workers:
+                while one.is_alive():
+                    one.join(LOOK)
+                    if progress is not None:
+                        progress(int(shared[at.ROWS_DONE]))
+        except BaseException:
+            shared[at.STOP] = 1
+            for one in workers:
+                one.join()
+            raise
+    if codes[0] != 1:
+        shared[at.CLOCK] = state.tables[at.STATE][at.LOCAL_CLOCK]
+    return codes[0]
+
+
+def first_fault(state: EngineState) -> Fault:
+    """The fault of the lowest vertex, of all threads."""
+    rows = state.rows(at.FAULTS, at.FAULT_WORDS)
+    found = min((row for row in rows if row[at.FAULT_SET]), key=lambda row: int(row[at.FAULT_VERTEX]))
+    return Fault(*(int(found[word]) for word in range(at.FAULT_VERTEX, at.FAULT_WORDS)))

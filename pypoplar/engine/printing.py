@@ -1,0 +1,37 @@
+"""How `PrintTensor` writes a tensor: floats with seven decimals, one line for a rank-1 tensor, one indented line a row above."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.compiler.executable import Array
+
+
+def format_element(value: object) -> str:
+    if isinstance(value, np.floating):
+        return f"{float(value):.7f}"
+    return str(int(value)) if isinstance(value, (np.integer, np.bool_)) else str(value)
+
+
+def format_tensor(values: Array) -> str:
+    """The text of a tensor.
+
+    >>> format_tensor(np.float32([1, 1.5]))
+    '[1.0000000 1.5000000]'
+    >>> print(format_tensor(np.int32([[1, 2], [3, 4]])))
+    [
+     [1 2]
+     [3 4]
+    ]
+    """
+    return "\n".join(_lines(values, 0))
+
+
+def _lines(values: Array, depth: int) -> list[str]:
+    indent = " " * depth
+    if values.ndim == 0:
+        return [indent + format_element(values[()])]
+    if values.ndim == 1:
+        return [indent + "[" + " ".join(map(format_element, values)) + "]"]
+    inner = [line for one in values for line in _lines(one, depth + 1)]
+    return [indent + "[", *inner, indent + "]"]

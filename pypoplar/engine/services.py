@@ -1,0 +1,121 @@
+"""What a running program needs Python for: prints, callbacks, host functions, remote buffers, seeds, aborts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TextIO
+
+import numpy as np
+from attrs import define, field
+
+from pypoplar.compiler.executable import Array, Executable
+from pypoplar.engine.printing import format_tensor
+from pypoplar.engine.state import UNINITIALISED, EngineState
+from pypoplar.engine.streams import HostStreams, unknown_name
+from pypoplar.errors import ApplicationRuntimeError, PoplarIndexError, StreamConnectionError, TensorIOStateError
+from pypoplar.types import BY_NAME
+
+
+@define(eq=False)
+class Services:
+    """The host's side of one engine."""
+
+    executable: Executable
+    state: EngineState
+    streams: HostStreams
+    stream_out: TextIO | None = None
+    remotes: dict[int, Array] = field(factory=dict)
+    host_functions: dict[str, Callable[..., Any]] = field(factory=dict)
+
+    def serve(self, number: int) -> None:
+        """Do service `number` of the executable."""
+        service = self.executable.services[number]
+        getattr(self, "_do_" + service["kind"])(service)
+
+    def _tensor(self, service: Mapping[str, Any]) -> Array:
+        return self.streams.array(service["stream"]).reshape(service["shape"])
+
+    def _print(self, text: str) -> None:
+        out = self.stream_out or sys.stderr
+        out.write(text + "\n")
+
+    def _do_print(self, service: Mapping[str, Any]) -> None:
+        title = f"{service['title']}: " if service["title"] else ""
+        self._print(title + format_tensor(self._tensor(service)))
+
+    def _do_callback(self, service: Mapping[str, Any]) -> None:
+        self.streams.serve(service["stream"])
+
+    def _do_undefined(self, service: Mapping[str, Any]) -> None:
+        self.streams.array(service["stream"]).view(np.uint8)[:] = UNINITIALISED
+
+    def _do_abort(self, service: Mapping[str, Any]) -> None:
+        raise ApplicationRuntimeError(f"the program aborted: {service['message']}  [{service['location']}]")
+
+    def _do_error(self, service: Mapping[str, Any]) -> None:
+        raise ApplicationRuntimeError(
+            f"the program stopped with an error: {service['message']}: {format_tensor(self._tensor(service))}  [{service['location']}]"
+        )
+
+    def _do_host_function(self, service: Mapping[str, Any]) -> None:
+        function = self.host_functions.get(service["name"])
+        if function is None:
+            raise StreamConnectionError(f"host function {service['name']!r} is not connected; use connectHostFunction")
+        function(*(self.streams.array(one) for one in (*service["inputs"], *service["outputs"])))
+
+    def _do_seed(self, service: Mapping[str, Any]) -> None:
+        low, high = (int(one) for one in self.streams.array(service["stream"])[:2])
+        self.state.seed((low | high << 32) + service["modifier"])
+
+    def remote_rows(self, number: int) -> Array:
+        """The rows of a remote buffer, made on first use: [repeats, elements]."""
+        plan = self.executable.remotes[number]
+        if number not in self.remotes:
+            self.remotes[number] = np.zeros((plan.repeats, plan.elements), BY_NAME[plan.type].dtype)
+        return self.remotes[number]
+
+    def _rows_of(self, service: Mapping[str, Any]) -> tuple[Array, list[int], Array]:
+        rows = self.remote_rows(service["buffer"])
+        plan = self.executable.remotes[service["buffer"]]
+        chunk = self.streams.array(service["stream"]).reshape(-1, max(plan.elements, 1))
+        if service["offsets"] < 0:
+            numbers = list(range(len(chunk)))
+        else:
+            numbers = [int(one) for one in self.streams.array(service["offsets"])]
+        for one in numbers:
+            if not 0 <= one < plan.repeats:
+                raise ApplicationRuntimeError(f"remote buffer {plan.name!r}: row {one} is out of range for {plan.repeats} rows")
+        return rows, numbers, chunk
+
+    def _do_remote_read(self, service: Mapping[str, Any]) -> None:
+        rows, numbers, chunk = self._rows_of(service)
+        chunk[...] = rows[numbers]
+
+    def _do_remote_write(self, service: Mapping[str, Any]) -> None:
+        rows, numbers, chunk = self._rows_of(service)
+        for number, values in zip(numbers, chunk, strict=True):
+            rows[number] = values
+
+    def find_remote(self, name: str, row: int) -> tuple[int, Array]:
+        """A remote buffer's number and one row of it, for the host."""
+        named = {one.name: number for number, one in enumerate(self.executable.remotes)}
+        if name not in named:
+            raise unknown_name("remote buffer", name, list(named))
+        rows = self.remote_rows(named[name])
+        if not 0 <= row < len(rows):
+            raise PoplarIndexError(f"remote buffer {name!r}: row {row} is out of range for {len(rows)} rows")
+        return named[name], rows[row]
+
+    @staticmethod
+    def check_host_array(what: str, array: Any, dtype: np.dtype[Any], elements: int, *, writes: bool = False) -> Array:
+        """`array` if it can be copied to or from `elements` of `dtype`; else `TensorIOStateError` with expected and got."""
+        if not isinstance(array, np.ndarray):
+            array = np.asarray(array, dtype)
+        if array.dtype != dtype:
+            raise TensorIOStateError(f"{what}: expected an array of {dtype}, got {array.dtype}")
+        if array.size != elements:
+            raise TensorIOStateError(f"{what}: expected {elements} elements, got {array.size} (shape {array.shape})")
+        if writes and not array.flags.writeable:
+            raise TensorIOStateError(f"{what}: the array is read-only")
+        return array

@@ -1,0 +1,169 @@
+"""The state of an engine that the driver works on: simulated memory, tables, counters, and the header that names them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+
+from pypoplar.compiler.executable import Array, Executable
+from pypoplar.engine import layout as at
+from pypoplar.engine.division import Division
+
+UNINITIALISED = 0xFF  # every byte of memory that nothing has written: NaN as a float or half, -1 or the largest integer
+MEMORY_ALIGNMENT = 64
+DEFAULT_SEED = 42
+
+
+@define(eq=False)
+class EngineState:
+    """Arrays by their place in the header, kept alive as long as the header is used."""
+
+    executable: Executable
+    division: Division
+    memory: Array  # uint8, the simulated memory
+    header: Array  # int64
+    tables: dict[int, Array] = field(factory=dict)
+    step_account: Array = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._add_program_tables()
+        self._add_run_tables()
+        self._hold(at.MEMORY, self.memory)
+
+    def _hold(self, which: int, array: Array) -> None:
+        assert array.flags.c_contiguous
+        self.tables[which] = array
+        self.header[which] = array.ctypes.data
+
+    def _add_program_tables(self) -> None:
+        one = self.executable
+        moves, computes, division = one.moves, one.computes, self.division
+        active = np.diff(computes.first_active)
+        self.step_account = np.zeros(len(one.steps), np.int64)
+        total = 0
+        for number, step in enumerate(one.steps):
+            self.step_account[number] = total
+            if step.compute >= 0:
+                total += int(active[step.compute])
+        tables: Mapping[int, Array] = {
+            at.PROGRAM: one.program,
+            at.MOVE_SOURCE: moves.source,
+            at.MOVE_TARGET: moves.target,
+            at.MOVE_BYTES: moves.bytes,
+            at.MOVE_COUNT: moves.count,
+            at.MOVE_SOURCE_STEP: moves.source_step,
+            at.MOVE_TARGET_STEP: moves.target_step,
+            at.MOVE_SPLIT: division.move_split,
+            at.MOVE_SERIAL: division.move_serial,
+            at.COMPUTE_MOVES: computes.moves,
+            at.COMPUTE_SPLIT: division.compute_split,
+            at.COMPUTE_SERIAL: division.compute_serial,
+            at.COMPUTE_RESULT: computes.result,
+            at.ACTIVE_TILE: computes.active_tile,
+            at.FIRST_ACTIVE: computes.first_active,
+            at.FIRST_GROUP: computes.first_group,
+            at.GROUP_CODELET: computes.group_codelet,
+            at.GROUP_ROW: computes.group_row,
+            at.GROUP_COUNT: computes.group_count,
+            at.GROUP_POSITION: computes.group_position,
+            at.GROUP_KIND: computes.group_kind,
+            at.VERTEX: computes.vertex,
+            at.LIST_ORDER: computes.list_order,
+            at.WORDS: computes.words,
+            at.ROW_TABLE: computes.row_table,
+            at.STEP_CYCLES: np.array([step.fixed_cycles for step in one.steps], np.int64),
+            at.STEP_ACCOUNT: self.step_account,
+            at.TILE_CYCLES: np.zeros(total, np.int64),
+            at.TILE_SLOTS: np.zeros(total, np.int64),
+        }
+        for which, array in tables.items():
+            self._hold(which, np.ascontiguousarray(array, np.int64))
+        if len(computes.estimate):
+            self._hold(at.ESTIMATE, np.ascontiguousarray(computes.estimate, np.int64))
+
+    def _add_run_tables(self) -> None:
+        one, threads = self.executable, self.division.threads
+        workers = one.target.getNumWorkerContexts()
+        words = slot_words(one, workers)
+        sizes = {
+            at.SHARED: at.PARTIAL + 2 * threads + 8,
+            at.STATE: threads * at.STATE_WORDS,
+            at.COUNTERS: threads * one.counters,
+            at.STACK: threads * (one.call_depth + 1),
+            at.CLOCKS: threads * one.clocks,
+            at.STREAMS: len(one.streams) * at.STREAM_WORDS,
+            at.EXECUTIONS: len(one.steps),
+            at.COMPUTE_CYCLES: len(one.steps),
+            at.CODELET_SLOTS: threads * len(one.codelets),
+            at.SLOTS: threads * words,
+            at.FREE: threads * workers,
+            at.RESULTS: threads * words,
+            at.AGREED: threads,
+            at.CONTEXTS: threads * at.CONTEXT_WORDS,
+            at.FAULTS: threads * at.FAULT_WORDS,
+            at.CODELETS: len(one.codelets),
+        }
+        for which, size in sizes.items():
+            self._hold(which, np.zeros(size + 1, np.int64))
+        self._hold(at.RANDOM, seeded_generators(DEFAULT_SEED, one.target.getNumTiles()))
+        self.header[at.WORKERS] = workers
+        self.header[at.SLOTS_WORDS] = words
+        self.header[at.CODELET_COUNT] = len(one.codelets)
+        self.header[at.COUNTER_COUNT] = one.counters
+        self.header[at.STACK_DEPTH] = one.call_depth + 1
+        self.header[at.CLOCK_COUNT] = one.clocks
+
+    @property
+    def address(self) -> int:
+        """The address of the header, the driver's first argument."""
+        return int(self.header.ctypes.data)
+
+    def rows(self, which: int, words: int) -> Array:
+        """A table of the run as rows: ``state.rows(layout.STREAMS, layout.STREAM_WORDS)``."""
+        flat = self.tables[which]
+        return flat[: len(flat) // words * words].reshape(-1, words)
+
+    def reset_account(self) -> None:
+        """Forget what runs so far have cost."""
+        for which in (at.EXECUTIONS, at.COMPUTE_CYCLES, at.TILE_CYCLES, at.TILE_SLOTS, at.CODELET_SLOTS):
+            self.tables[which][:] = 0
+
+    def seed(self, seed: int) -> None:
+        """Seed every tile's random generator; the same seed gives the same numbers on every machine."""
+        self.tables[at.RANDOM][:] = seeded_generators(seed, self.executable.target.getNumTiles())
+
+
+def slot_words(executable: Executable, workers: int) -> int:
+    """Words that prices of one tile's vertices may need: one a vertex, and one a worker of each MultiVertex of a group."""
+    computes = executable.computes
+    if len(computes.group_count) == 0:
+        return 1
+    per_tile = np.add.reduceat(computes.group_count, computes.first_group[:-1])
+    multi = np.where(computes.group_kind == 1, computes.group_count * workers, 0)
+    return int(per_tile.max() + multi.max()) + 1
+
+
+def allocate_memory(executable: Executable) -> Array:
+    """The simulated memory, uninitialised as the machine's is: see UNINITIALISED."""
+    size = int(executable.tile_base[-1])
+    whole = np.empty(size + MEMORY_ALIGNMENT, np.uint8)
+    skipped = -whole.ctypes.data % MEMORY_ALIGNMENT
+    return whole[skipped : skipped + size]
+
+
+def make_state(executable: Executable, division: Division) -> EngineState:
+    return EngineState(executable, division, allocate_memory(executable), np.zeros(at.HEADER_WORDS, np.int64))
+
+
+def seeded_generators(seed: int, tiles: int) -> Array:
+    """uint32 [tiles, 4]: states of xoshiro128** made by splitmix64 from the seed and the tile's number."""
+    counter = np.uint64(seed & 0xFFFFFFFFFFFFFFFF) + np.arange(1, 2 * tiles + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = counter
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed = mixed ^ (mixed >> np.uint64(31))
+    states: Any = mixed.view(np.uint32).reshape(tiles, 4)
+    return np.ascontiguousarray(states)

@@ -1,0 +1,168 @@
+"""Host streams: what the user connects, and the chunks that the driver moves.
+
+A connected array is held by reference and consumed chunk by chunk; at its end it starts again. A callback fills or empties one
+chunk at a time in a buffer of the engine's.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+
+from pypoplar.compiler.executable import Array, StreamPlan
+from pypoplar.engine import layout as at
+from pypoplar.engine.state import EngineState
+from pypoplar.errors import ApplicationRuntimeError, StreamConnectionError, UnknownHandle
+from pypoplar.types import BY_NAME
+
+
+class StreamCallback:
+    """Base of callbacks that want Poplar's protocol: `prefetch`, `fetch`, `complete`, `invalidatePrefetched`.
+
+    `fetch` gets an array of one chunk: to fill for a stream to the device, to read for a stream to the host. `complete` is called
+    when the chunk has been used.
+    """
+
+    def prefetch(self, chunk: Array) -> bool:
+        """Fill a chunk ahead of time; False (the default) if there is nothing to prefetch. The engine never calls it twice."""
+        return False
+
+    def fetch(self, chunk: Array) -> None:
+        raise NotImplementedError
+
+    def complete(self) -> None:
+        """The chunk has been used."""
+
+    def invalidatePrefetched(self) -> None:
+        """What was prefetched will not be used."""
+
+
+Callback = Callable[[Array], Any] | StreamCallback | Iterator[Any]
+
+
+def unknown_name(kind: str, name: object, known: list[str]) -> UnknownHandle:
+    near = difflib.get_close_matches(str(name), known, n=1)
+    hint = (
+        f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(map(repr, known[:10]))}" if known else "; there are none"
+    )
+    return UnknownHandle(f"no {kind} is called {name!r}{hint}")
+
+
+@define(eq=False)
+class HostStreams:
+    """The streams of one engine."""
+
+    plans: tuple[StreamPlan, ...]
+    state: EngineState
+    _arrays: dict[int, Array] = field(factory=dict)  # what is connected, or the buffer of a callback or of the engine
+    _callbacks: dict[int, Callback] = field(factory=dict)
+    _chunks: dict[int, int] = field(factory=dict)  # chunks that a callback has served, for messages
+
+    def __attrs_post_init__(self) -> None:
+        for number, plan in enumerate(self.plans):
+            if plan.kind == "internal":
+                self._bind(number, self._buffer(number))
+
+    def _rows(self) -> Array:
+        return self.state.rows(at.STREAMS, at.STREAM_WORDS)
+
+    def _buffer(self, number: int) -> Array:
+        plan = self.plans[number]
+        return np.zeros(plan.elements, BY_NAME[plan.type].dtype)
+
+    def _bind(self, number: int, array: Array) -> None:
+        self._arrays[number] = array
+        row = self._rows()[number]
+        row[at.STREAM_ADDRESS] = array.ctypes.data
+        row[at.STREAM_BYTES] = max(array.nbytes, 1)
+        row[at.STREAM_CHUNK] = self.plans[number].elements * array.itemsize
+        row[at.STREAM_POSITION] = 0
+        row[at.STREAM_CALLBACK] = number in self._callbacks
+
+    def array(self, number: int) -> Array:
+        """The host memory of a stream."""
+        return self._arrays[number]
+
+    def find(self, name: str) -> int:
+        named = {one.name: number for number, one in enumerate(self.plans) if one.kind != "internal"}
+        if name not in named:
+            raise unknown_name("stream", name, list(named))
+        return named[name]
+
+    def connect(self, name: str, array: Array) -> None:
+        """Connect host memory: see `Engine.connectStream`."""
+        number = self.find(name)
+        plan = self.plans[number]
+        dtype = BY_NAME[plan.type].dtype
+        if not isinstance(array, np.ndarray):
+            raise StreamConnectionError(f"stream {name!r}: expected a NumPy array of {dtype}, got {type(array).__name__}")
+        if array.dtype != dtype:
+            raise StreamConnectionError(f"stream {name!r} carries {plan.type}: expected an array of {dtype}, got {array.dtype}")
+        if not array.flags.c_contiguous:
+            raise StreamConnectionError(f"stream {name!r}: the array has to be C-contiguous; pass numpy.ascontiguousarray(...)")
+        if plan.kind == "to host" and not array.flags.writeable:
+            raise StreamConnectionError(f"stream {name!r} writes to the host, but the array is read-only")
+        if (array.size == 0 and plan.elements > 0) or (plan.elements > 0 and array.size % plan.elements):
+            raise StreamConnectionError(
+                f"stream {name!r} moves {plan.elements} elements at a time: the array has {array.size}, which is no multiple of that"
+            )
+        self._callbacks.pop(number, None)
+        self._bind(number, array)
+
+    def connect_callback(self, name: str, callback: Callback) -> None:
+        """Connect a callback: see `Engine.connectStreamToCallback`."""
+        number = self.find(name)
+        if not (isinstance(callback, StreamCallback) or callable(callback) or hasattr(callback, "__next__")):
+            raise StreamConnectionError(
+                f"stream {name!r}: expected a function of one array, an iterator or a StreamCallback, got {type(callback).__name__}"
+            )
+        self._callbacks[number] = callback
+        self._chunks[number] = 0
+        self._bind(number, self._buffer(number))
+
+    def rewind(self) -> None:
+        """Start all arrays again, as `Engine.load` does."""
+        self._rows()[:, at.STREAM_POSITION] = 0
+
+    def require(self, numbers: tuple[int, ...]) -> None:
+        """`StreamConnectionError` unless all these streams are connected."""
+        missing = [repr(self.plans[one].name) for one in numbers if one not in self._arrays]
+        if missing:
+            plural = "streams are" if len(missing) > 1 else "stream is"
+            raise StreamConnectionError(
+                f"{plural} not connected: {', '.join(missing)}; use connectStream or connectStreamToCallback"
+            )
+
+    def serve(self, number: int) -> None:
+        """Let the callback of a stream fill its buffer, or take what is in it."""
+        plan, callback, chunk = self.plans[number], self._callbacks[number], self._arrays[number]
+        served = self._chunks[number]
+        self._rows()[number, at.STREAM_POSITION] = 0
+        try:
+            if isinstance(callback, StreamCallback):
+                callback.fetch(chunk)
+                callback.complete()
+                given = None
+            elif callable(callback):
+                given = callback(chunk)
+            else:
+                given = next(callback)
+        except StopIteration:
+            raise ApplicationRuntimeError(f"stream {plan.name!r}: its callback is exhausted after {served} chunks") from None
+        self._chunks[number] = served + 1
+        if given is not None and plan.kind == "to device":
+            self._take(plan, chunk, given)
+
+    @staticmethod
+    def _take(plan: StreamPlan, chunk: Array, given: Any) -> None:
+        values = np.asarray(given)
+        if values.size != chunk.size or (isinstance(given, np.ndarray) and values.dtype != chunk.dtype):
+            raise ApplicationRuntimeError(
+                f"stream {plan.name!r}: its callback gave {values.size} elements of {values.dtype}, "
+                f"expected {chunk.size} of {chunk.dtype}"
+            )
+        chunk[...] = values.reshape(chunk.shape)
