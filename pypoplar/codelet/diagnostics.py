@@ -1,0 +1,100 @@
+"""Refusals: a `CodeletError` that shows the user's line with a caret and says what to write instead."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterable
+
+from pypoplar.errors import CodeletError
+
+
+def refusal(message: str, file: str, lines: Iterable[str], first_line: int, node: ast.AST) -> CodeletError:
+    """The error for `node` of a function whose source `lines` begin at `first_line` of `file`; node lines are those of the file."""
+    line = getattr(node, "lineno", first_line)
+    texts = list(lines)
+    position = line - first_line
+    text = texts[position] if 0 <= position < len(texts) else ""
+    encoded = text.encode()  # ast counts columns in bytes
+    offset = len(encoded[: getattr(node, "col_offset", 0)].decode(errors="ignore")) + 1
+    end_line = getattr(node, "end_lineno", line) or line
+    end_text = texts[end_line - first_line] if 0 <= end_line - first_line < len(texts) else ""
+    end = len(end_text.encode()[: getattr(node, "end_col_offset", 0) or 0].decode(errors="ignore")) + 1
+    return CodeletError(message, (file, line, offset, text.rstrip("\r\n"), end_line, end))
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """``"; did you mean 'x'?"`` for the nearest of `names`, else nothing."""
+    found = difflib.get_close_matches(name, list(names), n=1)
+    return f"; did you mean '{found[0]}'?" if found else ""
+
+
+_FOR = "; write the loop out with for and range"
+_STATEMENTS: dict[type[ast.AST], str] = {
+    ast.Try: "try: device code has no exceptions",
+    ast.Raise: "raise: device code has no exceptions; use ipu.check(condition, message)",
+    ast.With: "with: device code has no context managers",
+    ast.Global: "global: module-level values are constants in device code; keep state in a plain field of the vertex",
+    ast.Nonlocal: "nonlocal: a helper function gives its results with return",
+    ast.FunctionDef: "a function inside device code: define it at module level",
+    ast.AsyncFunctionDef: "async: device code runs to its end",
+    ast.ClassDef: "a class inside device code: the device has numbers, vectors and rows only",
+    ast.Import: "import inside device code: import at the top of the module",
+    ast.ImportFrom: "import inside device code: import at the top of the module",
+    ast.Delete: "del: locals of device code live to its end",
+    ast.Match: "match: write if and elif",
+    ast.AsyncFor: "async for: device code runs to its end",
+    ast.AsyncWith: "async with: device code runs to its end",
+}
+_EXPRESSIONS: dict[type[ast.AST], str] = {
+    ast.Lambda: "lambda: define a function with def at module level",
+    ast.ListComp: "a list comprehension: the device has no lists" + _FOR,
+    ast.SetComp: "a set comprehension: the device has no sets" + _FOR,
+    ast.DictComp: "a dict comprehension: the device has no dicts" + _FOR,
+    ast.GeneratorExp: "a generator expression: the device has no iterators" + _FOR,
+    ast.List: "a list: the device has no lists; use a Vector field for working memory",
+    ast.Dict: "a dict: the device has no dicts; pass a Vector field as a table",
+    ast.Set: "a set: the device has no sets",
+    ast.JoinedStr: "a string: the device has no strings; debug_print and print take them",
+    ast.Await: "await: device code runs to its end",
+    ast.Yield: "yield: compute is not a generator",
+    ast.YieldFrom: "yield: compute is not a generator",
+    ast.NamedExpr: "an assignment inside an expression: put it on a line of its own",
+    ast.Starred: "* in a call or tuple: write the values out",
+    ast.Slice: "a slice outside a vector's brackets",
+}
+
+
+def unsupported(node: ast.AST) -> str:
+    """Why this kind of statement or expression cannot stand in device code, and what can."""
+    for table in (_STATEMENTS, _EXPRESSIONS):
+        if type(node) in table:
+            return f"device code cannot use {table[type(node)]}"
+    return f"device code cannot use {type(node).__name__}"
+
+
+BUILTIN_HINTS: dict[str, str] = {
+    "sum": "sum: write a loop that adds the elements",
+    "enumerate": "enumerate: write `for i in range(len(x))` and use x[i]",
+    "zip": "zip: write `for i in range(len(a))` and use a[i], b[i]",
+    "reversed": "reversed: write `for i in range(len(x) - 1, -1, -1)`",
+    "sorted": "sorted: the device has no lists; sort a Vector field in place with loops",
+    "pow": "pow: write a ** b, or math.pow(a, b)",
+    "divmod": "divmod: write a // b and a % b",
+    "any": "any: write a loop with break",
+    "all": "all: write a loop with break",
+    "map": "map: write a loop",
+    "filter": "filter: write a loop with if",
+    "list": "list: the device has no lists; use a Vector field for working memory",
+    "tuple": "tuple: the device has no tuples",
+    "dict": "dict: the device has no dicts; pass a Vector field as a table",
+    "set": "set: the device has no sets",
+    "str": "str: the device has no strings; use ipu.debug_print(text, value)",
+    "super": "super: call the base class's method by name, Base.method(self, ...)",
+    "isinstance": "isinstance: types are known when the codelet is added; use a template, Generic[T]",
+    "input": "input: device code cannot talk to the host; use a stream",
+    "open": "open: device code has no files",
+    "eval": "eval: device code is translated before it runs",
+    "exec": "exec: device code is translated before it runs",
+}
+"""Builtins people try in device code, and what to write instead."""

@@ -1,0 +1,135 @@
+"""What a codelet class is written with: vertex kinds, and the annotations that make an attribute a field.
+
+    class Scale(Vertex):
+        x: Input[Vector[FLOAT]]      # an edge that is read: a vector
+        y: Output[Vector[FLOAT]]     # an edge that is written
+        factor: FLOAT                # a plain field: state of the vertex
+
+        def compute(self):
+            for i in range(len(self.x)):
+                self.y[i] = self.factor * self.x[i]
+
+The classes here say what a field is and nothing more: device code never runs as Python on the host, so they have no
+instances. Their methods are what type checkers see of ``self.x[i]``, ``len(self.x)`` and ``self.out = value``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from attrs import frozen
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.types import Element
+
+Content = TypeVar("Content", covariant=True)  # an element type, Vector[...] or VectorList[...]
+Item = TypeVar("Item", covariant=True)  # an element type
+Number = TypeVar("Number")  # float, int or bool: what type checkers see of an element
+
+
+@frozen
+class Declared:
+    """What the class statement of a codelet said, kept on the class as ``__declared__``."""
+
+    name: str | None  # from ``class Fill(Vertex, name="popops::Fill")``
+    file: str
+    line: int
+    names: dict[str, Any]  # local names of the enclosing function that the annotations may mean
+
+
+class Vertex:
+    """Base of codelets that run on one worker: ``compute(self)`` returns nothing, or a bool on every path.
+
+    The codelet's name is the class's; ``class Fill(Vertex, name="popops::Fill")`` gives another. A class that is also
+    ``Generic[T]`` is a template: ``Fill[FLOAT]`` or ``"popops::Fill<float>"`` names an instance. Template arguments that
+    are not types are written into the name, before the types: ``name="popops::Reduce<add>"`` with one type parameter has
+    the instance ``"popops::Reduce<add,float>"``.
+
+    A method ``cycles(self, vertex)`` is an estimator: host Python that returns the worker cycles of one vertex, given an
+    object with ``fieldSize(name)``, ``value(name)`` and ``target``; it replaces the price derived from the code as executed.
+    """
+
+    __declared__: Declared
+
+    def __init_subclass__(cls, *, name: str | None = None, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__") != cls.__module__:
+            frame = frame.f_back
+        words = " ".join(text for text in vars(cls).get("__annotations__", {}).values() if isinstance(text, str))
+        names = {} if frame.f_locals is frame.f_globals else {key: value for key, value in frame.f_locals.items() if key in words}
+        cls.__declared__ = Declared(name, frame.f_code.co_filename, frame.f_lineno, names)
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
+        raise PoplarTypeError(f"{cls.__name__} is a codelet: it runs on the device and has no instances; use graph.addVertex")
+
+
+class MultiVertex(Vertex):
+    """Base of codelets that use all workers of the tile: ``compute(self, worker)`` runs for workers 0 to 5, in order."""
+
+
+class SupervisorVertex(Vertex):
+    """Base of codelets that run on the tile's supervisor instead of a worker."""
+
+
+class Vector(Generic[Item]):
+    """A rank-1 field. In ``compute``: ``self.x[i]``, ``self.x[begin:end]`` (a view), ``len(self.x)``, iteration."""
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self: Vector[Element[Number]], index: int) -> Number: ...
+        @overload
+        def __getitem__(self, index: slice) -> Vector[Item]: ...
+        @overload
+        def __getitem__(self, index: int) -> Any: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: int, value: Any) -> None: ...
+        def __len__(self) -> int: ...
+        @overload
+        def __iter__(self: Vector[Element[Number]]) -> Iterator[Number]: ...
+        @overload
+        def __iter__(self) -> Iterator[Any]: ...
+        def __iter__(self) -> Iterator[Any]: ...
+        def __get__(self, vertex: object, owner: type) -> Vector[Item]: ...
+
+
+class VectorList(Generic[Item]):
+    """A rank-2 field whose rows may differ in length. In ``compute``: ``self.rows[r]`` is a vector, ``len(self.rows)``."""
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, index: int) -> Vector[Item]: ...
+        def __len__(self) -> int: ...
+        def __iter__(self) -> Iterator[Vector[Item]]: ...
+
+
+class Edge(Generic[Content]):
+    """What Input, Output and InOut have in common."""
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self: Edge[Vector[Item]], vertex: object, owner: type) -> Vector[Item]: ...
+        @overload
+        def __get__(self: Edge[VectorList[Item]], vertex: object, owner: type) -> VectorList[Item]: ...
+        @overload
+        def __get__(self: Edge[Element[Number]], vertex: object, owner: type) -> Number: ...
+        @overload
+        def __get__(self, vertex: object, owner: type) -> Any: ...
+        def __get__(self, vertex: object, owner: type) -> Any: ...
+        def __set__(self, vertex: object, value: Any) -> None: ...
+
+
+class Input(Edge[Content]):
+    """An edge that the vertex reads: ``Input[FLOAT]``, ``Input[Vector[FLOAT]]``, ``Input[VectorList[FLOAT]]``."""
+
+
+class Output(Edge[Content]):
+    """An edge that the vertex writes. Reading it gives what this vertex wrote; elements not written keep their value."""
+
+
+class InOut(Edge[Content]):
+    """An edge that the vertex reads and writes."""

@@ -1,0 +1,98 @@
+"""The text of user functions and classes: from files, notebooks, and whatever else linecache knows."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+
+from attrs import frozen
+
+from pypoplar.errors import CodeletError
+
+_parsed: dict[str, tuple[int, ast.Module | None]] = {}  # file -> hash of its text, its tree
+
+
+@frozen
+class Listing:
+    """Some lines of a file."""
+
+    file: str
+    first_line: int
+    text: str
+
+
+def _lines(file: str, namespace: dict[str, Any] | None) -> list[str]:
+    linecache.checkcache(file)
+    return linecache.getlines(file, namespace)
+
+
+def _tree(file: str, lines: list[str]) -> ast.Module | None:
+    text = "".join(lines)
+    mark, tree = _parsed.get(file, (0, None))
+    if mark != hash(text) or tree is None:
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:  # a notebook cell with magics, say
+            tree = None
+        _parsed[file] = (hash(text), tree)
+    return tree
+
+
+def _start(node: ast.FunctionDef | ast.ClassDef) -> int:
+    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
+
+
+def function_listing(function: FunctionType) -> Listing:
+    """The source lines of `function`, indented as they stand. Without source: a `CodeletError` that says what to do."""
+    code = function.__code__
+    file, first = code.co_filename, code.co_firstlineno
+    lines = _lines(file, function.__globals__)
+    if not lines:
+        raise CodeletError(
+            f"the source of {function.__qualname__} is not available ({file}, line {first}); codelets are translated from "
+            "their source: write the class in a .py file or a notebook cell, or put text given to exec into linecache.cache",
+            (file, first, None, None),
+        )
+    tree = _tree(file, lines)
+    if tree is None:
+        return Listing(file, first, "".join(inspect.getblock(lines[first - 1 :])))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name and first in (node.lineno, _start(node)):
+            return Listing(file, node.lineno, "".join(lines[node.lineno - 1 : node.end_lineno]))
+    raise CodeletError(
+        f"the source of {function.__qualname__} is no longer at {file}, line {first}: the file has changed since it was imported",
+        (file, first, None, None),
+    )
+
+
+def annotation_node(file: str, line: int, class_name: str, attribute: str) -> tuple[list[str], ast.AST | None]:
+    """All lines of `file`, and the statement that annotates `attribute` in the class at or after `line`."""
+    lines = _lines(file, None)
+    tree = _tree(file, lines) if lines else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.ClassDef) and node.name == class_name and _start(node) <= line <= (node.end_lineno or line):
+            for one in node.body:
+                if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and one.target.id == attribute:
+                    return lines, one.annotation
+    return lines, None
+
+
+@lru_cache(maxsize=512)
+def parse_function(listing: Listing) -> ast.FunctionDef:
+    """The tree of a listed function, to be read only; lines and columns are those of its file."""
+    indented = listing.text[:1] in " \t"
+    try:
+        tree = ast.parse("if True:\n" + listing.text if indented else listing.text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise CodeletError(f"not a function that can be read: {error}", (listing.file, listing.first_line, None, None)) from error
+    body: list[ast.stmt] = tree.body
+    if indented and body and isinstance(body[0], ast.If):
+        body = body[0].body
+    if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
+        raise CodeletError("expected one function definition", (listing.file, listing.first_line, None, None))
+    ast.increment_lineno(body[0], listing.first_line - (2 if indented else 1))
+    return body[0]

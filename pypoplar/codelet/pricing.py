@@ -1,0 +1,57 @@
+"""Prices of basic blocks: each straight run of statements begins with the sum of its slots."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from pypoplar.codelet.prices import BRANCH, ENTRY_AND_EXIT, LOOP_ROUND, LOOP_START, price_of, straight
+from pypoplar.codelet.typed import Block, Break, Continue, For, If, Leave, Once, Price, Return, Statement, While
+
+
+def priced(body: Block) -> Block:
+    """The body of a codelet with its prices. Entry and exit are paid at its start."""
+    return _block(body, ENTRY_AND_EXIT)
+
+
+def _block(block: Block, slots: int = 0) -> Block:
+    """`block` with a price before each straight run; the first has `slots` on top."""
+    made: list[Statement] = []
+    run: list[Statement] = []
+
+    def close() -> None:
+        nonlocal slots
+        if slots:
+            made.append(Price(slots))
+        made.extend(run)
+        run.clear()
+        slots = 0
+
+    for one in block:
+        match one:
+            case If():
+                slots += BRANCH
+                close()
+                made.append(evolve(one, then=_block(one.then), orelse=_block(one.orelse)))
+            case While():
+                close()
+                made.append(evolve(one, head=_block(one.head, BRANCH), body=_block(one.body)))
+            case For():
+                slots += LOOP_START
+                close()
+                made.append(evolve(one, body=_block(one.body, 0 if repeatable(one.body) else LOOP_ROUND)))
+            case Once():
+                close()
+                made.append(evolve(one, body=_block(one.body)))
+            case Leave() | Break() | Continue() | Return():
+                close()
+                made.append(one)
+            case _:
+                slots += price_of(one)
+                run.append(one)
+    close()
+    return tuple(made)
+
+
+def repeatable(body: Block) -> bool:
+    """Whether a loop with this body can be a zero-overhead repeat."""
+    return all(straight(one) for one in body)
