@@ -37,8 +37,8 @@ def views(draw: Any, ids: Any) -> Any:
 
 
 @st.composite
-def graphs(draw: Any) -> tuple[Builder, FrozenGraph]:
-    """One compute set of random vertices over variables mapped at random; no element is written by two of them."""
+def graphs(draw: Any, exclusive: bool = True) -> tuple[Builder, FrozenGraph]:
+    """One compute set of random vertices over variables mapped at random; with `exclusive`, no element is written by two."""
     builder = Builder(tiles=4)
     tile = st.integers(0, 3)
     variables = []
@@ -67,8 +67,8 @@ def graphs(draw: Any) -> tuple[Builder, FrozenGraph]:
         edges = {
             "one": draw(views(alike)),
             "rows": [draw(views(alike)) for _ in range(draw(st.integers(0, 2)))],
-            "out": draw(written(free[at])),
-            "both": draw(written(free[at])),
+            "out": draw(written(free[at] if exclusive else list(variables[at]))),
+            "both": draw(written(free[at] if exclusive else list(variables[at]))),
         }
         vertex = builder.vertex(compute_set, codelets[type], draw(tile), {})
         fields = ["one", "rows", "out", "both"]
@@ -139,6 +139,17 @@ def test_every_edge_sees_its_elements_and_every_written_element_comes_home(made:
         tiles.move(pieces)
     for number in tiles.elements():
         assert tiles.at(number).tolist() == element(changed.get(number, number + 1), tiles.width(number)).tolist()
+
+
+@given(graphs(exclusive=False))
+def test_every_edge_sees_its_elements_even_where_several_vertices_write_them(made: tuple[Builder, FrozenGraph]) -> None:
+    builder, graph = made
+    homes, plan = planned(graph)
+    tiles = Tiles(homes, plan.buffer_bytes)
+    for pieces in (plan.exchange_before, plan.gather, plan.preload):
+        tiles.move(pieces)
+    for k, tile, _, width, ids in edges_of(builder, plan):
+        assert edge_memory(tiles, plan, k, tile, width).tolist() == bytes_of(ids + 1, width)
 
 
 @given(graphs())
@@ -215,6 +226,20 @@ def test_the_account_of_departures_is_what_each_tile_writes_elsewhere(made: tupl
         found[int(row["source"]), int(row["destination"]), int(row["variable"])] += int(row["bytes"])
     assert found == expected
     assert plan.after.bytes_sent.sum() == plan.after.bytes_received.sum() == sum(expected.values())
+
+
+@given(graphs())
+def test_without_multicast_as_much_is_sent_as_received(made: tuple[Builder, FrozenGraph]) -> None:
+    builder, graph = made
+    homes, plan = planned(graph)
+    tiles = Tiles(homes, plan.buffer_bytes)
+    readers = {
+        (tile, number) for _, tile, access, _, ids in edges_of(builder, plan) for number in ids.tolist() if access != "output"
+    }
+    remote = [number for tile, number in readers if tiles.tile(number) != tile]
+    sent, received = plan.before.bytes_sent.sum(), plan.before.bytes_received.sum()
+    assert sent <= received
+    assert (sent == received) == (len(set(remote)) == len(remote))
 
 
 def renumbered(builder: Builder, numbers: list[int]) -> FrozenGraph:
