@@ -1,0 +1,119 @@
+"""Device code of popnn: non-linearities."""
+
+import math
+from typing import Generic, TypeVar
+
+from pypoplar import BOOL, FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, Vertex
+
+T = TypeVar("T", FLOAT, HALF)
+
+
+def sigmoid(x):
+    return 1.0 / (1.0 + math.exp(-x))
+
+
+def hard_sigmoid(x):
+    return max(0.0, min(1.0, 0.2 * x + 0.5))
+
+
+def relu(x):
+    return max(x, 0.0)
+
+
+def tanh(x):
+    return math.tanh(x)
+
+
+def gelu(x):
+    return 0.5 * x * (1.0 + math.tanh(x * 0.7978845608 * (1.0 + 0.044715 * x * x)))
+
+
+def gelu_erf(x):
+    return 0.5 * x * (1.0 + math.erf(x * 0.7071067811865475))
+
+
+def swish(x):
+    return x * sigmoid(x)
+
+
+class NonLinearity1DInPlace(MultiVertex, Generic[T]):
+    """Every element replaced by the function's value, computed in float. Worker w takes the elements from ``w * share`` on."""
+
+    data: InOut[Vector[T]]
+    share: INT
+
+    def compute(self, worker):
+        begin = worker * self.share
+        for i in range(begin, min(begin + self.share, len(self.data))):
+            self.data[i] = self.function(float(self.data[i]))
+
+
+class Sigmoid(NonLinearity1DInPlace[T], Generic[T], name="popnn::NonLinearity1DInPlace<SIGMOID>"):
+    function = staticmethod(sigmoid)
+
+
+class HardSigmoid(NonLinearity1DInPlace[T], Generic[T], name="popnn::NonLinearity1DInPlace<HARD_SIGMOID>"):
+    function = staticmethod(hard_sigmoid)
+
+
+class Relu(NonLinearity1DInPlace[T], Generic[T], name="popnn::NonLinearity1DInPlace<RELU>"):
+    function = staticmethod(relu)
+
+
+class Tanh(NonLinearity1DInPlace[T], Generic[T], name="popnn::NonLinearity1DInPlace<TANH>"):
+    function = staticmethod(tanh)
+
+
+class Gelu(NonLinearity1DInPlace[T], Generic[T], name="popnn::NonLinearity1DInPlace<GELU>"):
+    function = staticmethod(gelu)
+
+
+class GeluErf(NonLinearity1DInPlace[T], Generic[T], name="popnn::NonLinearity1DInPlace<GELU_ERF>"):
+    function = staticmethod(gelu_erf)
+
+
+class Swish(NonLinearity1DInPlace[T], Generic[T], name="popnn::NonLinearity1DInPlace<SWISH>"):
+    function = staticmethod(swish)
+
+
+class SoftMax(Vertex, Generic[T], name="popnn::SoftMax"):
+    """One row: powers of e over their sum, which is taken in float. `stable` takes the largest element from all first."""
+
+    in_: Input[Vector[T]]
+    out: Output[Vector[T]]
+    stable: BOOL
+
+    def compute(self):
+        shift = 0.0
+        if self.stable:
+            shift = float(self.in_[0])
+            for value in self.in_:
+                shift = max(shift, float(value))
+        total = 0.0
+        for i in range(len(self.in_)):
+            power = math.exp(float(self.in_[i]) - shift)
+            total += power
+            self.out[i] = power
+        scale = 1.0 / total
+        for i in range(len(self.out)):
+            self.out[i] = float(self.out[i]) * scale
+
+
+class SoftMaxInPlace(Vertex, Generic[T], name="popnn::SoftMaxInPlace"):
+    data: InOut[Vector[T]]
+    stable: BOOL
+
+    def compute(self):
+        shift = 0.0
+        if self.stable:
+            shift = float(self.data[0])
+            for value in self.data:
+                shift = max(shift, float(value))
+        total = 0.0
+        for i in range(len(self.data)):
+            power = math.exp(float(self.data[i]) - shift)
+            total += power
+            self.data[i] = power
+        scale = 1.0 / total
+        for i in range(len(self.data)):
+            self.data[i] = float(self.data[i]) * scale

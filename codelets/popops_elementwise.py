@@ -1,0 +1,152 @@
+"""Device code of popops: operations on the elements of tensors of one shape.
+
+A tile has one vertex, whose workers share its elements: worker w takes those from ``w * share`` on. `share` is a multiple of the
+type's vector width, so that no two workers store into one word of memory.
+"""
+
+from typing import Generic, TypeVar
+
+from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, InOut, Input, MultiVertex, Output, Vector
+
+T = TypeVar("T", FLOAT, HALF, INT, UNSIGNED_INT)
+Real = TypeVar("Real", FLOAT, HALF)
+Delta = TypeVar("Delta", FLOAT, HALF)
+Scale = TypeVar("Scale", FLOAT, HALF)
+
+
+def add(left, right):
+    return left + right
+
+
+def subtract(left, right):
+    return left - right
+
+
+def multiply(left, right):
+    return left * right
+
+
+def divide(left, right):
+    return left / right
+
+
+def maximum(left, right):
+    return max(left, right)
+
+
+def minimum(left, right):
+    return min(left, right)
+
+
+class BinaryOp1D(MultiVertex, Generic[T]):
+    """out = in1 op in2; the one element of a shorter operand stands for all."""
+
+    in1: Input[Vector[T]]
+    in2: Input[Vector[T]]
+    out: Output[Vector[T]]
+    share: INT
+
+    def compute(self, worker):
+        begin = worker * self.share
+        end = min(begin + self.share, len(self.out))
+        if len(self.in2) == len(self.out):
+            for i in range(begin, end):
+                self.out[i] = self.combine(self.in1[i], self.in2[i])
+        else:
+            other = self.in2[0]
+            for i in range(begin, end):
+                self.out[i] = self.combine(self.in1[i], other)
+
+
+class BinaryOp1DInPlace(MultiVertex, Generic[T]):
+    """in1Out = in1Out op in2."""
+
+    in1Out: InOut[Vector[T]]
+    in2: Input[Vector[T]]
+    share: INT
+
+    def compute(self, worker):
+        begin = worker * self.share
+        end = min(begin + self.share, len(self.in1Out))
+        if len(self.in2) == len(self.in1Out):
+            for i in range(begin, end):
+                self.in1Out[i] = self.combine(self.in1Out[i], self.in2[i])
+        else:
+            other = self.in2[0]
+            for i in range(begin, end):
+                self.in1Out[i] = self.combine(self.in1Out[i], other)
+
+
+class Add(BinaryOp1D[T], Generic[T], name="popops::BinaryOp1D<ADD>"):
+    combine = staticmethod(add)
+
+
+class AddInPlace(BinaryOp1DInPlace[T], Generic[T], name="popops::BinaryOp1DInPlace<ADD>"):
+    combine = staticmethod(add)
+
+
+class Subtract(BinaryOp1D[T], Generic[T], name="popops::BinaryOp1D<SUBTRACT>"):
+    combine = staticmethod(subtract)
+
+
+class SubtractInPlace(BinaryOp1DInPlace[T], Generic[T], name="popops::BinaryOp1DInPlace<SUBTRACT>"):
+    combine = staticmethod(subtract)
+
+
+class Multiply(BinaryOp1D[T], Generic[T], name="popops::BinaryOp1D<MULTIPLY>"):
+    combine = staticmethod(multiply)
+
+
+class MultiplyInPlace(BinaryOp1DInPlace[T], Generic[T], name="popops::BinaryOp1DInPlace<MULTIPLY>"):
+    combine = staticmethod(multiply)
+
+
+class Divide(BinaryOp1D[Real], Generic[Real], name="popops::BinaryOp1D<DIVIDE>"):
+    combine = staticmethod(divide)
+
+
+class DivideInPlace(BinaryOp1DInPlace[Real], Generic[Real], name="popops::BinaryOp1DInPlace<DIVIDE>"):
+    combine = staticmethod(divide)
+
+
+class Maximum(BinaryOp1D[T], Generic[T], name="popops::BinaryOp1D<MAXIMUM>"):
+    combine = staticmethod(maximum)
+
+
+class MaximumInPlace(BinaryOp1DInPlace[T], Generic[T], name="popops::BinaryOp1DInPlace<MAXIMUM>"):
+    combine = staticmethod(maximum)
+
+
+class Minimum(BinaryOp1D[T], Generic[T], name="popops::BinaryOp1D<MINIMUM>"):
+    combine = staticmethod(minimum)
+
+
+class MinimumInPlace(BinaryOp1DInPlace[T], Generic[T], name="popops::BinaryOp1DInPlace<MINIMUM>"):
+    combine = staticmethod(minimum)
+
+
+class ScaledSum(MultiVertex, Generic[Real, Delta]):
+    """A += a multiple of B, computed in float and rounded once."""
+
+    A: InOut[Vector[Real]]
+    B: Input[Vector[Delta]]
+    share: INT
+
+    def accumulate(self, worker, scale):
+        begin = worker * self.share
+        for i in range(begin, min(begin + self.share, len(self.A))):
+            self.A[i] = float(self.A[i]) + scale * float(self.B[i])
+
+
+class ScaledAdd(ScaledSum[Real, Delta], Generic[Real, Delta], name="popops::ScaledAdd"):
+    scale: FLOAT
+
+    def compute(self, worker):
+        self.accumulate(worker, self.scale)
+
+
+class ScaledAddTensor(ScaledSum[Real, Delta], Generic[Real, Delta, Scale], name="popops::ScaledAddTensor"):
+    scaleB: Input[Scale]
+
+    def compute(self, worker):
+        self.accumulate(worker, float(self.scaleB))

@@ -1,0 +1,53 @@
+"""Products by blocks: each tile multiplies a block of the left matrix by one of the right."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poplin.block_plan import BlockPlan, worker_columns
+from pypoplar.poplin.partial_sums import add_partials
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.program import Execute, Sequence
+from pypoplar.types import FLOAT, ElementType
+
+
+def block_product(
+    graph: Graph, a: Tensor, b: Tensor, result: ElementType, plan: BlockPlan, prog: Sequence, debug: str | None
+) -> Tensor:
+    """A new tensor with the product of `a` [rows, depth] and `b` [depth, columns], computed as `plan` says; `prog` is extended.
+
+    Each tile of the plan has one vertex. It receives its blocks in the exchange before the compute set; its part of
+    the result stays on it, or where the depth is cut is added to the others' in a second step.
+    """
+    tiles = graph.getTarget().getNumTiles()
+    partials = graph.addVariable(FLOAT, [plan.depth_parts, plan.rows, plan.columns], below(debug, "partials"))
+    cs = graph.addComputeSet(below(debug, "matMul"))
+    vertexType = templateVertex("poplin::BlockProduct", a.elementType())
+    parts = [list(enumerate(pairwise(bounds))) for bounds in (plan.row_bounds(), plan.depth_bounds(), plan.column_bounds())]
+    for (i, (top, bottom)), (p, (begin, end)), (j, (left, right)) in product(*parts):
+        block = partials[p].slice([top, left], [bottom, right])
+        columns = right - left
+        vertex = graph.addVertex(
+            cs,
+            vertexType,
+            {
+                "a": a.slice([top, begin], [bottom, end]).flatten(),
+                "b": b.slice([begin, left], [end, right]).flatten(),
+                "out": block.flatten(),
+                "rows": bottom - top,
+                "depth": end - begin,
+                "columns": columns,
+                "rowGroups": plan.row_groups,
+                "columnShare": worker_columns(columns, plan.row_groups, 6, plan.grain),
+            },
+        )
+        tile = plan.tile(i, p, j, tiles)
+        graph.setTileMapping(vertex, tile)
+        graph.setTileMapping(block, tile)
+    prog.add(Execute(cs))
+    if plan.depth_parts == 1 and result is FLOAT:
+        return partials[0]
+    return add_partials(graph, partials, result, prog, below(debug, "reduce"))

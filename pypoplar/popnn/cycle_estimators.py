@@ -1,0 +1,92 @@
+"""Worker cycles of popnn's vertices: popnnCycleEstimators and PerformanceEstimation of PopLibs, where these have them.
+
+A softmax has no vertex of its own there: it is priced as the steps that it consists of, each by one worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from pypoplar.graph.estimators import VertexIntrospector
+from pypoplar.poputil.cycles import Estimator, by_type, ceiling, share_of_worker
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.target import Target
+from pypoplar.types import FLOAT, HALF, ElementType
+
+# Start of a vertex, then cycles for two floats or four halves; from the non-linearities' estimators.
+NON_LINEARITIES: dict[tuple[str, ElementType], tuple[int, int]] = {
+    ("RELU", FLOAT): (17, 3),
+    ("RELU", HALF): (17, 3),
+    ("TANH", FLOAT): (17, 12),
+    ("TANH", HALF): (17, 4),
+    ("SIGMOID", FLOAT): (17, 12),
+    ("SIGMOID", HALF): (17, 4),
+    ("GELU", FLOAT): (39, 10),
+    ("GELU_ERF", FLOAT): (17, 44),
+    ("GELU_ERF", HALF): (17, 88),
+}
+
+
+@frozen
+class NonLinearityCycles:
+    """NonLinearity1D and the unary operations that stand for it."""
+
+    start: int
+    loop: int
+    elements: int
+
+    def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
+        return self.start + self.loop * ceiling(share_of_worker(vertex.fieldSize("data"), target), self.elements)
+
+
+@frozen
+class OfRow:
+    """A vertex that takes one row: its cycles are a function of the row's length."""
+
+    field: str
+    cycles: Callable[[int], int]
+
+    def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
+        return self.cycles(vertex.fieldSize(self.field))
+
+
+@frozen
+class SoftMaxCycles:
+    """Powers, their sum, and the product with its inverse; first, where asked for, the largest element and its subtraction."""
+
+    field: str
+    type: ElementType
+
+    def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
+        count = vertex.fieldSize(self.field)
+        vectors = ceiling(count, by_type(self.type, 2, 4))
+        total = 17 + 2 * ceiling(count, by_type(self.type, 4, 8))
+        scale = 20 + 2 * vectors
+        power = 33 + by_type(self.type, 6, 4) * vectors
+        return power + total + scale + (total + scale if vertex.value("stable") else 0)
+
+
+def loss_cycles(count: int) -> int:
+    """LossCrossEntropyTransform, then the sum over the row."""
+    return 20 + 9 * count + 17 + ceiling(count, 2)
+
+
+def largest_cycles(count: int) -> int:
+    """ReduceMaxClassGather with one worker."""
+    return 30 + 3 * (count - 1)
+
+
+ESTIMATORS: dict[str, Estimator] = {
+    templateVertex("popnn::NonLinearity1DInPlace", name, type): NonLinearityCycles(start, loop, by_type(type, 2, 4))
+    for (name, type), (start, loop) in NON_LINEARITIES.items()
+}
+for _type in (FLOAT, HALF):
+    ESTIMATORS[templateVertex("popnn::SoftMax", _type)] = SoftMaxCycles("in", _type)
+    ESTIMATORS[templateVertex("popnn::SoftMaxInPlace", _type)] = SoftMaxCycles("data", _type)
+    for _name in ("LossCrossEntropy", "LossCrossEntropyScaled", "LossSumSquared"):
+        ESTIMATORS[templateVertex(f"popnn::{_name}", _type)] = OfRow("probs", loss_cycles)
+    for _name in ("CountCorrect", "IsCorrect"):
+        ESTIMATORS[templateVertex(f"popnn::{_name}", _type)] = OfRow("probs", largest_cycles)
+    ESTIMATORS[templateVertex("popnn::ArgMax", _type)] = OfRow("in", largest_cycles)

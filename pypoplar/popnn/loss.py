@@ -1,0 +1,200 @@
+"""Losses of a classifier with their gradients, and the count of right answers."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.popnn.row_vertices import add_row_vertices, row_tiles
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.program import Execute, Program, Sequence
+from pypoplar.types import FLOAT, HALF, INT, UNSIGNED_INT, ElementType
+
+SMALLEST: dict[ElementType, float] = {FLOAT: 1.17549435e-38, HALF: 5.9605e-8}  # added to a probability before its logarithm
+
+
+class LossType(Enum):
+    """What a loss measures: the sum of squared differences over 2, or the cross entropy of probabilities."""
+
+    SUM_SQUARED_LOSS = "SUM_SQUARED_LOSS"
+    CROSS_ENTROPY_LOSS = "CROSS_ENTROPY_LOSS"
+
+
+def calcLoss(
+    graph: Graph,
+    modelOutputs: Tensor,
+    expected: Tensor,
+    loss: Tensor,
+    deltas: Tensor,
+    *arguments: Any,
+    debugContext: str | None = None,
+) -> Program:
+    """The program that computes each sample's loss and gradient, and counts right answers.
+
+        calcLoss(graph, modelOutputs, expected, loss, deltas, [deltasScale, modelOutputScaling,] [numCorrect,]
+                 lossType[, debugContext])
+
+    `modelOutputs` [samples, classes] (FLOAT or HALF) are probabilities, `expected` [samples] (UNSIGNED_INT or INT)
+    labels. The program writes `loss` [samples] and `deltas` [samples, classes], for CROSS_ENTROPY_LOSS the gradient
+    by what went into the softmax, and *adds* to `numCorrect` (one UNSIGNED_INT or INT) how many rows have their
+    largest output at their label. Where `loss` or `deltas` have no tiles yet, they get those of the outputs.
+
+    For CROSS_ENTROPY_LOSS, `modelOutputScaling` says by how much the probabilities are scaled, and deltas are times
+    `deltasScale`; both have one element of the outputs' type. A label that is no class, such as the mask 0xffffffff
+    (-1), has loss and deltas of 0 and is never right. Everything is computed in float.
+    """
+    scales, numCorrect, lossType, debug = _arranged(arguments, debugContext)
+    _check(modelOutputs, expected, loss, deltas, scales, numCorrect, lossType)
+    samples = {"probs": modelOutputs, "expected": expected.reinterpret(UNSIGNED_INT)}
+    type = modelOutputs.elementType()
+    prog = Sequence()
+    if modelOutputs.dim(0) == 0:
+        return prog
+    for one in (deltas, loss):
+        _complete_mapping(graph, one, modelOutputs)
+    tiles = row_tiles(graph, deltas)
+    cs = graph.addComputeSet(below(debug, lossType.value))
+    results = {"deltas": deltas, "loss": loss}
+    if lossType is LossType.SUM_SQUARED_LOSS:
+        add_row_vertices(graph, cs, templateVertex("popnn::LossSumSquared", type), tiles, samples | results)
+    else:
+        vertex = templateVertex("popnn::LossCrossEntropyScaled" if scales else "popnn::LossCrossEntropy", type)
+        add_row_vertices(graph, cs, vertex, tiles, samples | results, scales, {"smallest": SMALLEST[type]})
+    prog.add(Execute(cs))
+    if numCorrect is not None:
+        _count_correct(graph, cs, samples, tiles, numCorrect.reinterpret(UNSIGNED_INT).flatten()[0], prog, debug)
+    return prog
+
+
+def calcAccuracy(
+    graph: Graph, modelOutputs: Tensor, expected: Tensor, numCorrect: Tensor, debugContext: str | None = None
+) -> Program:
+    """The program that adds to `numCorrect` how many rows of `modelOutputs` have their largest element at their label.
+
+    Shapes and types are those of `calcLoss`.
+    """
+    _check_samples(modelOutputs, expected)
+    _check_count(numCorrect)
+    prog = Sequence()
+    if modelOutputs.dim(0):
+        tiles = row_tiles(graph, modelOutputs)
+        cs = graph.addComputeSet(below(debugContext, "Accuracy"))
+        prog.add(Execute(cs))
+        samples = {"probs": modelOutputs, "expected": expected.reinterpret(UNSIGNED_INT)}
+        _count_correct(graph, cs, samples, tiles, numCorrect.reinterpret(UNSIGNED_INT).flatten()[0], prog, debugContext)
+    return prog
+
+
+def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
+    """For each row of the matrix `input` (FLOAT or HALF) the position of its largest element, the first of several.
+
+    UNSIGNED_INT [rows]; `prog` is extended.
+    """
+    _check_matrix("argMax", input)
+    tiles = row_tiles(graph, input)
+    result = graph.addVariable(UNSIGNED_INT, [len(tiles)], below(debugContext, "argMax"))
+    for index, tile in enumerate(tiles):
+        graph.setTileMapping(result[index], tile)
+    cs = graph.addComputeSet(below(debugContext, "argMax"))
+    add_row_vertices(graph, cs, templateVertex("popnn::ArgMax", input.elementType()), tiles, {"in": input, "out": result})
+    prog.add(Execute(cs))
+    return result
+
+
+def _count_correct(
+    graph: Graph,
+    cs: ComputeSet,
+    samples: dict[str, Tensor],
+    tiles: list[int],
+    numCorrect: Tensor,
+    prog: Sequence,
+    debug: str | None,
+) -> None:
+    """Count in the compute set `cs`; more than one sample need another step, which adds up."""
+    type = samples["probs"].elementType()
+    if len(tiles) == 1:
+        add_row_vertices(graph, cs, templateVertex("popnn::CountCorrect", type), tiles, samples, {"numCorrect": numCorrect})
+        return
+    correct = graph.addVariable(UNSIGNED_INT, [len(tiles)], below(debug, "correct"))
+    for index, tile in enumerate(tiles):
+        graph.setTileMapping(correct[index], tile)
+    add_row_vertices(graph, cs, templateVertex("popnn::IsCorrect", type), tiles, samples | {"correct": correct})
+    total = graph.addComputeSet(below(debug, "addCorrect"))
+    (home,) = row_tiles(graph, numCorrect.expand([0]))
+    vertex = graph.addVertex(total, "popnn::AddCorrect", {"correct": correct, "numCorrect": numCorrect})
+    graph.setTileMapping(vertex, home)
+    prog.add(Execute(total))
+
+
+def _complete_mapping(graph: Graph, result: Tensor, modelOutputs: Tensor) -> None:
+    """Results without tiles go to those of the outputs, sample by sample."""
+    if not graph.getTileMapping(result, False).complete:
+        for row, tile in zip(result, row_tiles(graph, modelOutputs), strict=True):
+            graph.setTileMapping(row, tile)
+
+
+def _arranged(
+    arguments: tuple[Any, ...], debugContext: str | None
+) -> tuple[dict[str, Tensor], Tensor | None, LossType, str | None]:
+    """The arguments after `deltas` of all forms: scales, numCorrect, loss type, debug name."""
+    tensors: list[Tensor] = []
+    for place, one in enumerate(arguments):
+        if isinstance(one, LossType):
+            rest = arguments[place + 1 :]
+            if len(rest) > 1 or len(tensors) > 3:
+                break
+            scales = dict(zip(("deltasScale", "modelOutputScaling"), tensors, strict=False)) if len(tensors) > 1 else {}
+            numCorrect = tensors[-1] if len(tensors) % 2 else None
+            return scales, numCorrect, one, rest[0] if rest else debugContext
+        if not isinstance(one, Tensor):
+            raise PoplarTypeError(f"calcLoss takes tensors and then a popnn.LossType, got {one!r}")
+        tensors.append(one)
+    raise PoplarTypeError(
+        "calcLoss takes (graph, modelOutputs, expected, loss, deltas, [deltasScale, modelOutputScaling,] [numCorrect,] lossType"
+        f"[, debugContext]); got {len(arguments)} arguments after deltas"
+    )
+
+
+def _check(
+    modelOutputs: Tensor,
+    expected: Tensor,
+    loss: Tensor,
+    deltas: Tensor,
+    scales: dict[str, Tensor],
+    numCorrect: Tensor | None,
+    lossType: LossType,
+) -> None:
+    _check_samples(modelOutputs, expected)
+    type = modelOutputs.elementType()
+    for name, one, shape in (("loss", loss, modelOutputs.shape()[:1]), ("deltas", deltas, modelOutputs.shape())):
+        if one.shape() != shape or one.elementType() is not type:
+            raise PoplibsError(f"calcLoss: {name} is {type!r} {shape} for these outputs, got {one!r}")
+    if scales and lossType is not LossType.CROSS_ENTROPY_LOSS:
+        raise PoplibsError(f"calcLoss: only CROSS_ENTROPY_LOSS takes scales, not {lossType.value}")
+    for name, one in scales.items():
+        if one.numElements() != 1 or one.elementType() is not type:
+            raise PoplibsError(f"calcLoss: {name} has one element of {type!r}, got {one!r}")
+    if numCorrect is not None:
+        _check_count(numCorrect)
+
+
+def _check_samples(modelOutputs: Tensor, expected: Tensor) -> None:
+    _check_matrix("calcLoss", modelOutputs)
+    if expected.shape() != modelOutputs.shape()[:1] or expected.elementType() not in (UNSIGNED_INT, INT):
+        raise PoplibsError(f"expected has a label, UNSIGNED_INT or INT, for each row of {modelOutputs!r}; got {expected!r}")
+
+
+def _check_matrix(name: str, matrix: Tensor) -> None:
+    if matrix.rank() != 2 or matrix.dim(1) == 0 or matrix.elementType() not in (FLOAT, HALF):
+        raise PoplibsError(f"{name} takes a FLOAT or HALF matrix with a row for each sample, got {matrix!r}")
+
+
+def _check_count(numCorrect: Tensor) -> None:
+    if numCorrect.numElements() != 1 or numCorrect.elementType() not in (UNSIGNED_INT, INT):
+        raise PoplibsError(f"numCorrect has one element, UNSIGNED_INT or INT, got {numCorrect!r}")

@@ -1,0 +1,14 @@
+"""The device code of popops."""
+
+from __future__ import annotations
+
+from pypoplar import resources
+from pypoplar.graph.graph import Graph
+from pypoplar.popops.cycle_estimators import ESTIMATORS
+
+
+def addCodelets(graph: Graph) -> None:
+    """Make the device code of popops known to the graph; once is enough, more does no harm."""
+    graph.addCodelets(resources.codelets("popops_elementwise.py"))
+    for vertexType, estimator in ESTIMATORS.items():
+        graph.registerPerfEstimator(vertexType, estimator)

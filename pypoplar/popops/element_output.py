@@ -1,0 +1,43 @@
+"""Where the result of an element-wise operation goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.tile_mapping import mapTensorLinearly
+from pypoplar.types import ElementType
+
+
+def createOutputForElementWiseOp(
+    graph: Graph, inputs: Sequence[Tensor], outputType: ElementType, debugContext: str | None = None
+) -> Tensor:
+    """A new tensor, shaped like the inputs (which have one shape), for the result of an operation on their elements.
+
+    It is mapped like the input whose fullest tile has the fewest elements; of equal ones like the one on most tiles,
+    then the one in fewest pieces. Inputs that hold an element twice do not count; without any other, the mapping is
+    linear.
+    """
+    if not inputs:
+        raise PoplibsError("createOutputForElementWiseOp needs at least one input")
+    for one in inputs[1:]:
+        if one.shape() != inputs[0].shape():
+            raise PoplibsError(f"inputs of an element-wise operation have one shape, got {inputs[0]!r} and {one!r}")
+    fitting = [one for one in inputs if not one.containsAliases()]
+    if not fitting and inputs[0].numElements() == 1:
+        fitting = [inputs[0]]
+    if fitting:
+        return graph.clone(outputType, min(fitting, key=lambda one: _spread(graph, one)), debugContext or "")
+    output = graph.addVariable(outputType, inputs[0].shape(), debugContext or "")
+    mapTensorLinearly(graph, output, 0, graph.getTarget().getVectorWidth(outputType))
+    return output
+
+
+def _spread(graph: Graph, tensor: Tensor) -> tuple[int, int, int]:
+    """How a tensor is spread: elements of the fullest tile, tiles (negative) and pieces."""
+    simple, _ = graph.reorderToSimplify(tensor)
+    held = [regions for regions in graph.getTileMapping(simple) if regions]
+    most = max((sum(one.size() for one in regions) for regions in held), default=0)
+    return most, -len(held), sum(map(len, held))

@@ -1,0 +1,53 @@
+"""Adding a multiple of one tensor to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pypoplar.errors import MissingFeature
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.element_vertices import add_element_vertices
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.options import Kind, read_options
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.program import Execute, Sequence
+from pypoplar.types import FLOAT, HALF
+
+OPTIONS: dict[str, Kind] = {"optimizeForSpeed": bool, "scaleFloatToHalfTolerance": float}
+
+
+def scaledAddTo(
+    graph: Graph,
+    A: Tensor,
+    B: Tensor,
+    scaleB: float | Tensor,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> None:
+    """A += scaleB B for each element; `prog` is extended. A and B have one shape and are FLOAT or HALF, not necessarily the same.
+
+    `scaleB` is a number or a tensor of one element, FLOAT or HALF. The sum is taken in float and rounded once to A's
+    type, whatever the options `optimizeForSpeed` and `scaleFloatToHalfTolerance` say. The work is done where A lives.
+    """
+    if not isinstance(prog, Sequence):
+        raise MissingFeature("popops.scaledAddTo has no form A = scaleA A + scaleB B yet; it takes (graph, A, B, scaleB, prog)")
+    read_options("popops.scaledAddTo", options, OPTIONS)
+    if A.shape() != B.shape():
+        raise PoplibsError(f"popops.scaledAddTo takes tensors of one shape, got {A!r} and {B!r}")
+    for one in (A, B):
+        if one.elementType() not in (FLOAT, HALF):
+            raise PoplibsError(f"popops.scaledAddTo takes FLOAT or HALF, got {one!r}")
+    cs = graph.addComputeSet(below(debugContext, "AddTo"))
+    types = (A.elementType(), B.elementType())
+    if isinstance(scaleB, Tensor):
+        if scaleB.numElements() != 1 or scaleB.elementType() not in (FLOAT, HALF):
+            raise PoplibsError(f"popops.scaledAddTo takes a scale of one FLOAT or HALF element, got {scaleB!r}")
+        vertex = templateVertex("popops::ScaledAddTensor", *types, scaleB.elementType())
+        add_element_vertices(graph, cs, vertex, "A", {"A": A, "B": B}, edges={"scaleB": scaleB.reshape([])})
+    else:
+        vertex = templateVertex("popops::ScaledAdd", *types)
+        add_element_vertices(graph, cs, vertex, "A", {"A": A, "B": B}, values={"scale": float(scaleB)})
+    prog.add(Execute(cs))

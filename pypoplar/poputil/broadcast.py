@@ -1,0 +1,63 @@
+"""Broadcasting as NumPy does it: shapes are aligned at their last dimension, dimensions of size 1 are repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import zip_longest
+from typing import Any, overload
+
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poputil.exceptions import PoplibsError
+
+
+def broadcast_shape(*shapes: list[int]) -> list[int] | None:
+    """The shape that all `shapes` can be broadcast to; None if there is none."""
+    result = []
+    for sizes in zip_longest(*(reversed(one) for one in shapes), fillvalue=1):
+        wide = {one for one in sizes if one != 1}
+        if len(wide) > 1:
+            return None
+        result.append(wide.pop() if wide else 1)
+    return result[::-1]
+
+
+def canBroadcastToMatch(a: Tensor, b: Tensor) -> bool:
+    """Whether `a` and `b` have a common shape."""
+    return broadcast_shape(a.shape(), b.shape()) is not None
+
+
+def expandToMatchRanks(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Both tensors with dimensions of size 1 in front of the one of lower rank."""
+    rank = max(a.rank(), b.rank())
+    return a.expand([0] * (rank - a.rank())), b.expand([0] * (rank - b.rank()))
+
+
+@overload
+def broadcastToMatch(a: Tensor, shape: Iterable[int], /) -> Tensor: ...
+@overload
+def broadcastToMatch(a: Tensor, b: Tensor, /) -> tuple[Tensor, Tensor]: ...
+@overload
+def broadcastToMatch(a: Tensor, b: Tensor, c: Tensor, /) -> tuple[Tensor, Tensor, Tensor]: ...
+def broadcastToMatch(a: Tensor, *others: Any) -> Tensor | tuple[Tensor, ...]:
+    """Views of two or three tensors in their common shape, or of one tensor in the given shape.
+
+    C++ changes its arguments; here the views are returned. `PoplibsError` if the shapes do not fit.
+    """
+    if len(others) == 1 and not isinstance(others[0], Tensor):
+        shape = list(others[0])
+        if broadcast_shape(a.shape(), shape) != shape:
+            raise PoplibsError(f"cannot broadcast {a!r} to the shape {shape}")
+        return _broadcast(a, shape)
+    tensors = (a, *others)
+    common = broadcast_shape(*(one.shape() for one in tensors))
+    if common is None:
+        raise PoplibsError(f"cannot broadcast {' and '.join(map(repr, tensors))} to a common shape")
+    return tuple(_broadcast(one, common) for one in tensors)
+
+
+def _broadcast(tensor: Tensor, shape: list[int]) -> Tensor:
+    tensor = tensor.expand([0] * (len(shape) - tensor.rank()))
+    for dimension, size in enumerate(shape):
+        if tensor.dim(dimension) != size:
+            tensor = tensor.broadcast(size, dimension)
+    return tensor

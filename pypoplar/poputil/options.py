@@ -1,0 +1,40 @@
+"""The options of library calls: names with text values, checked against those that the call knows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+from pypoplar.errors import InvalidOption
+
+Kind = type[bool] | type[float] | type[int] | Sequence[str]
+
+
+def read_options(call: str, options: Mapping[str, object] | None, known: Mapping[str, Kind]) -> dict[str, bool | float | int | str]:
+    """The options of a call, converted to their kinds; a kind is bool, int, float or a list of words.
+
+    `InvalidOption` for a name that the call does not know, with the nearest one, and for a value of another kind.
+    """
+    chosen: dict[str, bool | float | int | str] = {}
+    for name, value in (options or {}).items():
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
+            raise InvalidOption(f"{call} has no option {name!r}{hint}")
+        chosen[name] = _read(call, name, str(value), known[name])
+    return chosen
+
+
+def _read(call: str, name: str, text: str, kind: Kind) -> bool | float | int | str:
+    if kind is bool:
+        if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        raise InvalidOption(f"{call}: the option {name!r} is 'true' or 'false', got {text!r}")
+    if isinstance(kind, type):
+        try:
+            return kind(text)
+        except ValueError:
+            raise InvalidOption(f"{call}: the option {name!r} is a number, got {text!r}") from None
+    if text not in kind:
+        raise InvalidOption(f"{call}: the option {name!r} is one of {', '.join(kind)}, got {text!r}")
+    return text

@@ -1,0 +1,16 @@
+"""Names of instances of vertex templates."""
+
+from __future__ import annotations
+
+from pypoplar.types import ElementType
+
+
+def templateVertex(name: str, *arguments: ElementType | bool | int | str) -> str:
+    """``templateVertex("popops::Fill", FLOAT, True)`` is ``"popops::Fill<float,true>"``; no arguments give the name alone."""
+    return f"{name}<{','.join(map(_word, arguments))}>" if arguments else name
+
+
+def _word(argument: ElementType | bool | int | str) -> str:
+    if isinstance(argument, ElementType):
+        return argument.spelling
+    return str(argument).lower() if isinstance(argument, bool) else str(argument)
