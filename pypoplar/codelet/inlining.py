@@ -19,9 +19,6 @@ class Inlining(Calls):
     def body(self, statements: list[ast.stmt]) -> None:
         raise NotImplementedError
 
-    def assign_span(self, unique: str, view: SpanView, node: ast.AST) -> None:
-        raise NotImplementedError
-
     def assign_name(self, target: ast.Name, value: Value, node: ast.expr) -> None:
         raise NotImplementedError
 
