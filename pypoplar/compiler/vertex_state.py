@@ -6,7 +6,6 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.compiler.homes import rounded_up
 from pypoplar.compiler.intervals import before_in_group, sums
 from pypoplar.compiler.plan import Array, Homes
 from pypoplar.graph.frozen import FrozenGraph
@@ -46,9 +45,10 @@ def place_state(graph: FrozenGraph, homes: Homes, used: Array) -> VertexState:
     size = np.where(used, sizes[graph.vertices.codelet] if len(layouts) else 0, 0).astype(np.int64)
     vectors = _vector_sizes(graph, used)
     for (vertex, _), (count, width) in vectors.items():
-        size[vertex] += int(rounded_up(np.int64(count * width), 8))
+        size[vertex] += -(-count * width // 8) * 8
     tile = graph.vertices.tile.astype(np.int64)
     here = np.flatnonzero(size)
+    here = here[np.argsort(tile[here], kind="stable")]
     offset = np.zeros(len(size), np.int64)
     offset[here] = homes.tile_bytes[tile[here]] + before_in_group(size[here], tile[here])
     return VertexState(
