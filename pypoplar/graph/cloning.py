@@ -1,0 +1,83 @@
+"""Copies of a tensor's form: a new variable seen through the same view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pypoplar.graph import strides
+from pypoplar.graph.intervals import counted
+from pypoplar.graph.mapping import MappingTable
+from pypoplar.graph.tensor import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class TensorCloneMethod(Enum):
+    """How the elements of a clone lie in its variable.
+
+    `PRESERVE_ORDER_UNLESS_ALIASES` keeps the order of the original's elements in memory, `CREATE_NEW_ORDER` takes row-major order;
+    `PRESERVE_ORDER_AND_ALIASES` also lets elements that the original holds twice be one in the clone, and
+    `GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES` puts the elements of each tile together.
+    """
+
+    PRESERVE_ORDER_AND_ALIASES = "PRESERVE_ORDER_AND_ALIASES"
+    CREATE_NEW_ORDER = "CREATE_NEW_ORDER"
+    PRESERVE_ORDER_UNLESS_ALIASES = "PRESERVE_ORDER_UNLESS_ALIASES"
+    GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES = "GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES"
+
+
+def clone_view(
+    tensor: Tensor, copies: int, method: TensorCloneMethod, mapping: MappingTable, new_variable: Callable[[tuple[int, ...]], Tensor]
+) -> Tensor:
+    """A view ``[copies, *shape]`` of a new variable, which `new_variable` makes for a shape, ordered as `method` says.
+
+    Each copy is mapped like the original, as far as that is.
+    """
+    shape = tensor._shape
+    keeps_aliases = method.name.endswith("AND_ALIASES")
+    if method is TensorCloneMethod.CREATE_NEW_ORDER or (not keeps_aliases and tensor.containsAliases()):
+        made = new_variable((copies, *shape))
+    elif method is not TensorCloneMethod.GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES and _is_distinct(tensor):
+        made = _compacted(tensor, copies, new_variable)
+    else:
+        made = _reordered(tensor, copies, method, mapping, new_variable)
+    begin, end, tile = mapping.pieces_of(tensor)
+    for copy in range(copies):
+        mapping.place_pieces(made[copy].flatten(), begin, end, tile)
+    return made
+
+
+def _is_distinct(tensor: Tensor) -> bool:
+    return tensor._strides is not None and strides.surely_distinct(tensor._shape, tensor._strides)
+
+
+def _compacted(tensor: Tensor, copies: int, new_variable: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
+    """The clone of a strided tensor without aliases."""
+    assert tensor._strides is not None
+    offset, steps = strides.compacted(tensor._shape, tensor._strides)
+    elements = prod(tensor._shape)
+    if steps == strides.row_major(tensor._shape):
+        return new_variable((copies, *tensor._shape))
+    variable = new_variable((copies, elements))
+    return variable._strided(variable._offset + offset, (copies, *tensor._shape), (elements, *steps))
+
+
+def _reordered(
+    tensor: Tensor, copies: int, method: TensorCloneMethod, mapping: MappingTable, new_variable: Callable[[tuple[int, ...]], Tensor]
+) -> Tensor:
+    """The clone of any tensor: its distinct elements in the order of their ids, or by tile first."""
+    ids, place = np.unique(tensor._ids().reshape(-1), return_inverse=True)
+    if method is TensorCloneMethod.GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES:
+        begin, end, on = mapping.pieces_of(tensor)
+        tile = np.full(len(ids), -1, np.int64)
+        tile[place.reshape(-1)[np.repeat(begin, end - begin) + counted(end - begin)]] = np.repeat(on, end - begin)
+        order = np.argsort(tile, kind="stable")
+        place = np.argsort(order, kind="stable")[place]
+    variable = new_variable((copies, len(ids)))
+    whole = place.reshape(1, *tensor._shape) + variable._offset + np.arange(copies).reshape(-1, *[1] * tensor.rank()) * len(ids)
+    return variable._of_ids(whole)

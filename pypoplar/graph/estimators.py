@@ -1,0 +1,146 @@
+"""Cycle estimators: functions that say how long a vertex takes, instead of the price of its code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.codelet.codelet import Codelet
+from pypoplar.errors import PoplarIndexError, PoplarTypeError, UnknownField
+from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenState, FrozenVertices
+from pypoplar.graph.intervals import offsets
+from pypoplar.graph.names import nearest
+from pypoplar.target import Target
+from pypoplar.types import ElementType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@frozen
+class VertexPerfEstimate:
+    """What an estimator may return: worker cycles, and floating-point operations."""
+
+    cycles: int
+    flops: int = 0
+
+
+class FieldData:
+    """A field of a vertex, as an estimator sees it: its size, and its value if it is a plain field."""
+
+    __slots__ = ("_sizes", "_value")
+
+    def __init__(self, sizes: Array, value: Any) -> None:
+        self._sizes = sizes
+        self._value = value
+
+    def size(self) -> int:
+        """Elements of a vector, 1 for a scalar; rows of a `VectorList`."""
+        return int(self._sizes[0]) if len(self._sizes) == 1 else len(self._sizes)
+
+    def empty(self) -> bool:
+        return self.size() == 0
+
+    def getSizeAtIndex(self, index: int) -> int:
+        """Elements of one row of a `VectorList`."""
+        if not 0 <= index < len(self._sizes):
+            raise PoplarIndexError(f"row {index} is out of range for a field of {len(self._sizes)} rows")
+        return int(self._sizes[index])
+
+    def getInitialValue(self) -> Any:
+        """The value of a plain field: a number, or an array for a vector; None where none was set."""
+        return self._value
+
+
+class VertexIntrospector:
+    """A vertex, as an estimator sees it."""
+
+    __slots__ = ("_codelet", "_sizes", "_values", "target")
+
+    def __init__(self, codelet: Codelet, sizes: Mapping[int, Array], values: Mapping[int, Any], target: Target) -> None:
+        self._codelet = codelet
+        self._sizes = sizes
+        self._values = values
+        self.target = target
+
+    def getFieldInfo(self, name: str) -> FieldData:
+        """The field called `name`; `UnknownField` if there is none."""
+        for number, one in enumerate(self._codelet.fields):
+            if one.name == name:
+                value = self._values.get(number)
+                if number in self._sizes:
+                    return FieldData(self._sizes[number], value)
+                return FieldData(np.array([1 if one.form == "scalar" else np.size(value) if value is not None else 0]), value)
+        raise UnknownField(
+            f"codelet {self._codelet.name!r} has no field {name!r}{nearest(name, [one.name for one in self._codelet.fields])}"
+        )
+
+    def fieldSize(self, name: str) -> int:
+        """Elements of a vector field, 1 for a scalar, rows of a `VectorList`."""
+        return self.getFieldInfo(name).size()
+
+    def value(self, name: str) -> Any:
+        """The initial value of a plain field."""
+        return self.getFieldInfo(name).getInitialValue()
+
+
+Estimator = Callable[[VertexIntrospector], Any]
+
+
+def estimate(
+    estimators: Mapping[int, Estimator],
+    codelets: tuple[Codelet, ...],
+    target: Target,
+    vertices: FrozenVertices,
+    edges: FrozenEdges,
+    state: FrozenState,
+    given: FrozenEstimates,
+) -> FrozenEstimates:
+    """The estimates given for single vertices, and those that `estimators` (by codelet number) make for the others."""
+    chosen = np.isin(vertices.codelet, list(estimators))
+    chosen[given.vertex] = False
+    numbers = np.flatnonzero(chosen)
+    if not len(numbers):
+        return given
+    ends = offsets(edges.run_count)
+    sizes = ends[edges.first_run[1:]] - ends[edges.first_run[:-1]]
+    first_edge = np.searchsorted(edges.vertex, numbers)
+    last_edge = np.searchsorted(edges.vertex, numbers, side="right")
+    values = _values_by_vertex(codelets, vertices, state)
+    made = np.empty((len(numbers), 2), np.int64)
+    for place, number in enumerate(numbers.tolist()):
+        index = int(vertices.codelet[number])
+        own = slice(first_edge[place], last_edge[place])
+        fields = edges.field[own]
+        by_field = {int(field): sizes[own][fields == field] for field in np.unique(fields)}
+        seen = VertexIntrospector(codelets[index], by_field, values.get(number, {}), target)
+        made[place] = _checked(estimators[index](seen), codelets[index].name)
+    vertex = np.concatenate((given.vertex, numbers))
+    order = np.argsort(vertex)
+    return FrozenEstimates(
+        vertex[order], np.concatenate((given.cycles, made[:, 0]))[order], np.concatenate((given.flops, made[:, 1]))[order]
+    )
+
+
+def _checked(answer: Any, name: str) -> tuple[int, int]:
+    if isinstance(answer, VertexPerfEstimate):
+        answer = (answer.cycles, answer.flops)
+    elif not isinstance(answer, tuple):
+        answer = (answer, 0)
+    if len(answer) != 2 or not all(isinstance(one, int | np.integer) and one >= 0 for one in answer):
+        raise PoplarTypeError(
+            f"the estimator of {name} must return cycles as an int of at least 0, or a VertexPerfEstimate; got {answer!r}"
+        )
+    return int(answer[0]), int(answer[1])
+
+
+def _values_by_vertex(codelets: tuple[Codelet, ...], vertices: FrozenVertices, state: FrozenState) -> dict[int, dict[int, Any]]:
+    values: dict[int, dict[int, Any]] = {}
+    for vertex, field, bits in zip(state.vertex.tolist(), state.field.tolist(), state.bits, strict=True):
+        type: ElementType = codelets[int(vertices.codelet[vertex])].fields[field].type
+        values.setdefault(vertex, {})[field] = np.frombuffer(bits.tobytes(), type.dtype)[0].item()
+    for (vertex, field), array in state.vectors.items():
+        values.setdefault(vertex, {})[field] = array
+    return values

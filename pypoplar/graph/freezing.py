@@ -1,0 +1,65 @@
+"""From the tables of a graph that grows to the arrays that the compiler reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pypoplar.codelet.codelet import Codelet
+from pypoplar.graph.estimators import VertexIntrospector, estimate
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.graph.mapping import MappingTable
+from pypoplar.graph.variables import Variables
+from pypoplar.graph.vertices import VertexTable
+from pypoplar.target import Target
+
+Registered = Mapping[str, Callable[[VertexIntrospector, Target], Any]]
+
+
+def freeze(
+    target: Target,
+    variables: Variables,
+    mapping: MappingTable,
+    vertices: VertexTable,
+    codelets: tuple[Codelet, ...],
+    registered: Registered,
+) -> FrozenGraph:
+    """The whole graph. Vertices refer to the lines they were added at by number; each line is listed once."""
+    rows = vertices.freeze()
+    lines, location = np.unique(rows.location, return_inverse=True)
+    rows = attrs.evolve(rows, location=location.astype(np.int32))
+    edges, state = vertices.edges.freeze(), vertices.state.freeze()
+    locations = vertices.locations
+    return FrozenGraph(
+        tiles=target.getNumTiles(),
+        variables=variables.freeze(),
+        mapping=mapping.freeze(variables.bounds()),
+        codelets=codelets,
+        compute_sets=tuple(vertices.set_names),
+        compute_set_locations=tuple(locations.location(number) for number in vertices.set_locations),
+        vertices=rows,
+        edges=edges,
+        state=state,
+        estimates=estimate(_estimators(codelets, registered), codelets, target, rows, edges, state, vertices.estimates.freeze()),
+        locations=tuple(locations.location(number) for number in lines.tolist()),
+    )
+
+
+def _estimators(codelets: tuple[Codelet, ...], registered: Registered) -> dict[int, Callable[[VertexIntrospector], Any]]:
+    """By codelet number the function that estimates: the one registered with the graph, else the codelet's own."""
+    estimators: dict[int, Callable[[VertexIntrospector], Any]] = {}
+    for number, codelet in enumerate(codelets):
+        function = registered.get(codelet.name)
+        if function is not None:
+            estimators[number] = partial(_estimate_registered, function)
+        elif codelet.estimator is not None:
+            estimators[number] = codelet.estimator
+    return estimators
+
+
+def _estimate_registered(function: Callable[[VertexIntrospector, Target], Any], vertex: VertexIntrospector) -> Any:
+    return function(vertex, vertex.target)

@@ -1,0 +1,81 @@
+"""Where in the user's code something was made.
+
+Every vertex, variable and program remembers its line, so that a message about it can name that line. Taking note of a line
+must cost next to nothing, since a graph has 10^5 vertices and more: a `LocationTable` turns (code object, instruction) into a
+small number, and the readable `Location` is made only when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType
+
+from pypoplar.codelet.typed import Location
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_RESOURCES = _PACKAGE + "_resources" + os.sep  # tutorials ship in there, yet are written as a user would
+_INSIDE = -1
+
+
+def is_inside(file: str) -> bool:
+    """Whether `file` belongs to pypoplar itself, so that its lines mean nothing to the user."""
+    return (file.startswith(_PACKAGE) and not file.startswith(_RESOURCES)) or file.startswith("<attrs generated")
+
+
+def location_of(code: CodeType, instruction: int) -> Location:
+    """The readable form of a place in a code object."""
+    line = code.co_firstlineno
+    for begin, end, number in code.co_lines():
+        if begin <= instruction < end and number is not None:
+            line = number
+            break
+    return Location(code.co_filename, line, code.co_qualname)
+
+
+class LocationTable:
+    """Numbers for lines of the user's code."""
+
+    __slots__ = ("_numbers", "_places")
+
+    def __init__(self) -> None:
+        # A code object is hashed by value, which is slow; its id serves, because `_places` keeps it alive.
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._places: list[tuple[CodeType, int]] = []
+
+    def note(self, depth: int = 2) -> int:
+        """The number of the nearest line outside pypoplar, looking from `depth` frames up (1 is the caller)."""
+        frame = sys._getframe(depth)
+        code = frame.f_code
+        number = self._numbers.get((id(code), frame.f_lasti), _INSIDE)
+        if number != _INSIDE:
+            return number
+        while is_inside(code.co_filename) and frame.f_back is not None:
+            frame = frame.f_back
+            code = frame.f_code
+        key = (id(code), frame.f_lasti)
+        number = self._numbers.get(key, _INSIDE)
+        if number == _INSIDE:
+            number = self._numbers[key] = len(self._places)
+            self._places.append((code, frame.f_lasti))
+        return number
+
+    def location(self, number: int) -> Location:
+        """The line with this number."""
+        return location_of(*self._places[number])
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def caller_location() -> Location:
+    """The nearest line outside pypoplar that led here."""
+    frame = sys._getframe(1)
+    while is_inside(frame.f_code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+    return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
+
+
+def line_text(location: Location) -> str:
+    """``file:line``, as messages show it."""
+    return f"{location.file}:{location.line}"

@@ -1,0 +1,94 @@
+"""Which tile holds which element."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from pypoplar.graph.frozen import FrozenMapping
+from pypoplar.graph.intervals import Interval, counted, join_touching, paint
+from pypoplar.graph.tensor import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class TileToTensorMapping(list[list[Interval]]):
+    """For each tile the intervals of a flattened tensor that it holds; `complete` is False where elements have no tile."""
+
+    complete: bool
+
+    def __init__(self, intervals: Iterable[list[Interval]], complete: bool) -> None:
+        super().__init__(intervals)
+        self.complete = complete
+
+
+class MappingTable:
+    """A log of (begin, end, tile) over element ids in which later entries win; read by painting it."""
+
+    __slots__ = ("_log",)
+
+    def __init__(self) -> None:
+        self._log = array("q")
+
+    def place(self, tensor: Tensor, tile: int) -> None:
+        """Put all elements of the tensor on one tile, which exists."""
+        steps = tensor._strides
+        if steps is not None:
+            shape = tensor._shape
+            begin = tensor._offset
+            if not shape:
+                self._log.extend((begin, begin + 1, tile))
+                return
+            if len(shape) == 1 and steps[0] == 1:
+                self._log.extend((begin, begin + shape[0], tile))
+                return
+        runs = tensor._run_list().unit_steps()
+        self._append(runs.start, runs.start + runs.count, np.full(len(runs), tile))
+
+    def place_pieces(self, tensor: Tensor, begin: Array, end: Array, tile: Array) -> None:
+        """Put the flattened ranges ``[begin, end)`` of the tensor on their tiles."""
+        if tensor._strides is not None and len(tensor._shape) == 1 and tensor._strides[0] == 1:
+            self._append(begin + tensor._offset, end + tensor._offset, tile)
+            return
+        pieces, owner = tensor._run_list().unit_steps().cut(begin, end)
+        self._append(pieces.start, pieces.start + pieces.count, tile[owner])
+
+    def _append(self, begin: Array, end: Array, tile: Array) -> None:
+        self._log.frombytes(np.column_stack((begin, end, tile)).astype(np.int64, copy=False).tobytes())
+
+    def pieces_of(self, tensor: Tensor) -> tuple[Array, Array, Array]:
+        """Flattened ranges (begin, end, tile) of the tensor that have a tile, in flattened order, joined where they touch."""
+        runs = tensor._run_list().unit_steps()
+        if len(runs) == 0:
+            return runs.start, runs.start, runs.start
+        begin, end, tile = self._painted(*runs.bounds())
+        low = np.searchsorted(end, runs.start, side="right")
+        high = np.searchsorted(begin, runs.start + runs.count, side="left")
+        pieces = np.maximum(high - low, 0)
+        run = np.repeat(np.arange(len(runs)), pieces)
+        which = low[run] + counted(pieces)
+        shift = runs.first[run] - runs.start[run]
+        first = np.maximum(begin[which], runs.start[run]) + shift
+        last = np.minimum(end[which], runs.start[run] + runs.count[run]) + shift
+        return join_touching(first, last, tile[which], np.empty(0, np.int64))
+
+    def _painted(self, low: int = 0, high: int | None = None) -> tuple[Array, Array, Array]:
+        """The mapping of the elements ``[low, high)``; intervals may reach beyond."""
+        log = np.array(self._log, dtype=np.int64).reshape(-1, 3)
+        if high is not None:
+            log = log[(log[:, 0] < high) & (log[:, 1] > low)]
+        return paint(log[:, 0], log[:, 1], log[:, 2])
+
+    def freeze(self, variable_first: Array) -> FrozenMapping:
+        """Intervals are joined within a variable only."""
+        return FrozenMapping(*join_touching(*self._painted(), variable_first))
+
+
+def linear_pieces(elements: int, tiles: int) -> tuple[Array, Array, Array]:
+    """`elements` spread evenly in order over the tiles, as arrays (begin, end, tile) without empty ranges."""
+    bounds = np.arange(tiles + 1, dtype=np.int64) * elements // tiles
+    full = np.flatnonzero(bounds[1:] > bounds[:-1])
+    return bounds[full], bounds[full + 1], full

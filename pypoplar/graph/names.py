@@ -1,0 +1,64 @@
+"""Debug names: readable, and unique within a graph."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from pypoplar.errors import PoplarTypeError
+
+
+class Names:
+    """Gives out names that differ: a name asked for twice gets the suffix ``_1``, ``_2`` and so on."""
+
+    __slots__ = ("_given", "_next")
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def give(self, wanted: str) -> str:
+        name = wanted
+        while name in self._given:
+            number = self._next.get(wanted, 1)
+            self._next[wanted] = number + 1
+            name = f"{wanted}_{number}"
+        self._given.add(name)
+        return name
+
+
+class Scope:
+    """The names of the enclosing ``with graph.trace(...)`` blocks, joined by ``/``."""
+
+    __slots__ = ("_prefix",)
+
+    def __init__(self) -> None:
+        self._prefix = ""
+
+    def named(self, name: str, default: str = "") -> str:
+        """`name` as a debug name inside the open blocks; `default` where it is empty."""
+        if not isinstance(name, str):
+            raise PoplarTypeError(f"a debug name is a string, got {name!r}")
+        return self._prefix + (name or default)
+
+    @contextmanager
+    def inside(self, name: str) -> Iterator[None]:
+        before = self._prefix
+        self._prefix = f"{self.named(name)}/"
+        try:
+            yield
+        finally:
+            self._prefix = before
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """``"; did you mean 'x'?"``, or what names there are when none is near."""
+    names = list(known)
+    near = difflib.get_close_matches(str(name), names, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    if not names:
+        return "; there are none"
+    listed = ", ".join(repr(one) for one in names[:8])
+    return f"; there are {listed}" + (" and more" if len(names) > 8 else "")

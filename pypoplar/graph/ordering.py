@@ -1,0 +1,97 @@
+"""Views put into the order of memory, and broadcasts undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pypoplar.errors import PoplarIndexError, TensorShapeError
+from pypoplar.graph.intervals import Interval, offsets
+from pypoplar.graph.runs import RunList
+from pypoplar.graph.tensor import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def sorted_contiguous_regions(tensor: Tensor, intervals: Iterable[Any], remove_aliased: bool) -> list[list[Interval]]:
+    """See `Graph.getSortedContiguousRegions`."""
+    pairs = np.array([tuple(one) for one in intervals], np.int64).reshape(-1, 2)
+    begin, end = pairs[:, 0], pairs[:, 1]
+    if ((begin < 0) | (end < begin) | (end > tensor.numElements())).any():
+        raise PoplarIndexError(f"intervals are out of range for {tensor._described()} of {tensor.numElements()} elements")
+    pieces, owner = tensor._run_list().unit_steps().cut(begin, end)
+    place = pieces.first[:-1] + (begin - offsets(end - begin)[:-1])[owner]  # where each piece begins in the flattened tensor
+    order = np.argsort(pieces.start, kind="stable")
+    start, count, place = pieces.start[order], pieces.count[order], place[order]
+    if remove_aliased:
+        start, count, place = _without_seen(start, count, place)
+    bounds = tensor._bounds()
+    variable = np.searchsorted(bounds, start, side="right")
+    regions: list[list[Interval]] = []
+    previous = (-1, -1)
+    for one_start, one_count, one_place, number in zip(
+        start.tolist(), count.tolist(), place.tolist(), variable.tolist(), strict=True
+    ):
+        interval = Interval(one_place, one_place + one_count)
+        if previous == (one_start, number):
+            last = regions[-1][-1]
+            if last.end() == one_place:
+                regions[-1][-1] = Interval(last.begin(), interval.end())
+            else:
+                regions[-1].append(interval)
+        else:
+            regions.append([interval])
+        previous = (one_start + one_count, number)
+    return regions
+
+
+def _without_seen(start: Array, count: Array, place: Array) -> tuple[Array, Array, Array]:
+    """Pieces sorted by start, cut so that no element occurs twice."""
+    end = start + count
+    covered = np.maximum.accumulate(np.concatenate((start[:1], end[:-1])))
+    skipped = np.clip(covered - start, 0, count)
+    skipped[:1] = 0
+    kept = skipped < count
+    return (start + skipped)[kept], (count - skipped)[kept], (place + skipped)[kept]
+
+
+def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    """See `Graph.reorderToSimplify`."""
+    for one in others:
+        if one.numElements() != reference.numElements():
+            raise TensorShapeError(f"{one._described()} and {reference._described()} have different numbers of elements")
+    runs = reference._run_list()
+    order = np.argsort(runs.start, kind="stable")
+    if (order[1:] > order[:-1]).all():
+        return reference.flatten(), [one.flatten() for one in others]
+    begin, end = runs.first[:-1][order], runs.first[1:][order]
+    return _in_order(reference, begin, end), [_in_order(one, begin, end) for one in others]
+
+
+def _in_order(tensor: Tensor, begin: Array, end: Array) -> Tensor:
+    pieces, _ = tensor._run_list().cut(begin, end)
+    return tensor._of_ids(RunList(pieces.start, pieces.count, pieces.step).ids())
+
+
+def unbroadcast(tensor: Tensor) -> Tensor | None:
+    """The tensor with each broadcast dimension cut to its first period, or None if no dimension repeats."""
+    result = tensor
+    for dimension in range(tensor.rank()):
+        extent = result._shape[dimension]
+        if extent > 1 and result._strides is not None:
+            if result._strides[dimension] == 0:
+                result = result.slice(0, 1, dimension)
+            continue
+        result = result.slice(0, _period(np.moveaxis(result._ids(), dimension, 0)), dimension)
+    return None if result._shape == tensor._shape else result
+
+
+def _period(ids: Array) -> int:
+    """The smallest number of rows that repeated gives all rows."""
+    rows = len(ids)
+    for period in range(1, rows // 2 + 1):
+        if rows % period == 0 and (ids[period:] == ids[:-period]).all():
+            return period
+    return rows

@@ -1,0 +1,101 @@
+"""Questions about runs: are they one strided view, does an element occur twice, do two views share elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pypoplar.graph import strides
+from pypoplar.graph.intervals import Interval, VariableInterval
+from pypoplar.graph.runs import RunList
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Shape = tuple[int, ...]
+
+
+def strided_form(runs: RunList, shape: Shape, variable_first: Array) -> tuple[int, Shape] | None:
+    """Offset and strides of the runs under `shape`, if they are one run or equal runs at equal distances in one variable."""
+    if len(runs) == 0:
+        return 0, strides.row_major(shape)
+    if len(runs) == 1:
+        return int(runs.start[0]), strides.row_major(shape, int(runs.step[0]))
+    distance = np.diff(runs.start)
+    alike = (distance == distance[0]).all() and (runs.count == runs.count[0]).all() and (runs.step == runs.step[0]).all()
+    if not alike or not _in_one_variable(runs.bounds(), variable_first):
+        return None
+    steps = strides.reshape((len(runs), int(runs.count[0])), (int(distance[0]), int(runs.step[0])), shape)
+    return None if steps is None else (int(runs.start[0]), steps)
+
+
+def strided_form_of_ids(ids: Array, variable_first: Array) -> tuple[int, Shape] | None:
+    """Offset and strides of an array of element ids, if they are strided in the array's own shape and of one variable."""
+    if prod(ids.shape) == 0:
+        return 0, strides.row_major(ids.shape)
+    origin = (0,) * ids.ndim
+    offset = int(ids[origin])
+    beside = [(*origin[:axis], 1, *origin[axis + 1 :]) for axis in range(ids.ndim)]
+    steps = tuple(int(ids[beside[axis]]) - offset if ids.shape[axis] > 1 else 1 for axis in range(ids.ndim))
+    if not (ids == strides.element_ids(offset, ids.shape, steps)).all():
+        return None
+    if not _in_one_variable(strides.bounds(offset, ids.shape, steps), variable_first):
+        return None
+    return offset, steps
+
+
+def _in_one_variable(bounds: tuple[int, int], variable_first: Array) -> bool:
+    low, high = np.searchsorted(variable_first, [bounds[0], bounds[1] - 1], side="right")
+    return bool(low == high)
+
+
+def contiguous(runs: RunList) -> list[Interval]:
+    """The runs, all of step 1, as intervals of the flattened view."""
+    return [Interval(begin, end) for begin, end in zip(runs.first[:-1].tolist(), runs.first[1:].tolist(), strict=True)]
+
+
+def of_variables(runs: RunList, variable_first: Array, names: Sequence[str]) -> list[VariableInterval]:
+    """The runs, all of step 1, as intervals of variables."""
+    numbers = np.searchsorted(variable_first, runs.start, side="right") - 1
+    begins = runs.start - variable_first[numbers]
+    return [
+        VariableInterval(names[number], Interval(begin, end))
+        for number, begin, end in zip(numbers.tolist(), begins.tolist(), (begins + runs.count).tolist(), strict=True)
+    ]
+
+
+def has_duplicates(runs: RunList) -> bool:
+    """Whether an element occurs twice. Runs are compared as ranges first, element by element only where ranges overlap."""
+    if ((runs.step == 0) & (runs.count > 1)).any():
+        return True
+    last = runs.start + (runs.count - 1) * runs.step
+    low, high = np.minimum(runs.start, last), np.maximum(runs.start, last) + 1
+    order = np.argsort(low, kind="stable")
+    if (low[order][1:] >= high[order][:-1]).all():
+        return False
+    ids = runs.ids()
+    return len(np.unique(ids)) < len(ids)
+
+
+def misplaced(source: RunList, target: RunList) -> int | None:
+    """The first element that both views hold, but at different positions; None if there is none. `target` has no aliases."""
+    if not source.elements() or not target.elements():
+        return None
+    low, high = max(source.bounds()[0], target.bounds()[0]), min(source.bounds()[1], target.bounds()[1])
+    if low >= high:
+        return None
+    source_ids, source_position = _within(source.ids(), low, high)
+    target_ids, target_position = _within(target.ids(), low, high)
+    order = np.argsort(target_ids, kind="stable")
+    place = np.minimum(np.searchsorted(target_ids, source_ids, sorter=order), len(order) - 1)
+    match = order[place] if len(order) else place
+    if not len(match):
+        return None
+    bad = np.flatnonzero((target_ids[match] == source_ids) & (target_position[match] != source_position))
+    return int(source_ids[bad[0]]) if len(bad) else None
+
+
+def _within(ids: Array, low: int, high: int) -> tuple[Array, Array]:
+    position = np.flatnonzero((ids >= low) & (ids < high))
+    return ids[position], position

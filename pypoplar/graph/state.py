@@ -1,0 +1,73 @@
+"""Plain fields of vertices and estimates of their cycles: values by vertex, in which later ones win."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import numpy as np
+
+from pypoplar.graph.frozen import FrozenEstimates, FrozenState
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class StateTable:
+    """Initial values of plain fields: rows (vertex, field, bits) for scalars, arrays for vectors."""
+
+    __slots__ = ("_rows", "sizes", "vectors")
+
+    def __init__(self) -> None:
+        self._rows = array("q")
+        self.vectors: dict[tuple[int, int], Array] = {}
+        self.sizes: dict[tuple[int, int], int] = {}  # given by setFieldSize
+
+    def set(self, vertex: int, field: int, bits: int) -> None:
+        self._rows.extend((vertex, field, bits))
+
+    def set_many(self, first_vertex: int, field: int, bits: Array) -> None:
+        vertex = np.arange(first_vertex, first_vertex + len(bits), dtype=np.int64)
+        self._rows.frombytes(np.column_stack((vertex, np.full(len(bits), field), bits)).astype(np.int64, copy=False).tobytes())
+
+    def remove(self, first_vertex: int) -> None:
+        """Take back the values at the end of the table of vertices from `first_vertex` on."""
+        end = len(self._rows)
+        while end and self._rows[end - 3] >= first_vertex:
+            end -= 3
+        del self._rows[end:]
+        while self.vectors and next(reversed(self.vectors))[0] >= first_vertex:
+            self.vectors.popitem()
+
+    def freeze(self) -> FrozenState:
+        rows = np.array(self._rows, dtype=np.int64).reshape(-1, 3)
+        width = int(rows[:, 1].max()) + 1 if len(rows) else 1
+        rows = rows[_last_of_each(rows[:, 0] * width + rows[:, 1])]
+        return FrozenState(rows[:, 0].copy(), rows[:, 1].astype(np.int32), rows[:, 2].copy().view(np.uint64), dict(self.vectors))
+
+
+class EstimateTable:
+    """Worker cycles and flops of single vertices."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self) -> None:
+        self._rows = array("q")
+
+    def set(self, vertex: int, cycles: int, flops: int) -> None:
+        self._rows.extend((vertex, cycles, flops))
+
+    def set_many(self, vertex: Array, cycles: Array, flops: Array) -> None:
+        self._rows.frombytes(np.column_stack((vertex, cycles, flops)).astype(np.int64, copy=False).tobytes())
+
+    def freeze(self) -> FrozenEstimates:
+        rows = np.array(self._rows, dtype=np.int64).reshape(-1, 3)
+        rows = rows[_last_of_each(rows[:, 0])]
+        return FrozenEstimates(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy())
+
+
+def _last_of_each(key: Array) -> Array:
+    """The positions of the last entry for each key, in the order of the keys."""
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    last: Array = order[np.concatenate((ordered[1:] != ordered[:-1], np.ones(min(len(key), 1), bool)))]
+    return last

@@ -1,0 +1,497 @@
+"""`Tensor`: a view of elements of variables, never data.
+
+A tensor is immutable and cheap: most are *strided* (offset, shape and strides in element ids), and making one takes about a
+microsecond, so programs may slice a matrix a hundred thousand times. What is not strided, such as a concatenation, is a
+`RunList` with a shape.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator
+from collections.abc import Sequence as SequenceOf
+from enum import Enum
+from math import prod
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
+from pypoplar.graph import regions, strides
+from pypoplar.graph.frozen import Runs
+from pypoplar.graph.intervals import Interval, VariableInterval
+from pypoplar.graph.runs import RunList, compress
+from pypoplar.graph.variables import Variables, check_shape
+from pypoplar.types import FLOAT, ElementType, check_type
+
+if TYPE_CHECKING:
+    from pypoplar.graph.graph import Graph
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Shape = tuple[int, ...]
+_new = object.__new__
+
+
+class UpsampleMethod(Enum):
+    """How `Tensor.upsample` fills the new indices."""
+
+    REPEAT = "REPEAT"
+
+
+class Tensor:
+    """A view of elements of a graph's variables and constants, with a shape and an element type.
+
+    Every method that returns a tensor returns another view of the same elements. `shape()`, `dim(i)` and `rank()` are calls, as in
+    Poplar; indexing, `len` and iteration follow Python, except that slices beyond the end raise `PoplarIndexError`.
+    ``Tensor()`` is the null tensor: no elements, no graph, ``valid()`` is False.
+    """
+
+    __slots__ = ("_offset", "_runs", "_shape", "_strides", "_type", "_variables")
+
+    _variables: Variables | None
+    _type: ElementType
+    _offset: int  # of a strided tensor
+    _shape: Shape
+    _strides: Shape | None  # None: see _runs
+    _runs: RunList | None
+
+    __array_ufunc__ = None  # NumPy operators with a tensor are errors, not arrays of tensors
+
+    def __init__(self) -> None:
+        self._variables = None
+        self._type = FLOAT
+        self._offset = 0
+        self._shape = (0,)
+        self._strides = (1,)
+        self._runs = None
+
+    # -- making views ---------------------------------------------------------------------------------------------------------
+
+    def _strided(self, offset: int, shape: Shape, steps: Shape) -> Tensor:
+        made = _new(Tensor)
+        made._variables = self._variables
+        made._type = self._type
+        made._offset = offset
+        made._shape = shape
+        made._strides = steps
+        made._runs = None
+        return made
+
+    def _scattered(self, runs: RunList, shape: Shape) -> Tensor:
+        """A view of `runs`, strided where one run or equal evenly spaced runs allow it."""
+        form = regions.strided_form(runs, shape, self._bounds())
+        if form is not None:
+            return self._strided(form[0], shape, form[1])
+        made = self._strided(0, shape, ())
+        made._strides = None
+        made._runs = runs
+        return made
+
+    def _of_ids(self, ids: Array) -> Tensor:
+        """A view of the element ids, in the shape of the array."""
+        form = regions.strided_form_of_ids(ids, self._bounds())
+        if form is not None:
+            return self._strided(form[0], ids.shape, form[1])
+        return self._scattered(compress(ids, self._bounds()), ids.shape)
+
+    def _ids(self) -> Array:
+        """The element ids as an array of the tensor's shape; not to be written to."""
+        if self._strides is not None:
+            return strides.element_ids(self._offset, self._shape, self._strides)
+        return self._run_list().ids().reshape(self._shape)
+
+    def _run_list(self) -> RunList:
+        if self._runs is not None:
+            return self._runs
+        assert self._strides is not None
+        return RunList(*strides.runs(self._offset, self._shape, self._strides))
+
+    def _bounds(self) -> Array:
+        return self._variables.bounds() if self._variables is not None else np.zeros(1, np.int64)
+
+    # -- geometry -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that has the tensor's variables (the outermost one, if it was made in a virtual graph)."""
+        if self._variables is None:
+            raise PoplarTypeError("the null tensor belongs to no graph")
+        return self._variables.graph
+
+    def elementType(self) -> ElementType:
+        """The element type; a reinterpreted view has another than its variable."""
+        return self._type
+
+    def shape(self) -> list[int]:
+        """The size of each dimension; ``[]`` for a scalar."""
+        return list(self._shape)
+
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self._shape)
+
+    def dim(self, dimension: int) -> int:
+        """The size of one dimension."""
+        return self._shape[self._dimension(dimension)]
+
+    def numElements(self) -> int:
+        """The product of the shape: 1 for a scalar."""
+        return prod(self._shape)
+
+    def valid(self) -> bool:
+        """False for the null tensor ``Tensor()`` only."""
+        return self._variables is not None
+
+    def runs(self) -> Runs:
+        """The element ids in flattened order, as the compiler reads them (not part of Poplar)."""
+        runs = self._run_list()
+        return Runs(runs.start, runs.count, runs.step)
+
+    # -- elements and slices --------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Tensor:
+        """``t[2]`` drops dimension 0, ``t[1:3]`` keeps it, ``t[1, :, 2:4]`` goes over dimensions; ``t[-1]`` is the last."""
+        shape = self._shape
+        steps = self._strides
+        if key.__class__ is int and shape and steps is not None:
+            extent = shape[0]
+            if key < 0:
+                key += extent
+            if 0 <= key < extent:
+                return self._strided(self._offset + key * steps[0], shape[1:], steps[1:])
+            key -= extent if key < 0 else 0
+        return self._subscript(key)
+
+    def _subscript(self, key: Any) -> Tensor:
+        keys = list(key) if isinstance(key, tuple) else [key]
+        if any(one is Ellipsis for one in keys):
+            place = next(place for place, one in enumerate(keys) if one is Ellipsis)
+            keys[place : place + 1] = [slice(None)] * (len(self._shape) - len(keys) + 1)
+        if len(keys) > len(self._shape):
+            raise PoplarIndexError(f"{len(keys)} indices for {self._described()} of rank {len(self._shape)}")
+        result = self
+        dimension = 0
+        for one in keys:
+            extent = result._shape[dimension]
+            if isinstance(one, slice):
+                if one.step not in (None, 1):
+                    raise PoplarIndexError("a tensor slice has step 1; use subSample(stride, dimension) or reverse(dimension)")
+                begin = 0 if one.start is None else self._whole(one.start)
+                end = extent if one.stop is None else self._whole(one.stop)
+                result = result._part(begin + extent * (begin < 0), end + extent * (end < 0), dimension, f"[{begin}:{end}]")
+                dimension += 1
+            else:
+                index = self._whole(one)
+                if not -extent <= index < extent:
+                    raise PoplarIndexError(f"index {index} is out of range for dimension of size {extent} of {self._described()}")
+                part = result._part(index % extent, index % extent + 1, dimension, "")
+                result = part._with_shape(part._shape[:dimension] + part._shape[dimension + 1 :])
+        return result
+
+    def _whole(self, value: Any) -> int:
+        try:
+            return operator.index(value)
+        except TypeError:
+            hint = "; use expand([dimension]) for a new dimension" if value is None else ""
+            raise PoplarTypeError(f"a tensor is indexed by whole numbers and slices, got {value!r}{hint}") from None
+
+    def _part(self, begin: int, end: int, dimension: int, asked: str) -> Tensor:
+        """``[begin, end)`` of one dimension; `asked` is how the user wrote it."""
+        shape = self._shape
+        if not 0 <= begin <= end <= shape[dimension]:
+            asked = asked or f"[{begin}:{end})"
+            raise PoplarIndexError(
+                f"slice {asked} is out of range for dimension {dimension} of size {shape[dimension]} of {self._described()}"
+            )
+        cut = (*shape[:dimension], end - begin, *shape[dimension + 1 :])
+        if self._strides is not None:
+            return self._strided(self._offset + begin * self._strides[dimension], cut, self._strides)
+        if prod(shape[:dimension]) == 1:
+            inner = prod(shape[dimension + 1 :])
+            return self._scattered(self._run_list().part(begin * inner, end * inner), cut)
+        return self._of_ids(self._ids()[(slice(None),) * dimension + (slice(begin, end),)])
+
+    def slice(self, begin: Any, end: Any = None, dimension: int | SequenceOf[int] = 0) -> Tensor:
+        """The half-open range ``[begin, end)`` of a dimension, or of several.
+
+        ``slice(1, 3)``, ``slice(1, 3, dimension)``, ``slice([1, 1], [2, 4])`` for dimensions 0 and 1,
+        ``slice([1, 1], [2, 4], [0, 2])`` for those named, ``slice(Interval(1, 3), dimension)``.
+        A range beyond the end raises `PoplarIndexError`.
+        """
+        shape = self._shape
+        steps = self._strides
+        plain = begin.__class__ is int and end.__class__ is int and dimension == 0
+        if plain and len(shape) == 1 and steps is not None and 0 <= begin <= end <= shape[0]:
+            return self._strided(self._offset + begin * steps[0], (end - begin,), steps)
+        if isinstance(begin, Interval):
+            dimension = dimension if end is None else end
+            begin, end = begin
+        if not isinstance(begin, Iterable):
+            return self._part(self._whole(begin), self._whole(end), self._dimension(dimension), "")
+        begins, ends = list(begin), list(end)
+        dimensions = list(range(len(begins))) if isinstance(dimension, int) else list(dimension)
+        if not len(begins) == len(ends) == len(dimensions) <= len(shape):
+            raise TensorShapeError(
+                f"slice of {self._described()} with {len(begins)} begins, {len(ends)} ends and {len(dimensions)} dimensions"
+            )
+        result = self
+        for one_begin, one_end, one in zip(begins, ends, dimensions, strict=True):
+            result = result._part(self._whole(one_begin), self._whole(one_end), self._dimension(one), "")
+        return result
+
+    def slices(self, intervals: Iterable[Any], dimension: int = 0) -> list[Tensor]:
+        """One slice per interval, ``(begin, end)`` pair or index (a slice of size 1), along a dimension."""
+        bounds = [(one, one + 1) if isinstance(one, int | np.integer) else (*one,) for one in intervals]
+        return [self.slice(begin, end, dimension) for begin, end in bounds]
+
+    def index(self, indices: SequenceOf[int]) -> Tensor:
+        """The sub-tensor at these indices of the leading dimensions: ``t.index([1, 2])`` is ``t[1][2]``."""
+        return self._subscript(tuple(self._whole(one) for one in indices))
+
+    def subSample(self, stride: int, dimension: int = 0) -> Tensor:
+        """Every `stride`-th element of a dimension, beginning with the first."""
+        axis = self._dimension(dimension)
+        if self._whole(stride) < 1:
+            raise TensorShapeError(f"subSample of {self._described()} needs a stride of at least 1, got {stride}")
+        if self._strides is None:
+            return self._of_ids(self._ids()[(slice(None),) * axis + (slice(None, None, stride),)])
+        shape = (*self._shape[:axis], -(-self._shape[axis] // stride), *self._shape[axis + 1 :])
+        return self._strided(self._offset, shape, (*self._strides[:axis], self._strides[axis] * stride, *self._strides[axis + 1 :]))
+
+    def reverse(self, dimension: int = 0) -> Tensor:
+        """The dimension in reverse order."""
+        axis = self._dimension(dimension)
+        if self._strides is None or self._shape[axis] == 0:
+            return self._of_ids(np.flip(self._ids(), axis))
+        step = self._strides[axis]
+        turned = (*self._strides[:axis], -step, *self._strides[axis + 1 :])
+        return self._strided(self._offset + (self._shape[axis] - 1) * step, self._shape, turned)
+
+    # -- shapes ---------------------------------------------------------------------------------------------------------------
+
+    def _with_shape(self, shape: Shape) -> Tensor:
+        """The same elements in the same order under a shape with as many elements."""
+        if self._strides is not None:
+            steps = strides.reshape(self._shape, self._strides, shape)
+            if steps is not None:
+                return self._strided(self._offset, shape, steps)
+        return self._scattered(self._run_list(), shape)
+
+    def reshape(self, shape: Any) -> Tensor:
+        """The same elements in another shape; one size may be -1 and is then found from the others."""
+        sizes = list(shape) if isinstance(shape, Iterable) else [shape]
+        if sizes.count(-1) == 1:
+            known = -prod(sizes)
+            sizes[sizes.index(-1)] = self.numElements() // known if known else 0
+        wanted = check_shape(sizes)
+        if prod(wanted) != prod(self._shape):
+            raise TensorShapeError(f"cannot reshape {self._described()} of {self.numElements()} elements to {list(wanted)}")
+        return self._with_shape(wanted)
+
+    def flatten(self, begin: int = 0, end: int | None = None) -> Tensor:
+        """All dimensions, or those in ``[begin, end)``, as one."""
+        if begin == 0 and end is None:
+            return self if len(self._shape) == 1 else self._with_shape((prod(self._shape),))
+        begin, end = self._dimension_range(begin, len(self._shape) if end is None else end)
+        return self.reshapePartial(begin, end, [prod(self._shape[begin:end])])
+
+    def reshapePartial(self, begin: int, end: int, shape: Any) -> Tensor:
+        """Dimensions ``[begin, end)`` in another shape, the others kept."""
+        begin, end = self._dimension_range(begin, end)
+        return self.reshape((*self._shape[:begin], *check_shape(shape), *self._shape[end:]))
+
+    def expand(self, dimensions: Iterable[int]) -> Tensor:
+        """New dimensions of size 1, each before the named dimension of this tensor; ``rank()`` names the end; a name may repeat."""
+        rank = len(self._shape)
+        places = sorted(self._whole(one) for one in dimensions)
+        if any(not 0 <= one <= rank for one in places):
+            raise PoplarIndexError(f"expand({places}) of {self._described()}: dimensions go from 0 to {rank}")
+        shape = list(self._shape)
+        for one in reversed(places):
+            shape.insert(one, 1)
+        return self._with_shape(tuple(shape))
+
+    def squeeze(self, dimensions: Iterable[int]) -> Tensor:
+        """The tensor without the named dimensions, which have size 1."""
+        dropped = {self._dimension(one) for one in dimensions}
+        for one in dropped:
+            if self._shape[one] != 1:
+                raise TensorShapeError(
+                    f"cannot squeeze dimension {one} of {self._described()}: its size is {self._shape[one]}, not 1"
+                )
+        return self._with_shape(tuple(size for place, size in enumerate(self._shape) if place not in dropped))
+
+    def dimShuffle(self, permutation: Iterable[int]) -> Tensor:
+        """The dimensions in another order: dimension k of the result is dimension ``permutation[k]`` of this tensor."""
+        order = tuple(self._whole(one) for one in permutation)
+        if sorted(order) != list(range(len(self._shape))):
+            raise TensorShapeError(
+                f"dimShuffle({list(order)}) of {self._described()} is not a permutation of its {self.rank()} dimensions"
+            )
+        if self._strides is None:
+            return self._of_ids(self._ids().transpose(order))
+        return self._strided(self._offset, tuple(self._shape[one] for one in order), tuple(self._strides[one] for one in order))
+
+    def dimShufflePartial(self, source: Iterable[int], destination: Iterable[int]) -> Tensor:
+        """Dimension ``source[k]`` moved to place ``destination[k]``, for each k; the others keep their order."""
+        moved = [self._dimension(one) for one in source]
+        places = [self._dimension(one) for one in destination]
+        if len(moved) != len(places) or len(set(moved)) != len(moved) or len(set(places)) != len(places):
+            raise TensorShapeError(
+                f"dimShufflePartial({moved}, {places}) of {self._described()} needs two lists of as many different dimensions"
+            )
+        order = [one for one in range(len(self._shape)) if one not in moved]
+        for place, one in sorted(zip(places, moved, strict=True)):
+            order.insert(place, one)
+        return self.dimShuffle(order)
+
+    def dimRoll(self, dimension: int, newIndex: int = 0) -> Tensor:
+        """One dimension moved to `newIndex`, the others kept in order."""
+        return self.dimShufflePartial([dimension], [newIndex])
+
+    def transpose(self) -> Tensor:
+        """The two dimensions of a matrix swapped."""
+        if len(self._shape) != 2:
+            raise TensorShapeError(f"transpose needs rank 2, got {self._described()}; use dimShuffle")
+        return self.dimShuffle((1, 0))
+
+    def broadcast(self, times: int, dimension: int = 0) -> Tensor:
+        """The tensor repeated along a dimension: ``[a b]`` three times is ``[a b a b a b]``. The view has aliases."""
+        return self._repeated(times, self._dimension(dimension), inner=False, asked="broadcast")
+
+    def upsample(self, scale: int, dimension: int = 0, method: UpsampleMethod = UpsampleMethod.REPEAT) -> Tensor:
+        """Each index of a dimension repeated: ``[a b]`` with scale 3 is ``[a a a b b b]``. The view has aliases."""
+        if method is not UpsampleMethod.REPEAT:
+            raise PoplarTypeError(f"upsample takes UpsampleMethod.REPEAT, got {method!r}")
+        return self._repeated(scale, self._dimension(dimension), inner=True, asked="upsample")
+
+    def _repeated(self, times: int, axis: int, inner: bool, asked: str) -> Tensor:
+        if self._whole(times) < 0:
+            raise TensorShapeError(f"{asked} of {self._described()} needs a count of at least 0, got {times}")
+        shape = (*self._shape[:axis], self._shape[axis] * times, *self._shape[axis + 1 :])
+        if self._strides is not None:
+            place = axis + inner
+            spread = self._strided(
+                self._offset,
+                (*self._shape[:place], times, *self._shape[place:]),
+                (*self._strides[:place], 0, *self._strides[place:]),
+            )
+            return spread._with_shape(shape)
+        ids = self._ids()
+        reps = [1] * len(shape)
+        reps[axis] = times
+        return self._of_ids(np.repeat(ids, times, axis) if inner else np.tile(ids, reps))
+
+    def reinterpret(self, type: ElementType) -> Tensor:
+        """The same bytes read as another type of the same size."""
+        if check_type(type).size != self._type.size:
+            raise PoplarTypeError(
+                f"cannot reinterpret {self._described()} as {type!r}: {self._type.size} bytes against {type.size}"
+            )
+        made = self._strided(self._offset, self._shape, self._strides or ())
+        made._strides = self._strides
+        made._runs = self._runs
+        made._type = type
+        return made
+
+    # -- Python ---------------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise PoplarTypeError(f"{self._described()} is a scalar and has no len()")
+        return self._shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __bool__(self) -> bool:
+        raise PoplarTypeError(
+            f"{self._described()} is a view of device memory without a value here; ask t.valid() or t.numElements()"
+        )
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise PoplarTypeError(
+            f"{self._described()} is a view of device memory, not host data: make a handle with "
+            "graph.createHostRead('name', tensor) and read it with engine.readTensor('name')"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tensor):
+            return NotImplemented
+        if self._variables is not other._variables or self._type is not other._type or self._shape != other._shape:
+            return False
+        return bool((self._ids() == other._ids()).all())
+
+    def __hash__(self) -> int:
+        first = int(self._run_list().start[0]) if prod(self._shape) else 0
+        return hash((id(self._variables), self._shape, first))
+
+    def __repr__(self) -> str:
+        return f"<Tensor {self._described()}>" if self._variables is not None else "Tensor()"
+
+    def _described(self) -> str:
+        """``'name' FLOAT [2, 3]``, as messages show a tensor."""
+        names = ", ".join(map(repr, self.variable_names()[:3]))
+        return f"{names} {self._type!r} {list(self._shape)}".strip()
+
+    # -- what it refers to ----------------------------------------------------------------------------------------------------
+
+    def variable_numbers(self) -> list[int]:
+        """The numbers of the variables it views, ascending (not part of Poplar)."""
+        if self._variables is None or prod(self._shape) == 0:
+            return []
+        if self._strides is not None:
+            return [self._variables.number_of(self._offset)]
+        return [int(one) for one in np.unique(self._variables.numbers_of(self._run_list().start))]
+
+    def variable_names(self) -> list[str]:
+        """The names of the variables it views, in the order they were added (not part of Poplar)."""
+        return [self._variables.names[number] for number in self.variable_numbers()] if self._variables is not None else []
+
+    def getDebugStr(self) -> str:
+        """The names of the variables it views."""
+        return ", ".join(self.variable_names())
+
+    def isContiguous(self) -> bool:
+        """Whether the elements follow each other in their variable."""
+        return len(self.getContiguousRegions()) <= 1 and len(self.variable_numbers()) <= 1
+
+    def getContiguousRegions(self) -> list[Interval]:
+        """Intervals of the flattened tensor whose elements follow each other in a variable."""
+        return regions.contiguous(self._run_list().unit_steps())
+
+    def getVarRegions(self) -> list[VariableInterval]:
+        """The pieces of variables, in flattened order, that make up the tensor."""
+        names = self._variables.names if self._variables is not None else []
+        return regions.of_variables(self._run_list().unit_steps(), self._bounds(), names)
+
+    def containsAliases(self) -> bool:
+        """Whether an element occurs twice, as in a broadcast."""
+        if self._strides is not None and strides.surely_distinct(self._shape, self._strides):
+            return False
+        return prod(self._shape) > 1 and regions.has_duplicates(self._run_list())
+
+    def containsConstant(self) -> bool:
+        """Whether an element is of a constant."""
+        constants = self._variables.constants if self._variables is not None else {}
+        return bool(constants) and any(number in constants for number in self.variable_numbers())
+
+    def isParallelWriteable(self) -> bool:
+        """Whether all elements can be written at once: no aliases and no constants."""
+        return not self.containsConstant() and not self.containsAliases()
+
+    # -- checks ---------------------------------------------------------------------------------------------------------------
+
+    def _dimension(self, dimension: Any) -> int:
+        number = self._whole(dimension)
+        if not -len(self._shape) <= number < len(self._shape):
+            raise PoplarIndexError(f"{self._described()} of rank {len(self._shape)} has no dimension {number}")
+        return number % len(self._shape)
+
+    def _dimension_range(self, begin: int, end: int) -> tuple[int, int]:
+        begin, end = self._whole(begin), self._whole(end)
+        if not 0 <= begin <= end <= len(self._shape):
+            raise PoplarIndexError(
+                f"dimensions [{begin}:{end}) are out of range for {self._described()} of rank {len(self._shape)}"
+            )
+        return begin, end

@@ -1,0 +1,104 @@
+"""The tiles that a graph sees: all of its target's, or those of a virtual graph, numbered from 0."""
+
+from __future__ import annotations
+
+import operator
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pypoplar.errors import InvalidTileMapping, PoplarIndexError, PoplarTypeError
+from pypoplar.graph.intervals import Interval
+from pypoplar.graph.tensor import Tensor
+from pypoplar.target import Target
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Tiles:
+    """Tile numbers as the user of a graph writes them, and as the whole target has them."""
+
+    __slots__ = ("count", "numbers", "target")
+
+    def __init__(self, target: Target, numbers: list[int] | None = None) -> None:
+        self.target = target
+        self.count = target.getNumTiles()
+        self.numbers = numbers  # None: all, so both numberings agree
+
+    def check(self, tile: Any, what: str) -> int:
+        """The whole target's number for a tile; `InvalidTileMapping` with the number of tiles unless the graph has it."""
+        try:
+            number = operator.index(tile)
+        except TypeError:
+            raise PoplarTypeError(f"a tile is a whole number, got {tile!r} for {what}") from None
+        if not 0 <= number < self.count:
+            raise InvalidTileMapping(f"tile {number} for {what}: the graph's target has {self.count} tiles, 0 to {self.count - 1}")
+        return number if self.numbers is None else self.numbers[number]
+
+    def check_many(self, tiles: Any, count: int, what: str) -> Array:
+        """`check` for an array of tiles, one for each of `count` things, or one tile for all."""
+        given = np.asarray(tiles)
+        if given.dtype.kind not in "iu":
+            raise PoplarTypeError(f"tiles are whole numbers, got {tiles!r} for {what}")
+        if given.ndim == 0:
+            given = np.full(count, given)
+        if given.shape != (count,):
+            raise InvalidTileMapping(f"{what} need {count} tiles, got an array of shape {list(given.shape)}")
+        bad = np.flatnonzero((given < 0) | (given >= self.count))
+        if len(bad):
+            self.check(int(given[bad[0]]), f"number {bad[0]} of {what}")
+        return given if self.numbers is None else np.array(self.numbers)[given]
+
+    def local(self, tiles: Array) -> Array:
+        """The graph's own numbers of the whole target's tiles; -1 for those it does not see."""
+        if self.numbers is None:
+            return tiles
+        table = np.full(max(int(tiles.max(initial=0)), *self.numbers) + 1, -1)
+        table[self.numbers] = np.arange(self.count)
+        return table[tiles]
+
+    def chosen(self, first: Any, upper: Any) -> Tiles:
+        """The tiles of a virtual graph, see `Graph.createVirtualGraph`."""
+        per_ipu = self.target.getTilesPerIPU()
+        ipus = self.target.getNumIPUs()
+        target = None
+        if isinstance(first, Iterable):
+            chosen = [operator.index(one) for one in first]
+        elif upper is None:
+            size = operator.index(first)
+            if not 0 < size <= per_ipu:
+                raise InvalidTileMapping(f"a virtual graph of {size} tiles on each IPU: the target has {per_ipu} tiles per IPU")
+            chosen = [ipu * per_ipu + tile for ipu in range(ipus) for tile in range(size)]
+            target = self.target.evolve(tiles_per_ipu=size)
+        else:
+            chosen = list(range(operator.index(first), operator.index(upper)))
+        if not chosen or len(set(chosen)) != len(chosen):
+            raise InvalidTileMapping(f"a virtual graph needs at least one tile and each only once, got {chosen[:20]}")
+        numbers = [self.check(one, "a virtual graph") for one in chosen]
+        return Tiles(target or self.target.evolve(num_ipus=1, tiles_per_ipu=len(chosen)), numbers)
+
+    def pieces(self, tensor: Tensor, mapping: Any) -> tuple[Array, Array, Array]:
+        """A user's list of intervals per tile (or a dict from tile to intervals) as arrays (begin, end, the target's tile)."""
+        if isinstance(mapping, Mapping):
+            rows = list(mapping.items())
+        elif isinstance(mapping, Iterable):
+            rows = list(enumerate(mapping))
+        else:
+            raise PoplarTypeError(f"a tile mapping is a tile number or a list of intervals per tile, got {mapping!r}")
+        bounds = array("q")
+        for tile, intervals in rows:
+            if not intervals:
+                continue
+            number = self.check(tile, tensor._described())
+            for one in (intervals,) if isinstance(intervals, Interval) else intervals:
+                bounds.extend((*one, number))
+        begin, end, tiles = np.array(bounds, np.int64).reshape(-1, 3).T
+        bad = np.flatnonzero((begin < 0) | (begin > end) | (end > tensor.numElements()))
+        if len(bad):
+            raise PoplarIndexError(
+                f"interval [{begin[bad[0]]}:{end[bad[0]]}) for tile {tiles[bad[0]]} is out of range for {tensor._described()} "
+                f"of {tensor.numElements()} elements"
+            )
+        return begin, end, tiles

@@ -1,0 +1,88 @@
+"""Host values given to the graph: constants, initial values, plain fields."""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pypoplar.errors import PoplarTypeError, TensorShapeError
+from pypoplar.types import SUPPORTED, ElementType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_FORMATS = {"f32": "f", "f16": "e", "i32": "i", "u32": "I", "i16": "h", "u16": "H", "i8": "b", "u8": "B", "i64": "q", "u64": "Q"}
+_PACK: dict[ElementType, Callable[..., bytes]] = {
+    one: struct.Struct(f"<{_FORMATS[one.code]}{8 - one.size}x").pack for one in SUPPORTED if one.code in _FORMATS
+}
+_UNPACK = struct.Struct("<q").unpack
+_BOOLS = (False, True)
+
+
+def bits_of(type: ElementType, value: Any) -> int:
+    """The value as 8 raw bytes of the type (little-endian, zero-filled), read as a signed 64-bit number.
+
+    `PoplarTypeError` where the type cannot hold the value.
+    """
+    try:
+        if type.is_floating:
+            return int(_UNPACK(_PACK[type](value))[0])
+        if isinstance(value, (float, np.floating)) and value == int(value):
+            value = int(value)
+        if type.code == "bool":
+            if value in _BOOLS:
+                return int(value)
+            raise ValueError
+        return int(_UNPACK(_PACK[type](operator.index(value)))[0])
+    except (TypeError, ValueError, OverflowError, struct.error):
+        raise PoplarTypeError(f"{type!r} cannot hold {value!r}") from None
+
+
+def bits_of_many(values: Array) -> Array:
+    """`bits_of` for each element of an array that has the type's dtype already."""
+    bits = np.zeros((len(values), 8), np.uint8)
+    bits[:, : values.itemsize] = values.reshape(-1, 1).view(np.uint8)
+    return bits.view(np.int64).reshape(-1)
+
+
+def values_of(type: ElementType, value: Any, count: int, what: str) -> Array:
+    """`count` values of the type as a flat array of its dtype: one value fills, otherwise the number must be right.
+
+    `TensorShapeError` for a wrong number, `PoplarTypeError` for values that the type cannot hold.
+    """
+    given = _as_array(value, what)
+    if given.ndim == 0 or (given.size == 1 and count == 1):
+        one = np.empty(1, type.dtype)
+        one[0] = _fitting(type, given.reshape(1), what)[0]
+        return np.full(count, one[0], type.dtype)
+    if given.size != count:
+        raise TensorShapeError(f"{what} has {count} elements, got {given.size} values")
+    return _fitting(type, given.reshape(-1), what)
+
+
+def _as_array(value: Any, what: str) -> Array:
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        raise TensorShapeError(f"{what} needs values of equal rows, got {value!r}") from None
+    if given.dtype.kind not in "biuf":
+        raise PoplarTypeError(f"{what} needs numbers, got {value!r}")
+    return given
+
+
+def _fitting(type: ElementType, given: Array, what: str) -> Array:
+    if given.dtype == type.dtype:
+        return given.copy()
+    if type.is_floating:
+        with np.errstate(over="ignore"):
+            return given.astype(type.dtype)
+    if given.dtype.kind == "f" and not (given == np.floor(given)).all():
+        raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {given[given != np.floor(given)][0]}")
+    least, most = (0, 1) if type.code == "bool" else (np.iinfo(type.dtype).min, np.iinfo(type.dtype).max)
+    if given.size and not (least <= given.min() and given.max() <= most):
+        outside = given[(given < least) | (given > most)] if given.dtype.kind != "u" else given[given > most]
+        raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {outside[0]}")
+    return given.astype(type.dtype)

@@ -1,0 +1,93 @@
+"""The variables and constants of a graph: names, types, shapes and the numbering of their elements."""
+
+from __future__ import annotations
+
+import operator
+from bisect import bisect_right
+from collections.abc import Iterable
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pypoplar.errors import PoplarTypeError, TensorShapeError
+from pypoplar.graph.frozen import FrozenVariables, Runs
+from pypoplar.graph.location import LocationTable
+from pypoplar.graph.names import Names
+from pypoplar.types import ElementType
+
+if TYPE_CHECKING:
+    from pypoplar.graph.graph import Graph
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def check_shape(shape: Any) -> tuple[int, ...]:
+    """The shape as a tuple; an int is the shape of a vector. `TensorShapeError` for negative sizes."""
+    try:
+        sizes = (operator.index(shape),) if not isinstance(shape, Iterable) else tuple(operator.index(size) for size in shape)
+    except TypeError:
+        raise PoplarTypeError(f"a shape is a list of whole numbers, got {shape!r}") from None
+    if any(size < 0 for size in sizes):
+        raise TensorShapeError(f"a shape has no negative sizes, got {list(sizes)}")
+    return sizes
+
+
+class Variables:
+    """One row per variable or constant. Elements are numbered through all of them, in the order of adding, row-major."""
+
+    __slots__ = ("_bounds", "_names", "constants", "first", "graph", "initial", "location", "locations", "names", "shapes", "types")
+
+    def __init__(self, graph: Graph, locations: LocationTable) -> None:
+        self.graph = graph
+        self.locations = locations
+        self.names: list[str] = []
+        self.types: list[ElementType] = []
+        self.shapes: list[tuple[int, ...]] = []
+        self.location: list[int] = []
+        self.first: list[int] = [0]
+        self.constants: dict[int, Array] = {}
+        self.initial: list[tuple[Runs, Array]] = []
+        self._names = Names()
+        self._bounds: Array = np.zeros(1, np.int64)
+
+    def add(self, type: ElementType, shape: tuple[int, ...], name: str, location: int) -> int:
+        """The number of a new variable."""
+        self.names.append(self._names.give(name))
+        self.types.append(type)
+        self.shapes.append(shape)
+        self.location.append(location)
+        self.first.append(self.first[-1] + prod(shape))
+        return len(self.names) - 1
+
+    def number_of(self, element: int) -> int:
+        """The variable that an element belongs to."""
+        return bisect_right(self.first, element) - 1
+
+    def bounds(self) -> Array:
+        """The first element of each variable and, last, the number of all elements, as an array."""
+        if len(self._bounds) != len(self.first):
+            self._bounds = np.array(self.first, np.int64)
+        return self._bounds
+
+    def numbers_of(self, elements: Array) -> Array:
+        """`number_of` for an array of elements."""
+        numbers: Array = np.searchsorted(self.bounds(), elements, side="right") - 1
+        return numbers
+
+    def region_text(self, element: int, size: int = 1) -> str:
+        """``[begin:end) of variable 'name'``, as messages show a piece of a variable."""
+        number = self.number_of(element)
+        begin = element - self.first[number]
+        return f"[{begin}:{begin + size}) of variable {self.names[number]!r}"
+
+    def freeze(self) -> FrozenVariables:
+        return FrozenVariables(
+            names=tuple(self.names),
+            types=tuple(self.types),
+            shapes=tuple(self.shapes),
+            locations=tuple(self.locations.location(number) for number in self.location),
+            first=np.array(self.first, np.int64),
+            constants=dict(self.constants),
+            initial=tuple(self.initial),
+        )

@@ -1,0 +1,395 @@
+"""Compute sets and vertices: handles for the user, flat tables for the compiler."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.typed import Access, Form
+from pypoplar.errors import GraphConnectionError, PoplarIndexError, PoplarTypeError, TensorShapeError, UnknownField
+from pypoplar.graph.edges import EdgeTable
+from pypoplar.graph.frozen import FrozenVertices
+from pypoplar.graph.location import LocationTable, line_text
+from pypoplar.graph.names import Names, nearest
+from pypoplar.graph.state import EstimateTable, StateTable
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.values import bits_of, bits_of_many, values_of
+from pypoplar.graph.variables import Variables
+from pypoplar.types import LONGLONG, ElementType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_RANKS: dict[Form, int] = {"scalar": 0, "vector": 1, "list": 2}
+_WORDS: dict[Form, str] = {
+    "scalar": "takes a tensor of one element",
+    "vector": "is a Vector and takes a tensor of rank 1",
+    "list": "is a VectorList and takes a tensor of rank 2 or a list of tensors of rank 1",
+}
+
+
+@frozen(eq=False)
+class Slot:
+    """A field of a codelet, as the tables need it."""
+
+    number: int
+    name: str
+    access: Access
+    form: Form
+    type: ElementType
+    rank: int  # of the tensor that an edge takes; -1 for a plain field
+
+
+class VertexKind:
+    """A codelet with its number and its fields by name."""
+
+    __slots__ = ("codelet", "index", "name", "slots")
+
+    def __init__(self, index: int, codelet: Codelet) -> None:
+        self.index = index
+        self.codelet = codelet
+        self.name = codelet.name
+        self.slots = {
+            one.name: Slot(number, one.name, one.access, one.form, one.type, -1 if one.access == "state" else _RANKS[one.form])
+            for number, one in enumerate(codelet.fields)
+        }
+
+    def slot(self, name: Any) -> Slot:
+        """The field called `name`; `UnknownField` with the nearest name."""
+        found = self.slots.get(name)
+        if found is None:
+            raise UnknownField(f"codelet {self.name!r} has no field {name!r}{nearest(name, self.slots)}")
+        return found
+
+
+class ComputeSet:
+    """A set of vertices that run in parallel in one step; made by `Graph.addComputeSet`."""
+
+    __slots__ = ("_number", "_vertices")
+
+    def __init__(self, vertices: VertexTable, number: int) -> None:
+        self._vertices = vertices
+        self._number = number
+
+    def getId(self) -> int:
+        """Its number in the graph, from 0."""
+        return self._number
+
+    @property
+    def name(self) -> str:
+        """Its debug name, unique in the graph (not part of Poplar)."""
+        return self._vertices.set_names[self._number]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ComputeSet) and (self._vertices, self._number) == (other._vertices, other._number)
+
+    def __hash__(self) -> int:
+        return hash((id(self._vertices), self._number))
+
+    def __repr__(self) -> str:
+        return f"<ComputeSet {self.name!r}>"
+
+
+class VertexRef:
+    """A vertex; ``vertex["x"]`` is its field x."""
+
+    __slots__ = ("_kind", "_number", "_vertices")
+
+    def __init__(self, vertices: VertexTable, number: int, kind: VertexKind) -> None:
+        self._vertices = vertices
+        self._number = number
+        self._kind = kind
+
+    def getId(self) -> int:
+        """Its number in the graph, from 0."""
+        return self._number
+
+    def __getitem__(self, name: str) -> FieldRef:
+        """The field called `name`; `UnknownField` with the nearest name if the codelet has none of that name."""
+        return FieldRef(self, self._kind.slots.get(name) or self._kind.slot(name))
+
+    def __iter__(self) -> NoReturn:
+        raise PoplarTypeError("a vertex is indexed by field name")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VertexRef) and (self._vertices, self._number) == (other._vertices, other._number)
+
+    def __hash__(self) -> int:
+        return hash((id(self._vertices), self._number))
+
+    def __repr__(self) -> str:
+        return f"<VertexRef {self._vertices.described(self._number)}>"
+
+
+class FieldRef:
+    """A field of a vertex; ``field[i]`` is row i of a `VectorList` field."""
+
+    __slots__ = ("_row", "_slot", "_vertex")
+
+    def __init__(self, vertex: VertexRef, slot: Slot, row: int | None = None) -> None:
+        self._vertex = vertex
+        self._slot = slot
+        self._row = row
+
+    def __getitem__(self, row: int) -> FieldRef:
+        if self._slot.form != "list" or self._row is not None:
+            raise PoplarTypeError(f"{self._described()} is no VectorList and has no rows")
+        if not 0 <= row < 1 << 30:
+            raise PoplarIndexError(f"{self._described()} has no row {row}")
+        return FieldRef(self._vertex, self._slot, row)
+
+    def __iter__(self) -> NoReturn:
+        raise PoplarTypeError("the rows of a field are known when it is connected; index them by number")
+
+    def _described(self) -> str:
+        return self._vertex._vertices.field_text(self._vertex._number, self._slot)
+
+    def __repr__(self) -> str:
+        return f"<FieldRef {self._described()}>"
+
+
+class VertexRange:
+    """Vertices that `Graph.add_vertices` added; ``range[i]`` is the i-th as a `VertexRef` (not part of Poplar)."""
+
+    __slots__ = ("_count", "_first", "_kind", "_vertices")
+
+    def __init__(self, vertices: VertexTable, first: int, count: int, kind: VertexKind) -> None:
+        self._vertices = vertices
+        self._first = first
+        self._count = count
+        self._kind = kind
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> VertexRef:
+        if not -self._count <= index < self._count:
+            raise PoplarIndexError(f"index {index} is out of range for {self._count} vertices of {self._kind.name}")
+        return VertexRef(self._vertices, self._first + index % self._count, self._kind)
+
+    def __iter__(self) -> Iterator[VertexRef]:
+        return map(self.__getitem__, range(self._count))
+
+    def __repr__(self) -> str:
+        return f"<VertexRange of {self._count} {self._kind.name}>"
+
+
+class VertexTable:
+    """A row (codelet, compute set, location) for each vertex; tiles, edges, plain fields and estimates; and the compute sets."""
+
+    __slots__ = (
+        "_names",
+        "edges",
+        "estimates",
+        "kinds",
+        "locations",
+        "rows",
+        "set_locations",
+        "set_names",
+        "state",
+        "tile",
+        "variables",
+    )
+
+    def __init__(self, variables: Variables, locations: LocationTable) -> None:
+        self.variables = variables
+        self.locations = locations
+        self.kinds: dict[int, VertexKind] = {}  # by the codelet's number
+        self.rows = array("q")
+        self.tile = array("i")
+        self.edges = EdgeTable()
+        self.state = StateTable()
+        self.estimates = EstimateTable()
+        self.set_names: list[str] = []
+        self.set_locations: list[int] = []
+        self._names = Names()
+
+    def add_set(self, name: str, location: int) -> int:
+        self.set_names.append(self._names.give(name))
+        self.set_locations.append(location)
+        return len(self.set_names) - 1
+
+    def remove_last(self, number: int) -> None:
+        """Take back the vertices from `number` on, which could not be connected as asked."""
+        del self.rows[3 * number :]
+        del self.tile[number:]
+        self.edges.remove(number)
+        self.state.remove(number)
+
+    # -- one vertex -----------------------------------------------------------------------------------------------------------
+
+    def connect(self, number: int, slot: Slot, value: Any) -> None:
+        """Connect a field of a vertex to a tensor or a list of tensors, or set a plain field to a value."""
+        rank = slot.rank
+        if value.__class__ is Tensor and value._variables is self.variables:
+            if rank == 1 and len(value._shape) == 1:
+                self.edges.connect(number, slot.number, value)
+                return
+            if rank == 0 and (not value._shape or prod(value._shape) == 1):
+                self.edges.connect(number, slot.number, value)
+                return
+            if rank == 2 and len(value._shape) == 2:
+                self.edges.connect_rows(number, slot.number, value)
+                return
+        elif rank == -1:
+            self.set_value(number, slot, value)
+            return
+        elif rank == 2 and isinstance(value, list | tuple):
+            for row, one in enumerate(value):
+                self.connect_row(number, slot, row, one)
+            return
+        self._refuse(number, slot, value, slot.form)
+
+    def connect_row(self, number: int, slot: Slot, row: int, tensor: Any) -> None:
+        """Connect one row of a list field."""
+        if not isinstance(tensor, Tensor) or tensor._variables is not self.variables or tensor.rank() != 1:
+            self._refuse(number, slot, tensor, "vector", f"row {row} of ")
+        self.edges.connect(number, slot.number, tensor, row)
+
+    def _refuse(self, number: int, slot: Slot, value: Any, form: Form, part: str = "") -> NoReturn:
+        where = f"{part}{self.field_text(number, slot)}"
+        if not isinstance(value, Tensor):
+            hint = "" if isinstance(value, list | tuple) else "; make a tensor of a value with graph.addConstant"
+            raise GraphConnectionError(f"{where} {_WORDS[form]}, got {value!r}{hint}")
+        if value._variables is not self.variables:
+            raise GraphConnectionError(f"{where}: {value._described()} belongs to another graph")
+        if slot.rank == -1:
+            raise GraphConnectionError(
+                f"{where} is a plain field and takes a value, got tensor {value._described()}; make it an Input edge"
+            )
+        hint = "; use flatten()" if form == "vector" and value.rank() != 1 else ""
+        raise GraphConnectionError(f"{where} {_WORDS[form]}, got {value._described()} of rank {value.rank()}{hint}")
+
+    def set_value(self, number: int, slot: Slot, value: Any) -> None:
+        """Set a plain field."""
+        if slot.rank != -1:
+            raise GraphConnectionError(
+                f"{self.field_text(number, slot)} is an edge, not a plain field: give the connected tensor an initial value"
+            )
+        try:
+            if slot.form == "scalar":
+                self.state.set(number, slot.number, bits_of(slot.type, value))
+                return
+            given = np.asarray(value)
+            size = self.state.sizes.get((number, slot.number), given.size)
+            self.state.vectors[number, slot.number] = values_of(slot.type, given, size, self.field_text(number, slot))
+        except PoplarTypeError as error:
+            raise PoplarTypeError(f"{self.field_text(number, slot)}: {error}") from None
+
+    def set_size(self, number: int, slot: Slot, size: int) -> None:
+        """Give a plain vector field its size; without values it starts as zeros."""
+        if slot.rank != -1 or slot.form != "vector":
+            raise GraphConnectionError(
+                f"{self.field_text(number, slot)} is no plain vector field; only those have a size of their own"
+            )
+        if size < 0:
+            raise TensorShapeError(f"{self.field_text(number, slot)} cannot have size {size}")
+        key = (number, slot.number)
+        before = self.state.vectors.get(key)
+        if before is not None and before.size != size and key not in self.state.sizes:
+            raise TensorShapeError(f"{self.field_text(number, slot)} has {before.size} values, so its size cannot be {size}")
+        self.state.sizes[key] = size
+        if before is None or before.size != size:
+            self.state.vectors[key] = np.zeros(size, slot.type.dtype)
+
+    def set_estimate(self, vertex: Any, cycles: Any, flops: Any) -> None:
+        """Estimates for a vertex, or for a range of them."""
+        if not isinstance(vertex, VertexRef | VertexRange) or vertex._vertices is not self:
+            raise PoplarTypeError(f"an estimate is for a vertex of this graph, got {vertex!r}")
+        count = len(vertex) if isinstance(vertex, VertexRange) else 1
+        whole = [values_of(LONGLONG, given, count, f"estimate for {vertex!r}") for given in (cycles, flops)]
+        if min(int(one.min(initial=0)) for one in whole) < 0:
+            raise PoplarTypeError(f"an estimate for {vertex!r} is at least 0, got {cycles!r} cycles and {flops!r} flops")
+        first = vertex._first if isinstance(vertex, VertexRange) else vertex._number
+        self.estimates.set_many(np.arange(first, first + count), *whole)
+
+    # -- many vertices of one codelet -----------------------------------------------------------------------------------------
+
+    def count_of(self, kind: VertexKind, given: list[tuple[Slot, Any]], tiles: Any) -> int:
+        """How many vertices are meant: dimension 0 of the first tensor, else the number of tiles."""
+        for slot, value in given:
+            if slot.rank >= 0 and isinstance(value, Tensor) and value._shape:
+                return value._shape[0]
+        if np.ndim(tiles) != 1:
+            raise TensorShapeError(
+                f"the number of {kind.name} vertices is that of a tensor's dimension 0 or of the tiles; neither is given"
+            )
+        return len(tiles)
+
+    def add_many(self, kind: VertexKind, compute_set: ComputeSet, location: int, tiles: Array) -> int:
+        """Add a vertex for each tile; the number of the first."""
+        first = len(self.tile)
+        rows = np.empty((len(tiles), 3), np.int64)
+        rows[:] = kind.index, compute_set._number, location
+        self.rows.frombytes(rows.tobytes())
+        self.tile.frombytes(tiles.astype(np.int32).tobytes())
+        return first
+
+    def connect_many(self, first: int, count: int, slot: Slot, value: Any) -> None:
+        """Connect a field of many vertices: index v of the tensor's dimension 0 goes to vertex v."""
+        where = f"field {slot.name!r} of {count} vertices"
+        if slot.rank == -1:
+            try:
+                self._set_many(first, count, slot, value, where)
+            except PoplarTypeError as error:
+                raise PoplarTypeError(f"{where}: {error}") from None
+            return
+        if not isinstance(value, Tensor):
+            raise GraphConnectionError(f"{where} needs one tensor whose dimension 0 goes over the vertices, got {value!r}")
+        if value._variables is not self.variables:
+            raise GraphConnectionError(f"{where}: {value._described()} belongs to another graph")
+        if value.rank() != slot.rank + 1:
+            raise GraphConnectionError(
+                f"{where} needs a tensor of rank {slot.rank + 1}, got {value._described()} of rank {value.rank()}"
+            )
+        if value._shape[0] != count:
+            raise TensorShapeError(f"{where} needs dimension 0 of size {count}, got {value._described()}")
+        self.edges.connect_many(first, count, slot.number, value, value._shape[1] if slot.rank == 2 else None)
+
+    def _set_many(self, first: int, count: int, slot: Slot, value: Any, where: str) -> None:
+        if slot.form == "scalar":
+            self.state.set_many(first, slot.number, bits_of_many(values_of(slot.type, value, count, where)))
+            return
+        given = np.asarray(value)
+        if given.ndim not in (1, 2) or (given.ndim == 2 and len(given) != count):
+            raise TensorShapeError(f"{where} needs a vector, or an array with a row for each vertex, got shape {list(given.shape)}")
+        values = values_of(slot.type, given, given.size, where).reshape(given.shape)
+        for offset in range(count):
+            self.state.vectors[first + offset, slot.number] = values[offset] if given.ndim == 2 else values
+
+    # -- reading --------------------------------------------------------------------------------------------------------------
+
+    def described(self, number: int) -> str:
+        """``Scale, vertex 3 of compute set 'scale', added at file:line``."""
+        codelet, compute_set, place = self.rows[3 * number : 3 * number + 3]
+        line = line_text(self.locations.location(place))
+        return f"{self.kinds[codelet].name}, vertex {number} of compute set {self.set_names[compute_set]!r}, added at {line}"
+
+    def field_text(self, number: int, slot: Slot) -> str:
+        return f"field {slot.name!r} ({slot.type!r}) of {self.described(number)}"
+
+    def freeze(self) -> FrozenVertices:
+        rows = np.array(self.rows, dtype=np.int64).reshape(-1, 3)
+        return FrozenVertices(
+            codelet=rows[:, 0].astype(np.int32),
+            compute_set=rows[:, 1].astype(np.int32),
+            tile=np.array(self.tile, dtype=np.int32),
+            location=rows[:, 2].astype(np.int32),
+        )
+
+
+def pairs(connections: Any) -> Iterable[tuple[Any, Any]]:
+    """Field names and values from a dict or a list of pairs."""
+    if isinstance(connections, Mapping):
+        return connections.items()
+    listed = list(connections) if isinstance(connections, Iterable) else [connections]
+    if any(not isinstance(one, tuple | list) or len(one) != 2 for one in listed):
+        raise PoplarTypeError(
+            f"connections are a dict or a list of pairs from field names to tensors or values, got {connections!r}"
+        )
+    return [(name, value) for name, value in listed]

@@ -1,0 +1,75 @@
+"""The free functions on tensors: `concat`, `append` and `stack`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+import numpy as np
+
+from pypoplar.errors import PoplarTypeError, TensorShapeError
+from pypoplar.graph.runs import join
+from pypoplar.graph.tensor import Tensor
+
+
+def concat(tensors: Tensor | Iterable[Tensor], *more: Tensor | int, dimension: int = 0) -> Tensor:
+    """The tensors joined along a dimension: ``concat([a, b, c], 1)`` or ``concat(a, b, 1)``; the other dimensions must agree.
+
+    `TensorShapeError` names the first tensor that does not fit; `PoplarTypeError` if element types or graphs differ.
+    """
+    several, dimension = _listed("concat", tensors, more, dimension)
+    first = several[0]
+    axis = first._dimension(dimension)
+    for one in several[1:]:
+        if one.rank() != first.rank() or any(one._shape[d] != first._shape[d] for d in range(first.rank()) if d != axis):
+            raise TensorShapeError(
+                f"cannot concatenate {first._described()} and {one._described()} along dimension {axis}: other sizes differ"
+            )
+    shape = (*first._shape[:axis], sum(one._shape[axis] for one in several), *first._shape[axis + 1 :])
+    if len(several) == 1:
+        return first
+    if prod(shape[:axis]) == 1:
+        return first._scattered(join([one._run_list() for one in several], first._bounds()), shape)
+    return first._of_ids(np.concatenate([one._ids() for one in several], axis))
+
+
+def append(first: Tensor, second: Tensor, dimension: int = 0) -> Tensor:
+    """`second` joined to `first` as one more element of a dimension, which `second` does not have: a row to a matrix."""
+    if second.rank() != first.rank() - 1:
+        raise TensorShapeError(
+            f"append needs a tensor of rank {first.rank() - 1} to go with {first._described()}, got {second._described()}"
+        )
+    return concat(first, second.expand([dimension]), dimension)
+
+
+def stack(tensors: Iterable[Tensor], dimension: int = 0) -> Tensor:
+    """Tensors of equal shape joined along a new dimension."""
+    several, _ = _listed("stack", tensors, (), 0)
+    for one in several[1:]:
+        if one._shape != several[0]._shape:
+            raise TensorShapeError(f"cannot stack {several[0]._described()} and {one._described()}: the shapes differ")
+    return concat([one.expand([dimension]) for one in several], dimension)
+
+
+def _listed(
+    asked: str, tensors: Tensor | Iterable[Tensor], more: tuple[Tensor | int, ...], dimension: int
+) -> tuple[list[Tensor], int]:
+    if more and not isinstance(more[-1], Tensor):
+        dimension = more[-1]
+        more = more[:-1]
+    several = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    for extra in more:
+        if isinstance(extra, Tensor):
+            several.append(extra)
+    if not several:
+        raise TensorShapeError(f"{asked} needs at least one tensor")
+    for one in several:
+        if not isinstance(one, Tensor):
+            raise PoplarTypeError(f"{asked} needs tensors, got {one!r}")
+        if one._variables is not several[0]._variables:
+            raise PoplarTypeError(
+                f"{asked} needs tensors of one graph; {one._described()} is of another than {several[0]._described()}"
+            )
+        if one._type is not several[0]._type:
+            raise PoplarTypeError(f"{asked} needs one element type: {one._described()} against {several[0]._described()}")
+    return several, dimension

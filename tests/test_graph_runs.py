@@ -1,0 +1,101 @@
+"""Runs of element ids: what is compressed, cut and joined stays the same sequence."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pypoplar.graph import strides
+from pypoplar.graph.regions import has_duplicates, misplaced
+from pypoplar.graph.runs import compress, join
+
+BOUNDS = np.array([0, 10, 10, 25, 60], np.int64)
+pieces = st.builds(
+    lambda start, count, step: [start + k * step for k in range(count)], st.integers(20, 35), st.integers(1, 6), st.integers(-3, 3)
+)
+sequences = st.lists(pieces, max_size=8).map(lambda several: np.array([one for piece in several for one in piece], np.int64))
+
+
+def variable(ids):
+    return np.searchsorted(BOUNDS, ids, side="right")
+
+
+@given(sequences)
+def test_compressed_runs_expand_to_the_sequence(ids):
+    runs = compress(ids, BOUNDS)
+    assert runs.ids().tolist() == ids.tolist()
+    assert runs.elements() == len(ids)
+    assert (runs.step[runs.count == 1] == 1).all()
+    assert (variable(runs.start) == variable(runs.start + (runs.count - 1) * runs.step)).all()
+
+
+@given(sequences, st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)).map(sorted), min_size=1, max_size=5))
+def test_cut_pieces_are_the_ranges_asked_for(ids, ranges):
+    runs = compress(ids, BOUNDS)
+    bounds = np.minimum(np.array(ranges, np.int64), len(ids))
+    cut, owner = runs.cut(bounds[:, 0], bounds[:, 1])
+    sizes = np.bincount(owner, cut.count, len(bounds)).astype(int) if len(owner) else np.zeros(len(bounds), int)
+    assert sizes.tolist() == (bounds[:, 1] - bounds[:, 0]).tolist()
+    assert cut.ids().tolist() == [one for begin, end in bounds for one in ids[begin:end].tolist()]
+    for begin, end in bounds:
+        part = runs.part(int(begin), int(end))
+        assert part.ids().tolist() == ids[begin:end].tolist()
+        assert (part.step[part.count == 1] == 1).all()
+
+
+@given(st.lists(sequences, min_size=1, max_size=4))
+def test_joined_runs_are_the_sequences_one_after_another(several):
+    joined = join([compress(ids, BOUNDS) for ids in several], BOUNDS)
+    assert joined.ids().tolist() == [one for ids in several for one in ids.tolist()]
+    assert (variable(joined.start) == variable(joined.start + (joined.count - 1) * joined.step)).all()
+
+
+def test_long_runs_that_touch_are_joined_within_a_variable_only():
+    bounds = np.array([0, 100, 200], np.int64)
+    parts = [compress(np.arange(begin, begin + 50), bounds) for begin in (0, 50, 100, 150)]
+    joined = join(parts, bounds)
+    assert joined.start.tolist() == [0, 100]
+    assert joined.count.tolist() == [100, 100]
+
+
+@given(sequences)
+def test_unit_steps_keep_the_sequence(ids):
+    unit = compress(ids, BOUNDS).unit_steps()
+    assert unit.ids().tolist() == ids.tolist()
+    assert (unit.step == 1).all()
+
+
+@given(sequences)
+def test_duplicates_are_found(ids):
+    assert has_duplicates(compress(ids, BOUNDS)) == (len(set(ids.tolist())) < len(ids))
+
+
+@given(sequences, st.permutations(range(20, 40)))
+def test_an_element_at_two_positions_is_found(source, target):
+    target = np.array(target, np.int64)
+    found = misplaced(compress(source, BOUNDS), compress(target, BOUNDS))
+    position = {one: place for place, one in enumerate(target.tolist())}
+    bad = [one for place, one in enumerate(source.tolist()) if position.get(one, place) != place]
+    assert found == (bad[0] if bad else None)
+
+
+@pytest.mark.parametrize(("shape", "steps", "wanted", "expected"), [
+    ((4, 6), (6, 1), (24,), (1,)),
+    ((4, 6), (6, 1), (2, 2, 3, 2), (12, 6, 2, 1)),
+    ((4, 6), (1, 4), (24,), None),
+    ((4, 6), (1, 4), (2, 2, 6), (2, 1, 4)),
+    ((3, 1, 2), (2, 9, 1), (6, 1), (1, 1)),
+    ((5,), (0,), (5, 1), (0, 1)),
+    ((2, 0), (1, 1), (0, 7), (7, 1)),
+    ((), (), (1, 1), (1, 1)),
+])  # fmt: skip
+def test_strides_are_reshaped_where_that_is_possible(shape, steps, wanted, expected):
+    assert strides.reshape(shape, steps, wanted) == expected
+
+
+def test_strides_that_jump_over_each_other_hold_no_element_twice():
+    assert strides.surely_distinct((4, 6), (6, 1))
+    assert strides.surely_distinct((4, 6), (-1, 4))
+    assert strides.surely_distinct((1, 6), (0, 1))
+    assert not strides.surely_distinct((2, 6), (0, 1))
+    assert not strides.surely_distinct((2, 3), (2, 1))
