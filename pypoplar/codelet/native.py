@@ -1,0 +1,168 @@
+"""Native code of codelets: `compile_codelet` turns the typed form into machine instructions, called by address.
+
+A call runs a group of vertices of one codelet on one tile::
+
+    f(memory, rows, row_table, count, slots, results, context)
+
+All arguments are ``int64`` and nothing is returned. `memory` is the address of the arena's byte 0; `rows` of the group's first edge
+row, whose words `pypoplar.codelet.typed.TypedField` describes, with addresses as byte offsets from `memory`; `row_table` of the row
+table; `count` the number of vertices. `slots` is the address of ``int64[count]`` (of a MultiVertex ``int64[count * workers]``) that
+gets each vertex's slots. `results` is 0 or the address of ``uint8[count]`` that gets what compute returned (of a MultiVertex the AND
+of its workers; 1 where nothing is returned). `context` is the address of ``int64[16]``:
+
+    ====  =====================================================================================================
+    0     code of the group's first fault (`pypoplar.codelet.operations`); 0 before the call and without a fault
+    1-4   the fault's vertex (its row in the group), location, value and bound
+    5     cycle limit in slots; a ``while`` loop beyond it is a fault; 0 for none
+    6     the model's clock in cycles at the start of the compute set
+    7     address of the tile's random state, four words of xoshiro128**
+    8-10  the debug buffer: address (0 for none), capacity in int64 words, words used (counts on when the buffer is full)
+    11    first worker of a MultiVertex
+    12    workers of a MultiVertex
+    13    floating-point exceptions that are faults: 1 invalid, 2 overflow, 4 division by zero
+    ====  =====================================================================================================
+
+A vertex that faults stops, the others run. A debug record is: vertex (row in the group), location, text, n, and then n times the
+type (its position in `pypoplar.codelet.operations.REGISTERS`) and the value (a float as float64).
+
+Where touches are recorded, an edge row has one more word behind those of each scalar and vector field that is not state, and the
+row table's entries have a third word: the offset from `memory` of a byte per element, in which a read sets bit 0 and a write bit 1.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from attrs import evolve, frozen
+from llvmlite import ir
+
+from pypoplar.codelet import machine
+from pypoplar.codelet.frame import FIRST_WORKER, WORKERS, Checks, Frame
+from pypoplar.codelet.memory_access import BYTE, INT, WORD, word
+from pypoplar.codelet.typed import TypedCodelet
+from pypoplar.codelet.vertex_code import VertexCode
+
+ENTRY = "pypoplar_codelet"
+
+
+@frozen(eq=False)
+class NativeCodelet:
+    """Machine instructions in this process; `address` holds as long as this object lives."""
+
+    address: int
+    _code: machine.LoadedCode
+
+
+class _Group(VertexCode):
+    """The whole function: goes through the vertices of a group."""
+
+    def write_function(self) -> None:
+        builder = self.builder
+        start = builder.block
+        top, following, after = (self.function.append_basic_block(name) for name in ("vertex", "vertex.next", "return"))
+        builder.cbranch(builder.icmp_signed(">", self.count, word(0)), top, after)
+        builder.position_at_end(top)
+        number = builder.phi(WORD)
+        number.add_incoming(word(0), start)
+        if self.codelet.kind == "multi":
+            self.workers(number, following)
+        else:
+            self.vertex(number, following)
+        builder.position_at_end(following)
+        upcoming = builder.add(number, word(1))
+        number.add_incoming(upcoming, following)
+        builder.cbranch(builder.icmp_signed("<", upcoming, self.count), top, after)
+        builder.position_at_end(after)
+        builder.ret_void()
+        self.allocations.branch(start)
+
+    def vertex(self, number: Any, following: Any) -> None:
+        builder = self.builder
+        end = builder.append_basic_block("vertex.end")
+        frame = self.begin(number, end)
+        self.block(frame, self.codelet.body)
+        self.go(end)
+        builder.position_at_end(end)
+        self.put_slots(number, builder.load(frame.slots))
+        self.put_result(frame)
+        builder.branch(following)
+
+    def workers(self, number: Any, following: Any) -> None:
+        """A MultiVertex: each worker in turn; after a fault the rest of them does nothing."""
+        builder = self.builder
+        first, count = self.load_context(FIRST_WORKER), self.load_context(WORKERS)
+        names = ("worker.end", "worker", "workers.end", "worker.runs", "worker.failed")
+        end, top, done, running, failed = (builder.append_basic_block(name) for name in names)
+        frame = self.begin(number, end, failed)
+        stopped = self.allocate(BYTE)
+        builder.store(BYTE(0), stopped)
+        start = builder.block
+        builder.branch(top)
+        builder.position_at_end(top)
+        worker = builder.phi(WORD)
+        worker.add_incoming(word(0), start)
+        builder.store(word(0), frame.slots)
+        builder.cbranch(builder.icmp_unsigned("==", builder.load(stopped), BYTE(0)), running, end)
+        builder.position_at_end(failed)
+        builder.store(BYTE(1), stopped)
+        builder.branch(end)
+        builder.position_at_end(running)
+        self.load_scalars(frame)
+        if self.codelet.worker is not None:
+            self.assign(frame, self.codelet.worker, builder.trunc(builder.add(first, worker), INT))
+        self.block(frame, self.codelet.body)
+        self.go(end)
+        builder.position_at_end(end)
+        self.put_slots(builder.add(builder.mul(number, count), worker), builder.load(frame.slots))
+        upcoming = builder.add(worker, word(1))
+        worker.add_incoming(upcoming, end)
+        builder.cbranch(builder.icmp_signed("<", upcoming, count), top, done)
+        builder.position_at_end(done)
+        self.put_result(frame)
+        builder.branch(following)
+
+    def put_slots(self, number: Any, slots: Any) -> None:
+        address = self.builder.add(self.slots, self.builder.mul(number, word(8)))
+        self.builder.store(slots, self.builder.inttoptr(address, WORD.as_pointer()), align=8)
+
+    def put_result(self, frame: Frame) -> None:
+        builder = self.builder
+        with builder.if_then(builder.icmp_signed("!=", self.results, word(0))):
+            address = builder.inttoptr(builder.add(self.results, frame.number), BYTE.as_pointer())
+            builder.store(builder.load(frame.result), address)
+
+
+def assembly_text(codelet: TypedCodelet, checks: Checks = Checks()) -> str:  # noqa: B008  # frozen
+    """The codelet in LLVM's language, before LLVM works on it."""
+    module = ir.Module(ENTRY)
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD] * 7), ENTRY)
+    function.attributes.add("nounwind")
+    _Group(function, codelet, checks).write_function()
+    return str(module)
+
+
+_compiled: dict[tuple[TypedCodelet, Checks], NativeCodelet] = {}
+_lock = threading.Lock()
+
+
+def compile_codelet(
+    codelet: TypedCodelet,
+    *,
+    record_touches: bool = False,
+    uninitialised_checks: bool = False,
+    floating_point_checks: bool = False,
+) -> NativeCodelet:
+    """The native code of a codelet; each of the flags is a version of its own. Equal codelets share one."""
+    checks = Checks(record_touches, uninitialised_checks, floating_point_checks)
+    key = (_essence(codelet), checks)
+    with _lock:
+        if key not in _compiled:
+            code = machine.load(machine.compile_text(assembly_text(codelet, checks)))
+            _compiled[key] = NativeCodelet(code.address(ENTRY), code)
+        return _compiled[key]
+
+
+def _essence(codelet: TypedCodelet) -> TypedCodelet:
+    """The codelet without what leaves no trace in its native code."""
+    return evolve(codelet, name="", locations=(), texts=(), helpers=())

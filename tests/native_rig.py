@@ -1,0 +1,124 @@
+"""Runs typed codelets on groups of vertices in a memory of its own, without a graph around them."""
+
+import ctypes
+
+import numpy as np
+
+from pypoplar.codelet import native
+
+DTYPES = {
+    "f32": np.float32, "f16": np.float16, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16,
+    "i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "bool": np.bool_,
+}  # fmt: skip
+PADDING = 64  # bytes around every span; a write there is an error of ours
+
+
+class Memory:
+    """An arena, the edge rows and the row table of a group; fields are given as arrays (scalar fields of one element)."""
+
+    def __init__(self, codelet, vertices, *, touches=False):
+        self.codelet, self.vertices, self.touches = codelet, vertices, touches
+        self.pieces, self.size = [], PADDING  # (address, array)
+        self.touched, self.row_table, rows = {}, [], []
+        for number, fields in enumerate(vertices):
+            words = []
+            for field in codelet.fields:
+                words += self._field(number, field, fields[field.name])
+            rows.append(words)
+        self.rows = np.array(rows, np.int64)
+        self.table = np.array(self.row_table, np.int64).reshape(-1)
+        self.bytes = np.full(self.size, 0xA5, np.uint8)
+        for address, array in self.pieces:
+            self.bytes[address : address + array.nbytes] = array.view(np.uint8)
+        self.before = self.bytes.copy()
+
+    def _place(self, array):
+        address = self.size
+        self.pieces.append((address, array))
+        self.size += -(-array.nbytes // 8) * 8 + PADDING
+        return address
+
+    def _array(self, field, value):
+        return np.ascontiguousarray(np.asarray(value, DTYPES[field.element]).reshape(-1))
+
+    def _span(self, key, field, value):
+        array = self._array(field, value)
+        words = [self._place(array), array.size]
+        if self.touches and field.access != "state":
+            self.touched[key] = self._place(np.zeros(array.size, np.uint8))
+            words.append(self.touched[key])
+        return words
+
+    def _field(self, number, field, value):
+        key = (number, field.name)
+        if field.form == "scalar":
+            address, _, *touch = self._span(key, field, value)
+            return [address, *touch]
+        if field.form == "vector":
+            return self._span(key, field, value)
+        first = len(self.row_table)
+        for r, row in enumerate(value):
+            words = self._span((*key, r), field, row)
+            self.row_table.append(words if len(words) == 3 or not self.touches else [*words, 0])
+        return [first, len(value)]
+
+    def fields(self):
+        """What each field holds now: a list of dicts of arrays, or of lists of arrays."""
+        found, pieces = [], iter(self.pieces)
+        for fields in self.vertices:
+            held = {}
+            for field in self.codelet.fields:
+                rows = []
+                for _ in fields[field.name] if field.form == "list" else [None]:
+                    address, array = next(pieces)
+                    rows.append(self.bytes[address : address + array.nbytes].view(array.dtype).copy())
+                    if self.touches and field.access != "state":
+                        next(pieces)
+                held[field.name] = rows if field.form == "list" else rows[0]
+            found.append(held)
+        return found
+
+    def touch_bytes(self):
+        sizes = dict(self.pieces)
+        return {key: self.bytes[address : address + sizes[address].size].tolist() for key, address in self.touched.items()}
+
+    def outside_is_untouched(self):
+        outside = np.ones(self.size, bool)
+        for address, array in self.pieces:
+            outside[address : address + array.nbytes] = False
+        return bool((self.bytes[outside] == self.before[outside]).all())
+
+
+class Outcome:
+    """What a call left behind."""
+
+    def __init__(self, memory, slots, results, context, debug):
+        self.fields, self.slots, self.results = memory.fields(), slots, results
+        self.code, self.vertex, self.where, self.value, self.bound = (int(one) for one in context[:5])
+        self.fault = (self.code, self.vertex, self.where, self.value, self.bound) if self.code else None
+        self.debug, self.debug_used = debug, int(context[10])
+        self.touched = memory.touch_bytes() if memory.touches else {}
+
+
+def run_native(codelet, vertices, *, cycle_limit=0, clock=0, random=None, debug_words=0, mask=0, workers=6, **flags):
+    """Run a group of vertices natively; `vertices` is a list of dicts, field name to array (or list of arrays)."""
+    made = native.compile_codelet(codelet, **flags)
+    memory = Memory(codelet, vertices, touches=flags.get("record_touches", False))
+    count = len(vertices)
+    slots = np.full(count * (workers if codelet.kind == "multi" else 1), -1, np.int64)
+    results = np.full(count, 7, np.uint8)
+    context = np.zeros(16, np.int64)
+    state = np.array(random if random is not None else [1, 2, 3, 4], np.uint32)
+    debug = np.zeros(max(debug_words, 1), np.int64)
+    context[5:8] = cycle_limit, clock, state.ctypes.data
+    context[8:10] = (debug.ctypes.data, debug_words) if debug_words else (0, 0)
+    context[11:14] = 0, workers, mask
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(made.address)
+    function(
+        memory.bytes.ctypes.data, memory.rows.ctypes.data, memory.table.ctypes.data, count, slots.ctypes.data,
+        results.ctypes.data, context.ctypes.data,
+    )  # fmt: skip
+    assert memory.outside_is_untouched()
+    outcome = Outcome(memory, slots.tolist(), results.tolist(), context, debug)
+    outcome.random = state.tolist()
+    return outcome
