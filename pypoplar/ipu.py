@@ -1,0 +1,99 @@
+"""What device code has besides Python and `math`: functions of the hardware, the cycle counter, random numbers, debugging.
+
+    from pypoplar import ipu
+
+    class Dropout(Vertex):
+        x: InOut[Vector[FLOAT]]
+        rate: FLOAT
+
+        def compute(self):
+            for i in range(len(self.x)):
+                if ipu.random_float() < self.rate:
+                    self.x[i] = 0.0
+
+In a codelet these are the device's. Called on the host, for instance in a test of a helper function, they compute in Python's numbers;
+`cycle_count` alone needs the device.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+
+from pypoplar.errors import ApplicationRuntimeError, CodeletRuntimeError
+
+
+def debug_print(text: object, *values: object) -> None:
+    """Print a text and numbers. Texts are constants or f-strings; it costs no cycles and works in both engines."""
+    print(text, *values)
+
+
+def check(condition: object, message: str = "check failed") -> None:
+    """Stop the vertex with `message` if `condition` is false; the run ends with a `CodeletRuntimeError`."""
+    if not condition:
+        raise CodeletRuntimeError(message)
+
+
+def cycle_count() -> int:
+    """The tile's cycle counter, an UNSIGNED_INT that wraps: cycles of the run so far, those of this vertex included."""
+    raise ApplicationRuntimeError("ipu.cycle_count() counts the device's cycles: call it in a codelet")
+
+
+def random_uint() -> int:
+    """A random UNSIGNED_INT from the tile's generator, xoshiro128**, seeded by `pypoplar.setSeed`."""
+    return random.getrandbits(32)
+
+
+def random_float() -> float:
+    """A random FLOAT, uniform in [0, 1)."""
+    return random.getrandbits(24) * 2.0**-24
+
+
+def sqrt(x: float) -> float:
+    """The square root."""
+    return math.sqrt(x)
+
+
+def rsqrt(x: float) -> float:
+    """One over the square root."""
+    return 1.0 / math.sqrt(x)
+
+
+def exp(x: float) -> float:
+    """e to the power of x."""
+    return math.exp(x)
+
+
+def exp2(x: float) -> float:
+    """2 to the power of x."""
+    return math.exp2(x)
+
+
+def log(x: float) -> float:
+    """The natural logarithm."""
+    return math.log(x)
+
+
+def log2(x: float) -> float:
+    """The logarithm to base 2."""
+    return math.log2(x)
+
+
+def tanh(x: float) -> float:
+    """The hyperbolic tangent."""
+    return math.tanh(x)
+
+
+def sigmoid(x: float) -> float:
+    """1 / (1 + exp(-x))."""
+    return 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else 0.0
+
+
+def popcount(x: int) -> int:
+    """How many bits of an integer are set; of its 32 bits, on the host."""
+    return (x & 0xFFFFFFFF).bit_count()
+
+
+def clz(x: int) -> int:
+    """How many zero bits lead an integer; of its 32 bits, on the host."""
+    return 32 - (x & 0xFFFFFFFF).bit_length()
