@@ -11,8 +11,8 @@
                 if ipu.random_float() < self.rate:
                     self.x[i] = 0.0
 
-In a codelet these are the device's. Called on the host, for instance in a test of a helper function, they compute in Python's numbers;
-`cycle_count` alone needs the device.
+In a codelet these are the device's. Called on the host, for instance in a test of a helper function, they compute in
+Python's numbers; `cycle_count` alone needs the device.
 """
 
 from __future__ import annotations
