@@ -51,7 +51,7 @@ def compileGraph(
     tick(0, PASSES)
     frozen = graph.freeze()
     target = graph.getTarget()
-    host = graph.host
+    host = graph.host()
     usage = find_usage(chosen, [*host.writes.values(), *host.reads.values()])
     sets = list(usage.compute_sets)
     variables = used_variables(frozen, usage)
@@ -97,8 +97,11 @@ def _no_progress(done: int, total: int) -> None:
 
 
 def _program_list(programs: object) -> list[kinds.Program]:
-    chosen = [programs] if isinstance(programs, kinds.Program) else list(programs) if isinstance(programs, Iterable) else [programs]
-    for one in chosen:
+    given: list[object] = [programs]
+    if isinstance(programs, Iterable) and not isinstance(programs, kinds.Program):
+        given = list(programs)
+    chosen = [one for one in given if isinstance(one, kinds.Program)]
+    for one in given:
         if not isinstance(one, kinds.Program):
             raise PoplarTypeError(f"expected a program or a list of programs, got {type(one).__name__}")
     return chosen
@@ -130,7 +133,7 @@ def _lower(
     memory: TileMemory,
     vertices: Array,
 ) -> Executable:
-    frozen, host, addresses = lowering.graph, graph.host, lowering.addresses
+    frozen, host, addresses = lowering.graph, graph.host(), lowering.addresses
     for stream in host.streams.values():
         lowering.add_stream(stream)
     entries, streams = zip(*(lowering.add_program(one) for one in programs), strict=True) if programs else ((), ())

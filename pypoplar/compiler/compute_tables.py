@@ -67,7 +67,7 @@ class ComputeTables:
         self._sizes[name] = begin + len(values)
         return begin
 
-    def add(self, plan: ComputePlan, moves: tuple[int, int, int, int], result: int) -> int:
+    def add(self, plan: ComputePlan, moves: tuple[int, int, int, int, int], result: int) -> int:
         """Add a compute set; returns its number among the computes."""
         vertex_codelet = self.graph.vertices.codelet[plan.vertex].astype(np.int64)
         order = np.lexsort((vertex_codelet, plan.tile))
@@ -180,7 +180,7 @@ class ComputeTables:
             estimate=estimate[vertex] if len(estimate) else estimate,
             words=whole("words"),
             row_table=whole("row_table"),
-            moves=whole("moves").reshape(-1, 4),
+            moves=whole("moves").reshape(-1, 5),
             result=whole("result"),
             cost=whole("cost"),
         )

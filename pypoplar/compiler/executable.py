@@ -22,7 +22,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @frozen(eq=False)
 class Moves:
-    """Lists of memory moves. A record moves `count` pieces of `bytes`, stepping on both sides. Sorted by `tile` within a list."""
+    """Lists of memory moves, each sorted by `tile`.
+
+    A record moves `count` pieces of `bytes`. Piece i comes from ``source + i * source_step``, or where `source_list` is not -1 from
+    ``source + places[source_list + i] * bytes``; the same goes for the target. At most one side has a list.
+    """
 
     first: Array  # int64 [lists + 1]
     source: Array  # int64, byte address
@@ -31,7 +35,23 @@ class Moves:
     count: Array  # int64, pieces
     source_step: Array  # int64
     target_step: Array  # int64
+    source_list: Array  # int64
+    target_list: Array  # int64
+    places: Array  # uint32
     tile: Array  # int64: the tile whose thread does the move
+
+    def source_of(self, record: int, piece: int) -> int:
+        """Where a piece comes from."""
+        return self._place(self.source, self.source_step, self.source_list, record, piece)
+
+    def target_of(self, record: int, piece: int) -> int:
+        """Where a piece goes."""
+        return self._place(self.target, self.target_step, self.target_list, record, piece)
+
+    def _place(self, base: Array, step: Array, listed: Array, record: int, piece: int) -> int:
+        if listed[record] < 0:
+            return int(base[record] + piece * step[record])
+        return int(base[record]) + int(self.places[listed[record] + piece]) * int(self.bytes[record])
 
 
 @frozen(eq=False)
@@ -52,7 +72,7 @@ class Computes:
     estimate: Array  # int64: worker cycles given by the user or an estimator, -1 where derived from the code
     words: Array  # int64: edge rows
     row_table: Array  # int64: pairs (address, length) of the rows of list fields
-    moves: Array  # int64 [computes, 4]: move lists before (exchange), gather, scatter, after (exchange); -1 for none
+    moves: Array  # int64 [computes, 5]: move lists exchange before, fan-out of it, gather, scatter, exchange after; -1 for none
     result: Array  # int64 [computes]: address of the BOOL that takes the AND of compute's results, -1 for none
     cost: Array  # int64 [active tiles]: a guess at the host's work, to divide tiles among threads
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from attrs import define, field, frozen
@@ -184,7 +184,7 @@ class Lowering:
         if (number, result) not in self._phases:
             plan, tiles = self.plans[number], self.graph.tiles
             lists = (
-                self.moves.add_pieces(plan.exchange_before, self.addresses),
+                *self.moves.add_exchange(plan.exchange_before, self.addresses),
                 self.moves.add_pieces(appended(plan.gather, plan.preload), self.addresses),
                 self.moves.add_pieces(plan.scatter, self.addresses),
                 self.moves.add_pieces(plan.exchange_after, self.addresses, by_source=True),
@@ -196,16 +196,16 @@ class Lowering:
 
     def _copy(self, one: kinds.Copy) -> None:
         source, target = one.source, one.destination
-        if isinstance(source, DataStream):
-            self._copy_in(one, source, cast(Tensor, target))
-        elif isinstance(target, DataStream):
-            self._copy_out(one, cast(Tensor, source), target)
-        elif isinstance(source, RemoteBuffer):
-            self._copy_remote(one, source, cast(Tensor, target), inward=True)
-        elif isinstance(target, RemoteBuffer):
-            self._copy_remote(one, target, cast(Tensor, source), inward=False)
-        else:
-            self._copy_tensor(one, cast(Tensor, source), cast(Tensor, target))
+        if isinstance(source, Tensor) and isinstance(target, Tensor):
+            self._copy_tensor(one, source, target)
+        elif isinstance(source, DataStream) and isinstance(target, Tensor):
+            self._copy_in(one, source, target)
+        elif isinstance(source, Tensor) and isinstance(target, DataStream):
+            self._copy_out(one, source, target)
+        elif isinstance(source, RemoteBuffer) and isinstance(target, Tensor):
+            self._copy_remote(one, source, target, inward=True)
+        elif isinstance(source, Tensor) and isinstance(target, RemoteBuffer):
+            self._copy_remote(one, target, source, inward=False)
 
     def _copy_tensor(self, one: kinds.Copy, source: Tensor, target: Tensor) -> None:
         plan = plan_copy(self.graph, self.homes, source.runs(), target.runs())

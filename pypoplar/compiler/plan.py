@@ -55,7 +55,7 @@ class Exchange:
 
 @frozen(eq=False)
 class ComputePlan:
-    """One compute set: its vertices sorted by tile (list order within a tile), where their fields lie, what moves before and after."""
+    """One compute set: its vertices by tile and in list order, where their fields lie, what moves before and after."""
 
     compute_set: int
     vertex: Array  # int64, graph vertex numbers

@@ -15,7 +15,8 @@ from pypoplar.compiler.executable import Array, Computes, Executable, Moves
 
 # Work is counted in units of about a third of a nanosecond; below SERIAL a step is done by one thread (about 8 us).
 SERIAL = 25_000
-PIECE_COST = 8
+PIECE_COST = 16
+LISTED_COST = 2
 BYTES_PER_UNIT = 4
 
 
@@ -47,7 +48,7 @@ def divide(executable: Executable, wanted: int) -> Division:
 
 def record_work(moves: Moves) -> Array:
     """Running sum of the work of all move records."""
-    each = moves.count * (PIECE_COST + moves.bytes // BYTES_PER_UNIT)
+    each = moves.count * (np.where(moves.count > 1, LISTED_COST, PIECE_COST) + moves.bytes // BYTES_PER_UNIT)
     return np.concatenate(([0], np.cumsum(each))).astype(np.int64)
 
 

@@ -14,6 +14,9 @@ driver's first compilation short, and nothing is unpacked at a call.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
 from numba import njit
 
 from pypoplar.codelet.intrinsics import (
@@ -37,8 +40,19 @@ from pypoplar.compiler import opcodes
 from pypoplar.engine import layout as at
 from pypoplar.engine.header import get, put, table
 
-# The driver's parts are compiled with it and live in its cache entry: they need no entry from Python.
-part = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+PART: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def part(function: Function) -> Function:
+    """A part of the driver: compiled with it and kept in its cache entry, it needs no entry from Python."""
+    return cast(Function, njit(**PART)(function))
+
+
+def entry(function: Function) -> Function:
+    """The driver itself, for three 64-bit integers; it lets go of the interpreter's lock."""
+    return cast(Function, njit("int64(int64, int64, int64)", nogil=True, error_model="numpy", cache=True)(function))
+
 
 # What `drive` returns.
 FINISHED, SERVICE, FAULT, STOPPED = 0, 1, 2, 3
@@ -46,7 +60,7 @@ SPINS = 2000  # looks at the barrier before letting other threads of the system 
 
 
 @part
-def wait(header, threads):  # type: ignore[no-untyped-def]  # pragma: no cover
+def wait(header: int, threads: int) -> None:  # pragma: no cover
     """Meet the other threads."""
     shared = table(header, at.SHARED)
     generation = atomic_load(shared + 8 * at.GENERATION)
@@ -64,7 +78,7 @@ def wait(header, threads):  # type: ignore[no-untyped-def]  # pragma: no cover
 
 
 @part
-def move_pieces(source, target, size, count, source_step, target_step):  # type: ignore[no-untyped-def]  # pragma: no cover
+def move_pieces(source: int, target: int, size: int, count: int, source_step: int, target_step: int) -> None:  # pragma: no cover
     """Copy `count` pieces of `size` bytes; the commonest sizes are single loads and stores."""
     if size == 4:
         for i in range(count):
@@ -81,24 +95,54 @@ def move_pieces(source, target, size, count, source_step, target_step):  # type:
 
 
 @part
-def move_records(header, first, last, source, target):  # type: ignore[no-untyped-def]  # pragma: no cover
+def gather_pieces(source: int, target: int, size: int, count: int, places: int) -> None:  # pragma: no cover
+    """Copy pieces from listed places to a contiguous target."""
+    if size == 4:
+        for i in range(count):
+            store_u32(target + 4 * i, load_u32(source + 4 * load_u32(places + 4 * i)))
+    else:
+        for i in range(count):
+            for k in range(size):
+                store_u8(target + i * size + k, load_u8(source + size * load_u32(places + 4 * i) + k))
+
+
+@part
+def scatter_pieces(source: int, target: int, size: int, count: int, places: int) -> None:  # pragma: no cover
+    """Copy contiguous pieces to listed places."""
+    if size == 4:
+        for i in range(count):
+            store_u32(target + 4 * load_u32(places + 4 * i), load_u32(source + 4 * i))
+    else:
+        for i in range(count):
+            for k in range(size):
+                store_u8(target + size * load_u32(places + 4 * i) + k, load_u8(source + i * size + k))
+
+
+@part
+def move_records(header: int, first: int, last: int, source: int, target: int) -> None:  # pragma: no cover
     """Do the move records `first` to `last`; their addresses count from `source` and `target`."""
     for r in range(first, last):
         size = get(header, at.MOVE_BYTES, r)
         count = get(header, at.MOVE_COUNT, r)
         here = target + get(header, at.MOVE_TARGET, r)
         there = source + get(header, at.MOVE_SOURCE, r)
+        listed = get(header, at.MOVE_SOURCE_LIST, r)
+        spread = get(header, at.MOVE_TARGET_LIST, r)
         if count == 1:
             if size == 4:
                 store_u32(here, load_u32(there))
             else:
                 copy_memory(here, there, size)
+        elif listed >= 0:
+            gather_pieces(there, here, size, count, table(header, at.MOVE_PLACES) + 4 * listed)
+        elif spread >= 0:
+            scatter_pieces(there, here, size, count, table(header, at.MOVE_PLACES) + 4 * spread)
         else:
             move_pieces(there, here, size, count, get(header, at.MOVE_SOURCE_STEP, r), get(header, at.MOVE_TARGET_STEP, r))
 
 
 @part
-def move_share(header, number, thread, threads, source, target):  # type: ignore[no-untyped-def]  # pragma: no cover
+def move_share(header: int, number: int, thread: int, threads: int, source: int, target: int) -> None:  # pragma: no cover
     """This thread's share of a move list; nothing for list -1."""
     if number >= 0:
         split = number * (threads + 1) + thread
@@ -106,7 +150,7 @@ def move_share(header, number, thread, threads, source, target):  # type: ignore
 
 
 @part
-def note_fault(header, thread, group, step):  # type: ignore[no-untyped-def]  # pragma: no cover
+def note_fault(header: int, thread: int, group: int, step: int) -> None:  # pragma: no cover
     """Keep the fault of the lowest vertex."""
     context = table(header, at.CONTEXTS) + 8 * at.CONTEXT_WORDS * thread
     fault = table(header, at.FAULTS) + 8 * at.FAULT_WORDS * thread
@@ -123,13 +167,13 @@ def note_fault(header, thread, group, step):  # type: ignore[no-untyped-def]  # 
 
 
 @part
-def account_slots(header, thread, codelet, slots):  # type: ignore[no-untyped-def]  # pragma: no cover
+def account_slots(header: int, thread: int, codelet: int, slots: int) -> None:  # pragma: no cover
     place = thread * table(header, at.CODELET_COUNT) + codelet
     put(header, at.CODELET_SLOTS, place, get(header, at.CODELET_SLOTS, place) + slots)
 
 
 @part
-def latest(free, workers):  # type: ignore[no-untyped-def]  # pragma: no cover
+def latest(free: int, workers: int) -> int:  # pragma: no cover
     """When the last worker is done."""
     best = load_i64(free)
     for w in range(1, workers):
@@ -138,7 +182,7 @@ def latest(free, workers):  # type: ignore[no-untyped-def]  # pragma: no cover
 
 
 @part
-def schedule(header, thread, first, last):  # type: ignore[no-untyped-def]  # pragma: no cover
+def schedule(header: int, thread: int, first: int, last: int) -> int:  # pragma: no cover
     """Cycles of a tile whose groups are `first` to `last`, in list order, each vertex to the next free worker.
 
     A worker issues one slot every `workers` cycles. A MultiVertex waits for all workers and takes them all; a SupervisorVertex
@@ -191,7 +235,7 @@ def schedule(header, thread, first, last):  # type: ignore[no-untyped-def]  # pr
 
 
 @part
-def run_group(header, thread, group, base, compute, step):  # type: ignore[no-untyped-def]  # pragma: no cover
+def run_group(header: int, thread: int, group: int, base: int, compute: int, step: int) -> None:  # pragma: no cover
     """Call the codelet for a group; afterwards the tile's slots hold one price a vertex, at its position on the tile."""
     count = get(header, at.GROUP_COUNT, group)
     kind = get(header, at.GROUP_KIND, group)
@@ -239,7 +283,7 @@ def run_group(header, thread, group, base, compute, step):  # type: ignore[no-un
 
 
 @part
-def compute_tiles(header, thread, threads, compute, step):  # type: ignore[no-untyped-def]  # pragma: no cover
+def compute_tiles(header: int, thread: int, threads: int, compute: int, step: int) -> int:  # pragma: no cover
     """This thread's tiles of a compute set; returns the slowest one's cycles."""
     account = get(header, at.STEP_ACCOUNT, step) - get(header, at.FIRST_ACTIVE, compute)
     context = table(header, at.CONTEXTS) + 8 * at.CONTEXT_WORDS * thread
@@ -261,22 +305,27 @@ def compute_tiles(header, thread, threads, compute, step):  # type: ignore[no-un
 
 
 @part
-def superstep(header, thread, threads, compute, step):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Exchange, gather, compute, scatter and exchange of this thread's tiles; returns the slowest tile's compute cycles."""
+def superstep(header: int, thread: int, threads: int, compute: int, step: int) -> int:  # pragma: no cover
+    """Exchange, gather, compute, scatter and exchange of this thread's tiles; returns the slowest tile's compute cycles, -2 if given up."""
     memory = table(header, at.MEMORY)
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
     store_i64(table(header, at.CONTEXTS) + 8 * (at.CONTEXT_WORDS * thread + 6), load_i64(state + 8 * at.LOCAL_CLOCK))
     put(header, at.AGREED, thread, 1)
     slowest = 0
-    for phase in range(4):
-        if phase == 2:
+    for phase in range(5):
+        moves = get(header, at.COMPUTE_MOVES, 5 * compute + phase)
+        if phase == 1 and moves >= 0 and threads > 1 and get(header, at.COMPUTE_SERIAL, compute) == 0:
+            wait(header, threads)  # what is fanned out has to have arrived at its first receivers
+            if atomic_load(table(header, at.SHARED) + 8 * at.ABANDON) != 0:
+                return -2
+        if phase == 3:
             slowest = compute_tiles(header, thread, threads, compute, step)
-        move_share(header, get(header, at.COMPUTE_MOVES, 4 * compute + phase), thread, threads, memory, memory)
+        move_share(header, moves, thread, threads, memory, memory)
     return slowest
 
 
 @part
-def meet(header, thread, threads):  # type: ignore[no-untyped-def]  # pragma: no cover
+def meet(header: int, thread: int, threads: int) -> bool:  # pragma: no cover
     """A barrier at which thread 0's clock and its SHARED_VALUE become everybody's; False if the program is given up."""
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
     shared = table(header, at.SHARED)
@@ -295,12 +344,12 @@ def meet(header, thread, threads):  # type: ignore[no-untyped-def]  # pragma: no
 
 
 @part
-def count_step(header, step):  # type: ignore[no-untyped-def]  # pragma: no cover
+def count_step(header: int, step: int) -> None:  # pragma: no cover
     put(header, at.EXECUTIONS, step, get(header, at.EXECUTIONS, step) + 1)
 
 
 @part
-def slowest_of_all(header, thread, threads):  # type: ignore[no-untyped-def]  # pragma: no cover
+def slowest_of_all(header: int, thread: int, threads: int) -> int:  # pragma: no cover
     """After the barrier of a parallel compute set: the slowest tile of all threads, -1 if a vertex faulted, -2 if given up."""
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
     shared = table(header, at.SHARED)
@@ -322,7 +371,7 @@ def slowest_of_all(header, thread, threads):  # type: ignore[no-untyped-def]  # 
 
 
 @part
-def run_compute(header, thread, threads, compute, step):  # type: ignore[no-untyped-def]  # pragma: no cover
+def run_compute(header: int, thread: int, threads: int, compute: int, step: int) -> bool:  # pragma: no cover
     """Run a compute set; the slowest tile's cycles are left in SHARED_VALUE. False after a fault or when given up."""
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
     result = get(header, at.COMPUTE_RESULT, compute)
@@ -339,7 +388,10 @@ def run_compute(header, thread, threads, compute, step):  # type: ignore[no-unty
     else:
         if load_i64(state + 8 * at.PENDING) != 0 and not meet(header, thread, threads):
             return False
-        store_i64(state + 8 * at.SHARED_VALUE, superstep(header, thread, threads, compute, step))
+        slowest = superstep(header, thread, threads, compute, step)
+        if slowest < 0:
+            return False
+        store_i64(state + 8 * at.SHARED_VALUE, slowest)
         slowest = slowest_of_all(header, thread, threads)
         if slowest < 0:
             return False
@@ -354,7 +406,7 @@ def run_compute(header, thread, threads, compute, step):  # type: ignore[no-unty
 
 
 @part
-def do_compute(header, thread, threads, row):  # type: ignore[no-untyped-def]  # pragma: no cover
+def do_compute(header: int, thread: int, threads: int, row: int) -> bool:  # pragma: no cover
     """One superstep with its account. False if the program ends here."""
     step = load_i64(row + 24)
     if not run_compute(header, thread, threads, load_i64(row + 8), step):
@@ -379,7 +431,7 @@ def do_compute(header, thread, threads, row):  # type: ignore[no-untyped-def]  #
 
 
 @part
-def do_move(header, thread, threads, number, step, source, target):  # type: ignore[no-untyped-def]  # pragma: no cover
+def do_move(header: int, thread: int, threads: int, number: int, step: int, source: int, target: int) -> bool:  # pragma: no cover
     """One move list as a step of its own. False if the program is given up."""
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
     if threads == 1 or get(header, at.MOVE_SERIAL, number) != 0:
@@ -401,15 +453,16 @@ def do_move(header, thread, threads, number, step, source, target):  # type: ign
 
 
 @part
-def do_stream(header, thread, threads, row, inward):  # type: ignore[no-untyped-def]  # pragma: no cover
+def do_stream(header: int, thread: int, threads: int, row: int, inward: bool) -> bool:  # pragma: no cover
     """A chunk of a stream; its host memory is the connected array, or a buffer of the engine's."""
     stream = table(header, at.STREAMS) + 8 * at.STREAM_WORDS * load_i64(row + 8)
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
     number = load_i64(row + 16)
     memory = table(header, at.MEMORY)
-    if threads > 1 and get(header, at.MOVE_SERIAL, number) == 0 and load_i64(state + 8 * at.PENDING) != 0:
-        if not meet(header, thread, threads):  # the chunk before may be thread 0's serial work: its end has to be known
-            return False
+    # The chunk before may be thread 0's serial work: its end has to be known.
+    alone = threads == 1 or get(header, at.MOVE_SERIAL, number) != 0 or load_i64(state + 8 * at.PENDING) == 0
+    if not alone and not meet(header, thread, threads):
+        return False
     position = load_i64(stream + 8 * at.STREAM_POSITION)
     host = load_i64(stream + 8 * at.STREAM_ADDRESS) + position
     source = host if inward else memory
@@ -424,7 +477,7 @@ def do_stream(header, thread, threads, row, inward):  # type: ignore[no-untyped-
 
 
 @part
-def give_up(header, thread, threads):  # type: ignore[no-untyped-def]  # pragma: no cover
+def give_up(header: int, thread: int, threads: int) -> None:  # pragma: no cover
     """Leave the program. Where thread 0 alone knows why, it tells the others at the barrier at which they wait for it."""
     shared = table(header, at.SHARED)
     pending = load_i64(table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.PENDING))
@@ -434,7 +487,7 @@ def give_up(header, thread, threads):  # type: ignore[no-untyped-def]  # pragma:
 
 
 @part
-def read_value(header, address, size):  # type: ignore[no-untyped-def]  # pragma: no cover
+def read_value(header: int, address: int, size: int) -> int:  # pragma: no cover
     """An integer or bool of the simulated memory."""
     place = table(header, at.MEMORY) + address
     if size == 1:
@@ -447,7 +500,7 @@ def read_value(header, address, size):  # type: ignore[no-untyped-def]  # pragma
 
 
 @part
-def store_clock(header, state, since, address):  # type: ignore[no-untyped-def]  # pragma: no cover
+def store_clock(header: int, state: int, since: int, address: int) -> None:  # pragma: no cover
     """The cycles since a time, as two unsigned ints, the low one first."""
     cycles = load_i64(state + 8 * at.LOCAL_CLOCK) - since
     place = table(header, at.MEMORY) + address
@@ -456,7 +509,7 @@ def store_clock(header, state, since, address):  # type: ignore[no-untyped-def] 
 
 
 @part
-def stop_requested(header, thread, state):  # type: ignore[no-untyped-def]  # pragma: no cover
+def stop_requested(header: int, thread: int, state: int) -> bool:  # pragma: no cover
     """Thread 0 counts the rows of the program that it passes, for progress bars, and looks whether Python wants it back."""
     if thread != 0:
         return False
@@ -468,8 +521,8 @@ def stop_requested(header, thread, state):  # type: ignore[no-untyped-def]  # pr
     return True
 
 
-@njit("int64(int64, int64, int64)", nogil=True, error_model="numpy", cache=True)
-def drive(header, thread, threads):  # type: ignore[no-untyped-def]  # pragma: no cover
+@entry
+def drive(header: int, thread: int, threads: int) -> int:  # pragma: no cover
     """Walk the control program from this thread's state until it ends or Python is needed."""
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
     counters = table(header, at.COUNTERS) + 8 * thread * table(header, at.COUNTER_COUNT)

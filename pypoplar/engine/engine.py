@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
@@ -131,8 +132,10 @@ class Engine:
         Raises the error of the first step in which a vertex failed, and whatever a callback raises. The engine can be used again.
         """
         entries = len(self.executable.entry_streams)
-        if not isinstance(program, (int, np.integer)) or isinstance(program, bool):
-            raise PoplarTypeError(f"run() takes the number of a program, got {program!r}")
+        try:
+            program = operator.index(program)
+        except TypeError:
+            raise PoplarTypeError(f"run() takes the number of a program, got {program!r}") from None
         if not 0 <= program < entries:
             raise PoplarIndexError(f"program {program} is out of range: the engine has {entries}")
         self._require_load("run")
@@ -160,8 +163,8 @@ class Engine:
         """Connect host memory to a stream. The array is held by reference, not copied.
 
         Its dtype is the stream's, its size a multiple of the stream's elements: it is consumed chunk by chunk and starts again at
-        its end. The position is kept from run to run; connecting again and `load` reset it. An array that a stream writes to has to be
-        writeable; all have to be C-contiguous.
+        its end. The position is kept from run to run; connecting again and `load` reset it. Arrays have to be C-contiguous, and
+        writeable where a stream writes to them.
         """
         self._streams.connect(str(name), array)
 

@@ -22,8 +22,7 @@ def _table(builder: Any, header: Any, which: Any) -> Any:
     return value
 
 
-@intrinsic
-def table(typing_context: Any, header: Any, which: Any) -> Any:
+def _look_up(typing_context: Any, header: Any, which: Any) -> Any:
     """The address of a table, or a number that stands in the header itself."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -32,8 +31,7 @@ def table(typing_context: Any, header: Any, which: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
-@intrinsic
-def get(typing_context: Any, header: Any, which: Any, index: Any) -> Any:
+def _get(typing_context: Any, header: Any, which: Any, index: Any) -> Any:
     """Word `index` of a table."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -43,8 +41,7 @@ def get(typing_context: Any, header: Any, which: Any, index: Any) -> Any:
     return types.int64(types.int64, types.int64, types.int64), generate
 
 
-@intrinsic
-def put(typing_context: Any, header: Any, which: Any, index: Any, value: Any) -> Any:
+def _put(typing_context: Any, header: Any, which: Any, index: Any, value: Any) -> Any:
     """Write word `index` of a table."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -53,3 +50,8 @@ def put(typing_context: Any, header: Any, which: Any, index: Any, value: Any) ->
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, types.int64), generate
+
+
+table: Any = intrinsic(_look_up)
+get: Any = intrinsic(_get)
+put: Any = intrinsic(_put)

@@ -120,8 +120,7 @@ class Interpreter:
         for r in range(int(moves.first[number]), int(moves.first[number + 1])):
             size = int(moves.bytes[r])
             for i in range(int(moves.count[r])):
-                there = int(moves.source[r] + i * moves.source_step[r])
-                here = int(moves.target[r] + i * moves.target_step[r])
+                there, here = moves.source_of(r, i), moves.target_of(r, i)
                 target[here : here + size] = source[there : there + size]
 
     def _stream(self, number: int, moves: int, *, inward: bool) -> None:
@@ -129,7 +128,7 @@ class Interpreter:
         begin, size = int(row[at.STREAM_POSITION]), int(row[at.STREAM_CHUNK])
         if size:
             place = (ctypes.c_uint8 * size).from_address(int(row[at.STREAM_ADDRESS]) + begin)
-            chunk = np.frombuffer(place, np.uint8)
+            chunk: Array = np.ctypeslib.as_array(place)
             memory = self.state.memory
             self._move(moves, chunk, memory) if inward else self._move(moves, memory, chunk)
         row[at.STREAM_POSITION] = (begin + size) % row[at.STREAM_BYTES]
@@ -137,9 +136,9 @@ class Interpreter:
     def _compute(self, compute: int, step: int) -> None:
         """One superstep: exchange, gather, compute, scatter, exchange."""
         computes, memory = self.state.executable.computes, self.state.memory
-        before, gather, scatter, after = (int(one) for one in computes.moves[compute])
-        self._move(before, memory, memory)
-        self._move(gather, memory, memory)
+        before, fan_out, gather, scatter, after = (int(one) for one in computes.moves[compute])
+        for moves in (before, fan_out, gather):
+            self._move(moves, memory, memory)
         slowest, agreed = 0, True
         account = int(self.state.step_account[step] - computes.first_active[compute])
         for active in range(int(computes.first_active[compute]), int(computes.first_active[compute + 1])):

@@ -15,7 +15,7 @@ MOVE_SOURCE_STEP = 5
 MOVE_TARGET_STEP = 6
 MOVE_SPLIT = 7  # [lists, threads + 1]; all records of a serial list are thread 0's
 MOVE_SERIAL = 8  # [lists]
-COMPUTE_MOVES = 9  # [computes, 4]
+COMPUTE_MOVES = 9  # [computes, 5]
 COMPUTE_SPLIT = 10  # [computes, threads + 1], active tiles
 COMPUTE_SERIAL = 11  # [computes]
 COMPUTE_RESULT = 12
@@ -54,6 +54,9 @@ AGREED = 43  # [threads]: the AND of compute's results
 CONTEXTS = 44  # [threads, CONTEXT_WORDS]
 FAULTS = 45  # [threads, FAULT_WORDS]
 RANDOM = 46  # uint32 [tiles, 4]
+MOVE_SOURCE_LIST = 54
+MOVE_TARGET_LIST = 55
+MOVE_PLACES = 56  # uint32
 TILE_SLOTS = 47  # as TILE_CYCLES: worker slots of all vertices
 # Numbers.
 WORKERS = 48
@@ -62,10 +65,10 @@ CODELET_COUNT = 50
 COUNTER_COUNT = 51
 STACK_DEPTH = 52
 CLOCK_COUNT = 53
-HEADER_WORDS = 54
+HEADER_WORDS = 57
 
-# Words of SHARED; what different threads write often is a cache line apart. From PARTIAL on, each thread leaves its slowest tile (-1:
-# a fault) for the others, in turn in one of two sets of words, so that nobody overwrites what another thread is still reading.
+# Words of SHARED; what different threads write often is a cache line apart. From PARTIAL on, each thread leaves its slowest tile
+# (-1: a fault) for the others, in turn in one of two sets of words: nobody overwrites what another thread is still reading.
 ARRIVED = 0
 GENERATION = 8
 STOP = 16

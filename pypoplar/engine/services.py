@@ -55,7 +55,8 @@ class Services:
 
     def _do_error(self, service: Mapping[str, Any]) -> None:
         raise ApplicationRuntimeError(
-            f"the program stopped with an error: {service['message']}: {format_tensor(self._tensor(service))}  [{service['location']}]"
+            f"the program stopped with an error: {service['message']}: {format_tensor(self._tensor(service))} "
+            f"[{service['location']}]"
         )
 
     def _do_host_function(self, service: Mapping[str, Any]) -> None:
@@ -112,10 +113,11 @@ class Services:
         """`array` if it can be copied to or from `elements` of `dtype`; else `TensorIOStateError` with expected and got."""
         if not isinstance(array, np.ndarray):
             array = np.asarray(array, dtype)
-        if array.dtype != dtype:
+        checked: Array = array
+        if checked.dtype != dtype:
             raise TensorIOStateError(f"{what}: expected an array of {dtype}, got {array.dtype}")
-        if array.size != elements:
+        if checked.size != elements:
             raise TensorIOStateError(f"{what}: expected {elements} elements, got {array.size} (shape {array.shape})")
         if writes and not array.flags.writeable:
             raise TensorIOStateError(f"{what}: the array is read-only")
-        return array
+        return checked

@@ -56,6 +56,8 @@ class EngineState:
             at.MOVE_COUNT: moves.count,
             at.MOVE_SOURCE_STEP: moves.source_step,
             at.MOVE_TARGET_STEP: moves.target_step,
+            at.MOVE_SOURCE_LIST: moves.source_list,
+            at.MOVE_TARGET_LIST: moves.target_list,
             at.MOVE_SPLIT: division.move_split,
             at.MOVE_SERIAL: division.move_serial,
             at.COMPUTE_MOVES: computes.moves,
@@ -81,6 +83,7 @@ class EngineState:
         }
         for which, array in tables.items():
             self._hold(which, np.ascontiguousarray(array, np.int64))
+        self._hold(at.MOVE_PLACES, np.ascontiguousarray(moves.places, np.uint32))
         if len(computes.estimate):
             self._hold(at.ESTIMATE, np.ascontiguousarray(computes.estimate, np.int64))
 

@@ -108,7 +108,7 @@ class HostStreams:
             raise StreamConnectionError(f"stream {name!r} writes to the host, but the array is read-only")
         if (array.size == 0 and plan.elements > 0) or (plan.elements > 0 and array.size % plan.elements):
             raise StreamConnectionError(
-                f"stream {name!r} moves {plan.elements} elements at a time: the array has {array.size}, which is no multiple of that"
+                f"stream {name!r} moves {plan.elements} elements at a time: the array has {array.size}, no multiple of that"
             )
         self._callbacks.pop(number, None)
         self._bind(number, array)
