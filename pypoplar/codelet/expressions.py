@@ -136,6 +136,11 @@ class Expressions(Translation):
         self.emit(Apply(result, operation, arguments, self.where(node)))
         return result
 
+    def copy(self, operand: Operand, target: Local, node: ast.AST) -> None:
+        """``target = operand``; what has just made the operand makes the target instead."""
+        if operand != target and not (isinstance(operand, Local) and self.retarget(operand, target)):
+            self.emit(Apply(target, f"copy_{target.type}", (operand,), self.where(node)))
+
     def together(self, numbers: list[Number], nodes: list[ast.expr], node: ast.AST, about: str) -> list[Operand]:
         """All in their common type."""
         with self.at(node, about):
@@ -315,8 +320,9 @@ class Expressions(Translation):
         if isinstance(other, Literal) and not inner:
             return found if other.value == wanted else other
         result = self.temporary("bool")
-        inner.append(Apply(result, "copy_bool", (other,), self.where(node)))
-        self.emit(Apply(result, "copy_bool", (found,), self.where(node)))
+        with self.block(inner):
+            self.copy(other, result, node)
+        self.copy(found, result, node)
         then, orelse = (tuple(inner), ()) if wanted else ((), tuple(inner))
         self.emit(If(result, then, orelse, self.where(node)))
         return result
@@ -392,10 +398,8 @@ class Expressions(Translation):
             type = common_type([yes[1], no[1]])
         result = self.temporary(type)
         for statements, number, where in (yes, no):
-            with self.block() as ending:
-                operand = self.converted(number, type, where)
-                self.emit(Apply(result, f"copy_{type}", (operand,), self.where(where)))
-            statements += ending
+            with self.block(statements):
+                self.copy(self.converted(number, type, where), result, where)
         self.emit(If(condition, tuple(yes[0]), tuple(no[0]), self.where(node)))
         return result
 

@@ -35,7 +35,7 @@ class Inlining(Calls):
         stored = stored_names(frame.tree)
         for parameter, (value, where) in arguments.items():
             if parameter not in stored:
-                frame.bound[parameter] = value
+                frame.bound[parameter] = self.pin(value)
             elif isinstance(value, SpanView):
                 self.assign_span(frame.names[parameter], value, where)
             else:
@@ -147,7 +147,7 @@ class Inlining(Calls):
         if node.value is None or not frame.results:
             return
         nodes = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        values = [self.kept(one) for one in nodes]
+        values = [self.value(one) for one in nodes]
         if len(values) == 1 and isinstance(values[0], Group):
             self.refuse(node, "return the values one by one: a, b = f(x), then return a, b")
         for unique, value, one in zip(frame.results, values, nodes, strict=True):

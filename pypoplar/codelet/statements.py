@@ -24,7 +24,7 @@ from pypoplar.codelet.inlining import found_number
 from pypoplar.codelet.locals import both
 from pypoplar.codelet.loops import Loops
 from pypoplar.codelet.translation import Frame
-from pypoplar.codelet.typed import Apply, If, Literal, Local, Operand, Store
+from pypoplar.codelet.typed import If, Literal, Local, Operand, Store
 from pypoplar.types import BY_NAME
 
 _ZERO = Literal(0, "i32")
@@ -43,7 +43,7 @@ class Statements(Loops):
     def statement(self, node: ast.stmt) -> None:
         match node:
             case ast.Assign():
-                value = self.kept_unless_single(node)
+                value = self.value(node.value) if len(node.targets) == 1 else self.pin(self.kept(node.value))
                 for target in node.targets:
                     self.assign(target, value, node.value)
             case ast.AugAssign():
@@ -76,10 +76,6 @@ class Statements(Loops):
             self.value(node)
 
     # assignment
-
-    def kept_unless_single(self, node: ast.Assign) -> Value:
-        """The value to assign. A vector that several targets take needs no copy; a number may be a local that changes."""
-        return self.value(node.value) if len(node.targets) == 1 else self.kept(node.value)
 
     def assign(self, target: ast.expr, value: Value, node: ast.expr) -> None:
         match target:
@@ -133,9 +129,7 @@ class Statements(Loops):
                 if type is None:
                     raise Mixed("it is a vector elsewhere; use two names")
             operand = self.converted(number, type, node)
-        result = Local(unique, operand.type)
-        if operand != result and not (isinstance(operand, Local) and self.retarget(operand, result)):
-            self.emit(Apply(result, f"copy_{operand.type}", (operand,), self.where(node)))
+        self.copy(operand, Local(unique, operand.type), node)
 
     def place(self, target: ast.Attribute | ast.Subscript) -> tuple[SpanView, Operand, bool]:
         """The span and index that an assignment writes, and whether the index has to be checked."""

@@ -11,7 +11,7 @@ from attrs import define, evolve, field
 
 from pypoplar.codelet.declaration import Field
 from pypoplar.codelet.diagnostics import refusal
-from pypoplar.codelet.inference import Mixed, Value
+from pypoplar.codelet.inference import Mixed, SpanView, Value
 from pypoplar.codelet.listing import parse_function
 from pypoplar.codelet.locals import Found, Locals
 from pypoplar.codelet.source import CodeletSource, FunctionSource
@@ -73,6 +73,7 @@ class Translation:
         self.blocks: list[list[Statement]] = [[]]
         self.taken: set[str] = set()
         self.span_names: dict[str, str] = {}
+        self.pinned: set[str] = set()  # temporaries with more than one use
         self.frames.append(self.enter(0, ""))
 
     @property
@@ -128,15 +129,25 @@ class Translation:
     def retarget(self, temporary: Local | Span, target: Local | Span) -> bool:
         """Let the statement that has just set `temporary` set `target` instead; False if the last statement is another."""
         last = self.blocks[-1][-1] if self.blocks[-1] else None
-        if last is None or temporary.name in self.taken or getattr(last, "target", None) != temporary:
+        if last is None or getattr(last, "target", None) != temporary:
+            return False
+        if temporary.name in self.taken or temporary.name in self.pinned:
             return False
         self.blocks[-1][-1] = evolve(last, target=target)
         return True
 
+    def pin(self, value: Value) -> Value:
+        """Keep `value` as it is: it has more than one use."""
+        if isinstance(value, Local):
+            self.pinned.add(value.name)
+        elif isinstance(value, SpanView):
+            self.pinned.add(value.span.name)
+        return value
+
     @contextmanager
-    def block(self) -> Iterator[list[Statement]]:
-        """Statements emitted inside go to the list."""
-        made: list[Statement] = []
+    def block(self, made: list[Statement] | None = None) -> Iterator[list[Statement]]:
+        """Statements emitted inside go to the list, a new one or at the end of `made`."""
+        made = [] if made is None else made
         depth = len(self.blocks)
         self.blocks.append(made)
         try:
