@@ -62,14 +62,11 @@ class BlockProduct(MultiVertex, Generic[T], name="poplin::BlockProduct"):
     columnShare: INT
 
     def compute(self, worker):
-        first = worker
-        begin = 0
-        while first >= self.rowGroups:
-            first -= self.rowGroups
-            begin += self.columnShare
+        group = worker // self.rowGroups
+        begin = group * self.columnShare
         end = min(begin + self.columnShare, self.columns)
         if begin < end:
-            for row in range(first, self.rows, self.rowGroups):
+            for row in range(worker - group * self.rowGroups, self.rows, self.rowGroups):
                 self.multiply(row, begin, end)
 
     def multiply(self, row, begin, end):
