@@ -135,6 +135,8 @@ class _Collection:
                 return Meaning("type", self.variables[found].__name__)
             return Meaning("foreign", f"type variable {found.__name__}, which has no type here")
         if isinstance(found, ElementType):
+            if not found.supported:
+                return Meaning("foreign", f"{found.__name__}: the device has no such numbers; use FLOAT, HALF, INT or LONGLONG")
             return Meaning("type", found.__name__)
         if isinstance(found, FunctionType):
             return self._function(found, "helper")

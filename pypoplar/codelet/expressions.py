@@ -74,6 +74,8 @@ class Expressions(Translation):
             case ast.Name() | ast.Attribute():
                 return self._named(node)
             case ast.BinOp():
+                if isinstance(node.op, ast.MatMult):
+                    self.refuse(node, "device code has no @: write the loops out")
                 return self.binary(node, node.op, self.number(node.left), lambda: self.number(node.right))
             case ast.UnaryOp():
                 return self._unary(node)
@@ -196,14 +198,12 @@ class Expressions(Translation):
 
     def binary(
         self,
-        node: ast.expr,
+        node: ast.BinOp,
         symbol: ast.operator,
         left: Number,
         right_of: Callable[[], Number],
     ) -> Number:
         """``left symbol right``; `node` is refused where they do not go together."""
-        if isinstance(symbol, ast.MatMult):
-            self.refuse(node, "device code has no @: write the loops out")
         right = right_of()
         name, shown = _SYMBOLS[type(symbol)]
         if isinstance(left, Weak) and isinstance(right, Weak):
@@ -224,10 +224,10 @@ class Expressions(Translation):
             return self.apply(f"mul_{kind}", (same, same), kind, node)
         if name == "div" and kind in INTEGERS:
             kind = "f32"
-        arguments = (self.converted(left, kind, node), self.converted(right, kind, node))
+        arguments = (self.converted(left, kind, node.left), self.converted(right, kind, node.right))
         return self.apply(f"{name}_{kind}", arguments, kind, node)
 
-    def _shift(self, node: ast.expr, name: str, left: Number, right: Number) -> Number:
+    def _shift(self, node: ast.BinOp, name: str, left: Number, right: Number) -> Number:
         symbol = "<<" if name == "shift_left" else ">>"
         with self.at(node, f"{symbol}: "):
             kind = common_type([left, right]) if isinstance(left, Weak) or isinstance(right, Weak) else left.type
@@ -236,7 +236,7 @@ class Expressions(Translation):
                     raise Mixed("shifts are for integers")
             if kind in ("i32", "u32") and not isinstance(right, Weak) and right.type in ("i64", "u64"):
                 raise Mixed(f"the shift count is wider than the value: write int(...) around the {NAMES[right.type]}")
-        arguments = (self.converted(left, kind, node), self.converted(right, kind, node))
+        arguments = (self.converted(left, kind, node.left), self.converted(right, kind, node.right))
         return self.apply(f"{name}_{kind}", arguments, kind, node)
 
     def _folded(self, node: ast.expr, symbol: ast.AST, left: Weak, right: Weak) -> Number:

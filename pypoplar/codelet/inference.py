@@ -151,7 +151,9 @@ def literal(value: int | float, type: str) -> Literal:
             raise Mixed(f"{value} is a float and {NAMES[type]} is an integer type: write int({value})")
         low, high = RANGES[type]
         if not low <= value <= high:
-            raise Mixed(f"{value} is out of the range of {NAMES[type]}, {low} to {high}")
+            wider = next((one for one in ("u32", "i64", "u64") if RANGES[one][0] <= value <= RANGES[one][1]), None)
+            hint = f"; {NAMES[wider]}({value}) would hold it" if type == "i32" and wider else ""
+            raise Mixed(f"{value} is out of the range of {NAMES[type]}, {low} to {high}{hint}")
         return Literal(value, type)
     if isinstance(value, float) and not math.isfinite(value):
         return Literal(value, type)

@@ -37,9 +37,9 @@ class Inlining(Calls):
             if parameter not in stored:
                 frame.bound[parameter] = self.pin(value)
             elif isinstance(value, SpanView):
-                self.assign_span(frame.names[parameter], value, where)
+                self.assign_span(frame.names[parameter], value, where, parameter)
             else:
-                self.assign_number(frame.names[parameter], self._plain(value, where), where)
+                self.assign_number(frame.names[parameter], self._plain(value, where), where, parameter)
         self.helpers[name] = None
         reached = self.locals.assigned
         self.frames.append(frame)
@@ -153,9 +153,9 @@ class Inlining(Calls):
         for unique, value, one in zip(frame.results, values, nodes, strict=True):
             if isinstance(value, SpanView):
                 self.refuse(one, "a helper function that returns a vector has one return, at its end")
-            self.assign_number(unique, self._plain(value, one), one, flexible=True)
+            self.assign_number(unique, self._plain(value, one), one, frame.source.name, flexible=True)
 
-    def assign_number(self, unique: str, number: Number, node: ast.AST, flexible: bool = False) -> None:
+    def assign_number(self, unique: str, number: Number, node: ast.AST, shown: str, flexible: bool = False) -> None:
         raise NotImplementedError
 
     def hidden(self, name: str) -> str:

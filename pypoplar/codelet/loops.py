@@ -41,23 +41,25 @@ class Loops(Inlining):
 
     def for_loop(self, node: ast.For) -> None:
         self._refuse_else(node)
+        ranges = isinstance(node.iter, ast.Call) and self._callee(node.iter.func)[0] == Meaning("builtin", "range")
+        found = None if ranges else self.value(node.iter)
         if not isinstance(node.target, ast.Name):
             self.refuse(node.target, "a for loop in device code has one variable, a local")
-        if isinstance(node.iter, ast.Call) and self._callee(node.iter.func)[0] == Meaning("builtin", "range"):
-            self._for_range(node, node.target, node.iter)
-            return
-        found = self.value(node.iter)
         match found:
+            case None:
+                self._for_range(node, node.target, node.iter)
             case SpanView():
                 self._for_elements(node, node.target, found)
             case RowsView():
                 self._for_rows(node, node.target, found)
             case _:
-                self.refuse(node.iter, f"for loops run over range(...), vectors and row lists, not {self.described(found)}")
+                hint = f"; write range({ast.unparse(node.iter)})" if isinstance(found, Weak | Literal | Local) else ""
+                self.refuse(node.iter, f"for loops run over range(...), vectors and row lists, not {self.described(found)}{hint}")
 
     # the three kinds of for
 
-    def _for_range(self, node: ast.For, target: ast.Name, call: ast.Call) -> None:
+    def _for_range(self, node: ast.For, target: ast.Name, call: ast.expr) -> None:
+        assert isinstance(call, ast.Call)
         if call.keywords:
             self.refuse(call.keywords[0], "range takes no keyword arguments")
         numbers: list[Number] = []
@@ -96,7 +98,9 @@ class Loops(Inlining):
     def _known_rounds(numbers: list[Number]) -> int | None:
         """The rounds of a range of literals."""
         values = [int(one.value) for one in numbers if isinstance(one, Weak)]
-        return len(range(*values)) if values and len(values) == len(numbers) else None
+        if not values or len(values) < len(numbers) or values[2:] == [0]:
+            return None
+        return len(range(*values))
 
     def _variable(self, target: ast.Name, kind: str) -> tuple[Local, bool]:
         """The loop's variable: the user's local, or one of our own to be assigned to it if that has another type."""
@@ -123,7 +127,7 @@ class Loops(Inlining):
         index = self.temporary("i32")
         with self.block() as beginning:
             row = self.bind_row(found, index, target.id, node.iter)
-            self.assign_span(self.frame.names[target.id], row, target)
+            self.assign_span(self.frame.names[target.id], row, target, target.id)
         self._for(node, target, (index, _ZERO, length, _ONE), beginning, False)
 
     def _for(

@@ -54,7 +54,7 @@ class Spans(Expressions):
             self.refuse(node, f"'{node.id}' may be unassigned here: {reason}")
         held = self.locals.holds_span(unique)
         if held is not None:
-            return SpanView(Span(self.span_name(unique), held[0]), held[1], node.id, stable=False)
+            return SpanView(Span(self.span_name(unique), held[0]), held[1], f"{node.id}, a view,", stable=False)
         type = self.locals.type(unique)
         if type is None:
             self.refuse(node, f"'{node.id}' may be unassigned here")
@@ -121,9 +121,9 @@ class Spans(Expressions):
 
     # locals that stand for vectors
 
-    def assign_span(self, unique: str, view: SpanView, node: ast.AST) -> None:
+    def assign_span(self, unique: str, view: SpanView, node: ast.AST, shown: str) -> None:
         """Bind a local to a vector."""
-        with self.at(node, f"'{ast.unparse(node)}': "):
+        with self.at(node, f"'{shown}': "):
             self.locals.add(unique, Found(span=(view.span.element, view.writable)))
         target = Span(self.span_name(unique), view.span.element)
         if view.span != target and not self.retarget(view.span, target):

@@ -109,21 +109,20 @@ class Statements(Loops):
         unique = self.frame.names[target.id]
         match value:
             case SpanView():
-                self.assign_span(unique, value, target)
+                self.assign_span(unique, value, node, target.id)
             case RowsView() | Vertex():
                 self.refuse(node, f"a local holds a number or a vector, not {self.described(value)}")
             case _:
-                self.assign_number(unique, self.as_number(value, node), target)
+                self.assign_number(unique, self.as_number(value, node), node, target.id)
 
-    def assign_number(self, unique: str, number: Number, node: ast.AST, flexible: bool = False) -> None:
-        """Set a local; a `flexible` one is a helper function's result, for which a literal takes the others' type."""
+    def assign_number(self, unique: str, number: Number, node: ast.AST, shown: str, flexible: bool = False) -> None:
+        """Set a local, `shown` to the user; a `flexible` one is a helper's result, where a literal takes the others' type."""
         declared = self.locals.declared.get(unique)
-        shown = f"'{ast.unparse(node)}'" if not flexible else "the result"
         self.locals.assign(unique)
         if declared is not None:
-            operand = self.stored(number, declared, shown, node)
+            operand = self.stored(number, declared, f"'{shown}'", node)
         else:
-            with self.at(node, f"{shown}: "):
+            with self.at(node, f"'{shown}': "):
                 self.locals.add(unique, found_number(number, flexible))
                 type = self.locals.type(unique)
                 if type is None:
@@ -178,7 +177,7 @@ class Statements(Loops):
             left = self.number(node.target)
             whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
             result = self.binary(whole, node.op, left, lambda: self.number(node.value))
-            self.assign_name(node.target, result, node.target)
+            self.assign_name(node.target, result, whole)
             return
         view, index, checked = self.place(node.target)
         whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
