@@ -50,9 +50,9 @@ def tutorials() -> dict[str, Tutorial]:
 
 
 def tutorial(name: str) -> Tutorial:
-    """The tutorial called `name`, or the only one whose name begins so."""
+    """The tutorial called `name`, or the only one whose name begins so or holds it."""
     known = tutorials()
-    fitting = [one for one in known if one.startswith(name)]
+    fitting = [one for one in known if one.startswith(name)] or [one for one in known if name in one]
     if name in known or len(fitting) == 1:
         return known[name if name in known else fitting[0]]
     near = fitting or difflib.get_close_matches(name, known, n=1)

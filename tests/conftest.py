@@ -9,3 +9,5 @@ settings.register_profile("thorough", settings.get_profile("project"), max_examp
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
+
+pytest_plugins = ["pytester"]

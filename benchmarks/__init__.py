@@ -1,0 +1,1 @@
+"""How fast pypoplar is: ``python -m benchmarks`` prints every figure beside its target."""

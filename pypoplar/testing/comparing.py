@@ -1,0 +1,50 @@
+"""Equality to the bit, with a message that shows where the bits differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+SHOWN = 5
+
+
+def assert_same_bits(
+    actual: Any, expected: Any, name: str = "array", of: tuple[str, str] = ("got", "expected"), nan_bits: bool = True
+) -> None:
+    """Fail unless both arrays have the same type, shape and bits: -0.0 is not 0.0.
+
+    Without `nan_bits` every NaN equals every other; IEEE arithmetic does not say which bits the NaN of an operation on two NaNs
+    has. `name` says what the arrays are, `of` where each comes from.
+    """
+    one, other = np.ascontiguousarray(actual), np.ascontiguousarray(expected)
+    if one.dtype != other.dtype or np.shape(actual) != np.shape(expected):
+        raise AssertionError(
+            f"{name}: {of[0]} {one.dtype} {list(np.shape(actual))}, {of[1]} {other.dtype} {list(np.shape(expected))}"
+        )
+    differs = _bits(one) != _bits(other)
+    if not nan_bits and np.issubdtype(one.dtype, np.floating):
+        differs &= ~(np.isnan(one.reshape(-1)) & np.isnan(other.reshape(-1)))
+    different = np.flatnonzero(differs)
+    if not len(different):
+        return
+    shape = np.shape(actual)
+    lines = [
+        f"  {name}{_index(position, shape)}: {of[0]} {_shown(one, position)}, {of[1]} {_shown(other, position)}"
+        for position in different[:SHOWN]
+    ]
+    more = [f"  and {len(different) - SHOWN} more"] if len(different) > SHOWN else []
+    raise AssertionError("\n".join([f"{name} differs in {len(different)} of {one.size} elements:", *lines, *more]))
+
+
+def _bits(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
+    return array.reshape(-1).view(f"u{array.dtype.itemsize}")
+
+
+def _index(position: int, shape: tuple[int, ...]) -> str:
+    return str([int(one) for one in np.unravel_index(position, shape)])
+
+
+def _shown(array: np.ndarray[Any, np.dtype[Any]], position: int) -> str:
+    bits = int(_bits(array)[position])
+    return f"{array.reshape(-1)[position]} (0x{bits:0{2 * array.dtype.itemsize}x})"

@@ -1,0 +1,69 @@
+"""Assertions on exchange: who sends what to whom, no exchange at all, at most so many bytes.
+
+An exchange is a static step of the compiled program: a loop counts once, and what is asserted is known before anything runs.
+All functions take an `Engine`, an `Executable` or a `pypoplar.testing.Result`. `name` is the debug name of the compute set or
+copy, `phase` is "before" or "after" a compute set or "copy"; None stands for all.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+Pairs = dict[tuple[int, int], int]
+
+
+def exchanged(engine: Any, name: str | None = None, phase: str | None = None) -> Pairs:
+    """Bytes by (source tile, destination tile); every receiver of a multicast has its own entry."""
+    pairs: Counter[tuple[int, int]] = Counter()
+    for one in _chosen(engine, name, phase):
+        for message in one.messages:
+            pairs[int(message["source"]), int(message["destination"])] += int(message["bytes"])
+    return dict(sorted(pairs.items()))
+
+
+def assert_exchange(engine: Any, name: str | None, expected: Mapping[tuple[int, int], int], phase: str | None = None) -> None:
+    """Fail unless exactly these bytes go from tile to tile: ``{(source, destination): bytes}``."""
+    got = exchanged(engine, name, phase)
+    if got == dict(expected):
+        return
+    lines = [f"the exchange{_of(name, phase)} is not as expected:"]
+    for pair in sorted({*got, *expected}):
+        sent, wanted = got.get(pair, 0), expected.get(pair, 0)
+        if sent != wanted:
+            lines.append(f"  tile {pair[0]} to tile {pair[1]}: {sent} bytes, expected {wanted}")
+    raise AssertionError("\n".join(lines))
+
+
+def assert_no_exchange(engine: Any, name: str | None = None, phase: str | None = None) -> None:
+    """Fail if anything goes from one tile to another."""
+    assert_exchange(engine, name, {}, phase)
+
+
+def assert_exchange_at_most(engine: Any, bytes: int, name: str | None = None, phase: str | None = None) -> None:
+    """Fail if tiles send more than `bytes` in all; a multicast counts once."""
+    sent = {(one.name, one.phase): int(one.bytes_sent.sum()) for one in _chosen(engine, name, phase)}
+    total = sum(sent.values())
+    if total > bytes:
+        largest = sorted(sent.items(), key=lambda one: -one[1])[:5]
+        lines = [f"  {step} ({when}): {count} bytes" for (step, when), count in largest if count]
+        raise AssertionError("\n".join([f"the exchange{_of(name, phase)} sends {total} bytes, more than {bytes}:", *lines]))
+
+
+def _of(name: str | None, phase: str | None) -> str:
+    return (f" of {name!r}" if name is not None else "") + (f" ({phase})" if phase is not None else "")
+
+
+def _chosen(engine: Any, name: str | None, phase: str | None) -> list[Any]:
+    owner = getattr(engine, "engine", engine)
+    exchanges = getattr(owner, "executable", owner).exchanges
+    if phase not in (None, "before", "after", "copy"):
+        raise ValueError(f"a phase is 'before', 'after' or 'copy', got {phase!r}")
+    names = sorted({one.name for one in exchanges})
+    if name is not None and name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise AssertionError(f"the program has no exchange called {name!r}: it has {', '.join(names) or 'none'}{hint}")
+    return [one for one in exchanges if name in (None, one.name) and phase in (None, one.phase)]

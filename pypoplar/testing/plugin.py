@@ -1,0 +1,58 @@
+"""The pytest plugin: the fixtures `ipu` and `mode`, and the option ``--pypoplar-mode``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pypoplar.device import Device
+
+
+class Mode(str):
+    """An engine mode that comes from the fixture `mode`, not from a parametrization of the user's."""
+
+    __slots__ = ()
+
+
+MODES = (Mode("interpret"), Mode("native"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("pypoplar").addoption(
+        "--pypoplar-mode",
+        choices=["interpret", "native", "both"],
+        default="both",
+        help="engine modes for tests that use the fixture `mode` (default: both)",
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of the mode that was not asked for."""
+    chosen = config.getoption("--pypoplar-mode")
+    if chosen == "both":
+        return
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        other = any(isinstance(one, Mode) and one != chosen for one in parameters.values())
+        (left_out if other else kept).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    """The engine's mode, for ``Engine(graph, program, mode=mode)``: the test runs once in each."""
+    return str(request.param)
+
+
+@pytest.fixture
+def ipu() -> Device:
+    """A simulated IPU with 16 tiles."""
+    from pypoplar.device import IPUModel
+
+    return IPUModel("tiny").createDevice()

@@ -1,0 +1,200 @@
+"""Running a program in both engines and comparing what came of it."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from pypoplar.device import Device, IPUModel
+from pypoplar.engine.engine import Engine, Mode
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.program import Execute, Program
+from pypoplar.testing.comparing import assert_same_bits
+from pypoplar.types import type_of_dtype
+
+MODES: tuple[Mode, ...] = ("interpret", "native")
+Array = np.ndarray[Any, np.dtype[Any]]
+Mappings = Mapping[str, int | Sequence[Sequence[Any]]]
+
+
+@frozen(eq=False)
+class Result:
+    """What a run left behind: ``result["x"]`` is an array; `streams` are the connected arrays, `printed` what was printed.
+
+    `engine` is the engine of the last mode; it can be run again, and the assertions on exchange take it or the result.
+    """
+
+    arrays: Mapping[str, Any]
+    streams: Mapping[str, Array]
+    printed: str
+    engine: Engine = field(repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    @property
+    def report(self) -> Any:
+        """The report of the run."""
+        return self.engine.getReport()
+
+
+def run(
+    build: Callable[..., Any],
+    arrays: Mapping[str, Array],
+    *,
+    streams: Mapping[str, Array | Callable[..., Any]] | None = None,
+    mapping: Mappings | None = None,
+    device: Device | None = None,
+    options: Mapping[str, Any] | None = None,
+    modes: Sequence[Mode] = MODES,
+    runs: int = 1,
+) -> Result:
+    """Run a program on arrays in both engines, fail unless they agree in every bit, and return what it left in them.
+
+    `build(graph, **tensors)` gets a variable for each array, of its shape and type, and returns a program, a compute set, or
+    a pair of one of these and a dict of further tensors to read back. Variables are spread evenly over the tiles, or as
+    `mapping` says: by name a tile, or a list of intervals per tile; `build` may map them itself. `streams` connects streams by
+    name to copies of arrays or to callbacks. The device is a "tiny" one, with 16 tiles, unless given.
+
+    Compared are all arrays, what was printed, and cycles and bytes of every step. If the program raises, both engines must
+    raise the same error, which is then raised here.
+    """
+    given = {name: np.asarray(array) for name, array in arrays.items()}
+    chosen = device if device is not None else IPUModel("tiny").createDevice()
+    outcomes = [_attempt(mode, build, given, streams or {}, mapping or {}, chosen, dict(options or {}), runs) for mode in modes]
+    for outcome in outcomes[1:]:
+        _compare(outcomes[0], outcome)
+    last = outcomes[-1]
+    if last.error is not None:
+        raise last.error
+    assert last.result is not None
+    if last.result.printed:
+        sys.stderr.write(last.result.printed)
+    return last.result
+
+
+@frozen(eq=False)
+class _Outcome:
+    mode: str
+    result: Result | None
+    error: Exception | None
+
+
+def _attempt(
+    mode: Mode,
+    build: Callable[..., Any],
+    arrays: Mapping[str, Array],
+    streams: Mapping[str, Any],
+    mapping: Mappings,
+    device: Device,
+    options: dict[str, Any],
+    runs: int,
+) -> _Outcome:
+    try:
+        return _Outcome(mode, _run(mode, build, arrays, streams, mapping, device, options, runs), None)
+    except Exception as error:
+        return _Outcome(mode, None, error)
+
+
+def _run(
+    mode: Mode,
+    build: Callable[..., Any],
+    arrays: Mapping[str, Array],
+    streams: Mapping[str, Any],
+    mapping: Mappings,
+    device: Device,
+    options: dict[str, Any],
+    runs: int,
+) -> Result:
+    graph = Graph(device.getTarget())
+    tensors = {name: _variable(graph, name, array, mapping.get(name)) for name, array in arrays.items()}
+    program, further = _built(build(graph, **tensors))
+    read = {**tensors, **further}
+    for name, tensor in tensors.items():
+        graph.createHostWrite(_write(name), tensor)
+    for name, tensor in read.items():
+        graph.createHostRead(_read(name), tensor)
+    engine = Engine(graph, program, options, mode=mode)
+    engine.load(device)
+    printed = io.StringIO()
+    engine.setPrintStream(printed)
+    connected = {name: np.array(value) for name, value in streams.items() if not callable(value)}
+    for name, value in streams.items():
+        if name in connected:
+            engine.connectStream(name, connected[name])
+        else:
+            engine.connectStreamToCallback(name, value)
+    for name, array in arrays.items():
+        engine.writeTensor(_write(name), array)
+    for _ in range(runs):
+        engine.run(0)
+    values = {name: engine.readTensor(_read(name)) for name in read}
+    return Result(values, connected, printed.getvalue(), engine)
+
+
+def _variable(graph: Graph, name: str, array: Array, mapping: int | Sequence[Sequence[Any]] | None) -> Any:
+    tensor = graph.addVariable(type_of_dtype(array.dtype), list(array.shape), name)
+    if mapping is not None:
+        graph.setTileMapping(tensor, mapping)
+    else:
+        flat, tiles = tensor.flatten(), graph.getTarget().getNumTiles()
+        share = -(-array.size // tiles)
+        for tile, begin in enumerate(range(0, array.size, max(share, 1))):
+            graph.setTileMapping(flat.slice(begin, min(begin + share, array.size)), tile)
+    return tensor
+
+
+def _built(made: Any) -> tuple[Program, dict[str, Any]]:
+    program, further = made if isinstance(made, tuple) else (made, {})
+    if not isinstance(program, Program):
+        try:
+            program = Execute(program)
+        except PoplarTypeError:
+            raise PoplarTypeError(f"build must return a program or a compute set, got {program!r}") from None
+    return program, dict(further)
+
+
+def _write(name: str) -> str:
+    return f"write {name} (pypoplar.testing)"
+
+
+def _read(name: str) -> str:
+    return f"read {name} (pypoplar.testing)"
+
+
+def _compare(one: _Outcome, other: _Outcome) -> None:
+    of = (one.mode, other.mode)
+    if one.error is not None or other.error is not None:
+        texts = [f"{type(each.error).__name__}: {each.error}" if each.error is not None else "no error" for each in (one, other)]
+        if texts[0] != texts[1]:
+            raise AssertionError(f"the engines disagree: {of[0]} gives {texts[0]}; {of[1]} gives {texts[1]}") from (
+                one.error or other.error
+            )
+        return
+    assert one.result is not None
+    assert other.result is not None
+    for name in one.result:
+        assert_same_bits(one.result[name], other.result[name], name, of)
+    for name in one.result.streams:
+        assert_same_bits(one.result.streams[name], other.result.streams[name], f"stream {name}", of)
+    if one.result.printed != other.result.printed:
+        raise AssertionError(f"the engines print differently: {of[0]} {one.result.printed!r}, {of[1]} {other.result.printed!r}")
+    _compare_accounts(one.result, other.result, of)
+
+
+def _compare_accounts(one: Result, other: Result, of: tuple[str, str]) -> None:
+    left, right = one.report.execution, other.report.execution
+    if [step.name for step in left.steps] != [step.name for step in right.steps]:
+        raise AssertionError("the engines went through different steps")
+    for a, b in zip(left.steps, right.steps, strict=True):
+        for what in ("executions", "sync_cycles", "exchange_cycles", "compute_cycles", "host_bytes", "cyclesByTile"):
+            assert_same_bits(np.asarray(getattr(a, what)), np.asarray(getattr(b, what)), f"{what} of step {a.name!r}", of)
