@@ -8,10 +8,9 @@ from importlib.metadata import version as _version
 
 from pypoplar import program
 from pypoplar.codelet.fields import InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
-from pypoplar.compiler.compile import compileGraph
 from pypoplar.compiler.executable import Executable
 from pypoplar.device import Device, DeviceManager, IPUModel
-from pypoplar.engine.engine import Engine
+from pypoplar.engine.engine import Engine, compileGraph
 from pypoplar.engine.streams import StreamCallback
 from pypoplar.errors import (
     ApplicationRuntimeError,

@@ -33,7 +33,7 @@ PASSES = 6  # that the progress callback counts
 TILE_ALIGNMENT = 64  # of each tile's part of the simulated memory: a cache line of the host, so that threads do not share one
 
 
-def compileGraph(
+def compile_graph(
     graph: Graph,
     programs: kinds.Program | Iterable[kinds.Program],
     options: Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None = None,
@@ -71,7 +71,7 @@ def compileGraph(
     state = place_state(frozen, homes, vertices)
     memory = measure_memory(frozen, target, wanted, homes, state, list(plans.values()), vertices)
     if not wanted.run_out_of_memory:
-        check_memory(frozen, target, homes, memory)
+        check_memory(frozen, target, homes, memory, _counts(frozen, vertices, len(sets)))
     tick(4, PASSES)
     addresses = _addresses(homes, state, memory)
     remotes = tuple(
@@ -166,12 +166,7 @@ def _lower(
         remotes=remotes,
         memory=memory,
         vertex_bytes=by_codelet + counted * (state_bytes(frozen.codelets) if len(frozen.codelets) else 0),
-        counts=Counts(
-            vertices=len(used),
-            edges=int(vertices[frozen.edges.vertex].sum()) if len(frozen.edges.vertex) else 0,
-            variables=int((~np.isin(np.arange(len(frozen.variables.names)), list(frozen.variables.constants))).sum()),
-            compute_sets=len(usage.compute_sets),
-        ),
+        counts=_counts(frozen, vertices, len(usage.compute_sets)),
         vertex_names=VertexNames(
             frozen.vertices.location.astype(np.int64),
             frozen.vertices.tile.astype(np.int64),
@@ -179,6 +174,15 @@ def _lower(
         ),
         variable_names=frozen.variables.names,
         floating_point_checks=usage.floating_point or options.floating_point_exceptions,
+    )
+
+
+def _counts(graph: FrozenGraph, vertices: Array, compute_sets: int) -> Counts:
+    return Counts(
+        vertices=int(vertices.sum()),
+        edges=int(vertices[graph.edges.vertex].sum()) if len(graph.edges.vertex) else 0,
+        variables=len(graph.variables.names) - len(graph.variables.constants),
+        compute_sets=compute_sets,
     )
 
 

@@ -247,6 +247,11 @@ class Executable:
     variable_names: tuple[str, ...]
     floating_point_checks: bool = field(default=False)
 
+    @property
+    def slot_limit(self) -> int:
+        """The option `pypoplar.cycle_limit` in worker slots; 0 for no limit."""
+        return -(-self.options.cycle_limit // self.target.getNumWorkerContexts())
+
     def save(self, path: Any) -> None:
         """Write the executable to one file that `Executable.load` reads, in this process or another."""
         from pypoplar.compiler.executable_file import save

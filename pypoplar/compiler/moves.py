@@ -165,7 +165,7 @@ def fan_out(source: Array, target: Array, bytes: Array, tile: Array) -> FanOut |
     block = np.cumsum(opens) - 1
     inside = (np.arange(size) - start[block]).astype(np.uint64)
     with np.errstate(over="ignore"):
-        mixed = (source.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ bytes.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F))
+        mixed = source.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ bytes.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
         mixed = (mixed ^ (mixed >> np.uint64(29))) * (inside * np.uint64(2) + np.uint64(0x165667B19E3779F9))
         key = np.add.reduceat(mixed, start) ^ length.astype(np.uint64)
     whole = np.add.reduceat(bytes, start)
@@ -204,7 +204,7 @@ class MoveLists:
         return self.add(addresses.sources(pieces), addresses.targets(pieces), pieces.bytes, tile)
 
     def add_exchange(self, pieces: Pieces, addresses: TileAddresses) -> tuple[int, int]:
-        """Add what tiles receive before a compute set: a list of what is fetched, and one of what is copied from a first receiver."""
+        """Add what tiles receive before a compute set: what is fetched, and what is copied from a first receiver."""
         if len(pieces.bytes) == 0:
             return -1, -1
         source, target = addresses.sources(pieces), addresses.targets(pieces)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.typed import Block
-from pypoplar.compiler.executable import TileMemory
+from pypoplar.compiler.executable import Counts, TileMemory
 from pypoplar.compiler.field_table import LIST, tabulate_fields
 from pypoplar.compiler.plan import Array, ComputePlan, Homes
 from pypoplar.compiler.vertex_state import VertexState, scalar_layout
@@ -105,7 +105,7 @@ def state_bytes(codelets: tuple[Codelet, ...]) -> Array:
     return np.array([scalar_layout(one)[1] for one in codelets], np.int64)
 
 
-def check_memory(graph: FrozenGraph, target: Target, homes: Homes, memory: TileMemory) -> None:
+def check_memory(graph: FrozenGraph, target: Target, homes: Homes, memory: TileMemory, counts: Counts) -> None:
     """`GraphMemoryAllocationError` if a tile holds more than its memory: the fullest tiles, and what is largest on them."""
     total, limit = memory.total(), target.getBytesPerTile()
     over = np.flatnonzero(total > limit)
@@ -117,7 +117,7 @@ def check_memory(graph: FrozenGraph, target: Target, homes: Homes, memory: TileM
         *(_tile_line(graph, homes, memory, int(tile), limit) for tile in fullest),
     ]
     error = GraphMemoryAllocationError("\n".join(lines))
-    error.report = memory
+    error.picture = (target, memory, counts)
     raise error
 
 

@@ -235,6 +235,19 @@ def schedule(header: int, thread: int, first: int, last: int) -> int:  # pragma:
 
 
 @part
+def mark_debug_records(header: int, thread: int, group: int) -> None:  # pragma: no cover
+    """Tell whoever reads the debug buffer which group has just printed, and when."""
+    context = table(header, at.CONTEXTS) + 8 * at.CONTEXT_WORDS * thread
+    used = load_i64(context + 8 * at.CONTEXT_DEBUG_USED)
+    if used + at.MARK_WORDS <= load_i64(context + 72):
+        place = load_i64(context + 64) + 8 * used
+        store_i64(place, at.GROUP_MARK)
+        store_i64(place + 8, group)
+        store_i64(place + 16, load_i64(table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.SEQUENCE)))
+    store_i64(context + 8 * at.CONTEXT_DEBUG_USED, used + at.MARK_WORDS)
+
+
+@part
 def run_group(header: int, thread: int, group: int, base: int, compute: int, step: int) -> None:  # pragma: no cover
     """Call the codelet for a group; afterwards the tile's slots hold one price a vertex, at its position on the tile."""
     count = get(header, at.GROUP_COUNT, group)
@@ -250,6 +263,7 @@ def run_group(header: int, thread: int, group: int, base: int, compute: int, ste
         for i in range(count):
             store_u8(results + i, 1)
     store_i64(context, 0)
+    printed = load_i64(context + 8 * at.CONTEXT_DEBUG_USED)
     # A MultiVertex gives a price for each worker: those go behind the tile's own prices and are folded to the largest.
     place = slots + 8 * (size - count * workers) if kind == 1 else slots + 8 * (position - base)
     call_codelet(
@@ -264,6 +278,8 @@ def run_group(header: int, thread: int, group: int, base: int, compute: int, ste
     )
     if load_i64(context) != 0:
         note_fault(header, thread, group, step)
+    if load_i64(context + 8 * at.CONTEXT_DEBUG_USED) != printed:
+        mark_debug_records(header, thread, group)
     if kind == 1:
         for i in range(count):
             most = load_i64(place + 8 * i * workers)
@@ -306,7 +322,7 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
 
 @part
 def superstep(header: int, thread: int, threads: int, compute: int, step: int) -> int:  # pragma: no cover
-    """Exchange, gather, compute, scatter and exchange of this thread's tiles; returns the slowest tile's compute cycles, -2 if given up."""
+    """Exchange, gather, compute, scatter and exchange of this thread's tiles; returns the slowest tile's cycles, -2 if given up."""
     memory = table(header, at.MEMORY)
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
     store_i64(table(header, at.CONTEXTS) + 8 * (at.CONTEXT_WORDS * thread + 6), load_i64(state + 8 * at.LOCAL_CLOCK))
@@ -409,6 +425,8 @@ def run_compute(header: int, thread: int, threads: int, compute: int, step: int)
 def do_compute(header: int, thread: int, threads: int, row: int) -> bool:  # pragma: no cover
     """One superstep with its account. False if the program ends here."""
     step = load_i64(row + 24)
+    sequence = table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.SEQUENCE)
+    store_i64(sequence, load_i64(sequence) + 1)
     if not run_compute(header, thread, threads, load_i64(row + 8), step):
         return False
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread

@@ -10,18 +10,26 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import numpy as np
 
-from pypoplar.compiler.compile import compileGraph
+from pypoplar.compiler.compile import Progress, compile_graph
 from pypoplar.compiler.executable import Array, Executable, HostTensor
 from pypoplar.device import Device
+from pypoplar.engine.debug_prints import DebugPrint, native_prints, write_prints
 from pypoplar.engine.division import divide
 from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.native import run_native
 from pypoplar.engine.services import Services
 from pypoplar.engine.state import UNINITIALISED, EngineState, make_state
 from pypoplar.engine.streams import Callback, HostStreams, unknown_name
-from pypoplar.errors import ApplicationRuntimeError, InvalidOption, PoplarIndexError, PoplarTypeError, StreamConnectionError
+from pypoplar.errors import (
+    ApplicationRuntimeError,
+    GraphMemoryAllocationError,
+    InvalidOption,
+    PoplarIndexError,
+    PoplarTypeError,
+    StreamConnectionError,
+)
 from pypoplar.options import EngineOptions, OptionValue
-from pypoplar.profile.make_report import make_report
+from pypoplar.profile.make_report import make_report, memory_report
 from pypoplar.profile.report import Report
 from pypoplar.profile.summary import summary
 from pypoplar.types import BY_NAME
@@ -32,6 +40,20 @@ if TYPE_CHECKING:
 
 Mode = Literal["native", "interpret"]
 Options = Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None
+
+
+def compileGraph(
+    graph: Graph, programs: Program | Iterable[Program], options: Options = None, progress: Progress | None = None
+) -> Executable:
+    """Check a graph and compile it with its programs; an `Engine` runs the result, here or in another process.
+
+    `options` are engine options. `progress(done, total)` is called after every part of the work. Raises what `Engine` raises.
+    """
+    try:
+        return compile_graph(graph, programs, options, progress)
+    except GraphMemoryAllocationError as error:
+        error.report = memory_report(*error.picture)  # type: ignore[arg-type]
+        raise
 
 
 class Engine:
@@ -62,7 +84,7 @@ class Engine:
         options: Options = None,
         *,
         mode: Mode = "native",
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         if mode not in ("native", "interpret"):
             raise InvalidOption(f"mode is {mode!r}: expected 'native' or 'interpret'")
@@ -80,7 +102,6 @@ class Engine:
         self._services = Services(self.executable, self._state, self._streams)
         self._loaded = False
         self._runs: list[str] = []
-        self._profiling = True
 
     def _make_runner(self) -> Callable[[int], Fault | None]:
         """Prepare the codelets for this mode, so that what cannot be compiled fails here and not in the middle of a run."""
@@ -90,7 +111,11 @@ class Engine:
             forms = python_forms(self.executable)
 
             def interpret(entry: int) -> Fault | None:
-                return Interpreter(self._state, forms, self._services.serve).run(entry)
+                interpreter = Interpreter(self._state, forms, self._services.serve)
+                try:
+                    return interpreter.run(entry)
+                finally:
+                    self._print(interpreter.prints)
 
             return interpret
         from pypoplar.engine.machine_code import install_codelets, machine_code
@@ -99,9 +124,15 @@ class Engine:
 
         def native(entry: int) -> Fault | None:
             install_codelets(self._state, codelets)
-            return run_native(self._state, entry, self._services.serve)
+            try:
+                return run_native(self._state, entry, self._services.serve)
+            finally:
+                self._print(native_prints(self._state))
 
         return native
+
+    def _print(self, prints: list[DebugPrint]) -> None:
+        write_prints(prints, self.executable.vertex_names.tile, self._services.print_stream())
 
     # Loading and running
 
@@ -237,7 +268,7 @@ class Engine:
 
     def getReport(self) -> Report:
         """What the program needs and what its runs since `load` or `resetExecutionProfile` cost."""
-        return make_report(self.executable, self._state, tuple(self._runs))
+        return make_report(self.executable, self._state.account(tuple(self._runs)))
 
     def printProfileSummary(self, stream: TextIO, options: Mapping[str, OptionValue] | None = None) -> None:
         """Write the summary of the report as text; options ``showExecutionSteps`` and ``showVarStorage``."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from attrs import define, field
@@ -15,8 +16,9 @@ from attrs import define, field
 from pypoplar.codelet.python_form import Fault as CodeletFault
 from pypoplar.codelet.python_form import PythonForm, VertexContext
 from pypoplar.compiler import opcodes
-from pypoplar.compiler.executable import Array
+from pypoplar.compiler.executable import Array, Executable
 from pypoplar.engine import layout as at
+from pypoplar.engine.debug_prints import DebugPrint
 from pypoplar.engine.faults import Fault
 from pypoplar.engine.state import EngineState
 
@@ -32,6 +34,11 @@ def schedule(prices: list[tuple[int, int]], workers: int) -> int:
     return max(free)
 
 
+def python_forms(executable: Executable) -> list[PythonForm]:
+    """The codelets as Python functions."""
+    return [PythonForm(one.typed, record_touches=executable.options.races == "elements") for one in executable.codelets]
+
+
 @define(eq=False)
 class Interpreter:
     """Walks the control program. `forms` are the codelets as Python functions, by codelet number."""
@@ -42,7 +49,8 @@ class Interpreter:
     clock: int = 0
     floating_point_mask: int = 0
     fault: Fault | None = None
-    _views: dict[int, Array] = field(factory=dict)
+    prints: list[DebugPrint] = field(factory=list)
+    _sequence: int = 0
 
     def run(self, entry: int) -> Fault | None:
         """Run from row `entry` to the end; returns the fault that ended the program, if one did."""
@@ -58,8 +66,7 @@ class Interpreter:
             if code == opcodes.END:
                 break
             if code == opcodes.COMPUTE:
-                self._compute(a, c)
-                if self.fault is not None:
+                if not self._compute(a, c):
                     break
                 for step in (b, c, d):
                     if step >= 0:
@@ -133,12 +140,13 @@ class Interpreter:
             self._move(moves, chunk, memory) if inward else self._move(moves, memory, chunk)
         row[at.STREAM_POSITION] = (begin + size) % row[at.STREAM_BYTES]
 
-    def _compute(self, compute: int, step: int) -> None:
-        """One superstep: exchange, gather, compute, scatter, exchange."""
+    def _compute(self, compute: int, step: int) -> bool:
+        """One superstep: exchange, gather, compute, scatter, exchange. False if a vertex faulted."""
         computes, memory = self.state.executable.computes, self.state.memory
         before, fan_out, gather, scatter, after = (int(one) for one in computes.moves[compute])
         for moves in (before, fan_out, gather):
             self._move(moves, memory, memory)
+        self._sequence += 1
         slowest, agreed = 0, True
         account = int(self.state.step_account[step] - computes.first_active[compute])
         for active in range(int(computes.first_active[compute]), int(computes.first_active[compute + 1])):
@@ -152,6 +160,7 @@ class Interpreter:
             memory[int(computes.result[compute])] = agreed
         self.state.tables[at.COMPUTE_CYCLES][step] += slowest
         self.clock += slowest
+        return self.fault is None
 
     def _tile(self, active: int, step: int) -> tuple[int, int, bool]:
         """All vertices of a tile: its cycles, the slots of all vertices, and the AND of their results."""
@@ -179,18 +188,23 @@ class Interpreter:
     def _vertex(self, codelet: int, row: int, position: int, tile: int, step: int) -> tuple[int, bool]:
         """One vertex: its slots (of a MultiVertex the slowest worker's) and what compute returned."""
         tables, executable = self.state.tables, self.state.executable
+        vertex = int(executable.computes.vertex[position])
+
+        def debug_print(where: int, text: int, values: tuple[Any, ...]) -> None:
+            self.prints.append(DebugPrint(self._sequence, vertex, executable.codelets[codelet].typed.texts[text], values))
+
         context = VertexContext(
             clock=self.clock,
-            cycle_limit=executable.options.cycle_limit,
+            cycle_limit=executable.slot_limit,
             random=tables[at.RANDOM][tile],
             floating_point_mask=self.floating_point_mask,
             uninitialised_is_fault=executable.options.uninitialised == "error",
             workers=executable.target.getNumWorkerContexts(),
+            debug_print=debug_print,
         )
         try:
             return self.forms[codelet].run(self.state.memory, tables[at.WORDS], row, tables[at.ROW_TABLE], context)
         except CodeletFault as fault:
-            vertex = int(executable.computes.vertex[position])
             if self.fault is None or vertex < self.fault.vertex:
                 self.fault = Fault(vertex, fault.code, fault.where, fault.value, fault.bound, codelet, step)
             return 0, True

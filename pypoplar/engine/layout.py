@@ -85,6 +85,7 @@ LOCAL_CLOCK = 2
 PENDING = 3  # thread 0 may have done something that the others have not waited for
 PARITY = 4
 SHARED_VALUE = 5
+SEQUENCE = 6  # compute sets that the program has come to
 STATE_WORDS = 8
 
 # Words of a thread's FAULTS.
@@ -107,4 +108,9 @@ STREAM_CALLBACK = 4  # 1: Python fills or empties its buffer, chunk by chunk
 STREAM_WORDS = 5
 
 CONTEXT_WORDS = 16  # see pypoplar.codelet.native; the last is the driver's own:
+CONTEXT_DEBUG_USED = 10
 CONTEXT_TILE_SLOTS = 15  # slots of all vertices of the tile that was scheduled last
+
+# Behind the debug records of a group of vertices the driver puts a record of its own.
+GROUP_MARK = -1
+MARK_WORDS = 3  # GROUP_MARK, the group, SEQUENCE

@@ -38,7 +38,11 @@ def install_codelets(state: EngineState, code: MachineCode) -> None:
     options = state.executable.options
     state.tables[at.CODELETS][: len(code.addresses)] = code.addresses
     contexts = state.rows(at.CONTEXTS, at.CONTEXT_WORDS)
-    contexts[:, 5] = options.cycle_limit
+    contexts[:, 5] = state.executable.slot_limit
+    for thread, buffer in enumerate(state.debug_buffers):
+        contexts[thread, 8] = buffer.ctypes.data if len(buffer) else 0
+    contexts[:, 9] = state.debug_buffers.shape[1]
+    contexts[:, at.CONTEXT_DEBUG_USED] = 0
     contexts[:, 11] = 0
     contexts[:, 12] = state.executable.target.getNumWorkerContexts()
     contexts[:, 13] = 7 if options.floating_point_exceptions else 0

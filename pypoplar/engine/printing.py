@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pypoplar.compiler.executable import Array
 
 
-def format_element(value: object) -> str:
-    if isinstance(value, np.floating):
+def format_element(value: Any) -> str:
+    if isinstance(value, float | np.floating):
         return f"{float(value):.7f}"
-    return str(int(value)) if isinstance(value, (np.integer, np.bool_)) else str(value)
+    return str(int(value))
 
 
 def format_tensor(values: Array) -> str:

@@ -36,9 +36,12 @@ class Services:
     def _tensor(self, service: Mapping[str, Any]) -> Array:
         return self.streams.array(service["stream"]).reshape(service["shape"])
 
+    def print_stream(self) -> TextIO:
+        """Where prints go."""
+        return self.stream_out or sys.stderr
+
     def _print(self, text: str) -> None:
-        out = self.stream_out or sys.stderr
-        out.write(text + "\n")
+        self.print_stream().write(text + "\n")
 
     def _do_print(self, service: Mapping[str, Any]) -> None:
         title = f"{service['title']}: " if service["title"] else ""

@@ -11,10 +11,12 @@ from attrs import define, field
 from pypoplar.compiler.executable import Array, Executable
 from pypoplar.engine import layout as at
 from pypoplar.engine.division import Division
+from pypoplar.profile.run_account import RunAccount
 
 UNINITIALISED = 0xFF  # every byte of memory that nothing has written: NaN as a float or half, -1 or the largest integer
 MEMORY_ALIGNMENT = 64
 DEFAULT_SEED = 42
+DEBUG_BUFFER_WORDS = 1 << 18  # of each thread, where a codelet prints at all
 
 
 @define(eq=False)
@@ -27,10 +29,13 @@ class EngineState:
     header: Array  # int64
     tables: dict[int, Array] = field(factory=dict)
     step_account: Array = field(init=False)
+    debug_buffers: Array = field(init=False)  # int64 [threads, words]: what vertices print
 
     def __attrs_post_init__(self) -> None:
         self._add_program_tables()
         self._add_run_tables()
+        printing = any(one.typed.texts for one in self.executable.codelets)
+        self.debug_buffers = np.zeros((self.division.threads, DEBUG_BUFFER_WORDS if printing else 0), np.int64)
         self._hold(at.MEMORY, self.memory)
 
     def _hold(self, which: int, array: Array) -> None:
@@ -128,6 +133,20 @@ class EngineState:
         """A table of the run as rows: ``state.rows(layout.STREAMS, layout.STREAM_WORDS)``."""
         flat = self.tables[which]
         return flat[: len(flat) // words * words].reshape(-1, words)
+
+    def account(self, runs: tuple[str, ...]) -> RunAccount:
+        """What runs have cost since the account was reset; `runs` are their names."""
+        codelets = len(self.executable.codelets)
+        slots = self.tables[at.CODELET_SLOTS][: self.division.threads * codelets].reshape(self.division.threads, codelets)
+        return RunAccount(
+            runs=runs,
+            executions=self.tables[at.EXECUTIONS].copy(),
+            compute_cycles=self.tables[at.COMPUTE_CYCLES].copy(),
+            first_tile=self.step_account,
+            tile_cycles=self.tables[at.TILE_CYCLES].copy(),
+            tile_slots=self.tables[at.TILE_SLOTS].copy(),
+            codelet_slots=slots.sum(0),
+        )
 
     def reset_account(self) -> None:
         """Forget what runs so far have cost."""

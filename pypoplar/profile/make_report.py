@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pypoplar.compiler.executable import Array, Executable
+from pypoplar.compiler.executable import Array, Counts, Executable, TileMemory
 from pypoplar.compiler.executable import Step as StaticStep
-from pypoplar.engine import layout as at
 from pypoplar.profile.report import (
     Compilation,
     Execution,
@@ -21,36 +19,51 @@ from pypoplar.profile.report import (
     Version,
     VertexTypeCycles,
 )
-
-if TYPE_CHECKING:
-    from pypoplar.engine.state import EngineState
+from pypoplar.profile.run_account import RunAccount
+from pypoplar.target import Target
 
 TYPES = {"exchange": "DoExchange", "copy": "DoExchange", "compute": "OnTileExecute", "stream": "StreamCopy", "sync": "Sync"}
 
 
-def make_report(executable: Executable, state: EngineState | None = None, runs: tuple[str, ...] = ()) -> Report:
-    """The report; its execution part is None while nothing has run."""
-    target, counts = executable.target, executable.counts
+def memory_report(target: Target, memory: TileMemory, counts: Counts) -> Report:
+    """The report of a program that did not become an executable: what it needs of each tile's memory."""
     compilation = Compilation(
-        ReportTarget(
-            architecture=target.getTargetArchString(),
-            numIPUs=target.getNumIPUs(),
-            tilesPerIpu=target.getTilesPerIPU(),
-            bytesPerTile=target.getBytesPerTile(),
-            clockFrequency=target.getTileClockFrequency(),
-            numWorkerContexts=target.getNumWorkerContexts(),
-        ),
+        _target(target),
         ReportGraph(counts.vertices, counts.edges, counts.variables, counts.compute_sets),
-        _memory(executable),
+        _categories(memory, {}, {}),
     )
-    ran = state is not None and bool(runs)
-    return Report(
-        compilation, _execution(executable, state, runs) if ran and state is not None else None, Version(version("pypoplar"))
+    return Report(compilation, None, Version(version("pypoplar")))
+
+
+def make_report(executable: Executable, account: RunAccount | None = None) -> Report:
+    """The report; its execution part is None while nothing has run."""
+    counts = executable.counts
+    vertex_data = {
+        "internal_vertex_state": int(executable.memory.vertex_state.sum()),
+        "edge_pointers": int(executable.memory.edge_pointers.sum()),
+    }
+    by_type = dict(zip((one.name for one in executable.codelets), map(int, executable.vertex_bytes), strict=True))
+    compilation = Compilation(
+        _target(executable.target),
+        ReportGraph(counts.vertices, counts.edges, counts.variables, counts.compute_sets),
+        _categories(executable.memory, vertex_data, by_type),
+    )
+    execution = _execution(executable, account) if account is not None and account.runs else None
+    return Report(compilation, execution, Version(version("pypoplar")))
+
+
+def _target(target: Target) -> ReportTarget:
+    return ReportTarget(
+        architecture=target.getTargetArchString(),
+        numIPUs=target.getNumIPUs(),
+        tilesPerIpu=target.getTilesPerIPU(),
+        bytesPerTile=target.getBytesPerTile(),
+        clockFrequency=target.getTileClockFrequency(),
+        numWorkerContexts=target.getNumWorkerContexts(),
     )
 
 
-def _memory(executable: Executable) -> MemoryByTile:
-    memory = executable.memory
+def _categories(memory: TileMemory, vertex_data: dict[str, int], by_type: dict[str, int]) -> MemoryByTile:
     categories = {
         "variables": memory.variables,
         "constants": memory.constants,
@@ -60,44 +73,38 @@ def _memory(executable: Executable) -> MemoryByTile:
         "code": memory.code,
         "stack": memory.stack,
     }
-    vertex_data = {
-        "internal_vertex_state": int(memory.vertex_state.sum()),
-        "edge_pointers": int(memory.edge_pointers.sum()),
-    }
-    by_type = dict(zip((one.name for one in executable.codelets), map(int, executable.vertex_bytes), strict=True))
     return MemoryByTile(categories, memory.gaps, vertex_data, by_type)
 
 
-def _execution(executable: Executable, state: EngineState, runs: tuple[str, ...]) -> Execution:
+def _execution(executable: Executable, account: RunAccount) -> Execution:
     steps = tuple(
-        _step(executable, state, number, one)
+        _step(executable, account, number, one)
         for number, one in enumerate(executable.steps)
-        if one.kind != "handle" and state.tables[at.EXECUTIONS][number]
+        if one.kind != "handle" and account.executions[number]
     )
-    threads = state.division.threads
-    slots = state.tables[at.CODELET_SLOTS][: threads * len(executable.codelets)].reshape(threads, -1).sum(0)
     instances = np.bincount(executable.computes.group_codelet, executable.computes.group_count, len(executable.codelets))
     by_type = {
-        one.name: VertexTypeCycles(int(instances[number]), int(slots[number])) for number, one in enumerate(executable.codelets)
+        one.name: VertexTypeCycles(int(instances[number]), int(account.codelet_slots[number]))
+        for number, one in enumerate(executable.codelets)
     }
-    return Execution(steps, by_type, runs, executable.target.getNumTiles())
+    return Execution(steps, by_type, account.runs, executable.target.getNumTiles())
 
 
-def _step(executable: Executable, state: EngineState, number: int, one: StaticStep) -> Step:
+def _step(executable: Executable, account: RunAccount, number: int, one: StaticStep) -> Step:
     """A static step with all its executions. A worker's slot is one cycle of a tile that is never idle."""
     tiles = executable.target.getNumTiles()
-    times = int(state.tables[at.EXECUTIONS][number])
+    times = int(account.executions[number])
     nothing: Array = np.zeros(0, np.int64)
     cycles, active = nothing, nothing
     if one.compute >= 0:
         computes = executable.computes
         first, last = int(computes.first_active[one.compute]), int(computes.first_active[one.compute + 1])
-        begin = int(state.step_account[number])
+        begin = int(account.first_tile[number])
         cycles, active = np.zeros(tiles, np.int64), np.zeros(tiles, np.int64)
-        cycles[computes.active_tile[first:last]] = state.tables[at.TILE_CYCLES][begin : begin + last - first]
-        active[computes.active_tile[first:last]] = state.tables[at.TILE_SLOTS][begin : begin + last - first]
+        cycles[computes.active_tile[first:last]] = account.tile_cycles[begin : begin + last - first]
+        active[computes.active_tile[first:last]] = account.tile_slots[begin : begin + last - first]
     slowest = int(one.exchange_cycles.max()) if len(one.exchange_cycles) else 0
-    account = executable.exchanges[one.exchange].account if one.exchange >= 0 else None
+    exchange = executable.exchanges[one.exchange] if one.exchange >= 0 else None
     return Step(
         name=one.name,
         type=TYPES[one.kind],
@@ -105,12 +112,12 @@ def _step(executable: Executable, state: EngineState, number: int, one: StaticSt
         depth=one.depth,
         sync_cycles=one.sync_cycles * times,
         exchange_cycles=slowest * times,
-        compute_cycles=int(state.tables[at.COMPUTE_CYCLES][number]),
+        compute_cycles=int(account.compute_cycles[number]),
         host_exchange_cycles=one.host_cycles * times,
         cyclesByTile=cycles,
         activeCyclesByTile=active,
         exchange_cycles_by_tile=one.exchange_cycles * times,
-        bytesSentByTile=account.bytes_sent * times if account is not None else nothing,
-        bytesReceivedByTile=account.bytes_received * times if account is not None else nothing,
+        bytesSentByTile=exchange.bytes_sent * times if exchange is not None else nothing,
+        bytesReceivedByTile=exchange.bytes_received * times if exchange is not None else nothing,
         host_bytes=one.host_bytes * times,
     )

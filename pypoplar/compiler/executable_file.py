@@ -1,0 +1,141 @@
+"""Saves and loads executables.
+
+The file is a NumPy ``.npz`` archive: the arrays, and ``executable.json`` with all that is not an array. Nothing is pickled and
+nothing of the file is executed: codelets are kept as source and go through the translator, and all numbers are checked by
+`pypoplar.compiler.verify` before anything uses them. Cycles are derived from the code anew, by the prices of the pypoplar that loads.
+
+The archive is compressed at zlib's lowest level: that makes it about a ninth as large for 0.05 s at 80,000 vertices, where the default
+level takes five times as long for an eighth less.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from pypoplar.compiler.claims import claim
+from pypoplar.compiler.executable import Executable
+from pypoplar.compiler.packing import Packer, Unpacker, claim_kind, short
+from pypoplar.compiler.plan import Array
+from pypoplar.compiler.verify import verify
+from pypoplar.errors import FileLoadError
+
+FORMAT = "pypoplar executable"
+VERSION = 1
+TREE = "executable.json"
+COMPRESSION = 1
+
+Place = str | os.PathLike[str] | BinaryIO
+
+
+def save(executable: Executable, path: Place) -> None:
+    """Write an executable to a path or a binary file object. Equal executables give equal files.
+
+    A file at `path` is replaced as a whole, or not at all if the disk is full or the process ends halfway.
+    """
+    if not isinstance(path, str | os.PathLike):
+        _write(executable, path)
+        return
+    target = Path(path).resolve()
+    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        with part.open("xb") as file:
+            _write(executable, file)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write(executable: Executable, file: BinaryIO) -> None:
+    packer = Packer()
+    tree = packer.pack(executable, Executable)
+    head = {"format": FORMAT, "version": VERSION, "pypoplar": version("pypoplar"), "texts": packer.texts, "executable": tree}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
+        archive.writestr(zipfile.ZipInfo(TREE), json.dumps(head, separators=(",", ":")), zipfile.ZIP_DEFLATED, COMPRESSION)
+        for name, array in packer.arrays().items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def load(path: Place) -> Executable:
+    """Read an executable that `save` wrote, from a path or a binary file object.
+
+    Raises `FileLoadError` if there is no such file, if it is damaged, not one of ours, or holds anything that `verify` refuses.
+    """
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else getattr(path, "name", "the file")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            executable = _read(archive)
+    except FileLoadError as problem:
+        raise FileLoadError(f"{name}: {problem}") from problem.__cause__
+    except OSError as problem:
+        raise FileLoadError(f"{name} cannot be read: {problem.strerror or problem}") from problem
+    except zipfile.BadZipFile as problem:
+        raise FileLoadError(f"{name} is not a saved executable, or is damaged: {problem}") from problem
+    return executable
+
+
+def _read(archive: zipfile.ZipFile) -> Executable:
+    names = archive.namelist()
+    claim(TREE in names, f"not a saved executable: it has no {TREE}")
+    head = _head(_content(archive, TREE))
+    arrays = {one.removesuffix(".npy"): _array(archive, one) for one in names if one != TREE}
+    claim(len(arrays) == len(names) - 1, "a member is there twice")
+    texts = claim_kind(head["texts"], list, "texts")
+    for number, one in enumerate(texts):
+        fine = isinstance(one, list) and all(isinstance(text, str) for text in one)
+        claim(fine, f"texts[{number}] is {short(one)}: expected a list of texts")
+    unpacker = Unpacker(arrays, [tuple(one) for one in texts])
+    executable: Executable = unpacker.unpack(head["executable"], Executable)
+    surplus = sorted(arrays.keys() - unpacker.used)
+    claim(not surplus, f"surplus arrays: {', '.join(surplus)}")
+    verify(executable)
+    return executable
+
+
+def _content(archive: zipfile.ZipFile, name: str) -> bytes:
+    """All bytes of a member; zipfile compares them with their checksum."""
+    try:
+        return archive.read(name)
+    except Exception as problem:  # zipfile and zlib have a dozen ways to say that a member is damaged
+        raise FileLoadError(f"the member {name} is damaged: {problem or type(problem).__name__}") from problem
+
+
+def _head(text: bytes) -> dict[str, Any]:
+    """The JSON text, if it is of this format and version."""
+    try:
+        head = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise FileLoadError(f"not a saved executable: {TREE} is not JSON: {problem}") from problem
+    fine = isinstance(head, dict) and head.get("format") == FORMAT
+    claim(fine, f"not a saved executable: {TREE} does not say that it is a {FORMAT}")
+    claim(
+        head.get("version") == VERSION,
+        f"of format version {short(head.get('version'))}, written by pypoplar {short(head.get('pypoplar'))}: "
+        f"this pypoplar ({version('pypoplar')}) reads version {VERSION}; compile and save the program again",
+    )
+    wrong = sorted(head.keys() ^ {"format", "version", "pypoplar", "texts", "executable"})
+    claim(not wrong, f"{TREE}: {', '.join(wrong)} surplus or missing")
+    return dict(head)
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> Array:
+    """A member as an array of rank 1. Objects, which only pickle could restore, are refused."""
+    claim(name.endswith(".npy"), f"surplus member {name}")
+    content = io.BytesIO(_content(archive, name))
+    try:
+        array: Any = np.lib.format.read_array(content, allow_pickle=False)
+    except Exception as problem:  # a header is Python text that NumPy takes apart
+        raise FileLoadError(f"the member {name} is not an array of numbers: {problem or type(problem).__name__}") from problem
+    claim(array.ndim == 1, f"the array {name} has rank {array.ndim}: expected 1")
+    claim(content.read(1) == b"", f"the member {name} goes on after its array")
+    whole: Array = array
+    return whole
