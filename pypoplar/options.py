@@ -20,6 +20,7 @@ from pypoplar.errors import InvalidOption
 
 ENVIRONMENT = "POPLAR_ENGINE_OPTIONS"
 NO_EFFECT = "accepted; changes nothing on a simulated machine"
+NO_FILES = "accepted; reports are not written to files yet, `Engine.getReport` has them"
 
 OptionValue = str | bool | int | float
 
@@ -91,12 +92,11 @@ OPTIONS: tuple[Option, ...] = (
            "a device read of memory that nothing has written gives NaN or a fixed pattern, or is an error", "uninitialised"),
     Option("pypoplar.cycle_limit", NUMBER, "most cycles of one vertex; 0: no limit", "cycle_limit"),
     Option("pypoplar.run_out_of_memory", FLAG, "run even if a tile holds more than its memory", "run_out_of_memory"),
-    Option("autoReport.all", FLAG, "turns on the reports below that are not set themselves", "auto_report_all"),
-    Option("autoReport.directory", TEXT, "where reports are written; default: the current directory", "auto_report_directory"),
-    Option("autoReport.outputGraphProfile", FLAG, "write the memory part of the report", "output_graph_profile"),
-    Option("autoReport.outputExecutionProfile", FLAG, "write the execution part of the report", "output_execution_profile"),
-    Option("autoReport.executionProfileProgramRunCount", NUMBER, "runs of a program that the report keeps apart",
-           "profiled_runs"),
+    Option("autoReport.all", FLAG, NO_FILES),
+    Option("autoReport.directory", TEXT, NO_FILES),
+    Option("autoReport.outputGraphProfile", FLAG, NO_FILES),
+    Option("autoReport.outputExecutionProfile", FLAG, NO_FILES),
+    Option("autoReport.executionProfileProgramRunCount", NUMBER, NO_FILES),
     Option("autoReport.outputLoweredVars", FLAG),
     Option("autoReport.outputSerializedGraph", FLAG),
     Option("autoReport.outputDebugInfo", FLAG),
@@ -178,11 +178,6 @@ class EngineOptions:
     floating_point_exceptions: bool = False
     worker_stack_bytes: int = 512
     supervisor_stack_bytes: int = 128
-    auto_report_all: bool = False
-    auto_report_directory: str = "."
-    output_graph_profile: bool = False
-    output_execution_profile: bool = False
-    profiled_runs: int = 2
     given: tuple[tuple[str, OptionValue], ...] = field(default=())
 
     @classmethod
@@ -203,10 +198,7 @@ class EngineOptions:
 
     @classmethod
     def _of(cls, given: Mapping[str, OptionValue]) -> Self:
-        values: dict[str, Any] = {}
-        if given.get("autoReport.all"):
-            values.update(output_graph_profile=True, output_execution_profile=True)
-        values.update((BY_NAME[name].attribute, value) for name, value in given.items() if BY_NAME[name].attribute)
+        values: dict[str, Any] = {BY_NAME[name].attribute: value for name, value in given.items() if BY_NAME[name].attribute}
         return cls(**values, given=tuple(sorted(given.items())))
 
     def to_json(self) -> dict[str, OptionValue]:

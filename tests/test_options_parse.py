@@ -58,13 +58,6 @@ def test_pairs_do_for_a_dict():
     assert EngineOptions.parse([("pypoplar.threads", 1)], {}).threads == 1
 
 
-def test_auto_report_all_turns_on_what_is_not_set():
-    assert EngineOptions.parse({"autoReport.all": "true"}, {}).output_execution_profile
-    parsed = EngineOptions.parse({"autoReport.all": "true", "autoReport.outputExecutionProfile": "false"}, {})
-    assert parsed.output_graph_profile
-    assert not parsed.output_execution_profile
-
-
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
