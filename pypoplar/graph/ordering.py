@@ -62,7 +62,7 @@ def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, lis
     for one in others:
         if one.numElements() != reference.numElements():
             raise TensorShapeError(f"{one._described()} and {reference._described()} have different numbers of elements")
-    runs = reference._run_list()
+    runs = reference._run_list().unit_steps()
     order = np.argsort(runs.start, kind="stable")
     if (order[1:] > order[:-1]).all():
         return reference.flatten(), [one.flatten() for one in others]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pypoplar.graph import strides
-from pypoplar.graph.intervals import Interval, VariableInterval
+from pypoplar.graph.intervals import Interval, VariableInterval, counted
 from pypoplar.graph.runs import RunList
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -79,23 +79,18 @@ def has_duplicates(runs: RunList) -> bool:
 
 
 def misplaced(source: RunList, target: RunList) -> int | None:
-    """The first element that both views hold, but at different positions; None if there is none. `target` has no aliases."""
-    if not source.elements() or not target.elements():
-        return None
-    low, high = max(source.bounds()[0], target.bounds()[0]), min(source.bounds()[1], target.bounds()[1])
-    if low >= high:
-        return None
-    source_ids, source_position = _within(source.ids(), low, high)
-    target_ids, target_position = _within(target.ids(), low, high)
-    order = np.argsort(target_ids, kind="stable")
-    place = np.minimum(np.searchsorted(target_ids, source_ids, sorter=order), len(order) - 1)
-    match = order[place] if len(order) else place
-    if not len(match):
-        return None
-    bad = np.flatnonzero((target_ids[match] == source_ids) & (target_position[match] != source_position))
-    return int(source_ids[bad[0]]) if len(bad) else None
+    """An element that both views hold, but at different positions; None if there is none. `target` has no aliases.
 
-
-def _within(ids: Array, low: int, high: int) -> tuple[Array, Array]:
-    position = np.flatnonzero((ids >= low) & (ids < high))
-    return ids[position], position
+    Two runs of step 1 that overlap agree if both have their elements at the same distance from the positions in their views.
+    """
+    source, target = source.unit_steps(), target.unit_steps()
+    order = np.argsort(target.start, kind="stable")
+    begin, end = target.start[order], (target.start + target.count)[order]
+    low = np.searchsorted(end, source.start, side="right")
+    pairs = np.maximum(np.searchsorted(begin, source.start + source.count, side="left") - low, 0)
+    run = np.repeat(np.arange(len(source)), pairs)
+    other = order[low[run] + counted(pairs)]
+    bad = np.flatnonzero(source.first[run] - source.start[run] != target.first[other] - target.start[other])
+    if not len(bad):
+        return None
+    return int(max(source.start[run[bad[0]]], target.start[other[bad[0]]]))

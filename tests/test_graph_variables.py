@@ -1,0 +1,252 @@
+"""Variables, constants, clones, initial values and debug names."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pypoplar.device import IPUModel
+from pypoplar.errors import MissingFeature, PoplarTypeError, TensorShapeError, TensorWriteError, TypeNotSupportedError
+from pypoplar.graph.cloning import TensorCloneMethod
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.intervals import Interval
+from pypoplar.graph.views import concat, stack
+from pypoplar.types import BOOL, CHAR, DOUBLE, FLOAT, HALF, INT, LONGLONG, UNSIGNED_CHAR, UNSIGNED_INT
+
+
+def new_graph():
+    return Graph(IPUModel("tiny").createDevice().getTarget())
+
+
+@pytest.fixture
+def graph():
+    return new_graph()
+
+
+def test_elements_are_numbered_through_all_variables(graph):
+    graph.addVariable(FLOAT, [2, 3], "a")
+    graph.addVariable(INT, [], "b")
+    graph.addVariable(HALF, [0, 5], "c")
+    graph.addConstant(BOOL, [4], True, "d")
+    variables = graph.freeze().variables
+    assert variables.names == ("a", "b", "c", "d")
+    assert variables.types == (FLOAT, INT, HALF, BOOL)
+    assert variables.shapes == ((2, 3), (), (0, 5), (4,))
+    assert variables.first.tolist() == [0, 6, 7, 7, 11]
+    assert list(variables.constants) == [3]
+
+
+def test_a_graph_takes_a_device_or_a_target():
+    device = IPUModel("tiny").createDevice()
+    assert Graph(device).getTarget() == Graph(device.getTarget()).getTarget()
+    assert Graph(device, 1).getReplicationFactor() == 1
+    with pytest.raises(PoplarTypeError):
+        Graph("tiny")
+    with pytest.raises(MissingFeature, match="replication factor"):
+        Graph(device, 2)
+
+
+def test_names_are_readable_and_unique(graph):
+    names = ["x", "x", "x_1", "", "x", ""]
+    for name in names:
+        graph.addVariable(FLOAT, [1], name)
+    found = graph.freeze().variables.names
+    assert found == ("x", "x_1", "x_1_1", "variable", "x_2", "variable_1")
+    with pytest.raises(PoplarTypeError, match="debug name"):
+        graph.addVariable(FLOAT, [1], name=3)
+
+
+def test_trace_puts_its_name_before_those_given_inside(graph):
+    with graph.trace("layer"), graph.trace("first"):
+        x = graph.addVariable(FLOAT, [1], "x")
+        compute = graph.addComputeSet("add")
+    y = graph.addVariable(FLOAT, [1], "x")
+    assert x.getDebugStr() == "layer/first/x"
+    assert compute.name == "layer/first/add"
+    assert y.getDebugStr() == "x"
+    with pytest.raises(ZeroDivisionError), graph.trace("broken"):
+        raise ZeroDivisionError
+    assert graph.addVariable(FLOAT, [1], "z").getDebugStr() == "z"
+
+
+def test_the_line_that_added_a_variable_is_known(graph):
+    graph.addVariable(FLOAT, [1], "x")
+    (location,) = graph.freeze().variables.locations
+    assert location.file == __file__
+    assert location.function == "test_the_line_that_added_a_variable_is_known"
+    with open(__file__, encoding="utf-8") as source:
+        assert 'graph.addVariable(FLOAT, [1], "x")' in source.read().splitlines()[location.line - 1]
+
+
+def test_shapes_and_types_that_cannot_be_are_refused(graph):
+    with pytest.raises(TensorShapeError, match="negative"):
+        graph.addVariable(FLOAT, [2, -1])
+    with pytest.raises(PoplarTypeError):
+        graph.addVariable(FLOAT, [2.5])
+    with pytest.raises(PoplarTypeError):
+        graph.addVariable("float", [2])
+    with pytest.raises(TypeNotSupportedError):
+        graph.addVariable(DOUBLE, [2])
+    assert graph.freeze().variables.names == ()
+
+
+def test_constants_take_a_value_a_list_or_an_array(graph):
+    fill = graph.addConstant(FLOAT, [2, 2], 1.5)
+    listed = graph.addConstant(INT, [2, 2], [[1, 2], [3, 4]])
+    array = graph.addConstant(HALF, [3], np.array([1.0, 2.0, 0.1]))
+    assert graph.getConstantValue(fill).tolist() == [[1.5, 1.5], [1.5, 1.5]]
+    assert graph.getConstantValue(listed.transpose()).tolist() == [[1, 3], [2, 4]]
+    assert graph.getConstantValue(array).dtype == np.float16
+    assert graph.getConstantValue(concat(array, array[0:1])).tolist() == np.float16([1.0, 2.0, 0.1, 1.0]).tolist()
+    assert graph.getConstantValue(graph.addConstant(FLOAT, [], 1.0).reinterpret(UNSIGNED_INT)) == 0x3F800000
+    assert graph.isConstant(fill[0])
+    variable = graph.addVariable(FLOAT, [2], "v")
+    assert not graph.isConstant(variable)
+    assert not graph.isConstant(concat(fill[0], variable))
+    with pytest.raises(PoplarTypeError, match="'v'"):
+        graph.getConstantValue(variable)
+
+
+def test_a_constant_keeps_its_values_when_the_array_changes(graph):
+    values = np.zeros(3, np.float32)
+    constant = graph.addConstant(FLOAT, [3], values)
+    values[:] = 9
+    assert graph.getConstantValue(constant).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("type", "shape", "value", "error"), [
+    (FLOAT, [3], [1, 2], TensorShapeError),
+    (FLOAT, [2, 2], [[1, 2], [3]], TensorShapeError),
+    (FLOAT, [1], "x", PoplarTypeError),
+    (FLOAT, [1], None, PoplarTypeError),
+    (INT, [1], 1.5, PoplarTypeError),
+    (INT, [1], float("nan"), PoplarTypeError),
+    (INT, [1], 1 << 31, PoplarTypeError),
+    (UNSIGNED_INT, [1], -1, PoplarTypeError),
+    (UNSIGNED_CHAR, [2], [0, 256], PoplarTypeError),
+    (BOOL, [1], 2, PoplarTypeError),
+])  # fmt: skip
+def test_values_that_do_not_fit_a_constant_are_refused(graph, type, shape, value, error):
+    with pytest.raises(error, match="constant 'c'"):
+        graph.addConstant(type, shape, value, "c")
+
+
+def test_whole_floats_fit_integers_and_floats_overflow_to_infinity(graph):
+    assert graph.getConstantValue(graph.addConstant(CHAR, [2], [1.0, -128.0])).tolist() == [1, -128]
+    assert graph.getConstantValue(graph.addConstant(HALF, [], 1e6)) == np.inf
+    assert graph.getConstantValue(graph.addConstant(LONGLONG, [], -(1 << 63))) == -(1 << 63)
+
+
+def test_initial_values_are_kept_in_the_order_of_the_calls(graph):
+    x = graph.addVariable(FLOAT, [2, 3], "x")
+    graph.setInitialValue(x, 1.0)
+    graph.setInitialValue(x.transpose()[1], [5, 6])
+    memory = np.zeros(6)
+    for runs, values in graph.freeze().variables.initial:
+        place = 0
+        for start, count, step in zip(runs.start, runs.count, runs.step, strict=True):
+            memory[start + np.arange(count) * step] = values[place : place + count]
+            place += count
+        assert values.dtype == np.float32
+    assert memory.tolist() == [1, 5, 1, 1, 6, 1]
+
+
+def test_initial_values_that_cannot_be_are_refused(graph):
+    x = graph.addVariable(INT, [3], "x")
+    with pytest.raises(TensorShapeError, match=r"'x' INT \[3\] has 3 elements, got 2 values"):
+        graph.setInitialValue(x, [1, 2])
+    with pytest.raises(PoplarTypeError, match=r"cannot hold 0.5"):
+        graph.setInitialValue(x, [1, 2, 0.5])
+    with pytest.raises(TensorWriteError):
+        graph.setInitialValue(graph.addConstant(INT, [1], 1), 2)
+    with pytest.raises(TensorWriteError):
+        graph.setInitialValue(x.broadcast(2, 0), 2)
+
+
+# -- clones -------------------------------------------------------------------------------------------------------------------
+
+VIEWS = [
+    lambda t: t,
+    lambda t: t.transpose(),
+    lambda t: t.reverse(0),
+    lambda t: t.slice(1, 3, 1),
+    lambda t: concat(t[2], t[0]),
+    lambda t: t.broadcast(2, 1),
+    lambda t: t[1][2],
+    lambda t: t[0:0],
+]
+
+
+def order_of(tensor):
+    """The element ids as ranks: what lies before what in memory, and what is the same element."""
+    return np.unique(tensor._ids(), return_inverse=True)[1].reshape(-1).tolist()
+
+
+@settings(deadline=None)
+@given(st.sampled_from(VIEWS), st.sampled_from(list(TensorCloneMethod)), st.integers(1, 3))
+def test_clones_have_the_form_the_order_and_the_tiles_of_the_original(view, method, copies):
+    graph = new_graph()
+    x = graph.addVariable(FLOAT, [3, 4], "x")
+    for row in range(3):
+        graph.setTileMapping(x[row], 2 - row)
+    original = view(x)
+    clones = graph.cloneN(original, copies, "", method)
+    assert clones.shape() == [copies, *original.shape()]
+    elements = np.unique(clones._ids())
+    assert len(elements) == (elements.max() - elements.min() + 1 if len(elements) else 0)  # the new variable has no holes
+    for clone in clones:
+        assert graph.getTileMapping(clone) == graph.getTileMapping(original)
+        keeps = method is TensorCloneMethod.PRESERVE_ORDER_AND_ALIASES or (
+            method is TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES and not original.containsAliases()
+        )
+        if keeps:
+            assert order_of(clone) == order_of(original)
+        elif method is TensorCloneMethod.GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES:
+            assert len(set(order_of(clone))) == len(set(order_of(original)))
+        else:
+            assert order_of(clone) == list(range(original.numElements()))
+    assert clones.isParallelWriteable() == (not clones.containsAliases())
+
+
+def test_gathering_puts_the_elements_of_a_tile_together():
+    graph = new_graph()
+    x = graph.addVariable(FLOAT, [6], "x")
+    for index in range(6):
+        graph.setTileMapping(x[index], index % 2)
+    clone = graph.clone(x, "y", TensorCloneMethod.GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES)
+    assert order_of(clone) == [0, 3, 1, 4, 2, 5]
+    assert [len(one) for one in graph.getTileMapping(clone)[:2]] == [3, 3]
+
+
+def test_clone_takes_another_type_and_a_name(graph):
+    x = graph.addVariable(FLOAT, [3], "x")
+    graph.setTileMapping(x, 4)
+    half = graph.clone(HALF, x, "y")
+    assert half.elementType() is HALF
+    assert half.getDebugStr() == "y"
+    assert graph.getTileMapping(half)[4] == [Interval(0, 3)]
+    assert graph.clone(x).getDebugStr() == "x_clone"
+    assert graph.clone(x, name="z").getDebugStr() == "z"
+    with pytest.raises(PoplarTypeError):
+        graph.clone("x")
+    with pytest.raises(PoplarTypeError):
+        graph.clone()
+
+
+def test_cloning_a_partly_mapped_tensor_maps_as_much(graph):
+    x = graph.addVariable(FLOAT, [4], "x")
+    graph.setTileMapping(x[1:3], 5)
+    mapping = graph.getTileMapping(graph.clone(x), requireComplete=False)
+    assert mapping[5] == [Interval(1, 3)]
+    assert not mapping.complete
+
+
+def test_the_replication_index_is_0(graph):
+    assert graph.getConstantValue(graph.addReplicationIndexConstant()) == 0
+
+
+def test_clones_of_stacked_variables_are_one_variable(graph):
+    parts = [graph.addVariable(FLOAT, [4]) for _ in range(3)]
+    clone = graph.clone(stack(parts))
+    assert clone.isContiguous()
+    assert clone.shape() == [3, 4]

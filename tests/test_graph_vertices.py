@@ -1,0 +1,460 @@
+"""Vertices: what the tables hold after connecting, and what is refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pypoplar.codelet.fields import InOut, Input, Output, Vector, VectorList, Vertex
+from pypoplar.device import IPUModel
+from pypoplar.errors import (
+    GraphConnectionError,
+    InvalidTileMapping,
+    PoplarIndexError,
+    PoplarTypeError,
+    TensorShapeError,
+    UnknownField,
+    UnknownVertexType,
+)
+from pypoplar.graph.estimators import VertexPerfEstimate
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.views import concat
+from pypoplar.types import BOOL, FLOAT, HALF, INT, SUPPORTED, UNSIGNED_SHORT
+
+
+class Mixed(Vertex):
+    in_: Input[Vector[FLOAT]]
+    scale: Input[FLOAT]
+    rows: InOut[VectorList[FLOAT]]
+    out: Output[FLOAT]
+    factor: FLOAT
+    count: INT
+    flag: BOOL
+    table: Vector[HALF]
+
+    def compute(self):
+        self.out = self.scale
+
+
+class Plain(Vertex):
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self):
+        self.x[0] = 1.0
+
+
+class Estimated(Vertex):
+    x: Input[Vector[FLOAT]]
+    rows: Input[VectorList[FLOAT]]
+    factor: INT
+
+    def compute(self):
+        pass
+
+    def cycles(self, vertex):
+        rows = vertex.getFieldInfo("rows")
+        return 10 * vertex.fieldSize("x") + rows.getSizeAtIndex(1) + vertex.value("factor") + vertex.target.getNumTiles()
+
+
+FIELDS = {"in": 0, "scale": 1, "rows": 2, "out": 3, "factor": 4, "count": 5, "flag": 6, "table": 7}
+
+
+def new_graph():
+    graph = Graph(IPUModel("tiny").createDevice().getTarget())
+    graph.addCodelets(Mixed, Plain)
+    return graph
+
+
+@pytest.fixture
+def graph():
+    return new_graph()
+
+
+@pytest.fixture
+def x(graph):
+    return graph.addVariable(FLOAT, [4, 6], "x")
+
+
+@pytest.fixture
+def compute(graph):
+    return graph.addComputeSet("compute")
+
+
+def edges_of(graph):
+    """(vertex, field, row, type, element ids) of every edge, in the order of the table."""
+    edges = graph.freeze().edges
+    found = []
+    for number in range(len(edges.vertex)):
+        runs = range(edges.first_run[number], edges.first_run[number + 1])
+        ids = [edges.run_start[run] + k * edges.run_step[run] for run in runs for k in range(edges.run_count[run])]
+        found.append(
+            (
+                int(edges.vertex[number]),
+                int(edges.field[number]),
+                int(edges.row[number]),
+                SUPPORTED[edges.type[number]],
+                list(map(int, ids)),
+            )
+        )
+    return found
+
+
+def values_of(graph):
+    state = graph.freeze().state
+    return {(int(v), int(f)): int(bits) for v, f, bits in zip(state.vertex, state.field, state.bits, strict=True)}
+
+
+# -- contents of the tables ---------------------------------------------------------------------------------------------------
+
+
+def test_edges_hold_the_elements_of_the_views_sorted_by_vertex_field_and_row(graph, x, compute):
+    y = graph.addVariable(FLOAT, [3], "y")
+    first = graph.addVertex(compute, "Mixed", {"out": y[1], "in": x[2], "scale": y[0:1]})
+    second = graph.addVertex(compute, "Mixed")
+    graph.connect(second["rows"], x[0:2].transpose()[4:6])
+    graph.connect(second["in"], concat(x[1][5:6], y))
+    graph.connect(first["rows"], [y, x[0][2:4], x[3][0:0]])
+    assert edges_of(graph) == [
+        (0, 0, 0, FLOAT, list(range(12, 18))),
+        (0, 1, 0, FLOAT, [24]),
+        (0, 2, 0, FLOAT, [24, 25, 26]),
+        (0, 2, 1, FLOAT, [2, 3]),
+        (0, 2, 2, FLOAT, []),
+        (0, 3, 0, FLOAT, [25]),
+        (1, 0, 0, FLOAT, [11, 24, 25, 26]),
+        (1, 2, 0, FLOAT, [4, 10]),
+        (1, 2, 1, FLOAT, [5, 11]),
+    ]
+    edges = graph.freeze().edges
+    assert (edges.run_count > 0).all()
+    assert (edges.run_step[edges.run_count == 1] == 1).all()
+
+
+def test_a_field_connected_twice_stays_twice_in_the_table(graph, x, compute):
+    vertex = graph.addVertex(compute, "Plain", [("x", x[0]), ("x", x[1])])
+    graph.connect(vertex["x"], x[2])
+    assert [ids[0] for *_, ids in edges_of(graph)] == [0, 6, 12]
+
+
+def test_the_edge_has_the_type_of_the_view_whatever_the_field_is(graph, x, compute):
+    graph.addVertex(compute, "Plain", {"x": x[0].reinterpret(INT)})
+    assert edges_of(graph)[0][3] is INT
+
+
+def test_a_scalar_field_takes_one_element_of_any_rank(graph, x, compute):
+    for one in (x[1][2], x[1][2:3], x[1:2, 2:3], concat(x[1][2:3], x[0][0:0])):
+        graph.addVertex(compute, "Mixed", {"scale": one})
+    assert [ids for *_, ids in edges_of(graph)] == [[8]] * 4
+
+
+def test_rows_of_a_list_field_are_connected_one_by_one(graph, x, compute):
+    vertex = graph.addVertex(compute, "Mixed")
+    graph.connect(vertex["rows"][1], x[1])
+    graph.connect(vertex["rows"][0], x[0][0:2])
+    assert [(row, len(ids)) for _, _, row, _, ids in edges_of(graph)] == [(0, 2), (1, 6)]
+    with pytest.raises(PoplarTypeError, match="no VectorList"):
+        vertex["in"][0]
+    with pytest.raises(PoplarIndexError):
+        vertex["rows"][-1]
+
+
+def test_vertices_know_codelet_set_tile_and_line(graph, x, compute):
+    other = graph.addComputeSet("compute")
+    graph.setTileMapping(graph.addVertex(compute, Plain), 3)
+    graph.addVertex(other, "Mixed")
+    frozen = graph.freeze()
+    assert [frozen.codelets[one].name for one in frozen.vertices.codelet] == ["Plain", "Mixed"]
+    assert frozen.vertices.compute_set.tolist() == [0, 1]
+    assert frozen.compute_sets == ("compute", "compute_1")
+    assert frozen.vertices.tile.tolist() == [3, -1]
+    places = [frozen.locations[one] for one in frozen.vertices.location]
+    assert all(place.file == __file__ for place in places)
+    assert places[1].line == places[0].line + 1
+    assert frozen.compute_set_locations[1].line == places[0].line - 1
+    assert (graph.numVertices(), graph.numComputeSets(), graph.getVertexTypes()) == (2, 2, ["Mixed", "Plain"])
+
+
+def test_vertices_of_a_loop_share_one_line(graph, compute):
+    for _ in range(50):
+        graph.addVertex(compute, "Plain")
+    assert len(graph.freeze().locations) == 1
+
+
+def test_a_later_tile_wins(graph, compute):
+    vertex = graph.addVertex(compute, "Plain")
+    graph.setTileMapping(vertex, 3)
+    graph.setTileMapping(vertex, np.int64(5))
+    assert graph.freeze().vertices.tile.tolist() == [5]
+    with pytest.raises(InvalidTileMapping, match="16 tiles"):
+        graph.setTileMapping(vertex, 16)
+
+
+def test_freezing_does_not_stop_the_graph_from_growing(graph, x, compute):
+    graph.addVertex(compute, "Plain", {"x": x[0]})
+    before = graph.freeze()
+    graph.addVertex(compute, "Plain", {"x": x[1]})
+    assert len(before.vertices.tile) == 1
+    assert len(graph.freeze().vertices.tile) == 2
+
+
+def test_plain_fields_hold_the_bits_of_their_type(graph, compute):
+    vertex = graph.addVertex(compute, "Mixed", {"factor": 1.5, "count": -2, "flag": True, "table": [1.0, 0.5]})
+    assert values_of(graph) == {(0, 4): 0x3FC00000, (0, 5): 0xFFFFFFFE, (0, 6): 1}
+    table = graph.freeze().state.vectors[0, 7]
+    assert (table.dtype, table.tolist()) == (np.float16, [1.0, 0.5])
+    graph.setInitialValue(vertex["factor"], 2)
+    graph.setInitialValue(vertex["count"], 7.0)
+    graph.setInitialValue(vertex["flag"], np.bool_(False))
+    graph.connect(vertex["table"], [3.0])
+    assert values_of(graph) == {(0, 4): 0x40000000, (0, 5): 7, (0, 6): 0}
+    assert graph.freeze().state.vectors[0, 7].tolist() == [3.0]
+
+
+@pytest.mark.parametrize(("field", "value"), [
+    ("count", 1.5), ("count", 1 << 31), ("count", "x"), ("count", None), ("flag", 2), ("factor", "x"), ("factor", [1.0]),
+    ("factor", 1e39), ("count", float("nan")), ("table", ["x"]),
+])  # fmt: skip
+def test_values_that_a_plain_field_cannot_hold_are_refused(graph, compute, field, value):
+    with pytest.raises(
+        PoplarTypeError, match=rf"field '{field}' .* of Mixed, vertex 0 of compute set 'compute', added at .*\.py:\d+"
+    ):
+        graph.addVertex(compute, "Mixed", {field: value})
+    assert graph.numVertices() == 0
+
+
+def test_a_plain_vector_gets_its_size_from_set_field_size_or_its_values(graph, compute):
+    vertex = graph.addVertex(compute, "Mixed")
+    graph.setFieldSize(vertex["table"], 3)
+    assert graph.freeze().state.vectors[0, 7].tolist() == [0, 0, 0]
+    graph.setInitialValue(vertex["table"], 2.0)
+    assert graph.freeze().state.vectors[0, 7].tolist() == [2, 2, 2]
+    with pytest.raises(TensorShapeError, match="has 3 elements, got 2"):
+        graph.setInitialValue(vertex["table"], [1, 2])
+    with pytest.raises(GraphConnectionError, match="no plain vector"):
+        graph.setFieldSize(vertex["in"], 3)
+    with pytest.raises(TensorShapeError):
+        graph.setFieldSize(vertex["table"], -1)
+    other = graph.addVertex(compute, "Mixed", {"table": [1.0, 2.0]})
+    with pytest.raises(TensorShapeError, match="has 2 values"):
+        graph.setFieldSize(other["table"], 3)
+
+
+# -- refusals -----------------------------------------------------------------------------------------------------------------
+
+
+def test_unknown_names_are_refused_with_the_nearest(graph, compute):
+    with pytest.raises(UnknownVertexType, match="did you mean 'Plain'"):
+        graph.addVertex(compute, "Plane")
+    with pytest.raises(UnknownField, match="'Mixed' has no field 'row'; did you mean 'rows'"):
+        graph.addVertex(compute, "Mixed", {"row": 1})
+    vertex = graph.addVertex(compute, "Mixed")
+    with pytest.raises(KeyError, match="no field 'in_'; did you mean 'in'"):
+        vertex["in_"]
+    assert graph.numVertices() == 1
+    assert graph.hasCodelet("Mixed")
+    assert not graph.hasCodelet("Nothing")
+
+
+@pytest.mark.parametrize(("field", "value", "message"), [
+    ("in", lambda x: x, r"is a Vector and takes a tensor of rank 1, got 'x' FLOAT \[4, 6\] of rank 2; use flatten"),
+    ("in", lambda x: x[0][0], r"rank 1, got 'x' FLOAT \[\] of rank 0; use flatten"),
+    ("scale", lambda x: x[0], r"takes a tensor of one element, got 'x' FLOAT \[6\]"),
+    ("rows", lambda x: x[0], r"is a VectorList and takes a tensor of rank 2 or a list .* got 'x' FLOAT \[6\] of rank 1"),
+    ("rows", lambda x: [x], r"row 0 of field 'rows' .* rank 1"),
+    ("rows", lambda x: 3, r"got 3"),
+    ("in", lambda x: [x[0], x[1]], r"is a Vector and takes a tensor of rank 1, got \["),
+    ("in", lambda x: 1.0, r"got 1.0; make a tensor of a value with graph.addConstant"),
+    ("factor", lambda x: x[0][0], r"is a plain field and takes a value, got tensor 'x' FLOAT \[\]"),
+    ("in", lambda x: new_graph().addVariable(FLOAT, [4], "foreign"), r"'foreign' FLOAT \[4\] belongs to another graph"),
+])  # fmt: skip
+def test_what_does_not_fit_a_field_is_refused_at_the_call(graph, x, compute, field, value, message):
+    with pytest.raises(GraphConnectionError, match=message):
+        graph.addVertex(compute, "Mixed", {"out": x[0][0], field: value(x)})
+    assert graph.numVertices() == 0  # and nothing of it is left
+    assert edges_of(graph) == []
+    vertex = graph.addVertex(compute, "Mixed")
+    with pytest.raises(GraphConnectionError, match=message):
+        graph.connect(vertex[field], value(x))
+
+
+def test_an_edge_is_no_plain_field(graph, x, compute):
+    vertex = graph.addVertex(compute, "Mixed")
+    with pytest.raises(GraphConnectionError, match="is an edge, not a plain field"):
+        graph.setInitialValue(vertex["in"], 1.0)
+
+
+def test_things_of_other_graphs_and_other_kinds_are_refused(graph, x, compute):
+    other = new_graph()
+    vertex = graph.addVertex(compute, "Plain")
+    for wrong in (
+        lambda: other.addVertex(compute, "Plain"),
+        lambda: graph.addVertex("compute", "Plain"),
+        lambda: graph.addVertex(compute, "Plain", 3),
+        lambda: graph.addVertex(compute, "Plain", ["x"]),
+        lambda: other.connect(vertex["x"], x[0]),
+        lambda: other.setInitialValue(vertex["x"], 1),
+        lambda: other.setTileMapping(vertex, 1),
+        lambda: graph.connect(vertex, x[0]),
+        lambda: graph.setPerfEstimate("vertex", 5),
+        lambda: graph.setPerfEstimate(vertex, -5),
+        lambda: list(vertex),
+        lambda: list(vertex["x"]),
+    ):
+        with pytest.raises(PoplarTypeError):
+            wrong()
+
+
+def test_handles_compare_by_what_they_stand_for(graph, compute):
+    vertex = graph.addVertex(compute, "Plain")
+    assert vertex != graph.addVertex(compute, "Plain")
+    assert vertex == vertex["x"]._vertex
+    assert graph.add_vertices(compute, "Plain", {}, [1])[0].getId() == 2
+    assert compute != graph.addComputeSet()
+    assert {compute: 1}[compute] == 1
+    assert {vertex: 1}[vertex] == 1
+    assert compute.getId() == 0
+    assert "Plain, vertex 0 of compute set 'compute', added at" in repr(vertex)
+    assert repr(compute) == "<ComputeSet 'compute'>"
+    assert "field 'x'" in repr(vertex["x"])
+
+
+# -- estimates ----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_last_estimate_of_a_vertex_wins(graph, compute):
+    vertices = [graph.addVertex(compute, "Plain") for _ in range(3)]
+    graph.setPerfEstimate(vertices[2], 30)
+    graph.setPerfEstimate(vertices[0], 10, 5)
+    graph.setCycleEstimate(vertices[2], 31)
+    estimates = graph.freeze().estimates
+    assert (estimates.vertex.tolist(), estimates.cycles.tolist(), estimates.flops.tolist()) == ([0, 2], [10, 31], [5, 0])
+
+
+def test_estimators_serve_the_vertices_without_an_estimate(graph, x, compute):
+    for size in (2, 3):
+        graph.addVertex(compute, Estimated, {"x": x[0][0:size], "rows": [x[1], x[2][0:4]], "factor": 1000})
+    vertex = graph.addVertex(compute, Estimated)
+    graph.setPerfEstimate(vertex, 7)
+    estimates = graph.freeze().estimates
+    assert estimates.cycles.tolist() == [20 + 4 + 1000 + 16, 30 + 4 + 1000 + 16, 7]
+    graph.registerPerfEstimator("Estimated", lambda vertex, target: VertexPerfEstimate(target.getNumTiles(), vertex.fieldSize("x")))
+    estimates = graph.freeze().estimates
+    assert (estimates.cycles.tolist(), estimates.flops.tolist()) == ([16, 16, 7], [2, 3, 0])
+
+
+def test_an_estimator_that_answers_nonsense_is_refused(graph, compute):
+    graph.addVertex(compute, "Plain")
+    graph.registerPerfEstimator("Plain", lambda vertex, target: -1)
+    with pytest.raises(PoplarTypeError, match="estimator of Plain"):
+        graph.freeze()
+    graph.registerPerfEstimator("Plain", lambda vertex, target: vertex.fieldSize("y"))
+    with pytest.raises(UnknownField, match="no field 'y'"):
+        graph.freeze()
+
+
+# -- many at once -------------------------------------------------------------------------------------------------------------
+
+
+def one_by_one(graph, compute, connections, values, tiles):
+    for number, tile in enumerate(tiles):
+        fields = {name: tensor[number] for name, tensor in connections.items()}
+        fields |= {name: value[number] if np.ndim(value) else value for name, value in values.items()}
+        graph.setTileMapping(graph.addVertex(compute, "Mixed", fields), int(tile))
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_many_at_once_are_the_same_as_one_by_one(data):
+    frozen = []
+    count, length, rows = data.draw(st.integers(0, 5)), data.draw(st.integers(0, 4)), data.draw(st.integers(0, 3))
+    view = data.draw(st.sampled_from(["plain", "transposed", "reversed", "joined", "broadcast"]))
+    names = data.draw(st.permutations(["in", "scale", "rows"]))
+    tiles = np.array(data.draw(st.lists(st.integers(0, 15), min_size=count, max_size=count)), np.int64)
+    for bulk in (False, True):
+        graph = new_graph()
+        compute = graph.addComputeSet()
+        graph.addVertex(compute, "Plain", {"x": graph.addVariable(FLOAT, [2])})
+
+        def operand(*shape, graph=graph):
+            whole = graph.addVariable(FLOAT, shape)
+            if view == "transposed":
+                return graph.addVariable(FLOAT, shape[::-1]).dimShuffle(range(len(shape) - 1, -1, -1))
+            if view == "reversed":
+                return whole.reverse(len(shape) - 1)
+            if view == "joined":
+                return concat(whole, graph.addVariable(FLOAT, shape)).subSample(2)
+            return graph.addVariable(FLOAT, [1, *shape[1:]]).broadcast(shape[0], 0) if view == "broadcast" else whole
+
+        shapes = {"in": (count, length), "scale": (count,), "rows": (count, rows, length)}
+        connections = {name: operand(*shapes[name]) for name in names}
+        values = {"factor": 2.5, "count": np.arange(count), "flag": np.arange(count) % 2 == 0}
+        if bulk:
+            made = graph.add_vertices(compute, "Mixed", connections | values, tiles)
+            assert len(made) == count
+        else:
+            one_by_one(graph, compute, connections, values, tiles)
+        whole = graph.freeze()
+        frozen.append((edges_of(graph), values_of(graph), whole.vertices.codelet.tolist(), whole.vertices.tile.tolist()))
+    assert frozen[0] == frozen[1]
+
+
+def test_a_range_of_vertices_is_a_handle_for_tiles_and_estimates(graph, x, compute):
+    made = graph.add_vertices(compute, Plain, {"x": x})
+    assert [one.getId() for one in made] == [0, 1, 2, 3]
+    assert made[-1] == made[3]
+    assert repr(made) == "<VertexRange of 4 Plain>"
+    graph.setTileMapping(made, [3, 2, 1, 0])
+    assert graph.freeze().vertices.tile.tolist() == [3, 2, 1, 0]
+    graph.setTileMapping(made, 7)
+    assert graph.freeze().vertices.tile.tolist() == [7] * 4
+    graph.setPerfEstimate(made, np.arange(4) * 10, 1)
+    graph.setPerfEstimate(made[1], 99)
+    assert graph.freeze().estimates.cycles.tolist() == [0, 99, 20, 30]
+    with pytest.raises(PoplarIndexError):
+        made[4]
+    with pytest.raises(InvalidTileMapping, match="need 4 tiles"):
+        graph.setTileMapping(made, [1, 2])
+    with pytest.raises(InvalidTileMapping, match="tile 16 for number 2 of"):
+        graph.setTileMapping(made, [1, 2, 16, 3])
+
+
+@pytest.mark.parametrize(("connections", "tiles", "error", "message"), [
+    (lambda x: {"x": x[0]}, 0, GraphConnectionError, r"field 'x' of 6 vertices needs a tensor of rank 2, got 'x' FLOAT \[6\]"),
+    (lambda x: {"x": 3}, [0, 1], GraphConnectionError, "needs one tensor whose dimension 0 goes over the vertices"),
+    (lambda x: {"y": x}, 0, UnknownField, "no field 'y'"),
+    (lambda x: {"x": x}, [0, 1], InvalidTileMapping, "need 4 tiles"),
+    (lambda x: {"x": x}, [0, 1, 2, 99], InvalidTileMapping, "tile 99"),
+    (lambda x: {"x": x}, [0.5] * 4, PoplarTypeError, "whole numbers"),
+    (lambda x: {}, 3, TensorShapeError, "neither is given"),
+    (lambda x: {"x": new_graph().addVariable(FLOAT, [4, 6])}, 0, GraphConnectionError, "another graph"),
+])  # fmt: skip
+def test_many_that_do_not_fit_are_refused_and_none_is_added(graph, x, compute, connections, tiles, error, message):
+    with pytest.raises(error, match=message):
+        graph.add_vertices(compute, "Plain", connections(x), tiles)
+    assert graph.numVertices() == 0
+    assert edges_of(graph) == []
+
+
+def test_fields_of_many_vertices_have_as_many_rows(graph, x, compute):
+    with pytest.raises(TensorShapeError, match="field 'scale' of 4 vertices needs dimension 0 of size 4"):
+        graph.add_vertices(compute, "Mixed", {"in": x, "scale": x[0]})
+    with pytest.raises(TensorShapeError, match="4 elements, got 3"):
+        graph.add_vertices(compute, "Mixed", {"in": x, "factor": [1, 2, 3]})
+    with pytest.raises(PoplarTypeError, match="field 'count' of 4 vertices is INT"):
+        graph.add_vertices(compute, "Mixed", {"in": x, "count": 0.5})
+    assert graph.numVertices() == 0
+    made = graph.add_vertices(compute, "Mixed", {"in": x, "table": [[1.0], [2.0], [3.0], [4.0]]})
+    assert [graph.freeze().state.vectors[one.getId(), 7].tolist() for one in made] == [[1], [2], [3], [4]]
+    graph.add_vertices(compute, "Mixed", {"in": x, "table": [1.0, 2.0]})
+    assert graph.freeze().state.vectors[5, 7].tolist() == [1, 2]
+    with pytest.raises(TensorShapeError, match="row for each vertex"):
+        graph.add_vertices(compute, "Mixed", {"in": x, "table": [[1.0], [2.0]]})
+
+
+def test_types_by_number_are_those_of_the_supported_list():
+    graph = new_graph()
+    compute = graph.addComputeSet()
+    for type in SUPPORTED:
+        graph.addVertex(compute, "Plain", {"x": graph.addVariable(type, [1])})
+    assert [one[3] for one in edges_of(graph)] == list(SUPPORTED)
+    assert UNSIGNED_SHORT in SUPPORTED
