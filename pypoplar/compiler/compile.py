@@ -18,9 +18,11 @@ from pypoplar.compiler.mappings import check_mappings
 from pypoplar.compiler.moves import TileAddresses
 from pypoplar.compiler.plan import Array, Homes
 from pypoplar.compiler.races import find_races
+from pypoplar.compiler.regions import collect_regions
 from pypoplar.compiler.sub_words import find_sub_word_stores
 from pypoplar.compiler.survey import survey_graph
 from pypoplar.compiler.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
+from pypoplar.compiler.touches import TouchTables
 from pypoplar.compiler.usage import Usage, find_usage, used_variables
 from pypoplar.compiler.vertex_state import VertexState, place_state
 from pypoplar.errors import PoplarTypeError
@@ -56,10 +58,12 @@ def compile_graph(
     sets = list(usage.compute_sets)
     variables = used_variables(frozen, usage)
     tick(1, PASSES)
-    check_connections(frozen, sets)
+    regions = collect_regions(frozen, sets)
+    check_connections(frozen, sets, regions)
     check_mappings(frozen, variables, sets)
     if wanted.races == "regions":
-        find_races(frozen, sets)
+        find_races(frozen, sets, regions)
+    del regions
     tick(2, PASSES)
     homes = place_variables(frozen, variables)
     survey = survey_graph(frozen, homes)
@@ -84,7 +88,13 @@ def compile_graph(
         homes=homes,
         addresses=addresses,
         plans=plans,
-        tables=ComputeTables(frozen, CodeletShapes.of(frozen.codelets), addresses, state),
+        tables=ComputeTables(
+            frozen,
+            CodeletShapes.of(frozen.codelets, record_touches=wanted.races == "elements"),
+            addresses,
+            state,
+            TouchTables(frozen, homes, addresses, survey) if wanted.races == "elements" else None,
+        ),
         remote_numbers={one.name: number for number, one in enumerate(remotes)},
     )
     executable = _lower(lowering, graph, chosen, usage, wanted, remotes, state, memory, vertices)
@@ -174,6 +184,8 @@ def _lower(
         ),
         variable_names=frozen.variables.names,
         floating_point_checks=usage.floating_point or options.floating_point_exceptions,
+        touch_bytes=0 if lowering.tables.touches is None else lowering.tables.touches.size,
+        touches=None if lowering.tables.touches is None else lowering.tables.touches.finish(),
     )
 
 

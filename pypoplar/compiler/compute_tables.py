@@ -9,6 +9,7 @@ from pypoplar.codelet.codelet import Codelet
 from pypoplar.compiler.executable import Computes
 from pypoplar.compiler.moves import TileAddresses
 from pypoplar.compiler.plan import Array, ComputePlan
+from pypoplar.compiler.touches import TouchTables
 from pypoplar.compiler.vertex_state import VertexState
 from pypoplar.graph.frozen import FrozenGraph
 
@@ -28,7 +29,8 @@ class CodeletShapes:
     kind: Array  # int64 [codelets]
 
     @staticmethod
-    def of(codelets: tuple[Codelet, ...]) -> CodeletShapes:
+    def of(codelets: tuple[Codelet, ...], *, record_touches: bool) -> CodeletShapes:
+        """`record_touches` adds a word to each scalar and vector edge: where its touched elements are marked."""
         most = max([len(one.fields) for one in codelets], default=0) or 1
         shape = (len(codelets), most)
         made = CodeletShapes(
@@ -45,6 +47,7 @@ class CodeletShapes:
                 made.form[number, position] = ("scalar", "vector", "list").index(one.form)
                 made.state[number, position] = one.access == "state"
                 word += 1 if one.form == "scalar" else 2
+                word += record_touches and one.form != "list" and one.access != "state"
             made.words[number] = word
         return made
 
@@ -57,6 +60,7 @@ class ComputeTables:
     shapes: CodeletShapes
     addresses: TileAddresses
     state: VertexState
+    touches: TouchTables | None
     _parts: dict[str, list[Array]] = field(factory=dict)
     _sizes: dict[str, int] = field(factory=dict)
 
@@ -115,9 +119,14 @@ class ComputeTables:
         made[word[flat]] = address[flat]
         vectors = form == 1
         made[word[vectors] + 1] = plan.edge_length[vectors]
+        columns = [address, plan.edge_length]
+        if self.touches is not None:
+            marks = self.touches.add(plan, address)
+            made[word[flat] + 1 + vectors[flat]] = marks[flat]
+            columns.append(marks)
         rows = np.flatnonzero(form == 2)
         if len(rows):
-            entries = self._append("row_table", np.stack((address[rows], plan.edge_length[rows]), 1).ravel()) // 2
+            entries = self._append("row_table", np.stack(columns, 1)[rows].ravel()) // len(columns)
             opens = np.ones(len(rows), bool)
             opens[1:] = word[rows][1:] != word[rows][:-1]
             lists = np.flatnonzero(opens)
@@ -182,5 +191,6 @@ class ComputeTables:
             row_table=whole("row_table"),
             moves=whole("moves").reshape(-1, 5),
             result=whole("result"),
+            codelet_words=self.shapes.words,
             cost=whole("cost"),
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.compiler.plan import Exchange
@@ -74,6 +74,7 @@ class Computes:
     row_table: Array  # int64: pairs (address, length) of the rows of list fields
     moves: Array  # int64 [computes, 5]: move lists exchange before, fan-out of it, gather, scatter, exchange after; -1 for none
     result: Array  # int64 [computes]: address of the BOOL that takes the AND of compute's results, -1 for none
+    codelet_words: Array  # int64 [codelets]: words of an edge row
     cost: Array  # int64 [active tiles]: a guess at the host's work, to divide tiles among threads
 
 
@@ -216,6 +217,30 @@ class VertexNames:
 
 
 @frozen(eq=False)
+class Touches:
+    """With `pypoplar.races = "elements"`: the edges of all computes, to judge which elements their vertices touched.
+
+    A byte per element of every edge lies behind the tiles' memories, in the order of the edges: bit 0 it was read, bit 1 written.
+    """
+
+    first_edge: Array  # int64 [computes + 1]
+    edge_vertex: Array  # int64
+    edge_field: Array  # int64
+    edge_address: Array  # int64: where the vertex finds the edge
+    edge_width: Array  # int64, bytes of an element
+    edge_touch: Array  # int64 [edges]: address of the edge's first byte
+    first_run: Array  # int64 [edges + 1]
+    run_start: Array  # int64, element ids; see pypoplar.graph.frozen
+    run_count: Array  # int64
+    run_step: Array  # int64
+    home_begin: Array  # int64, element ids
+    home_address: Array  # int64
+    home_width: Array  # int64
+    first_element: Array  # int64 [variables + 1]
+    vertex_codelet: Array  # int64 [vertices]
+
+
+@frozen(eq=False)
 class Executable:
     """A compiled program: what `compileGraph` returns and `Engine` runs."""
 
@@ -245,7 +270,14 @@ class Executable:
     counts: Counts
     vertex_names: VertexNames
     variable_names: tuple[str, ...]
-    floating_point_checks: bool = field(default=False)
+    floating_point_checks: bool
+    touch_bytes: int  # behind the tiles' memories
+    touches: Touches | None
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the simulated memory, all tiles and what lies behind them."""
+        return int(self.tile_base[-1]) + self.touch_bytes
 
     @property
     def slot_limit(self) -> int:

@@ -178,6 +178,8 @@ class Lowering:
             after_sync = sync_cycles(self.target, plan.after) if len(plan.after.messages) else 0
             last = self._step(Step(name, "exchange", after_sync, phases.after_cycles, exchange=after, depth=self._depth))
         self._row(opcodes.COMPUTE, phases.compute, first, middle, last)
+        if self.tables.touches is not None:
+            self._row(opcodes.SERVICE, self._service("judge", compute=phases.compute, name=name))
 
     def _phases_of(self, number: int, result: int) -> Phases:
         """The compute set's entry in the driver's tables, made when it is first executed."""
@@ -186,13 +188,19 @@ class Lowering:
             lists = (
                 *self.moves.add_exchange(plan.exchange_before, self.addresses),
                 self.moves.add_pieces(appended(plan.gather, plan.preload), self.addresses),
-                self.moves.add_pieces(plan.scatter, self.addresses),
-                self.moves.add_pieces(plan.exchange_after, self.addresses, by_source=True),
+                *self._write_back(plan),
             )
             before = exchange_cycles(self.target, plan.before) + rearrange_cycles(self.target, plan.gather, tiles)
             after = exchange_cycles(self.target, plan.after) + rearrange_cycles(self.target, plan.scatter, tiles)
             self._phases[number, result] = Phases(self.tables.add(plan, lists, result), plan, before, after)
         return self._phases[number, result]
+
+    def _write_back(self, plan: ComputePlan) -> tuple[int, int]:
+        """What is moved after a compute set; where touches are judged, the judge writes back what was written."""
+        if self.tables.touches is not None:
+            return NOWHERE, NOWHERE
+        scatter = self.moves.add_pieces(plan.scatter, self.addresses)
+        return scatter, self.moves.add_pieces(plan.exchange_after, self.addresses, by_source=True)
 
     def _copy(self, one: kinds.Copy) -> None:
         source, target = one.source, one.destination

@@ -175,6 +175,7 @@ class Engine:
         self._runs.append(name or f"program {program}")
 
     def _run_entry(self, entry: int) -> None:
+        self._state.memory[int(self.executable.tile_base[-1]) :] = 0  # marks of touched elements
         fault = self._runner(entry)
         if fault is not None:
             raise fault_error(self.executable, fault)

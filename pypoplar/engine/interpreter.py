@@ -156,11 +156,13 @@ class Interpreter:
             slowest, agreed = max(slowest, cycles), agreed and results
         self._move(scatter, memory, memory)
         self._move(after, memory, memory)
+        if self.fault is not None:
+            return False
         if computes.result[compute] >= 0:
             memory[int(computes.result[compute])] = agreed
         self.state.tables[at.COMPUTE_CYCLES][step] += slowest
         self.clock += slowest
-        return self.fault is None
+        return True
 
     def _tile(self, active: int, step: int) -> tuple[int, int, bool]:
         """All vertices of a tile: its cycles, the slots of all vertices, and the AND of their results."""
@@ -172,7 +174,7 @@ class Interpreter:
         agreed = True
         for group in range(first, last):
             codelet, kind = int(computes.group_codelet[group]), int(computes.group_kind[group])
-            words = sum(1 if one.form == "scalar" else 2 for one in executable.codelets[codelet].fields)
+            words = int(computes.codelet_words[codelet])
             for i in range(int(computes.group_count[group])):
                 row = int(computes.group_row[group]) + i * words
                 position = int(computes.group_position[group]) + i

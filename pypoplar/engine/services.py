@@ -13,6 +13,7 @@ from pypoplar.compiler.executable import Array, Executable
 from pypoplar.engine.printing import format_tensor
 from pypoplar.engine.state import UNINITIALISED, EngineState
 from pypoplar.engine.streams import HostStreams, unknown_name
+from pypoplar.engine.touched import judge_touches
 from pypoplar.errors import ApplicationRuntimeError, PoplarIndexError, StreamConnectionError, TensorIOStateError
 from pypoplar.types import BY_NAME
 
@@ -52,6 +53,9 @@ class Services:
 
     def _do_undefined(self, service: Mapping[str, Any]) -> None:
         self.streams.array(service["stream"]).view(np.uint8)[:] = UNINITIALISED
+
+    def _do_judge(self, service: Mapping[str, Any]) -> None:
+        judge_touches(self.executable, self.state.memory, service["compute"], service["name"])
 
     def _do_abort(self, service: Mapping[str, Any]) -> None:
         raise ApplicationRuntimeError(f"the program aborted: {service['message']}  [{service['location']}]")

@@ -170,7 +170,7 @@ def slot_words(executable: Executable, workers: int) -> int:
 
 def allocate_memory(executable: Executable) -> Array:
     """The simulated memory, uninitialised as the machine's is: see UNINITIALISED."""
-    size = int(executable.tile_base[-1])
+    size = executable.memory_bytes
     whole = np.empty(size + MEMORY_ALIGNMENT, np.uint8)
     skipped = -whole.ctypes.data % MEMORY_ALIGNMENT
     return whole[skipped : skipped + size]
