@@ -11,6 +11,7 @@ from attrs import frozen
 
 from pypoplar.graph.frozen import FrozenEdges
 from pypoplar.graph.intervals import counted, offsets
+from pypoplar.graph.strides import element_ids
 from pypoplar.graph.tensor import Tensor
 from pypoplar.types import SUPPORTED, ElementType
 
@@ -40,6 +41,11 @@ def rows_of(tensor: Tensor, rows: int) -> Rows:
     if length == 0:
         zero = np.zeros(rows, np.int64)
         return Rows(zero, zero, zero + 1, number)
+    shape, steps = tensor._shape, tensor._strides
+    outer = len(shape) - (length > 1)  # dimensions that go over the rows, where a row is one run
+    if steps is not None and prod(shape[:outer]) == rows:
+        start = element_ids(tensor._offset, shape[:outer], steps[:outer]).reshape(-1)
+        return Rows(start, np.full(rows, length), np.full(rows, steps[-1] if length > 1 else 1), number)
     pieces, owner = tensor._run_list().cut(number * length, (number + 1) * length)
     return Rows(pieces.start, pieces.count, pieces.step, owner)
 
@@ -92,7 +98,8 @@ class EdgeTable:
             block[:, 0], block[:, 1] = vertex[rows.owner], code[rows.owner]
             block[1:, 1] += _CONTINUES * (rows.owner[1:] == rows.owner[:-1])
         block[:, 2], block[:, 3], block[:, 4] = rows.start, rows.count, rows.step
-        self._runs.frombytes(block.tobytes())
+        if len(block):
+            self._runs.frombytes(memoryview(block).cast("B"))
 
     def remove(self, first_vertex: int) -> None:
         """Take back the edges at the end of the table of vertices from `first_vertex` on."""
