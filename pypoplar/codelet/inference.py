@@ -114,8 +114,8 @@ def join(left: str, right: str) -> str:
     if {left, right} in ({"i32", "f32"}, {"f16", "f32"}):
         return "f32"
     raise Mixed(
-        f"it is {_article(NAMES[left])} elsewhere and {_article(NAMES[right])} here; a local has one type: "
-        f"write {NAMES[left]}(...) here, or {NAMES[right]}(...) at its first assignment"
+        f"it is {_article(NAMES[left])} elsewhere and {_article(NAMES[right])} here: "
+        f"write {NAMES[left]}(...) here, or {NAMES[right]}(...) where it is first assigned"
     )
 
 

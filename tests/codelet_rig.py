@@ -1,0 +1,147 @@
+"""Runs codelet classes in both engines without a graph around them, and shows typed forms as text."""
+
+import linecache
+import textwrap
+
+import numpy as np
+from native_rig import DTYPES, Memory, run_native
+
+from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.python_form import Fault, PythonForm, VertexContext
+from pypoplar.codelet.typed import Literal, Local, Span, SpanList
+
+
+class Ran:
+    """What one vertex left behind: its fields, slots, result, and the fault as (code, line, value, bound)."""
+
+    def __init__(self, fields, slots, result, fault, printed):
+        self.fields, self.slots, self.result, self.fault, self.printed = fields, slots, result, fault, printed
+
+    def __getitem__(self, name):
+        found = self.fields[name]
+        return [one.tolist() for one in found] if isinstance(found, list) else found.tolist()
+
+
+def codelet_of(cls):
+    return cls if isinstance(cls, Codelet) else Codelet.of_class(cls)
+
+
+def interpret(cls, *, touches=False, random=None, **settings):
+    """Run one vertex in its Python form; keywords are fields, and settings of the context under their names."""
+    codelet = codelet_of(cls).typed
+    names = {one.name for one in codelet.fields}
+    fields = {name: settings.pop(name) for name in list(settings) if name in names}
+    memory = Memory(codelet, [fields], touches=touches)
+    printed = []
+    context = VertexContext(
+        random=np.array(random or [1, 2, 3, 4], np.uint32), debug_print=lambda *record: printed.append(record), **settings
+    )
+    fault, slots, result = None, 0, True
+    try:
+        slots, result = PythonForm(codelet, record_touches=touches).run(memory.bytes, memory.rows[0], 0, memory.table, context)
+    except Fault as found:
+        fault = (found.code, found.where, found.value, found.bound)
+        slots = context.slots
+    assert memory.outside_is_untouched()
+    ran = Ran(memory.fields()[0], slots, result, fault, printed)
+    ran.touched, ran.random = memory.touch_bytes(), context.random.tolist()
+    return ran
+
+
+def run(cls, **settings):
+    """Run one vertex in both engines, which must agree in every bit; fault locations are given as lines."""
+    codelet = codelet_of(cls)
+    first = interpret(codelet, **settings)
+    names = {one.name for one in codelet.fields}
+    fields = {name: value for name, value in settings.items() if name in names}
+    mask, limit = settings.get("floating_point_mask", 0), settings.get("cycle_limit", 0)
+    second = run_native(
+        codelet.typed, [fields], cycle_limit=limit, clock=settings.get("clock", 0), random=settings.get("random"), mask=mask,
+        workers=settings.get("workers", 6), record_touches=settings.get("touches", False), floating_point_checks=bool(mask),
+        uninitialised_checks=settings.get("uninitialised_is_fault", False),
+    )  # fmt: skip
+    native_fault = (second.fault[0], *second.fault[2:]) if second.fault else None
+    assert first.fault == native_fault
+    for name, value in first.fields.items():
+        rows, others = (value, second.fields[0][name]) if isinstance(value, list) else ([value], [second.fields[0][name]])
+        assert [one.tobytes() for one in rows] == [one.tobytes() for one in others], name
+    if first.fault is None:
+        assert first.slots == max(second.slots)
+        assert first.result == bool(second.results[0])
+        assert first.random == second.random
+    if first.fault is not None:
+        code, where, value, bound = first.fault
+        first.fault = (code, codelet.typed.locations[where].line, value, bound)
+    return first
+
+
+def array(element, values):
+    return np.array(values, DTYPES[element])
+
+
+def lines(cls):
+    """The typed form as lines of text, indented by blocks, without locations."""
+    return list(_lines(codelet_of(cls).typed.body, ""))
+
+
+def _operand(one):
+    match one:
+        case Local():
+            return one.name
+        case Literal():
+            return f"{one.value}:{one.type}"
+        case Span() | SpanList():
+            return one.name
+        case tuple():
+            return ", ".join(_operand(part) for part in one)
+    return str(one)
+
+
+def _lines(block, margin):
+    for one in block:
+        values = {key: getattr(one, key) for key in one.__slots__ if key != "__weakref__"}
+        blocks = {key: values.pop(key) for key in ("head", "then", "orelse", "body") if key in values}
+        values = {key: value for key, value in values.items() if key not in ("where", "checked")}
+        target = values.pop("target", None)
+        shown = " ".join(_operand(value) for value in values.values())
+        name = type(one).__name__.lower()
+        if name == "apply":
+            name, shown = one.operation, _operand(one.arguments)
+        if target is not None:
+            kind = target.type if isinstance(target, Local) else target.element + "[]"
+            shown = f"{target.name}:{kind} = {name} {shown}".rstrip()
+        else:
+            shown = f"{name} {shown}".rstrip()
+        yield margin + shown
+        for key, inner in blocks.items():
+            if key in ("head", "orelse") and inner:
+                yield f"{margin}{key}"
+            yield from _lines(inner, margin + "  ")
+
+
+_count = 0
+PRELUDE = """\
+import math
+from pypoplar import ipu
+from pypoplar.codelet.fields import InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
+from pypoplar.types import *
+"""
+
+
+def module_from(text, file=None):
+    """The names that a module's text defines; its source is known to linecache alone."""
+    global _count
+    _count += 1
+    file = file or f"<codelet test {_count}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names = {"__name__": f"codelet_test_{_count}"}
+    exec(compile(text, file, "exec", dont_inherit=True), names)
+    return names
+
+
+def vertex(body, *, fields="", prelude="", base="Vertex", head="self"):
+    """A codelet class ``Test`` whose compute has this body."""
+    text = PRELUDE + textwrap.dedent(prelude) + f"\nclass Test({base}):\n"
+    text += textwrap.indent(textwrap.dedent(fields).strip() + "\n", "    ") if fields else ""
+    text += f"    def compute({head}):\n" + textwrap.indent(textwrap.dedent(body).strip() + "\n", "        ")
+    return module_from(text)["Test"]
