@@ -14,8 +14,8 @@ from pypoplar.compiler.vertex_state import VertexState
 from pypoplar.graph.frozen import FrozenGraph
 
 KINDS = {"vertex": 0, "multi": 1, "supervisor": 2}
-VERTEX_COST = 40  # the host's work for a vertex and for an element that it touches, relative to each other
-TILE_COST = 40
+VERTEX_COST = 12  # the host's work for a vertex, for each element that it touches 1; a unit is about a third of a nanosecond
+TILE_COST = 12
 
 
 @frozen(eq=False)

@@ -13,8 +13,8 @@ from attrs import frozen
 
 from pypoplar.compiler.executable import Array, Computes, Executable, Moves
 
-# Work is counted in units of about a third of a nanosecond; below SERIAL a step is done by one thread (about 8 us).
-SERIAL = 25_000
+# Work is counted in units of about a third of a nanosecond; below SERIAL a step is done by one thread (about 15 us).
+SERIAL = 45_000
 PIECE_COST = 16
 LISTED_COST = 2
 BYTES_PER_UNIT = 4

@@ -182,6 +182,34 @@ def latest(free: int, workers: int) -> int:  # pragma: no cover
 
 
 @part
+def finish_simple(header: int, thread: int, slots: int, count: int) -> int:  # pragma: no cover
+    """Cycles of a tile's one group of plain vertices; the slots of all are left in CONTEXT_TILE_SLOTS."""
+    workers = table(header, at.WORKERS)
+    one = load_i64(slots)
+    most = one
+    total = one
+    for i in range(1, count):
+        this = load_i64(slots + 8 * i)
+        most = max(most, this)
+        total += this
+    put(header, at.CONTEXTS, at.CONTEXT_WORDS * thread + at.CONTEXT_TILE_SLOTS, total)
+    if count <= workers:
+        return most * workers
+    if total == one * count and most == one:  # all equal
+        return (count + workers - 1) // workers * most * workers
+    free = table(header, at.FREE) + 8 * thread * workers
+    for w in range(workers):
+        store_i64(free + 8 * w, 0)
+    for i in range(count):
+        best = 0
+        for w in range(1, workers):
+            if load_i64(free + 8 * w) < load_i64(free + 8 * best):
+                best = w
+        store_i64(free + 8 * best, load_i64(free + 8 * best) + load_i64(slots + 8 * i) * workers)
+    return latest(free, workers)
+
+
+@part
 def schedule(header: int, thread: int, first: int, last: int) -> int:  # pragma: no cover
     """Cycles of a tile whose groups are `first` to `last`, in list order, each vertex to the next free worker.
 
@@ -193,19 +221,14 @@ def schedule(header: int, thread: int, first: int, last: int) -> int:  # pragma:
     base = get(header, at.GROUP_POSITION, first)
     count = get(header, at.GROUP_POSITION, last - 1) + get(header, at.GROUP_COUNT, last - 1) - base
     if last - first == 1 and get(header, at.GROUP_KIND, first) == 0:
-        one = load_i64(slots)
-        most = one
-        total = one
-        for i in range(1, count):
-            this = load_i64(slots + 8 * i)
-            most = max(most, this)
-            total += this
-        account_slots(header, thread, get(header, at.GROUP_CODELET, first), total)
-        put(header, at.CONTEXTS, at.CONTEXT_WORDS * thread + at.CONTEXT_TILE_SLOTS, total)
-        if count <= workers:
-            return most * workers
-        if total == one * count and most == one:  # all equal
-            return (count + workers - 1) // workers * most * workers
+        cycles = finish_simple(header, thread, slots, count)
+        account_slots(
+            header,
+            thread,
+            get(header, at.GROUP_CODELET, first),
+            get(header, at.CONTEXTS, at.CONTEXT_WORDS * thread + at.CONTEXT_TILE_SLOTS),
+        )
+        return cycles
     free = table(header, at.FREE) + 8 * thread * workers
     for w in range(workers):
         store_i64(free + 8 * w, 0)
@@ -299,8 +322,60 @@ def run_group(header: int, thread: int, group: int, base: int, compute: int, ste
 
 
 @part
+def simple_tiles(header: int, thread: int, threads: int, compute: int, step: int) -> int:  # pragma: no cover
+    """As `compute_tiles`, where every tile has one group of plain vertices, priced by their code, without results.
+
+    It is by far the commonest case, and most of what `run_group` looks up is the same for all tiles.
+    """
+    split = compute * (threads + 1) + thread
+    first, last = get(header, at.COMPUTE_SPLIT, split), get(header, at.COMPUTE_SPLIT, split + 1)
+    group = get(header, at.FIRST_GROUP, first) - first
+    workers = table(header, at.WORKERS)
+    context = table(header, at.CONTEXTS) + 8 * at.CONTEXT_WORDS * thread
+    slots = table(header, at.SLOTS) + 8 * thread * table(header, at.SLOTS_WORDS)
+    account = 8 * (get(header, at.STEP_ACCOUNT, step) - get(header, at.FIRST_ACTIVE, compute))
+    cycles_table, slots_table = table(header, at.TILE_CYCLES) + account, table(header, at.TILE_SLOTS) + account
+    codelets, counts = table(header, at.GROUP_CODELET) + 8 * group, table(header, at.GROUP_COUNT) + 8 * group
+    rows, tiles = table(header, at.GROUP_ROW) + 8 * group, table(header, at.ACTIVE_TILE)
+    memory, words, row_table = table(header, at.MEMORY), table(header, at.WORDS), table(header, at.ROW_TABLE)
+    addresses, random = table(header, at.CODELETS), table(header, at.RANDOM)
+    printed = load_i64(context + 8 * at.CONTEXT_DEBUG_USED)
+    codelet = 0
+    whole = 0
+    slowest = 0
+    for active in range(8 * first, 8 * last, 8):
+        count = load_i64(counts + active)
+        if load_i64(codelets + active) != codelet:
+            account_slots(header, thread, codelet, whole)
+            whole = 0
+            codelet = load_i64(codelets + active)
+        store_i64(context + 56, random + 16 * load_i64(tiles + active))
+        store_i64(context, 0)
+        row = words + 8 * load_i64(rows + active)
+        call_codelet(load_i64(addresses + 8 * codelet), memory, row, row_table, count, slots, 0, context)
+        if load_i64(context) != 0:
+            note_fault(header, thread, group + active // 8, step)
+        if load_i64(context + 8 * at.CONTEXT_DEBUG_USED) != printed:
+            mark_debug_records(header, thread, group + active // 8)
+            printed = load_i64(context + 8 * at.CONTEXT_DEBUG_USED)
+        total = load_i64(slots)
+        cycles = total * workers
+        if count > 1:
+            cycles = finish_simple(header, thread, slots, count)
+            total = load_i64(context + 8 * at.CONTEXT_TILE_SLOTS)
+        whole += total
+        store_i64(cycles_table + active, load_i64(cycles_table + active) + cycles)
+        store_i64(slots_table + active, load_i64(slots_table + active) + total)
+        slowest = max(slowest, cycles)
+    account_slots(header, thread, codelet, whole)
+    return slowest
+
+
+@part
 def compute_tiles(header: int, thread: int, threads: int, compute: int, step: int) -> int:  # pragma: no cover
     """This thread's tiles of a compute set; returns the slowest one's cycles."""
+    if get(header, at.COMPUTE_SIMPLE, compute) != 0:
+        return simple_tiles(header, thread, threads, compute, step)
     account = get(header, at.STEP_ACCOUNT, step) - get(header, at.FIRST_ACTIVE, compute)
     context = table(header, at.CONTEXTS) + 8 * at.CONTEXT_WORDS * thread
     split = compute * (threads + 1) + thread

@@ -57,6 +57,7 @@ RANDOM = 46  # uint32 [tiles, 4]
 MOVE_SOURCE_LIST = 54
 MOVE_TARGET_LIST = 55
 MOVE_PLACES = 56  # uint32
+COMPUTE_SIMPLE = 57  # [computes]: every tile has one group of plain vertices, without estimates and results
 TILE_SLOTS = 47  # as TILE_CYCLES: worker slots of all vertices
 # Numbers.
 WORKERS = 48
@@ -65,7 +66,7 @@ CODELET_COUNT = 50
 COUNTER_COUNT = 51
 STACK_DEPTH = 52
 CLOCK_COUNT = 53
-HEADER_WORDS = 57
+HEADER_WORDS = 58
 
 # Words of SHARED; what different threads write often is a cache line apart. From PARTIAL on, each thread leaves its slowest tile
 # (-1: a fault) for the others, in turn in one of two sets of words: nobody overwrites what another thread is still reading.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
-from pypoplar.compiler.executable import Array, Executable
+from pypoplar.compiler.executable import Array, Computes, Executable
 from pypoplar.engine import layout as at
 from pypoplar.engine.division import Division
 from pypoplar.profile.run_account import RunAccount
@@ -69,6 +69,7 @@ class EngineState:
             at.COMPUTE_SPLIT: division.compute_split,
             at.COMPUTE_SERIAL: division.compute_serial,
             at.COMPUTE_RESULT: computes.result,
+            at.COMPUTE_SIMPLE: simple_computes(computes),
             at.ACTIVE_TILE: computes.active_tile,
             at.FIRST_ACTIVE: computes.first_active,
             at.FIRST_GROUP: computes.first_group,
@@ -156,6 +157,23 @@ class EngineState:
     def seed(self, seed: int) -> None:
         """Seed every tile's random generator; the same seed gives the same numbers on every machine."""
         self.tables[at.RANDOM][:] = seeded_generators(seed, self.executable.target.getNumTiles())
+
+
+def simple_computes(computes: Computes) -> Array:
+    """Which computes the driver's short way serves: see `layout.COMPUTE_SIMPLE`."""
+    simple = np.zeros(len(computes.result), np.int64)
+    groups = np.diff(computes.first_group)
+    for number in range(len(simple)):
+        first, last = int(computes.first_active[number]), int(computes.first_active[number + 1])
+        begin, end = int(computes.first_group[first]), int(computes.first_group[last])
+        vertices = slice(int(computes.first_vertex[number]), int(computes.first_vertex[number + 1]))
+        simple[number] = (
+            bool((groups[first:last] == 1).all())
+            and not computes.group_kind[begin:end].any()
+            and computes.result[number] < 0
+            and not (computes.estimate[vertices] >= 0).any()
+        )
+    return simple
 
 
 def slot_words(executable: Executable, workers: int) -> int:

@@ -75,8 +75,8 @@ def _judge(executable: Executable, touches: Touches, touched: _Touched, name: st
     region = f"[{low}:{low + length}) of variable {executable.variable_names[variable]!r}"
     raise GraphCycleError(
         f"{_place(executable, int(mine))}: {_field(executable, touches, touched, writer)} wrote to elements {region} "
-        f"that were {done} elsewhere in same compute set {name!r}: by {_field(executable, touches, touched, other)} of the vertex added at "
-        f"{_place(executable, int(touches.edge_vertex[touched.edge[other]]))} ({len(racing)} elements in all)"
+        f"that were {done} elsewhere in same compute set {name!r}: by {_field(executable, touches, touched, other)} "
+        f"of the vertex added at {_place(executable, int(touches.edge_vertex[touched.edge[other]]))} ({len(racing)} elements in all)"
     )
 
 
