@@ -187,9 +187,9 @@ MATH = {
 @pytest.mark.parametrize("name", MATH)
 def test_a_transcendental_function_is_the_float64_function_rounded_once(name, kind, data):
     function, low, high = MATH[name]
-    a = data.draw(
-        st.floats(low, high).map(lambda one: rounded(kind, one)).filter(lambda one: low <= one <= high and math.isfinite(one))
-    )
+    if kind == "f16":
+        low, high = max(low, 1e-7 if low > 0 else -6e4), min(high, 6e4)
+    a = rounded(kind, data.draw(st.floats(low, high)))
     # Python's math module may have an erf and erfc of its own, a unit in the last place of float64 from the C library's.
     near = {rounded(kind, function(a) * (1 + step * 2.0**-52)) for step in (-1, 0, 1)}
     assert FUNCTIONS[f"{name}_{kind}"](a) in near

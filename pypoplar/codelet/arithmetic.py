@@ -13,6 +13,7 @@ from typing import Any
 from llvmlite import ir
 
 from pypoplar.codelet import halves, machine
+from pypoplar.codelet.halves import alike, constant
 from pypoplar.codelet.operations import (
     DIVIDE_BY_ZERO,
     DIVIDE_BY_ZERO_MASK,
@@ -37,14 +38,14 @@ Emitter = Callable[..., Any]
 SIGNED = ("i32", "i64")
 
 
-def _constant(form: Any, value: float) -> Any:
-    return ir.Constant(form, value)
-
-
 def _call(builder: Any, name: str, *arguments: Any) -> Any:
     """An intrinsic of LLVM, overloaded on the type of its first argument."""
     form = arguments[0].type
-    function = builder.module.declare_intrinsic(name, [form], ir.FunctionType(form, [one.type for one in arguments]))
+    type = ir.FunctionType(form, [one.type for one in arguments])
+    if not isinstance(form, ir.VectorType):
+        return builder.call(builder.module.declare_intrinsic(name, [form], type), arguments)
+    name = f"{name}.v{form.count}{form.element.intrinsic_name}"
+    function = builder.module.globals.get(name) or ir.Function(builder.module, type, name)
     return builder.call(function, arguments)
 
 
@@ -102,13 +103,13 @@ def _remainder(builder: Any, a: Any, b: Any) -> Any:
 
 
 def _signs_differ(builder: Any, a: Any, b: Any) -> Any:
-    zero = _constant(a.type, 0.0)
+    zero = constant(a.type, 0.0)
     return builder.xor(builder.fcmp_ordered("<", a, zero), builder.fcmp_ordered("<", b, zero))
 
 
 def _float_mod(builder: Any, a: Any, b: Any) -> Any:
     """As Python's and NumPy's: the divisor's sign, also on a zero; NaN for a zero divisor."""
-    zero = _constant(a.type, 0.0)
+    zero = constant(a.type, 0.0)
     rest = _remainder(builder, a, b)
     moved = builder.select(_signs_differ(builder, rest, b), builder.fadd(rest, b), rest)
     return builder.select(builder.fcmp_ordered("==", rest, zero), _call(builder, "llvm.copysign", zero, b), moved)
@@ -116,7 +117,7 @@ def _float_mod(builder: Any, a: Any, b: Any) -> Any:
 
 def _float_floordiv(builder: Any, a: Any, b: Any) -> Any:
     """As Python's and NumPy's; a zero divisor gives what / gives."""
-    zero, one, half = (_constant(a.type, value) for value in (0.0, 1.0, 0.5))
+    zero, one, half = (constant(a.type, value) for value in (0.0, 1.0, 0.5))
     rest = _remainder(builder, a, b)
     plain = builder.fdiv(a, b)
     quotient = builder.fdiv(builder.fsub(a, rest), b)
@@ -136,25 +137,25 @@ def _float_power(builder: Any, a: Any, b: Any) -> Any:
 
 def _copysign(builder: Any, a: Any, b: Any) -> Any:
     """A NaN's sign is not defined, so it counts as positive."""
-    sign = builder.select(builder.fcmp_unordered("uno", b, b), _constant(b.type, 1.0), b)
+    sign = builder.select(builder.fcmp_unordered("uno", b, b), constant(b.type, 1.0), b)
     return _call(builder, "llvm.copysign", a, sign)
 
 
 def _is_infinite(builder: Any, a: Any) -> Any:
-    return builder.fcmp_ordered("==", _call(builder, "llvm.fabs", a), _constant(a.type, float("inf")))
+    return builder.fcmp_ordered("==", _call(builder, "llvm.fabs", a), constant(a.type, float("inf")))
 
 
 def _is_finite(builder: Any, a: Any) -> Any:
-    return builder.fcmp_ordered("<", _call(builder, "llvm.fabs", a), _constant(a.type, float("inf")))
+    return builder.fcmp_ordered("<", _call(builder, "llvm.fabs", a), constant(a.type, float("inf")))
 
 
 def _sigmoid(builder: Any, a: Any) -> Any:
-    one = _constant(a.type, 1.0)
+    one = constant(a.type, 1.0)
     return builder.fdiv(one, builder.fadd(one, _library(builder, "exp", builder.fneg(a))))
 
 
 def _reciprocal_root(builder: Any, a: Any) -> Any:
-    return builder.fdiv(_constant(a.type, 1.0), _call(builder, "llvm.sqrt", a))
+    return builder.fdiv(constant(a.type, 1.0), _call(builder, "llvm.sqrt", a))
 
 
 def _float_emitters(one: str) -> dict[str, Emitter]:
@@ -204,21 +205,21 @@ def _library_function(name: str, builder: Any, *arguments: Any) -> Any:
 
 def _signed_floordiv(builder: Any, a: Any, b: Any) -> Any:
     quotient, rest = _divide(builder, a, b)
-    zero = _constant(a.type, 0)
+    zero = constant(a.type, 0)
     below = builder.and_(builder.icmp_signed("!=", rest, zero), builder.icmp_signed("<", builder.xor(rest, b), zero))
     return builder.sub(quotient, builder.zext(below, a.type))
 
 
 def _signed_mod(builder: Any, a: Any, b: Any) -> Any:
     _, rest = _divide(builder, a, b)
-    zero = _constant(a.type, 0)
+    zero = constant(a.type, 0)
     below = builder.and_(builder.icmp_signed("!=", rest, zero), builder.icmp_signed("<", builder.xor(rest, b), zero))
     return builder.add(rest, builder.select(below, b, zero))
 
 
 def _divide(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """Quotient and rest towards zero. -2**31 // -1 wraps; a zero divisor, an error before, divides by 1 rather than trap."""
-    zero, one, minus_one = (_constant(a.type, value) for value in (0, 1, -1))
+    zero, one, minus_one = (constant(a.type, value) for value in (0, 1, -1))
     negated = builder.icmp_signed("==", b, minus_one)
     harmless = builder.or_(negated, builder.icmp_signed("==", b, zero))
     divisor = builder.select(harmless, one, b)
@@ -228,13 +229,13 @@ def _divide(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _unsigned_divisor(builder: Any, b: Any) -> Any:
-    return builder.select(builder.icmp_unsigned("==", b, _constant(b.type, 0)), _constant(b.type, 1), b)
+    return builder.select(builder.icmp_unsigned("==", b, constant(b.type, 0)), constant(b.type, 1), b)
 
 
 def _integer_power(builder: Any, base: Any, exponent: Any) -> Any:
     """By squaring; wraps. The exponent counts as unsigned: a negative one is an error before."""
     form = base.type
-    zero, one = _constant(form, 0), _constant(form, 1)
+    zero, one = constant(form, 0), constant(form, 1)
     before = builder.block
     loop = builder.append_basic_block("power")
     after = builder.append_basic_block("power.end")
@@ -255,7 +256,7 @@ def _integer_power(builder: Any, base: Any, exponent: Any) -> Any:
 
 def _shift(method: str) -> Emitter:
     def emit_shift(builder: Any, a: Any, amount: Any) -> Any:
-        return getattr(builder, method)(a, builder.and_(amount, _constant(a.type, a.type.width - 1)))
+        return getattr(builder, method)(a, builder.and_(amount, constant(a.type, a.type.width - 1)))
 
     return emit_shift
 
@@ -272,7 +273,7 @@ def _choose(relation: str, *, signed: bool) -> Emitter:
 
 
 def _integer_abs(builder: Any, a: Any) -> Any:
-    zero = _constant(a.type, 0)
+    zero = constant(a.type, 0)
     return builder.select(builder.icmp_signed("<", a, zero), builder.sub(zero, a), a)
 
 
@@ -285,18 +286,18 @@ def _integer_emitters(one: str) -> dict[str, Emitter]:
     signed = one in SIGNED
     found: dict[str, Emitter] = {
         "copy": lambda builder, a: a,
-        "neg": lambda builder, a: builder.sub(_constant(a.type, 0), a),
+        "neg": lambda builder, a: builder.sub(constant(a.type, 0), a),
         "abs": _integer_abs if signed else lambda builder, a: a,
         "min": _choose("<", signed=signed),
         "max": _choose(">", signed=signed),
         "floordiv": _signed_floordiv if signed else lambda builder, a, b: builder.udiv(a, _unsigned_divisor(builder, b)),
         "mod": _signed_mod if signed else lambda builder, a, b: builder.urem(a, _unsigned_divisor(builder, b)),
         "power": _integer_power,
-        "invert": lambda builder, a: builder.xor(a, _constant(a.type, -1)),
+        "invert": lambda builder, a: builder.xor(a, constant(a.type, -1)),
         "shift_left": _shift("shl"),
         "shift_right": _shift("ashr" if signed else "lshr"),
         "popcount": lambda builder, a: _call(builder, "llvm.ctpop", a),
-        "clz": lambda builder, a: _call(builder, "llvm.ctlz", a, _constant(BOOL, 0)),
+        "clz": lambda builder, a: _call(builder, "llvm.ctlz", a, constant(BOOL, 0)),
     }
     for name in ("add", "sub", "mul"):
         found[name] = _builder_method(name)
@@ -308,7 +309,7 @@ def _integer_emitters(one: str) -> dict[str, Emitter]:
 def _bool_emitters() -> dict[str, Emitter]:
     return {
         "copy": lambda builder, a: a,
-        "not": lambda builder, a: builder.xor(a, _constant(BOOL, 1)),
+        "not": lambda builder, a: builder.xor(a, constant(a.type, 1)),
         "and": _builder_method("and_"),
         "or": _builder_method("or_"),
         "xor": _builder_method("xor"),
@@ -331,28 +332,28 @@ def _convert(source: str, target: str) -> Emitter:
         return lambda builder, a: a
     if target == "bool":
         if source in FLOATS:
-            return lambda builder, a: builder.fcmp_unordered("!=", a, _constant(FLOAT, 0.0))
-        return lambda builder, a: builder.icmp_unsigned("!=", a, _constant(a.type, 0))
+            return lambda builder, a: builder.fcmp_unordered("!=", a, constant(a.type, 0.0))
+        return lambda builder, a: builder.icmp_unsigned("!=", a, constant(a.type, 0))
     if source in FLOATS:
         if target == "f16":
             return halves.round_to_half
         return lambda builder, a: _saturate(builder, a, target)
     to_float = "sitofp" if source in SIGNED else "uitofp"
     if target == "f32":
-        return lambda builder, a: getattr(builder, to_float)(a, FLOAT)
+        return lambda builder, a: getattr(builder, to_float)(a, alike(a.type, FLOAT))
     if target == "f16":  # float64 holds every integer below the largest half exactly
         return lambda builder, a: halves.narrow_double(builder, getattr(builder, to_float)(a, DOUBLE))
     if source == "bool" or WIDTH[source] < WIDTH[target]:
         extend = "sext" if source in SIGNED else "zext"
-        return lambda builder, a: getattr(builder, extend)(a, REGISTER_FORMS[target])
+        return lambda builder, a: getattr(builder, extend)(a, alike(a.type, REGISTER_FORMS[target]))
     if WIDTH[source] > WIDTH[target]:
-        return lambda builder, a: builder.trunc(a, REGISTER_FORMS[target])
+        return lambda builder, a: builder.trunc(a, alike(a.type, REGISTER_FORMS[target]))
     return lambda builder, a: a
 
 
 def _wrap(width: int, *, signed: bool) -> Emitter:
     def emit_wrap(builder: Any, a: Any) -> Any:
-        narrow = builder.trunc(a, ir.IntType(width))
+        narrow = builder.trunc(a, alike(a.type, ir.IntType(width)))
         return builder.sext(narrow, a.type) if signed else builder.zext(narrow, a.type)
 
     return emit_wrap
@@ -382,23 +383,33 @@ def emit_floating_fault(builder: Any, name: str, mask: Any, result: Any, argumen
     word = ir.IntType(64)
 
     def code(condition: Any, raised: int, fault: int) -> Any:
-        asked = builder.icmp_unsigned("!=", builder.and_(mask, _constant(word, raised)), _constant(word, 0))
-        return builder.select(builder.and_(condition, asked), _constant(word, fault), _constant(word, 0))
+        asked = builder.icmp_unsigned("!=", builder.and_(mask, constant(word, raised)), constant(word, 0))
+        return builder.select(builder.and_(condition, asked), constant(word, fault), constant(word, 0))
 
-    numbers = finite = _constant(BOOL, 1)
+    numbers = finite = constant(BOOL, 1)
     for one in arguments:
         if one.type == FLOAT:
             numbers = builder.and_(numbers, builder.fcmp_ordered("ord", one, one))
             finite = builder.and_(finite, _is_finite(builder, one))
     invalid = builder.and_(numbers, builder.fcmp_unordered("uno", result, result))
     infinite = builder.and_(finite, _is_infinite(builder, result))
-    pole = _constant(BOOL, 0)
+    pole = constant(BOOL, 0)
     if (kind := name.rpartition("_")[0]) in POLES:
         argument, point = POLES[kind]
-        pole = builder.fcmp_ordered("==", arguments[argument], _constant(FLOAT, point))
+        pole = builder.fcmp_ordered("==", arguments[argument], constant(FLOAT, point))
     by_zero = code(builder.and_(infinite, pole), DIVIDE_BY_ZERO_MASK, DIVIDE_BY_ZERO)
     beyond = code(builder.and_(infinite, builder.not_(pole)), OVERFLOW_MASK, OVERFLOW)
     return builder.or_(code(invalid, INVALID_MASK, INVALID), builder.or_(by_zero, beyond))
+
+
+def is_lanewise(name: str) -> bool:
+    """Whether an operation may be written for vectors as it is for single values: it needs no loop and no library."""
+    kind, _, type = name.rpartition("_")
+    if kind.endswith("_from"):
+        return not (type in FLOATS and kind[:3] in ("i32", "u32", "i64", "u64")) and not (kind[:3] == "f16" and type != "f32")
+    if type in INTEGERS:
+        return kind not in ("floordiv", "mod", "power", "popcount", "clz")
+    return kind not in machine.LIBRARY_FUNCTIONS and kind not in ("floordiv", "mod", "power", "sigmoid", "rsqrt")
 
 
 def module_of(name: str) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 from attrs import define, field, frozen
 from llvmlite import ir
 
+from pypoplar.codelet import halves, operations
 from pypoplar.codelet import memory_access as access
-from pypoplar.codelet import operations
 from pypoplar.codelet.arithmetic import REGISTER_FORMS
+from pypoplar.codelet.hoisting import Linear
 from pypoplar.codelet.memory_access import BOOL, BYTE, MARKED, SIZES, WORD, Place, word
 from pypoplar.codelet.typed import Literal, Local, Operand, Span, SpanList, TypedCodelet
 
@@ -55,13 +56,26 @@ class Rounds:
     count: Any
 
 
+@frozen
+class Line:
+    """The elements that a loop goes along: of a span, with indices that differ by constants."""
+
+    span: str
+    scale: int
+    terms: tuple[tuple[Local, int], ...]
+
+    @classmethod
+    def of(cls, span: Span, index: Linear) -> Line:
+        return cls(span.name, index.scale, index.terms)
+
+
 @define(eq=False)
 class Lines:
-    """The proven accesses of a running loop: where each line of elements begins, by span, scale and terms."""
+    """The proven accesses of a running loop: where each line begins."""
 
     rounds: Rounds
     round: Any = None  # i64, counts from 0
-    bases: dict[tuple[str, int, tuple[tuple[Local, int], ...]], Any] = field(factory=dict)
+    bases: dict[Line, Any] = field(factory=dict)
 
 
 @define(eq=False)
@@ -78,6 +92,8 @@ class Frame:
     spans: dict[str, Place] = field(factory=dict)  # of stack slots
     scalars: dict[str, Any] = field(factory=dict)  # stack slots of scalar fields' values
     lines: Lines | None = None  # while the loop without checks is written
+    holds_back: bool = False  # whether scalar fields are written to memory later, all at once
+    lanes: int = 1  # vertices whose values a local holds
 
 
 class Writer:
@@ -154,14 +170,17 @@ class Writer:
     def local(self, frame: Frame, local: Local) -> Any:
         if local.name not in frame.locals:
             form = REGISTER_FORMS[local.type]
+            if frame.lanes > 1:
+                form = ir.VectorType(form, frame.lanes)
             slot = frame.locals[local.name] = self.allocate(form)
-            self.allocations.store(ir.Constant(form, 0), slot)
+            self.allocations.store(halves.constant(form, 0), slot)
         return frame.locals[local.name]
 
     def value(self, frame: Frame, operand: Operand) -> Any:
         if isinstance(operand, Local):
             return self.builder.load(self.local(frame, operand))
-        return constant(operand)
+        value = constant(operand)
+        return ir.Constant(ir.VectorType(value.type, frame.lanes), [value] * frame.lanes) if frame.lanes > 1 else value
 
     def assign(self, frame: Frame, local: Local, value: Any) -> None:
         self.builder.store(value, self.local(frame, local))

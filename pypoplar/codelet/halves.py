@@ -22,59 +22,73 @@ _SMALLEST_NORMAL = 0x38800000  # 2**-14
 _REBIAS = (127 - 15) << 23
 
 
-def _word(value: int) -> Any:
-    return ir.Constant(WORD, value)
+def alike(form: Any, of: Any) -> Any:
+    """The type `of` for each lane where `form` is a vector, else `of` itself."""
+    return ir.VectorType(of, form.count) if isinstance(form, ir.VectorType) else of
+
+
+def constant(form: Any, value: float) -> Any:
+    """A constant, the same in all lanes of a vector."""
+    return ir.Constant(form, [value] * form.count if isinstance(form, ir.VectorType) else value)
 
 
 def to_half_by_instruction(builder: Any, value: Any) -> Any:
-    return builder.bitcast(builder.fptrunc(value, ir.HalfType()), SHORT)
+    half = builder.fptrunc(value, alike(value.type, ir.HalfType()))
+    return builder.bitcast(half, alike(value.type, SHORT))
 
 
 def from_half_by_instruction(builder: Any, bits: Any) -> Any:
-    return builder.fpext(builder.bitcast(bits, ir.HalfType()), FLOAT)
+    half = builder.bitcast(bits, alike(bits.type, ir.HalfType()))
+    return builder.fpext(half, alike(bits.type, FLOAT))
 
 
 def to_half_by_integers(builder: Any, value: Any) -> Any:
-    bits = builder.bitcast(value, WORD)
-    sign = builder.and_(builder.lshr(bits, _word(16)), _word(0x8000))
-    magnitude = builder.and_(bits, _word(0x7FFFFFFF))
+    words, floats = alike(value.type, WORD), alike(value.type, FLOAT)
+    bits = builder.bitcast(value, words)
+    sign = builder.and_(builder.lshr(bits, constant(words, 16)), constant(words, 0x8000))
+    magnitude = builder.and_(bits, constant(words, 0x7FFFFFFF))
 
     # Normal halves: move the exponent, add just under half a unit, or half a unit when the kept part is odd, and cut. A carry out
     # of the mantissa is the next exponent, and out of the last exponent infinity.
-    odd = builder.and_(builder.lshr(magnitude, _word(13)), _word(1))
-    rebiased = builder.sub(magnitude, _word(_REBIAS))
-    normal = builder.lshr(builder.add(builder.add(rebiased, _word(0xFFF)), odd), _word(13))
+    odd = builder.and_(builder.lshr(magnitude, constant(words, 13)), constant(words, 1))
+    rebiased = builder.sub(magnitude, constant(words, _REBIAS))
+    normal = builder.lshr(builder.add(builder.add(rebiased, constant(words, 0xFFF)), odd), constant(words, 13))
 
     # Subnormal halves: 0.5 has exactly the unit of the smallest half in its last place, so the addition rounds as we must.
-    moved = builder.fadd(builder.bitcast(magnitude, FLOAT), ir.Constant(FLOAT, 0.5))
-    subnormal = builder.sub(builder.bitcast(moved, WORD), _word(0x3F000000))
+    moved = builder.fadd(builder.bitcast(magnitude, floats), constant(floats, 0.5))
+    subnormal = builder.sub(builder.bitcast(moved, words), constant(words, 0x3F000000))
 
-    payload = builder.and_(builder.lshr(magnitude, _word(13)), _word(0x3FF))
-    not_a_number = builder.or_(payload, _word(0x7E00))
-    beyond = builder.select(builder.icmp_unsigned(">", magnitude, _word(_INFINITY)), not_a_number, _word(0x7C00))
+    payload = builder.and_(builder.lshr(magnitude, constant(words, 13)), constant(words, 0x3FF))
+    not_a_number = builder.or_(payload, constant(words, 0x7E00))
+    beyond = builder.select(
+        builder.icmp_unsigned(">", magnitude, constant(words, _INFINITY)), not_a_number, constant(words, 0x7C00)
+    )
 
-    within = builder.select(builder.icmp_unsigned("<", magnitude, _word(_SMALLEST_NORMAL)), subnormal, normal)
-    chosen = builder.select(builder.icmp_unsigned(">=", magnitude, _word(_TWO_TO_16)), beyond, within)
-    return builder.trunc(builder.or_(chosen, sign), SHORT)
+    within = builder.select(builder.icmp_unsigned("<", magnitude, constant(words, _SMALLEST_NORMAL)), subnormal, normal)
+    chosen = builder.select(builder.icmp_unsigned(">=", magnitude, constant(words, _TWO_TO_16)), beyond, within)
+    return builder.trunc(builder.or_(chosen, sign), alike(value.type, SHORT))
 
 
 def from_half_by_integers(builder: Any, bits: Any) -> Any:
-    wide = builder.zext(bits, WORD)
-    sign = builder.shl(builder.and_(wide, _word(0x8000)), _word(16))
-    magnitude = builder.shl(builder.and_(wide, _word(0x7FFF)), _word(13))
-    normal = builder.add(magnitude, _word(_REBIAS))
+    words, floats = alike(bits.type, WORD), alike(bits.type, FLOAT)
+    wide = builder.zext(bits, words)
+    sign = builder.shl(builder.and_(wide, constant(words, 0x8000)), constant(words, 16))
+    magnitude = builder.shl(builder.and_(wide, constant(words, 0x7FFF)), constant(words, 13))
+    normal = builder.add(magnitude, constant(words, _REBIAS))
 
     # A subnormal half is a count of 2**-24: exact in float32.
-    count = builder.uitofp(builder.and_(wide, _word(0x3FF)), FLOAT)
-    subnormal = builder.bitcast(builder.fmul(count, ir.Constant(FLOAT, 2.0**-24)), WORD)
+    count = builder.uitofp(builder.and_(wide, constant(words, 0x3FF)), floats)
+    subnormal = builder.bitcast(builder.fmul(count, constant(floats, 2.0**-24)), words)
 
     quiet = builder.select(
-        builder.icmp_unsigned(">", magnitude, _word(0x7C00 << 13)), _word(_INFINITY | 0x400000), _word(_INFINITY)
+        builder.icmp_unsigned(">", magnitude, constant(words, 0x7C00 << 13)),
+        constant(words, _INFINITY | 0x400000),
+        constant(words, _INFINITY),
     )
     beyond = builder.or_(magnitude, quiet)
-    within = builder.select(builder.icmp_unsigned("<", magnitude, _word(0x400 << 13)), subnormal, normal)
-    chosen = builder.select(builder.icmp_unsigned(">=", magnitude, _word(0x7C00 << 13)), beyond, within)
-    return builder.bitcast(builder.or_(chosen, sign), FLOAT)
+    within = builder.select(builder.icmp_unsigned("<", magnitude, constant(words, 0x400 << 13)), subnormal, normal)
+    chosen = builder.select(builder.icmp_unsigned(">=", magnitude, constant(words, 0x7C00 << 13)), beyond, within)
+    return builder.bitcast(builder.or_(chosen, sign), floats)
 
 
 def by_instruction() -> bool:

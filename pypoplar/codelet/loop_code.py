@@ -12,7 +12,7 @@ from typing import Any
 from pypoplar.codelet import memory_access as access
 from pypoplar.codelet import operations
 from pypoplar.codelet.arithmetic import REGISTER_FORMS
-from pypoplar.codelet.frame import Frame, Lines, Rounds, Writer
+from pypoplar.codelet.frame import Frame, Line, Lines, Rounds, Writer
 from pypoplar.codelet.hoisting import BindRow, InRange, Linear, LoopPlan, plan_loop
 from pypoplar.codelet.memory_access import BOOL, WORD, word
 from pypoplar.codelet.typed import Block, For, Literal, Span, Statement, While
@@ -172,19 +172,19 @@ class LoopCode(Writer):
     def begin_line(self, frame: Frame, lines: Lines, check: InRange) -> None:
         """The pointer to the first element that a proven access with constant 0 would reach (it may lie outside the span)."""
         span, index = check.span, check.index
-        key = (span.name, index.scale, index.terms)
-        if key in lines.bases:
+        line = Line.of(span, index)
+        if line in lines.bases:
             return
         builder = self.builder
         first = self.linear(frame, Linear(index.scale, index.terms), lines.rounds.start)
         address = builder.add(self.place(frame, span).address, builder.mul(first, word(access.SIZES[span.element])))
-        lines.bases[key] = builder.inttoptr(address, access.memory_form(span.element).as_pointer())
+        lines.bases[line] = builder.inttoptr(address, access.memory_form(span.element).as_pointer())
 
     def proven(self, frame: Frame, span: Span, index: Linear) -> Any:
         """Pointer to the element of a proven access in the round that is being written."""
         builder, lines = self.builder, frame.lines
         assert lines is not None
-        base = lines.bases[(span.name, index.scale, index.terms)]
+        base = lines.bases[Line.of(span, index)]
         offset = word(index.constant)
         if index.scale:
             stride = builder.mul(lines.rounds.step, word(index.scale))

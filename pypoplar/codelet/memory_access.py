@@ -159,11 +159,11 @@ def to_memory(builder: Any, value: Any, code: str) -> Any:
     return value
 
 
-def is_unwritten(builder: Any, value: Any, code: str) -> Any:
-    """Whether a loaded memory form has all bits set."""
-    form = ir.IntType(8 * SIZES[code])
-    bits = builder.bitcast(value, form) if code == "f32" else value
-    return builder.icmp_unsigned("==", bits, form(-1))
+def as_read_back(builder: Any, value: Any, code: str) -> Any:
+    """The register that a load gives after a store of `value`."""
+    if code in ("i8", "u8", "i16", "u16"):
+        return to_register(builder, to_memory(builder, value, code), code)
+    return value
 
 
 def widened(builder: Any, value: Any, kind: str) -> Any:

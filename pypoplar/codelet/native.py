@@ -5,10 +5,10 @@ A call runs a group of vertices of one codelet on one tile::
     f(memory, rows, row_table, count, slots, results, context)
 
 All arguments are ``int64`` and nothing is returned. `memory` is the address of the arena's byte 0; `rows` of the group's first edge
-row, whose words `pypoplar.codelet.typed.TypedField` describes, with addresses as byte offsets from `memory`; `row_table` of the row
-table; `count` the number of vertices. `slots` is the address of ``int64[count]`` (of a MultiVertex ``int64[count * workers]``) that
-gets each vertex's slots. `results` is 0 or the address of ``uint8[count]`` that gets what compute returned (of a MultiVertex the AND
-of its workers; 1 where nothing is returned). `context` is the address of ``int64[16]``:
+row, whose words `pypoplar.codelet.typed.TypedField` describes, with addresses as byte offsets from `memory`; `row_table` of the
+row table; `count` the number of vertices. `slots` is the address of ``int64[count]`` (of a MultiVertex ``int64[count * workers]``)
+that gets each vertex's slots. `results` is 0 or the address of ``uint8[count]`` that gets what compute returned (of a MultiVertex
+the AND of its workers; 1 where nothing is returned). `context` is the address of ``int64[16]``:
 
     ====  =====================================================================================================
     0     code of the group's first fault (`pypoplar.codelet.operations`); 0 before the call and without a fault
@@ -39,9 +39,9 @@ from llvmlite import ir
 
 from pypoplar.codelet import machine
 from pypoplar.codelet.frame import FIRST_WORKER, WORKERS, Checks, Frame
+from pypoplar.codelet.jamming import TOGETHER, Jam, JammedCode, plan_jam
 from pypoplar.codelet.memory_access import BYTE, INT, WORD, word
 from pypoplar.codelet.typed import TypedCodelet
-from pypoplar.codelet.vertex_code import VertexCode
 
 ENTRY = "pypoplar_codelet"
 
@@ -54,7 +54,7 @@ class NativeCodelet:
     _code: machine.LoadedCode
 
 
-class _Group(VertexCode):
+class _Group(JammedCode):
     """The whole function: goes through the vertices of a group."""
 
     def write_function(self) -> None:
@@ -65,9 +65,12 @@ class _Group(VertexCode):
         builder.position_at_end(top)
         number = builder.phi(WORD)
         number.add_incoming(word(0), start)
+        jam = plan_jam(self.codelet, self.checks)
         if self.codelet.kind == "multi":
             self.workers(number, following)
         else:
+            if jam is not None:
+                self.run(jam, number, top, after)
             self.vertex(number, following)
         builder.position_at_end(following)
         upcoming = builder.add(number, word(1))
@@ -77,16 +80,34 @@ class _Group(VertexCode):
         builder.ret_void()
         self.allocations.branch(start)
 
+    def run(self, jam: Jam, number: Any, top: Any, after: Any) -> None:
+        """Where enough vertices are left, try to run several at a time; go on here for a single one."""
+        builder = self.builder
+        names = ("together", "together.end", "single")
+        together, done, single = (builder.append_basic_block(name) for name in names)
+        upcoming = builder.add(number, word(TOGETHER))
+        builder.cbranch(builder.icmp_signed("<=", upcoming, self.count), together, single)
+        builder.position_at_end(together)
+        self.together(jam, number, single, done)
+        builder.position_at_end(done)
+        number.add_incoming(upcoming, done)
+        builder.cbranch(builder.icmp_signed("<", upcoming, self.count), top, after)
+        builder.position_at_end(single)
+
     def vertex(self, number: Any, following: Any) -> None:
         builder = self.builder
         end = builder.append_basic_block("vertex.end")
         frame = self.begin(number, end)
         self.block(frame, self.codelet.body)
-        self.go(end)
-        builder.position_at_end(end)
-        self.put_slots(number, builder.load(frame.slots))
-        self.put_result(frame)
+        self.finish(frame)
         builder.branch(following)
+
+    def finish(self, frame: Frame) -> None:
+        """The end of a vertex; both those that fault and those that do not come here."""
+        self.go(frame.end)
+        self.builder.position_at_end(frame.end)
+        self.put_slots(frame.number, self.builder.load(frame.slots))
+        self.put_result(frame)
 
     def workers(self, number: Any, following: Any) -> None:
         """A MultiVertex: each worker in turn; after a fault the rest of them does nothing."""

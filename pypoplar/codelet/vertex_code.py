@@ -175,11 +175,14 @@ class VertexCode(LoopCode):
         index = self.index(frame, statement.index)
         if statement.checked:
             self.check_index(frame, index, self.place(frame, span).length, operations.INDEX, statement.where)
-        self.touch(frame, span, index, 2)
-        self.store(span, self.element(frame, span, index), value)
+        if self.checks.touches:
+            self.touch(frame, span, index, 2)
+        if not frame.holds_back:
+            self.store(span, self.element(frame, span, index), value)
+        elif span.name not in frame.scalars:
+            frame.scalars[span.name] = self.allocate(value.type)
         if span.name in frame.scalars:
-            narrow = access.to_memory(self.builder, value, span.element)
-            self.builder.store(access.to_register(self.builder, narrow, span.element), frame.scalars[span.name])
+            self.builder.store(access.as_read_back(self.builder, value, span.element), frame.scalars[span.name])
 
     def slice(self, frame: Frame, statement: Slice) -> None:
         """``0 <= begin <= end <= len``; of two bounds that are wrong the end is the one that is named."""
