@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pypoplar.device import IPUModel
@@ -59,7 +59,6 @@ VIEWS = [
 ]
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_the_last_mapping_of_an_element_wins(data):
     graph = new_graph()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pypoplar.device import IPUModel
@@ -182,7 +182,6 @@ def order_of(tensor):
     return np.unique(tensor._ids(), return_inverse=True)[1].reshape(-1).tolist()
 
 
-@settings(deadline=None)
 @given(st.sampled_from(VIEWS), st.sampled_from(list(TensorCloneMethod)), st.integers(1, 3))
 def test_clones_have_the_form_the_order_and_the_tiles_of_the_original(view, method, copies):
     graph = new_graph()

@@ -123,7 +123,7 @@ RANK_ONE = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data())
 def test_a_chain_of_views_holds_the_elements_that_numpy_gives(data):
     graph = new_graph()
@@ -146,7 +146,7 @@ def test_a_chain_of_views_holds_the_elements_that_numpy_gives(data):
     assert tensor == tensor.reshape(tensor.shape())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_runs_are_as_the_compiler_expects_them(data):
     graph = new_graph()

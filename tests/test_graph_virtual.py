@@ -53,6 +53,7 @@ def test_variables_and_vertices_belong_to_both(graph):
     graph.setTileMapping(virtual.addVertex(compute, Touch, {"x": x}), 8)
     assert virtual.numVertices() == graph.numVertices() == 1
     assert graph.hasCodelet("Touch")
+    assert virtual.getTopLevelGraph() is graph.getTopLevelGraph() is graph
 
 
 def test_ranges_and_counts_choose_tiles(graph):

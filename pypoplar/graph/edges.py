@@ -99,7 +99,7 @@ class EdgeTable:
             block[1:, 1] += _CONTINUES * (rows.owner[1:] == rows.owner[:-1])
         block[:, 2], block[:, 3], block[:, 4] = rows.start, rows.count, rows.step
         if len(block):
-            self._runs.frombytes(memoryview(block).cast("B"))
+            self._runs.frombytes(block.data.cast("B"))
 
     def remove(self, first_vertex: int) -> None:
         """Take back the edges at the end of the table of vertices from `first_vertex` on."""
@@ -109,7 +109,7 @@ class EdgeTable:
         del self._runs[end:]
 
     def freeze(self) -> FrozenEdges:
-        table = np.frombuffer(self._runs, np.int64).reshape(-1, 5) if self._runs else np.empty((0, 5), np.int64)
+        table = np.array(self._runs, dtype=np.int64).reshape(-1, 5)  # a view would keep the table from growing while it lives
         head = np.flatnonzero((table[:, 1] & _CONTINUES) == 0)
         length = np.diff(np.concatenate((head, [len(table)])))
         vertex, code = table[head, 0], table[head, 1]
@@ -121,7 +121,7 @@ class EdgeTable:
             vertex, code, field, row = vertex[order], code[order], field[order], row[order]
             head, length = head[order], length[order]
             runs = table[np.repeat(head, length) + counted(length), 2:]
-        start, count, step = (column.copy() for column in runs.T)  # a view would keep the table from growing
+        start, count, step = (column.copy() for column in runs.T)
         first_run = offsets(length)
         full = count > 0
         if not full.all():  # an edge without elements has no runs

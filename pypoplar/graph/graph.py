@@ -98,6 +98,10 @@ class Graph:
         """The target; a virtual graph's has only its tiles."""
         return self._tiles.target
 
+    def getTopLevelGraph(self) -> Graph:
+        """The graph of all tiles, of which a virtual graph sees some; a graph that is not virtual gives itself."""
+        return self._variables.graph
+
     def getReplicationFactor(self) -> int:
         """Always 1."""
         return 1
@@ -251,6 +255,9 @@ class Graph:
         self._set_mapping(what, mapping)
 
     def _set_mapping(self, what: Any, mapping: Any) -> None:
+        if isinstance(mapping, np.integer):
+            self.setTileMapping(what, int(mapping))
+            return
         if isinstance(what, VertexRef | VertexRange):
             if what._vertices is not self._vertices:
                 raise PoplarTypeError(f"{what!r} belongs to another graph")
@@ -261,7 +268,7 @@ class Graph:
                 self._vertices.tile[what._number] = self._tiles.check(mapping, repr(what))
             return
         tensor = self._own(what)
-        if isinstance(mapping, int | np.integer):
+        if isinstance(mapping, int):
             self._mapping.place(tensor, self._tiles.check(mapping, tensor._described()))
         else:
             self._mapping.place_pieces(tensor, *self._tiles.pieces(tensor, mapping))
@@ -463,5 +470,5 @@ class Graph:
 
     def freeze(self) -> FrozenGraph:
         """The graph as flat arrays, which later changes do not touch; a virtual graph gives the whole of which it is a part."""
-        whole = self._variables.graph.getTarget()
+        whole = self.getTopLevelGraph().getTarget()
         return freeze(whole, self._variables, self._mapping, self._vertices, self._registry.codelets, self._estimators)
