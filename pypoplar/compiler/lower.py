@@ -319,15 +319,21 @@ class Lowering:
         while self._pending_calls:
             row, function = self._pending_calls.pop()
             if function.number not in self._functions:
-                start, outer = self._here(), self._used_streams
-                self._used_streams = set()
-                self.lower(function.program)
-                self._row(opcodes.RETURN)
-                self._functions[function.number] = (start, frozenset(self._used_streams))
-                self._used_streams = outer
+                self._lower_function(function)
             start, streams = self._functions[function.number]
             self._used_streams |= streams
             self.rows[row][1] = start
+
+    def _lower_function(self, function: Function) -> None:
+        """A function, and those that it calls: their streams are its streams too."""
+        outer = self._used_streams, self._pending_calls
+        self._used_streams, self._pending_calls = set(), []
+        start = self._here()
+        self.lower(function.program)
+        self._row(opcodes.RETURN)
+        self._finish_functions()
+        self._functions[function.number] = (start, frozenset(self._used_streams))
+        self._used_streams, self._pending_calls = outer
 
     def _call_host(self, one: kinds.Call, function: HostFunction) -> None:
         inputs = [self._fetch(tensor) for tensor in one.inputs]
