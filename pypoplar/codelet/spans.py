@@ -60,6 +60,12 @@ class Spans(Expressions):
             self.refuse(node, f"'{node.id}' may be unassigned here")
         return Local(unique, type)
 
+    def kept(self, node: ast.expr) -> Value:
+        found = super().kept(node)
+        if isinstance(found, SpanView) and not found.stable:
+            return self.bind_slice(found, _ZERO, self.length(found, node), found.origin, node)
+        return found
+
     def subscript(self, node: ast.Subscript) -> Value:
         found = self.value(node.value)
         match found:
