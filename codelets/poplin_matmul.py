@@ -11,12 +11,12 @@ T = TypeVar("T", FLOAT, HALF)  # of the operands
 R = TypeVar("R", FLOAT, HALF)  # of the result
 
 
-class DotProduct(Vertex, Generic[T, R], name="poplin::DotProduct"):
+class DotProduct(Vertex, Generic[T], name="poplin::DotProduct"):
     """out = a . b. Elements at even and at odd places are added up apart, as the hardware's vector unit does."""
 
     a: Input[Vector[T]]
     b: Input[Vector[T]]
-    out: Output[R]
+    out: Output[FLOAT]
 
     def compute(self):
         even = 0.0
@@ -46,54 +46,47 @@ class OuterProduct(MultiVertex, Generic[T, R], name="poplin::OuterProduct"):
 
 
 class BlockProduct(MultiVertex, Generic[T], name="poplin::BlockProduct"):
-    """out = a b for row-major blocks a [rows, depth], b [depth, columns] and out [rows, columns].
+    """out = a b for blocks a [rows, depth], b [depth, columns] and out [rows, columns], row by row.
 
     The workers form `rowGroups` times ``6 / rowGroups`` groups: a worker takes every `rowGroups`-th row, and of it
     `columnShare` columns. An element's products are added in order of depth.
     """
 
-    a: Input[Vector[T]]
-    b: Input[Vector[T]]
-    out: Output[Vector[FLOAT]]
-    rows: INT
-    depth: INT
-    columns: INT
+    a: Input[VectorList[T]]
+    b: Input[VectorList[T]]
+    out: Output[VectorList[FLOAT]]
     rowGroups: INT
     columnShare: INT
 
     def compute(self, worker):
         group = worker // self.rowGroups
         begin = group * self.columnShare
-        end = min(begin + self.columnShare, self.columns)
-        if begin < end:
-            for row in range(worker - group * self.rowGroups, self.rows, self.rowGroups):
-                self.multiply(row, begin, end)
+        for row in range(worker - group * self.rowGroups, len(self.out), self.rowGroups):
+            self.multiply(self.a[row], self.out[row], begin)
 
-    def multiply(self, row, begin, end):
-        depth = self.depth
-        columns = self.columns
-        factors = self.a[row * depth : (row + 1) * depth]
-        target = self.out[row * columns + begin : row * columns + end]
-        for j in range(len(target)):
+    def multiply(self, factors, target, begin):
+        end = min(begin + self.columnShare, len(target))
+        for j in range(begin, end):
             target[j] = 0.0
-        for p in range(depth):
+        for p in range(len(factors)):
             factor = float(factors[p])
-            source = self.b[p * columns + begin : p * columns + end]
-            for j in range(len(target)):
+            source = self.b[p]
+            for j in range(begin, end):
                 target[j] += factor * float(source[j])
 
 
 class SumPartials(Vertex, Generic[R], name="poplin::SumPartials"):
-    """out = the sum of one element's partial products."""
+    """Each element of out is the sum of a row of partials."""
 
-    partials: Input[Vector[FLOAT]]
-    out: Output[R]
+    partials: Input[VectorList[FLOAT]]
+    out: Output[Vector[R]]
 
     def compute(self):
-        total = 0.0
-        for value in self.partials:
-            total += value
-        self.out = total
+        for i in range(len(self.out)):
+            total = 0.0
+            for value in self.partials[i]:
+                total += value
+            self.out[i] = total
 
 
 class ReduceAdd(MultiVertex, Generic[R], name="poplin::ReduceAdd"):

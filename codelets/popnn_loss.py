@@ -1,13 +1,13 @@
 """Device code of popnn: losses, their gradients, and counting right answers.
 
-A vertex takes one sample, a row of the model's outputs. A label that is no class, such as the masked one, counts for
+A vertex takes some samples, rows of the model's outputs. A label that is no class, such as the masked one, counts for
 nothing: its loss and gradient are 0, and no answer to it is right.
 """
 
 import math
 from typing import Generic, TypeVar
 
-from pypoplar import FLOAT, HALF, UNSIGNED_INT, InOut, Input, Output, Vector, Vertex
+from pypoplar import FLOAT, HALF, UNSIGNED_INT, InOut, Input, Output, Vector, VectorList, Vertex
 
 T = TypeVar("T", FLOAT, HALF)
 
@@ -23,33 +23,45 @@ def largest(row):
     return place
 
 
+def count_correct(rows, labels):
+    """How many rows have their largest element at their label."""
+    count = 0
+    for sample in range(len(rows)):
+        if largest(rows[sample]) == labels[sample]:
+            count += 1
+    return count
+
+
 class CrossEntropy(Vertex, Generic[T], name="popnn::LossCrossEntropy"):
-    """loss = -log p[label]; deltas = p - one_hot(label), which is the gradient by what went into the softmax that gave p.
+    """loss = -log p[label]; deltas = p - one_hot(label), the gradient by what went into the softmax that gave p.
 
     `smallest` keeps the logarithm finite where p is 0.
     """
 
-    probs: Input[Vector[T]]
-    expected: Input[UNSIGNED_INT]
-    deltas: Output[Vector[T]]
-    loss: Output[T]
+    probs: Input[VectorList[T]]
+    expected: Input[Vector[UNSIGNED_INT]]
+    deltas: Output[VectorList[T]]
+    loss: Output[Vector[T]]
     smallest: FLOAT
 
     def compute(self):
         self.differentiate(1.0, 1.0)
 
     def differentiate(self, scale, scaling):
-        label = self.expected
-        for i in range(len(self.probs)):
-            self.deltas[i] = scale * float(self.probs[i])
-        if label < len(self.probs):
-            p = float(self.probs[label])
-            self.deltas[label] = scale * (p - scaling)
-            self.loss = math.log(scaling) - math.log(p + self.smallest)
-        else:
-            for i in range(len(self.deltas)):
-                self.deltas[i] = 0.0
-            self.loss = 0.0
+        for sample in range(len(self.probs)):
+            probs = self.probs[sample]
+            deltas = self.deltas[sample]
+            label = self.expected[sample]
+            if label < len(probs):
+                for i in range(len(probs)):
+                    deltas[i] = scale * float(probs[i])
+                p = float(probs[label])
+                deltas[label] = scale * (p - scaling)
+                self.loss[sample] = math.log(scaling) - math.log(p + self.smallest)
+            else:
+                for i in range(len(deltas)):
+                    deltas[i] = 0.0
+                self.loss[sample] = 0.0
 
 
 class CrossEntropyScaled(CrossEntropy[T], Generic[T], name="popnn::LossCrossEntropyScaled"):
@@ -66,50 +78,50 @@ class CrossEntropyScaled(CrossEntropy[T], Generic[T], name="popnn::LossCrossEntr
 class SumSquared(Vertex, Generic[T], name="popnn::LossSumSquared"):
     """loss = sum (p - one_hot(label))^2 / 2; deltas = p - one_hot(label)."""
 
-    probs: Input[Vector[T]]
-    expected: Input[UNSIGNED_INT]
-    deltas: Output[Vector[T]]
-    loss: Output[T]
+    probs: Input[VectorList[T]]
+    expected: Input[Vector[UNSIGNED_INT]]
+    deltas: Output[VectorList[T]]
+    loss: Output[Vector[T]]
 
     def compute(self):
-        label = self.expected
-        total = 0.0
-        for i in range(len(self.probs)):
-            delta = float(self.probs[i])
-            if i == label:
-                delta -= 1.0
-            self.deltas[i] = delta
-            total += 0.5 * delta * delta
-        self.loss = total
+        for sample in range(len(self.probs)):
+            probs = self.probs[sample]
+            deltas = self.deltas[sample]
+            label = self.expected[sample]
+            total = 0.0
+            for i in range(len(probs)):
+                delta = float(probs[i])
+                if i == label:
+                    delta -= 1.0
+                deltas[i] = delta
+                total += 0.5 * delta * delta
+            self.loss[sample] = total
 
 
 class CountCorrect(Vertex, Generic[T], name="popnn::CountCorrect"):
-    """Adds 1 to numCorrect if the largest of `probs` is that of the label."""
+    """Adds to numCorrect how many samples have the largest of `probs` at their label."""
 
-    probs: Input[Vector[T]]
-    expected: Input[UNSIGNED_INT]
+    probs: Input[VectorList[T]]
+    expected: Input[Vector[UNSIGNED_INT]]
     numCorrect: InOut[UNSIGNED_INT]
 
     def compute(self):
-        if largest(self.probs) == self.expected:
-            self.numCorrect += 1
+        self.numCorrect += count_correct(self.probs, self.expected)
 
 
-class IsCorrect(Vertex, Generic[T], name="popnn::IsCorrect"):
-    """1 if the largest of `probs` is that of the label, else 0."""
+class PartCorrect(Vertex, Generic[T], name="popnn::PartCorrect"):
+    """The same count of some of the samples."""
 
-    probs: Input[Vector[T]]
-    expected: Input[UNSIGNED_INT]
+    probs: Input[VectorList[T]]
+    expected: Input[Vector[UNSIGNED_INT]]
     correct: Output[UNSIGNED_INT]
 
     def compute(self):
-        self.correct = 0
-        if largest(self.probs) == self.expected:
-            self.correct = 1
+        self.correct = count_correct(self.probs, self.expected)
 
 
 class AddCorrect(Vertex, name="popnn::AddCorrect"):
-    """Adds the answers of a batch to numCorrect."""
+    """Adds the counts of all parts to numCorrect."""
 
     correct: Input[Vector[UNSIGNED_INT]]
     numCorrect: InOut[UNSIGNED_INT]
@@ -120,10 +132,11 @@ class AddCorrect(Vertex, name="popnn::AddCorrect"):
 
 
 class ArgMax(Vertex, Generic[T], name="popnn::ArgMax"):
-    """The position of a row's largest element, the first of several."""
+    """The position of each row's largest element, the first of several."""
 
-    in_: Input[Vector[T]]
-    out: Output[UNSIGNED_INT]
+    in_: Input[VectorList[T]]
+    out: Output[Vector[UNSIGNED_INT]]
 
     def compute(self):
-        self.out = largest(self.in_)
+        for row in range(len(self.in_)):
+            self.out[row] = largest(self.in_[row])

@@ -3,7 +3,7 @@
 import math
 from typing import Generic, TypeVar
 
-from pypoplar import BOOL, FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, Vertex
+from pypoplar import BOOL, FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
 
 T = TypeVar("T", FLOAT, HALF)
 
@@ -34,6 +34,22 @@ def gelu_erf(x):
 
 def swish(x):
     return x * sigmoid(x)
+
+
+def soft_max(row, out, stable):
+    shift = 0.0
+    if stable:
+        shift = float(row[0])
+        for value in row:
+            shift = max(shift, float(value))
+    total = 0.0
+    for i in range(len(row)):
+        power = math.exp(float(row[i]) - shift)
+        total += power
+        out[i] = power
+    scale = 1.0 / total
+    for i in range(len(out)):
+        out[i] = float(out[i]) * scale
 
 
 class NonLinearity1DInPlace(MultiVertex, Generic[T]):
@@ -77,43 +93,21 @@ class Swish(NonLinearity1DInPlace[T], Generic[T], name="popnn::NonLinearity1DInP
 
 
 class SoftMax(Vertex, Generic[T], name="popnn::SoftMax"):
-    """One row: powers of e over their sum, which is taken in float. `stable` takes the largest element from all first."""
+    """For each row the powers of e over their sum, taken in float. `stable` subtracts the row's largest element first."""
 
-    in_: Input[Vector[T]]
-    out: Output[Vector[T]]
+    in_: Input[VectorList[T]]
+    out: Output[VectorList[T]]
     stable: BOOL
 
     def compute(self):
-        shift = 0.0
-        if self.stable:
-            shift = float(self.in_[0])
-            for value in self.in_:
-                shift = max(shift, float(value))
-        total = 0.0
-        for i in range(len(self.in_)):
-            power = math.exp(float(self.in_[i]) - shift)
-            total += power
-            self.out[i] = power
-        scale = 1.0 / total
-        for i in range(len(self.out)):
-            self.out[i] = float(self.out[i]) * scale
+        for row in range(len(self.in_)):
+            soft_max(self.in_[row], self.out[row], self.stable)
 
 
 class SoftMaxInPlace(Vertex, Generic[T], name="popnn::SoftMaxInPlace"):
-    data: InOut[Vector[T]]
+    data: InOut[VectorList[T]]
     stable: BOOL
 
     def compute(self):
-        shift = 0.0
-        if self.stable:
-            shift = float(self.data[0])
-            for value in self.data:
-                shift = max(shift, float(value))
-        total = 0.0
-        for i in range(len(self.data)):
-            power = math.exp(float(self.data[i]) - shift)
-            total += power
-            self.data[i] = power
-        scale = 1.0 / total
-        for i in range(len(self.data)):
-            self.data[i] = float(self.data[i]) * scale
+        for row in range(len(self.data)):
+            soft_max(self.data[row], self.data[row], self.stable)

@@ -30,9 +30,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from _digits import mnist_digits, uci_digits
 from tqdm import tqdm
 
-from _digits import mnist_digits, uci_digits
 from pypoplar import FLOAT, UNSIGNED_INT, Engine, FileLoadError, Graph, IPUModel, poplin, popnn, popops, poputil
 from pypoplar.program import Copy, Repeat, Sequence
 

@@ -34,7 +34,7 @@ from pypoplar.program import Sequence
 
 def busiest(exchanges, count=5):
     """The exchanges that move most, as lines of text."""
-    order = sorted(exchanges, key=lambda one: -int(one.bytes_received.sum()))
+    order = sorted((one for one in exchanges if len(one.messages)), key=lambda one: -int(one.bytes_received.sum()))
     for one in order[:count]:
         received = one.bytes_received
         yield (

@@ -15,13 +15,13 @@ from attrs import frozen
 from pypoplar.poplin.cycle_estimators import block_product_cycles, reduce_add_cycles
 from pypoplar.poplin.splitting import bounds, largest
 from pypoplar.poputil.cycles import ceiling
-from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, ElementType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SUPERSTEP = 120  # cycles of a compute set and its exchange beyond the sync, whatever they do
+WORKERS = 6
 WORKER_SHAPES = ((6, 1), (3, 2), (2, 3), (1, 6))  # how six workers share a block: groups of rows, groups of columns
 
 
@@ -67,18 +67,15 @@ def superstep_cycles(target: Target) -> int:
 def plan_blocks(
     target: Target, rows: int, depth: int, columns: int, type: ElementType, result: ElementType, memory: float
 ) -> BlockPlan:
-    """The cheapest plan whose blocks take no more than the part `memory` of a tile's memory; of equals the one on fewest tiles."""
+    """The cheapest plan whose blocks take no more than the part `memory` of a tile's memory; of equals the one on fewest tiles.
+
+    If none does, the plan that takes least memory: whether it fits beside everything else is seen when the Engine is built.
+    """
     grain = target.getVectorWidth(type)
     cuts = _candidates(target, rows, depth, columns, grain)
-    cycles, groups, bytes_needed = _costs(target, (rows, depth, columns), cuts, grain, type, result)
-    fits = bytes_needed <= memory * target.getBytesPerTile()
-    if not fits.any():
-        raise PoplibsError(
-            f"the product of {rows} x {depth} and {depth} x {columns} {type.__name__} does not fit: at best a tile needs"
-            f" {int(bytes_needed.min()):,} B, and availableMemoryProportion {memory:g} of a tile is"
-            f" {int(memory * target.getBytesPerTile()):,} B"
-        )
-    chosen = np.flatnonzero(fits)
+    cycles, groups, needed = _costs(target, (rows, depth, columns), cuts, grain, type, result)
+    limit = max(int(memory * target.getBytesPerTile()), int(needed.min()))
+    chosen = np.flatnonzero(needed <= limit)
     best = chosen[np.lexsort((cuts[chosen].prod(axis=1), cycles[chosen]))[0]]
     row_parts, depth_parts, column_parts = (int(one) for one in cuts[best])
     return BlockPlan(rows, depth, columns, row_parts, depth_parts, column_parts, int(groups[best]), grain, int(cycles[best]))
@@ -134,6 +131,6 @@ def _costs(
     return cycles, groups, needed
 
 
-def worker_columns(columns: int, row_groups: int, workers: int, grain: int) -> int:
+def worker_columns(columns: int, row_groups: int, grain: int) -> int:
     """Columns of each worker of a block, whole grains."""
-    return largest(columns, workers // row_groups, grain)
+    return largest(columns, WORKERS // row_groups, grain)

@@ -29,21 +29,14 @@ def block_product(
     parts = [list(enumerate(pairwise(bounds))) for bounds in (plan.row_bounds(), plan.depth_bounds(), plan.column_bounds())]
     for (i, (top, bottom)), (p, (begin, end)), (j, (left, right)) in product(*parts):
         block = partials[p].slice([top, left], [bottom, right])
-        columns = right - left
-        vertex = graph.addVertex(
-            cs,
-            vertexType,
-            {
-                "a": a.slice([top, begin], [bottom, end]).flatten(),
-                "b": b.slice([begin, left], [end, right]).flatten(),
-                "out": block.flatten(),
-                "rows": bottom - top,
-                "depth": end - begin,
-                "columns": columns,
-                "rowGroups": plan.row_groups,
-                "columnShare": worker_columns(columns, plan.row_groups, 6, plan.grain),
-            },
-        )
+        fields = {
+            "a": a.slice([top, begin], [bottom, end]),
+            "b": b.slice([begin, left], [end, right]),
+            "out": block,
+            "rowGroups": plan.row_groups,
+            "columnShare": worker_columns(right - left, plan.row_groups, plan.grain),
+        }
+        vertex = graph.addVertex(cs, vertexType, fields)
         tile = plan.tile(i, p, j, tiles)
         graph.setTileMapping(vertex, tile)
         graph.setTileMapping(block, tile)

@@ -67,13 +67,14 @@ class BlockProductCycles:
     type: ElementType
 
     def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
-        rows = ceiling(int(vertex.value("rows")), int(vertex.value("rowGroups")))
-        columns = min(int(vertex.value("columns")), int(vertex.value("columnShare")))
-        return int(block_product_cycles(rows, int(vertex.value("depth")), columns, self.type))
+        rows = ceiling(vertex.fieldSize("out"), int(vertex.value("rowGroups")))
+        columns = min(vertex.getFieldInfo("out").getSizeAtIndex(0), int(vertex.value("columnShare")))
+        return int(block_product_cycles(rows, vertex.fieldSize("b"), columns, self.type))
 
 
 def sum_partials(vertex: VertexIntrospector, target: Target) -> int:
-    return sum_cycles(vertex.fieldSize("partials"))
+    rows = vertex.getFieldInfo("partials")
+    return sum(sum_cycles(rows.getSizeAtIndex(row)) for row in range(rows.size()))
 
 
 def reduce_add(vertex: VertexIntrospector, target: Target) -> int:
@@ -82,9 +83,9 @@ def reduce_add(vertex: VertexIntrospector, target: Target) -> int:
 
 ESTIMATORS: dict[str, Estimator] = {}
 for _type, _result in product((FLOAT, HALF), repeat=2):
-    ESTIMATORS[templateVertex("poplin::DotProduct", _type, _result)] = DotProductCycles(_type)
     ESTIMATORS[templateVertex("poplin::OuterProduct", _type, _result)] = OuterProductCycles(_type)
 for _type in (FLOAT, HALF):
+    ESTIMATORS[templateVertex("poplin::DotProduct", _type)] = DotProductCycles(_type)
     ESTIMATORS[templateVertex("poplin::BlockProduct", _type)] = BlockProductCycles(_type)
     ESTIMATORS[templateVertex("poplin::SumPartials", _type)] = sum_partials
     ESTIMATORS[templateVertex("poplin::ReduceAdd", _type)] = reduce_add

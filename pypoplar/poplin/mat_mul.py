@@ -41,8 +41,9 @@ def matMul(graph: Graph, A: Tensor, B: Tensor, prog: Sequence, *arguments: Any, 
     by estimated cycles: a matrix times a vector is computed where the matrix lives, a column times a row where the
     result will live, all else in blocks.
 
-    Options: `availableMemoryProportion` (0.6) bounds the blocks of a tile; ``partialsType`` is ``"float"``; `fullyConnectedPass`,
-    `use128BitConvUnitLoad`, `enableMultiStageReduce`, `enableFastReduce` and `remapOutputTensor` are accepted and change nothing.
+    Options: `availableMemoryProportion` (0.6) bounds the blocks of a tile where it can; ``partialsType`` is ``"float"``;
+    `fullyConnectedPass`, `use128BitConvUnitLoad`, `enableMultiStageReduce`, `enableFastReduce` and `remapOutputTensor` are accepted
+    and change nothing.
     """
     outputType, debugContext, options = _arranged(arguments, keywords)
     memory = _memory("poplin.matMul", options)
@@ -55,7 +56,7 @@ def matMul(graph: Graph, A: Tensor, B: Tensor, prog: Sequence, *arguments: Any, 
     (rows, depth), columns = A.shape(), B.dim(1)
     if 0 in (rows, depth, columns):
         raise PoplibsError(f"poplin.matMul needs at least one element in each dimension, got {A!r} and {B!r}")
-    if depth == 1:
+    if depth == 1 and (result is FLOAT or columns % 2 == 0):  # the rows of an odd number of halves do not begin with a word
         return outer_product(graph, A, B, result, prog, debugContext)
     plan = plan_blocks(graph.getTarget(), rows, depth, columns, type, result, memory)
     if 1 in (rows, columns):

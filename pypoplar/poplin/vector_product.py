@@ -9,6 +9,8 @@ from attrs import frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.graph.views import concat
 from pypoplar.poplin.block_plan import superstep_cycles
 from pypoplar.poplin.cycle_estimators import dot_product_cycles, sum_cycles
 from pypoplar.poputil.cycles import ceiling
@@ -62,35 +64,54 @@ def plan_vector_product(graph: Graph, a: Tensor) -> VectorPlan | None:
 def vector_product(
     graph: Graph, a: Tensor, b: Tensor, result: ElementType, plan: VectorPlan, prog: Sequence, debug: str | None
 ) -> Tensor:
-    """A new tensor [rows, 1] with the product of `a` [rows, depth] and `b` [depth, 1], as `plan` says; `prog` is extended."""
+    """A new tensor [rows, 1] with the product of `a` [rows, depth] and `b` [depth, 1], as `plan` says; `prog` is extended.
+
+    A row in one piece is done in one step if the result is FLOAT. Other rows have partial products, which a second step adds up.
+    """
     vector = b.flatten()
     out = graph.addVariable(result, [a.dim(0), 1], below(debug, "out"))
-    pieces = defaultdict(list)
+    pieces: dict[int, list[Piece]] = defaultdict(list)
     for one in plan.pieces:
         pieces[one.row].append(one)
-    cut = {row: parts for row, parts in pieces.items() if len(parts) > 1}
     cs = graph.addComputeSet(below(debug, "matMul"))
-    sums = graph.addComputeSet(below(debug, "reduce")) if cut else None
+    vertexType = templateVertex("poplin::DotProduct", a.elementType())
+    summed: dict[int, list[tuple[Tensor, Tensor]]] = defaultdict(list)  # by tile: partial products and the element they make
     for row, parts in pieces.items():
-        home = Counter({one.tile: 0 for one in parts})
-        for one in parts:
-            home[one.tile] += one.size
-        ((tile, _),) = home.most_common(1)
-        graph.setTileMapping(out[row], tile)
-        target = out[row]
-        if len(parts) > 1 and sums is not None:
-            target = graph.addVariable(FLOAT, [len(parts)], below(debug, "partials"))
-            vertex = graph.addVertex(sums, templateVertex("poplin::SumPartials", result), {"partials": target, "out": out[row]})
-            graph.setTileMapping(vertex, tile)
-        vertexType = templateVertex("poplin::DotProduct", a.elementType(), target.elementType())
+        home = _home(parts)
+        graph.setTileMapping(out[row], home)
+        products = out[row]
+        if len(parts) > 1 or result is not FLOAT:
+            products = graph.addVariable(FLOAT, [len(parts)], below(debug, "partials"))
+            summed[home].append((products, out[row]))
         for place, one in enumerate(parts):
-            fields = {"a": a[row].slice(one.begin, one.end), "b": vector.slice(one.begin, one.end), "out": target[place]}
+            fields = {"a": a[row].slice(one.begin, one.end), "b": vector.slice(one.begin, one.end), "out": products[place]}
             graph.setTileMapping(graph.addVertex(cs, vertexType, fields), one.tile)
-            graph.setTileMapping(target[place], one.tile)
+            graph.setTileMapping(products[place], one.tile)
     prog.add(Execute(cs))
-    if sums is not None:
-        prog.add(Execute(sums))
+    if summed:
+        prog.add(Execute(_add_up(graph, summed, result, below(debug, "reduce"))))
     return out
+
+
+def _home(parts: list[Piece]) -> int:
+    """The tile that has most of a row."""
+    held: Counter[int] = Counter()
+    for one in parts:
+        held[one.tile] += one.size
+    return held.most_common(1)[0][0]
+
+
+def _add_up(graph: Graph, summed: dict[int, list[tuple[Tensor, Tensor]]], result: ElementType, debug: str) -> ComputeSet:
+    """The compute set that adds up partial products. Neighbouring halves may share a word: one worker of a tile takes them all."""
+    cs = graph.addComputeSet(debug)
+    workers = graph.getTarget().getNumWorkerContexts() if result is FLOAT else 1
+    for tile, sums in summed.items():
+        size = ceiling(len(sums), workers)
+        for first in range(0, len(sums), size):
+            own = sums[first : first + size]
+            fields = {"partials": [products for products, _ in own], "out": concat([element for _, element in own])}
+            graph.setTileMapping(graph.addVertex(cs, templateVertex("poplin::SumPartials", result), fields), tile)
+    return cs
 
 
 def _pieces(graph: Graph, a: Tensor) -> list[Piece] | None:

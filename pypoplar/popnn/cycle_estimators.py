@@ -42,14 +42,15 @@ class NonLinearityCycles:
 
 
 @frozen
-class OfRow:
-    """A vertex that takes one row: its cycles are a function of the row's length."""
+class OfRows:
+    """A vertex that takes rows: for each its cycles are a function of the row's length."""
 
     field: str
     cycles: Callable[[int], int]
 
     def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
-        return self.cycles(vertex.fieldSize(self.field))
+        rows = vertex.getFieldInfo(self.field)
+        return sum(self.cycles(rows.getSizeAtIndex(row)) for row in range(rows.size()))
 
 
 @frozen
@@ -60,12 +61,20 @@ class SoftMaxCycles:
     type: ElementType
 
     def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
-        count = vertex.fieldSize(self.field)
+        return OfRows(self.field, self._stable if vertex.value("stable") else self._plain)(vertex, target)
+
+    def _plain(self, count: int) -> int:
         vectors = ceiling(count, by_type(self.type, 2, 4))
-        total = 17 + 2 * ceiling(count, by_type(self.type, 4, 8))
-        scale = 20 + 2 * vectors
-        power = 33 + by_type(self.type, 6, 4) * vectors
-        return power + total + scale + (total + scale if vertex.value("stable") else 0)
+        return 33 + by_type(self.type, 6, 4) * vectors + self._reduced(count) + self._scaled(count)
+
+    def _stable(self, count: int) -> int:
+        return self._plain(count) + self._reduced(count) + self._scaled(count)
+
+    def _reduced(self, count: int) -> int:
+        return 17 + 2 * ceiling(count, by_type(self.type, 4, 8))
+
+    def _scaled(self, count: int) -> int:
+        return 20 + 2 * ceiling(count, by_type(self.type, 2, 4))
 
 
 def loss_cycles(count: int) -> int:
@@ -86,7 +95,7 @@ for _type in (FLOAT, HALF):
     ESTIMATORS[templateVertex("popnn::SoftMax", _type)] = SoftMaxCycles("in", _type)
     ESTIMATORS[templateVertex("popnn::SoftMaxInPlace", _type)] = SoftMaxCycles("data", _type)
     for _name in ("LossCrossEntropy", "LossCrossEntropyScaled", "LossSumSquared"):
-        ESTIMATORS[templateVertex(f"popnn::{_name}", _type)] = OfRow("probs", loss_cycles)
-    for _name in ("CountCorrect", "IsCorrect"):
-        ESTIMATORS[templateVertex(f"popnn::{_name}", _type)] = OfRow("probs", largest_cycles)
-    ESTIMATORS[templateVertex("popnn::ArgMax", _type)] = OfRow("in", largest_cycles)
+        ESTIMATORS[templateVertex(f"popnn::{_name}", _type)] = OfRows("probs", loss_cycles)
+    for _name in ("CountCorrect", "PartCorrect"):
+        ESTIMATORS[templateVertex(f"popnn::{_name}", _type)] = OfRows("probs", largest_cycles)
+    ESTIMATORS[templateVertex("popnn::ArgMax", _type)] = OfRows("in", largest_cycles)

@@ -9,7 +9,7 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
-from pypoplar.popnn.row_vertices import add_row_vertices, row_tiles
+from pypoplar.popnn.row_vertices import RowGroup, add_row_vertices, group_rows, row_tiles
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
@@ -51,24 +51,23 @@ def calcLoss(
     """
     scales, numCorrect, lossType, debug = _arranged(arguments, debugContext)
     _check(modelOutputs, expected, loss, deltas, scales, numCorrect, lossType)
-    samples = {"probs": modelOutputs, "expected": expected.reinterpret(UNSIGNED_INT)}
-    type = modelOutputs.elementType()
     prog = Sequence()
     if modelOutputs.dim(0) == 0:
         return prog
-    for one in (deltas, loss):
-        _complete_mapping(graph, one, modelOutputs)
-    tiles = row_tiles(graph, deltas)
+    _complete_mapping(graph, loss, deltas, modelOutputs)
+    type = modelOutputs.elementType()
+    groups = group_rows(graph, deltas)
     cs = graph.addComputeSet(below(debug, lossType.value))
-    results = {"deltas": deltas, "loss": loss}
+    samples = {"probs": modelOutputs, "expected": expected.reinterpret(UNSIGNED_INT)}
+    rows = samples | {"deltas": deltas, "loss": loss}
     if lossType is LossType.SUM_SQUARED_LOSS:
-        add_row_vertices(graph, cs, templateVertex("popnn::LossSumSquared", type), tiles, samples | results)
+        add_row_vertices(graph, cs, templateVertex("popnn::LossSumSquared", type), groups, rows)
     else:
         vertex = templateVertex("popnn::LossCrossEntropyScaled" if scales else "popnn::LossCrossEntropy", type)
-        add_row_vertices(graph, cs, vertex, tiles, samples | results, scales, {"smallest": SMALLEST[type]})
+        add_row_vertices(graph, cs, vertex, groups, rows, shared={**scales, "smallest": SMALLEST[type]})
     prog.add(Execute(cs))
     if numCorrect is not None:
-        _count_correct(graph, cs, samples, tiles, numCorrect.reinterpret(UNSIGNED_INT).flatten()[0], prog, debug)
+        _count_correct(graph, cs, samples, groups, _counter(numCorrect), prog, debug)
     return prog
 
 
@@ -83,11 +82,10 @@ def calcAccuracy(
     _check_count(numCorrect)
     prog = Sequence()
     if modelOutputs.dim(0):
-        tiles = row_tiles(graph, modelOutputs)
         cs = graph.addComputeSet(below(debugContext, "Accuracy"))
         prog.add(Execute(cs))
         samples = {"probs": modelOutputs, "expected": expected.reinterpret(UNSIGNED_INT)}
-        _count_correct(graph, cs, samples, tiles, numCorrect.reinterpret(UNSIGNED_INT).flatten()[0], prog, debugContext)
+        _count_correct(graph, cs, samples, group_rows(graph, modelOutputs), _counter(numCorrect), prog, debugContext)
     return prog
 
 
@@ -97,34 +95,40 @@ def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None
     UNSIGNED_INT [rows]; `prog` is extended.
     """
     _check_matrix("argMax", input)
-    tiles = row_tiles(graph, input)
-    result = graph.addVariable(UNSIGNED_INT, [len(tiles)], below(debugContext, "argMax"))
-    for index, tile in enumerate(tiles):
-        graph.setTileMapping(result[index], tile)
+    groups = group_rows(graph, input)
+    result = graph.addVariable(UNSIGNED_INT, [input.dim(0)], below(debugContext, "argMax"))
+    for group in groups:
+        for row in group.rows:
+            graph.setTileMapping(result[row], group.tile)
     cs = graph.addComputeSet(below(debugContext, "argMax"))
-    add_row_vertices(graph, cs, templateVertex("popnn::ArgMax", input.elementType()), tiles, {"in": input, "out": result})
+    vertex = templateVertex("popnn::ArgMax", input.elementType())
+    add_row_vertices(graph, cs, vertex, groups, {"in": input, "out": result})
     prog.add(Execute(cs))
     return result
+
+
+def _counter(numCorrect: Tensor) -> Tensor:
+    return numCorrect.reinterpret(UNSIGNED_INT).flatten()[0]
 
 
 def _count_correct(
     graph: Graph,
     cs: ComputeSet,
     samples: dict[str, Tensor],
-    tiles: list[int],
+    groups: list[RowGroup],
     numCorrect: Tensor,
     prog: Sequence,
     debug: str | None,
 ) -> None:
-    """Count in the compute set `cs`; more than one sample need another step, which adds up."""
+    """Count in the compute set `cs`; the counts of several vertices are added up in another step."""
     type = samples["probs"].elementType()
-    if len(tiles) == 1:
-        add_row_vertices(graph, cs, templateVertex("popnn::CountCorrect", type), tiles, samples, {"numCorrect": numCorrect})
+    if len(groups) == 1:
+        add_row_vertices(graph, cs, templateVertex("popnn::CountCorrect", type), groups, samples, shared={"numCorrect": numCorrect})
         return
-    correct = graph.addVariable(UNSIGNED_INT, [len(tiles)], below(debug, "correct"))
-    for index, tile in enumerate(tiles):
-        graph.setTileMapping(correct[index], tile)
-    add_row_vertices(graph, cs, templateVertex("popnn::IsCorrect", type), tiles, samples | {"correct": correct})
+    correct = graph.addVariable(UNSIGNED_INT, [len(groups)], below(debug, "correct"))
+    for number, group in enumerate(groups):
+        graph.setTileMapping(correct[number], group.tile)
+    add_row_vertices(graph, cs, templateVertex("popnn::PartCorrect", type), groups, samples, {"correct": correct})
     total = graph.addComputeSet(below(debug, "addCorrect"))
     (home,) = row_tiles(graph, numCorrect.expand([0]))
     vertex = graph.addVertex(total, "popnn::AddCorrect", {"correct": correct, "numCorrect": numCorrect})
@@ -132,10 +136,12 @@ def _count_correct(
     prog.add(Execute(total))
 
 
-def _complete_mapping(graph: Graph, result: Tensor, modelOutputs: Tensor) -> None:
-    """Results without tiles go to those of the outputs, sample by sample."""
-    if not graph.getTileMapping(result, False).complete:
-        for row, tile in zip(result, row_tiles(graph, modelOutputs), strict=True):
+def _complete_mapping(graph: Graph, loss: Tensor, deltas: Tensor, modelOutputs: Tensor) -> None:
+    """Results without tiles go where the outputs are."""
+    if not graph.getTileMapping(deltas, False).complete:
+        graph.setTileMapping(deltas, graph.getTileMapping(modelOutputs))
+    if not graph.getTileMapping(loss, False).complete:
+        for row, tile in zip(loss, row_tiles(graph, deltas), strict=True):
             graph.setTileMapping(row, tile)
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popnn.row_vertices import add_row_vertices, row_tiles
+from pypoplar.popnn.row_vertices import add_row_vertices, group_rows
 from pypoplar.popops.element_vertices import add_element_vertices
 from pypoplar.poputil.copies import duplicate
 from pypoplar.poputil.exceptions import PoplibsError
@@ -43,7 +43,7 @@ def nonLinearity(
 ) -> Tensor:
     """A new tensor, shaped and mapped like `t` (FLOAT or HALF), with the non-linearity applied; `prog` is extended.
 
-    A row of a softmax is computed by one vertex, on one tile.
+    A row of a softmax is computed on one tile, by one worker.
     """
     _check(nonLinearityType, t)
     if nonLinearityType not in SOFTMAXES:
@@ -55,7 +55,7 @@ def nonLinearity(
     cs = graph.addComputeSet(below(debugContext, nonLinearityType.value))
     vertex = templateVertex("popnn::SoftMax", t.elementType())
     stable = {"stable": nonLinearityType is NonLinearityType.SOFTMAX_STABLE}
-    add_row_vertices(graph, cs, vertex, row_tiles(graph, results), {"in": rows, "out": results}, values=stable)
+    add_row_vertices(graph, cs, vertex, group_rows(graph, results), {"in": rows, "out": results}, shared=stable)
     prog.add(Execute(cs))
     return result
 
@@ -72,7 +72,7 @@ def nonLinearityInPlace(
         rows = _rows(t)
         vertex = templateVertex("popnn::SoftMaxInPlace", t.elementType())
         stable = {"stable": nonLinearityType is NonLinearityType.SOFTMAX_STABLE}
-        add_row_vertices(graph, cs, vertex, row_tiles(graph, rows), {"data": rows}, values=stable)
+        add_row_vertices(graph, cs, vertex, group_rows(graph, rows), {"data": rows}, shared=stable)
     else:
         vertex = templateVertex("popnn::NonLinearity1DInPlace", nonLinearityType.value, t.elementType())
         add_element_vertices(graph, cs, vertex, "data", {"data": t})

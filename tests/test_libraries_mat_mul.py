@@ -1,0 +1,213 @@
+"""poplin: products of matrices by each of its plans, and operands laid out for them."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from library_programs import MODES, call, new_graph, run, variable
+
+from pypoplar import FLOAT, HALF, INT, InvalidOption, MissingFeature, Target, poplin, poputil
+from pypoplar.poplin.block_plan import plan_blocks
+from pypoplar.program import Sequence
+
+
+def operands(m, k, n, type=FLOAT, seed=0):
+    random = np.random.default_rng(seed)
+    return [(random.integers(-64, 65, shape) / 16).astype(type.dtype) for shape in ((m, k), (k, n))]
+
+
+def exact(a, b):
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def multiply(graph, t, prog, *arguments):
+    return poplin.matMul(graph, *t, prog, *arguments)
+
+
+# The operands are small multiples of 1/16, so every product and sum is exact in float, whatever the order.
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 24), st.integers(1, 24), st.integers(1, 24), st.integers(1, 24))
+def test_a_product_of_any_shape_on_any_number_of_tiles_is_exact_where_floats_are(m, k, n, tiles):
+    a, b = operands(m, k, n, seed=m * k * n)
+    result, _ = call(multiply, [FLOAT, FLOAT], [a, b], tiles)
+    assert result.shape == (m, n)
+    assert (result == exact(a, b)).all()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(10, 100, 1), (1, 100, 10), (10, 1, 100), (30, 40, 20), (1, 7, 1), (1, 1, 1), (1, 1, 50)]
+)
+@pytest.mark.parametrize("types", [(FLOAT, FLOAT), (HALF, HALF), (HALF, FLOAT), (FLOAT, HALF)])
+def test_products_of_floats_and_halves_are_summed_in_float_and_rounded_once(m, k, n, types, mode):
+    type, output = types
+    a, b = operands(m, k, n, type)
+    result, _ = call(lambda graph, t, prog: poplin.matMul(graph, *t, prog, output), [type, type], [a, b], mode=mode)
+    assert result.dtype == output.dtype
+    assert (result == exact(a, b).astype(output.dtype)).all()
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 12), st.integers(1, 40), st.integers(1, 12), st.integers(1, 9))
+def test_both_engines_agree_to_the_bit(m, k, n, tiles):
+    random = np.random.default_rng(m + k + n)
+    a, b = random.standard_normal((m, k), np.float32), random.standard_normal((k, n), np.float32)
+    (native, engine), (interpreted, other) = (call(multiply, [FLOAT, FLOAT], [a, b], tiles, mode) for mode in MODES)
+    assert (native.view(np.uint32) == interpreted.view(np.uint32)).all()
+    np.testing.assert_allclose(native, exact(a, b), rtol=1e-4, atol=1e-5)
+    assert engine.getReport().execution.totalCycles == other.getReport().execution.totalCycles
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(12, 30, 1), (1, 30, 12), (12, 1, 9), (12, 9, 15)])
+@pytest.mark.parametrize("transposed", [(True, False), (False, True), (True, True)])
+def test_transposed_operands_are_views_and_multiply_as_such(m, k, n, transposed):
+    a, b = operands(m, k, n)
+
+    def function(graph, t, prog):
+        return poplin.matMul(graph, *(one.transpose() if turned else one for one, turned in zip(t, transposed, strict=True)), prog)
+
+    given = [one.T if turned else one for one, turned in zip((a, b), transposed, strict=True)]
+    assert (call(function, [FLOAT, FLOAT], given)[0] == exact(a, b)).all()
+
+
+def test_a_matrix_times_itself_and_chained_products():
+    a, b = operands(12, 12, 12)
+
+    def function(graph, t, prog):
+        square = poplin.matMul(graph, t[0], t[0], prog)
+        return poplin.matMul(graph, square, t[1], prog)
+
+    assert (call(function, [FLOAT, FLOAT], [a, b])[0] == exact(exact(a, a), b)).all()
+
+
+# What the plans promise
+
+
+def test_a_matrix_times_a_vector_does_not_move_the_matrix_where_it_is_spread():
+    a, b = operands(10, 784, 1)
+    _, engine = call(multiply, [FLOAT, FLOAT], [a, b], 1472)
+    moved = [name for one in engine.executable.exchanges for name in one.messages["variable"].tolist()]
+    assert "t0" not in moved
+    assert "t1" in moved
+    assert engine.getReport().compilation.graph.numComputeSets == 2
+
+
+def test_a_column_times_a_row_is_computed_where_a_linear_mapping_puts_it():
+    graph, device = new_graph(64)
+    column, row = variable(graph, FLOAT, [10, 1], "column"), variable(graph, FLOAT, [1, 784], "row")
+    prog = Sequence()
+    product = poplin.matMul(graph, column, row, prog)
+    same = graph.addVariable(FLOAT, [10, 784], "same")
+    poputil.mapTensorLinearly(graph, same)
+    assert graph.getTileMapping(product) == graph.getTileMapping(same)
+    _, engine = run(graph, device, prog, {"column": np.ones((10, 1), np.float32), "row": np.ones((1, 784), np.float32)}, {})
+    assert engine.getReport().compilation.graph.numComputeSets == 1
+    (after,) = [one for one in engine.executable.exchanges if one.phase == "after"] or [None]
+    assert after is None or len(after.messages) == 0
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 300), st.integers(1, 200), st.sampled_from([FLOAT, HALF]))
+def test_a_block_plan_covers_the_product_once_on_no_more_tiles_than_there_are(m, k, n, tiles, type):
+    target = Target.createIPUTarget(1, tiles, "bow")
+    plan = plan_blocks(target, m, k, n, type, type, 0.6)
+    for size, bounds in ((m, plan.row_bounds()), (k, plan.depth_bounds()), (n, plan.column_bounds())):
+        assert bounds[0] == 0
+        assert bounds[-1] == size
+        assert all(begin < end for begin, end in pairwise(bounds))
+    places = [
+        plan.tile(i, p, j, tiles) for i in range(plan.row_parts) for p in range(plan.depth_parts) for j in range(plan.column_parts)
+    ]
+    assert len(set(places)) == len(places) <= tiles
+
+
+def test_more_tiles_never_make_a_plan_slower():
+    costs = [
+        plan_blocks(Target.createIPUTarget(1, tiles, "bow"), 900, 600, 300, FLOAT, FLOAT, 0.6).cycles
+        for tiles in (64, 128, 256, 512, 1024, 1472)
+    ]
+    assert costs == sorted(costs, reverse=True)
+
+
+@pytest.mark.parametrize("memory", [0.6, 0.2, 0.05, 0.0])
+def test_a_plan_keeps_within_its_part_of_the_memory_or_takes_the_least(memory):
+    target = Target.createIPUTarget(1, 64, "bow")
+
+    def blocks(memory):
+        plan = plan_blocks(target, 600, 700, 500, FLOAT, FLOAT, memory)
+        sizes = (max(np.diff(bounds)) for bounds in (plan.row_bounds(), plan.depth_bounds(), plan.column_bounds()))
+        rows, depth, columns = (int(one) for one in sizes)
+        return plan.cycles, 4 * (rows * depth + depth * columns + rows * columns)
+
+    cycles, needed = blocks(memory)
+    assert needed <= max(memory * target.getBytesPerTile(), blocks(0)[1])
+    assert cycles >= blocks(1.0)[0]
+
+
+def test_operands_laid_out_for_the_product_exchange_less():
+    shapes = [64, 48], [48, 40]
+
+    def received(laid_out):
+        graph, device = new_graph()
+        if laid_out:
+            a = poplin.createMatMulInputLHS(graph, FLOAT, *shapes, "a")
+            b = poplin.createMatMulInputRHS(graph, FLOAT, FLOAT, *shapes, "b", {"partialsType": "float"})
+            graph.createHostWrite("a", a)
+            graph.createHostWrite("b", b)
+        else:
+            a, b = variable(graph, FLOAT, shapes[0], "a"), variable(graph, FLOAT, shapes[1], "b")
+        prog = Sequence()
+        product = poplin.matMul(graph, a, b, prog)
+        values = dict(zip("ab", operands(64, 48, 40), strict=True))
+        read, engine = run(graph, device, prog, values, {"product": product})
+        assert (read["product"] == exact(values["a"], values["b"])).all()
+        return sum(int(one.bytes_received.sum()) for one in engine.executable.exchanges if one.phase == "before")
+
+    assert received(True) < received(False)
+
+
+# Refusals
+
+
+def test_operands_that_do_not_fit_are_refused_with_their_names():
+    graph, _ = new_graph()
+    a, b = variable(graph, FLOAT, [4, 5], "left"), variable(graph, FLOAT, [4, 5], "right")
+    prog = Sequence()
+    with pytest.raises(poputil.PoplibsError, match=r"\[m, k\] by \[k, n\].*'left'.*'right'"):
+        poplin.matMul(graph, a, b, prog)
+    with pytest.raises(poputil.PoplibsError, match=r"got .*'left'.*INT"):
+        poplin.matMul(graph, a, variable(graph, INT, [5, 2], "whole"), prog)
+    with pytest.raises(poputil.PoplibsError, match="one type, FLOAT or HALF"):
+        poplin.matMul(graph, a, variable(graph, HALF, [5, 2], "halves"), prog)
+    with pytest.raises(poputil.PoplibsError, match="output type INT"):
+        poplin.matMul(graph, a, b.transpose(), prog, INT)
+    with pytest.raises(poputil.PoplibsError, match="at least one element"):
+        poplin.matMul(graph, variable(graph, FLOAT, [0, 5], "none"), b.transpose(), prog)
+    with pytest.raises(poputil.PoplibsError, match=r"the shapes \[4, 5\] and \[4, 5\]"):
+        poplin.createMatMulInputLHS(graph, FLOAT, [4, 5], [4, 5])
+    with pytest.raises(poputil.PoplibsError, match="two shapes of two sizes each"):
+        poplin.createMatMulInputRHS(graph, FLOAT, [4, 5], 3)
+    assert len(prog) == 0
+
+
+def test_options_are_checked_and_what_is_not_there_says_so():
+    graph, _ = new_graph()
+    a, b = variable(graph, FLOAT, [4, 5], "a"), variable(graph, FLOAT, [5, 3], "b")
+    prog = Sequence()
+    with pytest.raises(InvalidOption, match="did you mean 'partialsType'"):
+        poplin.matMul(graph, a, b, prog, "product", {"partialType": "float"})
+    with pytest.raises(InvalidOption, match="one of half, float"):
+        poplin.matMul(graph, a, b, prog, "product", {"partialsType": "double"})
+    with pytest.raises(InvalidOption, match="is a number"):
+        poplin.matMul(graph, a, b, prog, options={"availableMemoryProportion": "much"})
+    with pytest.raises(MissingFeature, match="partialsType half"):
+        poplin.matMul(graph, a, b, prog, FLOAT, "product", {"partialsType": "half"})
+    with pytest.raises(MissingFeature, match="preArrange"):
+        poplin.matMul(graph, a, b, prog, {"inputRHSIsPreArranged": "true"})
+    with pytest.raises(TypeError, match="cache"):
+        poplin.matMul(graph, a, b, prog, cache=None)
+    poplin.matMul(graph, a, b, prog, "product", {"fullyConnectedPass": "TRAINING_FWD", "availableMemoryProportion": 0.3})
