@@ -30,15 +30,16 @@ class VertexPerfEstimate:
 class FieldData:
     """A field of a vertex, as an estimator sees it: its size, and its value if it is a plain field."""
 
-    __slots__ = ("_sizes", "_value")
+    __slots__ = ("_is_list", "_sizes", "_value")
 
-    def __init__(self, sizes: Array, value: Any) -> None:
+    def __init__(self, sizes: Array, value: Any, is_list: bool) -> None:
         self._sizes = sizes
         self._value = value
+        self._is_list = is_list
 
     def size(self) -> int:
         """Elements of a vector, 1 for a scalar; rows of a `VectorList`."""
-        return int(self._sizes[0]) if len(self._sizes) == 1 else len(self._sizes)
+        return len(self._sizes) if self._is_list else int(self._sizes[0])
 
     def empty(self) -> bool:
         return self.size() == 0
@@ -71,8 +72,9 @@ class VertexIntrospector:
             if one.name == name:
                 value = self._values.get(number)
                 if number in self._sizes:
-                    return FieldData(self._sizes[number], value)
-                return FieldData(np.array([1 if one.form == "scalar" else np.size(value) if value is not None else 0]), value)
+                    return FieldData(self._sizes[number], value, one.form == "list")
+                size = 1 if one.form == "scalar" else np.size(value) if value is not None else 0
+                return FieldData(np.array([size]), value, is_list=False)
         raise UnknownField(
             f"codelet {self._codelet.name!r} has no field {name!r}{nearest(name, [one.name for one in self._codelet.fields])}"
         )
