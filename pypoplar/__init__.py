@@ -46,10 +46,10 @@ from pypoplar.errors import (
 from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.estimators import VertexIntrospector, VertexPerfEstimate
 from pypoplar.graph.graph import Graph, VariableMappingMethod
-from pypoplar.graph.intervals import Interval
+from pypoplar.graph.intervals import Interval, VariableInterval
 from pypoplar.graph.streams import DataStream, Function, HostFunction, RemoteBuffer, ReplicatedStreamMode
-from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.vertices import ComputeSet, FieldRef, VertexRef
+from pypoplar.graph.tensor import Tensor, UpsampleMethod
+from pypoplar.graph.vertices import ComputeSet, FieldRef, VertexRange, VertexRef
 from pypoplar.graph.views import append, concat, stack
 from pypoplar.program import (
     FloatingPointBehaviour,
@@ -155,12 +155,15 @@ __all__ = [
     "UnknownField",
     "UnknownHandle",
     "UnknownVertexType",
+    "UpsampleMethod",
+    "VariableInterval",
     "VariableMappingMethod",
     "Vector",
     "VectorList",
     "Vertex",
     "VertexIntrospector",
     "VertexPerfEstimate",
+    "VertexRange",
     "VertexRef",
     "append",
     "compileGraph",

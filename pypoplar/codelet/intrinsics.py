@@ -10,8 +10,6 @@ is written into it.
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +18,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from pypoplar.codelet.machine import YIELD_SYMBOL, register_yield
 
 MEMORY_TYPES: dict[str, Any] = {
     "f32": types.float32,
@@ -36,21 +36,9 @@ MEMORY_TYPES: dict[str, Any] = {
 }
 _WORD = ir.IntType(64)
 _BYTE = ir.IntType(8)
-_YIELD_SYMBOL = "pypoplar_yield_processor"
 
 
-def _register_yield() -> None:
-    """Tell LLVM where the operating system's "let others run" is; cached code finds it by this name in every process."""
-    if sys.platform == "win32":
-        function = ctypes.windll.kernel32.SwitchToThread
-    else:
-        function = ctypes.CDLL(None).sched_yield
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    assert address is not None
-    llvmlite.binding.add_symbol(_YIELD_SYMBOL, address)
-
-
-_register_yield()
+register_yield()
 
 
 def _memory_form(code: str) -> ir.Type:
@@ -239,7 +227,7 @@ def _pause(typing_context: Any) -> Any:
 def _yield_processor(typing_context: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         declare: Any = cgutils.get_or_insert_function
-        builder.call(declare(builder.module, ir.FunctionType(ir.IntType(32), []), _YIELD_SYMBOL), [])
+        builder.call(declare(builder.module, ir.FunctionType(ir.IntType(32), []), YIELD_SYMBOL), [])
         return context.get_dummy_value()
 
     return types.void(), generate

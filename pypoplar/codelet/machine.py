@@ -73,6 +73,18 @@ def _register_library() -> None:
         address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
         assert address is not None
         llvm.add_symbol(SYMBOL_PREFIX + name, address)
+    register_yield()
+
+
+YIELD_SYMBOL = SYMBOL_PREFIX + "yield_processor"
+
+
+def register_yield() -> None:
+    """Tell LLVM where the operating system's "let others run" is; cached code finds it by this name in every process."""
+    function = ctypes.windll.kernel32.SwitchToThread if sys.platform == "win32" else ctypes.CDLL(None).sched_yield
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    llvm.add_symbol(YIELD_SYMBOL, address)
 
 
 def optimise(text: str) -> Any:

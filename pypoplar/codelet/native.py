@@ -31,13 +31,14 @@ row table's entries have a third word: the offset from `memory` of a byte per el
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
 from attrs import evolve, frozen
 from llvmlite import ir
 
-from pypoplar.codelet import machine
+from pypoplar.codelet import cache, machine
 from pypoplar.codelet.frame import FIRST_WORKER, WORKERS, Checks, Frame
 from pypoplar.codelet.jamming import TOGETHER, Jam, JammedCode, plan_jam
 from pypoplar.codelet.memory_access import BYTE, INT, WORD, word
@@ -179,7 +180,8 @@ def compile_codelet(
     key = (_essence(codelet), checks)
     with _lock:
         if key not in _compiled:
-            code = machine.load(machine.compile_text(assembly_text(codelet, checks)))
+            text = assembly_text(codelet, checks)
+            code = machine.load(cache.object_code(text, functools.partial(machine.compile_text, text)))
             _compiled[key] = NativeCodelet(code.address(ENTRY), code)
         return _compiled[key]
 

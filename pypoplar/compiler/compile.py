@@ -47,6 +47,7 @@ def compile_graph(
     """
     if not isinstance(graph, Graph):
         raise PoplarTypeError(f"expected a Graph or an Executable, got {type(graph).__name__}")
+    graph = graph.getTopLevelGraph()  # of a virtual graph: all tiles count
     wanted = EngineOptions.parse(options)
     chosen = _program_list(programs)
     tick = progress or _no_progress

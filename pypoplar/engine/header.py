@@ -6,6 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 _WORD = ir.IntType(64)
@@ -52,6 +53,20 @@ def _put(typing_context: Any, header: Any, which: Any, index: Any, value: Any) -
     return types.void(types.int64, types.int64, types.int64, types.int64), generate
 
 
+def _call_unit(typing_context: Any, unit: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+    """Call a unit of the driver by its address, as numba's own calls are: result and exception by reference."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        nothing = ir.IntType(8).as_pointer()
+        function = ir.FunctionType(ir.IntType(32), [_WORD.as_pointer(), nothing.as_pointer(), *[_WORD] * 6])
+        result, exception = cgutils.alloca_once(builder, _WORD), cgutils.alloca_once(builder, nothing)
+        builder.call(builder.inttoptr(arguments[0], function.as_pointer()), [result, exception, *arguments[1:]])
+        return builder.load(result)
+
+    return types.int64(*[types.int64] * 7), generate
+
+
+call_unit: Any = intrinsic(_call_unit)
 table: Any = intrinsic(_look_up)
 get: Any = intrinsic(_get)
 put: Any = intrinsic(_put)

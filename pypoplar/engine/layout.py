@@ -66,7 +66,15 @@ CODELET_COUNT = 50
 COUNTER_COUNT = 51
 STACK_DEPTH = 52
 CLOCK_COUNT = 53
-HEADER_WORDS = 58
+MOVE_UNIT = 58  # addresses of the driver's units
+SUPERSTEP_UNIT = 59
+HEADER_WORDS = 60
+
+# What the driver returns.
+FINISHED = 0
+SERVICE = 1
+FAULT = 2
+STOPPED = 3
 
 # Words of SHARED; what different threads write often is a cache line apart. From PARTIAL on, each thread leaves its slowest tile
 # (-1: a fault) for the others, in turn in one of two sets of words: nobody overwrites what another thread is still reading.

@@ -8,6 +8,7 @@ from attrs import frozen
 from pypoplar.codelet.native import NativeCodelet, compile_codelet
 from pypoplar.compiler.executable import Array, Executable
 from pypoplar.engine import layout as at
+from pypoplar.engine.driver_code import driver_code
 from pypoplar.engine.state import EngineState
 
 
@@ -36,6 +37,9 @@ def machine_code(executable: Executable) -> MachineCode:
 def install_codelets(state: EngineState, code: MachineCode) -> None:
     """Tell the driver where the codelets are, and what every call of one is told."""
     options = state.executable.options
+    driver = driver_code()
+    state.header[at.MOVE_UNIT] = driver.move_unit
+    state.header[at.SUPERSTEP_UNIT] = driver.superstep_unit
     state.tables[at.CODELETS][: len(code.addresses)] = code.addresses
     contexts = state.rows(at.CONTEXTS, at.CONTEXT_WORDS)
     contexts[:, 5] = state.executable.slot_limit

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from pypoplar.compiler import opcodes
 from pypoplar.engine import layout as at
+from pypoplar.engine.driver_code import driver_code
 from pypoplar.engine.faults import Fault
 from pypoplar.engine.state import EngineState
 
@@ -20,14 +21,12 @@ def run_native(
 
     Returns the fault that ended the program, if one did. `progress` is told now and then how many rows of the program have passed.
     """
-    from pypoplar.engine import driver  # numba is imported by those who run something
-
     _start(state, entry)
     while True:
         code = _drive(state, progress)
-        if code == driver.FINISHED:
+        if code == at.FINISHED:
             return None
-        if code == driver.FAULT:
+        if code == at.FAULT:
             return first_fault(state)
         row = state.executable.program[int(state.tables[at.STATE][at.PC]) - 1]
         serve(int(row[1] if row[0] == opcodes.SERVICE else row[2]))
@@ -47,8 +46,7 @@ def _start(state: EngineState, entry: int) -> None:
 
 def _drive(state: EngineState, progress: Callable[[int], None] | None) -> int:
     """Let all threads run until they come back together; thread 0 says why."""
-    from pypoplar.engine.driver import drive
-
+    drive = driver_code().drive
     threads = state.division.threads
     shared = state.tables[at.SHARED]
     codes = [0] * threads
@@ -73,7 +71,7 @@ def _drive(state: EngineState, progress: Callable[[int], None] | None) -> int:
             for one in workers:
                 one.join()
             raise
-    if codes[0] != 1:
+    if codes[0] != at.SERVICE:
         shared[at.CLOCK] = state.tables[at.STATE][at.LOCAL_CLOCK]
     return codes[0]
 

@@ -76,7 +76,8 @@ def _judge(executable: Executable, touches: Touches, touched: _Touched, name: st
     raise GraphCycleError(
         f"{_place(executable, int(mine))}: {_field(executable, touches, touched, writer)} wrote to elements {region} "
         f"that were {done} elsewhere in same compute set {name!r}: by {_field(executable, touches, touched, other)} "
-        f"of the vertex added at {_place(executable, int(touches.edge_vertex[touched.edge[other]]))} ({len(racing)} elements in all)"
+        f"of the vertex added at {_place(executable, int(touches.edge_vertex[touched.edge[other]]))} "
+        f"({len(racing)} elements in all)"
     )
 
 

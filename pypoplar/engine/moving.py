@@ -1,0 +1,81 @@
+"""The driver's moves: a move list, piece by piece, between addresses."""
+
+from __future__ import annotations
+
+from pypoplar.codelet.intrinsics import copy_memory, load_i64, load_u8, load_u32, store_i64, store_u8, store_u32
+from pypoplar.engine import layout as at
+from pypoplar.engine.header import get, table
+from pypoplar.engine.unit import entry, part
+
+
+@part
+def move_pieces(source: int, target: int, size: int, count: int, source_step: int, target_step: int) -> None:  # pragma: no cover
+    """Copy `count` pieces of `size` bytes; the commonest sizes are single loads and stores."""
+    if size == 4:
+        for i in range(count):
+            store_u32(target + i * target_step, load_u32(source + i * source_step))
+    elif size == 8:
+        for i in range(count):
+            store_i64(target + i * target_step, load_i64(source + i * source_step))
+    elif size == 1:
+        for i in range(count):
+            store_u8(target + i * target_step, load_u8(source + i * source_step))
+    else:
+        for i in range(count):
+            copy_memory(target + i * target_step, source + i * source_step, size)
+
+
+@part
+def gather_pieces(source: int, target: int, size: int, count: int, places: int) -> None:  # pragma: no cover
+    """Copy pieces from listed places to a contiguous target."""
+    if size == 4:
+        for i in range(count):
+            store_u32(target + 4 * i, load_u32(source + 4 * load_u32(places + 4 * i)))
+    else:
+        for i in range(count):
+            for k in range(size):
+                store_u8(target + i * size + k, load_u8(source + size * load_u32(places + 4 * i) + k))
+
+
+@part
+def scatter_pieces(source: int, target: int, size: int, count: int, places: int) -> None:  # pragma: no cover
+    """Copy contiguous pieces to listed places."""
+    if size == 4:
+        for i in range(count):
+            store_u32(target + 4 * load_u32(places + 4 * i), load_u32(source + 4 * i))
+    else:
+        for i in range(count):
+            for k in range(size):
+                store_u8(target + size * load_u32(places + 4 * i) + k, load_u8(source + i * size + k))
+
+
+@part
+def move_records(header: int, first: int, last: int, source: int, target: int) -> None:  # pragma: no cover
+    """Do the move records `first` to `last`; their addresses count from `source` and `target`."""
+    for r in range(first, last):
+        size = get(header, at.MOVE_BYTES, r)
+        count = get(header, at.MOVE_COUNT, r)
+        here = target + get(header, at.MOVE_TARGET, r)
+        there = source + get(header, at.MOVE_SOURCE, r)
+        listed = get(header, at.MOVE_SOURCE_LIST, r)
+        spread = get(header, at.MOVE_TARGET_LIST, r)
+        if count == 1:
+            if size == 4:
+                store_u32(here, load_u32(there))
+            else:
+                copy_memory(here, there, size)
+        elif listed >= 0:
+            gather_pieces(there, here, size, count, table(header, at.MOVE_PLACES) + 4 * listed)
+        elif spread >= 0:
+            scatter_pieces(there, here, size, count, table(header, at.MOVE_PLACES) + 4 * spread)
+        else:
+            move_pieces(there, here, size, count, get(header, at.MOVE_SOURCE_STEP, r), get(header, at.MOVE_TARGET_STEP, r))
+
+
+@entry("int64(int64, int64, int64, int64, int64, int64)")
+def move_share(header: int, number: int, thread: int, threads: int, source: int, target: int) -> int:  # pragma: no cover
+    """This thread's share of a move list; nothing for list -1."""
+    if number >= 0:
+        split = number * (threads + 1) + thread
+        move_records(header, get(header, at.MOVE_SPLIT, split), get(header, at.MOVE_SPLIT, split + 1), source, target)
+    return 0
