@@ -1,4 +1,4 @@
-"""What is claimed of an executable that comes from a file: each claim holds, or it is a `FileLoadError` that names what is wrong."""
+"""Claims about an executable that comes from a file: one that does not hold is a `FileLoadError` that names what is wrong."""
 
 from __future__ import annotations
 

@@ -2,10 +2,11 @@
 
 The file is a NumPy ``.npz`` archive: the arrays, and ``executable.json`` with all that is not an array. Nothing is pickled and
 nothing of the file is executed: codelets are kept as source and go through the translator, and all numbers are checked by
-`pypoplar.compiler.verify` before anything uses them. Cycles are derived from the code anew, by the prices of the pypoplar that loads.
+`pypoplar.compiler.verify` before anything uses them. Cycles are derived from the code anew, by the prices of the pypoplar that
+loads the file.
 
-The archive is compressed at zlib's lowest level: that makes it about a ninth as large for 0.05 s at 80,000 vertices, where the default
-level takes five times as long for an eighth less.
+The archive is compressed at zlib's lowest level: that makes it about a ninth as large for 0.05 s at 80,000 vertices, where the
+default level takes five times as long for an eighth less.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pypoplar.compiler.executable import Executable
 from pypoplar.compiler.packing import Packer, Unpacker, claim_kind, short
 from pypoplar.compiler.plan import Array
 from pypoplar.compiler.verify import verify
-from pypoplar.errors import FileLoadError
+from pypoplar.errors import FileLoadError, PoplarTypeError
 
 FORMAT = "pypoplar executable"
 VERSION = 1
@@ -42,6 +43,7 @@ def save(executable: Executable, path: Place) -> None:
     A file at `path` is replaced as a whole, or not at all if the disk is full or the process ends halfway.
     """
     if not isinstance(path, str | os.PathLike):
+        _check_file(path, "write")
         _write(executable, path)
         return
     target = Path(path).resolve()
@@ -50,6 +52,8 @@ def save(executable: Executable, path: Place) -> None:
         with part.open("xb") as file:
             _write(executable, file)
         part.replace(target)
+    except OSError as problem:
+        raise OSError(problem.errno, problem.strerror, str(target)) from problem
     finally:
         part.unlink(missing_ok=True)
 
@@ -59,7 +63,8 @@ def _write(executable: Executable, file: BinaryIO) -> None:
     tree = packer.pack(executable, Executable)
     head = {"format": FORMAT, "version": VERSION, "pypoplar": version("pypoplar"), "texts": packer.texts, "executable": tree}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
-        archive.writestr(zipfile.ZipInfo(TREE), json.dumps(head, separators=(",", ":")), zipfile.ZIP_DEFLATED, COMPRESSION)
+        with archive.open(TREE, "w") as member:
+            member.write(json.dumps(head, separators=(",", ":")).encode())
         for name, array in packer.arrays().items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
@@ -70,17 +75,28 @@ def load(path: Place) -> Executable:
 
     Raises `FileLoadError` if there is no such file, if it is damaged, not one of ours, or holds anything that `verify` refuses.
     """
+    if not isinstance(path, str | os.PathLike):
+        _check_file(path, "read")
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else getattr(path, "name", "the file")
     try:
-        with zipfile.ZipFile(path) as archive:
-            executable = _read(archive)
+        with _open(path) as archive:
+            return _read(archive)
     except FileLoadError as problem:
         raise FileLoadError(f"{name}: {problem}") from problem.__cause__
+
+
+def _check_file(path: object, method: str) -> None:
+    if not hasattr(path, method):
+        raise PoplarTypeError(f"expected a path or a binary file to {method}, got {type(path).__name__}")
+
+
+def _open(path: Place) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
     except OSError as problem:
-        raise FileLoadError(f"{name} cannot be read: {problem.strerror or problem}") from problem
-    except zipfile.BadZipFile as problem:
-        raise FileLoadError(f"{name} is not a saved executable, or is damaged: {problem}") from problem
-    return executable
+        raise FileLoadError(f"cannot be read: {problem.strerror or problem}") from problem
+    except Exception as problem:  # zipfile has a dozen ways to say that an archive is damaged
+        raise FileLoadError(f"not a saved executable, or damaged: {str(problem) or type(problem).__name__}") from problem
 
 
 def _read(archive: zipfile.ZipFile) -> Executable:
@@ -106,7 +122,7 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         return archive.read(name)
     except Exception as problem:  # zipfile and zlib have a dozen ways to say that a member is damaged
-        raise FileLoadError(f"the member {name} is damaged: {problem or type(problem).__name__}") from problem
+        raise FileLoadError(f"the member {name} is damaged: {str(problem) or type(problem).__name__}") from problem
 
 
 def _head(text: bytes) -> dict[str, Any]:
@@ -134,7 +150,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> Array:
     try:
         array: Any = np.lib.format.read_array(content, allow_pickle=False)
     except Exception as problem:  # a header is Python text that NumPy takes apart
-        raise FileLoadError(f"the member {name} is not an array of numbers: {problem or type(problem).__name__}") from problem
+        raise FileLoadError(f"the member {name} is not an array of numbers: {str(problem) or type(problem).__name__}") from problem
     claim(array.ndim == 1, f"the array {name} has rank {array.ndim}: expected 1")
     claim(content.read(1) == b"", f"the member {name} goes on after its array")
     whole: Array = array

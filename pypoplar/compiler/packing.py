@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import types
 from collections.abc import Mapping
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -36,6 +37,7 @@ PARTS: tuple[type, ...] = (
     parts.Step,
     parts.StreamPlan,
     parts.TileMemory,
+    parts.Touches,
     parts.VertexNames,
     Exchange,
 )
@@ -73,6 +75,8 @@ class Packer:
 
     def pack(self, value: Any, kind: Any, path: str = "") -> Any:
         """The tree of a value of the declared type `kind`."""
+        if isinstance(kind, types.UnionType):
+            return None if value is None else self.pack(value, present(kind), path)
         if kind == Array:
             return self._once(value, lambda: self._array(value, path))
         if kind == tuple[str, ...]:
@@ -120,6 +124,11 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{value!r} cannot be part of a saved executable")
 
 
+def present(kind: types.UnionType) -> Any:
+    """What ``X | None`` is if it is not None."""
+    return next(one for one in get_args(kind) if one is not type(None))
+
+
 def element_types(kind: Any, length: int) -> tuple[Any, ...]:
     """The declared types of the elements of a list or tuple."""
     declared = get_args(kind)
@@ -132,13 +141,19 @@ class Unpacker:
 
     arrays: Mapping[str, Array]
     texts: list[tuple[str, ...]]
+    used: set[str] = field(factory=set)  # the arrays that the tree has asked for
+    _made: dict[tuple[Any, ...], Array] = field(factory=dict)  # what was shared is shared again
 
     def unpack(self, tree: Any, kind: Any, path: str = "", where: str = "") -> Any:
         """The value of the declared type `kind`. `where` names it in messages: the path with the positions in lists."""
+        if isinstance(kind, types.UnionType):
+            return None if tree is None else self.unpack(tree, present(kind), path, where)
         if kind == Array:
             return self._array(tree, path, where)
         if kind == tuple[str, ...]:
-            claim(type(tree) is int and 0 <= tree < len(self.texts), f"{where} is {short(tree)}: expected one of the lists of texts")
+            claim(
+                type(tree) is int and 0 <= tree < len(self.texts), f"{where} is {short(tree)}: expected one of the lists of texts"
+            )
             return self.texts[tree]
         if kind in PARTS:
             return self._part(tree, kind, path, where)
@@ -171,11 +186,12 @@ class Unpacker:
         claim(fine and all(type(one) is int and one >= 0 for one in tree[1:]), f"{where} is {short(tree)}: expected an array")
         name, begin, *shape = tree
         claim(name in self.arrays, f"the array {name} of {where} is missing")
+        self.used.add(name)
         whole, wanted = self.arrays[name], DTYPES.get(path, INTEGER)
         claim(whole.dtype == wanted, f"{where} is an array of {whole.dtype}: expected {wanted}")
         size = math.prod(shape)
         claim(begin + size <= len(whole), f"{where} ends at {begin + size}, but the array {name} has {len(whole)} entries")
-        return whole[begin : begin + size].reshape(shape)
+        return self._made.setdefault(tuple(tree), whole[begin : begin + size].reshape(shape))
 
 
 def claim_kind(tree: Any, kind: type, where: str) -> Any:
@@ -197,4 +213,4 @@ def _own_form(tree: Any, kind: Any, where: str) -> Any:
     try:
         return kind.from_json(tree)
     except Exception as problem:  # the translator is not made for text that nobody wrote
-        raise FileLoadError(f"{where} is damaged: {problem or type(problem).__name__}") from problem
+        raise FileLoadError(f"{where} is damaged: {str(problem) or type(problem).__name__}") from problem

@@ -1,0 +1,275 @@
+"""Executables of many kinds, made by the public calls."""
+
+import functools
+
+import numpy as np
+
+from pypoplar import (
+    BOOL,
+    CHAR,
+    FLOAT,
+    HALF,
+    INT,
+    UNSIGNED_INT,
+    FloatingPointBehaviour,
+    Graph,
+    InOut,
+    Input,
+    IPUModel,
+    MultiVertex,
+    Output,
+    SupervisorVertex,
+    SyncType,
+    Vector,
+    VectorList,
+    Vertex,
+    compileGraph,
+    cycleCount,
+    cycleStamp,
+    ipu,
+    setFloatingPointBehaviour,
+    setSeed,
+)
+from pypoplar.program import (
+    AbortOnCondition,
+    Call,
+    Copy,
+    ErrorProgram,
+    Execute,
+    If,
+    PrintTensor,
+    Repeat,
+    RepeatWhileFalse,
+    RepeatWhileTrue,
+    Sequence,
+    Switch,
+    Sync,
+    WriteUndef,
+)
+
+FACTOR = 1.5
+
+
+class Scale(Vertex):
+    x: Input[Vector[FLOAT]]
+    y: Output[Vector[FLOAT]]
+    factor: FLOAT
+    offsets: Vector[FLOAT]
+
+    def compute(self):
+        for i in range(len(self.x)):
+            self.y[i] = self.x[i] * self.factor * FACTOR
+        self.y[0] += self.offsets[0]
+        self.factor += 1.0
+
+
+class CountDown(Vertex):
+    n: InOut[INT]
+    more: Output[BOOL]
+
+    def compute(self):
+        self.n -= 1
+        self.more = self.n > 0
+        return self.n > 1
+
+
+class SumRows(MultiVertex):
+    rows: Input[VectorList[FLOAT]]
+    totals: Output[Vector[FLOAT]]
+
+    def compute(self, worker):
+        for r in range(worker, len(self.rows), 6):
+            total = 0.0
+            for value in self.rows[r]:
+                total += value
+            self.totals[r] = total
+
+
+class Narrow(SupervisorVertex):
+    x: Input[Vector[FLOAT]]
+    half: Output[Vector[HALF]]
+    char: Output[Vector[CHAR]]
+
+    def compute(self):
+        for i in range(len(self.x)):
+            self.half[i] = HALF(self.x[i] * 0.1)
+            self.char[i] = int(self.x[i])
+        ipu.debug_print("narrowed", len(self.x))
+
+
+class Noise(Vertex):
+    out: Output[FLOAT]
+
+    def compute(self):
+        self.out = ipu.random_float()
+
+
+class Touch(Vertex):
+    x: InOut[Vector[FLOAT]]
+    rows: Input[VectorList[FLOAT]]
+    at: INT
+
+    def compute(self):
+        self.x[self.at] = self.rows[0][0] + 1.0
+
+
+def spread(graph, tensor, tiles):
+    """Map the first dimension of a tensor over tiles, in order."""
+    for i in range(tensor.dim(0)):
+        graph.setTileMapping(tensor[i], tiles[i % len(tiles)])
+
+
+def new_graph():
+    return Graph(IPUModel("tiny").createDevice().getTarget())
+
+
+def transfers():
+    """Copies, streams, prints, handles, constants, initial values, remote buffers, a host function."""
+    graph = new_graph()
+    weights = graph.addVariable(FLOAT, [4, 6], "weights")
+    spread(graph, weights, [0, 3, 7, 15])
+    seed = graph.addConstant(FLOAT, [4], [1.0, 1.5, 2.0, 2.5], "seed")
+    graph.setTileMapping(seed, 0)
+    digits = graph.addVariable(INT, [10], "digits")
+    graph.setTileMapping(digits, 7)
+    graph.setInitialValue(weights, np.arange(24).reshape(4, 6))
+    graph.setInitialValue(digits[2:4], [7, 8])
+    graph.createHostWrite("weights-write", weights.transpose())
+    graph.createHostRead("weights-read", weights)
+    graph.createHostRead("digits", digits)
+    inward = graph.addHostToDeviceFIFO("inward", INT, 10)
+    outward = graph.addDeviceToHostFIFO("outward", FLOAT, 24)
+    remote = graph.addRemoteBuffer("remote", FLOAT, 6, 3)
+    row = graph.addVariable(UNSIGNED_INT, [2], "row")
+    graph.setTileMapping(row, 2)
+    graph.setInitialValue(row, [2, 0])
+    double = graph.addHostFunction("double", [(FLOAT, 4)], [(FLOAT, 6)])
+    first = Sequence(
+        Copy(seed[0:3], weights.slice([1, 1], [2, 4])),
+        Copy(weights[0], weights[3]),
+        Copy(inward, digits),
+        PrintTensor("digits", digits),
+        Copy(weights.transpose(), outward),
+        Copy(remote, weights[1:3], row),
+        Copy(weights[0], remote),
+        Call(double, [seed], [weights[0]]),
+        Sync(SyncType.INTERNAL),
+    )
+    second = Sequence(WriteUndef(digits), Copy(outward_of(weights), outward), Repeat(3, Copy(inward, digits)))
+    return compileGraph(graph, [first, second], {"debug.instrument": "true"})
+
+
+def outward_of(tensor):
+    """Many small pieces, which become lists of places."""
+    return tensor.reshape([6, 4]).transpose()
+
+
+def vertices():
+    """Vertices of all kinds, with plain fields, lists, gathers, estimates, prints and random numbers."""
+    graph = new_graph()
+    x = graph.addVariable(FLOAT, [8, 12], "x")
+    spread(graph, x, range(8))
+    y = graph.addVariable(FLOAT, [8, 12], "y")
+    spread(graph, y, range(15, 7, -1))
+    totals = graph.addVariable(FLOAT, [12], "totals")
+    graph.setTileMapping(totals, 3)
+    half = graph.addVariable(HALF, [12], "half")
+    char = graph.addVariable(CHAR, [12], "char")
+    noise = graph.addVariable(FLOAT, [16], "noise")
+    spread(graph, noise, range(16))
+    graph.setTileMapping(half, 5)
+    graph.setTileMapping(char, 6)
+    scale = graph.addComputeSet("scale")
+    for i in range(8):
+        for part in range(3):
+            here = slice(4 * part, 4 * part + 4)
+            vertex = graph.addVertex(scale, Scale, {"x": x[i, here], "y": y[i, here], "factor": 1.0 + part})
+            graph.setInitialValue(vertex["offsets"], [0.25 * i, 1.0])
+            graph.setTileMapping(vertex, (i + part) % 16)
+    graph.setPerfEstimate(vertex, 77)
+    mixed = graph.addComputeSet("mixed")
+    summing = graph.addVertex(mixed, SumRows, {"rows": y.transpose(), "totals": totals})
+    narrow = graph.addVertex(mixed, Narrow, {"x": y[2], "half": half, "char": char})
+    graph.setTileMapping(summing, 3)
+    graph.setTileMapping(narrow, 3)
+    for i in range(16):
+        graph.setTileMapping(graph.addVertex(mixed, Noise, {"out": noise[i]}), i)
+    graph.createHostWrite("x", x)
+    for name, tensor in (("y", y), ("totals", totals), ("half", half), ("char", char), ("noise", noise)):
+        graph.createHostRead(name, tensor)
+    start = graph.addConstant(UNSIGNED_INT, [2], [5, 6])
+    graph.setTileMapping(start, 1)
+    program = Sequence()
+    setSeed(graph, start, 3, program)
+    program.add(Repeat(2, Execute(scale)))
+    program.add(Execute(mixed))
+    return compileGraph(graph, program)
+
+
+def control():
+    """Loops, branches, functions in functions, clocks, results of compute sets, errors."""
+    graph = new_graph()
+    n = graph.addVariable(INT, [1], "n")
+    more = graph.addVariable(BOOL, [1], "more")
+    agreed = graph.addVariable(BOOL, [1], "agreed")
+    which = graph.addVariable(INT, [1], "which")
+    values = graph.addVariable(FLOAT, [6], "values")
+    for tile, tensor in enumerate((n, more, agreed, which, values)):
+        graph.setTileMapping(tensor, 2 * tile)
+    graph.setInitialValue(n, [5])
+    graph.setInitialValue(which, [-2])
+    constants = [graph.addConstant(FLOAT, [1], float(i)) for i in range(6)]
+    for one in constants:
+        graph.setTileMapping(one, 4)
+    count = graph.addComputeSet("count")
+    vertex = graph.addVertex(count, CountDown, {"n": n[0], "more": more[0]})
+    graph.setTileMapping(vertex, 1)
+    stream = graph.addHostToDeviceFIFO("n", INT, 1)
+    step = graph.addFunction(Sequence(Execute(count, agreed), Sync(SyncType.INTERNAL)))
+    again = graph.addFunction(Sequence(Call(step), Copy(stream, n)))
+    first = Sequence(
+        RepeatWhileTrue(Call(step), more, Copy(constants[1], values[0:1])),
+        If(agreed, Copy(constants[2], values[1:2]), Copy(constants[3], values[1:2])),
+        Switch(which, [(-2, Copy(constants[4], values[2:3])), (7, Copy(constants[5], values[2:3]))], Sync(SyncType.INTERNAL)),
+        Repeat(3, Call(again)),
+    )
+    spent = cycleCount(graph, first, 5)
+    now = cycleStamp(graph, first, 6)
+    first.add(AbortOnCondition(agreed, "agreed"))
+    second = Sequence()
+    setFloatingPointBehaviour(graph, second, FloatingPointBehaviour())
+    for one in (
+        RepeatWhileFalse(Sync(SyncType.INTERNAL), which, Sync(SyncType.INTERNAL)),
+        Call(again),
+        ErrorProgram("stopped", values),
+    ):
+        second.add(one)
+    graph.createHostRead("values", values)
+    graph.createHostRead("spent", spent)
+    graph.createHostRead("now", now)
+    graph.createHostRead("n", n)
+    return compileGraph(graph, [first, second])
+
+
+def judged():
+    """Races judged by what was touched."""
+    graph = new_graph()
+    x = graph.addVariable(FLOAT, [16], "x")
+    spread(graph, x, range(4))
+    rows = graph.addVariable(FLOAT, [4, 3], "rows")
+    spread(graph, rows, range(8, 12))
+    touch = graph.addComputeSet("touch")
+    for i in range(4):
+        vertex = graph.addVertex(touch, Touch, {"x": x, "rows": rows[:, 0:2], "at": 3 * i})
+        graph.setTileMapping(vertex, i)
+    graph.createHostWrite("rows", rows)
+    graph.createHostRead("x", x)
+    return compileGraph(graph, Execute(touch), {"pypoplar.races": "elements"})
+
+
+def nothing():
+    """A graph without anything."""
+    return compileGraph(new_graph(), [])
+
+
+PROGRAMS = {one.__name__: functools.cache(one) for one in (transfers, vertices, control, judged, nothing)}

@@ -1,0 +1,125 @@
+"""Runs executables that it knows nothing about. As a program: those whose modes and paths come in, one reply a line goes out.
+
+It runs in a process of its own, so that the crash of one can be seen.
+"""
+
+import io
+import json
+import signal
+import sys
+import traceback
+
+import numpy as np
+
+from pypoplar import Engine, Executable, FileLoadError, PoplarError
+from pypoplar.types import BY_NAME
+
+SECONDS = 20  # of one run; a damaged program may loop for ever
+
+
+def ramp(type_name, size):
+    """Values that every type holds."""
+    return (np.arange(size) % 7).astype(BY_NAME[type_name].dtype)
+
+
+def connect(engine):
+    """Connect everything that the executable can be connected to; returns the arrays that it will write."""
+    outputs = {}
+    for stream in engine.executable.streams:
+        if stream.kind != "internal":
+            array = ramp(stream.type, 2 * stream.elements)
+            engine.connectStream(stream.name, array)
+            outputs[stream.name] = array
+    for service in engine.executable.services:
+        if service["kind"] == "host_function":
+            engine.connectHostFunction(service["name"], host_function)
+    for remote in engine.executable.remotes:
+        for row in range(remote.repeats):
+            engine.copyToRemoteBuffer(ramp(remote.type, remote.elements) + ramp(remote.type, 1) * row, remote.name, row)
+    for name, handle in engine.executable.writes.items():
+        engine.writeTensor(name, ramp(handle.type, int(np.prod(handle.shape))))
+    return outputs
+
+
+def host_function(*arrays):
+    """Puts twice the first array into the last."""
+    arrays[-1][:] = np.resize(arrays[0] * 2, arrays[-1].shape)
+
+
+def run(executable, mode):
+    """All that can be seen of a run of all programs."""
+    engine = Engine(executable, mode=mode)
+    printed = io.StringIO()
+    engine.setPrintStream(printed)
+    engine.load()
+    outputs = connect(engine)
+    errors = []
+    for number in range(len(executable.entry_streams)):
+        try:
+            engine.run(number)
+        except PoplarError as error:
+            errors.append(f"{type(error).__name__}: {error}")
+    report = engine.getReport()
+    steps = report.execution.steps if report.execution is not None else ()
+    return {
+        "errors": errors,
+        "printed": printed.getvalue(),
+        "reads": {name: engine.readTensor(name).tobytes().hex() for name in executable.reads},
+        "streams": {name: array.tobytes().hex() for name, array in outputs.items()},
+        "remotes": {one.name: remote_rows(engine, one) for one in executable.remotes},
+        "steps": [
+            [
+                one.name,
+                one.type,
+                one.executions,
+                one.sync_cycles,
+                one.exchange_cycles,
+                one.compute_cycles,
+                one.cyclesByTile.tolist(),
+            ]
+            for one in steps
+        ],
+        "exchanges": [[one.name, one.phase, one.messages.tolist(), one.bytes_sent.tolist()] for one in executable.exchanges],
+    }
+
+
+def remote_rows(engine, remote):
+    array = ramp(remote.type, remote.elements)
+    rows = []
+    for row in range(remote.repeats):
+        engine.copyFromRemoteBuffer(remote.name, array, row)
+        rows.append(array.tobytes().hex())
+    return rows
+
+
+def too_long(*_):
+    raise TimeoutError
+
+
+def reply(mode, path):
+    """What comes of a file: refused when it is loaded, or what its run gives."""
+    signal.alarm(SECONDS)
+    try:
+        executable = Executable.load(path)
+        return {"ran": run(executable, mode)}
+    except FileLoadError as error:
+        return {"refused": str(error)}
+    except PoplarError as error:
+        return {"failed": f"{type(error).__name__}: {error}"}
+    except TimeoutError:
+        return {"stopped": SECONDS}
+    except Exception:
+        return {"broken": traceback.format_exc()}
+    finally:
+        signal.alarm(0)
+
+
+def main():
+    signal.signal(signal.SIGALRM, too_long)
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(reply(*json.loads(line))) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
