@@ -1,0 +1,148 @@
+"""The `pypoplar` command: what it prints, how it runs scripts, what it says of errors."""
+
+import sys
+from importlib import metadata
+
+import pytest
+from click.testing import CliRunner
+
+from pypoplar import resources
+from pypoplar.cli import main
+from pypoplar.presets import PRESETS
+
+
+@pytest.fixture
+def run():
+    def call(*arguments, **environment):
+        return CliRunner().invoke(main, [str(one) for one in arguments], env=environment)
+
+    return call
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text, name="program.py"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_script_runs_as_the_main_program_with_its_arguments(run, script):
+    path = script("import sys\nif __name__ == '__main__':\n    print(sys.argv[1:], __file__)\n")
+    before = sys.argv[:], sys.path[:]
+    result = run("run", path, "10", "--rate", "0.5", "-x")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"['10', '--rate', '0.5', '-x'] {path}\n"
+    assert (sys.argv, sys.path) == before
+
+
+def test_a_script_imports_what_stands_beside_it(run, script):
+    script("VALUE = 7\n", "beside_the_program.py")
+    assert run("run", script("import beside_the_program as b\nprint(b.VALUE)\n")).stdout == "7\n"
+
+
+def test_a_poplar_error_is_its_message_and_the_users_line(run, script):
+    path = script("from pypoplar.device import IPUModel\n\nmodel = IPUModel()\nmodel.tilesPerIpu = 4\n")
+    result = run("run", path)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "InvalidOption: IPUModel has no field 'tilesPerIpu'; did you mean 'tilesPerIPU'?" in result.stderr
+    assert f"{path}:4  model.tilesPerIpu = 4" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_traceback_shows_the_whole_way(run, script):
+    path = script("from pypoplar.device import IPUModel\nIPUModel('bov')\n")
+    result = run("--traceback", "run", path)
+    assert result.exit_code == 1
+    assert type(result.exception).__name__ == "InvalidOption"
+
+
+def test_another_error_is_shown_from_the_scripts_frame_on(run, script):
+    path = script("def divide(a):\n    return 1 / a\n\ndivide(0)\n")
+    result = run("run", path)
+    assert result.exit_code == 1
+    assert "ZeroDivisionError" in result.stderr
+    assert f'File "{path}", line 4' in result.stderr
+    assert "runpy" not in result.stderr
+    assert "click" not in result.stderr
+
+
+def test_a_script_that_does_not_compile_says_where(run, script):
+    result = run("run", script("x = = 1\n"))
+    assert result.exit_code == 1
+    assert "SyntaxError" in result.stderr
+
+
+def test_the_exit_code_is_the_scripts(run, script):
+    assert run("run", script("import sys\nsys.exit(3)\n")).exit_code == 3
+
+
+def test_an_interrupted_script_stops_quietly(run, script):
+    result = run("run", script("raise KeyboardInterrupt\n"))
+    assert result.exit_code == 130
+    assert result.stderr == "stopped\n"
+
+
+def test_a_missing_file_is_an_error_of_usage(run, tmp_path):
+    result = run("run", tmp_path / "none.py")
+    assert result.exit_code == 2
+    assert "does not exist" in result.stderr
+
+
+def test_tutorials_are_listed_with_what_they_are_about(run):
+    result = run("tutorial")
+    assert result.exit_code == 0
+    names = [line.split()[0] for line in result.stdout.splitlines()]
+    assert names == sorted(resources.tutorials())
+    assert all(len(line.split()) > 1 for line in result.stdout.splitlines())
+
+
+def test_a_tutorial_runs_by_a_beginning_of_its_name(run, script, monkeypatch):
+    folder = script("'''First steps.'''\nimport sys\nprint('one', sys.argv[1:])\n", "tut1_first.py").parent
+    script("'''More.'''\nprint('two')\n", "tut2_second.py")
+    script("raise ImportError\n", "_helper.py")
+    monkeypatch.setattr(resources, "directory", lambda name: folder)
+    assert run("tutorial", "tut1", "--fast").stdout == "one ['--fast']\n"
+    assert run("tutorial", "tut2_second").stdout == "two\n"
+    assert run("tutorial", "second").stdout == "two\n"
+    assert run("tutorial").stdout == "tut1_first   First steps\ntut2_second  More\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("tut", "did you mean tut1_first or tut2_second"), ("frist", "there are tut1_first, tut2_second")]
+)
+def test_an_unknown_tutorial_is_refused_with_the_known(run, script, monkeypatch, name, hint):
+    folder = script("", "tut1_first.py").parent
+    script("", "tut2_second.py")
+    monkeypatch.setattr(resources, "directory", lambda name: folder)
+    result = run("tutorial", name)
+    assert result.exit_code == 1
+    assert hint in result.stderr
+
+
+def test_info_shows_versions_targets_and_the_cache(run, tmp_path):
+    result = run("info", PYPOPLAR_CACHE_DIR=str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert f"pypoplar {metadata.version('pypoplar')}" in result.stdout
+    assert f"numba     {metadata.version('numba')}" in result.stdout
+    assert all(f"  {name} " in result.stdout for name in PRESETS)
+    assert str(tmp_path) in result.stdout
+
+
+def test_cache_clear_empties_the_cache(run, tmp_path):
+    from pypoplar.codelet import cache
+
+    result = run("cache", "clear", PYPOPLAR_CACHE_DIR=str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("cleared ")
+    assert str(tmp_path) in result.stdout
+    assert cache.size() >= 0
+
+
+def test_help_says_what_there_is(run):
+    result = run("-h")
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in ("tutorial", "run", "info", "cache"))
