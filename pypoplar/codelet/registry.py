@@ -56,11 +56,15 @@ class Template:
 
 
 def collect(source: Any) -> list[Codelet | Template]:
-    """The codelets of a class, an instance of a template (``Scale[FLOAT]``), a module, or a ``.py`` file given by its path."""
+    """The codelets of a class, an instance of a template (``Scale[FLOAT]``), a module, or a ``.py`` file given by its path.
+
+    Of a module: the classes defined in it whose name has no leading underscore; that is for bases of codelets.
+    """
     if isinstance(source, str | os.PathLike):
         source = _load(Path(source))
     if isinstance(source, ModuleType):
-        found = [one for one in vars(source).values() if _is_codelet(one) and one.__module__ == source.__name__]
+        own = [one for one in vars(source).values() if _is_codelet(one) and one.__module__ == source.__name__]
+        found = [one for one in own if not one.__name__.startswith("_")]
         if not found:
             raise CodeletError(f"{source.__name__} has no codelets: no subclass of Vertex with a compute method")
         return [_of_class(one) for one in dict.fromkeys(found)]

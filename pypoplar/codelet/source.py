@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from pypoplar.codelet.declaration import Field
 from pypoplar.codelet.listing import Listing
-from pypoplar.codelet.typed import Kind
+from pypoplar.codelet.typed import Kind, exactly
 from pypoplar.errors import FileLoadError
 from pypoplar.types import BY_NAME
 
@@ -32,7 +32,7 @@ class Meaning:
     """
 
     sort: Sort
-    value: int | float | bool | str
+    value: int | float | bool | str = field(eq=exactly)
 
 
 @frozen

@@ -28,9 +28,14 @@ class Local:
     type: str
 
 
+def exactly(value: object) -> object:
+    """What tells constants apart: -0.0 is not 0.0, True is not 1, and a NaN equals itself."""
+    return (type(value), value.hex()) if isinstance(value, float) else (type(value), value)
+
+
 @frozen
 class Literal:
-    value: int | float | bool
+    value: int | float | bool = field(eq=exactly)
     type: str
 
 
