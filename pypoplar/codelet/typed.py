@@ -228,7 +228,8 @@ class HostCall:
 
 
 Statement = Union[
-    Apply, Load, Store, Length, Row, Slice, If, While, For, Once, Leave, Break, Continue, Return, Price, Check, DebugPrint, Special, HostCall
+    Apply, Load, Store, Length, Row, Slice, If, While, For, Once, Leave, Break, Continue, Return, Price, Check, DebugPrint,
+    Special, HostCall,
 ]  # fmt: skip
 Block = tuple[Statement, ...]
 
