@@ -42,10 +42,7 @@ class DriverCode:
 def driver_code() -> DriverCode:
     """The driver, from the cache or newly compiled."""
     identity = _identity()
-    units = tuple(
-        machine.load(cache.object_code(f"{identity} {module}", functools.partial(_compile, module, function)))
-        for module, function in UNITS
-    )
+    units = tuple(machine.load(_object_code(identity, module, function)) for module, function in UNITS)
     move, superstep, drive = (unit.address(_symbol(function)) for unit, (_, function) in zip(units, UNITS, strict=True))
     return DriverCode(_callable(drive), move, superstep, units)
 
@@ -55,10 +52,19 @@ def _symbol(function: str) -> str:
 
 
 def _identity() -> str:
-    """What the object code depends on, beside the processor."""
+    """All that the object code depends on."""
     package = Path(__file__).parent.parent
     sources = "".join((package / one).read_text() for one in SOURCES)
-    return f"driver {sources} numba {version('numba')}"
+    return f"driver {sources} numba {version('numba')} {machine.host().identity}"
+
+
+def _object_code(identity: str, module: str, function: str) -> bytes:
+    key = f"{identity} {module}"
+    code = cache.load(key)
+    if code is None:
+        code = _compile(module, function)
+        cache.store(key, code)
+    return code
 
 
 def _compile(module: str, function: str) -> bytes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import operator
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 
 import numpy as np
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pypoplar.graph.graph import Graph
     from pypoplar.program import Program
 
+Result = TypeVar("Result")
 Mode = Literal["native", "interpret"]
 Options = Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None
 
@@ -102,6 +104,8 @@ class Engine:
         self._services = Services(self.executable, self._state, self._streams)
         self._loaded = False
         self._runs: list[str] = []
+        self._lock = threading.RLock()
+        self._busy = False
 
     def _make_runner(self) -> Callable[[int], Fault | None]:
         """Prepare the codelets for this mode, so that what cannot be compiled fails here and not in the middle of a run."""
@@ -139,15 +143,32 @@ class Engine:
     def load(self, device: Device | None = None) -> None:
         """Put the program on a device: memory becomes uninitialised, then constants and initial values are written.
 
-        Streams start again at the beginning of their arrays. The device's target has to be as large as the program's.
+        Streams start again at the beginning of their arrays, random numbers and the cycle counter where they started, the report
+        is empty. The device's target has to be as large as the program's.
         """
         if device is not None:
             _check_device(self.executable, device)
-        state, image = self._state, self.executable.image
-        state.memory[:] = UNINITIALISED
-        _write_image(state.memory, image.address, image.bytes, image.data)
+        self._alone(self._load)
+
+    def _load(self) -> None:
+        image = self.executable.image
+        self._state.memory[:] = UNINITIALISED
+        _write_image(self._state.memory, image.address, image.bytes, image.data)
         self._streams.rewind()
+        self._state.restart()
+        self._runs.clear()
         self._loaded = True
+
+    def _alone(self, work: Callable[[], Result]) -> Result:
+        """Do something with the engine's state: other threads wait meanwhile, and a callback of a run cannot do it at all."""
+        with self._lock:
+            if self._busy:
+                raise ApplicationRuntimeError("the engine is running: a callback cannot load, run, read or write it")
+            self._busy = True
+            try:
+                return work()
+            finally:
+                self._busy = False
 
     def prepare(self, device: Device) -> None:
         """The first half of `load` in Poplar; here it only checks the device."""
@@ -160,7 +181,8 @@ class Engine:
     def run(self, program: int = 0, name: str = "") -> None:
         """Run program number `program` to its end. `name` labels the run in reports.
 
-        Raises the error of the first step in which a vertex failed, and whatever a callback raises. The engine can be used again.
+        Raises the error of the first step in which a vertex failed, and whatever a callback raises. The engine can be used again;
+        a run that failed is not part of the report.
         """
         entries = len(self.executable.entry_streams)
         try:
@@ -171,8 +193,16 @@ class Engine:
             raise PoplarIndexError(f"program {program} is out of range: the engine has {entries}")
         self._require_load("run")
         self._streams.require(self.executable.entry_streams[program])
-        self._run_entry(int(self.executable.entries[program]))
+        self._alone(lambda: self._run_program(program))
         self._runs.append(name or f"program {program}")
+
+    def _run_program(self, program: int) -> None:
+        account = self._state.saved_account()
+        try:
+            self._run_entry(int(self.executable.entries[program]))
+        except BaseException:
+            self._state.restore_account(account)
+            raise
 
     def _run_entry(self, entry: int) -> None:
         self._state.memory[int(self.executable.tile_base[-1]) :] = 0  # marks of touched elements
@@ -221,8 +251,11 @@ class Engine:
         dtype = BY_NAME[tensor.type].dtype
         values = self._services.check_host_array(f"handle {handle!r}", array, dtype, int(np.prod(tensor.shape)))
         self._require_load("writeTensor")
+        self._alone(lambda: self._write(tensor, values))
+
+    def _write(self, tensor: HostTensor, values: Array) -> None:
         self._streams.array(tensor.stream)[:] = values.ravel()
-        self._transfer(tensor)
+        self._run_entry(tensor.entry)
 
     def readTensor(self, handle: str, array: Array | None = None) -> Array:
         """Read the tensor of a handle made by `Graph.createHostRead`: an array of the tensor's shape and dtype.
@@ -234,19 +267,19 @@ class Engine:
         self._require_load("readTensor")
         if array is not None:
             self._services.check_host_array(f"handle {handle!r}", array, dtype, int(np.prod(tensor.shape)), writes=True)
-        self._transfer(tensor)
-        values = self._streams.array(tensor.stream).reshape(tensor.shape).copy()
+        values = self._alone(lambda: self._read(tensor))
         if array is not None:
             array[...] = values.reshape(array.shape)
         return values
+
+    def _read(self, tensor: HostTensor) -> Array:
+        self._run_entry(tensor.entry)
+        return self._streams.array(tensor.stream).reshape(tensor.shape).copy()
 
     def _find_handle(self, handles: Mapping[str, HostTensor], handle: str, kind: str) -> HostTensor:
         if handle not in handles:
             raise unknown_name(f"host {kind} handle", handle, list(handles))
         return handles[handle]
-
-    def _transfer(self, tensor: HostTensor) -> None:
-        self._run_entry(tensor.entry)
 
     def copyToRemoteBuffer(self, array: Any, name: str, row: int = 0, replica: int = 0) -> None:
         """Fill row `row` of a remote buffer."""

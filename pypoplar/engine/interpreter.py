@@ -58,7 +58,8 @@ class Interpreter:
         counters, clocks, stack = state.tables[at.COUNTERS], state.tables[at.CLOCKS], []
         executions, step_cycles = state.tables[at.EXECUTIONS], state.tables[at.STEP_CYCLES]
         shared = state.tables[at.SHARED]
-        self.clock, self.fault, self.floating_point_mask = int(shared[at.CLOCK]), None, 0
+        self.clock, self.fault = int(shared[at.CLOCK]), None
+        self.floating_point_mask = 7 if state.executable.options.floating_point_exceptions else 0
         pc = entry
         while True:
             code, a, b, c, d = (int(one) for one in program[pc])

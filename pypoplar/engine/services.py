@@ -10,6 +10,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.compiler.executable import Array, Executable
+from pypoplar.engine.host_arrays import host_array
 from pypoplar.engine.printing import format_tensor
 from pypoplar.engine.state import UNINITIALISED, EngineState
 from pypoplar.engine.streams import HostStreams, unknown_name
@@ -118,13 +119,14 @@ class Services:
     @staticmethod
     def check_host_array(what: str, array: Any, dtype: np.dtype[Any], elements: int, *, writes: bool = False) -> Array:
         """`array` if it can be copied to or from `elements` of `dtype`; else `TensorIOStateError` with expected and got."""
-        if not isinstance(array, np.ndarray):
-            array = np.asarray(array, dtype)
-        checked: Array = array
-        if checked.dtype != dtype:
-            raise TensorIOStateError(f"{what}: expected an array of {dtype}, got {array.dtype}")
+        if writes and not isinstance(array, np.ndarray):
+            raise TensorIOStateError(f"{what}: expected an array of {dtype}, got {type(array).__name__}")
+        try:
+            checked = host_array(array, dtype)
+        except ValueError as problem:
+            raise TensorIOStateError(f"{what}: {problem}") from None
         if checked.size != elements:
-            raise TensorIOStateError(f"{what}: expected {elements} elements, got {array.size} (shape {array.shape})")
-        if writes and not array.flags.writeable:
+            raise TensorIOStateError(f"{what}: expected {elements} elements, got {checked.size} (shape {checked.shape})")
+        if writes and not checked.flags.writeable:
             raise TensorIOStateError(f"{what}: the array is read-only")
         return checked

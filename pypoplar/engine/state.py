@@ -16,6 +16,7 @@ from pypoplar.profile.run_account import RunAccount
 UNINITIALISED = 0xFF  # every byte of memory that nothing has written: NaN as a float or half, -1 or the largest integer
 MEMORY_ALIGNMENT = 64
 DEFAULT_SEED = 42
+ACCOUNT = (at.EXECUTIONS, at.COMPUTE_CYCLES, at.TILE_CYCLES, at.TILE_SLOTS, at.CODELET_SLOTS)  # what runs have cost
 DEBUG_BUFFER_WORDS = 1 << 18  # of each thread, where a codelet prints at all
 
 
@@ -151,8 +152,24 @@ class EngineState:
 
     def reset_account(self) -> None:
         """Forget what runs so far have cost."""
-        for which in (at.EXECUTIONS, at.COMPUTE_CYCLES, at.TILE_CYCLES, at.TILE_SLOTS, at.CODELET_SLOTS):
+        for which in ACCOUNT:
             self.tables[which][:] = 0
+
+    def saved_account(self) -> list[Array]:
+        """A copy of the account and the clock, for `restore_account`."""
+        return [self.tables[which].copy() for which in ACCOUNT] + [self.tables[at.SHARED][at.CLOCK : at.CLOCK + 1].copy()]
+
+    def restore_account(self, saved: list[Array]) -> None:
+        """Take back what has been accounted for since."""
+        for which, array in zip(ACCOUNT, saved, strict=False):
+            self.tables[which][:] = array
+        self.tables[at.SHARED][at.CLOCK] = saved[-1][0]
+
+    def restart(self) -> None:
+        """The account, the clock and the random numbers as they were when the engine was made."""
+        self.reset_account()
+        self.tables[at.SHARED][at.CLOCK] = 0
+        self.seed(DEFAULT_SEED)
 
     def seed(self, seed: int) -> None:
         """Seed every tile's random generator; the same seed gives the same numbers on every machine."""

@@ -15,6 +15,7 @@ from attrs import define, field
 
 from pypoplar.compiler.executable import Array, StreamPlan
 from pypoplar.engine import layout as at
+from pypoplar.engine.host_arrays import host_array
 from pypoplar.engine.state import EngineState
 from pypoplar.errors import ApplicationRuntimeError, StreamConnectionError, UnknownHandle
 from pypoplar.types import BY_NAME
@@ -159,10 +160,11 @@ class HostStreams:
 
     @staticmethod
     def _take(plan: StreamPlan, chunk: Array, given: Any) -> None:
-        values = np.asarray(given)
-        if values.size != chunk.size or (isinstance(given, np.ndarray) and values.dtype != chunk.dtype):
-            raise ApplicationRuntimeError(
-                f"stream {plan.name!r}: its callback gave {values.size} elements of {values.dtype}, "
-                f"expected {chunk.size} of {chunk.dtype}"
-            )
+        what = f"stream {plan.name!r}: from its callback"
+        try:
+            values = host_array(given, chunk.dtype)
+        except ValueError as problem:
+            raise ApplicationRuntimeError(f"{what} {problem}") from None
+        if values.size != chunk.size:
+            raise ApplicationRuntimeError(f"{what} expected {chunk.size} elements, got {values.size} (shape {values.shape})")
         chunk[...] = values.reshape(chunk.shape)
