@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 
 from pypoplar.codelet import native
+from pypoplar.codelet.python_form import Fault, PythonForm, VertexContext
 
 DTYPES = {
     "f32": np.float32, "f16": np.float16, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16,
@@ -120,5 +121,29 @@ def run_native(codelet, vertices, *, cycle_limit=0, clock=0, random=None, debug_
     )  # fmt: skip
     assert memory.outside_is_untouched()
     outcome = Outcome(memory, slots.tolist(), results.tolist(), context, debug)
+    outcome.random = state.tolist()
+    return outcome
+
+
+def run_interpreted(codelet, vertices, *, cycle_limit=0, clock=0, random=None, mask=0, workers=6, touches=False, unwritten=False):
+    """Run a group of vertices in plain Python, as the interpreting engine does; the outcome has what a native one has."""
+    memory = Memory(codelet, vertices, touches=touches)
+    state = np.array(random if random is not None else [1, 2, 3, 4], np.uint32)
+    form = PythonForm(codelet, record_touches=touches)
+    slots, results, context = [], [], np.zeros(16, np.int64)
+    words = memory.rows.reshape(-1)
+    for number in range(len(vertices)):
+        around = VertexContext(clock, cycle_limit, state, mask, unwritten, workers)
+        row = number * memory.rows.shape[1] if memory.rows.ndim == 2 else 0
+        try:
+            spent, result = form.run(memory.bytes, words, row, memory.table, around)
+        except Fault as fault:
+            spent, result = around.slots, None
+            if not context[0]:
+                context[:5] = fault.code, number, fault.where, fault.value, fault.bound
+        slots.append(spent)
+        results.append(result)
+    assert memory.outside_is_untouched()
+    outcome = Outcome(memory, slots, results, context, None)
     outcome.random = state.tolist()
     return outcome

@@ -1,102 +1,165 @@
-"""The cache of native code on disk: object code of codelets and of the driver, by a hash of all that it depends on.
+"""Machine code on disk: what was compiled once is there for the next process.
 
-It lies in a directory of the user's own (mode 0700): `PYPOPLAR_CACHE_DIR`, or the platform's place for caches. An entry is written
-beside its place and moved there, so two processes never see half of one; it carries a checksum, and what is damaged or foreign is
-made anew. Where the directory cannot be used (read-only, somebody else's, open to others), code is compiled in memory each time.
+An entry is a file named by a hash of what its content was made from, with a checksum over both: a damaged or foreign file is
+found out, deleted and made again. Files appear whole or not at all, so processes need not wait for each other. The directory is
+the user's own: one that belongs to somebody else, or that others may write to, is not used, for what lies there becomes
+instructions of this process. Without a usable directory everything works, compiled anew in each process.
+
+The environment variable ``PYPOPLAR_CACHE_DIR`` names another directory.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
+import importlib.util
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
-from importlib.metadata import version
+from collections.abc import Iterator
 from pathlib import Path
 
-import platformdirs
+MOST_ENTRIES = 4096  # beyond it the oldest quarter goes
+_MAGIC = b"pypoplar machine code 1\n"
+_SUFFIX = ".code"
+_DIGEST = 32
+_LOOK_AFTER = 256  # entries stored between looks at their number
 
-from pypoplar.codelet import machine
-
-VARIABLE = "PYPOPLAR_CACHE_DIR"
-SUFFIX = ".pypoplar-object"
-MAGIC = b"pypoplar object code 1\n"
+_stored = 0
 
 
 def location() -> Path:
-    """Where the cache is, or would be."""
-    given = os.environ.get(VARIABLE)
-    return Path(given) if given else Path(platformdirs.user_cache_dir("pypoplar", appauthor=False))
+    """The directory of the cache, whether or not it exists."""
+    given = os.environ.get("PYPOPLAR_CACHE_DIR")
+    if given:
+        return Path(given)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("pypoplar", appauthor=False))
 
 
-def object_code(identity: str, make: Callable[[], bytes]) -> bytes:
-    """The object code of what `identity` names in full, from the cache or from `make`, which is then kept."""
-    directory = _usable()
-    if directory is None:
-        return make()
-    whole = "\n".join((identity, machine.host().identity, version("pypoplar")))
-    path = directory / (hashlib.sha256(whole.encode()).hexdigest() + SUFFIX)
-    kept = _read(path)
-    if kept is not None:
-        return kept
-    code = make()
-    _write(path, code)
-    return code
+def _entries_in() -> Path:
+    return location() / "compiled"
+
+
+def _is_ours(directory: Path) -> bool:
+    """Whether a directory exists, belongs to this user, and nobody else may write to it."""
+    try:
+        found = directory.stat()
+    except OSError:
+        return False
+    if not stat.S_ISDIR(found.st_mode):
+        return False
+    return not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and not found.st_mode & 0o022)
+
+
+def _path(key: str) -> Path:
+    return _entries_in() / (hashlib.sha256(key.encode()).hexdigest()[:40] + _SUFFIX)
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    return hashlib.sha256(hashlib.sha256(key.encode()).digest() + content).digest()
+
+
+def load(key: str) -> bytes | None:
+    """What was stored under a key, or None; an entry that is not whole and ours is deleted."""
+    if not _is_ours(_entries_in()):
+        return None
+    path = _path(key)
+    try:
+        found = path.read_bytes()
+    except OSError:
+        return None
+    head = len(_MAGIC) + _DIGEST
+    content = found[head:]
+    if found[:head] == _MAGIC + _digest(key, content):
+        return content
+    with contextlib.suppress(OSError):
+        path.unlink()
+    return None
+
+
+def store(key: str, content: bytes) -> bool:
+    """Keep content under a key; False where there is no directory to write to."""
+    global _stored
+    directory = _entries_in()
+    try:
+        directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return False
+    if not _is_ours(directory):
+        return False
+    if _stored % _LOOK_AFTER == 0:
+        _drop_oldest()
+    _stored += 1
+    return _write_whole(_path(key), _MAGIC + _digest(key, content) + content)
+
+
+def _write_whole(path: Path, content: bytes) -> bool:
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=path.stem, dir=path.parent)
+    except OSError:
+        return False
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(name, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        return False
+    return True
+
+
+def _files() -> Iterator[Path]:
+    """The entries, and what processes that were killed left half written."""
+    directory = _entries_in()
+    if _is_ours(directory):
+        yield from (one for one in directory.iterdir() if one.is_file() and not one.is_symlink())
+
+
+def _drop_oldest() -> None:
+    ages = []
+    for one in _files():
+        with contextlib.suppress(OSError):
+            ages.append((one.stat().st_mtime, one))
+    if len(ages) <= MOST_ENTRIES:
+        return
+    for _, one in sorted(ages)[: len(ages) - MOST_ENTRIES + MOST_ENTRIES // 4]:
+        with contextlib.suppress(OSError):
+            one.unlink()
+
+
+def entries() -> int:
+    """How many entries there are."""
+    return sum(one.suffix == _SUFFIX for one in _files())
 
 
 def size() -> int:
     """Bytes of all entries."""
-    return sum(one.stat().st_size for one in _entries())
+    total = 0
+    for one in _files():
+        with contextlib.suppress(OSError):
+            total += one.stat().st_size
+    return total
 
 
 def clear() -> None:
-    """Remove all entries; nothing else in the directory is touched."""
-    for one in _entries():
-        one.unlink(missing_ok=True)
+    """Delete all entries."""
+    for one in _files():
+        with contextlib.suppress(OSError):
+            one.unlink()
 
 
-def _entries() -> Iterator[Path]:
-    directory = location()
-    if directory.is_dir():
-        yield from (one for one in directory.iterdir() if one.name.endswith(SUFFIX) and one.is_file())
-
-
-def _usable() -> Path | None:
-    """The directory, made if need be; None if it is not ours alone: what lies there becomes instructions of this process."""
-    directory = location()
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = directory.stat()
-    except OSError:
-        return None
-    if not stat.S_ISDIR(status.st_mode):
-        return None
-    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-        return None
-    return directory
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        whole = path.read_bytes()
-    except OSError:
-        return None
-    head = len(MAGIC) + hashlib.sha256().digest_size
-    code = whole[head:]
-    if whole[: len(MAGIC)] != MAGIC or whole[len(MAGIC) : head] != hashlib.sha256(code).digest():
-        return None
-    return code
-
-
-def _write(path: Path, code: bytes) -> None:
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent)
-    except OSError:
-        return
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC + hashlib.sha256(code).digest() + code)
-        os.replace(name, path)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
+@functools.cache
+def fingerprint(*modules: str) -> str:
+    """A hash of the sources of some modules: what they make is not to be mixed up with what other versions of them made."""
+    digest = hashlib.sha256()
+    for name in modules:
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        digest.update(name.encode() + b"\0" + Path(spec.origin).read_bytes() + b"\0")
+    return digest.hexdigest()

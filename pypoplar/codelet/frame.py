@@ -206,7 +206,7 @@ class Writer:
         self.builder.store(place.address, held.address)
         self.builder.store(place.length, held.length)
         if self.checks.touches:
-            self.builder.store(place.touch, held.touch)
+            self.builder.store(word(0) if place.touch is None else place.touch, held.touch)
 
     def bind_row(self, frame: Frame, target: Span, rows: SpanList, index: Any) -> None:
         """Bind a span to the row at an index that has been checked."""
@@ -237,12 +237,15 @@ class Writer:
         self.scopes.mark(store, span.name)
 
     def touch(self, frame: Frame, span: Span, index: Any, bit: int) -> None:
-        """Note a read (1) or a write (2) of an element."""
-        place = self.place(frame, span)
-        if not self.checks.touches or place.touch is None:
+        """Note a read (1) or a write (2) of an element; state has no touch bytes."""
+        if not self.checks.touches:
             return
-        pointer = self.builder.inttoptr(self.builder.add(place.touch, index), BYTE.as_pointer())
-        self.builder.store(self.builder.or_(self.builder.load(pointer), BYTE(bit)), pointer)
+        place = self.place(frame, span)
+        if place.touch is None:
+            return
+        with self.builder.if_then(self.builder.icmp_unsigned("!=", place.touch, word(0))):
+            pointer = self.builder.inttoptr(self.builder.add(place.touch, index), BYTE.as_pointer())
+            self.builder.store(self.builder.or_(self.builder.load(pointer), BYTE(bit)), pointer)
 
     # Faults
 

@@ -31,7 +31,6 @@ row table's entries have a third word: the offset from `memory` of a byte per el
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import Any
 
@@ -164,7 +163,15 @@ def assembly_text(codelet: TypedCodelet, checks: Checks = Checks()) -> str:  # n
     return str(module)
 
 
-_compiled: dict[tuple[TypedCodelet, Checks], NativeCodelet] = {}
+# The modules that decide what the code of a codelet is: code of other versions of them is not used.
+_MAKERS = tuple(
+    f"pypoplar.codelet.{one}"
+    for one in (
+        "native", "jamming", "vertex_code", "loop_code", "frame", "records", "memory_access", "hoisting", "arithmetic", "halves",
+        "operations", "machine", "typed",
+    )
+)  # fmt: skip
+_compiled: dict[str, NativeCodelet] = {}
 _lock = threading.Lock()
 
 
@@ -175,17 +182,24 @@ def compile_codelet(
     uninitialised_checks: bool = False,
     floating_point_checks: bool = False,
 ) -> NativeCodelet:
-    """The native code of a codelet; each of the flags is a version of its own. Equal codelets share one."""
+    """The native code of a codelet, compiled or found in the cache; each of the flags is a version of its own.
+
+    Codelets that differ in names alone share their code.
+    """
     checks = Checks(record_touches, uninitialised_checks, floating_point_checks)
-    key = (_essence(codelet), checks)
+    key = _key(codelet, checks)
     with _lock:
         if key not in _compiled:
-            text = assembly_text(codelet, checks)
-            code = machine.load(cache.object_code(text, functools.partial(machine.compile_text, text)))
+            instructions = cache.load(key)
+            if instructions is None:
+                instructions = machine.compile_text(assembly_text(codelet, checks))
+                cache.store(key, instructions)
+            code = machine.load(instructions)
             _compiled[key] = NativeCodelet(code.address(ENTRY), code)
         return _compiled[key]
 
 
-def _essence(codelet: TypedCodelet) -> TypedCodelet:
-    """The codelet without what leaves no trace in its native code."""
-    return evolve(codelet, name="", locations=(), texts=(), helpers=())
+def _key(codelet: TypedCodelet, checks: Checks) -> str:
+    """All that the code depends on, as text: equality of literals would not do, for 0.0 == -0.0 and 1 == True."""
+    essence = evolve(codelet, name="", locations=(), texts=(), helpers=())
+    return "\n".join((repr(essence), repr(checks), machine.host().identity, cache.fingerprint(*_MAKERS)))

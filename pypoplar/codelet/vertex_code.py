@@ -175,8 +175,7 @@ class VertexCode(LoopCode):
         index = self.index(frame, statement.index)
         if statement.checked:
             self.check_index(frame, index, self.place(frame, span).length, operations.INDEX, statement.where)
-        if self.checks.touches:
-            self.touch(frame, span, index, 2)
+        self.touch(frame, span, index, 2)
         if not frame.holds_back:
             self.store(span, self.element(frame, span, index), value)
         elif span.name not in frame.scalars:
@@ -193,7 +192,10 @@ class VertexCode(LoopCode):
         self.fault_unless(frame, builder.icmp_unsigned("<=", end, place.length), code, where, end, place.length)
         self.fault_unless(frame, builder.icmp_unsigned("<=", begin, end), code, where, begin, end)
         offset = builder.mul(begin, word(access.SIZES[statement.span.element]))
-        touch = builder.add(place.touch, begin) if place.touch is not None else None
+        touch = None
+        if place.touch is not None:
+            none = builder.icmp_unsigned("==", place.touch, word(0))
+            touch = builder.select(none, word(0), builder.add(place.touch, begin))
         self.bind(frame, statement.target, Place(builder.add(place.address, offset), builder.sub(end, begin), touch))
 
     def debug_print(self, frame: Frame, statement: DebugPrint) -> None:
