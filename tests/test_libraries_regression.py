@@ -1,0 +1,85 @@
+"""The regression step: every library call together, against the same arithmetic in NumPy."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from pypoplar import resources
+
+RATE = 0.05
+
+
+@pytest.fixture(scope="module")
+def tutorial():
+    """The module of the regression tutorial."""
+    path = resources.tutorial("mnist_regression").path
+    spec = importlib.util.spec_from_file_location("mnist_regression", path)
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(path.parent))
+        spec.loader.exec_module(module)
+    return module
+
+
+def twin(images, labels, rate, W, b):
+    """One epoch of gradient descent in float32: W, b and the right answers given on the way."""
+    right = 0
+    for x, label in zip(images, labels, strict=True):
+        logits = W @ x + b
+        p = np.exp(logits)
+        p = p * (np.float32(1) / p.sum())
+        right += int(p.argmax() == label)
+        p[label] -= 1
+        b = b - np.float32(rate) * p
+        W = W - np.float32(rate) * np.outer(p, x)
+    return W, b, right
+
+
+def first_weights(pixels, seed):
+    random = np.random.default_rng(seed)
+    return random.standard_normal((10, pixels), np.float32), random.standard_normal((10, 1), np.float32)[:, 0]
+
+
+@pytest.mark.parametrize("tiles", [1, 4, 7, 100])
+def test_learned_weights_are_those_of_a_numpy_loop(tutorial, tiles):
+    images, labels = tutorial.uci_digits()
+    images, labels = images[:600], labels[:600]
+    model = tutorial.Model(64, 300, RATE, tiles)
+    model.start(images, labels, seed=3)
+    right = model.run() + model.run()
+    W, b, expected = twin(images, labels, RATE, *first_weights(64, 3))
+    assert right == expected
+    learned = model.weights()
+    np.testing.assert_allclose(learned[0], W, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(learned[1], b, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_of_large_images_are_those_of_a_numpy_loop_too(tutorial):
+    random = np.random.default_rng(0)
+    images = random.random((60, 784), np.float32)
+    labels = random.integers(0, 10, 60).astype(np.uint32)
+    for tiles in (4, 1472):
+        model = tutorial.Model(784, 60, 0.0009, tiles)
+        model.start(images, labels, seed=1)
+        model.run()
+        W, b, _ = twin(images, labels, 0.0009, *first_weights(784, 1))
+        np.testing.assert_allclose(model.weights()[0], W, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(model.weights()[1], b, rtol=1e-4, atol=1e-5)
+
+
+def test_digits_are_learned_to_97_percent_in_ten_epochs(tutorial, capsys):
+    images, labels = tutorial.uci_digits()
+    W, b, accuracies = tutorial.train(images[:1500], labels[:1500], 10, 300, RATE, 4)
+    assert accuracies[0] > 0.6
+    assert accuracies[-1] > 0.97
+    assert tutorial.accuracy(W, b, images[1500:], labels[1500:]) > 0.88
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"Epoch 1 (100%), accuracy {accuracies[0]:.1%}"
+    assert len(lines) == 10
+
+
+def test_an_image_takes_few_steps_and_few_vertices(tutorial):
+    graph = tutorial.Model(784, 300, 0.0009, 4).engine.getReport().compilation.graph
+    assert graph.numComputeSets <= 8
+    assert graph.numVertices <= 60

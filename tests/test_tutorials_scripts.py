@@ -1,0 +1,163 @@
+"""The tutorials run as scripts and print what Poplar's own tutorials print."""
+
+import runpy
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pypoplar import Engine, Target, resources
+
+
+def play(capsys, monkeypatch, name, *arguments):
+    """What a tutorial prints on stdout, as lines without trailing blanks."""
+    path = resources.tutorial(name).path
+    monkeypatch.setattr(sys, "argv", [str(path), *map(str, arguments)])
+    monkeypatch.syspath_prepend(str(path.parent))
+    code = None
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as end:
+        code = end.code
+    if code:
+        pytest.fail(f"exit code {code}: {capsys.readouterr().err}")
+    return [one.rstrip() for one in capsys.readouterr().out.splitlines()]
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    return lambda name, *arguments: play(capsys, monkeypatch, name, *arguments)
+
+
+def test_all_tutorials_are_listed_with_what_they_are_about():
+    known = resources.tutorials()
+    names = ["mnist_regression", "tut1_variables", "tut2_operations", "tut3_vertices", "tut4_profiling", "tut5_matrix_vector"]
+    assert list(known) == [*names, "tut6_matrix_vector_opt"]
+    assert known["tut3_vertices"].summary == "Tutorial 3: writing vertices"
+    for one in known.values():
+        text = one.path.read_text(encoding="utf-8")
+        assert "What to look at\n" in text
+        assert "Exercises\n" in text
+
+
+def test_tutorial_1_prints_variables_streams_and_what_came_back(run):
+    assert run("tut1_variables") == [
+        "Running program",
+        "v1-debug: [1.0000000 1.5000000 2.0000000 2.5000000]",
+        "v2-debug: [1.0000000 1.5000000 2.0000000 2.5000000]",
+        "v4-0: [0 1 2 3 4 5 6 7 8 9]",
+        "v4-1: [10 11 12 13 14 15 16 17 18 19]",
+        "Program complete",
+        "",
+        "h3 data:",
+        "  0 0 0 0",
+        "  0 1 1.5 2",
+        "  0 0 0 0",
+        "  0 0 0 0",
+    ]
+
+
+def test_tutorial_2_prints_three_sums(run):
+    lines = [one.strip() for one in run("tut2_operations")]
+    assert lines == [
+        "Running program",
+        *("v3: [", "[5.0000000 4.5000000]", "[4.0000000 3.5000000]", "]"),
+        *("v4: [", "[9.0000000 7.5000000]", "[6.0000000 4.5000000]", "]"),
+        *("v5: [", "[5.0000000 3.5000000]", "[5.0000000 3.5000000]", "]"),
+        "Program complete",
+    ]
+
+
+def test_tutorial_2_exchanges_nothing_for_the_transposed_sum():
+    module = runpy.run_path(str(resources.tutorial("tut2_operations").path))
+    made = []
+
+    def remember(*arguments):
+        made.append(Engine(*arguments))
+        return made[0]
+
+    main = module["main"]
+    main.__globals__["Engine"] = remember
+    main()
+    names = [one.name for one in made[0].executable.exchanges if one.messages.size]
+    assert any("Add" in one for one in names)
+    last = [one for one in made[0].executable.exchanges if one.name == made[0].executable.exchanges[-1].name]
+    assert all(len(one.messages) == 0 for one in last)
+
+
+def test_tutorial_3_prints_the_suffix_sums(run):
+    assert run("tut3_vertices") == ["Running program", "v2: [7.0000000 6.0000000 4.5000000 2.5000000]", "Program complete"]
+
+
+def test_tutorial_4_prints_the_summary_the_report_and_the_exchanges(run):
+    lines = run("tut4_profiling", 90, 60, 30, 20)
+    text = "\n".join(lines)
+    assert lines[:2] == ["Running program", "Program complete"]
+    for title in ("Target:", "Graph:", "Memory Usage:", "Execution:", "  Execution steps:", "The largest exchanges:"):
+        assert title in lines
+    assert "    OnTileExecute: m4/matMul" in lines
+    assert "  Number of tiles on target: 1472" in lines
+    assert "poplin::BlockProduct<float>" in text
+
+
+def test_tutorial_5_multiplies_exactly(run):
+    lines = run("tut5_matrix_vector", 40, 50)
+    assert lines[0] == "Multiplying matrix of size 40x50 by vector of size 50"
+    assert lines[-1] == "Multiplication result OK"
+
+
+@pytest.mark.parametrize(
+    ("device", "best", "costs", "worst"),
+    [("ipu2", 7, (3996, 3696, 143, 49, 108), 53807), ("ipu1", 5, (4751, 4410, 200, 45, 96), 64373)],
+)
+def test_tutorial_6_estimates_the_published_costs(device, best, costs, worst, capsys):
+    module = runpy.run_path(str(resources.tutorial("tut6_matrix_vector_opt").path))
+    target = Target.createIPUTarget(1, device)
+    assert module["calcOptimalColAxisSplit"](target, 10000, 1000) == best
+    assert module["estimateCycles"](target, 10000, 1000, best) == costs
+    printed = capsys.readouterr().out
+    assert f"colsAxisSplit={best}, total cost={costs[0]}" in printed
+    assert f"Worst cost seen: {worst}" in printed
+
+
+@pytest.mark.parametrize("device", ["model-ipu2", "model-ipu1"])
+def test_tutorial_6_multiplies_and_shows_the_profile(run, device):
+    lines = run("tut6_matrix_vector_opt", 400, 90, "--device", device)
+    assert "Multiplying matrix of size 400x90 by vector of size 90" in lines
+    assert "Multiplication result OK" in lines
+    assert "    OnTileExecute: mulCS" in lines
+    assert any(one.startswith("  Tile average compute cycles (excluding idle threads):") for one in lines)
+
+
+@pytest.mark.parametrize("arguments", [("none",), ("0",), ("10", "10", "--device", "gpu")])
+def test_tutorial_6_refuses_sizes_and_devices_that_there_are_not(run, arguments):
+    with pytest.raises(pytest.fail.Exception, match=r"exit code 2: (.|\n)*error: argument"):
+        run("tut6_matrix_vector_opt", *arguments)
+
+
+def test_the_regression_prints_an_accuracy_for_each_epoch(run):
+    lines = run("mnist_regression", 3, "--seed", 4)
+    assert lines[:2] == ["Using the IPU Model", "Training on 1,500 images of 64 pixels with 4 tiles"]
+    assert [one.split(",")[0] for one in lines[2:5]] == [f"Epoch {epoch} (100%)" for epoch in (1, 2, 3)]
+    assert lines[5].startswith("Accuracy on 297 images kept aside: ")
+    assert run("mnist_regression", 3, "--seed", 4) == lines
+
+
+def test_the_regression_shows_what_the_first_batch_cost_if_asked(run):
+    lines = run("mnist_regression", 1, 20, "--profile", "--batch", 100, "--tiles", 2)
+    assert "Training on 300 images of 64 pixels with 2 tiles" in lines
+    assert "    OnTileExecute: Wx/matMul (100 executions)" in [one.replace("      On", "    On") for one in lines]
+
+
+def test_a_tutorial_runs_as_a_script_of_its_own():
+    path = resources.tutorial("tut3_vertices").path
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True)
+    assert "v2: [7.0000000 6.0000000 4.5000000 2.5000000]" in done.stdout
+
+
+def test_the_digits_are_1797_images_of_ten_kinds():
+    with np.load(resources.directory("tutorials") / "data" / "digits.npz") as data:
+        assert data["images"].shape == (1797, 8, 8)
+        assert data["images"].max() == 16
+        assert np.bincount(data["labels"]).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
