@@ -291,8 +291,8 @@ class Engine:
         """Read row `row` of a remote buffer into `array`."""
         number, source = self._services.find_remote(name, row)
         dtype = BY_NAME[self.executable.remotes[number].type].dtype
-        what = f"remote buffer {name!r}"
-        self._services.check_host_array(what, array, dtype, source.size, writes=True)[...] = source.reshape(array.shape)
+        checked = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, source.size, writes=True)
+        checked[...] = source.reshape(checked.shape)
 
     def setPrintStream(self, stream: TextIO) -> None:
         """Where `PrintTensor` writes; standard error if it is never set."""

@@ -1,0 +1,33 @@
+"""What the host hands to a tensor: arrays of its dtype as they are, lists and numbers where its type can hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pypoplar.compiler.executable import Array
+
+
+def host_array(given: Any, dtype: np.dtype[Any]) -> Array:
+    """`given` as an array of `dtype`. `ValueError` says what was expected and what came instead.
+
+    An array has the dtype already; other values are converted, as long as they stay what they are. Floats round to the type.
+    """
+    if isinstance(given, np.ndarray):
+        if given.dtype != dtype:
+            raise ValueError(f"expected an array of {dtype}, got {given.dtype}")
+        return given
+    try:
+        values = np.asarray(given)
+    except ValueError:
+        raise ValueError(f"expected an array of {dtype}, got rows of unequal length") from None
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"expected an array of {dtype}, got {given!r}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        converted: Array = values.astype(dtype)
+    if dtype.kind != "f":
+        changed = np.flatnonzero(converted.ravel() != values.ravel())
+        if len(changed):
+            raise ValueError(f"expected an array of {dtype}, got {values.ravel()[changed[0]]}")
+    return converted

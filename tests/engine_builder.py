@@ -1,0 +1,107 @@
+"""Small graphs for the tests of the engine: variables with values that can be read back, and vertices in one line each."""
+
+import numpy as np
+
+from pypoplar import BOOL, FLOAT, INT, Engine, Graph, InOut, Input, IPUModel, Output, Vector, Vertex
+from pypoplar.program import Execute
+from pypoplar.types import type_of_dtype
+
+LOG_ENTRIES = 200
+
+
+class Add(Vertex):
+    """value += amount"""
+
+    value: InOut[INT]
+    amount: INT
+
+    def compute(self):
+        self.value += self.amount
+
+
+class Less(Vertex):
+    """out = value < limit"""
+
+    value: Input[INT]
+    out: Output[BOOL]
+    limit: INT
+
+    def compute(self):
+        self.out = self.value < self.limit
+
+
+class Enter(Vertex):
+    """Appends a number to a log, whose first element counts."""
+
+    log: InOut[Vector[INT]]
+    number: INT
+
+    def compute(self):
+        self.log[0] += 1
+        self.log[self.log[0]] = self.number
+
+
+def tiny(tiles=16):
+    """A device of so many tiles."""
+    model = IPUModel("tiny")
+    model.tilesPerIPU = tiles
+    return model.createDevice()
+
+
+class Bench:
+    """A graph whose variables have values after `load`, and can be read by name."""
+
+    def __init__(self, device=None):
+        self.device = device or tiny()
+        self.graph = Graph(self.device)
+
+    def variable(self, name, values, tile=0, type=None):
+        """A variable with initial values; `tile` is one, or one for each element of the flattened variable."""
+        array = np.asarray(values)
+        if type is None:
+            type = {np.dtype(np.int64): INT, np.dtype(np.float64): FLOAT}.get(array.dtype) or type_of_dtype(array.dtype)
+        array = array.astype(type.dtype)
+        tensor = self.graph.addVariable(type, list(array.shape), name)
+        if np.ndim(tile):
+            for number, one in zip(range(array.size), tile, strict=True):
+                self.graph.setTileMapping(tensor.flatten()[number], int(one))
+        else:
+            self.graph.setTileMapping(tensor, tile)
+        self.graph.setInitialValue(tensor, array)
+        self.handles(name, tensor)
+        return tensor
+
+    def handles(self, name, tensor):
+        self.graph.createHostRead(name, tensor)
+        self.graph.createHostWrite(name, tensor)
+
+    def vertex(self, compute_set, codelet, tile=0, **fields):
+        vertex = self.graph.addVertex(compute_set, codelet, fields)
+        self.graph.setTileMapping(vertex, tile)
+        return vertex
+
+    def execute(self, codelet, tile=0, result=None, **fields):
+        """A compute set of one vertex."""
+        compute_set = self.graph.addComputeSet(codelet.__name__)
+        self.vertex(compute_set, codelet, tile, **fields)
+        return Execute(compute_set, result)
+
+    def log(self):
+        """A variable that `enter` writes to."""
+        self.entries = self.variable("log", np.zeros(LOG_ENTRIES, np.int32), tile=1)
+
+    def enter(self, number):
+        """A program that appends a number to the log."""
+        return self.execute(Enter, 1, log=self.entries, number=number)
+
+    def engine(self, program, mode="native", options=None):
+        """An engine on which the program is loaded."""
+        engine = Engine(self.graph, program, options, mode=mode)
+        engine.load(self.device)
+        return engine
+
+
+def logged(engine):
+    """The numbers in the log of an engine's `Bench`."""
+    log = engine.readTensor("log")
+    return log[1 : 1 + log[0]].tolist()

@@ -1,0 +1,236 @@
+"""Streams connected to callbacks, and host functions: when they are called, with what, and what goes wrong."""
+
+import numpy as np
+import pytest
+from engine_builder import Add, Bench
+
+from pypoplar import (
+    FLOAT,
+    INT,
+    ApplicationRuntimeError,
+    StreamCallback,
+    StreamConnectionError,
+    TensorIOStateError,
+    UnknownHandle,
+)
+from pypoplar.program import Call, Copy, Repeat, Sequence
+
+
+@pytest.fixture
+def bench():
+    bench = Bench()
+    bench.x = bench.variable("x", [0, 0], [3, 4])
+    bench.stream_in = bench.graph.addHostToDeviceFIFO("in", INT, 2)
+    bench.stream_out = bench.graph.addDeviceToHostFIFO("out", INT, 2)
+    return bench
+
+
+def take_in(bench, mode, callback, times=1):
+    engine = bench.engine(Repeat(times, Copy(bench.stream_in, bench.x)), mode)
+    engine.connectStreamToCallback("in", callback)
+    return engine
+
+
+def value(engine):
+    return engine.readTensor("x").tolist()
+
+
+def test_a_function_fills_the_array_it_gets(bench, mode):
+    shapes = []
+
+    def fill(chunk):
+        shapes.append((chunk.shape, chunk.dtype))
+        chunk[:] = 7, len(shapes)
+
+    engine = take_in(bench, mode, fill, times=3)
+    engine.run()
+    assert value(engine) == [7, 3]
+    assert shapes == [((2,), np.int32)] * 3
+
+
+@pytest.mark.parametrize("given", [[5, 6], (5, 6), np.array([5, 6], np.int32), np.array([[5], [6]], np.int32)])
+def test_a_function_may_return_the_chunk(bench, mode, given):
+    engine = take_in(bench, mode, lambda chunk: given)
+    engine.run()
+    assert value(engine) == [5, 6]
+
+
+def test_an_iterator_gives_chunk_after_chunk_over_several_runs(bench, mode):
+    engine = take_in(bench, mode, ([n, n * n] for n in range(10)), times=2)
+    engine.run()
+    assert value(engine) == [1, 1]
+    engine.run()
+    assert value(engine) == [3, 9]
+
+
+def test_an_exhausted_iterator_ends_the_run_and_the_engine_goes_on(bench, mode):
+    engine = take_in(bench, mode, iter([[1, 2], [3, 4], [5, 6]]), times=2)
+    engine.run()
+    with pytest.raises(ApplicationRuntimeError, match="stream 'in': its callback is exhausted after 3 chunks"):
+        engine.run()
+    assert value(engine) == [5, 6]
+    engine.connectStream("in", np.array([8, 9], np.int32))
+    engine.run()
+    assert value(engine) == [8, 9]
+
+
+def test_a_function_says_with_stop_iteration_that_it_is_exhausted(bench, mode):
+    source = iter([[1, 2]])
+    engine = take_in(bench, mode, lambda chunk: next(source), times=2)
+    with pytest.raises(ApplicationRuntimeError, match="'in': its callback is exhausted after 1 chunks"):
+        engine.run()
+
+
+class Counting(StreamCallback):
+    def __init__(self):
+        self.calls = []
+
+    def fetch(self, chunk):
+        self.calls.append("fetch")
+        chunk[:] = len(self.calls)
+
+    def complete(self):
+        self.calls.append("complete")
+
+
+def test_a_stream_callback_is_fetched_and_completed(bench, mode):
+    callback = Counting()
+    engine = take_in(bench, mode, callback, times=2)
+    engine.run()
+    assert callback.calls == ["fetch", "complete"] * 2
+    assert value(engine) == [3, 3]
+
+
+def test_a_function_reads_what_the_device_sends(bench, mode):
+    seen = []
+    step = Sequence([bench.execute(Add, 9, value=bench.x[1], amount=5), Copy(bench.x, bench.stream_out)])
+    engine = bench.engine(Repeat(3, step), mode)
+    engine.connectStreamToCallback("out", lambda chunk: seen.append(chunk.tolist()))
+    engine.run()
+    assert seen == [[0, 5], [0, 10], [0, 15]]
+
+
+def test_what_an_output_callback_returns_is_ignored(bench, mode):
+    engine = bench.engine(Copy(bench.x, bench.stream_out), mode)
+    engine.connectStreamToCallback("out", lambda chunk: "anything")
+    engine.run()
+
+
+def test_callbacks_see_the_order_of_the_program(bench, mode):
+    calls = []
+
+    def fill(chunk):
+        calls.append("in")
+        chunk[:] = len(calls)
+
+    engine = bench.engine(Repeat(2, Sequence([Copy(bench.stream_in, bench.x), Copy(bench.x, bench.stream_out)])), mode)
+    engine.connectStreamToCallback("in", fill)
+    engine.connectStreamToCallback("out", lambda chunk: calls.append(chunk.tolist()))
+    engine.run()
+    assert calls == ["in", [1, 1], "in", [3, 3]]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.zeros(2), "expected an array of int32, got float64"),
+        ([1, 2, 3], r"expected 2 elements, got 3 \(shape \(3,\)\)"),
+        (np.zeros(1, np.int32), "expected 2 elements, got 1"),
+        ([0.5, 1], "expected an array of int32, got 0.5"),
+        ("no", "expected an array of int32, got 'no'"),
+        ([[1], [2, 3]], "expected an array of int32, got rows of unequal length"),
+        ([2**31, 0], "expected an array of int32, got 2147483648"),
+    ],
+)
+def test_chunks_that_do_not_fit_are_refused(bench, mode, given, message):
+    engine = take_in(bench, mode, lambda chunk: given)
+    with pytest.raises(ApplicationRuntimeError, match="stream 'in': from its callback " + message):
+        engine.run()
+    assert value(engine) == [0, 0]
+
+
+def test_what_a_callback_raises_comes_out_of_run_and_the_engine_goes_on(bench, mode):
+    def fail(chunk):
+        raise ZeroDivisionError("mine")
+
+    engine = bench.engine(Sequence([bench.execute(Add, value=bench.x[0], amount=1), Copy(bench.stream_in, bench.x)]), mode)
+    engine.connectStreamToCallback("in", fail)
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        engine.run()
+    assert value(engine) == [1, 0]
+    engine.connectStreamToCallback("in", lambda chunk: [4, 5])
+    engine.run()
+    assert value(engine) == [4, 5]
+
+
+def test_a_callback_cannot_start_another_run_of_its_engine(bench, mode):
+    def again(chunk):
+        engine.run()
+
+    engine = take_in(bench, mode, again)
+    with pytest.raises(ApplicationRuntimeError, match="is running"):
+        engine.run()
+    engine.connectStreamToCallback("in", lambda chunk: engine.readTensor("x"))
+    with pytest.raises(ApplicationRuntimeError, match="is running"):
+        engine.run()
+    engine.connectStreamToCallback("in", lambda chunk: [1, 2])
+    engine.run()
+    assert value(engine) == [1, 2]
+
+
+def test_something_that_is_no_callback_is_refused(bench):
+    engine = bench.engine(Copy(bench.stream_in, bench.x))
+    with pytest.raises(
+        StreamConnectionError, match="'in': expected a function of one array, an iterator or a StreamCallback, got list"
+    ):
+        engine.connectStreamToCallback("in", [1, 2])
+    with pytest.raises(UnknownHandle, match="no stream is called 'it'"):
+        engine.connectStreamToCallback("it", print)
+
+
+# Host functions
+
+
+def half_sum(bench):
+    """A program that asks the host for x[0] + x[1] and a half of it."""
+    bench.total = bench.variable("total", 0, 8)
+    bench.half = bench.variable("half", 0.0, 2)
+    function = bench.graph.addHostFunction("half sum", [(INT, 1), (INT, 1)], [(INT, 1), (FLOAT, 1)])
+    return Call(function, [bench.x[0], bench.x[1].reshape([1])], [bench.total, bench.half])
+
+
+def test_a_host_function_reads_its_inputs_and_fills_its_outputs(bench, mode):
+    def compute(left, right, total, half):
+        total[:] = left + right
+        half[0] = total[0] / 2
+
+    engine = bench.engine(Sequence([bench.execute(Add, value=bench.x[1], amount=5), Repeat(2, half_sum(bench))]), mode)
+    engine.connectHostFunction("half sum", compute)
+    engine.run()
+    assert (engine.readTensor("total"), engine.readTensor("half")) == (5, 2.5)
+
+
+def test_a_host_function_that_is_not_connected_or_not_known_is_named(bench, mode):
+    engine = bench.engine(half_sum(bench), mode)
+    with pytest.raises(StreamConnectionError, match="host function 'half sum' is not connected; use connectHostFunction"):
+        engine.run()
+    with pytest.raises(UnknownHandle, match="no host function is called 'half'; did you mean 'half sum'"):
+        engine.connectHostFunction("half", print)
+    with pytest.raises(StreamConnectionError, match="expected a function, got int"):
+        engine.connectHostFunction("half sum", 3)
+
+
+def test_what_a_host_function_raises_comes_out_of_run(bench, mode):
+    engine = bench.engine(half_sum(bench), mode)
+    engine.connectHostFunction("half sum", lambda *arrays: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        engine.run()
+    engine.connectHostFunction("half sum", lambda left, right, total, half: total.fill(3))
+    engine.run()
+    assert engine.readTensor("total") == 3
+
+
+def test_handles_of_host_functions_are_taken_once(bench):
+    half_sum(bench)
+    with pytest.raises(TensorIOStateError, match="half sum"):
+        bench.graph.addHostFunction("half sum", [], [])
