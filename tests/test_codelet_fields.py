@@ -1,0 +1,306 @@
+"""How fields are declared, and which declarations are refused."""
+
+import re
+import sys
+import textwrap
+from typing import Generic, TypeVar
+
+import pytest
+from codelet_rig import codelet_of, module_from
+
+from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.fields import Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
+from pypoplar.errors import CodeletError, UnknownField
+from pypoplar.types import CHAR, FLOAT, HALF, INT, SUPPORTED, UNSIGNED_INT
+
+T = TypeVar("T")
+
+DECLARED = """
+class Test(Vertex):
+    a: Input[FLOAT]
+    b: Output[Vector[HALF]]
+    c: InOut[VectorList[INT]]
+    d: UNSIGNED_INT
+    e: Vector[BOOL]
+    in_: Input[Vector[FLOAT]]
+    SIZE: int = 4
+    STEP: ClassVar[int] = 2
+
+    def compute(self):
+        pass
+"""
+EXPECTED = [
+    ("a", "input", "scalar", "FLOAT"),
+    ("b", "output", "vector", "HALF"),
+    ("c", "inout", "list", "INT"),
+    ("d", "state", "scalar", "UNSIGNED_INT"),
+    ("e", "state", "vector", "BOOL"),
+    ("in", "input", "vector", "FLOAT"),
+]
+NAMES = "InOut, Input, Output, Vector, VectorList, Vertex"
+IMPORTS = (
+    f"from typing import ClassVar\nfrom pypoplar.codelet.fields import {NAMES}\n"
+    "from pypoplar.types import BOOL, DOUBLE, FLOAT, HALF, INT, LONG, QUARTER, UNSIGNED_INT\n"
+)
+
+
+def seen(cls):
+    return [(one.name, one.access, one.form, one.type.__name__) for one in codelet_of(cls).fields]
+
+
+def as_strings(text):
+    made = []
+    for line in text.splitlines():
+        name, colon, rest = line.partition(": ")
+        annotated = colon and not line.startswith("class") and "=" not in line and "def" not in line
+        made.append(f'{name}: "{rest}"' if annotated else line)
+    return "\n".join(made)
+
+
+def nested(text):
+    return "def make():\n" + textwrap.indent(IMPORTS + text, "    ") + "\n    return Test\n\nTest = make()\n"
+
+
+def qualified(text):
+    """The names of fields reached through their module."""
+    return "import pypoplar.codelet.fields as p\n" + IMPORTS + re.sub(r"\b(" + NAMES.replace(", ", "|") + r")\b", r"p.\1", text)
+
+
+FUTURE = "from __future__ import annotations\n"
+WAYS = {
+    "objects": IMPORTS + DECLARED,
+    "strings": IMPORTS + as_strings(DECLARED),
+    "future": FUTURE + IMPORTS + DECLARED,
+    "in a function": nested(DECLARED),
+    "in a function, strings": nested(as_strings(DECLARED)),
+    "in a function, future": FUTURE + nested(DECLARED),
+    "through a module": qualified(DECLARED),
+    "through a module, future": FUTURE + qualified(DECLARED),
+}
+
+
+@pytest.mark.parametrize("text", WAYS.values(), ids=list(WAYS))
+def test_annotations_work_as_objects_strings_and_under_future(text):
+    assert seen(module_from(text)["Test"]) == EXPECTED
+
+
+def test_every_supported_type_makes_a_field():
+    for element in SUPPORTED:
+        text = IMPORTS + f"from pypoplar.types import {element.__name__}\nclass Test(Vertex):\n    x: Input[{element.__name__}]\n"
+        text += "    def compute(self):\n        pass\n"
+        assert codelet_of(module_from(text)["Test"]).fields[0].type is element
+
+
+def test_kinds():
+    class One(Vertex):
+        def compute(self):
+            pass
+
+    class Many(MultiVertex):
+        def compute(self, worker):
+            pass
+
+    class Chief(SupervisorVertex):
+        def compute(self):
+            pass
+
+    assert [codelet_of(one).kind for one in (One, Many, Chief)] == ["vertex", "multi", "supervisor"]
+
+
+def test_fields_of_bases_come_first_and_can_be_declared_anew():
+    class Base(Vertex):
+        a: Input[FLOAT]
+        b: Input[FLOAT]
+
+    class Derived(Base):
+        c: Input[FLOAT]
+        a: Output[HALF]
+
+        def compute(self):
+            pass
+
+    assert seen(Derived) == [
+        ("b", "input", "scalar", "FLOAT"),
+        ("c", "input", "scalar", "FLOAT"),
+        ("a", "output", "scalar", "HALF"),
+    ]
+
+
+def test_type_variables_of_bases_are_bound_where_they_are_derived_from():
+    class Base(Vertex, Generic[T]):
+        a: Input[Vector[T]]
+
+    class Floats(Base[FLOAT]):
+        b: Input[INT]
+
+        def compute(self):
+            pass
+
+    class Same(Base[T], Generic[T]):
+        b: Output[T]
+
+        def compute(self):
+            self.b = self.a[0]
+
+    assert seen(Floats) == [("a", "input", "vector", "FLOAT"), ("b", "input", "scalar", "INT")]
+    instance = Codelet.of_class(Same, {T: CHAR})
+    assert [one.type for one in instance.fields] == [CHAR, CHAR]
+
+
+OUTSIDE = "Input, Output or InOut stands outside: Input[Vector[FLOAT]], Input[VectorList[FLOAT]]"
+WRONG = "a field is of an element type such as FLOAT, of Vector or of VectorList; got"
+REFUSED = [
+    ("float", "float is Python's; write FLOAT or HALF"),
+    ("Input[int]", "int is Python's; write INT or UNSIGNED_INT"),
+    ("Vector[bool]", "bool is Python's; write BOOL"),
+    ("DOUBLE", "DOUBLE is not a type of the device; use FLOAT"),
+    ("Input[LONG]", "LONG is not a type of the device; use LONGLONG"),
+    ("Input[QUARTER]", "QUARTER is not a type of the device yet"),
+    ("VectorList[FLOAT]", "a VectorList is an edge: write Input[VectorList[...]], Output[...] or InOut[...]"),
+    ("Input", "write Input[FLOAT] or Input[Vector[FLOAT]]"),
+    ("Input[Vector]", "write Vector[FLOAT], or another element type in the brackets"),
+    ("Input[Vector[Vector[FLOAT]]]", "a vector of vectors is VectorList[FLOAT]; fields have at most two dimensions"),
+    ("Vector[Input[FLOAT]]", OUTSIDE),
+    ("Input[Input[FLOAT]]", OUTSIDE),
+    ("str", f"{WRONG} str"),
+    ("3", f"{WRONG} 3"),
+    ("Input[T]", "~T has no type here: make the class Generic[T]"),
+    ("'Input[FLOATT]'", "the annotation cannot be read: name 'FLOATT' is not defined"),
+    ("FLOAT = 2.0", "a field has no value in the class; set it with graph.setInitialValue or in addVertex"),
+]
+
+
+@pytest.mark.parametrize(("declaration", "message"), REFUSED, ids=[one for one, _ in REFUSED])
+def test_a_declaration_that_makes_no_field_is_refused_at_its_line(declaration, message):
+    text = IMPORTS + f"from typing import TypeVar\nT = TypeVar('T')\nclass Test(Vertex):\n    good: FLOAT\n    x: {declaration}\n"
+    cls = module_from(text + "    def compute(self):\n        pass\n")["Test"]
+    with pytest.raises(CodeletError) as caught:
+        codelet_of(cls)
+    error = caught.value
+    assert error.msg == f"Test.x: {message}"
+    assert error.text[error.offset - 1 : error.end_offset - 1] == declaration.partition(" = ")[0]
+
+
+def test_an_unknown_field_is_named_with_the_nearest():
+    class Test(Vertex):
+        weights: Input[FLOAT]
+        bias: UNSIGNED_INT
+        rows: Input[VectorList[FLOAT]]
+
+        def compute(self):
+            pass
+
+    codelet = codelet_of(Test)
+    assert [codelet.field_number(one) for one in ("weights", "bias", "rows")] == [0, 1, 2]
+    with pytest.raises(UnknownField, match=r"codelet Test has no field 'weihgts'; did you mean 'weights'\?"):
+        codelet.field_number("weihgts")
+    with pytest.raises(UnknownField, match="codelet Test has no field 'zzz'; it has weights, bias, rows"):
+        codelet.field_number("zzz")
+
+
+class Estimated(Vertex):
+    x: Input[Vector[FLOAT]]
+    OVERHEAD = 11
+
+    def compute(self):
+        pass
+
+    def cycles(self, vertex):
+        return self.OVERHEAD + 2 * vertex.fieldSize("x")
+
+
+class Static(Estimated):
+    @staticmethod
+    def cycles(vertex):
+        return 5
+
+
+class Introspector:
+    def fieldSize(self, name):
+        return {"x": 10}[name]
+
+
+def test_a_cycles_method_is_the_estimator():
+    assert codelet_of(Estimated).estimator(Introspector()) == 31
+    assert codelet_of(Static).estimator(Introspector()) == 5
+    assert "cycles" not in codelet_of(Estimated).source.attributes
+
+
+def test_a_codelet_without_cycles_has_no_estimator():
+    class Plain(Vertex):
+        def compute(self):
+            pass
+
+    assert codelet_of(Plain).estimator is None
+
+
+USER = """
+from typing import Generic, TypeVar
+
+from pypoplar.codelet.fields import InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
+from pypoplar.types import BOOL, FLOAT, HALF, INT
+
+T = TypeVar("T")
+
+
+def clamp(x: float) -> float:
+    return min(max(x, 0.0), 1.0)
+
+
+class Gather(Vertex, Generic[T], name="user::Gather"):
+    x: Input[Vector[FLOAT]]
+    indices: Input[Vector[INT]]
+    rows: InOut[VectorList[FLOAT]]
+    other: Output[Vector[T]]
+    out: Output[FLOAT]
+    done: Output[BOOL]
+    factor: FLOAT
+    table: Vector[INT]
+
+    def compute(self) -> bool:
+        total = 0.0
+        for i in range(len(self.indices)):
+            total += clamp(self.x[self.indices[i]]) * self.factor + HALF(i)
+        for row in self.rows:
+            for value in row[1:]:
+                total += value
+            row[0] = total
+        self.rows[0][self.table[1]] += 2.0
+        self.out = total
+        self.out += 1.0
+        self.factor = 2.0
+        self.done = total > 3.0 and len(self.rows) == 2
+        self.other[0] = self.other[1]
+        self.table[0] = 3
+        self.table[1] = self.indices[self.table[0]]
+        return self.out > 0
+
+
+class Many(MultiVertex):
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self, worker: int) -> None:
+        self.x[worker] *= 2.0
+"""
+
+
+def test_codelets_type_check(tmp_path):
+    api = pytest.importorskip("mypy.api")
+    file = tmp_path / "user.py"
+    file.write_text(USER)
+    said, errors, code = api.run([str(file), "--strict", "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent"])
+    assert (code, errors) == (0, ""), said
+
+
+def test_a_wrong_use_of_a_field_is_an_error_of_the_type_checker(tmp_path):
+    api = pytest.importorskip("mypy.api")
+    file = tmp_path / "user.py"
+    wrong = "class Wrong(Vertex):\n    x: Input[Vector[FLOAT]]\n    def compute(self) -> None:\n        a: str = self.x[0]\n"
+    file.write_text(USER.split("T = ")[0] + wrong)
+    said, _, code = api.run([str(file), "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent"])
+    assert code == 1
+    assert 'expression has type "float"' in said
+
+
+def test_the_module_of_the_class_need_not_be_importable():
+    assert "codelet_test" not in sys.modules
