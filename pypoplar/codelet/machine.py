@@ -62,13 +62,18 @@ def _target_machine() -> Any:
     )
 
 
+def _mathematics() -> Any:
+    """The C library that has the functions; as a rule the process has it, and looking for it would start other programs."""
+    if sys.platform == "win32":
+        return ctypes.CDLL("ucrtbase")
+    process = ctypes.CDLL(None)
+    return process if hasattr(process, "erfc") else ctypes.CDLL(ctypes.util.find_library("m"))
+
+
 @functools.cache
 def _register_library() -> None:
     """Give LLVM the addresses of the C library's functions under our names."""
-    if sys.platform == "win32":
-        library = ctypes.CDLL("ucrtbase")
-    else:
-        library = ctypes.CDLL(ctypes.util.find_library("m"))
+    library = _mathematics()
     for name in LIBRARY_FUNCTIONS:
         address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
         assert address is not None
