@@ -16,41 +16,47 @@ from attrs import frozen
 
 from pypoplar.codelet import cache, machine
 
-# module, entry function, name in the object code
-UNITS = (
-    ("pypoplar.engine.moving", "move_share"),
-    ("pypoplar.engine.superstep", "superstep"),
-    ("pypoplar.engine.driver", "drive"),
-)
+# The driver's units: module, and the function by which the unit is called.
+MOVING = ("pypoplar.engine.moving", "move_share")
+SUPERSTEP = ("pypoplar.engine.superstep", "superstep")
+GENERAL = ("pypoplar.engine.general_tiles", "general_tiles")
+DRIVER = ("pypoplar.engine.driver", "drive")
 SOURCES = (
-    *("engine/" + one for one in ("moving.py", "superstep.py", "driver.py", "barrier.py", "header.py", "layout.py", "unit.py")),
+    *("engine/" + one for one in ("barrier.py", "driver.py", "general_tiles.py", "header.py", "layout.py")),
+    *("engine/" + one for one in ("moving.py", "superstep.py", "tile_account.py", "unit.py")),
     *("compiler/opcodes.py", "codelet/intrinsics.py"),
 )
 
 
-@frozen(eq=False)
-class DriverCode:
-    """The driver in this process."""
+Drive = Callable[[int, int, int], int]
 
-    drive: Callable[[int, int, int], int]  # header, thread, threads; lets go of the interpreter's lock while it runs
-    move_unit: int  # addresses
-    superstep_unit: int
-    _units: tuple[machine.LoadedCode, ...]
+
+@frozen(eq=False)
+class Unit:
+    """A unit of the driver in this process."""
+
+    address: int
+    _code: machine.LoadedCode
 
 
 @functools.cache
-def driver_code() -> DriverCode:
-    """The driver, from the cache or newly compiled."""
-    identity = _identity()
-    units = tuple(machine.load(_object_code(identity, module, function)) for module, function in UNITS)
-    move, superstep, drive = (unit.address(_symbol(function)) for unit, (_, function) in zip(units, UNITS, strict=True))
-    return DriverCode(_callable(drive), move, superstep, units)
+def load_unit(module: str, function: str) -> Unit:
+    """A unit, from the cache or newly compiled."""
+    code = machine.load(_object_code(_identity(), module, function))
+    return Unit(code.address(_symbol(function)), code)
+
+
+@functools.cache
+def driver_function() -> Drive:
+    """The driver: takes header, thread, threads; lets go of the interpreter's lock while it runs."""
+    return _callable(load_unit(*DRIVER).address)
 
 
 def _symbol(function: str) -> str:
     return f"pypoplar_unit_{function}"
 
 
+@functools.cache
 def _identity() -> str:
     """All that the object code depends on."""
     package = Path(__file__).parent.parent
@@ -73,7 +79,7 @@ def _compile(module: str, function: str) -> bytes:
     return machine.compile_text(assembly_of(getattr(importlib.import_module(module), function), _symbol(function)))
 
 
-def _callable(address: int) -> Callable[[int, int, int], int]:
+def _callable(address: int) -> Drive:
     """numba's calling convention: result and exception by reference; the driver raises none."""
     word = ctypes.c_int64
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(word), ctypes.POINTER(ctypes.c_void_p), word, word, word)

@@ -6,7 +6,6 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 _WORD = ir.IntType(64)
@@ -59,7 +58,8 @@ def _call_unit(typing_context: Any, unit: Any, a: Any, b: Any, c: Any, d: Any, e
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         nothing = ir.IntType(8).as_pointer()
         function = ir.FunctionType(ir.IntType(32), [_WORD.as_pointer(), nothing.as_pointer(), *[_WORD] * 6])
-        result, exception = cgutils.alloca_once(builder, _WORD), cgutils.alloca_once(builder, nothing)
+        with builder.goto_entry_block():
+            result, exception = builder.alloca(_WORD), builder.alloca(nothing)
         builder.call(builder.inttoptr(arguments[0], function.as_pointer()), [result, exception, *arguments[1:]])
         return builder.load(result)
 

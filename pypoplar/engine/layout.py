@@ -68,7 +68,8 @@ STACK_DEPTH = 52
 CLOCK_COUNT = 53
 MOVE_UNIT = 58  # addresses of the driver's units
 SUPERSTEP_UNIT = 59
-HEADER_WORDS = 60
+GENERAL_UNIT = 60  # 0 where every compute set is simple
+HEADER_WORDS = 61
 
 # What the driver returns.
 FINISHED = 0

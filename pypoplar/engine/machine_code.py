@@ -8,7 +8,7 @@ from attrs import frozen
 from pypoplar.codelet.native import NativeCodelet, compile_codelet
 from pypoplar.compiler.executable import Array, Executable
 from pypoplar.engine import layout as at
-from pypoplar.engine.driver_code import driver_code
+from pypoplar.engine.driver_code import GENERAL, MOVING, SUPERSTEP, load_unit
 from pypoplar.engine.state import EngineState
 
 
@@ -37,9 +37,10 @@ def machine_code(executable: Executable) -> MachineCode:
 def install_codelets(state: EngineState, code: MachineCode) -> None:
     """Tell the driver where the codelets are, and what every call of one is told."""
     options = state.executable.options
-    driver = driver_code()
-    state.header[at.MOVE_UNIT] = driver.move_unit
-    state.header[at.SUPERSTEP_UNIT] = driver.superstep_unit
+    state.header[at.MOVE_UNIT] = load_unit(*MOVING).address
+    state.header[at.SUPERSTEP_UNIT] = load_unit(*SUPERSTEP).address
+    if not state.tables[at.COMPUTE_SIMPLE].all():
+        state.header[at.GENERAL_UNIT] = load_unit(*GENERAL).address
     state.tables[at.CODELETS][: len(code.addresses)] = code.addresses
     contexts = state.rows(at.CONTEXTS, at.CONTEXT_WORDS)
     contexts[:, 5] = state.executable.slot_limit

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pypoplar.compiler import opcodes
 from pypoplar.engine import layout as at
-from pypoplar.engine.driver_code import driver_code
+from pypoplar.engine.driver_code import driver_function
 from pypoplar.engine.faults import Fault
 from pypoplar.engine.state import EngineState
 
@@ -46,7 +46,7 @@ def _start(state: EngineState, entry: int) -> None:
 
 def _drive(state: EngineState, progress: Callable[[int], None] | None) -> int:
     """Let all threads run until they come back together; thread 0 says why."""
-    drive = driver_code().drive
+    drive = driver_function()
     threads = state.division.threads
     shared = state.tables[at.SHARED]
     codes = [0] * threads

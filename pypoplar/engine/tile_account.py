@@ -1,0 +1,81 @@
+"""What the driver notes of a tile's vertices: faults, slots, debug prints; and the schedule of a group of plain vertices."""
+
+from __future__ import annotations
+
+from pypoplar.codelet.intrinsics import load_i64, store_i64
+from pypoplar.engine import layout as at
+from pypoplar.engine.header import get, put, table
+from pypoplar.engine.unit import part
+
+
+@part
+def note_fault(header: int, thread: int, group: int, step: int) -> None:  # pragma: no cover
+    """Keep the fault of the lowest vertex."""
+    context = table(header, at.CONTEXTS) + 8 * at.CONTEXT_WORDS * thread
+    fault = table(header, at.FAULTS) + 8 * at.FAULT_WORDS * thread
+    vertex = get(header, at.VERTEX, get(header, at.GROUP_POSITION, group) + load_i64(context + 8))
+    if load_i64(fault) == 0 or vertex < load_i64(fault + 8 * at.FAULT_VERTEX):
+        store_i64(fault, 1)
+        store_i64(fault + 8 * at.FAULT_VERTEX, vertex)
+        store_i64(fault + 8 * at.FAULT_CODE, load_i64(context))
+        store_i64(fault + 8 * at.FAULT_WHERE, load_i64(context + 16))
+        store_i64(fault + 8 * at.FAULT_VALUE, load_i64(context + 24))
+        store_i64(fault + 8 * at.FAULT_BOUND, load_i64(context + 32))
+        store_i64(fault + 8 * at.FAULT_CODELET, get(header, at.GROUP_CODELET, group))
+        store_i64(fault + 8 * at.FAULT_STEP, step)
+
+
+@part
+def account_slots(header: int, thread: int, codelet: int, slots: int) -> None:  # pragma: no cover
+    place = thread * table(header, at.CODELET_COUNT) + codelet
+    put(header, at.CODELET_SLOTS, place, get(header, at.CODELET_SLOTS, place) + slots)
+
+
+@part
+def latest(free: int, workers: int) -> int:  # pragma: no cover
+    """When the last worker is done."""
+    best = load_i64(free)
+    for w in range(1, workers):
+        best = max(best, load_i64(free + 8 * w))
+    return best
+
+
+@part
+def finish_simple(header: int, thread: int, slots: int, count: int) -> int:  # pragma: no cover
+    """Cycles of a tile's one group of plain vertices; the slots of all are left in CONTEXT_TILE_SLOTS."""
+    workers = table(header, at.WORKERS)
+    one = load_i64(slots)
+    most = one
+    total = one
+    for i in range(1, count):
+        this = load_i64(slots + 8 * i)
+        most = max(most, this)
+        total += this
+    put(header, at.CONTEXTS, at.CONTEXT_WORDS * thread + at.CONTEXT_TILE_SLOTS, total)
+    if count <= workers:
+        return most * workers
+    if total == one * count and most == one:  # all equal
+        return (count + workers - 1) // workers * most * workers
+    free = table(header, at.FREE) + 8 * thread * workers
+    for w in range(workers):
+        store_i64(free + 8 * w, 0)
+    for i in range(count):
+        best = 0
+        for w in range(1, workers):
+            if load_i64(free + 8 * w) < load_i64(free + 8 * best):
+                best = w
+        store_i64(free + 8 * best, load_i64(free + 8 * best) + load_i64(slots + 8 * i) * workers)
+    return latest(free, workers)
+
+
+@part
+def mark_debug_records(header: int, thread: int, group: int) -> None:  # pragma: no cover
+    """Tell whoever reads the debug buffer which group has just printed, and when."""
+    context = table(header, at.CONTEXTS) + 8 * at.CONTEXT_WORDS * thread
+    used = load_i64(context + 8 * at.CONTEXT_DEBUG_USED)
+    if used + at.MARK_WORDS <= load_i64(context + 72):
+        place = load_i64(context + 64) + 8 * used
+        store_i64(place, at.GROUP_MARK)
+        store_i64(place + 8, group)
+        store_i64(place + 16, load_i64(table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.SEQUENCE)))
+    store_i64(context + 8 * at.CONTEXT_DEBUG_USED, used + at.MARK_WORDS)
