@@ -26,6 +26,7 @@ from pypoplar.graph.intervals import Interval
 from pypoplar.graph.location import LocationTable, caller_location
 from pypoplar.graph.mapping import MappingTable, TileToTensorMapping, linear_pieces
 from pypoplar.graph.names import Scope
+from pypoplar.graph.networks import compute_network
 from pypoplar.graph.operands import check_writeable
 from pypoplar.graph.ordering import simplified, sorted_contiguous_regions, unbroadcast
 from pypoplar.graph.streams import (
@@ -47,6 +48,8 @@ from pypoplar.target import Target
 from pypoplar.types import UNSIGNED_INT, ElementType, check_type
 
 if TYPE_CHECKING:
+    import networkx
+
     from pypoplar.program import Program
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -467,6 +470,13 @@ class Graph:
         return self._host
 
     # -- for the compiler -----------------------------------------------------------------------------------------------------
+
+    def to_networkx(self) -> networkx.DiGraph[Any]:
+        """The compute graph for networkx: variables and compute sets as nodes, what vertices read and write as edges.
+
+        Ours; see `pypoplar.graph.networks.compute_network` for the attributes of nodes and edges.
+        """
+        return compute_network(self.freeze())
 
     def freeze(self) -> FrozenGraph:
         """The graph as flat arrays, which later changes do not touch; a virtual graph gives the whole of which it is a part."""
