@@ -100,7 +100,8 @@ class Engine:
         self._runner = self._make_runner()
         threads = 1 if mode == "interpret" or self.executable.options.races == "elements" else self.executable.options.threads
         self._state: EngineState = make_state(self.executable, divide(self.executable, threads))
-        self._streams = HostStreams(self.executable.streams, self._state)
+        handles = [one.stream for one in (*self.executable.writes.values(), *self.executable.reads.values())]
+        self._streams = HostStreams(self.executable.streams, self._state, frozenset(handles))
         self._services = Services(self.executable, self._state, self._streams)
         self._loaded = False
         self._runs: list[str] = []
@@ -254,8 +255,7 @@ class Engine:
         self._alone(lambda: self._write(tensor, values))
 
     def _write(self, tensor: HostTensor, values: Array) -> None:
-        self._streams.array(tensor.stream)[:] = values.ravel()
-        self._run_entry(tensor.entry)
+        self._transfer(tensor, np.ascontiguousarray(values))
 
     def readTensor(self, handle: str, array: Array | None = None) -> Array:
         """Read the tensor of a handle made by `Graph.createHostRead`: an array of the tensor's shape and dtype.
@@ -273,8 +273,16 @@ class Engine:
         return values
 
     def _read(self, tensor: HostTensor) -> Array:
-        self._run_entry(tensor.entry)
-        return self._streams.array(tensor.stream).reshape(tensor.shape).copy()
+        values = np.empty(tensor.shape, BY_NAME[tensor.type].dtype)
+        self._transfer(tensor, values)
+        return values
+
+    def _transfer(self, tensor: HostTensor, values: Array) -> None:
+        self._streams.lend(tensor.stream, values)
+        try:
+            self._run_entry(tensor.entry)
+        finally:
+            self._streams.take_back(tensor.stream)
 
     def _find_handle(self, handles: Mapping[str, HostTensor], handle: str, kind: str) -> HostTensor:
         if handle not in handles:

@@ -59,13 +59,14 @@ class HostStreams:
 
     plans: tuple[StreamPlan, ...]
     state: EngineState
+    handles: frozenset[int]  # streams of host handles: their memory is lent for each transfer
     _arrays: dict[int, Array] = field(factory=dict)  # what is connected, or the buffer of a callback or of the engine
     _callbacks: dict[int, Callback] = field(factory=dict)
     _chunks: dict[int, int] = field(factory=dict)  # chunks that a callback has served, for messages
 
     def __attrs_post_init__(self) -> None:
         for number, plan in enumerate(self.plans):
-            if plan.kind == "internal":
+            if plan.kind == "internal" and number not in self.handles:
                 self._bind(number, self._buffer(number))
 
     def _rows(self) -> Array:
@@ -83,6 +84,13 @@ class HostStreams:
         row[at.STREAM_CHUNK] = self.plans[number].elements * array.itemsize
         row[at.STREAM_POSITION] = 0
         row[at.STREAM_CALLBACK] = number in self._callbacks
+
+    def lend(self, number: int, array: Array) -> None:
+        """Let a handle's stream use this memory, of the stream's type and size, until `take_back`."""
+        self._bind(number, array)
+
+    def take_back(self, number: int) -> None:
+        del self._arrays[number]
 
     def array(self, number: int) -> Array:
         """The host memory of a stream."""
