@@ -193,7 +193,7 @@ def test_wrong_operands_are_refused_with_their_names():
 
 def test_the_functions_say_what_they_do():
     assert popops.subInPlace.__name__ == "subInPlace"
-    assert popops.mul.__doc__.startswith("A * b for each element")
+    assert popops.mul.__doc__.startswith("a * b for each element, as a new tensor")
 
 
 @pytest.mark.parametrize("mode", MODES)

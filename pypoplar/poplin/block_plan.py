@@ -20,6 +20,7 @@ from pypoplar.types import FLOAT, ElementType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+MESSAGE = 3  # cycles that a tile needs for a message, however short: a row of a block is one
 SUPERSTEP = 120  # cycles of a compute set and its exchange beyond the sync, whatever they do
 WORKERS = 6
 WORKER_SHAPES = ((6, 1), (3, 2), (2, 3), (1, 6))  # how six workers share a block: groups of rows, groups of columns
@@ -120,7 +121,8 @@ def _costs(
         )
         better = cost < compute
         compute, groups = np.where(better, cost, compute), np.where(better, row_groups, groups)
-    cycles = superstep_cycles(target) + ceiling(received, rate) + compute
+    arriving = np.maximum(ceiling(received, rate), MESSAGE * (block_rows + block_depth))
+    cycles = superstep_cycles(target) + arriving + compute
 
     summed = (cuts[:, 1] > 1) | (result is not FLOAT)
     outputs = -(-rows * columns // target.getNumTiles())

@@ -126,7 +126,7 @@ def family(name: str, operation: BinaryOperation) -> tuple[Plain, InPlace, WithO
     ):
         function.__name__ = function.__qualname__ = name + suffix
         function.__doc__ = (
-            f"{operation.meaning.capitalize()} for each element, {where}; `prog` is extended.\n\n"
+            f"{operation.meaning} for each element, {where}; `prog` is extended.\n\n"
             "Shapes are broadcast as NumPy does; an operand may be a number. Operands have one type, of "
             f"{', '.join(one.__name__ for one in operation.types)}."
         )
