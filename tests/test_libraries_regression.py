@@ -1,11 +1,12 @@
 """The regression step: every library call together, against the same arithmetic in NumPy."""
 
+import functools
 import importlib.util
 
 import numpy as np
 import pytest
 
-from pypoplar import resources
+from pypoplar import Engine, resources
 
 RATE = 0.05
 
@@ -77,6 +78,21 @@ def test_digits_are_learned_to_97_percent_in_ten_epochs(tutorial, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"Epoch 1 (100%), accuracy {accuracies[0]:.1%}"
     assert len(lines) == 10
+
+
+def test_both_engines_learn_the_same_bits_in_the_same_cycles(tutorial, monkeypatch):
+    images, labels = tutorial.uci_digits()
+    learned = []
+    for mode in ("native", "interpret"):
+        monkeypatch.setattr(tutorial, "Engine", functools.partial(Engine, mode=mode))
+        model = tutorial.Model(64, 4, RATE, 3)
+        model.start(images[:8], labels[:8], seed=5)
+        right = model.run() + model.run()
+        W, b = model.weights()
+        execution = model.engine.getReport().execution
+        steps = [(one.name, one.type, one.executions, one.cycles, one.cyclesByTile.tolist()) for one in execution.steps]
+        learned.append((right, W.tobytes(), b.tobytes(), steps, execution.cycles_by_vertex_type))
+    assert learned[0] == learned[1]
 
 
 def test_an_image_takes_few_steps_and_few_vertices(tutorial):

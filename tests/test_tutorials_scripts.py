@@ -1,6 +1,8 @@
 """The tutorials run as scripts and print what Poplar's own tutorials print."""
 
+import gzip
 import runpy
+import struct
 import subprocess
 import sys
 
@@ -148,6 +150,29 @@ def test_the_regression_shows_what_the_first_batch_cost_if_asked(run):
     lines = run("mnist_regression", 1, 20, "--profile", "--batch", 100, "--tiles", 2)
     assert "Training on 300 images of 64 pixels with 2 tiles" in lines
     assert "    OnTileExecute: Wx/matMul (100 executions)" in [one.replace("      On", "    On") for one in lines]
+
+
+def write_idx(path, array):
+    path.write_bytes(gzip.compress(struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes()))
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_regression_reads_mnist_from_a_directory(run, tmp_path, kept):
+    random = np.random.default_rng(0)
+    for part in ("train", "t10k") if kept else ("train",):
+        write_idx(tmp_path / f"{part}-images-idx3-ubyte.gz", random.integers(0, 256, (40, 28, 28), np.uint8))
+        write_idx(tmp_path / f"{part}-labels-idx1-ubyte.gz", random.integers(0, 10, 40).astype(np.uint8))
+    lines = run("mnist_regression", 2, 50, "--data", tmp_path, "--batch", 10)
+    assert lines[1] == "Training on 20 images of 784 pixels with 4 tiles"
+    assert lines[3].startswith("Epoch 2 (100%), accuracy ")
+    assert ("Accuracy on 40 images kept aside" in lines[-1]) == kept
+
+
+def test_the_regression_says_what_is_wrong_with_its_data(run, tmp_path):
+    with pytest.raises(pytest.fail.Exception, match=r"mnist_regression: .*has no train-images-idx3-ubyte"):
+        run("mnist_regression", "--data", tmp_path)
+    with pytest.raises(pytest.fail.Exception, match=r"exit code 2: (.|\n)*expected a number, at least 1, got '0'"):
+        run("mnist_regression", 0)
 
 
 def test_a_tutorial_runs_as_a_script_of_its_own():

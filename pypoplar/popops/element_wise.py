@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -124,13 +124,18 @@ def family(name: str, operation: BinaryOperation) -> tuple[Plain, InPlace, WithO
         (in_place, "InPlace", "in the place of a, whose shape b fits"),
         (with_output, "WithOutput", "in `out`, which has the operands' common shape and their type"),
     ):
-        function.__name__ = function.__qualname__ = name + suffix
-        function.__doc__ = (
-            f"{operation.meaning} for each element, {where}; `prog` is extended.\n\n"
-            "Shapes are broadcast as NumPy does; an operand may be a number. Operands have one type, of "
-            f"{', '.join(one.__name__ for one in operation.types)}."
-        )
+        _describe(function, name + suffix, operation, where)
     return plain, in_place, with_output
+
+
+def _describe(function: Any, name: str, operation: BinaryOperation, where: str) -> None:
+    """Give a function its name and docstring."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{operation.meaning} for each element, {where}; `prog` is extended.\n\n"
+        "Shapes are broadcast as NumPy does; an operand may be a number. Operands have one type, of "
+        f"{', '.join(one.__name__ for one in operation.types)}."
+    )
 
 
 def _operands(
