@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from pypoplar.codelet.prices import BRANCH, ENTRY_AND_EXIT, LOOP_ROUND, LOOP_START, price_of, straight
-from pypoplar.codelet.typed import Block, Break, Continue, For, If, Leave, Once, Price, Return, Statement, While
+from pypoplar.codelet.typed import Block, Break, Continue, For, If, Leave, Once, Price, Return, Special, Statement, While
 
 
 def priced(body: Block) -> Block:
@@ -48,6 +48,8 @@ def _block(block: Block, slots: int = 0) -> Block:
             case _:
                 slots += price_of(one)
                 run.append(one)
+                if isinstance(one, Special) and one.name == "cycle_count":
+                    close()  # what comes after the reading is not part of it
     close()
     return tuple(made)
 

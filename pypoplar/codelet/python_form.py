@@ -1,8 +1,9 @@
 """The Python form of a codelet: its typed form as an ordinary Python function, statement by statement.
 
 This is the specification that native code answers to. The function is compiled with the user's file name and lines, so that
-tracebacks, ``breakpoint()`` and coverage point at them; the user's locals keep their names, our own begin with a dot. Operations
-are those of `pypoplar.codelet.operations`, and every access to memory goes through `pypoplar.codelet.interpreted`.
+tracebacks, ``breakpoint()`` and coverage point at them; the user's locals keep their names, fields begin with an at sign, our
+own names with a dot. Operations are those of `pypoplar.codelet.operations`, and every access to memory goes through
+`pypoplar.codelet.interpreted`.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ class _Maker:
         first = self.line
         parameters = [".context", ".views", *([self.codelet.worker.name] if self.codelet.worker is not None else [])]
         body = [
-            self._assign("." + name, ast.Subscript(_name(".views"), _constant(name), ast.Load())) for name in sorted(self.fields)
+            self._assign("@" + name, ast.Subscript(_name(".views"), _constant(name), ast.Load())) for name in sorted(self.fields)
         ]
         if any(isinstance(one, HostCall) for one in _walk(self.codelet.body)):
             scalars = frozenset(one.name for one in self.codelet.fields if one.form == "scalar")
@@ -158,7 +159,7 @@ class _Maker:
         return namespace["compute"]  # type: ignore[no-any-return]
 
     def _view(self, name: str) -> ast.stmt:
-        return self._assign("." + name, ast.Subscript(_name(".views"), _constant(name), ast.Load()))
+        return self._assign("@" + name, ast.Subscript(_name(".views"), _constant(name), ast.Load()))
 
     # lines
 
@@ -246,7 +247,7 @@ class _Maker:
         return [*made, self._assign(one.target.name, result)]
 
     def _span(self, span: Span | SpanList) -> str:
-        return "." + span.name if span.name in self.fields else span.name
+        return "@" + span.name if span.name in self.fields else span.name
 
     def _simple(self, one: Statement) -> ast.stmt:
         match one:
