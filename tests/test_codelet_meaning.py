@@ -441,7 +441,7 @@ def test_the_cycle_counter_counts_slots_from_the_clock():
     ran = run(vertex(body, fields="a: UNSIGNED_INT\nb: UNSIGNED_INT\nn: INT"), a=0, b=0, n=0, clock=2**32 + 100)
     (a,), (b,) = ran["a"], ran["b"]
     assert (a - 100) % 6 == 0
-    assert b - a == 6 * (10 * 3 + 2)
+    assert b - a == 6 * (1 + 2 + 10 * 3 + 1)  # a store, a loop's start, its rounds, a reading
 
 
 def test_random_numbers_are_the_tiles_and_go_on():
@@ -469,3 +469,20 @@ def test_prints_are_texts_with_places_for_values():
     ran = run(cls, k=3, f=0.5)
     texts = codelet_of(cls).typed.texts
     assert [texts[text].format(*values) for _, text, values in ran.printed] == ["x 3 0.50|{}", "3"]
+
+
+def test_the_cycle_counter_measures_what_stands_between_two_readings():
+    body = "self.a = ipu.cycle_count()\nn = self.n * self.n\nself.b = ipu.cycle_count()\nself.n = n * n"
+    ran = run(vertex(body, fields="a: UNSIGNED_INT\nb: UNSIGNED_INT\nn: INT"), a=0, b=0, n=3)
+    assert ran["b"][0] - ran["a"][0] == 6 * (1 + 2 + 1 + 1)  # a store, two loads, a product, a reading
+
+
+NAMES = ["rounds", "fault", "check", "operands", "context", "views", "result", "fields", "float", "scalars", "add_i32"]
+
+
+def test_fields_may_have_any_names():
+    fields = "\n".join(f"{name}: Input[Vector[INT]]" for name in NAMES) + "\nout: InOut[Vector[INT]]"
+    body = "out = self.out[1:]\nfor i in range(len(out)):\n"
+    body += "    out[i] = " + " + ".join(f"self.{name}[i] // 3" for name in NAMES)
+    ran = run(vertex(body, fields=fields), out=[0, 0, 0], **{name: [3, 6] for name in NAMES})
+    assert ran["out"] == [0, len(NAMES), 2 * len(NAMES)]
