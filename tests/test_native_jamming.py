@@ -273,3 +273,22 @@ def test_rows_at_fixed_places_are_bound_before_the_loop():
     assert_same_as_one_by_one(with_row, vertices)
     vertices[5]["a"][1] = floats(9)
     assert_same_as_one_by_one(with_row, vertices)
+
+
+@pytest.mark.parametrize("start", [0, 3])
+def test_the_loop_variable_keeps_its_last_value(start):
+    last = Local("last", "i32")
+    made = codelet(
+        ["in input vector f32", "out output vector f32", "last output vector i32"],
+        Apply(X, "copy_f32", (f32(0.0),), 0),
+        Length(N, Span("in", "f32"), 0),
+        For(K, i32(start), N, i32(3), (Load(Y, Span("in", "f32"), K, 1), Apply(X, "add_f32", (X, Y), 1), Apply(last, "mul_i32", (K, i32(2)), 1)), 1),
+        Store(OUT, i32(0), X, 2),
+        Store(OUT, i32(1), Y, 2),
+        Store(Span("last", "i32"), i32(0), K, 3),
+        Store(Span("last", "i32"), i32(1), last, 3),
+    )
+    assert plan_jam(made, Checks()) is not None
+    outcome = assert_same_as_one_by_one(made, [{"in": floats(20), "out": [0, 0], "last": [0, 0]} for _ in range(9)])
+    expected = range(start, 20, 3)[-1]
+    assert [one["last"].tolist() for one in outcome.fields] == [[expected, 2 * expected]] * 9

@@ -174,10 +174,60 @@ def assigned(block: Block) -> set[str]:
         match statement:
             case Apply(target=target) | Load(target=target) | Length(target=target) | Special(target=target):
                 found.add(target.name)
-            case Row(target=span) | Slice(target=span):
+            case ProvenLoad(target=target):
+                found.add(target.name)
+            case Row(target=span) | Slice(target=span) | Rebind(target=span):
                 found.add(span.name)
             case For(variable=variable):
                 found.add(variable.name)
+    return found
+
+
+def reads(statement: Statement) -> set[str]:
+    """Names of the locals and bound spans that a statement itself reads, without those of the statements in it."""
+    found: list[Operand | Span | SpanList | None] = []
+    match statement:
+        case Apply(arguments=arguments) | DebugPrint(arguments=arguments) | HostCall(arguments=arguments):
+            found += arguments
+        case Load(span=span, index=index):
+            found += span, index
+        case Store(span=span, index=index, value=value):
+            found += span, index, value
+        case ProvenLoad(span=span):
+            found.append(span)
+        case ProvenStore(span=span, value=value):
+            found += span, value
+        case Length(span=span):
+            found.append(span)
+        case Row(index=index):
+            found.append(index)
+        case Slice(span=span, begin=begin, end=end):
+            found += span, begin, end
+        case Rebind(source=span):
+            found.append(span)
+        case If(condition=condition) | While(condition=condition) | Check(condition=condition):
+            found.append(condition)
+        case For(start=start, stop=stop, step=step):
+            found += start, stop, step
+        case Return(value=value):
+            found.append(value)
+    return {one.name for one in found if isinstance(one, Local | Span | SpanList)}
+
+
+def read_first(block: Block) -> set[str]:
+    """Names that a block may read before it has set them."""
+    found: set[str] = set()
+    known: set[str] = set()
+    for statement in block:
+        if isinstance(statement, While):  # its condition is read after its head
+            found |= read_first((*statement.head, If(statement.condition, statement.body, (), statement.where))) - known
+            continue
+        found |= reads(statement) - known
+        inside = {statement.variable.name} if isinstance(statement, For) else set()
+        for inner in inner_blocks(statement):
+            found |= read_first(inner) - known - inside
+        if not inner_blocks(statement):
+            known |= assigned((statement,))
     return found
 
 

@@ -20,7 +20,7 @@ from llvmlite import ir
 from pypoplar.codelet import arithmetic, halves
 from pypoplar.codelet import memory_access as access
 from pypoplar.codelet.frame import Checks, Frame, Line, Rounds
-from pypoplar.codelet.hoisting import LoopPlan, ProvenLoad, assigned, never_faults, plan_loop, walk
+from pypoplar.codelet.hoisting import LoopPlan, ProvenLoad, assigned, never_faults, plan_loop, read_first, reads, walk
 from pypoplar.codelet.memory_access import INT, WORD, span_roots, stored_fields, word
 from pypoplar.codelet.operations import FLOATS
 from pypoplar.codelet.typed import (
@@ -57,6 +57,9 @@ class Jam:
     loop: For
     plan: LoopPlan
     after: Block
+    body: Block  # the plan's, without what only computed indices
+    taken: frozenset[str]  # locals that the loop finds set
+    left: frozenset[str]  # locals that the loop sets for `after`
     stored: tuple[Span, ...]  # scalar fields that are written before `after`
     common: tuple[Line, ...]  # lines of elements that the vertices may have in common
 
@@ -77,10 +80,22 @@ def plan_jam(codelet: TypedCodelet, checks: Checks) -> Jam | None:
     plan = plan_loop(loop, stored)
     if plan is None or not plan.straight or not isinstance(loop.step, Literal) or loop.step.value == 0:
         return None
-    if not all(map(_is_plain, before)) or not all(map(_has_lanes, plan.body)) or not _carries_float(plan.body):
+    body = _without_unused(plan.body, read_first(after))
+    if not all(map(_is_plain, before)) or not all(map(_has_lanes, body)) or not _carries_float(body):
         return None
-    spans = dict.fromkeys(one.span for one in before + plan.body if isinstance(one, Store))
-    return Jam(before, loop, plan, after, tuple(spans), _common_lines(plan, codelet, stored))
+    spans = dict.fromkeys(one.span for one in before + body if isinstance(one, Store))
+    taken, left = frozenset(read_first(body)), frozenset(read_first(after) & assigned(body))
+    return Jam(before, loop, plan, after, body, taken, left, tuple(spans), _common_lines(plan, codelet, stored))
+
+
+def _without_unused(body: Block, wanted: set[str]) -> Block:
+    """A loop's body without the operations whose results nobody reads: many only computed an index that has been proven."""
+    while True:
+        read = wanted.union(*map(reads, body))
+        kept = tuple(one for one in body if not isinstance(one, Apply) or one.target.name in read)
+        if len(kept) == len(body):
+            return body
+        body = kept
 
 
 def _is_plain(statement: Statement) -> bool:
@@ -186,10 +201,9 @@ class JammedCode(VertexCode):
         builder = self.builder
         wide = Frame(None, None, None, None, None, {}, lanes=TOGETHER, holds_back=True)
         self.lanes = Lanes(frames, wide)
-        for one in (*jam.before, *jam.plan.body):
-            match one:
-                case Apply(target=target) | Load(target=target) | ProvenLoad(target=target) | Length(target=target):
-                    self.assign(wide, target, self.gathered(self.value(frame, target) for frame in frames))
+        for local in self.locals_of(jam):
+            if local.name in jam.taken:
+                self.assign(wide, local, self.gathered(self.value(frame, local) for frame in frames))
         for name in frames[0].scalars:
             values = [builder.load(frame.scalars[name]) for frame in frames]
             wide.scalars[name] = self.allocate(ir.VectorType(values[0].type, TOGETHER))
@@ -205,11 +219,28 @@ class JammedCode(VertexCode):
         self.lanes.shared = None
         self.run_blocks(jam, rounds, done)
         builder.position_at_end(done)
-        for one in jam.plan.body:
-            if isinstance(one, Apply | Load | ProvenLoad):
-                self.scatter(builder.load(self.local(wide, one.target)), [self.local(frame, one.target) for frame in frames])
+        for frame in frames:
+            assert frame.lines is not None
+            self.set_variable(frame, jam.loop, frame.lines.rounds, builder.sub(rounds.count, word(1)))
+        for local in self.locals_of(jam):
+            if local.name in jam.left:
+                self.scatter(builder.load(self.local(wide, local)), [self.local(frame, local) for frame in frames])
         for name, slot in wide.scalars.items():
             self.scatter(builder.load(slot), [frame.scalars[name] for frame in frames])
+
+    @staticmethod
+    def locals_of(jam: Jam) -> list[Local]:
+        """The locals that the loop's body sets or reads."""
+        found: dict[Local, None] = {}
+        for one in jam.body:
+            match one:
+                case Apply(target=target, arguments=arguments):
+                    found |= dict.fromkeys((target, *(each for each in arguments if isinstance(each, Local))))
+                case Load(target=target) | ProvenLoad(target=target):
+                    found[target] = None
+                case Store(value=Local() as value):
+                    found[value] = None
+        return list(found)
 
     def is_common(self, frames: list[Frame], line: Line) -> Any:
         builder = self.builder
@@ -266,7 +297,7 @@ class JammedCode(VertexCode):
 
     def in_blocks(self, jam: Jam, stride: int) -> bool:
         """Whether the elements of eight rounds lie side by side."""
-        loads = [one for one in jam.plan.body if isinstance(one, ProvenLoad)]
+        loads = [one for one in jam.body if isinstance(one, ProvenLoad)]
         return all(one.span.element in _CHUNKED and 0 < one.index.scale * stride <= _LARGEST_STRIDE for one in loads)
 
     def run_round(self, jam: Jam, number: Any, place: int | None) -> None:
@@ -277,7 +308,7 @@ class JammedCode(VertexCode):
             assert frame.lines is not None
             frame.lines.round = number
         self.set_lane_variable(jam, number)
-        for statement in jam.plan.body:
+        for statement in jam.body:
             if isinstance(statement, ProvenLoad):
                 self.assign(wide, statement.target, self.lane_elements(jam, statement, place))
             else:
@@ -285,10 +316,12 @@ class JammedCode(VertexCode):
 
     def set_lane_variable(self, jam: Jam, number: Any) -> None:
         assert self.lanes is not None
+        variable = jam.loop.variable
+        if variable.name not in jam.taken:
+            return
         for frame in self.lanes.frames:
             assert frame.lines is not None
             self.set_variable(frame, jam.loop, frame.lines.rounds, number)
-        variable = jam.loop.variable
         self.assign(self.lanes.wide, variable, self.gathered(self.value(frame, variable) for frame in self.lanes.frames))
 
     def lane_elements(self, jam: Jam, statement: ProvenLoad, place: int | None) -> Any:
@@ -296,13 +329,13 @@ class JammedCode(VertexCode):
         assert self.lanes is not None
         span, index, frames = statement.span, statement.index, self.lanes.frames
         line = Line.of(span, index)
+        if line != self.lanes.shared and place is not None:
+            stride = index.scale * int(jam.loop.step.value) if isinstance(jam.loop.step, Literal) else 0
+            return self.lanes.columns[line, stride * place + index.constant]
+        offset = self.offset(frames[0], index)
         if line == self.lanes.shared:
-            value = self.load(span, self.proven(frames[0], span, index))
-            return self.gathered([value] * TOGETHER)
-        if place is None:
-            return self.gathered(self.load(span, self.proven(frame, span, index)) for frame in frames)
-        stride = index.scale * int(jam.loop.step.value) if isinstance(jam.loop.step, Literal) else 0
-        return self.lanes.columns[line, stride * place + index.constant]
+            return self.gathered([self.load(span, self.proven(frames[0], span, index, offset))] * TOGETHER)
+        return self.gathered(self.load(span, self.proven(frame, span, index, offset)) for frame in frames)
 
     # Blocks of eight rounds
 
@@ -311,7 +344,7 @@ class JammedCode(VertexCode):
         assert self.lanes is not None
         self.lanes.columns.clear()
         wanted: dict[Line, tuple[Span, set[int]]] = {}
-        for one in jam.plan.body:
+        for one in jam.body:
             if isinstance(one, ProvenLoad) and (line := Line.of(one.span, one.index)) != self.lanes.shared:
                 step = one.index.scale * stride
                 places = {step * r + one.index.constant for r in range(TOGETHER)}
@@ -327,15 +360,14 @@ class JammedCode(VertexCode):
     def load_chunks(self, span: Span, line: Line, first: Any, begin: int, stride: int) -> list[Any]:
         """Four elements of each vertex, transposed: four vectors with a lane for each vertex."""
         assert self.lanes is not None
-        builder, form = self.builder, _CHUNKED[span.element]
-        memory = access.memory_form(span.element)
+        builder = self.builder
+        memory, vector = access.memory_form(span.element), ir.VectorType(_CHUNKED[span.element], _CHUNK)
+        offset = builder.add(builder.mul(first, word(line.scale * stride)), word(begin))
         chunks = []
         for frame in self.lanes.frames:
             assert frame.lines is not None
-            offset = builder.add(builder.mul(first, word(line.scale * stride)), word(begin))
             pointer = builder.gep(frame.lines.bases[line], [offset], source_etype=memory)
-            vector = ir.VectorType(form, _CHUNK)
-            load = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=access.alignment(span.element), typ=vector)
+            load = builder.load(pointer, align=access.alignment(span.element), typ=vector)
             self.scopes.mark(load, span.name)
             chunks.append(builder.fpext(load, halves.alike(vector, halves.FLOAT)) if span.element == "f16" else load)
         return transposed(builder, chunks)

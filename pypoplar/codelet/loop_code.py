@@ -180,13 +180,18 @@ class LoopCode(Writer):
         address = builder.add(self.place(frame, span).address, builder.mul(first, word(access.SIZES[span.element])))
         lines.bases[line] = builder.inttoptr(address, access.memory_form(span.element).as_pointer())
 
-    def proven(self, frame: Frame, span: Span, index: Linear) -> Any:
-        """Pointer to the element of a proven access in the round that is being written."""
+    def offset(self, frame: Frame, index: Linear) -> Any:
+        """Elements from the beginning of its line to a proven access, in the round that is being written."""
         builder, lines = self.builder, frame.lines
         assert lines is not None
-        base = lines.bases[Line.of(span, index)]
-        offset = word(index.constant)
-        if index.scale:
-            stride = builder.mul(lines.rounds.step, word(index.scale))
-            offset = builder.add(builder.mul(lines.round, stride), offset)
-        return builder.gep(base, [offset], source_etype=access.memory_form(span.element))
+        if not index.scale:
+            return word(index.constant)
+        stride = builder.mul(lines.rounds.step, word(index.scale))
+        return builder.add(builder.mul(lines.round, stride), word(index.constant))
+
+    def proven(self, frame: Frame, span: Span, index: Linear, offset: Any) -> Any:
+        """Pointer to the element of a proven access."""
+        assert frame.lines is not None
+        return self.builder.gep(
+            frame.lines.bases[Line.of(span, index)], [offset], source_etype=access.memory_form(span.element)
+        )

@@ -106,9 +106,11 @@ class VertexCode(LoopCode):
             case Store():
                 self.write(frame, statement)
             case ProvenLoad(target=target, span=span, index=index):
-                self.assign(frame, target, self.load(span, self.proven(frame, span, index)))
+                pointer = self.proven(frame, span, index, self.offset(frame, index))
+                self.assign(frame, target, self.load(span, pointer))
             case ProvenStore(span=span, index=index, value=value):
-                self.store(span, self.proven(frame, span, index), self.value(frame, value))
+                pointer = self.proven(frame, span, index, self.offset(frame, index))
+                self.store(span, pointer, self.value(frame, value))
             case Length(target=target, span=span):
                 self.assign(frame, target, self.builder.trunc(self.place(frame, span).length, INT))
             case Row(target=target, rows=rows, index=index, where=where):
