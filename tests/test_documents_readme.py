@@ -38,7 +38,7 @@ def test_the_first_program_is_short_and_prints_squares(tmp_path):
     program.write_text(first, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True)
-    assert "y: [1.0000000 2.2500000 4.0000000 6.2500000]" in done.stderr
+    assert "x: [1.0000000 2.2500000 4.0000000 6.2500000]" in done.stderr
 
 
 def test_the_readme_has_the_newcomers_two_commands():
