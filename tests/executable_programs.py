@@ -24,6 +24,7 @@ from pypoplar import (
     VectorList,
     Vertex,
     compileGraph,
+    concat,
     cycleCount,
     cycleStamp,
     ipu,
@@ -206,6 +207,30 @@ def vertices():
     return compileGraph(graph, program)
 
 
+def shuffled():
+    """Small pieces in no order, which many tiles receive alike: lists of places on both sides, fan-out."""
+    graph = new_graph()
+    order = [5, 2, 11, 7, 0, 13, 3, 9]
+    x = graph.addVariable(FLOAT, [16], "x")
+    spread(graph, x, [8, 9, 10])
+    y = graph.addVariable(FLOAT, [4, 16], "y")
+    spread(graph, y, [4, 5, 6, 7])
+    pieces = concat([x[i : i + 1] for i in order])
+    scale, whole = graph.addComputeSet("scale"), graph.addComputeSet("whole")
+    for i in range(4):
+        target = concat([y[i, j : j + 1] for j in reversed(order)])
+        for compute_set, source, result in ((scale, pieces, target), (whole, x, y[i])):
+            vertex = graph.addVertex(compute_set, Scale, {"x": source, "y": result, "factor": 1.0})
+            graph.setInitialValue(vertex["offsets"], [0.5])
+            graph.setTileMapping(vertex, 4 + i)
+    graph.createHostWrite("x", x)
+    graph.createHostWrite("pieces", pieces)
+    graph.createHostRead("pieces", pieces)
+    graph.createHostRead("y", y)
+    back = Copy(pieces, concat([x[j : j + 1] for j in order]))
+    return compileGraph(graph, [Sequence(Execute(whole), Execute(scale), Copy(y[1, 0:8], pieces), Execute(scale), back)])
+
+
 def control():
     """Loops, branches, functions in functions, clocks, results of compute sets, errors."""
     graph = new_graph()
@@ -272,4 +297,4 @@ def nothing():
     return compileGraph(new_graph(), [])
 
 
-PROGRAMS = {one.__name__: functools.cache(one) for one in (transfers, vertices, control, judged, nothing)}
+PROGRAMS = {one.__name__: functools.cache(one) for one in (transfers, vertices, shuffled, control, judged, nothing)}

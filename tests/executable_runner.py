@@ -5,6 +5,7 @@ It runs in a process of its own, so that the crash of one can be seen.
 
 import io
 import json
+import resource
 import signal
 import sys
 import traceback
@@ -14,7 +15,7 @@ import numpy as np
 from pypoplar import Engine, Executable, FileLoadError, PoplarError
 from pypoplar.types import BY_NAME
 
-SECONDS = 20  # of one run; a damaged program may loop for ever
+MEMORY = 6 << 30  # bytes that this program may have; a damaged executable may ask for more than there is
 
 
 def ramp(type_name, size):
@@ -96,9 +97,9 @@ def too_long(*_):
     raise TimeoutError
 
 
-def reply(mode, path):
-    """What comes of a file: refused when it is loaded, or what its run gives."""
-    signal.alarm(SECONDS)
+def reply(mode, path, seconds):
+    """What comes of a file: refused when it is loaded, or what its run gives. It is cut short: it may loop for ever."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         executable = Executable.load(path)
         return {"ran": run(executable, mode)}
@@ -106,16 +107,17 @@ def reply(mode, path):
         return {"refused": str(error)}
     except PoplarError as error:
         return {"failed": f"{type(error).__name__}: {error}"}
-    except TimeoutError:
-        return {"stopped": SECONDS}
+    except (TimeoutError, MemoryError) as error:
+        return {"stopped": type(error).__name__}
     except Exception:
         return {"broken": traceback.format_exc()}
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def main():
     signal.signal(signal.SIGALRM, too_long)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for line in sys.stdin:
         sys.stdout.write(json.dumps(reply(*json.loads(line))) + "\n")
         sys.stdout.flush()

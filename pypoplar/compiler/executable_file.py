@@ -151,7 +151,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> Array:
         array: Any = np.lib.format.read_array(content, allow_pickle=False)
     except Exception as problem:  # a header is Python text that NumPy takes apart
         raise FileLoadError(f"the member {name} is not an array of numbers: {str(problem) or type(problem).__name__}") from problem
-    claim(array.ndim == 1, f"the array {name} has rank {array.ndim}: expected 1")
+    claim(array.ndim == 1, f"the array of the member {name} has rank {array.ndim}: expected 1")
     claim(content.read(1) == b"", f"the member {name} goes on after its array")
     whole: Array = array
     return whole

@@ -6,7 +6,10 @@ memory, its own tables and its host buffers, and never leaves its program. All t
 
 from __future__ import annotations
 
-from pypoplar.compiler.claims import LARGEST, claim, claim_number, claim_range, claim_running, claim_shape
+import numpy as np
+
+from pypoplar.compiler.claims import LARGEST, claim, claim_each, claim_number, claim_range, claim_running, claim_shape
+from pypoplar.compiler.compile import TILE_ALIGNMENT
 from pypoplar.compiler.executable import Executable, NamedExchange, Step
 from pypoplar.compiler.verify_computes import verify_computes
 from pypoplar.compiler.verify_host import verify_host
@@ -26,6 +29,7 @@ def verify(executable: Executable) -> None:
     claim_range("tile_base", executable.tile_base, 0, LARGEST)
     claim_running("tile_base", executable.tile_base, tiles, int(executable.tile_base[-1]))
     claim_number("touch_bytes", executable.touch_bytes, 0, LARGEST)
+    _verify_memory(executable, tiles)
     _verify_image(executable)
     _verify_names(executable, tiles)
     for number, exchange in enumerate(executable.exchanges):
@@ -51,12 +55,20 @@ def _verify_image(executable: Executable) -> None:
     claim(int(image.bytes.sum()) == size, f"image.data has {size} bytes, its pieces have {int(image.bytes.sum())}")
 
 
-def _verify_names(executable: Executable, tiles: int) -> None:
-    """What is only reported: memory, counts, places in the user's code."""
+def _verify_memory(executable: Executable, tiles: int) -> None:
+    """Tiles have no more memory than what lies there needs, and what lies there fits if the options ask for it."""
     for name in MEMORY:
         values = getattr(executable.memory, name)
         claim_shape(f"memory.{name}", values, tiles)
         claim_range(f"memory.{name}", values, 0, LARGEST)
+    total, limit = executable.memory.total(), executable.target.getBytesPerTile()
+    claim_each("tile_base", np.diff(executable.tile_base) <= total + TILE_ALIGNMENT, "gives a tile more memory than it needs")
+    fits = executable.options.run_out_of_memory or int(total.max()) <= limit
+    claim(fits, f"a tile holds {int(total.max())} bytes: expected at most {limit}")
+
+
+def _verify_names(executable: Executable, tiles: int) -> None:
+    """What is only reported: counts, places in the user's code."""
     claim_shape("vertex_bytes", executable.vertex_bytes, len(executable.codelets))
     names = executable.vertex_names
     claim_shape("vertex_names.location", names.location, len(names.location))

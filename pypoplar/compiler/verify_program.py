@@ -135,7 +135,7 @@ class _Rows:
         self.claim(rows, np.maximum(self.ends.source, self.ends.target)[lists] <= memory, "the list reaches beyond the memory")
 
     def verify_streams(self) -> None:
-        """What is moved for a stream stays in its chunk on the host's side, read or written as its kind allows."""
+        """What is moved for a stream is its whole chunk on the host's side, read or written as its kind allows."""
         memory, chunk = int(self.executable.tile_base[-1]), chunk_bytes(self.executable)
         kinds = np.array([one.kind for one in self.executable.streams], object)
         for code, kind, host, device in (
@@ -145,7 +145,7 @@ class _Rows:
             rows = self.of(code)
             stream, lists = self.operand(rows, 0), self.operand(rows, 1)
             self.claim(rows, np.isin(kinds[stream], (kind, INTERNAL)), "the stream has the other direction")
-            self.claim(rows, host[lists] <= chunk[stream], "the list reaches beyond the stream's chunk")
+            self.claim(rows, host[lists] == chunk[stream], "the list does not end with the stream's chunk")
             self.claim(rows, device[lists] <= memory, "the list reaches beyond the memory")
 
     def verify_computes(self) -> None:

@@ -1,0 +1,263 @@
+"""No number of a foreign executable makes an engine touch what is not its own."""
+
+import contextlib
+import functools
+import io
+
+import numpy as np
+import pytest
+from executable_damage import Opened, Worker, leaves, saved
+from executable_programs import PROGRAMS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pypoplar import Executable, FileLoadError
+from pypoplar.compiler import opcodes
+from pypoplar.compiler.verify import verify
+
+BUSY = ("transfers", "vertices", "shuffled", "control", "judged")
+FAR = 1 << 40
+
+
+@functools.cache
+def content_of(name):
+    return saved(PROGRAMS[name]())
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory):
+    made = Worker(tmp_path_factory.mktemp("executables"))
+    yield made
+    made.close()
+
+
+def load(content):
+    return Executable.load(io.BytesIO(content))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_the_compiler_makes_passes(name):
+    verify(PROGRAMS[name]())
+
+
+def put(path, where, value):
+    """A change of an array: ``array[where] = value``; a function gets the old value."""
+
+    def change(opened):
+        array = opened.array(*path.split("."))
+        array[where] = value(array[where]) if callable(value) else value
+
+    return change
+
+
+def put_row(code, operand, value, which=0):
+    """A change of an operand (1 to 4) of the `which`-th row with an operation; operand 0 is the operation itself."""
+
+    def change(opened):
+        program = opened.array("program")
+        row = np.flatnonzero(program[:, 0] == code)[which]
+        program[row, operand] = value(row, program[row, operand]) if callable(value) else value
+
+    return change
+
+
+def put_leaf(*path_and_value):
+    """A change of the tree."""
+    *path, last, value = path_and_value
+
+    def change(opened):
+        place = opened.tree
+        for one in path:
+            place = place[one]
+        place[last] = value
+
+    return change
+
+
+def more(old):
+    return old + 1
+
+
+CASES = [
+    ("control", put_row(opcodes.END, 0, 19), "the operations of the program: row[23] is 19: expected 0 to 18"),
+    ("control", put_row(opcodes.JUMP, 1, -1), "row 4 of the program, JUMP -1 0 0 0: operand 0 is no row"),
+    ("control", put_row(opcodes.JUMP, 1, FAR), "operand 0 is no row"),
+    ("control", put_row(opcodes.JUMP, 1, lambda row, old: 40), "the jump leaves its program or function"),
+    ("control", put_row(opcodes.END, 0, opcodes.SYNC), "the program or function does not end here"),
+    ("control", put_row(opcodes.END, 0, opcodes.RETURN), "nothing has called what returns here"),
+    ("control", put_row(opcodes.RETURN, 0, opcodes.END), "a function does not end the program"),
+    ("control", put_row(opcodes.CALL, 1, lambda row, old: row), "a function does not end the program"),
+    ("control", put_row(opcodes.CALL, 1, lambda row, old: row, which=2), "calls nest deeper than call_depth, which is 2"),
+    ("control", put_row(opcodes.CALL, 1, 0), "a function is also a program's entry"),
+    ("control", put_leaf("call_depth", 1), "calls nest deeper than call_depth, which is 1"),
+    ("control", put_leaf("call_depth", FAR), "call_depth is 1099511627776"),
+    ("control", put_leaf("counters", 0), "operand 0 is no counter"),
+    ("control", put_leaf("counters", FAR), "counters is 1099511627776"),
+    ("control", put_leaf("clocks", 0), "operand 0 is no clock"),
+    ("control", put_row(opcodes.REPEAT, 2, -3), "operand 1 is no times"),
+    ("control", put_row(opcodes.BRANCH, 1, FAR), "the value is not in memory"),
+    ("control", put_row(opcodes.BRANCH, 1, -4), "operand 0 is no address"),
+    ("control", put_row(opcodes.BRANCH, 2, 3), "no value has that many bytes"),
+    ("control", put_row(opcodes.UNLESS_EQUAL, 1, lambda row, old: old + 1), "the value is not in memory"),
+    ("control", put_row(opcodes.ELAPSED, 2, FAR), "the clock's place is not in memory"),
+    ("control", put_row(opcodes.CLOCK, 2, 2), "the clock's place is not in memory"),
+    ("control", put_row(opcodes.FLOATING_POINT, 1, 8), "operand 0 is no mask"),
+    ("control", put_row(opcodes.SYNC, 1, 99), "operand 0 is no step"),
+    ("control", put_row(opcodes.MOVE, 1, -1), "operand 0 is no move list"),
+    ("control", put_row(opcodes.COMPUTE, 1, 5), "operand 0 is no compute"),
+    ("control", put_row(opcodes.COMPUTE, 3, 1), "the step is not the compute set's"),
+    ("control", put_row(opcodes.STREAM_IN, 1, 99), "operand 0 is no stream"),
+    ("control", put_row(opcodes.CALLBACK, 2, 99), "operand 1 is no service"),
+    ("control", put_row(opcodes.SERVICE, 1, 1), "the service is a callback's"),
+    ("control", put_leaf("entry_streams", 0, []), "entry_streams[0] leaves out streams that the program uses"),
+    ("control", put_leaf("entry_streams", 0, [99]), "entry_streams[0] is 99"),
+    ("control", put("entries", 0, 1), "row 0 of the program is not the start of anything"),
+    ("control", put("entries", 0, -1), "entries, with those of handles[0] is -1"),
+    ("control", put_leaf("reads", "n", "entry", 0), "row 0 of the program, of a handle, needs a stream of the user's"),
+    ("control", put_leaf("reads", "n", "stream", 0), "reads['n'].stream is 0, a stream of the user's"),
+    ("control", put_leaf("reads", "n", "type", "FLOAT"), "reads['n'] is of type FLOAT, its stream of type INT"),
+    ("control", put_leaf("reads", "n", "shape", [2]), "reads['n'].shape is (2,): expected the shape of 1 elements"),
+    ("transfers", put_row(opcodes.STREAM_IN, 2, 0), "the list"),
+    ("transfers", put_row(opcodes.STREAM_OUT, 1, 0), "the stream has the other direction"),
+    ("transfers", put_row(opcodes.CALLBACK, 1, 1), "the service is not the callback of the stream"),
+    ("transfers", put_leaf("streams", 0, "elements", 11), "the list does not end with the stream's chunk"),
+    ("transfers", put_leaf("streams", 0, "type", "CHAR"), "the list does not end with the stream's chunk"),
+    ("transfers", put_leaf("streams", 0, "type", "BYTE"), "streams[0]: there is no type 'BYTE'"),
+    ("transfers", put_leaf("streams", 0, "kind", "sideways"), "streams[0]: there are no streams 'sideways'"),
+    ("transfers", put_leaf("remotes", 0, "elements", FAR), "services[3]: the stream does not carry 2 rows of the remote buffer"),
+    ("transfers", put_leaf("remotes", 0, "repeats", 1 << 46), "remotes[0].repeats is 70368744177664"),
+    ("transfers", put_leaf("remotes", 0, "type", "INT"), "the stream carries FLOAT, the remote buffer holds INT"),
+    ("transfers", put("moves.first", 1, -1), "moves.first[0] goes backwards"),
+    ("transfers", put("moves.first", -1, 0), "moves.first goes from 0 to 0: expected 0 to"),
+    ("transfers", put("moves.source", 0, -1), "moves.source[0] is -1"),
+    ("transfers", put("moves.target", 0, FAR), "the list reaches beyond the memory"),
+    ("transfers", put("moves.bytes", 0, 0), "moves.bytes[0] is 0"),
+    ("transfers", put("moves.bytes", 0, FAR), "the list"),
+    ("transfers", put("moves.count", 0, 1 << 47), "moves.target_step[0] is 0, for several pieces"),
+    ("transfers", put("moves.source_step", slice(None), -(1 << 63)), "moves.source_step[0] is -9223372036854775808"),
+    ("transfers", put("moves.source_list", 0, 3), "moves.source_list[0] is 3"),
+    ("transfers", put("moves.tile", slice(None), lambda old: old[::-1]), "is followed by a lower one in its list"),
+    ("transfers", put("moves.tile", 0, 16), "moves.tile[0] is 16: expected 0 to 15"),
+    ("shuffled", put("moves.places", slice(None), (1 << 32) - 1), "end"),
+    ("shuffled", put("moves.source_list", slice(None), lambda old: np.where(old >= 0, old + 1000, old)), "moves.source_list"),
+    ("shuffled", put("moves.target_list", slice(None), lambda old: np.where(old >= 0, 1000, old)), "moves.target_list"),
+    ("transfers", put("image.address", 0, FAR), "image.address[0] is 1099511627776"),
+    ("transfers", put("image.bytes", 0, more), "image.data has"),
+    ("transfers", put("tile_base", -1, FAR), "tile_base[15] gives a tile more memory than it needs"),
+    ("transfers", put("tile_base", 3, 0), "tile_base[2] goes backwards"),
+    ("transfers", put("memory.code", 3, 1 << 30), "a tile holds"),
+    ("transfers", put_leaf("target", "tiles_per_ipu", 15), "tile_base has the shape [17]: expected [16]"),
+    ("transfers", put_leaf("services", 0, "kind", "__init__"), "services[0]: there is no service '__init__'"),
+    ("transfers", put_leaf("services", 0, {"kind": "print", "stream": 0}), "services[0]: shape, title surplus or missing"),
+    ("transfers", put_leaf("services", 0, "stream", 1.5), "services[0].stream is 1.5: expected a whole number"),
+    ("transfers", put_leaf("services", 1, "stream", 0), "services[1].stream is a stream to device"),
+    ("transfers", put_leaf("services", 1, "shape", [-1]), "services[1].shape is [-1]: expected the shape of 10 elements"),
+    ("vertices", put_leaf("steps", 1, "kind", "rest"), "steps[1].kind is 'rest'"),
+    ("vertices", put_leaf("steps", 1, "sync_cycles", -1), "steps[1].sync_cycles is -1"),
+    ("vertices", put_leaf("steps", 1, "exchange", 99), "steps[1].exchange is 99"),
+    ("vertices", put_leaf("steps", 1, "compute", 0), "steps[1].compute is 0, of a step 'exchange'"),
+    ("vertices", put_leaf("exchanges", 0, "phase", "during"), "exchanges[0].phase is 'during'"),
+    ("vertices", put("computes.first_active", 1, more), "is not followed by a higher one in its compute set"),
+    ("vertices", put("computes.active_tile", 0, 16), "computes.active_tile[0] is 16: expected 0 to 15"),
+    ("vertices", put("computes.active_tile", 1, 0), "computes.active_tile[0] is not followed by a higher one in its compute set"),
+    ("vertices", put("computes.first_group", 1, 0), "computes.first_group[0] is an active tile without vertices"),
+    ("vertices", put("computes.group_codelet", 0, 9), "computes.group_codelet[0] is 9"),
+    ("vertices", put("computes.group_kind", 0, 1), "computes.group_kind[0] is not the codelet's kind"),
+    ("vertices", put("computes.group_count", 0, 0), "computes.group_count[0] is 0"),
+    ("vertices", put("computes.group_count", -1, more), "computes.vertex has another length than the groups together"),
+    ("vertices", put("computes.group_position", 0, more), "computes.group_position[0] does not follow the group before"),
+    ("vertices", put("computes.group_row", 0, -8), "computes.group_row[0] is -8"),
+    ("vertices", put("computes.group_row", -1, more), "leaves no room for the group's edge rows"),
+    ("vertices", put("computes.vertex", 0, 1000), "computes.vertex[0] is 1000"),
+    ("vertices", put("computes.list_order", 0, 1000), "computes.list_order[0] is not on the tile"),
+    ("vertices", put("computes.list_order", slice(None), 0), "leaves out a vertex of the tile"),
+    ("vertices", put("computes.codelet_words", 0, 1), "computes.codelet_words[0] is not the size of the codelet's edge rows"),
+    ("vertices", put("computes.moves", (0, 0), 99), "computes.moves[0] is 99"),
+    ("control", put("computes.result", 0, FAR), "computes.result[0] is 1099511627776"),
+    ("vertices", put("computes.estimate", 0, -2), "computes.estimate[0] is -2"),
+    ("vertices", put("computes.words", 0, FAR), "the memory of field 'x' of Scale: vertex[0] reaches beyond its tile"),
+    ("vertices", put("computes.words", 0, lambda old: old + 1), "the memory of field 'x' of Scale: vertex[0]"),
+    ("vertices", put("computes.words", 1, -1), "the length of field 'x' of Scale: vertex[0] is -1"),
+    ("vertices", put("computes.words", 1, 1 << 60), "the length of field 'x' of Scale: vertex[0] is 1152921504606846976"),
+    ("vertices", put("computes.row_table", 0, FAR), "the memory of a row of field 'rows' of SumRows: vertex[0]"),
+    ("vertices", put("computes.row_table", 1, 1 << 40), "the memory of a row of field 'rows' of SumRows: vertex[0]"),
+    ("vertices", put("vertex_names.location", 0, 1000), "vertex_names.location[0] is 1000"),
+    ("judged", put("computes.words", 2, 0), "the marks of field 'x' of Touch: place[0] is 0"),
+    ("judged", put("computes.row_table", 2, FAR), "the marks of a row of field 'rows' of Touch"),
+    ("judged", put_leaf("touches", None), "surplus arrays: touches.edge_address"),
+    ("judged", put_leaf("options", {}), "touches are surplus: see the option pypoplar.races"),
+    ("judged", put("touches.edge_field", 0, 3), "touches.edge_field[0] is no field of its codelet"),
+    ("judged", put("touches.run_step", 0, FAR), "touches.run_st"),
+    ("judged", put("touches.edge_touch", 1, more), "touches.edge_touch[0] is not followed by the next edge's"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change", "text"), CASES, ids=[f"{i}-{one[2][:40]}" for i, one in enumerate(CASES)])
+def test_a_wrong_number_is_refused_by_name(name, change, text):
+    opened = Opened(content_of(name))
+    change(opened)
+    with pytest.raises(FileLoadError) as caught:
+        load(opened.content())
+    assert text in str(caught.value)
+
+
+# Random damage
+
+LARGE = (1 << 31, 1 << 32, FAR, 1 << 62, (1 << 63) - 1)
+numbers = st.one_of(
+    st.integers(-9, 9).map(lambda value: lambda old: old + value),
+    st.integers(-2, 300).map(lambda value: lambda old: value),
+    st.sampled_from([sign * one for one in LARGE for sign in (1, -1)]).map(lambda value: lambda old: value),
+    st.sampled_from([8, 64, 1024, -64, 1 << 20]).map(lambda value: lambda old: old + value),
+)
+odd_leaves = st.sampled_from([None, True, "", "INT", 1.5, -1, 0, 1, 2, 7, [], [0], {}])
+
+
+@st.composite
+def damaged(draw):
+    """A file with one or two wrong numbers in its arrays, sometimes with a wrong value in its tree."""
+    opened = Opened(content_of(draw(st.sampled_from(BUSY))))
+    for _ in range(draw(st.integers(1, 2))):
+        name = draw(st.sampled_from(sorted(name for name, one in opened.arrays.items() if one.size)))
+        flat = opened.arrays[name].view("i4" if opened.arrays[name].dtype.names else opened.arrays[name].dtype)
+        place = draw(st.integers(0, flat.size - 1))
+        value = draw(numbers)(int(flat[place]))
+        limits = np.iinfo(flat.dtype)
+        flat[place] = min(max(value, int(limits.min)), int(limits.max))
+    if draw(st.integers(0, 4)) == 0:
+        path = draw(st.sampled_from([one for one in leaves(opened.tree) if one[0] != "target"]))
+        put_leaf(*path, draw(odd_leaves))(opened)
+    return opened.content()
+
+
+@given(damaged())
+def test_damage_is_refused_with_one_kind_of_error_or_not_at_all(content):
+    with contextlib.suppress(FileLoadError):
+        load(content)
+
+
+@given(content=damaged(), mode=st.sampled_from(["native", "native", "native", "interpret"]))
+@settings(max_examples=300)
+def test_an_engine_survives_whatever_is_loaded(content, mode, worker):
+    answer = worker.ask(content, mode, seconds=2.0)
+    assert answer.keys() <= {"refused", "failed", "stopped", "ran"}, answer
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("moves.source", "moves.target"),
+        ("moves.first", "moves.source"),
+        ("computes.words", "computes.vertex"),
+        ("computes.group_row", "computes.group_position"),
+        ("computes.vertex", "computes.list_order"),
+        ("image.address", "image.bytes"),
+        ("memory.variables", "memory.stack"),
+    ],
+)
+@pytest.mark.parametrize("name", BUSY)
+def test_swapped_members_are_refused_or_harmless(name, first, second, worker):
+    opened = Opened(content_of(name))
+    opened.arrays[first], opened.arrays[second] = opened.arrays[second], opened.arrays[first]
+    answer = worker.ask(opened.content(), seconds=2.0)
+    assert answer.keys() <= {"refused", "failed", "stopped", "ran"}, answer
