@@ -67,9 +67,8 @@ def test_locals_keep_their_names_and_self_shows_the_fields(monkeypatch, capsys):
     assert list(seen["row"]) == [1.5, 2.5]
     vertex_seen = seen["self"]
     assert (vertex_seen.out, vertex_seen.flag, list(vertex_seen.x), len(vertex_seen.rows)) == (6, True, [1, 2, 3], 2)
-    assert repr(vertex_seen) == "flag = True, out = 6, rows = [[0.5], [1.5, 2.5]], x = [1, 2, 3]" or "x = [1, 2, 3]" in repr(
-        vertex_seen
-    )
+    assert "x = [1, 2, 3]" in repr(vertex_seen)
+    assert "rows = [[0.5], [1.5, 2.5]]" in repr(vertex_seen)
     with pytest.raises(AttributeError, match="looked at here, not set"):
         vertex_seen.out = 3
     with pytest.raises(AttributeError, match="no field 'y'"):
@@ -84,11 +83,12 @@ def test_the_debugger_stops_at_the_users_line(monkeypatch):
     cls = vertex("a = 4\nbreakpoint()\nself.k = a", fields="k: INT")
     stops = []
 
+    first = cls.compute.__code__
+
     class Watcher(pdb.Pdb):
         def interaction(self, frame, _):
-            stops.append(
-                (frame.f_code.co_filename, frame.f_lineno - cls.compute.__code__.co_firstlineno, dict(frame.f_locals)["a"])
-            )
+            stops.append((frame.f_code.co_filename, frame.f_lineno - first.co_firstlineno, frame.f_locals["a"]))
+            self.set_continue()
 
     monkeypatch.setattr(sys, "breakpointhook", lambda: Watcher().set_trace(sys._getframe(1)))
     before = sys.gettrace()
@@ -96,8 +96,7 @@ def test_the_debugger_stops_at_the_users_line(monkeypatch):
         interpret(cls, k=0)
     finally:
         sys.settrace(before)
-    assert stops[0][0] == cls.compute.__code__.co_filename
-    assert stops[0][2] == 4
+    assert stops == [(first.co_filename, 3, 4)]
 
 
 def test_print_prints(capsys):
@@ -143,9 +142,8 @@ def test_every_half_survives_a_copy():
     given = np.arange(2**16, dtype=np.uint16)
     signalling = (given & 0x7C00 == 0x7C00) & (given & 0x3FF != 0) & (given & 0x200 == 0)  # a load makes them quiet
     given = given[~signalling]
-    cls = vertex(
-        "for i in range(len(self.x)):\n    self.y[i] = self.x[i]", fields="x: Input[Vector[HALF]]\ny: Output[Vector[HALF]]"
-    )
+    fields = "x: Input[Vector[HALF]]\ny: Output[Vector[HALF]]"
+    cls = vertex("for i in range(len(self.x)):\n    self.y[i] = self.x[i]", fields=fields)
     ran = interpret(cls, x=given.view(np.float16), y=np.zeros(len(given)))
     np.testing.assert_array_equal(ran.fields["y"].view(np.uint16), given)
 
@@ -196,9 +194,9 @@ def test_random_expressions_compute_as_numpy_scalars_do(name, data):
     expression = data.draw(expressions(floating))
     given_values = {one: DTYPES[code](data.draw(values(floating, code))) for one in "abc"}
     used = f"({expression}) + (c - c)" if floating else f"({expression}) ^ (c & 0)"  # so that literals take the type
-    cls = vertex(
-        f"a = self.a\nb = self.b\nc = self.c\nself.out = {used}", fields="\n".join(f"{one}: {name}" for one in (*"abc", "out"))
-    )
+    fields = "\n".join(f"{one}: {name}" for one in ("a", "b", "c", "out"))
+    fields = "\n".join(f"{one}: {name}" for one in ("a", "b", "c", "out"))
+    cls = vertex(f"a = self.a\nb = self.b\nc = self.c\nself.out = {used}", fields=fields)
     ran = run(cls, **given_values, out=0)
     scalar = DTYPES[code]
 

@@ -138,9 +138,7 @@ class _Maker:
     def function(self, functions: Mapping[str, Callable[..., Any]]) -> Function:
         first = self.line
         parameters = [".context", ".views", *([self.codelet.worker.name] if self.codelet.worker is not None else [])]
-        body = [
-            self._assign("@" + name, ast.Subscript(_name(".views"), _constant(name), ast.Load())) for name in sorted(self.fields)
-        ]
+        body = [self._view(name) for name in sorted(self.fields)]
         if any(isinstance(one, HostCall) for one in _walk(self.codelet.body)):
             scalars = frozenset(one.name for one in self.codelet.fields if one.form == "scalar")
             body.append(self._assign("self", _call(".fields", _name(".views"), _name(".scalars"))))
