@@ -11,23 +11,28 @@ T = TypeVar("T", FLOAT, HALF)  # of the operands
 R = TypeVar("R", FLOAT, HALF)  # of the result
 
 
-class DotProduct(Vertex, Generic[T], name="poplin::DotProduct"):
-    """out = a . b. Elements at even and at odd places are added up apart, as the hardware's vector unit does."""
+def dot(a, b):
+    """Products at even and at odd places are added up apart, as the hardware's vector unit does."""
+    even = 0.0
+    odd = 0.0
+    for i in range(0, len(a) - 1, 2):
+        even += float(a[i]) * float(b[i])
+        odd += float(a[i + 1]) * float(b[i + 1])
+    if len(a) & 1:
+        even += float(a[len(a) - 1]) * float(b[len(a) - 1])
+    return even + odd
 
-    a: Input[Vector[T]]
+
+class DotProducts(Vertex, Generic[T], name="poplin::DotProducts"):
+    """Each element of out is a row of a times b."""
+
+    a: Input[VectorList[T]]
     b: Input[Vector[T]]
-    out: Output[FLOAT]
+    out: Output[Vector[FLOAT]]
 
     def compute(self):
-        even = 0.0
-        odd = 0.0
-        for i in range(0, len(self.a) - 1, 2):
-            even += float(self.a[i]) * float(self.b[i])
-            odd += float(self.a[i + 1]) * float(self.b[i + 1])
-        if len(self.a) & 1:
-            last = len(self.a) - 1
-            even += float(self.a[last]) * float(self.b[last])
-        self.out = even + odd
+        for row in range(len(self.out)):
+            self.out[row] = dot(self.a[row], self.b)
 
 
 class OuterProduct(MultiVertex, Generic[T, R], name="poplin::OuterProduct"):

@@ -96,6 +96,13 @@ def test_a_matrix_times_a_vector_does_not_move_the_matrix_where_it_is_spread():
     assert engine.getReport().compilation.graph.numComputeSets == 2
 
 
+def test_a_tall_matrix_times_a_vector_has_a_vertex_for_each_worker_not_for_each_row():
+    a, b = operands(3000, 6, 1)
+    result, engine = call(multiply, [FLOAT, FLOAT], [a, b], 8)
+    assert (result == exact(a, b)).all()
+    assert engine.getReport().compilation.graph.numVertices <= 8 * 3 * 6
+
+
 def test_a_column_times_a_row_is_computed_where_a_linear_mapping_puts_it():
     graph, device = new_graph(64)
     column, row = variable(graph, FLOAT, [10, 1], "column"), variable(graph, FLOAT, [1, 784], "row")

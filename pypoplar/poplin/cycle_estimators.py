@@ -15,9 +15,9 @@ from pypoplar.types import FLOAT, HALF, ElementType
 ENTRY = 12  # entering and leaving a vertex
 
 
-def dot_product_cycles(length: int, type: ElementType) -> int:
-    """getDenseDotProductCycles: two floats or four halves in a cycle."""
-    return ENTRY + by_type(type, 7, 6) + ceiling(length, by_type(type, 2, 4))
+def dot_products_cycles(rows: int, length: int, type: ElementType) -> int:
+    """getDenseDotProductCycles for each row: two floats or four halves in a cycle."""
+    return ENTRY + rows * (by_type(type, 7, 6) + ceiling(length, by_type(type, 2, 4)))
 
 
 def block_product_cycles(rows: Count, depth: Count, columns: Count, type: ElementType) -> Count:
@@ -44,11 +44,11 @@ def reduce_add_cycles(outputs: Count, partials: Count) -> Count:
 
 
 @frozen
-class DotProductCycles:
+class DotProductsCycles:
     type: ElementType
 
     def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
-        return dot_product_cycles(vertex.fieldSize("a"), self.type)
+        return dot_products_cycles(vertex.fieldSize("out"), vertex.fieldSize("b"), self.type)
 
 
 @frozen
@@ -85,7 +85,7 @@ ESTIMATORS: dict[str, Estimator] = {}
 for _type, _result in product((FLOAT, HALF), repeat=2):
     ESTIMATORS[templateVertex("poplin::OuterProduct", _type, _result)] = OuterProductCycles(_type)
 for _type in (FLOAT, HALF):
-    ESTIMATORS[templateVertex("poplin::DotProduct", _type)] = DotProductCycles(_type)
+    ESTIMATORS[templateVertex("poplin::DotProducts", _type)] = DotProductsCycles(_type)
     ESTIMATORS[templateVertex("poplin::BlockProduct", _type)] = BlockProductCycles(_type)
     ESTIMATORS[templateVertex("poplin::SumPartials", _type)] = sum_partials
     ESTIMATORS[templateVertex("poplin::ReduceAdd", _type)] = reduce_add

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
 
 from attrs import frozen
@@ -12,7 +13,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
 from pypoplar.poplin.block_plan import superstep_cycles
-from pypoplar.poplin.cycle_estimators import dot_product_cycles, sum_cycles
+from pypoplar.poplin.cycle_estimators import dot_products_cycles, sum_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
@@ -68,29 +69,53 @@ def vector_product(
 
     A row in one piece is done in one step if the result is FLOAT. Other rows have partial products, which a second step adds up.
     """
-    vector = b.flatten()
     out = graph.addVariable(result, [a.dim(0), 1], below(debug, "out"))
-    pieces: dict[int, list[Piece]] = defaultdict(list)
+    by_row: dict[int, list[Piece]] = defaultdict(list)
     for one in plan.pieces:
-        pieces[one.row].append(one)
-    cs = graph.addComputeSet(below(debug, "matMul"))
-    vertexType = templateVertex("poplin::DotProduct", a.elementType())
+        by_row[one.row].append(one)
+    products: dict[Piece, Tensor] = {}  # where the product of each piece goes
     summed: dict[int, list[tuple[Tensor, Tensor]]] = defaultdict(list)  # by tile: partial products and the element they make
-    for row, parts in pieces.items():
+    for row, parts in by_row.items():
         home = _home(parts)
         graph.setTileMapping(out[row], home)
-        products = out[row]
+        made = out[row]
         if len(parts) > 1 or result is not FLOAT:
-            products = graph.addVariable(FLOAT, [len(parts)], below(debug, "partials"))
-            summed[home].append((products, out[row]))
+            made = graph.addVariable(FLOAT, [len(parts)], below(debug, "partials"))
+            summed[home].append((made, out[row]))
         for place, one in enumerate(parts):
-            fields = {"a": a[row].slice(one.begin, one.end), "b": vector.slice(one.begin, one.end), "out": products[place]}
-            graph.setTileMapping(graph.addVertex(cs, vertexType, fields), one.tile)
-            graph.setTileMapping(products[place], one.tile)
+            products[one] = made.slice(place, place + 1)
+            graph.setTileMapping(products[one], one.tile)
+    cs = graph.addComputeSet(below(debug, "matMul"))
+    _add_dot_products(graph, cs, a, b.flatten(), products)
     prog.add(Execute(cs))
     if summed:
         prog.add(Execute(_add_up(graph, summed, result, below(debug, "reduce"))))
     return out
+
+
+def _add_dot_products(graph: Graph, cs: ComputeSet, a: Tensor, vector: Tensor, products: dict[Piece, Tensor]) -> None:
+    """Vertices for all pieces. Where a tile has more than workers, a vertex takes several pieces of the same columns."""
+    vertexType = templateVertex("poplin::DotProducts", a.elementType())
+    for own, size in _shared_by_workers(graph.getTarget(), list(products)):
+        for first in range(0, len(own), size):
+            part = own[first : first + size]
+            begin, end = part[0].begin, part[0].end
+            fields = {
+                "a": [a[one.row].slice(begin, end) for one in part],
+                "b": vector.slice(begin, end),
+                "out": concat([products[one] for one in part]),
+            }
+            graph.setTileMapping(graph.addVertex(cs, vertexType, fields), part[0].tile)
+
+
+def _shared_by_workers(target: Target, pieces: list[Piece]) -> Iterator[tuple[list[Piece], int]]:
+    """The pieces of each tile and range of columns, and how many of them a vertex takes."""
+    together: dict[tuple[int, int, int], list[Piece]] = defaultdict(list)
+    for one in pieces:
+        together[one.tile, one.begin, one.end].append(one)
+    load = Counter(one.tile for one in pieces)
+    for (tile, _, _), own in together.items():
+        yield own, ceiling(load[tile], target.getNumWorkerContexts())
 
 
 def _home(parts: list[Piece]) -> int:
@@ -159,19 +184,17 @@ def _plan(target: Target, type: ElementType, pieces: list[Piece], held: list[Pie
     for one in held:
         here[one.tile, one.row] += one.size
     received: Counter[int] = Counter()
-    lengths: dict[int, list[int]] = defaultdict(list)
-    parts: Counter[int] = Counter()
+    work: dict[int, list[int]] = defaultdict(list)
     columns = max(one.end for one in pieces)
     for one in pieces:
         received[one.tile] += max(0, one.size - here[one.tile, one.row])
-        lengths[one.tile].append(one.size)
-        parts[one.row] += 1
-    for tile, sizes in lengths.items():
+        work[one.tile].append(one.size)
+    for tile, sizes in work.items():
         received[tile] += min(columns, sum(sizes))
     workers, rate = target.getNumWorkerContexts(), target.getExchangeBytesPerCycle()
-    exchange = ceiling(max(received.values()) * type.size, rate)
-    compute = max(_rounds([dot_product_cycles(one, type) for one in sizes], workers) for sizes in lengths.values())
-    cycles = superstep_cycles(target) + exchange + compute
+    compute = max(_rounds([dot_products_cycles(1, one, type) for one in sizes], workers) for sizes in work.values())
+    cycles = superstep_cycles(target) + ceiling(max(received.values()) * type.size, rate) + compute
+    parts = Counter(one.row for one in pieces)
     most = max(parts.values())
     if most > 1:
         cycles += superstep_cycles(target) + ceiling(most * FLOAT.size, rate) + workers * sum_cycles(most)
