@@ -60,7 +60,7 @@ from pypoplar.program import (
     setSeed,
     setStochasticRounding,
 )
-from pypoplar.target import RelativeSyncDelayType, Target, TargetType
+from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
 from pypoplar.types import (
     BOOL,
     CHAR,
@@ -105,6 +105,8 @@ __all__ = [
     "FileLoadError",
     "FloatingPointBehaviour",
     "Function",
+    "GlobalExchangeConstraint",
+    "GlobalExchangeFlow",
     "Graph",
     "GraphConnectionError",
     "GraphCycleError",
