@@ -19,3 +19,10 @@ def load_tables():
 def test_a_page_is_what_the_code_says(name):
     expected = load_tables().PAGES[name]()
     assert (ROOT / name).read_text(encoding="utf-8") == expected, f"run: python docs/tables.py (to make {name} anew)"
+
+
+def test_every_error_can_be_imported_from_pypoplar():
+    import pypoplar
+    from pypoplar import errors
+
+    assert [one.__name__ for one in errors.TABLE if getattr(pypoplar, one.__name__, None) is not one] == []
