@@ -1,8 +1,11 @@
 """Small graphs for the tests of the engine: variables with values that can be read back, and vertices in one line each."""
 
+from unittest.mock import patch
+
 import numpy as np
 
-from pypoplar import BOOL, FLOAT, INT, Engine, Graph, InOut, Input, IPUModel, Output, Vector, Vertex
+from pypoplar import BOOL, FLOAT, INT, Engine, Graph, InOut, Input, IPUModel, Output, PoplarError, Vector, Vertex
+from pypoplar.engine import division
 from pypoplar.program import Execute
 from pypoplar.types import type_of_dtype
 
@@ -105,3 +108,36 @@ def logged(engine):
     """The numbers in the log of an engine's `Bench`."""
     log = engine.readTensor("log")
     return log[1 : 1 + log[0]].tolist()
+
+
+WAYS = (("interpret", 1), ("native", 1), ("native", 2), ("native", 3))
+
+
+def everywhere(work, options=None):
+    """`work(mode, options)` in both engines, natively on one, two and three threads: the outcome must be the same.
+
+    Returns it, or raises it if it is an error. All steps are divided among the threads, small ones too.
+    """
+    outcomes = []
+    for mode, threads in WAYS:
+        with patch.object(division, "SERIAL", 0):
+            try:
+                outcomes.append(work(mode, {**(options or {}), "pypoplar.threads": threads}))
+            except PoplarError as error:
+                outcomes.append(error)
+    for way, outcome in zip(WAYS[1:], outcomes[1:], strict=True):
+        assert _shown(outcome) == _shown(outcomes[0]), way
+    if isinstance(outcomes[0], Exception):
+        raise outcomes[0]
+    return outcomes[0]
+
+
+def _shown(outcome):
+    """An outcome as something that is equal where every bit is."""
+    if isinstance(outcome, np.ndarray):
+        return outcome.dtype, outcome.shape, outcome.tobytes()
+    if isinstance(outcome, dict):
+        return {name: _shown(one) for name, one in outcome.items()}
+    if isinstance(outcome, list | tuple):
+        return [_shown(one) for one in outcome]
+    return (type(outcome), str(outcome)) if isinstance(outcome, Exception) else outcome
