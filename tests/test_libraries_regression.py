@@ -5,8 +5,10 @@ import importlib.util
 
 import numpy as np
 import pytest
+from library_programs import new_graph, variable
 
-from pypoplar import Engine, resources
+from pypoplar import FLOAT, HALF, UNSIGNED_INT, Engine, poplin, popnn, popops, resources
+from pypoplar.program import Copy, Repeat, Sequence
 
 RATE = 0.05
 
@@ -99,3 +101,36 @@ def test_an_image_takes_few_steps_and_few_vertices(tutorial):
     graph = tutorial.Model(784, 300, 0.0009, 4).engine.getReport().compilation.graph
     assert graph.numComputeSets <= 8
     assert graph.numVertices <= 60
+
+
+@pytest.mark.parametrize("tiles", [4, 60])
+@pytest.mark.parametrize("type", [FLOAT, HALF])
+def test_batches_of_halves_or_floats_learn_as_well(tutorial, type, tiles):
+    images, labels = tutorial.uci_digits()
+    count, batch, rate = 500, 25, 0.25
+    graph, device = new_graph(tiles)
+    x, W, b = (variable(graph, type, shape, name) for name, shape in (("x", [batch, 64]), ("W", [64, 10]), ("b", [10])))
+    loss, delta = variable(graph, type, [batch], "loss"), variable(graph, type, [batch, 10], "delta")
+    expected, correct = variable(graph, UNSIGNED_INT, [batch], "expected"), variable(graph, UNSIGNED_INT, [1], "correct")
+    graph.createHostRead("correct read", correct)
+    step = Sequence()
+    logits = popops.add(graph, poplin.matMul(graph, x, W, step, "xW"), b, step, "xW+b")
+    p = popnn.nonLinearity(graph, popnn.NonLinearityType.SOFTMAX_STABLE, logits, step)
+    step.add(popnn.calcLoss(graph, p, expected, loss, delta, correct, popnn.LossType.CROSS_ENTROPY_LOSS))
+    popops.scaledAddTo(graph, W, poplin.matMul(graph, x.transpose(), delta, step, "dW"), -rate / batch, step)
+    ones = graph.addConstant(type, [1, batch], 1.0)
+    graph.setTileMapping(ones, 0)
+    popops.scaledAddTo(graph, b, poplin.matMul(graph, ones, delta, step, "db")[0], -rate / batch, step)
+    imagesIn = graph.addHostToDeviceFIFO("images", type, batch * 64)
+    labelsIn = graph.addHostToDeviceFIFO("labels", UNSIGNED_INT, batch)
+    body = Sequence([Copy(imagesIn, x), Copy(labelsIn, expected), step])
+    engine = Engine(graph, Repeat(count // batch, body))
+    engine.load(device)
+    engine.connectStream("images", images[:count].astype(type.dtype))
+    engine.connectStream("labels", labels[:count])
+    engine.writeTensor("W", np.zeros((64, 10), type.dtype))
+    engine.writeTensor("b", np.zeros(10, type.dtype))
+    for _ in range(4):
+        engine.writeTensor("correct", np.zeros(1, np.uint32))
+        engine.run()
+    assert int(engine.readTensor("correct read")[0]) > 0.9 * count
