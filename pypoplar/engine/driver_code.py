@@ -19,7 +19,7 @@ from pypoplar.codelet import cache, machine
 # The driver's units: module, and the function by which the unit is called.
 MOVING = ("pypoplar.engine.moving", "move_share")
 SUPERSTEP = ("pypoplar.engine.superstep", "superstep")
-GENERAL = ("pypoplar.engine.general_tiles", "general_tiles")
+GENERAL = ("pypoplar.engine.general_tiles", "general_tile")
 DRIVER = ("pypoplar.engine.driver", "drive")
 SOURCES = (
     *("engine/" + one for one in ("barrier.py", "driver.py", "general_tiles.py", "header.py", "layout.py")),

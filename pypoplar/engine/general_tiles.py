@@ -5,7 +5,15 @@ from __future__ import annotations
 from pypoplar.codelet.intrinsics import call_codelet, load_i64, load_u8, store_i64, store_u8
 from pypoplar.engine import layout as at
 from pypoplar.engine.header import get, put, table
-from pypoplar.engine.tile_account import account_slots, finish_simple, latest, mark_debug_records, note_fault
+from pypoplar.engine.tile_account import (
+    account_slots,
+    finish_simple,
+    fold_workers,
+    latest,
+    mark_debug_records,
+    note_fault,
+    use_estimates,
+)
 from pypoplar.engine.unit import entry, part
 
 
@@ -91,40 +99,24 @@ def run_group(header: int, thread: int, group: int, base: int, compute: int, ste
     if load_i64(context + 8 * at.CONTEXT_DEBUG_USED) != printed:
         mark_debug_records(header, thread, group)
     if kind == 1:
-        for i in range(count):
-            most = load_i64(place + 8 * i * workers)
-            for w in range(1, workers):
-                most = max(most, load_i64(place + 8 * (i * workers + w)))
-            store_i64(slots + 8 * (position - base + i), most)
+        fold_workers(place, slots + 8 * (position - base), count, workers)
     if results != 0:
         agreed = get(header, at.AGREED, thread)
         for i in range(count):
             agreed &= load_u8(results + i)
         put(header, at.AGREED, thread, agreed)
     if table(header, at.ESTIMATE) != 0:
-        for i in range(count):
-            given = get(header, at.ESTIMATE, position + i)
-            if given >= 0:
-                store_i64(slots + 8 * (position - base + i), given)
+        use_estimates(table(header, at.ESTIMATE) + 8 * position, slots + 8 * (position - base), count)
 
 
 @entry("int64(int64, int64, int64, int64, int64, int64)")
-def general_tiles(header: int, thread: int, threads: int, compute: int, step: int, unused: int) -> int:  # pragma: no cover
-    """This thread's tiles of a compute set; returns the slowest one's cycles."""
-    account = get(header, at.STEP_ACCOUNT, step) - get(header, at.FIRST_ACTIVE, compute)
+def general_tile(header: int, thread: int, active: int, compute: int, step: int, unused: int) -> int:  # pragma: no cover
+    """The vertices of an active tile; returns its cycles."""
     context = table(header, at.CONTEXTS) + 8 * at.CONTEXT_WORDS * thread
-    split = compute * (threads + 1) + thread
-    slowest = 0
-    for active in range(get(header, at.COMPUTE_SPLIT, split), get(header, at.COMPUTE_SPLIT, split + 1)):
-        first = get(header, at.FIRST_GROUP, active)
-        last = get(header, at.FIRST_GROUP, active + 1)
-        base = get(header, at.GROUP_POSITION, first)
-        store_i64(context + 56, table(header, at.RANDOM) + 16 * get(header, at.ACTIVE_TILE, active))
-        for group in range(first, last):
-            run_group(header, thread, group, base, compute, step)
-        cycles = schedule(header, thread, first, last)
-        put(header, at.TILE_CYCLES, account + active, get(header, at.TILE_CYCLES, account + active) + cycles)
-        slots = load_i64(context + 8 * at.CONTEXT_TILE_SLOTS)
-        put(header, at.TILE_SLOTS, account + active, get(header, at.TILE_SLOTS, account + active) + slots)
-        slowest = max(slowest, cycles)
-    return slowest
+    first = get(header, at.FIRST_GROUP, active)
+    last = get(header, at.FIRST_GROUP, active + 1)
+    base = get(header, at.GROUP_POSITION, first)
+    store_i64(context + 56, table(header, at.RANDOM) + 16 * get(header, at.ACTIVE_TILE, active))
+    for group in range(first, last):
+        run_group(header, thread, group, base, compute, step)
+    return schedule(header, thread, first, last)

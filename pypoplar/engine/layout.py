@@ -57,7 +57,7 @@ RANDOM = 46  # uint32 [tiles, 4]
 MOVE_SOURCE_LIST = 54
 MOVE_TARGET_LIST = 55
 MOVE_PLACES = 56  # uint32
-COMPUTE_SIMPLE = 57  # [computes]: every tile has one group of plain vertices, without estimates and results
+ACTIVE_SIMPLE = 57  # [active tiles]: one group, not of supervisors, no results: the short way
 TILE_SLOTS = 47  # as TILE_CYCLES: worker slots of all vertices
 # Numbers.
 WORKERS = 48
@@ -68,7 +68,7 @@ STACK_DEPTH = 52
 CLOCK_COUNT = 53
 MOVE_UNIT = 58  # addresses of the driver's units
 SUPERSTEP_UNIT = 59
-GENERAL_UNIT = 60  # 0 where every compute set is simple
+GENERAL_UNIT = 60  # 0 where all tiles take the short way
 HEADER_WORDS = 61
 
 # What the driver returns.

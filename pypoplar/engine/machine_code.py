@@ -39,7 +39,7 @@ def install_codelets(state: EngineState, code: MachineCode) -> None:
     options = state.executable.options
     state.header[at.MOVE_UNIT] = load_unit(*MOVING).address
     state.header[at.SUPERSTEP_UNIT] = load_unit(*SUPERSTEP).address
-    if not state.tables[at.COMPUTE_SIMPLE].all():
+    if not state.tables[at.ACTIVE_SIMPLE].all():
         state.header[at.GENERAL_UNIT] = load_unit(*GENERAL).address
     state.tables[at.CODELETS][: len(code.addresses)] = code.addresses
     contexts = state.rows(at.CONTEXTS, at.CONTEXT_WORDS)

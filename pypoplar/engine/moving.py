@@ -50,26 +50,42 @@ def scatter_pieces(source: int, target: int, size: int, count: int, places: int)
 
 
 @part
+def move_many(header: int, r: int, there: int, here: int, size: int, count: int) -> None:  # pragma: no cover
+    """A record of several pieces."""
+    listed = get(header, at.MOVE_SOURCE_LIST, r)
+    spread = get(header, at.MOVE_TARGET_LIST, r)
+    if listed >= 0:
+        gather_pieces(there, here, size, count, table(header, at.MOVE_PLACES) + 4 * listed)
+    elif spread >= 0:
+        scatter_pieces(there, here, size, count, table(header, at.MOVE_PLACES) + 4 * spread)
+    else:
+        move_pieces(there, here, size, count, get(header, at.MOVE_SOURCE_STEP, r), get(header, at.MOVE_TARGET_STEP, r))
+
+
+@part
 def move_records(header: int, first: int, last: int, source: int, target: int) -> None:  # pragma: no cover
     """Do the move records `first` to `last`; their addresses count from `source` and `target`."""
-    for r in range(first, last):
-        size = get(header, at.MOVE_BYTES, r)
-        count = get(header, at.MOVE_COUNT, r)
-        here = target + get(header, at.MOVE_TARGET, r)
-        there = source + get(header, at.MOVE_SOURCE, r)
-        listed = get(header, at.MOVE_SOURCE_LIST, r)
-        spread = get(header, at.MOVE_TARGET_LIST, r)
-        if count == 1:
-            if size == 4:
-                store_u32(here, load_u32(there))
-            else:
-                copy_memory(here, there, size)
-        elif listed >= 0:
-            gather_pieces(there, here, size, count, table(header, at.MOVE_PLACES) + 4 * listed)
-        elif spread >= 0:
-            scatter_pieces(there, here, size, count, table(header, at.MOVE_PLACES) + 4 * spread)
+    sizes, counts = table(header, at.MOVE_BYTES), table(header, at.MOVE_COUNT)
+    sources, targets = table(header, at.MOVE_SOURCE), table(header, at.MOVE_TARGET)
+    for r in range(8 * first, 8 * last, 8):
+        size = load_i64(sizes + r)
+        count = load_i64(counts + r)
+        here = target + load_i64(targets + r)
+        there = source + load_i64(sources + r)
+        if count > 1:
+            move_many(header, r // 8, there, here, size, count)
+        elif size == 4:
+            store_u32(here, load_u32(there))
+        elif size == 8:
+            store_i64(here, load_i64(there))
+        elif size == 12:
+            store_i64(here, load_i64(there))
+            store_u32(here + 8, load_u32(there + 8))
+        elif size == 16:
+            store_i64(here, load_i64(there))
+            store_i64(here + 8, load_i64(there + 8))
         else:
-            move_pieces(there, here, size, count, get(header, at.MOVE_SOURCE_STEP, r), get(header, at.MOVE_TARGET_STEP, r))
+            copy_memory(here, there, size)
 
 
 @entry("int64(int64, int64, int64, int64, int64, int64)")

@@ -70,7 +70,7 @@ class EngineState:
             at.COMPUTE_SPLIT: division.compute_split,
             at.COMPUTE_SERIAL: division.compute_serial,
             at.COMPUTE_RESULT: computes.result,
-            at.COMPUTE_SIMPLE: simple_computes(computes),
+            at.ACTIVE_SIMPLE: simple_tiles(computes),
             at.ACTIVE_TILE: computes.active_tile,
             at.FIRST_ACTIVE: computes.first_active,
             at.FIRST_GROUP: computes.first_group,
@@ -176,20 +176,12 @@ class EngineState:
         self.tables[at.RANDOM][:] = seeded_generators(seed, self.executable.target.getNumTiles())
 
 
-def simple_computes(computes: Computes) -> Array:
-    """Which computes the driver's short way serves: see `layout.COMPUTE_SIMPLE`."""
-    simple = np.zeros(len(computes.result), np.int64)
+def simple_tiles(computes: Computes) -> Array:
+    """Which active tiles the driver's short way serves: one group, not of supervisors, whose results nobody wants."""
     groups = np.diff(computes.first_group)
-    for number in range(len(simple)):
-        first, last = int(computes.first_active[number]), int(computes.first_active[number + 1])
-        begin, end = int(computes.first_group[first]), int(computes.first_group[last])
-        vertices = slice(int(computes.first_vertex[number]), int(computes.first_vertex[number + 1]))
-        simple[number] = (
-            bool((groups[first:last] == 1).all())
-            and not computes.group_kind[begin:end].any()
-            and computes.result[number] < 0
-            and not (computes.estimate[vertices] >= 0).any()
-        )
+    plain = np.append(computes.group_kind != 2, False)[computes.first_group[:-1]]
+    wanted = np.repeat(computes.result >= 0, np.diff(computes.first_active))
+    simple: Array = ((groups == 1) & plain & ~wanted).astype(np.int64)
     return simple
 
 

@@ -6,53 +6,65 @@ from pypoplar.codelet.intrinsics import atomic_load, call_codelet, load_i64, sto
 from pypoplar.engine import layout as at
 from pypoplar.engine.barrier import wait
 from pypoplar.engine.header import call_unit, get, put, table
-from pypoplar.engine.tile_account import account_slots, finish_simple, mark_debug_records, note_fault
+from pypoplar.engine.tile_account import account_slots, finish_simple, fold_workers, mark_debug_records, note_fault, use_estimates
 from pypoplar.engine.unit import entry, part
 
 
 @part
-def simple_tiles(header: int, thread: int, threads: int, compute: int, step: int) -> int:  # pragma: no cover
-    """As `general_tiles`, where every tile has one group of plain vertices, priced by their code, without results.
+def compute_tiles(header: int, thread: int, threads: int, compute: int, step: int) -> int:  # pragma: no cover
+    """This thread's tiles of a compute set; returns the slowest one's cycles.
 
-    It is by far the commonest case, and most of what is looked up there is the same for all tiles.
+    Nearly all tiles have one group of vertices that are not supervisors. They take the short way here, on which everything that is
+    the same for all tiles has been looked up beforehand.
     """
     split = compute * (threads + 1) + thread
     first, last = get(header, at.COMPUTE_SPLIT, split), get(header, at.COMPUTE_SPLIT, split + 1)
-    group = get(header, at.FIRST_GROUP, first) - first
-    workers = table(header, at.WORKERS)
+    workers, account = table(header, at.WORKERS), get(header, at.STEP_ACCOUNT, step) - get(header, at.FIRST_ACTIVE, compute)
     context = table(header, at.CONTEXTS) + 8 * at.CONTEXT_WORDS * thread
     slots = table(header, at.SLOTS) + 8 * thread * table(header, at.SLOTS_WORDS)
-    account = 8 * (get(header, at.STEP_ACCOUNT, step) - get(header, at.FIRST_ACTIVE, compute))
-    cycles_table, slots_table = table(header, at.TILE_CYCLES) + account, table(header, at.TILE_SLOTS) + account
-    codelets, counts = table(header, at.GROUP_CODELET) + 8 * group, table(header, at.GROUP_COUNT) + 8 * group
-    rows, tiles = table(header, at.GROUP_ROW) + 8 * group, table(header, at.ACTIVE_TILE)
+    cycles_table, slots_table = table(header, at.TILE_CYCLES) + 8 * account, table(header, at.TILE_SLOTS) + 8 * account
+    simple, groups, tiles = table(header, at.ACTIVE_SIMPLE), table(header, at.FIRST_GROUP), table(header, at.ACTIVE_TILE)
+    codelets, counts, rows = table(header, at.GROUP_CODELET), table(header, at.GROUP_COUNT), table(header, at.GROUP_ROW)
     memory, words, row_table = table(header, at.MEMORY), table(header, at.WORDS), table(header, at.ROW_TABLE)
     addresses, random = table(header, at.CODELETS), table(header, at.RANDOM)
-    printed = load_i64(context + 8 * at.CONTEXT_DEBUG_USED)
-    codelet = 0
-    whole = 0
-    slowest = 0
+    kinds, estimates, positions = table(header, at.GROUP_KIND), table(header, at.ESTIMATE), table(header, at.GROUP_POSITION)
+    codelet, whole, slowest = 0, 0, 0
     for active in range(8 * first, 8 * last, 8):
-        count = load_i64(counts + active)
-        if load_i64(codelets + active) != codelet:
-            account_slots(header, thread, codelet, whole)
-            whole = 0
-            codelet = load_i64(codelets + active)
-        store_i64(context + 56, random + 16 * load_i64(tiles + active))
-        store_i64(context, 0)
-        row = words + 8 * load_i64(rows + active)
-        call_codelet(load_i64(addresses + 8 * codelet), memory, row, row_table, count, slots, 0, context)
-        if load_i64(context) != 0:
-            note_fault(header, thread, group + active // 8, step)
-        if load_i64(context + 8 * at.CONTEXT_DEBUG_USED) != printed:
-            mark_debug_records(header, thread, group + active // 8)
-            printed = load_i64(context + 8 * at.CONTEXT_DEBUG_USED)
-        total = load_i64(slots)
-        cycles = total * workers
-        if count > 1:
-            cycles = finish_simple(header, thread, slots, count)
+        cycles = 0
+        if load_i64(simple + active) == 0:
+            cycles = call_unit(table(header, at.GENERAL_UNIT), header, thread, active // 8, compute, step, 0)
             total = load_i64(context + 8 * at.CONTEXT_TILE_SLOTS)
-        whole += total
+        else:
+            group = 8 * load_i64(groups + active)
+            count = load_i64(counts + group)
+            if load_i64(codelets + group) != codelet:
+                account_slots(header, thread, codelet, whole)
+                whole = 0
+                codelet = load_i64(codelets + group)
+            printed = load_i64(context + 8 * at.CONTEXT_DEBUG_USED)
+            store_i64(context + 56, random + 16 * load_i64(tiles + active))
+            store_i64(context, 0)
+            row = words + 8 * load_i64(rows + group)
+            call_codelet(load_i64(addresses + 8 * codelet), memory, row, row_table, count, slots, 0, context)
+            if load_i64(context) != 0:
+                note_fault(header, thread, group // 8, step)
+            if load_i64(context + 8 * at.CONTEXT_DEBUG_USED) != printed:
+                mark_debug_records(header, thread, group // 8)
+            together = load_i64(kinds + group) == 1
+            if together:
+                fold_workers(slots, slots, count, workers)
+            if estimates != 0:
+                use_estimates(estimates + 8 * load_i64(positions + group), slots, count)
+            total = load_i64(slots)
+            cycles = total * workers
+            if together:
+                for i in range(1, count):
+                    total += load_i64(slots + 8 * i)
+                cycles = total * workers  # one vertex after the other, each on all workers
+            elif count > 1:
+                cycles = finish_simple(header, thread, slots, count)
+                total = load_i64(context + 8 * at.CONTEXT_TILE_SLOTS)
+            whole += total
         store_i64(cycles_table + active, load_i64(cycles_table + active) + cycles)
         store_i64(slots_table + active, load_i64(slots_table + active) + total)
         slowest = max(slowest, cycles)
@@ -75,9 +87,6 @@ def superstep(header: int, thread: int, threads: int, compute: int, step: int, u
             if atomic_load(table(header, at.SHARED) + 8 * at.ABANDON) != 0:
                 return -2
         if phase == 3:
-            if get(header, at.COMPUTE_SIMPLE, compute) != 0:
-                slowest = simple_tiles(header, thread, threads, compute, step)
-            else:
-                slowest = call_unit(table(header, at.GENERAL_UNIT), header, thread, threads, compute, step, 0)
+            slowest = compute_tiles(header, thread, threads, compute, step)
         call_unit(table(header, at.MOVE_UNIT), header, moves, thread, threads, memory, memory)
     return slowest

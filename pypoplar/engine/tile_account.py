@@ -32,6 +32,25 @@ def account_slots(header: int, thread: int, codelet: int, slots: int) -> None:  
 
 
 @part
+def fold_workers(prices: int, slots: int, count: int, workers: int) -> None:  # pragma: no cover
+    """A MultiVertex gives a price for each worker: the largest is the vertex's. `slots` may begin where `prices` do."""
+    for i in range(count):
+        most = load_i64(prices + 8 * i * workers)
+        for w in range(1, workers):
+            most = max(most, load_i64(prices + 8 * (i * workers + w)))
+        store_i64(slots + 8 * i, most)
+
+
+@part
+def use_estimates(estimates: int, slots: int, count: int) -> None:  # pragma: no cover
+    """Put the cycles that were given for vertices in the place of those of their code."""
+    for i in range(count):
+        given = load_i64(estimates + 8 * i)
+        if given >= 0:
+            store_i64(slots + 8 * i, given)
+
+
+@part
 def latest(free: int, workers: int) -> int:  # pragma: no cover
     """When the last worker is done."""
     best = load_i64(free)
