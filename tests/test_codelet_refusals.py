@@ -3,6 +3,7 @@
 import inspect
 import linecache
 import sys
+from itertools import pairwise
 
 import pytest
 from codelet_rig import PRELUDE, codelet_of, module_from, vertex
@@ -160,7 +161,7 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = np.sqrt(self.out)",
         "np.sqrt",
-        "device code cannot use numpy.sqrt: use math, pypoplar.ipu and loops",
+        "device code cannot use numpy.sqrt: write math.sqrt",
     ),
     (
         "a = undefined",
@@ -913,12 +914,42 @@ REFUSED = [  # code, what the caret is under, message
         "1.0",
         "'v': it is a vector in one place and a number in another; use two names",
     ),
+    (
+        "a = np.float16(1.0)",
+        "np.float16",
+        "device code cannot use numpy's float16: write HALF(x)",
+    ),
+    (
+        "a = np.dot(self.x, self.y)",
+        "np.dot",
+        "device code cannot use numpy.dot: use math, pypoplar.ipu and loops",
+    ),
+    (
+        "a = self.x.size()",
+        "self.x.size",
+        "self.x has no methods in device code; write len(self.x)",
+    ),
+    (
+        "a = self.x.shape",
+        "self.x.shape",
+        "self.x has no attributes in device code; write len(self.x)",
+    ),
+    (
+        "ipu.debug_print(f'{self.out:1000.2f}')",
+        "f'{self.out:1000.2f}'",
+        "format '1000.2f': widths and precisions have at most two digits",
+    ),
+    (
+        "self.long = BIG * BIG * BIG * BIG * BIG * BIG",
+        "BIG * BIG * BIG * BIG * BIG",
+        "this number is too large for any type of the device",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("code", "caret", "message"), REFUSED, ids=[code for code, _, _ in REFUSED])
 def test_refusal_points_at_the_culprit_and_says_what_to_write(code, caret, message):
-    cls = vertex(code, fields=FIELDS, prelude="import numpy\nimport numpy as np\n")
+    cls = vertex(code, fields=FIELDS, prelude="import numpy\nimport numpy as np\nBIG = 2 ** 1000\n")
     with pytest.raises(CodeletError) as caught:
         codelet_of(cls)
     error = caught.value
@@ -1076,3 +1107,18 @@ def test_a_type_that_widens_later_is_not_refused_too_early():
     self.out = t
     """
     codelet_of(vertex(body, fields="n: INT\nhalf: HALF\nout: Output[FLOAT]"))
+
+
+def test_helpers_that_double_their_calls_again_and_again_are_refused():
+    helpers = "def f0(x):\n    return x + 1\n" + "".join(f"def f{i + 1}(x):\n    return f{i}(f{i}(x))\n" for i in range(30))
+    error = refused("self.n = f30(self.n)", prelude=helpers, fields="n: INT")
+    assert error.msg == "helper functions of helper functions: more than 5000 calls when all are written out"
+
+
+def test_types_settle_through_a_long_chain_of_locals_and_nans():
+    names = [f"a{i}" for i in range(60)]
+    body = "\n".join([*(f"{one} = 0" for one in names), "for i in range(3):"])
+    body += "".join(f"\n    {one} = {other}" for one, other in pairwise(names)) + "\n    a59 = math.inf - math.inf"
+    codelet_of(vertex(body + "\nself.f = a0", fields="f: FLOAT"))
+    helper = "def f(x):\n    if x > 0.0:\n        return math.inf - math.inf\n    return x\n"
+    codelet_of(vertex("self.f = f(self.f)", prelude=helper, fields="f: FLOAT"))

@@ -1,6 +1,7 @@
 """Where a codelet's source comes from, what its names mean, and its JSON form."""
 
 import enum
+import functools
 import json
 import linecache
 import math
@@ -207,9 +208,16 @@ def test_a_codelet_without_compute_is_refused():
     class Property(Vertex):
         compute = 3
 
+    class Decorated(Vertex):
+        @functools.wraps(square)
+        def compute(self):
+            pass
+
+    with pytest.raises(CodeletError, match="Decorated has a compute that is decorated"):
+        codelet_of(Decorated)
     with pytest.raises(CodeletError, match="Empty has no compute method"):
         codelet_of(Empty)
-    with pytest.raises(CodeletError, match="not an ordinary method"):
+    with pytest.raises(CodeletError, match="Property has a compute that is decorated, or not a method"):
         codelet_of(Property)
 
 

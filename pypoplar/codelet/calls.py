@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import string
 
 from pypoplar.codelet.diagnostics import BUILTIN_HINTS, nearest
@@ -27,7 +28,7 @@ from pypoplar.codelet.inference import (
     register_of,
 )
 from pypoplar.codelet.source import Meaning
-from pypoplar.codelet.spans import Spans
+from pypoplar.codelet.spans import SIZES, Spans
 from pypoplar.codelet.typed import Check, DebugPrint, HostCall, Literal, Local, Operand, Special
 from pypoplar.types import BY_NAME
 
@@ -41,6 +42,12 @@ MATH: dict[str, int] = dict.fromkeys(_UNARY, 1) | dict.fromkeys(_BINARY, 2)
 
 IPU: dict[str, int] = dict.fromkeys(("sqrt", "rsqrt", "exp", "exp2", "log", "log2", "tanh", "sigmoid"), 1)
 """The functions of `pypoplar.ipu` on floats."""
+_SCALARS = {
+    "class float32": "FLOAT", "class float16": "HALF", "class float64": "FLOAT", "class int32": "INT", "class int64": "LONGLONG",
+    "class uint32": "UNSIGNED_INT", "class int8": "SIGNED_CHAR", "class uint8": "UNSIGNED_CHAR", "class int16": "SHORT",
+    "class uint16": "UNSIGNED_SHORT", "class uint64": "UNSIGNED_LONGLONG", "class bool": "BOOL",
+}  # fmt: skip
+"""NumPy's scalar types and ours."""
 _PREDICATES = ("isnan", "isinf", "isfinite")
 
 
@@ -87,12 +94,19 @@ class Calls(Spans):
             if isinstance(owner, Vertex) and func.attr not in self.fields:
                 hint = nearest(func.attr, self.source.attributes)
                 self.refuse(func, f"{self.source.name} has no method '{func.attr}'{hint}")
-            self.refuse(func, f"{ast.unparse(func.value)} has no methods in device code")
+            shown = ast.unparse(func.value)
+            hint = f"; write len({shown})" if func.attr in SIZES else ""
+            self.refuse(func, f"{shown} has no methods in device code{hint}")
         self.refuse(func, f"{ast.unparse(func)} is a value, not a function: call functions by their name")
 
     def foreign(self, described: str) -> str:
         if described in BUILTIN_HINTS:
             return BUILTIN_HINTS[described]
+        function = described.removeprefix("numpy.")
+        if described in _SCALARS:
+            return f"numpy's {described.removeprefix('class ')}: write {_SCALARS[described]}(x)"
+        if function in MATH and function != described:
+            return f"{described}: write math.{function}"
         for module in ("numpy", "scipy", "torch", "random", "time", "cmath"):
             if described.startswith((f"module {module}", f"{module}.", f"class {module}")):
                 hint = "use pypoplar.ipu's random numbers" if module == "random" else "use math, pypoplar.ipu and loops"
@@ -317,6 +331,8 @@ class Calls(Spans):
         if node.conversion != -1 or not all(isinstance(one, ast.Constant) for one in parts):
             self.refuse(node, "only a constant format can stand here: {x:.3f}")
         spec = "".join(str(one.value) for one in parts if isinstance(one, ast.Constant))
+        if re.search(r"\d{3}", spec):
+            self.refuse(node, f"format {spec!r}: widths and precisions have at most two digits")
         try:
             string.Formatter().format_field(1.0 if type in FLOATS else 1, spec)
         except ValueError as error:

@@ -26,9 +26,9 @@ _IPU = "pypoplar.ipu"
 def codelet_source(cls: type[Vertex], bindings: Bindings) -> CodeletSource:
     """The self-contained source of a codelet class, or of an instance of a template."""
     compute = inspect.getattr_static(cls, "compute", None)
-    if not isinstance(compute, FunctionType):
+    if not isinstance(compute, FunctionType) or hasattr(compute, "__wrapped__"):
         declared = cls.__declared__
-        said = "has no compute method" if compute is None else "has a compute that is not an ordinary method"
+        said = "has no compute method" if compute is None else "has a compute that is decorated, or not a method"
         raise CodeletError(
             f"{base_name(cls)} {said}: device code is written as def compute(self)", (declared.file, declared.line, None, None)
         )

@@ -252,6 +252,8 @@ class Expressions(Translation):
             self.refuse(node, f"{ast.unparse(node)}: {error}")
         if isinstance(result, bool):
             return Literal(result, "bool")
+        if isinstance(result, int) and result.bit_length() > _LONGEST:
+            self.refuse(node, "this number is too large for any type of the device")
         if not isinstance(result, int | float):
             self.refuse(node, f"{ast.unparse(node)} is a {type(result).__name__}; the device has no such numbers")
         return Weak(result)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
-from pypoplar.codelet.typed import Literal, Local, Span, SpanList
+from pypoplar.codelet.typed import Literal, Local, Span, SpanList, exactly
 
 INTEGERS = ("i32", "u32", "i64", "u64")
 FLOATS = ("f32", "f16")
@@ -36,7 +36,7 @@ class Mixed(Exception):
 class Weak:
     """A number whose type is still open: a literal, a frozen constant, or arithmetic on these."""
 
-    value: int | float
+    value: int | float = field(eq=exactly)
 
     @property
     def alone(self) -> str:

@@ -12,6 +12,8 @@ from pypoplar.codelet.locals import Found
 from pypoplar.codelet.translation import Frame, stored_names
 from pypoplar.codelet.typed import Apply, Local, Once
 
+_MOST_CALLS = 5000
+
 
 class Inlining(Calls):
     """Calls of helper functions and of the vertex's own methods."""
@@ -28,6 +30,8 @@ class Inlining(Calls):
     def helper(self, node: ast.Call, number: int, first: Value | None) -> Value:
         self._refuse_recursion(node, number)
         self.inlined += 1
+        if self.inlined > _MOST_CALLS:
+            self.refuse(node, f"helper functions of helper functions: more than {_MOST_CALLS} calls when all are written out")
         name = self.source.functions[number].name
         arguments = self._bind(node, number, first)
         frame = self.enter(number, f"_{name}{self.inlined}")

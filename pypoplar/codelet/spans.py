@@ -20,6 +20,7 @@ from pypoplar.codelet.locals import Found
 from pypoplar.codelet.typed import Length, Literal, Local, Operand, Row, Slice, Span, SpanList
 
 _ZERO = Literal(0, "i32")
+SIZES = ("size", "shape", "length")  # what people write for len
 
 
 class Spans(Expressions):
@@ -27,7 +28,9 @@ class Spans(Expressions):
 
     def field_value(self, node: ast.Attribute) -> Value:
         if not isinstance(self.value(node.value), Vertex):
-            self.refuse(node, f"{ast.unparse(node.value)} has no attributes in device code; only the vertex has fields")
+            shown = ast.unparse(node.value)
+            hint = f"write len({shown})" if node.attr in SIZES else "only the vertex has fields"
+            self.refuse(node, f"{shown} has no attributes in device code; {hint}")
         if node.attr not in self.fields:
             if node.attr in self.source.attributes:
                 return self.meant(node, self.source.attributes[node.attr])

@@ -14,14 +14,16 @@ from pypoplar.codelet.statements import Statements
 from pypoplar.codelet.typed import Local, TypedCodelet, TypedField
 from pypoplar.errors import CodeletError
 
-_PASSES = 20  # types only widen, two steps each; three passes are the most seen
+_PASSES = 20  # and two more for each local: types only widen, by two steps at most, in a chain of all locals at worst
 
 
 def translate(source: CodeletSource) -> TypedCodelet:
     """The typed form of a codelet. What device code cannot do is a `CodeletError` at the user's line."""
     before: dict[str, Found] | None = None
     try:
-        for _ in range(_PASSES):
+        passes = 0
+        while passes < _PASSES + 2 * len(before or ()):
+            passes += 1
             one = Statements(source, before)
             typed = _pass(one)
             if one.locals.settled:
@@ -74,9 +76,9 @@ def _parameters(one: Statements, tree: ast.FunctionDef) -> Local | None:
     if one.source.kind != "multi":
         return None
     unique = one.frame.names[given[1]]
-    one.locals.add(unique, Found("i32"))
+    one.locals.declared[unique] = "i32"
     one.locals.assign(unique)
-    return Local(unique, one.locals.type(unique) or "i32")
+    return Local(unique, "i32")
 
 
 def _returns(one: Statements, tree: ast.FunctionDef) -> bool:
