@@ -10,9 +10,11 @@ import signal
 import sys
 import traceback
 
+import attrs
 import numpy as np
 
 from pypoplar import Engine, Executable, FileLoadError, PoplarError
+from pypoplar.engine import division
 from pypoplar.types import BY_NAME
 
 MEMORY = 6 << 30  # bytes that this program may have; a damaged executable may ask for more than there is
@@ -47,9 +49,21 @@ def host_function(*arrays):
     arrays[-1][:] = np.resize(arrays[0] * 2, arrays[-1].shape)
 
 
+def engine_for(executable, mode):
+    """An engine; mode "parallel" is native code where every step, however small, is divided among two threads."""
+    if mode != "parallel":
+        return Engine(executable, mode=mode)
+    serial, division.SERIAL = division.SERIAL, 0
+    try:
+        threads = executable.options.changed({"pypoplar.threads": 2})
+        return Engine(attrs.evolve(executable, options=threads))
+    finally:
+        division.SERIAL = serial
+
+
 def run(executable, mode):
     """All that can be seen of a run of all programs."""
-    engine = Engine(executable, mode=mode)
+    engine = engine_for(executable, mode)
     printed = io.StringIO()
     engine.setPrintStream(printed)
     engine.load()

@@ -74,7 +74,7 @@ def test_what_is_loaded_and_saved_again_is_the_same_file(name):
     assert saved(load(content)) == content
 
 
-@pytest.mark.parametrize("mode", ["native", "interpret"])
+@pytest.mark.parametrize("mode", ["native", "parallel", "interpret"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_loaded_one_runs_the_same_in_this_and_in_another_process(name, mode, worker):
     original = PROGRAMS[name]()

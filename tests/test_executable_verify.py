@@ -213,10 +213,21 @@ numbers = st.one_of(
 odd_leaves = st.sampled_from([None, True, "", "INT", 1.5, -1, 0, 1, 2, 7, [], [0], {}])
 
 
+class Damaged:
+    """A damaged file, shown as what was done to it."""
+
+    def __init__(self, name):
+        self.opened, self.changes = Opened(content_of(name)), [name]
+
+    def __repr__(self):
+        return "; ".join(self.changes)
+
+
 @st.composite
 def damaged(draw):
     """A file with one or two wrong numbers in its arrays, sometimes with a wrong value in its tree."""
-    opened = Opened(content_of(draw(st.sampled_from(BUSY))))
+    made = Damaged(draw(st.sampled_from(BUSY)))
+    opened = made.opened
     for _ in range(draw(st.integers(1, 2))):
         name = draw(st.sampled_from(sorted(name for name, one in opened.arrays.items() if one.size)))
         flat = opened.arrays[name].view("i4" if opened.arrays[name].dtype.names else opened.arrays[name].dtype)
@@ -224,22 +235,25 @@ def damaged(draw):
         value = draw(numbers)(int(flat[place]))
         limits = np.iinfo(flat.dtype)
         flat[place] = min(max(value, int(limits.min)), int(limits.max))
+        made.changes.append(f"{name}[{place}] = {flat[place]}")
     if draw(st.integers(0, 4)) == 0:
         path = draw(st.sampled_from([one for one in leaves(opened.tree) if one[0] != "target"]))
-        put_leaf(*path, draw(odd_leaves))(opened)
-    return opened.content()
+        value = draw(odd_leaves)
+        put_leaf(*path, value)(opened)
+        made.changes.append(f"{path} = {value!r}")
+    return made
 
 
 @given(damaged())
-def test_damage_is_refused_with_one_kind_of_error_or_not_at_all(content):
+def test_damage_is_refused_with_one_kind_of_error_or_not_at_all(file):
     with contextlib.suppress(FileLoadError):
-        load(content)
+        load(file.opened.content())
 
 
-@given(content=damaged(), mode=st.sampled_from(["native", "native", "native", "interpret"]))
+@given(file=damaged(), mode=st.sampled_from(["native", "native", "parallel", "interpret"]))
 @settings(max_examples=300)
-def test_an_engine_survives_whatever_is_loaded(content, mode, worker):
-    answer = worker.ask(content, mode, seconds=2.0)
+def test_an_engine_survives_whatever_is_loaded(file, mode, worker):
+    answer = worker.ask(file.opened.content(), mode, seconds=2.0)
     assert answer.keys() <= {"refused", "failed", "stopped", "ran"}, answer
 
 
