@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from native_rig import run_interpreted, run_native
-from typed_strategies import codelets, vertices
+from typed_strategies import alike, codelets, sums, vertices
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -64,3 +64,9 @@ def test_random_codelets_with_every_check_do_the_same_in_both_engines(data):
     codelet = data.draw(codelets())
     options = data.draw(st.fixed_dictionaries({"touches": st.booleans(), "unwritten": st.booleans(), "mask": st.integers(0, 7)}))
     check(codelet, data.draw(vertices(codelet)), cycle_limit=300, **options)
+
+
+@given(st.data())
+def test_random_sums_do_the_same_in_both_engines(data):
+    codelet = data.draw(sums())
+    check(codelet, data.draw(alike(codelet)), cycle_limit=10**6)

@@ -6,7 +6,7 @@ from native_rig import Memory, run_native
 from test_native_codelets import DOT, K, N, X, Y, Z, codelet, f32, floats, i32, ordered_dot
 
 from pypoplar.codelet.frame import Checks
-from pypoplar.codelet.jamming import plan_jam
+from pypoplar.codelet.jam_plan import plan_vertices
 from pypoplar.codelet.typed import Apply, For, If, Length, Literal, Load, Local, Price, Return, Row, Span, SpanList, Store
 
 A, B, OUT = Span("a", "f32"), Span("b", "f32"), Span("out", "f32")
@@ -104,8 +104,8 @@ def assert_same_as_one_by_one(made, vertices, **options):
 
 @pytest.mark.parametrize("made", [DOT, REDUCE, PAIRS])
 def test_sums_are_run_side_by_side(made):
-    assert plan_jam(made, Checks()) is not None
-    assert plan_jam(made, Checks(floating_point=True)) is None
+    assert plan_vertices(made, Checks()) is not None
+    assert plan_vertices(made, Checks(floating_point=True)) is None
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 8, 9, 16, 31, 64])
@@ -176,7 +176,7 @@ def test_endings_may_fault_and_return_early():
         Return(Literal(False, "bool"), 4),
         returns=True,
     )
-    assert plan_jam(made, Checks()) is not None
+    assert plan_vertices(made, Checks()) is not None
     vertices = [{"in": floats(12), "at": i % 4, "out": np.zeros(3)} for i in range(25)]
     outcome = assert_same_as_one_by_one(made, vertices)
     assert outcome.code == 1
@@ -203,7 +203,7 @@ def test_loops_that_use_their_variable_and_run_backwards_or_over_constant_places
         ),
         Store(OUT, i32(0), X, 0, checked=False),
     )  # fmt: skip
-    assert plan_jam(made, Checks()) is not None
+    assert plan_vertices(made, Checks()) is not None
     for start in (5, 12):
         vertices = [{"in": floats(start + 1), "bounds": [0, i - 8], "k": start, "out": 0} for i in range(18)]
         assert_same_as_one_by_one(made, vertices)
@@ -282,13 +282,20 @@ def test_the_loop_variable_keeps_its_last_value(start):
         ["in input vector f32", "out output vector f32", "last output vector i32"],
         Apply(X, "copy_f32", (f32(0.0),), 0),
         Length(N, Span("in", "f32"), 0),
-        For(K, i32(start), N, i32(3), (Load(Y, Span("in", "f32"), K, 1), Apply(X, "add_f32", (X, Y), 1), Apply(last, "mul_i32", (K, i32(2)), 1)), 1),
+        For(
+            K,
+            i32(start),
+            N,
+            i32(3),
+            (Load(Y, Span("in", "f32"), K, 1), Apply(X, "add_f32", (X, Y), 1), Apply(last, "mul_i32", (K, i32(2)), 1)),
+            1,
+        ),
         Store(OUT, i32(0), X, 2),
         Store(OUT, i32(1), Y, 2),
         Store(Span("last", "i32"), i32(0), K, 3),
         Store(Span("last", "i32"), i32(1), last, 3),
     )
-    assert plan_jam(made, Checks()) is not None
+    assert plan_vertices(made, Checks()) is not None
     outcome = assert_same_as_one_by_one(made, [{"in": floats(20), "out": [0, 0], "last": [0, 0]} for _ in range(9)])
     expected = range(start, 20, 3)[-1]
     assert [one["last"].tolist() for one in outcome.fields] == [[expected, 2 * expected]] * 9

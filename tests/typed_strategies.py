@@ -311,3 +311,106 @@ def vertices(draw, codelet):
                 fields[field.name] = [array() for _ in range(draw(st.integers(0, 4)))]
         made.append(fields)
     return made
+
+
+def sums_maker(draw, fields):
+    """A maker whose statements can be tried out: they read, compute and bind, but write nothing."""
+    maker = Maker(draw, fields, False)
+
+    def tried(scope, most):
+        made = [Price(draw(st.integers(0, 5)))]
+        for _ in range(draw(st.integers(0, most))):
+            made += getattr(maker, "make_" + maker.one_of("apply", "load", "load", "length", "row"))(scope, 0)
+        return tuple(made)
+
+    return maker, tried
+
+
+SIMPLE = (
+    "add_f32",
+    "mul_f32",
+    "sub_f32",
+    "max_f32",
+    "f32_from_i32",
+    "f32_from_f16",
+    "f16_from_f32",
+    "add_f16",
+    "mul_f16",
+    "less_f32",
+)
+
+
+@st.composite
+def sums(draw):
+    """Loops that carry floats, alone or in another loop: what runs eight at a time."""
+    accesses = ["input", "input", "input", "output", "inout", "state"]
+    elements = ["f32", "f32", "f16", "i32", "u8"]
+    forms = ["vector", "vector", "list", "scalar"]
+    fields = [
+        TypedField(f"f{i}", draw(st.sampled_from(accesses)), draw(st.sampled_from(forms)), draw(st.sampled_from(elements)))
+        for i in range(draw(st.integers(2, 4)))
+    ]
+    fields = tuple(
+        one if one.access != "state" or one.form != "list" else TypedField(one.name, "input", "list", one.element) for one in fields
+    )
+    maker, tried = sums_maker(draw, fields)
+
+    def loop(scope, index):
+        inner = scope.inner(loop=True, index=index)
+        body = list(tried(inner, 3))
+        for _ in range(draw(st.integers(1, 3))):
+            name = maker.one_of(*SIMPLE)
+            arguments, result = SIGNATURES[name]
+            body.append(Apply(maker.local(result), name, tuple(maker.operand(one, inner) for one in arguments), 1))
+        body.append(
+            Apply(
+                Local("f32_p", "f32"),
+                maker.one_of("add_f32", "sub_f32", "max_f32"),
+                (Local("f32_p", "f32"), Local("f32_q", "f32")),
+                2,
+            )
+        )
+        if draw(st.booleans()) and maker.scalars(writable=True):
+            span = maker.one_of(*maker.scalars(writable=True))
+            body.append(Store(span, Literal(0, "i32"), maker.operand(register_of(span.element), inner), 2, False))
+        made = maker.make_for(scope, 1)
+        return [*made[:-1], For(index, made[-1].start, made[-1].stop, made[-1].step, tuple(body), 1)]
+
+    first = [Apply(one, f"copy_{one.type}", (draw(literals(one.type)),), 0) for one in LOCALS]
+    scope = Scope()
+    if draw(st.booleans()):
+        body = (*first, *tried(scope, 2), *loop(scope, INDICES[0]), *maker.block(scope, 1, 4))
+    else:
+        inside = scope.inner(loop=True, index=INDICES[0])
+        fresh = [Apply(one, f"copy_{one.type}", (draw(literals(one.type)),), 0) for one in LOCALS]
+        nested = (*fresh, *tried(inside, 3), *loop(inside, INDICES[1]), *maker.block(inside, 1, 3))
+        outer = maker.make_for(scope, 1)
+        header = outer[-1]
+        stop = header.stop if draw(st.booleans()) else Literal(draw(st.integers(7, 20)), "i32")
+        step = header.step if stop is header.stop else Literal(1, "i32")
+        body = (*first, *outer[:-1], For(INDICES[0], header.start, stop, step, nested, 1), *maker.block(scope, 0, 3))
+    return TypedCodelet("Sums", "vertex", fields, body, True, PLACES, ("one", "two"))
+
+
+@st.composite
+def alike(draw, codelet):
+    """A group of vertices that often have the same lengths, and enough of them to run eight at a time."""
+    usual, rows = draw(st.integers(0, 20)), draw(st.integers(0, 20))
+    seed = draw(st.integers(0, 2**32 - 1))
+    odd = draw(st.sampled_from([0, 0, 0, 1, 8]))
+    random = np.random.default_rng(seed)
+
+    def array(element, size):
+        if element in ("f32", "f16"):
+            return random.standard_normal(size).astype(DTYPES[element])
+        return random.integers(-2 if element == "i32" else 0, 9, size).astype(DTYPES[element])
+
+    def length():
+        return usual if not odd or random.integers(0, odd + 1) else int(random.integers(0, 9))
+
+    def value(field):
+        if field.form == "list":
+            return [array(field.element, length()) for _ in range(rows)]
+        return array(field.element, 1 if field.form == "scalar" else length())
+
+    return [{field.name: value(field) for field in codelet.fields} for _ in range(draw(st.sampled_from([1, 8, 9, 17])))]

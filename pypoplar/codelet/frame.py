@@ -93,7 +93,8 @@ class Frame:
     scalars: dict[str, Any] = field(factory=dict)  # stack slots of scalar fields' values
     lines: Lines | None = None  # while the loop without checks is written
     holds_back: bool = False  # whether scalar fields are written to memory later, all at once
-    lanes: int = 1  # vertices whose values a local holds
+    otherwise: Any = None  # where a fault goes instead, while code is only tried out
+    lanes: int = 1  # frames whose values a local holds
 
 
 class Writer:
@@ -257,10 +258,19 @@ class Writer:
 
     def fault_unless(self, frame: Frame, fine: Any, code: int | Any, where: int, value: Any, bound: Any) -> None:
         """Go on if a condition holds, else stop the vertex."""
+        if frame.otherwise is not None:
+            self.require(fine, frame.otherwise)
+            return
         going, failing = self.builder.append_basic_block(), self.builder.append_basic_block()
         self.builder.cbranch(fine, going, failing).set_weights([1 << 20, 1])
         self.builder.position_at_end(failing)
         self.fault(frame, code, where, value, bound)
+        self.builder.position_at_end(going)
+
+    def require(self, condition: Any, otherwise: Any) -> None:
+        """Go on if a condition holds, else go to a block."""
+        going = self.builder.append_basic_block()
+        self.builder.cbranch(condition, going, otherwise).set_weights([1 << 20, 1])
         self.builder.position_at_end(going)
 
     def check_index(self, frame: Frame, index: Any, length: Any, code: int, where: int) -> None:

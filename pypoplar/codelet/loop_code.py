@@ -31,6 +31,9 @@ class LoopCode(Writer):
     def simple(self, frame: Frame, statement: Statement) -> None:
         raise NotImplementedError
 
+    def run_eight(self, frame: Frame, loop: For, rounds: Rounds, number: Any, top: Any, after: Any) -> None:
+        raise NotImplementedError
+
     # while
 
     def while_loop(self, frame: Frame, statement: While) -> None:
@@ -111,6 +114,7 @@ class LoopCode(Writer):
         number.add_incoming(word(0), before)
         if frame.lines is not None:
             frame.lines.round = number
+        self.run_eight(frame, loop, rounds, number, top, after)
         self.set_variable(frame, loop, rounds, number)
         self.loops.append((after, following))
         self.block(frame, body)
@@ -145,11 +149,6 @@ class LoopCode(Writer):
             if isinstance(one, InRange):
                 self.begin_line(frame, lines, one)
         return lines
-
-    def require(self, condition: Any, otherwise: Any) -> None:
-        going = self.builder.append_basic_block()
-        self.builder.cbranch(condition, going, otherwise).set_weights([1 << 20, 1])
-        self.builder.position_at_end(going)
 
     def linear(self, frame: Frame, index: Linear, variable: Any) -> Any:
         """A linear index for a value of the loop's variable, exact in 64 bits."""
@@ -192,6 +191,4 @@ class LoopCode(Writer):
     def proven(self, frame: Frame, span: Span, index: Linear, offset: Any) -> Any:
         """Pointer to the element of a proven access."""
         assert frame.lines is not None
-        return self.builder.gep(
-            frame.lines.bases[Line.of(span, index)], [offset], source_etype=access.memory_form(span.element)
-        )
+        return self.builder.gep(frame.lines.bases[Line.of(span, index)], [offset], source_etype=access.memory_form(span.element))

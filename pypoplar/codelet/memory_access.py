@@ -120,6 +120,11 @@ def load_invariant(builder: Any, address: Any) -> Any:
     return value
 
 
+def register_of(code: str) -> str:
+    """The register type of a memory type."""
+    return "i32" if code in ("i8", "u8", "i16", "u16") else code
+
+
 def memory_form(code: str) -> Any:
     """The LLVM type that a load of a memory code reads and a store writes."""
     return FLOAT if code == "f32" else ir.IntType(8 * SIZES[code])

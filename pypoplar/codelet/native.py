@@ -39,7 +39,8 @@ from llvmlite import ir
 
 from pypoplar.codelet import cache, machine
 from pypoplar.codelet.frame import FIRST_WORKER, WORKERS, Checks, Frame
-from pypoplar.codelet.jamming import TOGETHER, Jam, JammedCode, plan_jam
+from pypoplar.codelet.jam_code import TOGETHER, JammedCode
+from pypoplar.codelet.jam_plan import Jam, plan_vertices
 from pypoplar.codelet.memory_access import BYTE, INT, WORD, word
 from pypoplar.codelet.typed import TypedCodelet
 
@@ -65,7 +66,7 @@ class _Group(JammedCode):
         builder.position_at_end(top)
         number = builder.phi(WORD)
         number.add_incoming(word(0), start)
-        jam = plan_jam(self.codelet, self.checks)
+        jam = plan_vertices(self.codelet, self.checks)
         if self.codelet.kind == "multi":
             self.workers(number, following)
         else:
@@ -88,7 +89,7 @@ class _Group(JammedCode):
         upcoming = builder.add(number, word(TOGETHER))
         builder.cbranch(builder.icmp_signed("<=", upcoming, self.count), together, single)
         builder.position_at_end(together)
-        self.together(jam, number, single, done)
+        self.vertices(jam, number, single, done)
         builder.position_at_end(done)
         number.add_incoming(upcoming, done)
         builder.cbranch(builder.icmp_signed("<", upcoming, self.count), top, after)
@@ -167,8 +168,8 @@ def assembly_text(codelet: TypedCodelet, checks: Checks = Checks()) -> str:  # n
 _MAKERS = tuple(
     f"pypoplar.codelet.{one}"
     for one in (
-        "native", "jamming", "vertex_code", "loop_code", "frame", "records", "memory_access", "hoisting", "arithmetic", "halves",
-        "operations", "machine", "typed",
+        "native", "jam_code", "jam_plan", "vertex_code", "loop_code", "frame", "records", "memory_access", "hoisting", "arithmetic",
+        "halves", "operations", "machine", "typed",
     )
 )  # fmt: skip
 _compiled: dict[str, NativeCodelet] = {}

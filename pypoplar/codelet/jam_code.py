@@ -1,161 +1,37 @@
-"""Several vertices side by side: a sum in the order written waits for its last addition, so eight vertices' sums are run together.
+"""Eight vertices, or eight rounds of a loop, side by side: the code for what `pypoplar.codelet.jam_plan` finds.
 
-Each vertex keeps its own order of operations, so nothing changes but the time. It is done for codelets that are some straight code,
-one loop that carries a floating-point value from round to round, and some more code, in groups of vertices whose loops run equally
-often and where the checks before the loop (`pypoplar.codelet.hoisting`) pass. All of that is tried out first without writing to the
-vertices' memory; where it fails, they run one by one.
-
-In the loop a local is a vector with a lane for each vertex. The elements that eight rounds need of a vertex lie side by side in
-memory, those of one round in eight places: they are loaded four at a time and transposed.
+In the loop a local is a vector with a lane for each of the eight. The elements that eight rounds of it need for one lane lie side
+by side in memory, those of one round in eight places: they are loaded four at a time and transposed. It is done where the loops of
+all eight run equally often and their checks (`pypoplar.codelet.hoisting`) pass; else they run one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field, fields_dict
 from llvmlite import ir
 
-from pypoplar.codelet import arithmetic, halves
+from pypoplar.codelet import halves
 from pypoplar.codelet import memory_access as access
-from pypoplar.codelet.frame import Checks, Frame, Line, Rounds
-from pypoplar.codelet.hoisting import LoopPlan, ProvenLoad, assigned, never_faults, plan_loop, read_first, reads, walk
-from pypoplar.codelet.memory_access import INT, WORD, span_roots, stored_fields, word
-from pypoplar.codelet.operations import FLOATS
-from pypoplar.codelet.typed import (
-    Apply,
-    Block,
-    For,
-    HostCall,
-    Length,
-    Literal,
-    Load,
-    Local,
-    Price,
-    Span,
-    Statement,
-    Store,
-    TypedCodelet,
-    While,
-)
+from pypoplar.codelet.arithmetic import REGISTER_FORMS
+from pypoplar.codelet.frame import Frame, Line, Rounds
+from pypoplar.codelet.hoisting import ProvenLoad, assigned, walk
+from pypoplar.codelet.jam_plan import Jam, plan_rounds
+from pypoplar.codelet.memory_access import INT, WORD, register_of, word
+from pypoplar.codelet.typed import Block, For, Literal, Local, Row, Slice, Span, Statement
 from pypoplar.codelet.vertex_code import VertexCode
 
 TOGETHER = 8
 _CHUNK = 4  # elements that are loaded at a time
 _CHUNKED = {"f32": ir.FloatType(), "f16": ir.HalfType(), "i32": INT, "u32": INT}
-_MOST_COMMON_LINES = 2
-_LONGEST_ENDING = 40  # statements; it is written once for each vertex
 _LARGEST_STRIDE = 4
-
-
-@frozen
-class Jam:
-    """A codelet of the shape that is run several vertices at a time."""
-
-    before: Block
-    loop: For
-    plan: LoopPlan
-    after: Block
-    body: Block  # the plan's, without what only computed indices
-    taken: frozenset[str]  # locals that the loop finds set
-    left: frozenset[str]  # locals that the loop sets for `after`
-    stored: tuple[Span, ...]  # scalar fields that are written before `after`
-    common: tuple[Line, ...]  # lines of elements that the vertices may have in common
-
-
-def plan_jam(codelet: TypedCodelet, checks: Checks) -> Jam | None:
-    """The shape of a codelet for running several vertices at a time, if it has it and gains by it."""
-    if codelet.kind == "multi" or checks != Checks():
-        return None
-    places = [i for i, one in enumerate(codelet.body) if isinstance(one, For)]
-    if not places:
-        return None
-    before, loop, after = codelet.body[: places[0]], codelet.body[places[0]], codelet.body[places[0] + 1 :]
-    assert isinstance(loop, For)
-    endings = list(walk(after))
-    if len(endings) > _LONGEST_ENDING or any(isinstance(one, For | While) for one in endings):
-        return None
-    stored = stored_fields(codelet)
-    plan = plan_loop(loop, stored)
-    if plan is None or not plan.straight or not isinstance(loop.step, Literal) or loop.step.value == 0:
-        return None
-    body = _without_unused(plan.body, read_first(after))
-    if not all(map(_is_plain, before)) or not all(map(_has_lanes, body)) or not _carries_float(body):
-        return None
-    spans = dict.fromkeys(one.span for one in before + body if isinstance(one, Store))
-    taken, left = frozenset(read_first(body)), frozenset(read_first(after) & assigned(body))
-    return Jam(before, loop, plan, after, body, taken, left, tuple(spans), _common_lines(plan, codelet, stored))
-
-
-def _without_unused(body: Block, wanted: set[str]) -> Block:
-    """A loop's body without the operations whose results nobody reads: many only computed an index that has been proven."""
-    while True:
-        read = wanted.union(*map(reads, body))
-        kept = tuple(one for one in body if not isinstance(one, Apply) or one.target.name in read)
-        if len(kept) == len(body):
-            return body
-        body = kept
-
-
-def _is_plain(statement: Statement) -> bool:
-    """Whether a statement only computes, or reads and writes scalar fields."""
-    match statement:
-        case Price() | Length() | HostCall():
-            return True
-        case Apply():
-            return never_faults(statement)
-        case Load(checked=checked) | Store(checked=checked):
-            return not checked
-    return False
-
-
-def _has_lanes(statement: Statement) -> bool:
-    """Whether a statement of the loop can be done for all vertices at once."""
-    match statement:
-        case ProvenLoad() | HostCall():
-            return True
-        case Apply(operation=operation):
-            return never_faults(statement) and arithmetic.is_lanewise(operation)
-        case Load(span=span, checked=False) | Store(span=span, checked=False):
-            return access.SIZES[span.element] >= 4 or span.element == "f16"
-    return False
-
-
-def _carries_float(body: Block) -> bool:
-    """Whether a round needs a float that an earlier one has made."""
-    made: set[str] = set()
-    changing = assigned(body)
-    written = {one.span.name for one in body if isinstance(one, Store)}
-    for statement in body:
-        match statement:
-            case Apply(target=target, arguments=arguments):
-                names = {one.name for one in arguments if isinstance(one, Local) and one.type in FLOATS}
-                if names & (changing - made):
-                    return True
-                made.add(target.name)
-            case ProvenLoad(target=target):
-                made.add(target.name)
-            case Load(target=target, span=span):
-                if span.name in written and target.type in FLOATS:
-                    return True
-                made.add(target.name)
-    return False
-
-
-def _common_lines(plan: LoopPlan, codelet: TypedCodelet, stored: frozenset[str]) -> tuple[Line, ...]:
-    """The lines of elements that are only read; several vertices often read the same one."""
-    roots = span_roots(codelet)
-    found: dict[Line, None] = {}
-    for one in plan.body:
-        if isinstance(one, ProvenLoad) and not roots.get(one.span.name.partition("~")[0], frozenset()) & stored:
-            found[Line.of(one.span, one.index)] = None
-    return tuple(found) if len(found) <= _MOST_COMMON_LINES else ()
 
 
 @define(eq=False)
 class Lanes:
-    """The vertices that run together: a frame for each, one whose locals have all their lanes, and what is loaded."""
+    """What runs side by side: a frame for each, one whose locals have all their lanes, and what is loaded."""
 
     frames: list[Frame]
     wide: Frame
@@ -164,16 +40,81 @@ class Lanes:
 
 
 class JammedCode(VertexCode):
-    """Runs of vertices, on top of single ones."""
+    """Vertices and rounds side by side, on top of single ones."""
 
     lanes: Lanes | None = None
 
-    def together(self, jam: Jam, number: Any, otherwise: Any, following: Any) -> None:
+    def vertices(self, jam: Jam, number: Any, otherwise: Any, following: Any) -> None:
         """Run the vertices from row `number` on, then go to `following`; go to `otherwise` if they must run one by one."""
         builder = self.builder
         frames = [self.begin(builder.add(number, word(j)), builder.append_basic_block()) for j in range(TOGETHER)]
         for frame in frames:
             frame.holds_back = True
+        self.side_by_side(jam, frames, otherwise)
+        for frame in frames:
+            frame.holds_back = False
+            for span in jam.stored:
+                self.store(span, self.element(frame, span, word(0)), builder.load(frame.scalars[span.name]))
+            self.block(frame, jam.after)
+            self.finish(frame)
+        builder.branch(following)
+
+    def run_eight(self, frame: Frame, loop: For, rounds: Rounds, number: Any, top: Any, after: Any) -> None:
+        """Where eight rounds of a loop are left that may run side by side, run them and go on at `top`; else go on here."""
+        jam = plan_rounds(loop, self.codelet, self.checks)
+        if jam is None:
+            return
+        builder = self.builder
+        eight, single = builder.append_basic_block("eight"), builder.append_basic_block("one")
+        upcoming = builder.add(number, word(TOGETHER))
+        builder.cbranch(builder.icmp_unsigned("<=", upcoming, rounds.count), eight, single)
+        builder.position_at_end(eight)
+        for local in locals_in(self.codelet.body):
+            self.local(frame, local)
+        changing = assigned(loop.body) | {loop.variable.name}
+        lanes = [self.lane(frame, changing) for _ in range(TOGETHER)]
+        for j, lane in enumerate(lanes):
+            self.set_variable(lane, loop, rounds, builder.add(number, word(j)))
+        self.side_by_side(jam, lanes, single)
+        for j, lane in enumerate(lanes):
+            self.take_over(frame, lane)
+            self.set_variable(frame, loop, rounds, builder.add(number, word(j)))
+            following = builder.append_basic_block("eight.next")
+            self.loops.append((after, following))
+            self.block(frame, jam.after)
+            self.loops.pop()
+            self.go(following)
+            builder.position_at_end(following)
+        number.add_incoming(upcoming, builder.block)
+        builder.cbranch(builder.icmp_unsigned("!=", upcoming, rounds.count), top, after)
+        builder.position_at_end(single)
+
+    def lane(self, frame: Frame, changing: set[str]) -> Frame:
+        """A frame for one round: what it sets is its own, all else the vertex's."""
+        slots = self.allocate(WORD)
+        self.builder.store(word(0), slots)
+        kept = {name: slot for name, slot in frame.locals.items() if name not in changing}
+        spans = {name: place for name, place in frame.spans.items() if name not in changing}
+        return Frame(frame.number, None, None, slots, frame.result, frame.fields, kept, spans, frame.scalars)
+
+    def take_over(self, frame: Frame, lane: Frame) -> None:
+        """Let a vertex's frame have what a round has set."""
+        self.spend(frame, self.builder.load(lane.slots))
+        for name, slot in lane.locals.items():
+            if slot is not frame.locals.get(name, slot):
+                self.builder.store(self.builder.load(slot), frame.locals[name])
+        for span in {one for one in spans_in(self.codelet.body) if one.name in lane.spans}:
+            if lane.spans[span.name] is not frame.spans.get(span.name):
+                self.bind(frame, span, self.place(lane, span))
+
+    def side_by_side(self, jam: Jam, frames: list[Frame], otherwise: Any) -> None:
+        """Run what comes before a loop, and the loop, for eight frames; go to `otherwise` if they must run one by one."""
+        builder = self.builder
+        for frame in frames:
+            frame.otherwise = otherwise
+            for span in jam.stored:
+                if span.name not in frame.scalars:
+                    frame.scalars[span.name] = self.allocate(REGISTER_FORMS[register_of(span.element)])
             self.block(frame, jam.before)
         rounds = [self.rounds(frame, jam.loop) for frame in frames]
         self.require(builder.icmp_unsigned("!=", rounds[0].count, word(0)), otherwise)
@@ -183,13 +124,8 @@ class JammedCode(VertexCode):
             frame.lines = self.prepare(frame, jam.plan, one, otherwise)
         self.run_rounds(jam, frames, rounds[0])
         for frame in frames:
-            frame.holds_back, frame.lines = False, None
+            frame.lines = frame.otherwise = None
             self.spend(frame, builder.mul(rounds[0].count, word(jam.plan.slots)))
-            for span in jam.stored:
-                self.store(span, self.element(frame, span, word(0)), builder.load(frame.scalars[span.name]))
-            self.block(frame, jam.after)
-            self.finish(frame)
-        builder.branch(following)
 
     def finish(self, frame: Frame) -> None:
         raise NotImplementedError
@@ -197,11 +133,11 @@ class JammedCode(VertexCode):
     # Locals with lanes
 
     def run_rounds(self, jam: Jam, frames: list[Frame], rounds: Rounds) -> None:
-        """The loop, written once for each line that all vertices may have in common and once for the case that they have none."""
+        """The loop, written for each line that all may have in common and for the case that they have none."""
         builder = self.builder
         wide = Frame(None, None, None, None, None, {}, lanes=TOGETHER, holds_back=True)
         self.lanes = Lanes(frames, wide)
-        for local in self.locals_of(jam):
+        for local in locals_in(jam.body):
             if local.name in jam.taken:
                 self.assign(wide, local, self.gathered(self.value(frame, local) for frame in frames))
         for name in frames[0].scalars:
@@ -222,25 +158,11 @@ class JammedCode(VertexCode):
         for frame in frames:
             assert frame.lines is not None
             self.set_variable(frame, jam.loop, frame.lines.rounds, builder.sub(rounds.count, word(1)))
-        for local in self.locals_of(jam):
+        for local in locals_in(jam.body):
             if local.name in jam.left:
                 self.scatter(builder.load(self.local(wide, local)), [self.local(frame, local) for frame in frames])
         for name, slot in wide.scalars.items():
             self.scatter(builder.load(slot), [frame.scalars[name] for frame in frames])
-
-    @staticmethod
-    def locals_of(jam: Jam) -> list[Local]:
-        """The locals that the loop's body sets or reads."""
-        found: dict[Local, None] = {}
-        for one in jam.body:
-            match one:
-                case Apply(target=target, arguments=arguments):
-                    found |= dict.fromkeys((target, *(each for each in arguments if isinstance(each, Local))))
-                case Load(target=target) | ProvenLoad(target=target):
-                    found[target] = None
-                case Store(value=Local() as value):
-                    found[value] = None
-        return list(found)
 
     def is_common(self, frames: list[Frame], line: Line) -> Any:
         builder = self.builder
@@ -325,7 +247,7 @@ class JammedCode(VertexCode):
         self.assign(self.lanes.wide, variable, self.gathered(self.value(frame, variable) for frame in self.lanes.frames))
 
     def lane_elements(self, jam: Jam, statement: ProvenLoad, place: int | None) -> Any:
-        """The element that each vertex reads in a round."""
+        """The element that each frame reads in a round."""
         assert self.lanes is not None
         span, index, frames = statement.span, statement.index, self.lanes.frames
         line = Line.of(span, index)
@@ -340,7 +262,7 @@ class JammedCode(VertexCode):
     # Blocks of eight rounds
 
     def load_block(self, jam: Jam, stride: int, first: Any) -> None:
-        """Load what eight rounds from round `first` on need, as vectors with a lane for each vertex."""
+        """Load what eight rounds from round `first` on need, as vectors with a lane for each frame."""
         assert self.lanes is not None
         self.lanes.columns.clear()
         wanted: dict[Line, tuple[Span, set[int]]] = {}
@@ -358,7 +280,7 @@ class JammedCode(VertexCode):
                         self.lanes.columns[line, begin + i] = column
 
     def load_chunks(self, span: Span, line: Line, first: Any, begin: int, stride: int) -> list[Any]:
-        """Four elements of each vertex, transposed: four vectors with a lane for each vertex."""
+        """Four elements of each frame, transposed: four vectors with a lane for each frame."""
         assert self.lanes is not None
         builder = self.builder
         memory, vector = access.memory_form(span.element), ir.VectorType(_CHUNKED[span.element], _CHUNK)
@@ -371,6 +293,27 @@ class JammedCode(VertexCode):
             self.scopes.mark(load, span.name)
             chunks.append(builder.fpext(load, halves.alike(vector, halves.FLOAT)) if span.element == "f16" else load)
         return transposed(builder, chunks)
+
+
+def locals_in(block: Block) -> list[Local]:
+    """The locals that the statements of a block read or set."""
+    found: dict[Local, None] = {}
+    for statement in walk(block):
+        for one in _parts(statement):
+            if isinstance(one, Local):
+                found[one] = None
+    return list(found)
+
+
+def spans_in(block: Block) -> list[Span]:
+    """The spans that the statements of a block bind."""
+    return list(dict.fromkeys(one.target for one in walk(block) if isinstance(one, Row | Slice)))
+
+
+def _parts(statement: Statement) -> Iterator[object]:
+    for name in fields_dict(type(statement)):
+        value = getattr(statement, name)
+        yield from value if isinstance(value, tuple) else (value,)
 
 
 def transposed(builder: Any, rows: list[Any]) -> list[Any]:
