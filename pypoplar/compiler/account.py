@@ -32,7 +32,7 @@ def account(tiles: int, transfers: Transfers) -> tuple[Exchange, Array]:
     """
     if len(transfers.bytes) == 0:
         nothing = np.zeros(tiles, np.int64)
-        return Exchange(np.zeros(0, MESSAGE), nothing, nothing), nothing
+        return Exchange(np.zeros(0, MESSAGE), nothing, nothing, nothing), nothing
     span = int((transfers.offset + transfers.bytes).max()) + 1
     begin, size, variable = _sorted(tiles, transfers, span)
     reach = begin + size
@@ -51,7 +51,8 @@ def account(tiles: int, transfers: Transfers) -> tuple[Exchange, Array]:
     received = _per_tile(tiles, messages["destination"], messages["bytes"])
     parts = np.diff(np.append(starts, len(begin)))
     rearranged = _per_tile(tiles, messages["destination"], np.where(parts > 1, np.add.reduceat(size, starts), 0))
-    return Exchange(messages, _sent(tiles, messages, offset, span), received), rearranged
+    sent, pieces = _sent(tiles, messages, offset, span)
+    return Exchange(messages, sent, received, pieces), rearranged
 
 
 def _sorted(tiles: int, transfers: Transfers, span: int) -> tuple[Array, Array, Array]:
@@ -72,11 +73,13 @@ def _constant(values: Array) -> Array:
     return np.broadcast_to(values[0], values.shape) if bool((values == values[0]).all()) else values
 
 
-def _sent(tiles: int, messages: Array, offset: Array, span: int) -> Array:
+def _sent(tiles: int, messages: Array, offset: Array, span: int) -> tuple[Array, Array]:
+    """Bytes and contiguous pieces that each tile sends; what several tiles receive counts once."""
     source = messages["source"].astype(np.int64)
     begin = keys(source, offset, span)
     once_begin, once_end = union(begin, begin + messages["bytes"])
-    return _per_tile(tiles, once_begin // span, once_end - once_begin)
+    tile = once_begin // span
+    return _per_tile(tiles, tile, once_end - once_begin), np.bincount(tile, minlength=tiles)
 
 
 def _per_tile(tiles: int, tile: Array, bytes: Array) -> Array:

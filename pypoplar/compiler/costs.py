@@ -25,13 +25,13 @@ PRICES = ExchangePrices()
 
 
 def exchange_cycles(target: Target, account: Exchange) -> Array:
-    """Cycles of an exchange phase per tile: the slower of what it sends and receives, at 4 bytes a cycle, and 3 a message."""
+    """Cycles of an exchange phase per tile: the slower of what it sends and receives, at 4 bytes a cycle, and 3 a piece."""
     rate = target.getExchangeBytesPerCycle()
     sent = -(-account.bytes_sent // rate)
     received = -(-account.bytes_received // rate)
     tiles = len(sent)
-    messages = np.bincount(account.messages["destination"], minlength=tiles) * PRICES.message_cycles
-    cycles: Array = np.maximum(np.maximum(sent, received), messages).astype(np.int64)
+    pieces = np.maximum(np.bincount(account.messages["destination"], minlength=tiles), account.pieces_sent)
+    cycles: Array = np.maximum(np.maximum(sent, received), pieces * PRICES.message_cycles).astype(np.int64)
     return cycles
 
 

@@ -51,6 +51,7 @@ class Exchange:
     messages: Array  # of MESSAGE
     bytes_sent: Array  # int64 [tiles]; a multicast counts once
     bytes_received: Array  # int64 [tiles]
+    pieces_sent: Array  # int64 [tiles]; contiguous in the sender's memory, a multicast counts once
 
 
 @frozen(eq=False)
