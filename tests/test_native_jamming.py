@@ -5,6 +5,7 @@ import pytest
 from native_rig import Memory, run_native
 from test_native_codelets import DOT, K, N, X, Y, Z, codelet, f32, floats, i32, ordered_dot
 
+from pypoplar.codelet import halves, native
 from pypoplar.codelet.frame import Checks
 from pypoplar.codelet.jam_plan import plan_vertices
 from pypoplar.codelet.typed import Apply, For, If, Length, Literal, Load, Local, Price, Return, Row, Span, SpanList, Store
@@ -68,7 +69,7 @@ PAIRS = codelet(
 )  # fmt: skip
 
 
-def halves(count):
+def half_values(count):
     return floats(count).astype(np.float16)
 
 
@@ -143,7 +144,16 @@ def test_a_sum_in_a_scalar_field(width):
 
 @pytest.mark.parametrize("width", [1, 2, 3, 15, 16, 17, 18, 33, 50])
 def test_pairs_of_halves_with_an_ending_that_branches(width):
-    vertices = [{"a": halves(width), "b": halves(width), "out": 0} for _ in range(20)]
+    vertices = [{"a": half_values(width), "b": half_values(width), "out": 0} for _ in range(20)]
+    outcome = assert_same_as_one_by_one(PAIRS, vertices)
+    assert [one["out"][0] for one in outcome.fields] == [pairs(one["a"], one["b"]) for one in vertices]
+
+
+def test_halves_without_the_hosts_instructions(monkeypatch, tmp_path):
+    monkeypatch.setattr(halves, "by_instruction", lambda: False)
+    monkeypatch.setattr(native, "_compiled", {})
+    monkeypatch.setenv("PYPOPLAR_CACHE_DIR", str(tmp_path))
+    vertices = [{"a": half_values(21), "b": half_values(21), "out": 0} for _ in range(10)]
     outcome = assert_same_as_one_by_one(PAIRS, vertices)
     assert [one["out"][0] for one in outcome.fields] == [pairs(one["a"], one["b"]) for one in vertices]
 

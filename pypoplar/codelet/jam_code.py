@@ -25,7 +25,7 @@ from pypoplar.codelet.vertex_code import VertexCode
 
 TOGETHER = 8
 _CHUNK = 4  # elements that are loaded at a time
-_CHUNKED = {"f32": ir.FloatType(), "f16": ir.HalfType(), "i32": INT, "u32": INT}
+_CHUNKED = {"f32": ir.FloatType(), "f16": ir.IntType(16), "i32": INT, "u32": INT}
 _LARGEST_STRIDE = 4
 
 
@@ -283,7 +283,7 @@ class JammedCode(VertexCode):
         """Four elements of each frame, transposed: four vectors with a lane for each frame."""
         assert self.lanes is not None
         builder = self.builder
-        memory, vector = access.memory_form(span.element), ir.VectorType(_CHUNKED[span.element], _CHUNK)
+        memory, vector = _CHUNKED[span.element], ir.VectorType(_CHUNKED[span.element], _CHUNK)
         offset = builder.add(builder.mul(first, word(line.scale * stride)), word(begin))
         chunks = []
         for frame in self.lanes.frames:
@@ -291,7 +291,7 @@ class JammedCode(VertexCode):
             pointer = builder.gep(frame.lines.bases[line], [offset], source_etype=memory)
             load = builder.load(pointer, align=access.alignment(span.element), typ=vector)
             self.scopes.mark(load, span.name)
-            chunks.append(builder.fpext(load, halves.alike(vector, halves.FLOAT)) if span.element == "f16" else load)
+            chunks.append(halves.from_half(builder, load) if span.element == "f16" else load)
         return transposed(builder, chunks)
 
 

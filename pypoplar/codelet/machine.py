@@ -96,6 +96,9 @@ def optimise(text: str) -> Any:
     """The module that `text` (LLVM's assembly) describes, checked and optimised."""
     machine = _target_machine()
     module = llvm.parse_assembly(text)
+    # Without these LLVM takes the machine for a big-endian one, and joins neighbouring values the wrong way round.
+    module.triple = host().triple
+    module.data_layout = str(machine.target_data)
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
