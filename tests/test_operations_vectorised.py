@@ -52,8 +52,9 @@ def test_scalar_and_vector_form_agree(names):
     values = [Local(f"v{i}", kind) for i, kind in enumerate(arguments)]
     results = [Local(f"r{i}", SIGNATURES[name][1]) for i, name in enumerate(names)]
     outputs = [Span(f"out{i}", one.type) for i, one in enumerate(results)]
+    groups = (("input", inputs), ("output", outputs))
     made = codelet(
-        [f"{one.name} input vector {one.element}" for one in inputs] + [f"{one.name} output vector {one.element}" for one in outputs],
+        [f"{one.name} {access} vector {one.element}" for access, group in groups for one in group],
         Length(N, inputs[0], 0),
         For(
             K, i32(0), N, i32(1),
