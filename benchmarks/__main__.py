@@ -27,6 +27,9 @@ ROWS = ("matvec", "regression", "superstep", "stencil", "exchange", "vertices", 
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("benchmarks/results/latest.json"))
 def main(rows: tuple[str, ...], smoke: bool, output: Path) -> None:
     """Measure ROWS (default: all) and print them beside their targets."""
+    load = os.getloadavg()[0]
+    if load > 1 and not smoke:
+        click.echo(f"note: the machine is busy (load {load:.1f}); ratios to NumPy on 2 threads mean little", err=True)
     click.echo(f"{'row':10}  {'what':72}  {'figure':>12}  {'target':>10}")
     measured: dict[str, list[Figure]] = {}
     for name in rows or ROWS:
@@ -34,7 +37,7 @@ def main(rows: tuple[str, ...], smoke: bool, output: Path) -> None:
         measured[name] = row.measure(smoke)
         for figure in measured[name]:
             click.echo(shown(name, figure, smoke))
-    write(output, measured, smoke)
+    write(output, measured, smoke, load)
     click.echo(f"written to {output}")
 
 
@@ -46,12 +49,13 @@ def shown(name: str, figure: Figure, smoke: bool) -> str:
     return f"{name:10}  {figure.what:72}  {figure.value:>9.4g} {figure.unit:2}  {target:>10}  {verdict}{note}"
 
 
-def write(output: Path, measured: dict[str, list[Figure]], smoke: bool) -> None:
-    """The table as JSON, with the machine that it was measured on."""
+def write(output: Path, measured: dict[str, list[Figure]], smoke: bool, load: float) -> None:
+    """The table as JSON, with the machine that it was measured on and how busy that was before."""
     made: dict[str, Any] = {
         "smoke": smoke,
-        "machine": {"processors": os.cpu_count(), "architecture": platform.machine(), "python": platform.python_version()},
-        "versions": {name: metadata.version(name) for name in ("numpy", "numba", "llvmlite")},
+        "machine": {"processors": os.cpu_count(), "architecture": platform.machine(), "load": load},
+        "python": platform.python_version(),
+        "versions": {name: metadata.version(name) for name in ("pypoplar", "numpy", "numba", "llvmlite")},
         "rows": {name: [one.to_json() for one in figures] for name, figures in measured.items()},
     }
     output.parent.mkdir(parents=True, exist_ok=True)
