@@ -135,9 +135,91 @@ class LoadedCode:
         return found
 
 
+# LLVM may count the rounds of a loop in 128 bits. The division of such numbers is a function of the compiler's own library, which a
+# process need not have; an unresolved call would jump to nowhere. This is long division, bit by bit: it runs once before a loop.
+_WIDE_DIVISION = """
+define {i128, i128} @pypoplar_wide_division(i128 %a, i128 %b) {
+start:
+  br label %bit
+bit:
+  %i = phi i128 [127, %start], [%below, %bit]
+  %r = phi i128 [0, %start], [%rest, %bit]
+  %q = phi i128 [0, %start], [%quotient, %bit]
+  %shifted = shl i128 %r, 1
+  %high = lshr i128 %r, 127
+  %over = icmp ne i128 %high, 0
+  %moved = lshr i128 %a, %i
+  %next = and i128 %moved, 1
+  %with = or i128 %shifted, %next
+  %reaches = icmp uge i128 %with, %b
+  %fits = or i1 %over, %reaches
+  %less = sub i128 %with, %b
+  %rest = select i1 %fits, i128 %less, i128 %with
+  %one = shl i128 1, %i
+  %more = or i128 %q, %one
+  %quotient = select i1 %fits, i128 %more, i128 %q
+  %below = sub i128 %i, 1
+  %last = icmp eq i128 %i, 0
+  br i1 %last, label %end, label %bit
+end:
+  %first = insertvalue {i128, i128} undef, i128 %quotient, 0
+  %both = insertvalue {i128, i128} %first, i128 %rest, 1
+  ret {i128, i128} %both
+}
+define i128 @__udivti3(i128 %a, i128 %b) {
+  %both = call {i128, i128} @pypoplar_wide_division(i128 %a, i128 %b)
+  %result = extractvalue {i128, i128} %both, 0
+  ret i128 %result
+}
+define i128 @__umodti3(i128 %a, i128 %b) {
+  %both = call {i128, i128} @pypoplar_wide_division(i128 %a, i128 %b)
+  %result = extractvalue {i128, i128} %both, 1
+  ret i128 %result
+}
+define i128 @__divti3(i128 %a, i128 %b) {
+  %sa = ashr i128 %a, 127
+  %sb = ashr i128 %b, 127
+  %xa = xor i128 %a, %sa
+  %xb = xor i128 %b, %sb
+  %pa = sub i128 %xa, %sa
+  %pb = sub i128 %xb, %sb
+  %positive = call i128 @__udivti3(i128 %pa, i128 %pb)
+  %sign = xor i128 %sa, %sb
+  %flipped = xor i128 %positive, %sign
+  %result = sub i128 %flipped, %sign
+  ret i128 %result
+}
+define i128 @__modti3(i128 %a, i128 %b) {
+  %sa = ashr i128 %a, 127
+  %sb = ashr i128 %b, 127
+  %xa = xor i128 %a, %sa
+  %xb = xor i128 %b, %sb
+  %pa = sub i128 %xa, %sa
+  %pb = sub i128 %xb, %sb
+  %positive = call i128 @__umodti3(i128 %pa, i128 %pb)
+  %flipped = xor i128 %positive, %sa
+  %result = sub i128 %flipped, %sa
+  ret i128 %result
+}
+"""
+
+
+@functools.cache
+def _wide_division() -> Any:
+    """The division of 128-bit numbers, known to LLVM by the names under which compilers call it."""
+    module = llvm.parse_assembly(_WIDE_DIVISION)
+    module.triple = host().triple
+    engine = llvm.create_mcjit_compiler(module, _target_machine())
+    engine.finalize_object()
+    for name in ("__udivti3", "__umodti3", "__divti3", "__modti3"):
+        llvm.add_symbol(name, engine.get_function_address(name))
+    return engine
+
+
 def load(code: bytes) -> LoadedCode:
     """Make object code callable. The caller vouches for the bytes: they become instructions of this process."""
     _register_library()
+    _wide_division()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
