@@ -164,9 +164,6 @@ def test_the_device_is_the_users():
 
 
 def test_scalars_and_empty_arrays_are_arrays():
-    def build(graph, x, y):
-        return Copy(x, x.reshape([]))
-
     result = testing.run(lambda graph, x, y: Sequence(), {"x": np.float32(2), "y": np.zeros((0, 3), np.int32)})
     assert result["x"] == 2
     assert result["y"].shape == (0, 3)
