@@ -48,7 +48,8 @@ def schedule(header: int, thread: int, first: int, last: int) -> int:  # pragma:
             group += 1
         kind = get(header, at.GROUP_KIND, group)
         cost = load_i64(slots + 8 * position)
-        whole += cost
+        taken = cost * workers if kind == 1 else cost  # a MultiVertex takes all workers
+        whole += taken
         if kind == 0:
             best = 0
             for w in range(1, workers):
@@ -60,7 +61,7 @@ def schedule(header: int, thread: int, first: int, last: int) -> int:  # pragma:
             for w in range(workers):
                 store_i64(free + 8 * w, done)
         if last - first > 1 or kind != 0:
-            account_slots(header, thread, get(header, at.GROUP_CODELET, group), cost)
+            account_slots(header, thread, get(header, at.GROUP_CODELET, group), taken)
     put(header, at.CONTEXTS, at.CONTEXT_WORDS * thread + at.CONTEXT_TILE_SLOTS, whole)
     return latest(free, workers)
 

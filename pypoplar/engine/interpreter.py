@@ -171,6 +171,7 @@ class Interpreter:
         workers = executable.target.getNumWorkerContexts()
         first, last = int(computes.first_group[active]), int(computes.first_group[active + 1])
         base = int(computes.group_position[first])
+        total = 0
         prices: list[tuple[int, int]] = []
         agreed = True
         for group in range(first, last):
@@ -182,11 +183,13 @@ class Interpreter:
                 slots, result = self._vertex(codelet, row, position, int(computes.active_tile[active]), step)
                 if len(computes.estimate) and computes.estimate[position] >= 0:
                     slots = int(computes.estimate[position])
-                self.state.tables[at.CODELET_SLOTS][codelet] += slots
                 prices.append((kind, slots))
+                taken = slots * workers if kind == 1 else slots  # a MultiVertex takes all workers
+                self.state.tables[at.CODELET_SLOTS][codelet] += taken
+                total += taken
                 agreed = agreed and result
         ordered = [prices[int(computes.list_order[base + i])] for i in range(len(prices))]
-        return schedule(ordered, workers), sum(slots for _, slots in prices), agreed
+        return schedule(ordered, workers), total, agreed
 
     def _vertex(self, codelet: int, row: int, position: int, tile: int, step: int) -> tuple[int, bool]:
         """One vertex: its slots (of a MultiVertex the slowest worker's) and what compute returned."""

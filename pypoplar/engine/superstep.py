@@ -61,6 +61,7 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
                 for i in range(1, count):
                     total += load_i64(slots + 8 * i)
                 cycles = total * workers  # one vertex after the other, each on all workers
+                total = cycles
             elif count > 1:
                 cycles = finish_simple(header, thread, slots, count)
                 total = load_i64(context + 8 * at.CONTEXT_TILE_SLOTS)
