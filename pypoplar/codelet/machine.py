@@ -50,7 +50,11 @@ def host() -> Host:
     """The processor of this process."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    try:
+        features = llvm.get_host_cpu_features().flatten()
+    except RuntimeError:  # LLVM does not know them on every system
+        features = ""
+    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
 
 
 def _target_machine() -> Any:
