@@ -1,7 +1,7 @@
 """Which index checks are found to hold for a whole loop, and which code may run eight at a time."""
 
 import pytest
-from test_native_codelets import A, B, DOT, K, N, OUT, STENCIL, X, Y, codelet, f32, i32
+from test_native_codelets import DOT, OUT, STENCIL, A, B, K, N, X, Y, codelet, f32, i32
 
 from pypoplar.codelet.frame import Checks
 from pypoplar.codelet.hoisting import BindRow, InRange, Linear, ProvenLoad, ProvenStore, plan_loop, read_first, walk
