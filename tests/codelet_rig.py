@@ -9,6 +9,7 @@ from native_rig import DTYPES, Memory, run_native
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.python_form import Fault, PythonForm, VertexContext
 from pypoplar.codelet.typed import Literal, Local, Span, SpanList
+from pypoplar.testing.comparing import assert_same_bits
 
 
 class Ran:
@@ -48,8 +49,11 @@ def interpret(cls, *, touches=False, random=None, **settings):
     return ran
 
 
-def run(cls, **settings):
-    """Run one vertex in both engines, which must agree in every bit; fault locations are given as lines."""
+def run(cls, *, nan_bits=False, **settings):
+    """Run one vertex in both engines, which must agree in every bit; fault locations are given as lines.
+
+    A NaN is a NaN: the bits of one that an operation makes are left open by IEEE arithmetic. `nan_bits` compares them too.
+    """
     codelet = codelet_of(cls)
     first = interpret(codelet, **settings)
     names = {one.name for one in codelet.fields}
@@ -64,7 +68,8 @@ def run(cls, **settings):
     assert first.fault == native_fault
     for name, value in first.fields.items():
         rows, others = (value, second.fields[0][name]) if isinstance(value, list) else ([value], [second.fields[0][name]])
-        assert [one.tobytes() for one in rows] == [one.tobytes() for one in others], name
+        for one, other in zip(rows, others, strict=True):
+            assert_same_bits(one, other, name, ("interpreted", "native"), nan_bits=nan_bits)
     if first.fault is None:
         assert first.slots == max(second.slots)
         assert first.result == bool(second.results[0])

@@ -134,7 +134,9 @@ NANS = [0x7FC00001, 0x7F800001, 0xFFFFFFFF, 0xFF812345, 0x7FC00000, 0x80000000, 
 @pytest.mark.parametrize("bits", NANS)
 def test_a_copied_float_keeps_its_bits(bits):
     given = np.array([bits], np.uint32).view(np.float32)
-    ran = run(vertex("self.y[0] = self.x[0]", fields="x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]"), x=given, y=[0])
+    ran = run(
+        vertex("self.y[0] = self.x[0]", fields="x: Input[Vector[FLOAT]]\ny: Output[Vector[FLOAT]]"), x=given, y=[0], nan_bits=True
+    )
     assert ran.fields["y"].view(np.uint32)[0] == bits
 
 

@@ -143,7 +143,9 @@ def test_instances_compute_in_their_types(registry):
         (Scale[DOUBLE], TypeNotSupportedError, "DOUBLE is not a type of the device; use FLOAT"),
         (Scale[float], PoplarTypeError, "expected an element type such as pypoplar.FLOAT, got <class 'float'>"),
         (Vertex, PoplarTypeError, "Vertex is the base of codelets; derive a class from it"),
-        (3, PoplarTypeError, "expected a subclass of pypoplar.Vertex, a module or the path of a .py file, got 3"),
+        (3, PoplarTypeError, "expected the name or the class of a codelet, got 3"),
+        (["Scale"], PoplarTypeError, "expected the name or the class of a codelet, got ['Scale']"),
+        (types, PoplarTypeError, "expected the name or the class of a codelet, got <module 'types'"),
         (int, PoplarTypeError, "got <class 'int'>"),
     ],
 )

@@ -18,6 +18,7 @@ What the figures mean, where that was a choice:
 - A counted loop whose body is a straight run, without branches and software functions, is a zero-overhead repeat: 2 to set it
   up, nothing per round. The hardware counts to 4095; longer loops repeat in strips, whose few slots per 4095 rounds are left
   out. Every other counted loop pays 3 per round: add, compare, branch.
+- A reading of the cycle counter ends a straight run: what comes after it is not in the reading.
 - Helper functions are inlined by the C++ compiler as well: a call costs nothing.
 - Entry and exit of a vertex: 12, the middle of 10 to 14.
 - HALF one by one costs what FLOAT does, but for stores; division, roots and the functions that the machine has only in FLOAT

@@ -140,6 +140,8 @@ class CodeletRegistry:
             number = self._numbers.get(_normal(wanted))
             if number is None:
                 number = self._instance_of(wanted)
+        elif not isinstance(wanted, type) and get_origin(wanted) is None:
+            raise PoplarTypeError(f"expected the name or the class of a codelet, got {wanted!r}")
         else:
             number = self._classes.get(wanted)
             if number is None:
@@ -147,9 +149,7 @@ class CodeletRegistry:
         return number, self._codelets[number]
 
     def _number_of(self, wanted: Any) -> int:
-        (found,) = collect(wanted) if not isinstance(wanted, ModuleType) else (None,)
-        if found is None:
-            raise PoplarTypeError(f"expected the name or class of a codelet, got {wanted!r}")
+        (found,) = collect(wanted)
         if isinstance(found, Template):
             raise CodeletError(
                 f"{found.name} is a template: name its types, such as {found.cls.__name__}[{_example(found)}] "
