@@ -160,13 +160,27 @@ STORE = Store(OUT, K, X, 0)
         (nested(STORE, If(FLAG, (Break(),), (), 0), before=(index(FLAG, "less_f32", X, Y),)), False),  # reads what was set before
         (nested(STORE, before=(Load(Y, A, K, 0), index(FLAG, "less_f32", Y, f32(1.0)))), True),
         (nested(STORE, carried=False), False),
-        (nested(STORE, before=(Load(Y, OUT, K, 0),)), False),  # memory that rounds write
+        (nested(STORE, before=(Load(Y, OUT, K, 0),)), True),
+        (nested(STORE, before=(Load(Y, OUT, M, 0),)), False),  # memory that other rounds write
+        (nested(STORE, before=(Slice(Span("piece", "f32"), OUT, i32(0), M, 0), Load(Y, Span("piece", "f32"), K, 0))), False),
         (nested(Load(Y, Span("s", "f32"), i32(0), 0, checked=False), Store(Span("s", "f32"), i32(0), X, 0, checked=False)), False),
         (nested(STORE, before=(Store(OUT, K, f32(1.0), 0),)), False),
         (nested(STORE, loop(Load(Y, A, K, 0))), False),
         (nested(STORE, index(K, "copy_i32", i32(0))), False),
     ],
-    ids=["plain", "carried", "ending", "no sum", "reads writes", "scalar", "early store", "two loops", "variable"],
+    ids=[
+        "plain",
+        "carried",
+        "ending",
+        "no sum",
+        "own element",
+        "reads writes",
+        "slice",
+        "scalar",
+        "early store",
+        "two loops",
+        "variable",
+    ],
 )
 def test_rounds_side_by_side_share_nothing(made, found):
     assert (plan_rounds(made, in_codelet(made), Checks()) is not None) is found

@@ -73,7 +73,7 @@ def plan_rounds(loop: For, codelet: TypedCodelet, checks: Checks) -> Jam | None:
         return None
     roots = span_roots(codelet)
     written, read = (_fields_of(loop.body, kind, roots) for kind in (Store, Load))
-    if written & read:
+    if not all(_only_own_element(loop, name, roots) for name in written & read):
         return None
     inside = next((one for one in loop.body if isinstance(one, For)), loop)
     jam = _plan(loop.body, codelet, lambda after: _read_outside(codelet.body, inside))
@@ -100,6 +100,12 @@ def _plan(block: Block, codelet: TypedCodelet, wanted: Callable[[Block], set[str
     spans = dict.fromkeys(one.span for one in before + body if isinstance(one, Store))
     taken, left = frozenset(read_first(body)), frozenset(needed & assigned(body))
     return Jam(before, loop, plan, after, body, taken, left, tuple(spans), _common_lines(plan, codelet, stored))
+
+
+def _only_own_element(loop: For, name: str, roots: Mapping[str, frozenset[str]]) -> bool:
+    """Whether a round reads and writes only its own element of a field: the one that the loop's variable numbers."""
+    accesses = [one for one in walk(loop.body) if isinstance(one, Load | Store) and name in roots[one.span.name]]
+    return all(one.span.name == name and one.index == loop.variable for one in accesses)
 
 
 def _read_outside(block: Block, loop: For) -> set[str]:
