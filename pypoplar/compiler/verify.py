@@ -19,6 +19,7 @@ from pypoplar.compiler.verify_touches import verify_touches
 
 STEP_KINDS = ("exchange", "compute", "copy", "stream", "sync", "handle")
 PHASES = ("before", "after", "copy")
+ACCOUNT = ("bytes_sent", "bytes_received", "pieces_sent")
 MEMORY = ("variables", "constants", "exchange_buffers", "vertex_state", "edge_pointers", "code", "stack", "gaps")
 
 
@@ -92,8 +93,9 @@ def _verify_step(executable: Executable, step: Step, where: str, tiles: int) -> 
 def _verify_exchange(exchange: NamedExchange, where: str, tiles: int) -> None:
     claim(exchange.phase in PHASES, f"{where}.phase is {exchange.phase!r}: expected {', '.join(PHASES)}")
     account = exchange.account
-    claim_shape(f"{where}.bytes_sent", account.bytes_sent, tiles)
-    claim_shape(f"{where}.bytes_received", account.bytes_received, tiles)
+    for name in ACCOUNT:
+        claim_shape(f"{where}.{name}", getattr(account, name), tiles)
+        claim_range(f"{where}.{name}", getattr(account, name), 0, LARGEST)
     claim_shape(f"{where}.messages", account.messages, len(account.messages))
     for column, high in (("source", tiles), ("destination", tiles), ("bytes", LARGEST), ("variable", len(exchange.variables))):
         claim_range(f"{where}.messages.{column}", account.messages[column], 0, high)
