@@ -16,7 +16,13 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.S | re.M)
 
 
-PROGRAMS = [(page, number, text) for page in PAGES for number, text in enumerate(blocks(page, "python"))]
+def programs(page):
+    """The blocks of a page, each a test file; or all of them together as one program, which a page goes on with."""
+    found = blocks(page, "python")
+    return found if any("def test_" in one for one in found) else ["\n".join(found)] if found else []
+
+
+PROGRAMS = [(page, number, text) for page in PAGES for number, text in enumerate(programs(page))]
 
 
 @pytest.mark.parametrize(("page", "number", "text"), PROGRAMS, ids=[f"{page}-{number}" for page, number, _ in PROGRAMS])
