@@ -226,6 +226,14 @@ def changed(n):
 def of_vertex(vertex, k):
     return vertex.x[k] + vertex.EXTRA
 
+def second(values):
+    values = values[1:]
+    return values[0]
+
+def shout(log):
+    log[0] = 1000
+    return None
+
 def early(n):
     while True:
         n -= 1
@@ -251,6 +259,8 @@ def early(n):
         ("self.out[0] = of_vertex(self, 1)", 106),
         ("self.out[0] = self.method(2) + self.fixed(3)", -3 + 100 + 9),
         ("self.out[0] = early(100) + early(3)", 6),
+        ("self.out[0] = second(self.x) * 10 + self.x[0]", 64),
+        ("shout(self.out)", 1000),
         ("n = add_bias\nself.out[0] = 1", None),
     ],
 )
@@ -273,6 +283,33 @@ def test_helper_functions(body, expected):
             codelet_of(cls)
     else:
         assert run(cls, x=[4, 6, -3, 7], out=[0])["out"] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("YES and self.k > 2", True),
+        ("NO and self.k // 0 > 2", False),
+        ("NO or self.k > 2", True),
+        ("YES or self.k // 0 > 2", True),
+        ("self.k > 2 and YES", True),
+        ("self.k > 2 and NO", False),
+        ("self.k > 9 or NO", False),
+        ("not YES", False),
+        ("(1 and self.k) == 3", True),
+        ("(0 or self.k) == 3", True),
+        ("(self.k and 0) == 0", True),
+        ("1 < 2 < self.k", True),
+        ("3 < 2 < self.k // 0", False),
+        ("~5 == -6", True),
+        ("math.isnan(math.nan)", True),
+        ("self.k == 3 == 3", True),
+    ],
+)
+def test_constants_in_conditions_are_settled_beforehand(expression, expected):
+    prelude = "YES = True\nNO = False\n"
+    for body in (f"return {expression}", f"if {expression}:\n    return True\nreturn False"):
+        assert run(vertex(body, fields="k: INT", prelude=prelude), k=3).result == expected
 
 
 def test_each_call_of_a_helper_has_the_types_of_its_arguments():

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from codelet_rig import PRELUDE, codelet_of, module_from, vertex
 
+from pypoplar.codelet.diagnostics import STARS
 from pypoplar.codelet.environment import codelet_source
 from pypoplar.codelet.translate import translate
 from pypoplar.errors import CodeletError, PoplarError
@@ -25,8 +26,26 @@ flag: BOOL
 small: CHAR
 out: Output[FLOAT]
 half: HALF
+SIZE = 5
 """
 
+PRELUDE_OF_REFUSED = """
+import functools
+import typing
+import numpy
+import numpy as np
+
+BIG = 2 ** 1000
+T = typing.TypeVar("T")
+TABLE = np.arange(3)
+
+def plain(x):
+    return x
+
+@functools.wraps(plain)
+def wrapped(x):
+    return x
+"""
 REFUSED = [  # code, what the caret is under, message
     (
         "try:\n    pass\nexcept ValueError:\n    pass",
@@ -944,12 +963,87 @@ REFUSED = [  # code, what the caret is under, message
         "BIG * BIG * BIG * BIG * BIG",
         "this number is too large for any type of the device",
     ),
+    (
+        "a = math.sqrt(*self.x)",
+        "*self.x",
+        "device code cannot use * and ** in a call: write the arguments out",
+    ),
+    (
+        "a = self.x[0](1)",
+        "self.x[0]",
+        "self.x[0] is a value, not a function: call functions by their name",
+    ),
+    (
+        "a = max = 1\nb = max(1, 2)",
+        "max",
+        "max is a value, not a function: call functions by their name",
+    ),
+    (
+        "a = ipu.sqrtt(1.0)",
+        "ipu.sqrtt",
+        "module pypoplar.ipu has no 'sqrtt'; did you mean 'sqrt'?",
+    ),
+    (
+        "a = math.pi.real",
+        "math.pi.real",
+        "device code cannot use math.pi.real: math.pi is a float",
+    ),
+    (
+        "a = T(1)",
+        "T",
+        "device code cannot use type variable T, which has no type here",
+    ),
+    (
+        "a = wrapped(1)",
+        "wrapped",
+        "device code cannot use the decorated function plain: helper functions stand without decorators",
+    ),
+    (
+        "a = TABLE[0]",
+        "TABLE",
+        "device code cannot use an array of shape [3]: pass it as an Input field",
+    ),
+    (
+        "a = ~1.5",
+        "~1.5",
+        "~ is for integers",
+    ),
+    (
+        "for i in range(stop=3):\n    pass",
+        "stop=3",
+        "range takes no keyword arguments",
+    ),
+    (
+        "v = self.x\nfor v in range(3):\n    pass",
+        "v",
+        "'v': it is a vector in one place and a number in another; use two names",
+    ),
+    (
+        "self.compute = 1.0",
+        "self.compute",
+        "self.compute is a function; call it: self.compute(...)",
+    ),
+    (
+        "self.SIZE = 1.0",
+        "self.SIZE",
+        "self.SIZE is not a field; only fields can be assigned",
+    ),
+    (
+        "self.out[0] = 1.0",
+        "self.out",
+        "self.out is a number: it has no elements",
+    ),
+    (
+        "a = self.out.x",
+        "self.out.x",
+        "self.out has no attributes in device code; only the vertex has fields",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("code", "caret", "message"), REFUSED, ids=[code for code, _, _ in REFUSED])
 def test_refusal_points_at_the_culprit_and_says_what_to_write(code, caret, message):
-    cls = vertex(code, fields=FIELDS, prelude="import numpy\nimport numpy as np\nBIG = 2 ** 1000\n")
+    cls = vertex(code, fields=FIELDS, prelude=PRELUDE_OF_REFUSED)
     with pytest.raises(CodeletError) as caught:
         codelet_of(cls)
     error = caught.value
@@ -1014,8 +1108,8 @@ CALLS = [
     ("f(1, d=2)", "f has no parameter 'd'"),
     ("f(1, cc=2)", "f has no parameter 'cc'; did you mean 'c'?"),
     ("f(1, a=2)", "f gets 'a' twice"),
-    ("f(*self.x)", "device code cannot use * in a call or tuple: write the values out"),
-    ("f(1, **{})", "** in a call: write the arguments out"),
+    ("f(*self.x)", STARS),
+    ("f(1, **{})", STARS),
     ("f((1, 2))", "an argument is a number, a vector or the vertex; unpack several values first"),
 ]
 
@@ -1036,6 +1130,7 @@ HELPERS = [
     ("f = 3", "f is a number, not a function"),
     ("class f:\n    pass", "device code cannot use class f"),
     ("f = abs.__call__", "device code cannot use "),
+    ("def f(a):\n    if a:\n        return pair(a)\n    return 1\n\ndef pair(a):\n    return a, a", "return the values one by one"),
 ]
 
 
@@ -1047,6 +1142,11 @@ def test_functions_that_cannot_be_inlined_are_refused(definition, message):
 def test_a_helper_without_a_value_has_none_to_use():
     error = refused("v = f(self.n)", prelude="def f(n):\n    n += 1\n", fields="n: INT")
     assert error.msg == "expected a number, got nothing, for it returns no value"
+
+
+def test_a_helper_that_assigns_to_its_vertex_is_refused():
+    error = refused("v = f(self)", prelude="def f(vertex):\n    vertex = 1\n    return vertex\n", fields="n: INT")
+    assert error.msg == "the helper function assigns to this parameter, which is the vertex itself"
 
 
 def test_a_vector_is_returned_at_the_end_of_a_helper_only():

@@ -7,7 +7,7 @@ import math
 import re
 import string
 
-from pypoplar.codelet.diagnostics import BUILTIN_HINTS, nearest
+from pypoplar.codelet.diagnostics import BUILTIN_HINTS, STARS, nearest
 from pypoplar.codelet.environment import dotted_name
 from pypoplar.codelet.expressions import FALSE, TRUE
 from pypoplar.codelet.inference import (
@@ -67,7 +67,7 @@ class Calls(Spans):
             self.meant(node.func, meaning)
         for one in (*node.args, *node.keywords):
             if isinstance(one, ast.Starred) or (isinstance(one, ast.keyword) and one.arg is None):
-                self.refuse(one, "* and ** in a call: write the arguments out")
+                self.refuse(one, STARS)
         if node.keywords:
             self.refuse(node.keywords[0], f"{ast.unparse(node.func)} takes no keyword arguments in device code")
         name = str(meaning.value)

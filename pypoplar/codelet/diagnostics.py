@@ -73,6 +73,8 @@ def unsupported(node: ast.AST) -> str:
     return f"device code cannot use {type(node).__name__}"
 
 
+STARS = "device code cannot use * and ** in a call: write the arguments out"
+
 BUILTIN_HINTS: dict[str, str] = {
     "sum": "sum: write a loop that adds the elements",
     "enumerate": "enumerate: write `for i in range(len(x))` and use x[i]",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from pypoplar.codelet.calls import Calls
-from pypoplar.codelet.diagnostics import nearest, unsupported
+from pypoplar.codelet.diagnostics import STARS, nearest
 from pypoplar.codelet.expressions import FALSE
 from pypoplar.codelet.inference import Group, Number, SpanView, Value, Weak
 from pypoplar.codelet.locals import Found
@@ -48,8 +48,7 @@ class Inlining(Calls):
         reached = self.locals.assigned
         self.frames.append(frame)
         result = self._inline(node, frame)
-        if self.frames.pop() is not frame:
-            raise AssertionError("frames are nested")
+        self.frames.pop()
         self.locals.assigned = reached if self.locals.assigned is not None or frame.ended else None
         if isinstance(result, Local):
             self.locals.assign(result.name)
@@ -83,13 +82,13 @@ class Inlining(Calls):
             bound[free.pop(0)] = (first, node)
         for one in node.args:
             if isinstance(one, ast.Starred):
-                self.refuse(one, unsupported(one))
+                self.refuse(one, STARS)
             if not free:
                 self.refuse(one, f"{source.name} takes {len(positional)} positional argument{'s' * (len(positional) != 1)}")
             bound[free.pop(0)] = (self._argument(one), one)
         for keyword in node.keywords:
             if keyword.arg is None:
-                self.refuse(keyword.value, "** in a call: write the arguments out")
+                self.refuse(keyword.value, STARS)
             if keyword.arg not in every or keyword.arg in {one.arg for one in parameters.posonlyargs}:
                 self.refuse(keyword, f"{source.name} has no parameter '{keyword.arg}'{nearest(keyword.arg, every)}")
             if keyword.arg in bound:

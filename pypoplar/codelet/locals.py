@@ -6,9 +6,9 @@ The first pass takes what it has met so far. When a pass finds the types it bega
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from pypoplar.codelet.inference import Mixed, SpanView, Weak, join, weak_with
+from pypoplar.codelet.inference import Mixed, Weak, join, weak_with
 
 
 @frozen
@@ -65,11 +65,6 @@ class Locals:
             return self.declared[name]
         found = self._known(name)
         return None if found is None else found.resolved
-
-    def span(self, name: str, view: SpanView) -> SpanView | None:
-        """`view` as the local `name` holds it: read-only if any vector assigned to the local is."""
-        found = self._known(name)
-        return None if found is None or found.span is None else evolve(view, writable=found.span[1])
 
     def holds_span(self, name: str) -> tuple[str, bool] | None:
         found = self._known(name)
