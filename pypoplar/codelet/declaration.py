@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import keyword
 import sys
 from collections.abc import Iterator, Mapping
@@ -125,7 +126,7 @@ def fields_of(cls: type[Vertex], own: Bindings) -> tuple[Field, ...]:
     found: dict[str, Field] = {}
     bindings = bindings_of(cls, own)
     for one in reversed(list(user_classes(cls))):
-        for attribute, annotation in vars(one).get("__annotations__", {}).items():
+        for attribute, annotation in inspect.get_annotations(one).items():
             try:
                 field = _field(one, attribute, annotation, bindings.get(one, {}))
             except _NotAField as reason:
@@ -213,6 +214,7 @@ def _evaluate(cls: type, annotation: Any) -> Any:
     names = dict(vars(module)) if module else {}
     names.update(getattr(vars(cls).get("compute"), "__globals__", {}))  # where the module is not in sys.modules
     names.update(cls.__dict__["__declared__"].names)
+    names.update({one.__name__: one for one in getattr(cls, "__type_params__", ())})  # class Scale[T](Vertex)
     try:
         return eval(annotation, names)
     except Exception as error:
