@@ -147,9 +147,11 @@ class _Maker:
         body += self._block(self.codelet.body)
         body.append(self._at(ast.Return(_constant(True))))
         arguments = ast.arguments([], [ast.arg(one) for one in parameters], None, [], [], None, [])
-        made = ast.FunctionDef("compute", arguments, body, [], None)
-        made.lineno = made.end_lineno = first
-        module = ast.fix_missing_locations(ast.Module([self._at(made)], []))
+        module = ast.parse("def compute(): pass")  # with whatever else a function has in this Python
+        made = module.body[0]
+        assert isinstance(made, ast.FunctionDef)
+        made.args, made.body, made.lineno, made.end_lineno = arguments, body, first, first
+        self._at(module)
         namespace: dict[str, Any] = {"." + one: functions[one] for one in self.used}
         namespace |= {".fault": Fault, ".rounds": _rounds, ".fields": Fields, ".scalars": scalars}
         namespace |= {".operands": _check_operands, ".float": _check_float, ".check": _check}
