@@ -81,10 +81,11 @@ def _rotated(value: int, bits: int) -> int:
 class Vector:
     """A piece of the tile's memory: a field, a row or a slice. It reads like a list, in a debugger say."""
 
-    __slots__ = ("_address", "_checks", "_element", "_length", "_memory", "_touch")
+    __slots__ = ("_address", "_bytes", "_checks", "_element", "_length", "_memory", "_touch")
 
     def __init__(self, memory: Array, element: str, address: int, length: int, touch: int, checks: bool) -> None:
         self._memory, self._element, self._address, self._length = memory, element, address, length
+        self._bytes = memory.data
         self._touch = touch  # offset of a byte per element, -1 for none
         self._checks = checks  # reading what nothing has written is a fault
 
@@ -99,7 +100,7 @@ class Vector:
             self._memory[self._touch + index] |= 1
         if self._checks and self._element in _UNWRITTEN:
             form, pattern = _UNWRITTEN[self._element]
-            if form.unpack_from(self._memory, self._place(index))[0] == pattern:
+            if form.unpack_from(self._bytes, self._place(index))[0] == pattern:
                 raise Fault(operations.UNINITIALISED, where, index)
         return self._read(index)
 
@@ -110,17 +111,17 @@ class Vector:
             self._memory[self._touch + index] |= 2
         form, place = FORMATS[self._element], self._place(index)
         if self._element == "f16":
-            form.pack_into(self._memory, place, int(np.float16(value).view(np.uint16)))
+            form.pack_into(self._bytes, place, int(np.float16(value).view(np.uint16)))
         elif self._element == "f32" and value != value:
             bits = int.from_bytes(_DOUBLE.pack(value), "little")  # a NaN keeps its bits
-            FORMATS["u32"].pack_into(self._memory, place, (bits >> 32 & 0x80000000) | 0x7F800000 | (bits >> 29 & 0x7FFFFF))
+            FORMATS["u32"].pack_into(self._bytes, place, (bits >> 32 & 0x80000000) | 0x7F800000 | (bits >> 29 & 0x7FFFFF))
         elif self._element in ("i8", "u8", "i16", "u16"):
             size = 8 * form.size
             whole = int(value) % (1 << size)
             signed = self._element[0] == "i" and whole >> (size - 1)
-            form.pack_into(self._memory, place, whole - (1 << size) if signed else whole)
+            form.pack_into(self._bytes, place, whole - (1 << size) if signed else whole)
         else:
-            form.pack_into(self._memory, place, value)
+            form.pack_into(self._bytes, place, value)
 
     def slice(self, begin: int, end: int, where: int) -> Vector:
         """The elements from `begin` up to `end`, a view."""
@@ -139,13 +140,13 @@ class Vector:
         return self._address + index * FORMATS[self._element].size
 
     def _read(self, index: int) -> Number:
-        value = FORMATS[self._element].unpack_from(self._memory, self._place(index))[0]
+        value = FORMATS[self._element].unpack_from(self._bytes, self._place(index))[0]
         if self._element == "f16":
             return float(np.uint16(value).view(np.float16))
         if self._element == "bool":
             return bool(value)
         if self._element == "f32" and value != value:
-            bits = FORMATS["u32"].unpack_from(self._memory, self._place(index))[0]
+            bits = FORMATS["u32"].unpack_from(self._bytes, self._place(index))[0]
             wide = (bits & 0x80000000) << 32 | 0x7FF << 52 | (bits & 0x7FFFFF) << 29
             return float(_DOUBLE.unpack(wide.to_bytes(8, "little"))[0])
         return value  # type: ignore[no-any-return]

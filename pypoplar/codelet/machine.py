@@ -90,7 +90,10 @@ YIELD_SYMBOL = SYMBOL_PREFIX + "yield_processor"
 
 def register_yield() -> None:
     """Tell LLVM where the operating system's "let others run" is; cached code finds it by this name in every process."""
-    function = ctypes.windll.kernel32.SwitchToThread if sys.platform == "win32" else ctypes.CDLL(None).sched_yield
+    if sys.platform == "win32":
+        function = ctypes.windll.kernel32.SwitchToThread
+    else:
+        function = ctypes.CDLL(None).sched_yield
     address = ctypes.cast(function, ctypes.c_void_p).value
     assert address is not None
     llvm.add_symbol(YIELD_SYMBOL, address)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from attrs import define, evolve, field
 
@@ -133,7 +133,8 @@ class Translation:
             return False
         if temporary.name in self.taken or temporary.name in self.pinned:
             return False
-        self.blocks[-1][-1] = evolve(last, target=target)
+        statement: Any = last
+        self.blocks[-1][-1] = evolve(statement, target=target)
         return True
 
     def pin(self, value: Value) -> Value:

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 def compute_network(graph: FrozenGraph) -> networkx.DiGraph[Any]:
     """Variables and compute sets as nodes, reads and writes as edges.
 
-    A node is ``("variable", name)`` with `type`, `shape` and `constant`, or ``("compute set", name)`` with `vertices` and `codelets`
-    (name to number of vertices). An edge from a variable to a compute set says that vertices read it, one in the other direction that
-    they write it: `edges` counts the vertices' edges, `elements` the elements that these touch, each as often as it is touched.
+    A node is ``("variable", name)`` with `type`, `shape` and `constant`, or ``("compute set", name)`` with `vertices` and
+    `codelets` (name to number of vertices). An edge from a variable to a compute set says that vertices read it, one in the other
+    direction that they write it: `edges` counts the vertices' edges, `elements` what these touch, each element as often as it is
+    touched.
     """
     import networkx  # 0.15 s that only users of this function pay
 
