@@ -64,7 +64,7 @@ class Test(Vertex):
         a = 1
         b = self.k
         c = len(self.x)
-        s = 0.5
+        s = FLOAT(0.5)
         t = self.out
         view = self.n
 """
@@ -110,7 +110,7 @@ class Writer:
         form = self.one_of(
             "({l} + {r})", "({l} - {r})", "({l} * {r})", "min({l}, {r})", "max({l}, {r}, 0.0)", "abs({l})", "-{l}",
             "({l} if {c} else {r})", "clamp({l})", "clamp({l}, high=2.0)", "({l} + {i})", "({i} * {r})", "float({i})",
-            "self.x[{i} % 4]", "({l} / (abs({r}) + 1.0))", "({l} * {l})",
+            "self.x[{i} % 4]", "(FLOAT({l}) / (abs(FLOAT({r})) + 1.0))", "({l} * {l})",
         )  # fmt: skip
         return form.format(l=left, r=right, c=self.condition(depth - 1), i=self.integer(depth - 1))
 
@@ -135,7 +135,7 @@ class Writer:
             case "a" | "b" | "c":
                 return [f"{margin}{kind} {self.one_of('=', '=', '&=', '|=', '^=')} {self.integer(2)}"]
             case "s" | "t":
-                return [f"{margin}{kind} {self.one_of('=', '+=', '-=', '*=')} {self.number(2)}"]
+                return [f"{margin}{kind} {self.one_of('=', '+=', '-=', '*=')} FLOAT({self.number(2)})"]
             case "store":
                 return [f"{margin}self.n[{self.integer(1)} % 5] = {self.integer(2)}"]
             case "add":
@@ -167,7 +167,7 @@ class Writer:
             case "vector":
                 name = self.fresh("v")
                 what = self.one_of("self.x", "self.x[1:3]", "self.y")
-                return [f"{margin}for {name} in {what}:", *self.loop(inner, depth - 1, f"s = clamp(s + {name})")]
+                return [f"{margin}for {name} in {what}:", *self.loop(inner, depth - 1, f"s = FLOAT(clamp(s + {name}))")]
             case "rows":
                 name = self.fresh("row")
                 return [f"{margin}for {name} in self.rows:", *self.loop(inner, depth - 1, f"b = (b + add_up({name})) & 1023")]
@@ -215,8 +215,10 @@ def as_python(names, fields):
         k=int(fields["k"]), out=fields["out"], THREE=3,
     )  # fmt: skip
     one.even = lambda value: cls.even(one, value)
+    device_float, names["FLOAT"] = names["FLOAT"], np.float32  # a double that Python keeps would be rounded later
     with np.errstate(all="ignore"):
         cls.compute(one)
+    names["FLOAT"] = device_float
     return {
         "y": np.array(one.y, np.float32),
         "n": np.array(one.n, np.int32),
