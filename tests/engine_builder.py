@@ -126,18 +126,20 @@ def everywhere(work, options=None):
             except PoplarError as error:
                 outcomes.append(error)
     for way, outcome in zip(WAYS[1:], outcomes[1:], strict=True):
-        assert _shown(outcome) == _shown(outcomes[0]), way
+        assert shown(outcome) == shown(outcomes[0]), way
     if isinstance(outcomes[0], Exception):
         raise outcomes[0]
     return outcomes[0]
 
 
-def _shown(outcome):
-    """An outcome as something that is equal where every bit is."""
+def shown(outcome, nan_bits=True):
+    """An outcome as something that is equal where every bit is, those of NaN possibly excepted."""
     if isinstance(outcome, np.ndarray):
+        if not nan_bits and outcome.dtype.kind == "f":
+            outcome = np.where(np.isnan(outcome), outcome.dtype.type(np.nan), outcome)
         return outcome.dtype, outcome.shape, outcome.tobytes()
     if isinstance(outcome, dict):
-        return {name: _shown(one) for name, one in outcome.items()}
+        return {name: shown(one, nan_bits) for name, one in outcome.items()}
     if isinstance(outcome, list | tuple):
-        return [_shown(one) for one in outcome]
+        return [shown(one, nan_bits) for one in outcome]
     return (type(outcome), str(outcome)) if isinstance(outcome, Exception) else outcome

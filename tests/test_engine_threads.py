@@ -1,0 +1,133 @@
+"""Host threads share the work of a step, and change nothing."""
+
+import numpy as np
+import pytest
+from engine_builder import Bench
+
+from pypoplar import FLOAT, INT, Engine, InOut, Input, InvalidOption, IPUModel, Output, Vector, Vertex, compileGraph, concat
+from pypoplar.engine.division import divide
+from pypoplar.program import Copy, Execute, Repeat, Sequence
+
+TILES = 1472
+LENGTH = 50
+
+
+class Smooth(Vertex):
+    """A row from itself and its neighbours."""
+
+    left: Input[FLOAT]
+    row: Input[Vector[FLOAT]]
+    right: Input[FLOAT]
+    out: Output[Vector[FLOAT]]
+
+    def compute(self):
+        last = len(self.row) - 1
+        for i in range(len(self.row)):
+            before = self.row[i - 1] if i > 0 else self.left
+            after = self.row[i + 1] if i < last else self.right
+            self.out[i] = 0.25 * before + 0.5 * self.row[i] + 0.25 * after
+
+
+class Positive(Vertex):
+    row: Input[Vector[FLOAT]]
+    passes: InOut[INT]
+
+    def compute(self):
+        self.passes += 1
+        return self.row[0] > 0.0
+
+
+def smoothed(values, rounds):
+    for _ in range(rounds):
+        before, after = np.roll(values, 1), np.roll(values, -1)
+        values = (np.float32(0.25) * before + np.float32(0.5) * values) + np.float32(0.25) * after
+    return values
+
+
+@pytest.fixture(scope="module")
+def bench():
+    """A ring over all tiles of a Bow, smoothed in place in two steps a round."""
+    bench = Bench(IPUModel().createDevice())
+    graph = bench.graph
+    ring, other = (graph.addVariable(FLOAT, [TILES, LENGTH], name) for name in ("ring", "other"))
+    passes = graph.addVariable(INT, [TILES], "passes")
+    for tensor in (ring, other):
+        graph.setTileMapping(tensor, [[(tile * LENGTH, (tile + 1) * LENGTH)] for tile in range(TILES)])
+    graph.setTileMapping(passes, 17)
+    graph.setInitialValue(passes, 0)
+    bench.agreed = bench.variable("agreed", False, 99)
+
+    def step(source, target):
+        compute_set = graph.addComputeSet("smooth")
+        left, right = source[:, LENGTH - 1], source[:, 0]
+        fields = {"row": source, "out": target, "left": concat(left[TILES - 1 :], left[: TILES - 1])}
+        fields["right"] = concat(right[1:], right[:1])
+        graph.add_vertices(compute_set, Smooth, fields, np.arange(TILES))
+        return Execute(compute_set)
+
+    check = graph.addComputeSet("check")
+    graph.add_vertices(check, Positive, {"row": ring, "passes": passes}, np.arange(TILES)[::-1])
+    bench.handles("ring", ring)
+    bench.handles("passes", passes)
+    turn = Sequence([step(ring, other), step(other, ring), Execute(check, bench.agreed)])
+    rotate = Sequence([Copy(ring.flatten().reverse(0), other.flatten()), Copy(other, ring)])
+    bench.executable = compileGraph(graph, [Repeat(3, turn), Repeat(2, Sequence([rotate, turn]))])
+    return bench
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_every_number_of_threads_gives_what_numpy_gives(bench, threads):
+    engine = Engine(bench.executable, {"pypoplar.threads": threads})
+    values = np.random.default_rng(1).standard_normal((TILES, LENGTH)).astype(np.float32)
+    for start, agreed in ((values, False), (abs(values) + 1, True)):
+        engine.load()
+        engine.writeTensor("ring", start)
+        engine.run(0)
+        np.testing.assert_array_equal(engine.readTensor("ring").ravel(), smoothed(start.ravel(), 6))
+        assert engine.readTensor("agreed") == agreed
+        assert (engine.readTensor("passes") == 3).all()
+        engine.run(1)
+        expected = smoothed(start.ravel(), 6)
+        for _ in range(2):
+            expected = smoothed(expected[::-1], 2)
+        np.testing.assert_array_equal(engine.readTensor("ring").ravel(), expected)
+
+
+def test_the_account_does_not_depend_on_the_number_of_threads(bench):
+    accounts = []
+    for threads in (1, 2, 3):
+        engine = Engine(bench.executable, {"pypoplar.threads": threads})
+        engine.load()
+        engine.writeTensor("ring", np.ones((TILES, LENGTH), np.float32))
+        engine.run(1)
+        steps = engine.getReport().execution.steps
+        accounts.append([(one.name, one.executions, one.cycles, one.cyclesByTile.tolist()) for one in steps])
+    assert accounts[0] == accounts[1] == accounts[2]
+    assert any(one[0] == "smooth" and one[1] == 2 for one in accounts[0])
+
+
+def test_threads_are_used_only_where_a_step_is_worth_it(bench):
+    assert divide(bench.executable, 3).threads == 3
+    small = Bench()
+    x = small.variable("x", [1, 2])
+    assert divide(compileGraph(small.graph, Copy(x[0], x[1])), 3).threads == 1
+
+
+def test_tiles_are_divided_without_gaps(bench):
+    computes, moves = bench.executable.computes, bench.executable.moves
+    for threads in (1, 2, 3, 7):
+        division = divide(bench.executable, threads)
+        for split, first, last in (
+            (division.compute_split, computes.first_active[:-1], computes.first_active[1:]),
+            (division.move_split, moves.first[:-1], moves.first[1:]),
+        ):
+            assert (split[:, 0] == first).all()
+            assert (split[:, -1] == last).all()
+            assert (np.diff(split, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize("threads", [-1, "many", 1.5])
+def test_the_number_of_threads_is_a_number(threads):
+    bench = Bench()
+    with pytest.raises(InvalidOption, match=r"pypoplar\.threads"):
+        bench.engine(Sequence(), options={"pypoplar.threads": threads})
