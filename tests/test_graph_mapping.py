@@ -94,6 +94,7 @@ def test_linear_mapping_spreads_elements_evenly_in_order(graph):
     counts = np.bincount(tiles[:40], minlength=TILES)
     assert set(counts.tolist()) <= {2, 3}
     assert (np.diff(tiles[40:]) > 0).all()
+    assert tiles[0] == tiles[40] == 0
     assert graph.getTileMapping(many).complete
     assert graph.getTileMapping(few).complete
     assert graph.addVariable(FLOAT, [0], VariableMappingMethod.LINEAR).numElements() == 0

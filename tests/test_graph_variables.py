@@ -1,5 +1,7 @@
 """Variables, constants, clones, initial values and debug names."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.intervals import Interval
 from pypoplar.graph.views import concat, stack
-from pypoplar.types import BOOL, CHAR, DOUBLE, FLOAT, HALF, INT, LONGLONG, UNSIGNED_CHAR, UNSIGNED_INT
+from pypoplar.types import BOOL, CHAR, DOUBLE, FLOAT, HALF, INT, LONGLONG, UNSIGNED_CHAR, UNSIGNED_INT, UNSIGNED_LONGLONG
 
 
 def new_graph():
@@ -161,6 +163,32 @@ def test_initial_values_that_cannot_be_are_refused(graph):
         graph.setInitialValue(graph.addConstant(INT, [1], 1), 2)
     with pytest.raises(TensorWriteError):
         graph.setInitialValue(x.broadcast(2, 0), 2)
+
+
+@pytest.mark.parametrize(("type", "values"), [
+    (UNSIGNED_LONGLONG, [0, 2**64 - 1]),
+    (LONGLONG, [2**53 + 1, 1.0]),
+    (LONGLONG, [-(2**63), 2**63 - 1]),
+    (UNSIGNED_LONGLONG, [True, 2.0**63]),
+    (FLOAT, [2**70, 1]),
+    (HALF, [65504, -math.inf]),
+])  # fmt: skip
+def test_host_values_arrive_exactly(graph, type, values):
+    assert graph.getConstantValue(graph.addConstant(type, [2], values)).tolist() == values
+
+
+@pytest.mark.parametrize(("type", "value"), [
+    (UNSIGNED_LONGLONG, 2**64),
+    (UNSIGNED_LONGLONG, np.array([2.0**64])),
+    (LONGLONG, [2.0**63]),
+    (LONGLONG, np.array([2.0**63])),
+    (LONGLONG, np.array([2**63], np.uint64)),
+    (INT, [2**70]),
+    (INT, np.array([math.nan])),
+])  # fmt: skip
+def test_host_values_out_of_a_types_range_are_refused(graph, type, value):
+    with pytest.raises(PoplarTypeError, match=f"is {type!r}, which cannot hold"):
+        graph.addConstant(type, [1], value)
 
 
 # -- clones -------------------------------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ class MappingTable:
 
 
 def linear_pieces(elements: int, tiles: int) -> tuple[Array, Array, Array]:
-    """`elements` spread evenly in order over the tiles, as arrays (begin, end, tile) without empty ranges."""
-    bounds = np.arange(tiles + 1, dtype=np.int64) * elements // tiles
+    """`elements` spread evenly in order over the tiles from tile 0 on, as arrays (begin, end, tile) without empty ranges."""
+    bounds = -(np.arange(tiles + 1, dtype=np.int64) * -elements // tiles)
     full = np.flatnonzero(bounds[1:] > bounds[:-1])
     return bounds[full], bounds[full + 1], full

@@ -226,6 +226,8 @@ class Tensor:
         if isinstance(begin, Interval):
             dimension = dimension if end is None else end
             begin, end = begin
+        if end is None:
+            raise PoplarTypeError(f"slice takes begin and end, or an Interval, got {begin!r} alone")
         if not isinstance(begin, Iterable):
             return self._part(self._whole(begin), self._whole(end), self._dimension(dimension), "")
         begins, ends = list(begin), list(end)
@@ -242,6 +244,8 @@ class Tensor:
     def slices(self, intervals: Iterable[Any], dimension: int = 0) -> list[Tensor]:
         """One slice per interval, ``(begin, end)`` pair or index (a slice of size 1), along a dimension."""
         bounds = [(one, one + 1) if isinstance(one, int | np.integer) else (*one,) for one in intervals]
+        if not all(len(one) == 2 for one in bounds):
+            raise PoplarTypeError(f"slices takes Intervals, (begin, end) pairs or indices, got {list(intervals)!r}")
         return [self.slice(begin, end, dimension) for begin, end in bounds]
 
     def index(self, indices: SequenceOf[int]) -> Tensor:

@@ -53,7 +53,7 @@ def values_of(type: ElementType, value: Any, count: int, what: str) -> Array:
 
     `TensorShapeError` for a wrong number, `PoplarTypeError` for values that the type cannot hold.
     """
-    given = _as_array(value, what)
+    given = _as_array(type, value, what)
     if given.ndim == 0 or (given.size == 1 and count == 1):
         one = np.empty(1, type.dtype)
         one[0] = _fitting(type, given.reshape(1), what)[0]
@@ -63,14 +63,30 @@ def values_of(type: ElementType, value: Any, count: int, what: str) -> Array:
     return _fitting(type, given.reshape(-1), what)
 
 
-def _as_array(value: Any, what: str) -> Array:
+def _as_array(type: ElementType, value: Any, what: str) -> Array:
     try:
         given = np.asarray(value)
     except ValueError:
         raise TensorShapeError(f"{what} needs values of equal rows, got {value!r}") from None
+    if given.dtype.kind == "O" or (given.dtype.kind == "f" and not type.is_floating and not isinstance(value, np.ndarray)):
+        return _exact(type, np.asarray(value, object), what)
     if given.dtype.kind not in "biuf":
         raise PoplarTypeError(f"{what} needs numbers, got {value!r}")
     return given
+
+
+def _exact(type: ElementType, given: Array, what: str) -> Array:
+    """Python's numbers in the type's dtype, one by one: of a list with large whole numbers NumPy would make 64-bit floats."""
+    bits = np.empty(given.size, np.int64)
+    for place, one in enumerate(given.flat):
+        if not isinstance(one, int | float | np.integer | np.floating | np.bool_):
+            raise PoplarTypeError(f"{what} needs numbers, got {one!r}")
+        try:
+            bits[place] = bits_of(type, one)
+        except PoplarTypeError:
+            raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {one}") from None
+    raw = np.ascontiguousarray(bits.view(np.uint8).reshape(-1, 8)[:, : type.size])
+    return raw.view(type.dtype).reshape(given.shape)
 
 
 def _fitting(type: ElementType, given: Array, what: str) -> Array:
@@ -82,7 +98,8 @@ def _fitting(type: ElementType, given: Array, what: str) -> Array:
     if given.dtype.kind == "f" and not (given == np.floor(given)).all():
         raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {given[given != np.floor(given)][0]}")
     least, most = (0, 1) if type.code == "bool" else (np.iinfo(type.dtype).min, np.iinfo(type.dtype).max)
-    if given.size and not (least <= given.min() and given.max() <= most):
-        outside = given[(given < least) | (given > most)] if given.dtype.kind != "u" else given[given > most]
-        raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {outside[0]}")
+    beyond = given >= float(most + 1) if given.dtype.kind == "f" else given > most  # the most of 64 bits is no float
+    outside = beyond | (given < least)
+    if outside.any():
+        raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {given[outside][0]}")
     return given.astype(type.dtype)
