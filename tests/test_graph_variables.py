@@ -170,11 +170,13 @@ def test_initial_values_that_cannot_be_are_refused(graph):
     (LONGLONG, [2**53 + 1, 1.0]),
     (LONGLONG, [-(2**63), 2**63 - 1]),
     (UNSIGNED_LONGLONG, [True, 2.0**63]),
+    (UNSIGNED_LONGLONG, [True, False]),
+    (UNSIGNED_INT, np.array([1, 2], np.float16)),
     (FLOAT, [2**70, 1]),
     (HALF, [65504, -math.inf]),
 ])  # fmt: skip
 def test_host_values_arrive_exactly(graph, type, values):
-    assert graph.getConstantValue(graph.addConstant(type, [2], values)).tolist() == values
+    assert graph.getConstantValue(graph.addConstant(type, [2], values)).tolist() == list(values)
 
 
 @pytest.mark.parametrize(("type", "value"), [
