@@ -95,7 +95,8 @@ def _fitting(type: ElementType, given: Array, what: str) -> Array:
     if type.is_floating:
         with np.errstate(over="ignore"):
             return given.astype(type.dtype)
-    given = given.astype({"b": np.uint8, "f": np.float64}.get(given.dtype.kind, given.dtype), copy=False)  # comparable with any bound
+    wide = {"b": np.uint8, "f": np.float64}.get(given.dtype.kind, given.dtype)  # NumPy compares these with any bound
+    given = given.astype(wide, copy=False)
     if given.dtype.kind == "f" and not (given == np.floor(given)).all():
         raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {given[given != np.floor(given)][0]}")
     least, most = (0, 1) if type.code == "bool" else (np.iinfo(type.dtype).min, np.iinfo(type.dtype).max)
