@@ -165,4 +165,5 @@ def type_of_dtype(dtype: Any) -> ElementType:
     for one in SUPPORTED:
         if one.dtype == wanted and one is not CHAR:
             return one
-    raise PoplarTypeError(f"no element type has the NumPy dtype {wanted}")
+    hint = "; the device has no double: use numpy.float32" if wanted == np.float64 else ""
+    raise PoplarTypeError(f"no element type has the NumPy dtype {wanted}{hint}")

@@ -17,6 +17,7 @@ from pypoplar import (
     PoplarTypeError,
     TensorShapeError,
     UnknownField,
+    UnknownHandle,
     Vector,
     VectorList,
     Vertex,
@@ -101,11 +102,32 @@ def test_errors_of_a_vertex_are_raised_once_both_engines_agree(fields, error, me
         testing.run_vertex(Scale, fields)
 
 
-def test_a_float_for_an_int_field_is_refused():
-    with pytest.raises(TensorShapeError, match="'value' is of INT, got values of float64"):
+def test_values_that_a_field_cannot_hold_are_refused():
+    with pytest.raises(PoplarTypeError, match=r"field 'value' is INT, which cannot hold 1\.5"):
         testing.run_vertex(Count, {"value": 1.5})
+    with pytest.raises(PoplarTypeError, match="field 'value' is INT, which cannot hold 3000000000"):
+        testing.run_vertex(Count, {"value": 3_000_000_000})
     with pytest.raises(TensorShapeError, match="'value' takes a number"):
         testing.run_vertex(Count, {"value": [1]})
+    with pytest.raises(TensorShapeError, match="'y' takes a sequence of numbers, got rows of different lengths"):
+        testing.run_vertex(Workers, {"y": [[1], [2, 3]]})
+
+
+def test_a_vector_may_be_empty():
+    assert testing.run_vertex(Workers, {"y": []})["y"].tolist() == []
+
+
+def test_names_that_are_not_there_are_refused():
+    result = testing.run_vertex(Count, {"value": 1})
+    with pytest.raises(UnknownHandle, match="no array of the result is called 'valu'; did you mean 'value'"):
+        result["valu"]
+    with pytest.raises(UnknownHandle, match="no array to map is called 'z'"):
+        testing.run(lambda graph, x: Sequence(), {"x": floats(1)}, mapping={"z": 3})
+
+
+def test_arrays_have_a_type_of_the_device():
+    with pytest.raises(PoplarTypeError, match=r"array 'x': no element type has the NumPy dtype float64; .* use numpy.float32"):
+        testing.run(lambda graph, x: Sequence(), {"x": np.ones(2)})
 
 
 def test_a_compute_set_runs_on_arrays_and_leaves_the_users_alone():

@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.engine import Engine, Mode
+from pypoplar.engine.streams import unknown_name
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.program import Execute, Program
@@ -36,6 +37,8 @@ class Result:
     engine: Engine = field(repr=False)
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self.arrays:
+            raise unknown_name("array of the result", name, list(self.arrays))
         return self.arrays[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -69,6 +72,9 @@ def run(
     raise the same error, which is then raised here.
     """
     given = {name: np.asarray(array) for name, array in arrays.items()}
+    for name in mapping or {}:
+        if name not in given:
+            raise unknown_name("array to map", name, list(given))
     chosen = device if device is not None else IPUModel("tiny").createDevice()
     outcomes = [_attempt(mode, build, given, streams or {}, mapping or {}, chosen, dict(options or {}), runs) for mode in modes]
     for outcome in outcomes[1:]:
@@ -142,7 +148,10 @@ def _run(
 
 
 def _variable(graph: Graph, name: str, array: Array, mapping: int | Sequence[Sequence[Any]] | None) -> Any:
-    tensor = graph.addVariable(type_of_dtype(array.dtype), list(array.shape), name)
+    try:
+        tensor = graph.addVariable(type_of_dtype(array.dtype), list(array.shape), name)
+    except PoplarTypeError as error:
+        raise PoplarTypeError(f"array {name!r}: {error}") from None
     if mapping is not None:
         graph.setTileMapping(tensor, mapping)
     else:

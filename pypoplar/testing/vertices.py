@@ -12,6 +12,7 @@ from pypoplar.codelet.registry import CodeletRegistry
 from pypoplar.device import Device
 from pypoplar.engine.engine import Mode
 from pypoplar.errors import TensorShapeError
+from pypoplar.graph.values import values_of
 from pypoplar.testing.running import MODES, Result, run
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -58,10 +59,11 @@ def run_vertex(
 
 
 def _array(field: Field, value: Any, rank: int) -> Array:
-    given = np.asarray(value)
+    wanted = "a number" if rank == 0 else "a sequence of numbers"
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        raise TensorShapeError(f"field {field.name!r} takes {wanted}, got rows of different lengths") from None
     if given.ndim != rank:
-        wanted = "a number" if rank == 0 else "a sequence of numbers"
         raise TensorShapeError(f"field {field.name!r} takes {wanted}, got an array of shape {list(given.shape)}")
-    if np.issubdtype(given.dtype, np.floating) and not field.type.is_floating:
-        raise TensorShapeError(f"field {field.name!r} is of {field.type!r}, got values of {given.dtype}")
-    return given.astype(field.type.dtype)
+    return values_of(field.type, value, given.size, f"field {field.name!r}").reshape(given.shape)
