@@ -3,7 +3,7 @@
 Two matrix multiplications and what they cost: memory, cycles and bytes, as a summary, as an object to ask, and
 message by message.
 
-    pypoplar tutorial tut4_profiling [m k n p]
+    pypoplar tutorial tut4_profiling [rows inner columns last]
 
 The default is m1 of 900 x 600 times m2 of 600 x 300, times m3 of 300 x 200.
 
@@ -26,6 +26,7 @@ Exercises
 5. Set the option `{"partialsType": "half"}`... and read what poplin says about options that it does not have.
 """
 
+import argparse
 import sys
 
 from pypoplar import FLOAT, Engine, Graph, IPUModel, poplin, popops, poputil
@@ -80,4 +81,7 @@ def main(rows=900, inner=600, columns=300, last=200):
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    parser = argparse.ArgumentParser(description="Multiply three matrices, and see what it costs.")
+    for name, size in (("rows", 900), ("inner", 600), ("columns", 300), ("last", 200)):
+        parser.add_argument(name, type=int, nargs="?", default=size)
+    main(**vars(parser.parse_args()))

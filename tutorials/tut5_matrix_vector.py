@@ -20,6 +20,7 @@ Exercises
 Tutorial 6 does better on the first two points.
 """
 
+import argparse
 import sys
 
 import numpy as np
@@ -98,4 +99,7 @@ def main(numRows=40, numCols=50):
 
 
 if __name__ == "__main__":
-    sys.exit(not main(*map(int, sys.argv[1:])))
+    parser = argparse.ArgumentParser(description="Multiply a matrix by a vector, one vertex for each row.")
+    parser.add_argument("numRows", type=int, nargs="?", default=40)
+    parser.add_argument("numCols", type=int, nargs="?", default=50)
+    sys.exit(not main(**vars(parser.parse_args())))

@@ -21,8 +21,6 @@ Exercises
 3. Take both `setPerfEstimate` away: cycles are then counted from the codelets as they run, which are plain
    loops and no hand-written assembler. By how much do they differ, and which split is best now?
 4. Run it for `--device model-ipu1`: fewer tiles.
-
-The examples' `matvec.py` has the same two compute sets without the estimate.
 """
 
 import argparse
