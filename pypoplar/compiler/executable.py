@@ -91,7 +91,8 @@ class Image:
 class Step:
     """A static step of the program, as the report names it; loops run it many times.
 
-    `kind` is ``"exchange"``, ``"compute"``, ``"copy"``, ``"stream"``, ``"sync"`` or ``"host"``.
+    `kind` is ``"exchange"``, ``"compute"``, ``"copy"``, ``"stream"``, ``"sync"``, or ``"handle"`` for host reads and writes by
+    handle, which belong to no program.
     """
 
     name: str
