@@ -44,8 +44,7 @@ def meet(header: int, thread: int, threads: int) -> bool:  # pragma: no cover
         if thread == 0:
             store_i64(shared + 8 * at.CLOCK, load_i64(state + 8 * at.LOCAL_CLOCK))
             store_i64(shared + 8 * at.VALUE, load_i64(state + 8 * at.SHARED_VALUE))
-        wait(header, threads)
-        if atomic_load(shared + 8 * at.ABANDON) != 0:
+        if not wait(header, threads):
             return False
         store_i64(state + 8 * at.LOCAL_CLOCK, load_i64(shared + 8 * at.CLOCK))
         store_i64(state + 8 * at.SHARED_VALUE, load_i64(shared + 8 * at.VALUE))
@@ -70,8 +69,7 @@ def slowest_of_all(header: int, thread: int, threads: int) -> int:  # pragma: no
         store_i64(mine + 8 * thread, -1)
     else:
         store_i64(mine + 8 * thread, load_i64(state + 8 * at.SHARED_VALUE))
-    wait(header, threads)
-    if atomic_load(shared + 8 * at.ABANDON) != 0:
+    if not wait(header, threads):
         return -2
     slowest = 0
     for other in range(threads):
@@ -158,8 +156,7 @@ def do_move(header: int, thread: int, threads: int, number: int, step: int, sour
         if load_i64(state + 8 * at.PENDING) != 0 and not meet(header, thread, threads):
             return False
         call_unit(table(header, at.MOVE_UNIT), header, number, thread, threads, source, target)
-        wait(header, threads)
-        if atomic_load(table(header, at.SHARED) + 8 * at.ABANDON) != 0:
+        if not wait(header, threads):
             return False
     store_i64(state + 8 * at.LOCAL_CLOCK, load_i64(state + 8 * at.LOCAL_CLOCK) + get(header, at.STEP_CYCLES, step))
     if thread == 0:
@@ -197,7 +194,7 @@ def give_up(header: int, thread: int, threads: int) -> None:  # pragma: no cover
     shared = table(header, at.SHARED)
     pending = load_i64(table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.PENDING))
     if threads > 1 and thread == 0 and pending != 0 and atomic_load(shared + 8 * at.ABANDON) == 0:
-        atomic_store(shared + 8 * at.ABANDON, 1)
+        atomic_store(shared + 8 * at.ABANDON, atomic_load(shared + 8 * at.GENERATION) + 1)
         wait(header, threads)
 
 

@@ -16,6 +16,7 @@ from pypoplar.compiler.executable import Array, Executable, HostTensor
 from pypoplar.device import Device
 from pypoplar.engine.debug_prints import DebugPrint, native_prints, write_prints
 from pypoplar.engine.division import divide
+from pypoplar.engine.driver_code import driver_function
 from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.native import run_native
 from pypoplar.engine.services import Services
@@ -97,9 +98,9 @@ class Engine:
             self.executable = _with_options(graph, options)
         else:
             self.executable = compileGraph(graph, programs, options, progress)  # type: ignore[arg-type]
-        self._runner = self._make_runner()
         threads = 1 if mode == "interpret" or self.executable.options.races == "elements" else self.executable.options.threads
         self._state: EngineState = make_state(self.executable, divide(self.executable, threads))
+        self._runner = self._make_runner()
         handles = [one.stream for one in (*self.executable.writes.values(), *self.executable.reads.values())]
         self._streams = HostStreams(self.executable.streams, self._state, frozenset(handles))
         self._services = Services(self.executable, self._state, self._streams)
@@ -126,6 +127,8 @@ class Engine:
         from pypoplar.engine.machine_code import install_codelets, machine_code
 
         codelets = machine_code(self.executable)
+        install_codelets(self._state, codelets)
+        driver_function()
 
         def native(entry: int) -> Fault | None:
             install_codelets(self._state, codelets)

@@ -10,6 +10,7 @@ from pypoplar.engine import layout as at
 from pypoplar.engine.driver_code import driver_function
 from pypoplar.engine.faults import Fault
 from pypoplar.engine.state import EngineState
+from pypoplar.engine.workers import Workers
 
 LOOK = 0.05  # seconds between looks at the progress
 
@@ -57,19 +58,15 @@ def _drive(state: EngineState, progress: Callable[[int], None] | None) -> int:
     if threads == 1 and threading.current_thread() is not threading.main_thread():
         work(0)
     else:
-        workers = [threading.Thread(target=work, args=(one,), name=f"pypoplar-{one}") for one in range(threads)]
-        for one in workers:
-            one.start()
+        workers = Workers(work, threads)
         try:
-            for one in workers:
-                while one.is_alive():
-                    one.join(LOOK)
-                    if progress is not None:
-                        progress(int(shared[at.ROWS_DONE]))
+            workers.start()
+            while workers.working(LOOK):
+                if progress is not None:
+                    progress(int(shared[at.ROWS_DONE]))
         except BaseException:
             shared[at.STOP] = 1
-            for one in workers:
-                one.join()
+            workers.end()
             raise
     if codes[0] != at.SERVICE:
         shared[at.CLOCK] = state.tables[at.STATE][at.LOCAL_CLOCK]

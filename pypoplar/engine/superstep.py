@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pypoplar.codelet.intrinsics import atomic_load, call_codelet, load_i64, store_i64
+from pypoplar.codelet.intrinsics import call_codelet, load_i64, store_i64
 from pypoplar.engine import layout as at
 from pypoplar.engine.barrier import wait
 from pypoplar.engine.header import call_unit, get, put, table
@@ -83,10 +83,9 @@ def superstep(header: int, thread: int, threads: int, compute: int, step: int, u
     slowest = 0
     for phase in range(5):
         moves = get(header, at.COMPUTE_MOVES, 5 * compute + phase)
-        if phase == 1 and moves >= 0 and threads > 1 and get(header, at.COMPUTE_SERIAL, compute) == 0:
-            wait(header, threads)  # what is fanned out has to have arrived at its first receivers
-            if atomic_load(table(header, at.SHARED) + 8 * at.ABANDON) != 0:
-                return -2
+        parallel = threads > 1 and get(header, at.COMPUTE_SERIAL, compute) == 0
+        if phase == 1 and moves >= 0 and parallel and not wait(header, threads):
+            return -2  # what is fanned out has to have arrived at its first receivers
         if phase == 3:
             slowest = compute_tiles(header, thread, threads, compute, step)
         call_unit(table(header, at.MOVE_UNIT), header, moves, thread, threads, memory, memory)
