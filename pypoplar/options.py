@@ -191,7 +191,11 @@ class EngineOptions:
         Values are strings, as in Poplar, or Python's own bools and numbers. An unknown name or an ill-formed value raises
         `InvalidOption` with the nearest name or with what is allowed.
         """
-        merged: dict[str, tuple[OptionValue, str]] = {name: (value, "") for name, value in dict(options or {}).items()}
+        try:
+            pairs = dict(options or {})
+        except (TypeError, ValueError):
+            raise InvalidOption(f"engine options are a dict of names and values, got {options!r}") from None
+        merged: dict[str, tuple[OptionValue, str]] = {name: (value, "") for name, value in pairs.items()}
         merged.update((name, (value, f" (from {ENVIRONMENT})")) for name, value in _environment_options(environment).items())
         read = {name: _read(name, find_option(name).kind, value, origin) for name, (value, origin) in merged.items()}
         return cls._of(read)

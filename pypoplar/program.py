@@ -46,6 +46,32 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.types import BOOL, INT, UNSIGNED_INT
 
+__all__ = [
+    "Abort",
+    "AbortOnCondition",
+    "Call",
+    "Copy",
+    "ErrorProgram",
+    "Execute",
+    "FloatingPointBehaviour",
+    "If",
+    "PrintTensor",
+    "Program",
+    "Repeat",
+    "RepeatWhileFalse",
+    "RepeatWhileTrue",
+    "Sequence",
+    "Switch",
+    "Sync",
+    "SyncType",
+    "WriteUndef",
+    "cycleCount",
+    "cycleStamp",
+    "setFloatingPointBehaviour",
+    "setSeed",
+    "setStochasticRounding",
+]
+
 
 class SyncType(Enum):
     """What a `Sync` waits for: the tiles of each IPU, all IPUs, or all IPUs and the host."""
@@ -59,7 +85,8 @@ class SyncType(Enum):
 class FloatingPointBehaviour:
     """Which floating-point results stop the program: `inv` invalid, `div0` division by zero, `oflo` overflow.
 
-    `esr` turns stochastic rounding on, `nanoo` makes a half that overflows a NaN instead of the largest half.
+    `esr` (stochastic rounding) and `nanoo` (NaN on overflow of a half) change nothing: halves round to nearest and overflow to
+    infinity.
     """
 
     inv: bool = True
@@ -405,14 +432,15 @@ def cycleCount(graph: Graph, sequence: Sequence, tile: int, syncType: SyncType =
 
     Steps added to the sequence afterwards are not counted.
     """
+    _check_sequence(sequence, "cycleCount")
     result = _cycles_variable(graph, tile, name or "cycleCount")
-    _program(sequence, "cycleCount")
     sequence.programs = [CycleCount(sequence.taken(), result, operator.index(tile), _sync_type(syncType), name)]
     return result
 
 
 def cycleStamp(graph: Graph, sequence: Sequence, tile: int, syncType: SyncType = SyncType.INTERNAL, name: str = "") -> Tensor:
     """Append a step that notes the cycles since the run began; the answer is UNSIGNED_INT [2] on `tile`, low and high word."""
+    _check_sequence(sequence, "cycleStamp")
     result = _cycles_variable(graph, tile, name or "cycleStamp")
     sequence.add(CycleStamp(result, operator.index(tile), _sync_type(syncType), name))
     return result
@@ -428,11 +456,13 @@ def setFloatingPointBehaviour(graph: Graph, sequence: Sequence, behaviour: Float
     """Append a step that sets which floating-point results stop the program from then on."""
     if not isinstance(behaviour, FloatingPointBehaviour):
         raise PoplarTypeError(f"expected a FloatingPointBehaviour, got {behaviour!r}")
+    _check_sequence(sequence, "setFloatingPointBehaviour")
     sequence.add(SetFloatingPointBehaviour(behaviour, name))
 
 
 def setStochasticRounding(graph: Graph, sequence: Sequence, enable: bool, name: str = "") -> None:
     """Append a step that turns stochastic rounding of halves on or off."""
+    _check_sequence(sequence, "setStochasticRounding")
     sequence.add(SetStochasticRounding(bool(enable), name))
 
 
@@ -441,6 +471,7 @@ def setSeed(graph: Graph, masterSeed: Tensor, seedModifier: int, sequence: Seque
     check_kind(masterSeed, "the seed of setSeed", (UNSIGNED_INT,))
     if masterSeed.numElements() != 2:
         raise TensorShapeError(f"the seed of setSeed has 2 elements, got {masterSeed._described()}")
+    _check_sequence(sequence, "setSeed")
     sequence.add(SetSeed(masterSeed, operator.index(seedModifier), name))
 
 
@@ -452,6 +483,11 @@ def _program(program: Any, what: str) -> Program:
         return program.taken()
     hint = "; Execute(computeSet) is a program" if isinstance(program, ComputeSet) else ""
     raise PoplarTypeError(f"{what} takes programs, got {program!r}{hint}")
+
+
+def _check_sequence(program: Any, what: str) -> None:
+    if not isinstance(program, Sequence):
+        raise PoplarTypeError(f"{what} takes the Sequence that it adds to, got {program!r}")
 
 
 def _sync_type(type: Any) -> SyncType:

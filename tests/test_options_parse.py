@@ -155,3 +155,9 @@ def test_a_flag_is_read_by_itself():
     assert read_flag("showExecutionSteps", "true") is True
     with pytest.raises(InvalidOption, match="showExecutionSteps"):
         read_flag("showExecutionSteps", "maybe")
+
+
+@pytest.mark.parametrize("options", ["true", 3, [("pypoplar.threads",)]])
+def test_options_are_pairs(options):
+    with pytest.raises(InvalidOption, match="a dict of names and values, got"):
+        EngineOptions.parse(options, {})

@@ -245,6 +245,19 @@ def test_counting_cycles_wraps_what_the_sequence_holds_by_then(graph, step):
         cycleCount(graph, sequence, 16)
 
 
+def test_what_is_added_to_a_sequence_needs_one(graph, step):
+    seed = graph.addVariable(UNSIGNED_INT, [2], "seed")
+    for name, add in (
+        ("cycleCount", lambda: cycleCount(graph, step, 0)),
+        ("cycleStamp", lambda: cycleStamp(graph, step, 0)),
+        ("setFloatingPointBehaviour", lambda: setFloatingPointBehaviour(graph, step, FloatingPointBehaviour())),
+        ("setStochasticRounding", lambda: setStochasticRounding(graph, step, False)),
+        ("setSeed", lambda: setSeed(graph, seed, 0, step)),
+    ):
+        with pytest.raises(PoplarTypeError, match=f"{name} takes the Sequence that it adds to, got <Execute"):
+            add()
+
+
 def test_settings_of_the_machine_are_steps(graph, x):
     sequence = Sequence()
     seed = graph.addVariable(UNSIGNED_INT, [2], "seed")

@@ -58,10 +58,6 @@ class ReportGraph:
     numVars: int
     numComputeSets: int
 
-    @property
-    def num_variables(self) -> int:
-        return self.numVars
-
 
 @frozen
 class Total:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from pypoplar.errors import InvalidOption
+from pypoplar.options import OptionValue, read_flag
 from pypoplar.profile.report import Array, Compilation, Execution, MemoryByTile, Report, ReportGraph, ReportTarget, Step
 
 OPTIONS = ("showExecutionSteps", "showOptimizations", "showPerIpuMemoryUsage", "showVarStorage")
@@ -21,7 +22,7 @@ DATA_TYPES = {  # category of a tile's memory -> its words; others are spelled o
 Line = tuple[str, str]  # label and value, put into columns by `columns`
 
 
-def summary(report: Report, options: Mapping[str, object] | None = None) -> str:
+def summary(report: Report, options: Mapping[str, OptionValue] | None = None) -> str:
     """The summary of `report`: target, graph, memory usage, and what running cost if the program has run.
 
     Options are ``"showExecutionSteps"``, ``"showVarStorage"``, ``"showPerIpuMemoryUsage"`` and ``"showOptimizations"``, each
@@ -37,7 +38,7 @@ def summary(report: Report, options: Mapping[str, object] | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_options(options: Mapping[str, object]) -> dict[str, bool]:
+def read_options(options: Mapping[str, OptionValue]) -> dict[str, bool]:
     """The options as bools, all of `OPTIONS`."""
     chosen = dict.fromkeys(OPTIONS, False)
     for name, value in options.items():
@@ -45,10 +46,7 @@ def read_options(options: Mapping[str, object]) -> dict[str, bool]:
             near = difflib.get_close_matches(str(name), OPTIONS, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; the options are {', '.join(OPTIONS)}"
             raise InvalidOption(f"printProfileSummary has no option {name!r}{hint}")
-        text = str(value).lower()
-        if text not in ("true", "false"):
-            raise InvalidOption(f"the option {name!r} is 'true' or 'false', got {value!r}")
-        chosen[name] = text == "true"
+        chosen[name] = read_flag(name, value)
     return chosen
 
 
