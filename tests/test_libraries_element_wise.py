@@ -138,6 +138,46 @@ def test_a_tensor_added_to_itself_is_doubled():
     assert (call(lambda graph, t, prog: popops.add(graph, t[0], t[0], prog), [FLOAT], [a])[0] == a + a).all()
 
 
+OVERLAPS = {
+    "the same tensor": (lambda t: t, lambda a: a),
+    "another order": (lambda t: t.transpose(), lambda a: a.T),
+    "its first row": (lambda t: t[0], lambda a: a[0]),
+    "one element": (lambda t: t[1, 2], lambda a: a[1, 2]),
+    "rows turned round": (lambda t: t.reverse(0), lambda a: a[::-1]),
+}
+
+
+@pytest.mark.parametrize("overlap", OVERLAPS)
+def test_an_operand_may_have_elements_of_the_result(overlap):
+    view, of_array = OVERLAPS[overlap]
+    a, b = numbers(FLOAT, [6, 6], 12), numbers(FLOAT, [6, 6], 13)
+
+    def in_place(graph, t, prog):
+        popops.subInPlace(graph, t[0], view(t[0]), prog)
+        return t[0]
+
+    def with_output(graph, t, prog):
+        popops.subWithOutput(graph, t[1], view(t[0]), t[0], prog)
+        return t[0]
+
+    def scaled(graph, t, prog):
+        popops.scaledAddTo(graph, t[0], poputil.broadcastToMatch(view(t[0]), [6, 6]), 2.0, prog)
+        return t[0]
+
+    assert (call(in_place, [FLOAT], [a])[0] == a - of_array(a)).all()
+    assert (call(with_output, [FLOAT, FLOAT], [a, b])[0] == b - of_array(a)).all()
+    assert (call(scaled, [FLOAT], [a])[0] == a + 2 * np.broadcast_to(of_array(a), a.shape)).all()
+
+
+def test_an_operand_beside_the_result_is_not_copied():
+    def function(graph, t, prog):
+        popops.addInPlace(graph, t[0][0], t[0][1], prog)
+        return t[0]
+
+    _, engine = call(function, [FLOAT], [numbers(FLOAT, [2, 30])])
+    assert all(one.phase != "copy" for one in engine.executable.exchanges)
+
+
 def test_operands_of_one_mapping_exchange_nothing_and_a_tile_has_one_vertex():
     a = numbers(FLOAT, [3, 50], 13)
     _, engine = call(lambda graph, t, prog: popops.add(graph, *t, prog), [FLOAT, FLOAT], [a, a])

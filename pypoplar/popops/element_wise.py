@@ -11,6 +11,7 @@ from pypoplar.popops.element_output import createOutputForElementWiseOp
 from pypoplar.popops.element_vertices import add_element_vertices
 from pypoplar.popops.operations import BINARY_OPERATIONS, BinaryOperation
 from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
+from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.options import Kind, read_options
@@ -99,6 +100,7 @@ def family(name: str, operation: BinaryOperation) -> tuple[Plain, InPlace, WithO
         read_options(f"popops.{name}InPlace", options, MAP_OPTIONS)
         left, right = _operands(graph, name, operation, a, b, debugContext)
         _check_result(f"{name}InPlace", _common_shape(name, left, right), left.elementType(), a)
+        right = apart(graph, right, a, prog, below(debugContext, name, "copy"))
         if right.numElements() != 1:
             right = broadcastToMatch(right, a.shape())
         cs = graph.addComputeSet(below(debugContext, name))
@@ -181,6 +183,7 @@ def _into(graph: Graph, operation: BinaryOperation, a: Tensor, b: Tensor, out: T
     """Add out = a op b to the program. A second operand of one element is read as such, every other one is broadcast."""
     if a.numElements() == 1 != b.numElements() and operation.name not in ("SUBTRACT", "DIVIDE"):
         a, b = b, a
+    a, b = (apart(graph, one, out, prog, f"{debug}/copy") for one in (a, b))
     left = broadcastToMatch(a, out.shape())
     right = b if b.numElements() == 1 else broadcastToMatch(b, out.shape())
     cs = graph.addComputeSet(debug)

@@ -8,6 +8,7 @@ from pypoplar.errors import MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.element_vertices import add_element_vertices
+from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.options import Kind, read_options
@@ -40,11 +41,13 @@ def scaledAddTo(
     for one in (A, B):
         if one.elementType() not in (FLOAT, HALF):
             raise PoplibsError(f"popops.scaledAddTo takes FLOAT or HALF, got {one!r}")
+    B = apart(graph, B, A, prog, below(debugContext, "AddTo", "copy"))
     cs = graph.addComputeSet(below(debugContext, "AddTo"))
     types = (A.elementType(), B.elementType())
     if isinstance(scaleB, Tensor):
         if scaleB.numElements() != 1 or scaleB.elementType() not in (FLOAT, HALF):
             raise PoplibsError(f"popops.scaledAddTo takes a scale of one FLOAT or HALF element, got {scaleB!r}")
+        scaleB = apart(graph, scaleB, A, prog, below(debugContext, "AddTo", "copy"))
         vertex = templateVertex("popops::ScaledAddTensor", *types, scaleB.elementType())
         add_element_vertices(graph, cs, vertex, "A", {"A": A, "B": B}, edges={"scaleB": scaleB.reshape([])})
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Copy, Sequence
 
@@ -20,6 +21,14 @@ def duplicate(
     copy = graph.clone(tensor, debugContext or "", method)
     prog.add(Copy(tensor, copy))
     return copy
+
+
+def apart(graph: Graph, tensor: Tensor, written: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
+    """`tensor` if it has no element of `written`, else a copy of it: vertices read nothing that is written in their compute set."""
+    shared = set(tensor.variable_numbers()) & set(written.variable_numbers())
+    if shared and concat(tensor.flatten(), written.flatten()).containsAliases():
+        return duplicate(graph, tensor, prog, debugContext)
+    return tensor
 
 
 def cloneN(
