@@ -107,6 +107,43 @@ def test_workers_print_in_order_all_kinds_of_values():
     ]
 
 
+def test_vertices_and_programs_print_in_the_order_of_the_program(mode):
+    bench = Bench()
+    x, halves = bench.variable("x", 0), bench.variable("h", [0.5], type=HALF)
+    step = [bench.execute(Speak, 3, values=halves, name=1), PrintTensor("x", x), bench.execute(Add, value=x, amount=1)]
+    lines = printed(bench, Repeat(2, Sequence(step)), mode).splitlines()
+    said = ["[tile 3, vertex 0] 1 has 0.5000000", "[tile 3, vertex 0] done"]
+    assert lines == [*said, "x: 0", *said, "x: 1"]
+
+
+class Chatter(Vertex):
+    count: Input[INT]
+
+    def compute(self):
+        for i in range(self.count):
+            ipu.debug_print(f"number {i}")
+
+
+def test_a_long_run_prints_everything(mode):
+    bench = Bench()
+    count = bench.variable("count", 2000)
+    steps = 30 if mode == "native" else 3
+    lines = printed(bench, Repeat(steps, bench.execute(Chatter, count=count)), mode).splitlines()
+    assert lines == [f"[tile 0, vertex 0] number {i}" for i in range(2000)] * steps
+
+
+def test_a_step_that_prints_more_than_is_kept_says_so():
+    bench = Bench()
+    count = bench.variable("count", 60_000)
+    program = Sequence([bench.execute(Chatter, count=count), bench.execute(Chatter, count=bench.variable("few", 1))])
+    for _ in range(2):
+        lines = printed(bench, program, "native", runs=2).splitlines()
+        kept = lines.index("[pypoplar] more was printed by one step than is kept; the rest is lost")
+        assert kept > 30_000
+        assert lines[:kept] == [f"[tile 0, vertex 0] number {i}" for i in range(kept)]
+        assert lines[kept + 1 : kept + 3] == ["[tile 0, vertex 1] number 0", lines[0]]
+
+
 # Programs that stop
 
 

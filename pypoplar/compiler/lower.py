@@ -9,6 +9,8 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar import program as kinds
+from pypoplar.codelet.hoisting import walk
+from pypoplar.codelet.typed import DebugPrint
 from pypoplar.compiler import opcodes
 from pypoplar.compiler.compute_tables import ComputeTables
 from pypoplar.compiler.copies import plan_copy
@@ -180,6 +182,13 @@ class Lowering:
         self._row(opcodes.COMPUTE, phases.compute, first, middle, last)
         if self.tables.touches is not None:
             self._row(opcodes.SERVICE, self._service("judge", compute=phases.compute, name=name))
+        if any(self._prints(int(one)) for one in np.unique(self.graph.vertices.codelet[plan.vertex])):
+            self._row(opcodes.SERVICE, self._service("prints"))
+
+    def _prints(self, codelet: int) -> bool:
+        """Whether a codelet calls ``ipu.debug_print``."""
+        typed = self.graph.codelets[codelet].typed
+        return bool(typed.texts) and any(isinstance(one, DebugPrint) for one in walk(typed.body))
 
     def _phases_of(self, number: int, result: int) -> Phases:
         """The compute set's entry in the driver's tables, made when it is first executed."""

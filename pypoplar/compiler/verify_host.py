@@ -22,6 +22,7 @@ SERVICES: dict[str, frozenset[str]] = {
     "host_function": frozenset({"name", "inputs", "outputs"}),
     "judge": frozenset({"compute", "name"}),
     "print": frozenset({"title", "stream", "shape"}),
+    "prints": frozenset(),
     "remote_read": frozenset({"buffer", "stream", "offsets"}),
     "remote_write": frozenset({"buffer", "stream", "offsets"}),
     "seed": frozenset({"stream", "modifier"}),

@@ -14,7 +14,7 @@ import numpy as np
 from pypoplar.compiler.compile import Progress, compile_graph
 from pypoplar.compiler.executable import Array, Executable, HostTensor
 from pypoplar.device import Device
-from pypoplar.engine.debug_prints import DebugPrint, native_prints, write_prints
+from pypoplar.engine.debug_prints import DebugPrint, clear_prints, native_prints, prints_lost, write_prints
 from pypoplar.engine.division import divide
 from pypoplar.engine.driver_code import driver_function
 from pypoplar.engine.faults import Fault, fault_error
@@ -118,10 +118,11 @@ class Engine:
 
             def interpret(entry: int) -> Fault | None:
                 interpreter = Interpreter(self._state, forms, self._services.serve)
+                self._services.flush_prints = lambda: self._print(interpreter.taken_prints())
                 try:
                     return interpreter.run(entry)
                 finally:
-                    self._print(interpreter.prints)
+                    self._services.flush_prints()
 
             return interpret
         from pypoplar.engine.machine_code import install_codelets, machine_code
@@ -132,12 +133,20 @@ class Engine:
 
         def native(entry: int) -> Fault | None:
             install_codelets(self._state, codelets)
+            self._services.flush_prints = self._flush_native_prints
             try:
                 return run_native(self._state, entry, self._services.serve)
             finally:
-                self._print(native_prints(self._state))
+                self._flush_native_prints()
 
         return native
+
+    def _flush_native_prints(self) -> None:
+        prints, lost = native_prints(self._state), prints_lost(self._state)
+        clear_prints(self._state)
+        self._print(prints)
+        if lost:
+            self._services.print_stream().write("[pypoplar] more was printed by one step than is kept; the rest is lost\n")
 
     def _print(self, prints: list[DebugPrint]) -> None:
         write_prints(prints, self.executable.vertex_names.tile, self._services.print_stream())

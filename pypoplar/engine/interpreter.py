@@ -116,6 +116,11 @@ class Interpreter:
         shared[at.CLOCK] = self.clock
         return self.fault
 
+    def taken_prints(self) -> list[DebugPrint]:
+        """What vertices have printed since this was last called."""
+        taken, self.prints = self.prints, []
+        return taken
+
     def _value(self, address: int, size: int) -> int:
         kind = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}[size]
         return int(self.state.memory[address : address + size].view(kind)[0])

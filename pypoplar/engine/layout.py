@@ -68,8 +68,14 @@ STACK_DEPTH = 52
 CLOCK_COUNT = 53
 MOVE_UNIT = 58  # addresses of the driver's units
 SUPERSTEP_UNIT = 59
+ACTIVE_CYCLES = 61  # [active tiles]: where all vertices have estimates, the tile's cycles; else as below
+ACTIVE_SLOTS = 62  # [active tiles]: and the slots of its vertices
 GENERAL_UNIT = 60  # 0 where all tiles take the short way
-HEADER_WORDS = 61
+HEADER_WORDS = 63
+
+# Values of ACTIVE_CYCLES that are not cycles.
+PRICED = -1  # by the code as it runs
+ONE_VERTEX = -2  # the same, of one plain vertex
 
 # What the driver returns.
 FINISHED = 0
@@ -123,4 +129,5 @@ CONTEXT_TILE_SLOTS = 15  # slots of all vertices of the tile that was scheduled 
 
 # Behind the debug records of a group of vertices the driver puts a record of its own.
 GROUP_MARK = -1
+NO_MARK = -2  # where nothing has been recorded
 MARK_WORDS = 3  # GROUP_MARK, the group, SEQUENCE

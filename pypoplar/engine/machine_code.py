@@ -8,6 +8,7 @@ from attrs import frozen
 from pypoplar.codelet.native import NativeCodelet, compile_codelet
 from pypoplar.compiler.executable import Array, Executable
 from pypoplar.engine import layout as at
+from pypoplar.engine.debug_prints import clear_prints
 from pypoplar.engine.driver_code import GENERAL, MOVING, SUPERSTEP, load_unit
 from pypoplar.engine.state import EngineState
 
@@ -46,8 +47,8 @@ def install_codelets(state: EngineState, code: MachineCode) -> None:
     contexts[:, 5] = state.executable.slot_limit
     for thread, buffer in enumerate(state.debug_buffers):
         contexts[thread, 8] = buffer.ctypes.data if len(buffer) else 0
-    contexts[:, 9] = state.debug_buffers.shape[1]
-    contexts[:, at.CONTEXT_DEBUG_USED] = 0
+    contexts[:, 9] = max(state.debug_buffers.shape[1] - at.MARK_WORDS, 0)
+    clear_prints(state)
     contexts[:, 11] = 0
     contexts[:, 12] = state.executable.target.getNumWorkerContexts()
     contexts[:, 13] = 7 if options.floating_point_exceptions else 0

@@ -29,6 +29,7 @@ class Services:
     stream_out: TextIO | None = None
     remotes: dict[int, Array] = field(factory=dict)
     host_functions: dict[str, Callable[..., Any]] = field(factory=dict)
+    flush_prints: Callable[[], None] = lambda: None  # writes what vertices have printed since
 
     def serve(self, number: int) -> None:
         """Do service `number` of the executable."""
@@ -48,6 +49,9 @@ class Services:
     def _do_print(self, service: Mapping[str, Any]) -> None:
         title = f"{service['title']}: " if service["title"] else ""
         self._print(title + format_tensor(self._tensor(service)))
+
+    def _do_prints(self, service: Mapping[str, Any]) -> None:
+        self.flush_prints()
 
     def _do_callback(self, service: Mapping[str, Any]) -> None:
         self.streams.serve(service["stream"])

@@ -36,7 +36,8 @@ class EngineState:
         self._add_program_tables()
         self._add_run_tables()
         printing = any(one.typed.texts for one in self.executable.codelets)
-        self.debug_buffers = np.zeros((self.division.threads, DEBUG_BUFFER_WORDS if printing else 0), np.int64)
+        words = DEBUG_BUFFER_WORDS + at.MARK_WORDS if printing else 0
+        self.debug_buffers = np.full((self.division.threads, words), at.NO_MARK, np.int64)
         self._hold(at.MEMORY, self.memory)
 
     def _hold(self, which: int, array: Array) -> None:
@@ -54,6 +55,7 @@ class EngineState:
             self.step_account[number] = total
             if step.compute >= 0:
                 total += int(active[step.compute])
+        cycles, slots = estimated_tiles(computes, one.target.getNumWorkerContexts())
         tables: Mapping[int, Array] = {
             at.PROGRAM: one.program,
             at.MOVE_SOURCE: moves.source,
@@ -71,6 +73,8 @@ class EngineState:
             at.COMPUTE_SERIAL: division.compute_serial,
             at.COMPUTE_RESULT: computes.result,
             at.ACTIVE_SIMPLE: simple_tiles(computes),
+            at.ACTIVE_CYCLES: cycles,
+            at.ACTIVE_SLOTS: slots,
             at.ACTIVE_TILE: computes.active_tile,
             at.FIRST_ACTIVE: computes.first_active,
             at.FIRST_GROUP: computes.first_group,
@@ -183,6 +187,28 @@ def simple_tiles(computes: Computes) -> Array:
     wanted = np.repeat(computes.result >= 0, np.diff(computes.first_active))
     simple: Array = ((groups == 1) & plain & ~wanted).astype(np.int64)
     return simple
+
+
+def estimated_tiles(computes: Computes, workers: int) -> tuple[Array, Array]:
+    """Cycles of the active tiles for which estimates alone decide, and slots of their vertices.
+
+    That is one group whose vertices all have an estimate: of MultiVertices, or of plain vertices with equal estimates. For other
+    tiles there are the values of `layout.ACTIVE_CYCLES` that say how they are priced.
+    """
+    first = computes.first_group[:-1]
+    count, kind = computes.group_count[first], computes.group_kind[first]
+    alone = np.diff(computes.first_group) == 1
+    if len(computes.estimate) == 0:
+        priced = np.where(alone & (kind == 0) & (count == 1), at.ONE_VERTEX, at.PRICED)
+        return priced, priced
+    padded = np.append(computes.estimate, 0)  # the last slice may begin where the estimates end
+    begin = computes.group_position[first]
+    bounds = np.stack((begin, begin + count), 1).ravel()
+    least, most, total = (one.reduceat(padded, bounds)[::2] for one in (np.minimum, np.maximum, np.add))
+    together = kind == 1
+    cycles = np.where(together, total, -(-count // workers) * most) * workers
+    known = alone & (least >= 0) & (together | (least == most))
+    return np.where(known, cycles, at.PRICED), np.where(known, np.where(together, cycles, total), at.PRICED)
 
 
 def slot_words(executable: Executable, workers: int) -> int:

@@ -6,7 +6,7 @@ from pypoplar.codelet.intrinsics import call_codelet, load_i64, store_i64
 from pypoplar.engine import layout as at
 from pypoplar.engine.barrier import wait
 from pypoplar.engine.header import call_unit, get, put, table
-from pypoplar.engine.tile_account import account_slots, finish_simple, fold_workers, mark_debug_records, note_fault, use_estimates
+from pypoplar.engine.tile_account import account_slots, mark_debug_records, note_fault, price_group
 from pypoplar.engine.unit import entry, part
 
 
@@ -19,7 +19,7 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
     """
     split = compute * (threads + 1) + thread
     first, last = get(header, at.COMPUTE_SPLIT, split), get(header, at.COMPUTE_SPLIT, split + 1)
-    workers, account = table(header, at.WORKERS), get(header, at.STEP_ACCOUNT, step) - get(header, at.FIRST_ACTIVE, compute)
+    account = get(header, at.STEP_ACCOUNT, step) - get(header, at.FIRST_ACTIVE, compute)
     context = table(header, at.CONTEXTS) + 8 * at.CONTEXT_WORDS * thread
     slots = table(header, at.SLOTS) + 8 * thread * table(header, at.SLOTS_WORDS)
     cycles_table, slots_table = table(header, at.TILE_CYCLES) + 8 * account, table(header, at.TILE_SLOTS) + 8 * account
@@ -27,7 +27,7 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
     codelets, counts, rows = table(header, at.GROUP_CODELET), table(header, at.GROUP_COUNT), table(header, at.GROUP_ROW)
     memory, words, row_table = table(header, at.MEMORY), table(header, at.WORDS), table(header, at.ROW_TABLE)
     addresses, random = table(header, at.CODELETS), table(header, at.RANDOM)
-    kinds, estimates, positions = table(header, at.GROUP_KIND), table(header, at.ESTIMATE), table(header, at.GROUP_POSITION)
+    workers, fixed, fixed_slots = table(header, at.WORKERS), table(header, at.ACTIVE_CYCLES), table(header, at.ACTIVE_SLOTS)
     codelet, whole, slowest = 0, 0, 0
     for active in range(8 * first, 8 * last, 8):
         cycles = 0
@@ -50,20 +50,13 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
                 note_fault(header, thread, group // 8, step)
             if load_i64(context + 8 * at.CONTEXT_DEBUG_USED) != printed:
                 mark_debug_records(header, thread, group // 8)
-            together = load_i64(kinds + group) == 1
-            if together:
-                fold_workers(slots, slots, count, workers)
-            if estimates != 0:
-                use_estimates(estimates + 8 * load_i64(positions + group), slots, count)
-            total = load_i64(slots)
-            cycles = total * workers
-            if together:
-                for i in range(1, count):
-                    total += load_i64(slots + 8 * i)
-                cycles = total * workers  # one vertex after the other, each on all workers
-                total = cycles
-            elif count > 1:
-                cycles = finish_simple(header, thread, slots, count)
+            cycles = load_i64(fixed + active)
+            total = load_i64(fixed_slots + active)
+            if cycles == at.ONE_VERTEX:
+                total = load_i64(slots)
+                cycles = total * workers
+            elif cycles < 0:  # not known beforehand: by the code as it ran
+                cycles = price_group(header, thread, group // 8, slots, count)
                 total = load_i64(context + 8 * at.CONTEXT_TILE_SLOTS)
             whole += total
         store_i64(cycles_table + active, load_i64(cycles_table + active) + cycles)

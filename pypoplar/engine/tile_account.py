@@ -89,12 +89,35 @@ def finish_simple(header: int, thread: int, slots: int, count: int) -> int:  # p
 
 @part
 def mark_debug_records(header: int, thread: int, group: int) -> None:  # pragma: no cover
-    """Tell whoever reads the debug buffer which group has just printed, and when."""
+    """Tell whoever reads the debug buffer which group has just printed, and when.
+
+    The first group that printed more than the buffer holds has its mark behind the buffer.
+    """
     context = table(header, at.CONTEXTS) + 8 * at.CONTEXT_WORDS * thread
     used = load_i64(context + 8 * at.CONTEXT_DEBUG_USED)
-    if used + at.MARK_WORDS <= load_i64(context + 72):
-        place = load_i64(context + 64) + 8 * used
+    capacity = load_i64(context + 72)
+    place = load_i64(context + 64) + 8 * (used if used + at.MARK_WORDS <= capacity else capacity)
+    if load_i64(place) == at.NO_MARK:
         store_i64(place, at.GROUP_MARK)
         store_i64(place + 8, group)
         store_i64(place + 16, load_i64(table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.SEQUENCE)))
     store_i64(context + 8 * at.CONTEXT_DEBUG_USED, used + at.MARK_WORDS)
+
+
+@part
+def price_group(header: int, thread: int, group: int, slots: int, count: int) -> int:  # pragma: no cover
+    """Cycles of a tile whose one group has just run; the slots of its vertices are left in CONTEXT_TILE_SLOTS."""
+    workers = table(header, at.WORKERS)
+    together = get(header, at.GROUP_KIND, group) == 1
+    if together:
+        fold_workers(slots, slots, count, workers)
+    if table(header, at.ESTIMATE) != 0:
+        use_estimates(table(header, at.ESTIMATE) + 8 * get(header, at.GROUP_POSITION, group), slots, count)
+    if not together and count > 1:
+        return finish_simple(header, thread, slots, count)
+    total = load_i64(slots)
+    for i in range(1, count):
+        total += load_i64(slots + 8 * i)
+    cycles = total * workers  # MultiVertices run one after the other, each on all workers
+    put(header, at.CONTEXTS, at.CONTEXT_WORDS * thread + at.CONTEXT_TILE_SLOTS, cycles if together else total)
+    return cycles

@@ -30,7 +30,7 @@ def judge_touches(executable: Executable, memory: Array, compute: int, name: str
     assert touches is not None
     touched = _collect(touches, memory, compute)
     _judge(executable, touches, touched, name)
-    _write_back(touches, memory, touched)
+    _write_back(touches, memory, touched, int(executable.computes.result[compute]))
 
 
 def _collect(touches: Touches, memory: Array, compute: int) -> _Touched:
@@ -92,14 +92,17 @@ def _place(executable: Executable, vertex: int) -> str:
     return f"{file}:{line}"
 
 
-def _write_back(touches: Touches, memory: Array, touched: _Touched) -> None:
-    """Move every written element from where its vertex has it to its home, where that is another place."""
+def _write_back(touches: Touches, memory: Array, touched: _Touched, result: int) -> None:
+    """Move every written element from where its vertex has it to its home, where that is another place.
+
+    The result of Execute, at address `result`, comes after the write-back and has been written already.
+    """
     element, edge, index = (one[touched.written] for one in (touched.element, touched.edge, touched.index))
     width = touches.edge_width[edge]
     home = np.searchsorted(touches.home_begin, element, side="right") - 1
     target = touches.home_address[home] + (element - touches.home_begin[home]) * touches.home_width[home]
     source = touches.edge_address[edge] + index * width
     for size in np.unique(width):
-        here = np.flatnonzero((width == size) & (source != target))
+        here = np.flatnonzero((width == size) & (source != target) & (target != result))
         inside = np.arange(int(size))
         memory[target[here][:, None] + inside] = memory[source[here][:, None] + inside]
