@@ -124,13 +124,13 @@ def check_memory(graph: FrozenGraph, target: Target, homes: Homes, memory: TileM
 def _tile_line(graph: FrozenGraph, homes: Homes, memory: TileMemory, tile: int, limit: int) -> str:
     total = int(memory.total()[tile])
     here = homes.tile == tile
-    size = np.bincount(homes.variable[here], weights=((homes.end - homes.begin) * homes.width)[here], minlength=1)
-    largest = np.argsort(-size, kind="stable")[:3]
-    users = [f"variable {graph.variables.names[one]!r} {int(size[one]):,}" for one in largest if size[one] > 0]
-    parts = {
-        "exchange buffers": memory.exchange_buffers,
-        "vertex state": memory.vertex_state,
-        "edge pointers": memory.edge_pointers,
-    }
-    users += [f"{name} {int(values[tile]):,}" for name, values in parts.items() if values[tile] > 0]
-    return f"  tile {tile}: {total:,} bytes, {total - limit:,} too many: {', '.join(users)}"
+    size = np.bincount(homes.variable[here], weights=((homes.end - homes.begin) * homes.width)[here], minlength=1).astype(np.int64)
+    held = np.flatnonzero(size)
+    largest, rest = np.split(held[np.argsort(-size[held], kind="stable")], [3])
+    users = {f"variable {graph.variables.names[one]!r}": int(size[one]) for one in largest}
+    if len(rest):
+        users[f"{len(rest)} more variable{'s' * (len(rest) > 1)}"] = int(size[rest].sum())
+    for name in ("exchange_buffers", "vertex_state", "edge_pointers", "code", "stack"):
+        users[name.replace("_", " ")] = int(getattr(memory, name)[tile])
+    parts = [f"{name} {bytes:,}" for name, bytes in sorted(users.items(), key=lambda one: -one[1]) if bytes]
+    return f"  tile {tile}: {total:,} bytes, {total - limit:,} too many: {', '.join(parts)}"
