@@ -122,6 +122,12 @@ def compile_text(text: str) -> bytes:
     return code
 
 
+def assemble(text: str) -> bytes:
+    """Object code of text that has been optimised for this host already."""
+    code: bytes = _target_machine().emit_object(llvm.parse_assembly(text))
+    return code
+
+
 def assembly(text: str) -> str:
     """The machine instructions that `compile_text` makes, for people."""
     module = optimise(text)

@@ -76,7 +76,7 @@ def _object_code(identity: str, module: str, function: str) -> bytes:
 def _compile(module: str, function: str) -> bytes:
     from pypoplar.engine.unit import assembly_of
 
-    return machine.compile_text(assembly_of(getattr(importlib.import_module(module), function), _symbol(function)))
+    return machine.assemble(assembly_of(getattr(importlib.import_module(module), function), _symbol(function)))
 
 
 def _callable(address: int) -> Drive:

@@ -2,64 +2,32 @@
 
 from __future__ import annotations
 
-from pypoplar.codelet.intrinsics import copy_memory, load_i64, load_u8, load_u32, store_i64, store_u8, store_u32
+from pypoplar.codelet.intrinsics import copy_memory, load_i64, load_u32, store_i64, store_u32
 from pypoplar.engine import layout as at
 from pypoplar.engine.header import get, table
 from pypoplar.engine.unit import entry, part
 
 
 @part
-def move_pieces(source: int, target: int, size: int, count: int, source_step: int, target_step: int) -> None:  # pragma: no cover
-    """Copy `count` pieces of `size` bytes; the commonest sizes are single loads and stores."""
-    if size == 4:
-        for i in range(count):
-            store_u32(target + i * target_step, load_u32(source + i * source_step))
-    elif size == 8:
-        for i in range(count):
-            store_i64(target + i * target_step, load_i64(source + i * source_step))
-    elif size == 1:
-        for i in range(count):
-            store_u8(target + i * target_step, load_u8(source + i * source_step))
-    else:
-        for i in range(count):
-            copy_memory(target + i * target_step, source + i * source_step, size)
-
-
-@part
-def gather_pieces(source: int, target: int, size: int, count: int, places: int) -> None:  # pragma: no cover
-    """Copy pieces from listed places to a contiguous target."""
-    if size == 4:
-        for i in range(count):
-            store_u32(target + 4 * i, load_u32(source + 4 * load_u32(places + 4 * i)))
-    else:
-        for i in range(count):
-            for k in range(size):
-                store_u8(target + i * size + k, load_u8(source + size * load_u32(places + 4 * i) + k))
-
-
-@part
-def scatter_pieces(source: int, target: int, size: int, count: int, places: int) -> None:  # pragma: no cover
-    """Copy contiguous pieces to listed places."""
-    if size == 4:
-        for i in range(count):
-            store_u32(target + 4 * load_u32(places + 4 * i), load_u32(source + 4 * i))
-    else:
-        for i in range(count):
-            for k in range(size):
-                store_u8(target + size * load_u32(places + 4 * i) + k, load_u8(source + i * size + k))
-
-
-@part
 def move_many(header: int, r: int, there: int, here: int, size: int, count: int) -> None:  # pragma: no cover
-    """A record of several pieces."""
-    listed = get(header, at.MOVE_SOURCE_LIST, r)
-    spread = get(header, at.MOVE_TARGET_LIST, r)
-    if listed >= 0:
-        gather_pieces(there, here, size, count, table(header, at.MOVE_PLACES) + 4 * listed)
-    elif spread >= 0:
-        scatter_pieces(there, here, size, count, table(header, at.MOVE_PLACES) + 4 * spread)
+    """A record of several pieces, by equal steps or by a list of places on one side; words are loaded and stored by themselves."""
+    listed, spread = get(header, at.MOVE_SOURCE_LIST, r), get(header, at.MOVE_TARGET_LIST, r)
+    source_step, target_step = get(header, at.MOVE_SOURCE_STEP, r), get(header, at.MOVE_TARGET_STEP, r)
+    places = table(header, at.MOVE_PLACES) + 4 * max(listed, spread)
+    if size == 4 and listed >= 0:
+        for i in range(count):
+            store_u32(here + 4 * i, load_u32(there + 4 * load_u32(places + 4 * i)))
+    elif size == 4 and spread >= 0:
+        for i in range(count):
+            store_u32(here + 4 * load_u32(places + 4 * i), load_u32(there + 4 * i))
+    elif size == 4:
+        for i in range(count):
+            store_u32(here + i * target_step, load_u32(there + i * source_step))
     else:
-        move_pieces(there, here, size, count, get(header, at.MOVE_SOURCE_STEP, r), get(header, at.MOVE_TARGET_STEP, r))
+        for i in range(count):
+            source = there + i * source_step if listed < 0 else there + size * load_u32(places + 4 * i)
+            target = here + i * target_step if spread < 0 else here + size * load_u32(places + 4 * i)
+            copy_memory(target, source, size)
 
 
 @part
