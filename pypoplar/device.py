@@ -74,6 +74,7 @@ class Device:
         return self._id
 
     def getTarget(self) -> Target:
+        """The target to make a `Graph` for."""
         return self._target
 
     def attach(self) -> bool:
@@ -82,6 +83,7 @@ class Device:
         return self._attached
 
     def isAttached(self) -> bool:
+        """Whether `attach` has taken its IPUs."""
         return self._attached
 
     def detach(self) -> None:
@@ -126,9 +128,11 @@ class Device:
         return list(self._ipus)
 
     def supportsRemoteBuffers(self) -> bool:
+        """True except for a CPU device."""
         return self._target.type is not TargetType.CPU
 
     def hasGateway(self) -> bool:
+        """Always False: remote buffers lie in host memory."""
         return False
 
     def reset(self) -> None:
@@ -230,9 +234,11 @@ class DeviceManager:
 
     @staticmethod
     def createDeviceManager() -> DeviceManager:
+        """A manager with a simulated Pod64 of its own."""
         return DeviceManager()
 
     def getNumDevices(self) -> int:
+        """How many devices there are, single IPUs and groups."""
         return len(self._ipus)
 
     def getDevice(self, id: int, opts: Mapping[str, str] | None = None) -> Device:

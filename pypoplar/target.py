@@ -179,6 +179,7 @@ class Target:
     # Size and kind
 
     def getTargetType(self) -> TargetType:
+        """What kind of machine it is."""
         return self.type
 
     def getTargetArchString(self) -> str:
@@ -190,9 +191,11 @@ class Target:
         return self.system
 
     def getNumIPUs(self) -> int:
+        """IPUs of the machine."""
         return self.num_ipus
 
     def getTilesPerIPU(self) -> int:
+        """Tiles of one IPU."""
         return self.tiles_per_ipu
 
     def getNumTiles(self) -> int:
@@ -200,6 +203,7 @@ class Target:
         return self.num_ipus * self.tiles_per_ipu
 
     def getNumWorkerContexts(self) -> int:
+        """Worker threads of a tile, its supervisor not counted."""
         return self.num_worker_contexts
 
     def getTileClockFrequency(self) -> float:
@@ -209,6 +213,7 @@ class Target:
     # Memory and types
 
     def getBytesPerTile(self) -> int:
+        """Memory of one tile, bytes."""
         return self.bytes_per_tile
 
     def getMemoryBytes(self) -> int:
@@ -224,9 +229,11 @@ class Target:
         return max(1, self.data_path_width // (8 * check_type(type).size))
 
     def getFloatVectorWidth(self) -> int:
+        """Floats that one access of the data path holds."""
         return self.getVectorWidth(FLOAT)
 
     def getHalfVectorWidth(self) -> int:
+        """Halves that one access of the data path holds."""
         return self.getVectorWidth(HALF)
 
     def getDataPathWidth(self) -> int:
@@ -234,6 +241,7 @@ class Target:
         return self.data_path_width
 
     def getMemcpyBytesPerCycle(self) -> int:
+        """Bytes that a tile copies within its memory in a cycle."""
         return self.memcpy_bytes_per_cycle
 
     def getAtomicStoreGranularity(self) -> int:
@@ -241,6 +249,7 @@ class Target:
         return self.atomic_store_granularity
 
     def getInterleavedMemoryElementIndex(self) -> int:
+        """The memory element at which interleaved memory begins."""
         return self.interleaved_memory_element_index
 
     def getRptCountMax(self) -> int:
@@ -258,12 +267,15 @@ class Target:
     # Exchange and sync
 
     def getExchangeBytesPerCycle(self) -> int:
+        """Bytes that a tile sends, and bytes that it receives, in a cycle of exchange."""
         return self.exchange_bytes_per_cycle
 
     def supportsExchangeBusSharing(self) -> bool:
+        """Whether neighbouring tiles can share their exchange buses."""
         return self.supports_super_tile_send_receive
 
     def getTilesPerSharedExchangeBus(self) -> int:
+        """Tiles that share an exchange bus."""
         return self.tiles_per_super_tile
 
     def getMinIPUSyncDelay(self) -> int:
@@ -280,17 +292,21 @@ class Target:
         return self.global_sync_cycles
 
     def getGlobalExchangeConstraints(self) -> tuple[GlobalExchangeConstraint, ...]:
+        """Limits of the traffic between IPUs, as `IPUModel.globalExchangeConstraints` set them."""
         return self.global_exchange_constraints
 
     # Convolution units
 
     def getFp16InFp16OutConvUnitsPerTile(self) -> int:
+        """Convolution units of a tile from halves to halves."""
         return self.fp16_in_fp16_out_conv_units_per_tile
 
     def getFp16InFp32OutConvUnitsPerTile(self) -> int:
+        """Convolution units of a tile from halves to floats."""
         return self.fp16_in_fp32_out_conv_units_per_tile
 
     def getFp32InFp32OutConvUnitsPerTile(self) -> int:
+        """Convolution units of a tile from floats to floats."""
         return self.fp32_in_fp32_out_conv_units_per_tile
 
     def getNumConvUnits(self, inputType: ElementType, partialType: ElementType) -> int:
@@ -303,11 +319,13 @@ class Target:
         return units.get((inputType, partialType), 0)
 
     def getConvUnitInputLoadElemsPerCycle(self, type: ElementType) -> int:
+        """Elements of `type` (FLOAT or HALF, else 0) that the convolution units load in a cycle."""
         if check_type(type) is HALF:
             return self.fp16_conv_unit_input_load_elems_per_cycle
         return self.fp32_conv_unit_input_load_elems_per_cycle if type is FLOAT else 0
 
     def getConvUnitMaxPipelineDepth(self, type: ElementType) -> int:
+        """Stages of a convolution unit for `type` (FLOAT or HALF, else 0)."""
         if check_type(type) is HALF:
             return self.fp16_conv_unit_max_pipeline_depth
         return self.fp32_conv_unit_max_pipeline_depth if type is FLOAT else 0
@@ -317,6 +335,7 @@ class Target:
         return self.getConvUnitInputLoadElemsPerCycle(type) * self.getConvUnitMaxPipelineDepth(type)
 
     def getConvUnitCoeffLoadBytesPerCycle(self) -> int:
+        """Bytes of weights that the convolution units load in a cycle."""
         return self.conv_unit_coeff_load_bytes_per_cycle
 
     # Saving

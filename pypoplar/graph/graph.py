@@ -409,9 +409,11 @@ class Graph:
         self._estimators[vertexType] = estimator
 
     def numVertices(self) -> int:
+        """Vertices of all compute sets."""
         return len(self._vertices.tile)
 
     def numComputeSets(self) -> int:
+        """Compute sets, executed or not."""
         return len(self._vertices.set_names)
 
     # -- host and functions ---------------------------------------------------------------------------------------------------

@@ -39,18 +39,23 @@ class Interval:
             raise PoplarIndexError(f"an Interval needs 0 <= begin <= end, got [{self._begin}:{self._end})")
 
     def begin(self) -> int:
+        """The first element."""
         return self._begin
 
     def end(self) -> int:
+        """The element behind the last."""
         return self._end
 
     def lower(self) -> int:
+        """As `begin`."""
         return self._begin
 
     def upper(self) -> int:
+        """As `end`."""
         return self._end
 
     def size(self) -> int:
+        """The number of elements."""
         return self._end - self._begin
 
     def __iter__(self) -> Iterator[int]:

@@ -49,9 +49,11 @@ class DataStream:
         return self._elements
 
     def elementType(self) -> ElementType:
+        """The type of its elements."""
         return self._type
 
     def replicatedMode(self) -> ReplicatedStreamMode:
+        """What replicas would do; there is one."""
         return self._mode
 
     def __repr__(self) -> str:
@@ -69,6 +71,7 @@ class RemoteBuffer:
     location: Location
 
     def handle(self) -> str:
+        """The name that the engine knows it by."""
         return self._handle
 
     def numElements(self) -> int:
@@ -80,6 +83,7 @@ class RemoteBuffer:
         return self._repeats
 
     def elementType(self) -> ElementType:
+        """The type of its elements."""
         return self._type
 
     def __repr__(self) -> str:
@@ -96,6 +100,7 @@ class HostFunction:
     location: Location
 
     def handle(self) -> str:
+        """The name that the engine knows it by."""
         return self._handle
 
 
