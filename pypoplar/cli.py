@@ -33,7 +33,7 @@ def main(context: click.Context, show_traceback: bool) -> None:
     context.obj = show_traceback
 
 
-@main.command(context_settings=PASS_ON)
+@main.command(context_settings=PASS_ON, short_help="Run a program, with short messages for errors.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
@@ -42,7 +42,7 @@ def run(show_traceback: bool, file: Path, arguments: tuple[str, ...]) -> None:
     run_script(file, arguments, show_traceback)
 
 
-@main.command(context_settings=PASS_ON)
+@main.command(context_settings=PASS_ON, short_help="Run a tutorial, or list them.")
 @click.argument("name", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
@@ -86,7 +86,7 @@ def cache_group() -> None:
     """The cache of compiled codelets."""
 
 
-@cache_group.command()
+@cache_group.command(short_help="Delete the compiled codelets.")
 def clear() -> None:
     """Delete the compiled codelets; they are compiled anew when they are needed."""
     size = cache.size()
