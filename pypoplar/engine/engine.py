@@ -7,18 +7,15 @@ import operator
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeVar
 
 import numpy as np
 
 from pypoplar.compiler.compile import Progress, compile_graph
 from pypoplar.compiler.executable import Array, Executable, HostTensor
 from pypoplar.device import Device
-from pypoplar.engine.debug_prints import DebugPrint, clear_prints, native_prints, prints_lost, write_prints
 from pypoplar.engine.division import divide
-from pypoplar.engine.driver_code import driver_function
 from pypoplar.engine.faults import Fault, fault_error
-from pypoplar.engine.native import run_native
 from pypoplar.engine.services import Services
 from pypoplar.engine.state import UNINITIALISED, EngineState, make_state
 from pypoplar.engine.streams import Callback, HostStreams, unknown_name
@@ -100,56 +97,14 @@ class Engine:
             self.executable = compileGraph(graph, programs, options, progress)  # type: ignore[arg-type]
         threads = 1 if mode == "interpret" or self.executable.options.races == "elements" else self.executable.options.threads
         self._state: EngineState = make_state(self.executable, divide(self.executable, threads))
-        self._runner = self._make_runner()
         handles = [one.stream for one in (*self.executable.writes.values(), *self.executable.reads.values())]
         self._streams = HostStreams(self.executable.streams, self._state, frozenset(handles))
         self._services = Services(self.executable, self._state, self._streams)
+        self._runner: Runner = _make_runner(mode, self._state, self._services)
         self._loaded = False
         self._runs: list[str] = []
         self._lock = threading.RLock()
         self._busy = False
-
-    def _make_runner(self) -> Callable[[int], Fault | None]:
-        """Prepare the codelets for this mode, so that what cannot be compiled fails here and not in the middle of a run."""
-        if self._mode == "interpret":
-            from pypoplar.engine.interpreter import Interpreter, python_forms
-
-            forms = python_forms(self.executable)
-
-            def interpret(entry: int) -> Fault | None:
-                interpreter = Interpreter(self._state, forms, self._services.serve)
-                self._services.flush_prints = lambda: self._print(interpreter.taken_prints())
-                try:
-                    return interpreter.run(entry)
-                finally:
-                    self._services.flush_prints()
-
-            return interpret
-        from pypoplar.engine.machine_code import install_codelets, machine_code
-
-        codelets = machine_code(self.executable)
-        install_codelets(self._state, codelets)
-        driver_function()
-
-        def native(entry: int) -> Fault | None:
-            install_codelets(self._state, codelets)
-            self._services.flush_prints = self._flush_native_prints
-            try:
-                return run_native(self._state, entry, self._services.serve)
-            finally:
-                self._flush_native_prints()
-
-        return native
-
-    def _flush_native_prints(self) -> None:
-        prints, lost = native_prints(self._state), prints_lost(self._state)
-        clear_prints(self._state)
-        self._print(prints)
-        if lost:
-            self._services.print_stream().write("[pypoplar] more was printed by one step than is kept; the rest is lost\n")
-
-    def _print(self, prints: list[DebugPrint]) -> None:
-        write_prints(prints, self.executable.vertex_names.tile, self._services.print_stream())
 
     # Loading and running
 
@@ -219,7 +174,7 @@ class Engine:
 
     def _run_entry(self, entry: int) -> None:
         self._state.memory[int(self.executable.tile_base[-1]) :] = 0  # marks of touched elements
-        fault = self._runner(entry)
+        fault = self._runner.run(entry)
         if fault is not None:
             raise fault_error(self.executable, fault)
 
@@ -352,6 +307,23 @@ def _with_options(executable: Executable, options: Options) -> Executable:
     if parsed.races != executable.options.races:
         raise InvalidOption("pypoplar.races is decided when the graph is compiled; pass it to compileGraph")
     return attrs.evolve(executable, options=parsed)
+
+
+class Runner(Protocol):
+    """Made with the engine, so that what cannot be compiled fails then and not in the middle of a run."""
+
+    def run(self, entry: int) -> Fault | None:
+        """Run the program from row `entry` on; the fault that ended it, if one did."""
+
+
+def _make_runner(mode: Mode, state: EngineState, services: Services) -> Runner:
+    if mode == "native":
+        from pypoplar.engine.native import NativeRunner
+
+        return NativeRunner(state, services)
+    from pypoplar.engine.interpreter import InterpretingRunner
+
+    return InterpretingRunner(state, services)
 
 
 def _check_device(executable: Executable, device: Device) -> None:

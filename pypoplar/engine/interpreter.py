@@ -20,6 +20,7 @@ from pypoplar.compiler.executable import Array, Executable
 from pypoplar.engine import layout as at
 from pypoplar.engine.debug_prints import DebugPrint
 from pypoplar.engine.faults import Fault
+from pypoplar.engine.services import Services
 from pypoplar.engine.state import EngineState
 
 
@@ -40,16 +41,47 @@ def python_forms(executable: Executable) -> list[PythonForm]:
 
 
 @define(eq=False)
+class InterpretingRunner:
+    """Runs programs with an interpreter."""
+
+    state: EngineState
+    services: Services
+    forms: list[PythonForm] = field(init=False)
+    prints: list[DebugPrint] = field(factory=list)
+
+    def __attrs_post_init__(self) -> None:
+        self.forms = python_forms(self.state.executable)
+
+    def run(self, entry: int) -> Fault | None:
+        """Run the program from row `entry` on; the fault that ended it, if one did. What vertices print is written as it goes."""
+        try:
+            return Interpreter(self.state, self.forms, self._serve, self.prints).run(entry)
+        finally:
+            self._write_prints()
+
+    def _serve(self, number: int) -> None:
+        if self.services.writes_prints(number):
+            self._write_prints()
+        else:
+            self.services.serve(number)
+
+    def _write_prints(self) -> None:
+        prints = self.prints.copy()
+        self.prints.clear()
+        self.services.write_prints(prints)
+
+
+@define(eq=False)
 class Interpreter:
     """Walks the control program. `forms` are the codelets as Python functions, by codelet number."""
 
     state: EngineState
     forms: list[PythonForm]
     serve: Callable[[int], None]
+    prints: list[DebugPrint]  # what vertices print is appended here
     clock: int = 0
     floating_point_mask: int = 0
     fault: Fault | None = None
-    prints: list[DebugPrint] = field(factory=list)
     _sequence: int = 0
 
     def run(self, entry: int) -> Fault | None:
@@ -115,11 +147,6 @@ class Interpreter:
                 self.clock += int(step_cycles[a])
         shared[at.CLOCK] = self.clock
         return self.fault
-
-    def taken_prints(self) -> list[DebugPrint]:
-        """What vertices have printed since this was last called."""
-        taken, self.prints = self.prints, []
-        return taken
 
     def _value(self, address: int, size: int) -> int:
         kind = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}[size]

@@ -5,14 +5,55 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from attrs import define, field
+
 from pypoplar.compiler import opcodes
 from pypoplar.engine import layout as at
+from pypoplar.engine.debug_prints import clear_prints, native_prints, prints_lost
 from pypoplar.engine.driver_code import driver_function
 from pypoplar.engine.faults import Fault
+from pypoplar.engine.machine_code import MachineCode, install_codelets, machine_code
+from pypoplar.engine.services import Services
 from pypoplar.engine.state import EngineState
 from pypoplar.engine.workers import Workers
 
+PRINTS_LOST = "[pypoplar] more was printed by one step than is kept; the rest is lost\n"
 LOOK = 0.05  # seconds between looks at the progress
+
+
+@define(eq=False)
+class NativeRunner:
+    """Runs programs with compiled codelets, on host threads."""
+
+    state: EngineState
+    services: Services
+    codelets: MachineCode = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.codelets = machine_code(self.state.executable)
+        install_codelets(self.state, self.codelets)
+        driver_function()
+
+    def run(self, entry: int) -> Fault | None:
+        """Run the program from row `entry` on; the fault that ended it, if one did. What vertices print is written as it goes."""
+        install_codelets(self.state, self.codelets)
+        try:
+            return run_native(self.state, entry, self._serve)
+        finally:
+            self._write_prints()
+
+    def _serve(self, number: int) -> None:
+        if self.services.writes_prints(number):
+            self._write_prints()
+        else:
+            self.services.serve(number)
+
+    def _write_prints(self) -> None:
+        prints, lost = native_prints(self.state), prints_lost(self.state)
+        clear_prints(self.state)
+        self.services.write_prints(prints)
+        if lost:
+            self.services.print_stream().write(PRINTS_LOST)
 
 
 def run_native(

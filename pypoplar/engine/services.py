@@ -10,6 +10,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.compiler.executable import Array, Executable
+from pypoplar.engine.debug_prints import DebugPrint, write_prints
 from pypoplar.engine.host_arrays import host_array
 from pypoplar.engine.printing import format_tensor
 from pypoplar.engine.state import UNINITIALISED, EngineState
@@ -29,12 +30,19 @@ class Services:
     stream_out: TextIO | None = None
     remotes: dict[int, Array] = field(factory=dict)
     host_functions: dict[str, Callable[..., Any]] = field(factory=dict)
-    flush_prints: Callable[[], None] = lambda: None  # writes what vertices have printed since
 
     def serve(self, number: int) -> None:
         """Do service `number` of the executable."""
         service = self.executable.services[number]
         getattr(self, "_do_" + service["kind"])(service)
+
+    def writes_prints(self, number: int) -> bool:
+        """Whether service `number` is to write what vertices have printed, which whoever runs the program knows."""
+        return bool(self.executable.services[number]["kind"] == "prints")
+
+    def write_prints(self, prints: list[DebugPrint]) -> None:
+        """Write what vertices have printed."""
+        write_prints(prints, self.executable.vertex_names.tile, self.print_stream())
 
     def _tensor(self, service: Mapping[str, Any]) -> Array:
         return self.streams.array(service["stream"]).reshape(service["shape"])
@@ -49,9 +57,6 @@ class Services:
     def _do_print(self, service: Mapping[str, Any]) -> None:
         title = f"{service['title']}: " if service["title"] else ""
         self._print(title + format_tensor(self._tensor(service)))
-
-    def _do_prints(self, service: Mapping[str, Any]) -> None:
-        self.flush_prints()
 
     def _do_callback(self, service: Mapping[str, Any]) -> None:
         self.streams.serve(service["stream"])
