@@ -234,12 +234,12 @@ class RandomProgram:
     """A graph with programs.
 
     Its vertices are of `codelets`; `order` sorts those of each compute set before they are added (by number).
-    With `clock` the program counts cycles, which depend on that order.
+    With `clock` the program counts cycles, which depend on that order. `tiles` are those that may be used.
     """
 
-    def __init__(self, random, device, codelets=ALL, steps=6, size=24, order=None, clock=True):
+    def __init__(self, random, device, codelets=ALL, steps=6, size=24, order=None, clock=True, tiles=None):
         self.random, self.device, self.codelets, self.size, self.order, self.clock = random, device, codelets, size, order, clock
-        self.tiles = device.getTarget().getNumTiles()
+        self.tiles = tiles or range(device.getTarget().getNumTiles())
         self.graph = Graph(device)
         self.variables = {}
         for number, type in enumerate([*TYPES, *TYPES, *random.choices(TYPES, k=4)]):
@@ -266,7 +266,7 @@ class RandomProgram:
         self.variables[name] = tensor
 
     def _tile(self):
-        return self.random.randrange(self.tiles)
+        return self.random.choice(self.tiles)
 
     def _value(self, type):
         random = self.random
