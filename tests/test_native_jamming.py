@@ -187,7 +187,7 @@ def test_endings_may_fault_and_return_early():
         returns=True,
     )
     assert plan_vertices(made, Checks()) is not None
-    vertices = [{"in": floats(12), "at": i % 4, "out": np.zeros(3)} for i in range(25)]
+    vertices = [{"in": abs(floats(12)) * (1 if i % 2 else -1), "at": i % 4, "out": np.zeros(3)} for i in range(25)]
     outcome = assert_same_as_one_by_one(made, vertices)
     assert outcome.code == 1
     assert set(outcome.results) == {0, 1}
