@@ -82,12 +82,21 @@ def _execution(executable: Executable, account: RunAccount) -> Execution:
         for number, one in enumerate(executable.steps)
         if one.kind != "handle" and account.executions[number]
     )
-    instances = np.bincount(executable.computes.group_codelet, executable.computes.group_count, len(executable.codelets))
+    instances = _instances(executable)
     by_type = {
         one.name: VertexTypeCycles(int(instances[number]), int(account.codelet_slots[number]))
         for number, one in enumerate(executable.codelets)
     }
     return Execution(steps, by_type, account.runs, executable.target.getNumTiles())
+
+
+def _instances(executable: Executable) -> Array:
+    """Vertices of each codelet; those of a compute set with several entries, one for each result it is executed with, count once."""
+    computes = executable.computes
+    codelet = np.full(len(executable.vertex_names.tile), -1)
+    codelet[computes.vertex] = np.repeat(computes.group_codelet, computes.group_count)
+    counted: Array = np.bincount(codelet[codelet >= 0], minlength=len(executable.codelets))
+    return counted
 
 
 def _step(executable: Executable, account: RunAccount, number: int, one: StaticStep) -> Step:
