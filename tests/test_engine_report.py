@@ -245,7 +245,7 @@ def test_a_multi_vertex_takes_all_workers_for_its_slowest(mode):
         compute_set = other.graph.addComputeSet("work")
         other.vertex(compute_set, TogetherWork, 2, out=out, rounds=rounds)
         alone.append(int(compute_step(other, Execute(compute_set), mode).cyclesByTile[2]))
-    assert alone[1] - alone[0] > 20 * 6
+    assert alone[1] - alone[0] >= 20 * 6
     assert step.cyclesByTile[2] == sum(alone)
 
 

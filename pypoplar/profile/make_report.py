@@ -91,7 +91,7 @@ def _execution(executable: Executable, account: RunAccount) -> Execution:
 
 
 def _instances(executable: Executable) -> Array:
-    """Vertices of each codelet; those of a compute set with several entries, one for each result it is executed with, count once."""
+    """Vertices of each codelet; those of a compute set that is there once for each result it is executed with count once."""
     computes = executable.computes
     codelet = np.full(len(executable.vertex_names.tile), -1)
     codelet[computes.vertex] = np.repeat(computes.group_codelet, computes.group_count)
