@@ -80,7 +80,6 @@ class Interpreter:
     serve: Callable[[int], None]
     prints: list[DebugPrint]  # what vertices print is appended here
     clock: int = 0
-    floating_point_mask: int = 0
     fault: Fault | None = None
     _sequence: int = 0
 
@@ -91,7 +90,6 @@ class Interpreter:
         executions, step_cycles = state.tables[at.EXECUTIONS], state.tables[at.STEP_CYCLES]
         shared = state.tables[at.SHARED]
         self.clock, self.fault = int(shared[at.CLOCK]), None
-        self.floating_point_mask = 7 if state.executable.options.floating_point_exceptions else 0
         pc = entry
         while True:
             code, a, b, c, d = (int(one) for one in program[pc])
@@ -141,7 +139,7 @@ class Interpreter:
                 since = int(clocks[a]) if code == opcodes.ELAPSED else 0
                 state.memory[b : b + 8].view(np.int64)[0] = self.clock - since
             elif code == opcodes.FLOATING_POINT:
-                self.floating_point_mask = a
+                state.floating_point_mask = a
             elif code == opcodes.SYNC:
                 executions[a] += 1
                 self.clock += int(step_cycles[a])
@@ -235,7 +233,7 @@ class Interpreter:
             clock=self.clock,
             cycle_limit=executable.slot_limit,
             random=tables[at.RANDOM][tile],
-            floating_point_mask=self.floating_point_mask,
+            floating_point_mask=self.state.floating_point_mask,
             uninitialised_is_fault=executable.options.uninitialised == "error",
             workers=executable.target.getNumWorkerContexts(),
             debug_print=debug_print,

@@ -125,6 +125,7 @@ STREAM_WORDS = 5
 
 CONTEXT_WORDS = 16  # see pypoplar.codelet.native; the last is the driver's own:
 CONTEXT_DEBUG_USED = 10
+CONTEXT_FLOATING_POINT = 13  # holds from run to run
 CONTEXT_TILE_SLOTS = 15  # slots of all vertices of the tile that was scheduled last
 
 # Behind the debug records of a group of vertices the driver puts a record of its own.

@@ -51,5 +51,5 @@ def install_codelets(state: EngineState, code: MachineCode) -> None:
     clear_prints(state)
     contexts[:, 11] = 0
     contexts[:, 12] = state.executable.target.getNumWorkerContexts()
-    contexts[:, 13] = 7 if options.floating_point_exceptions else 0
+    state.floating_point_mask = state.floating_point_mask  # of thread 0: a run that was given up may have left others behind
     contexts[:, 14] = options.uninitialised == "error"

@@ -170,10 +170,20 @@ class EngineState:
         self.tables[at.SHARED][at.CLOCK] = saved[-1][0]
 
     def restart(self) -> None:
-        """The account, the clock and the random numbers as they were when the engine was made."""
+        """Account, clock, random numbers and floating-point behaviour as a machine has them that was just switched on."""
         self.reset_account()
         self.tables[at.SHARED][at.CLOCK] = 0
         self.seed(DEFAULT_SEED)
+        self.floating_point_mask = 7 if self.executable.options.floating_point_exceptions else 0
+
+    @property
+    def floating_point_mask(self) -> int:
+        """The floating-point exceptions that are faults, as `pypoplar.codelet.native` numbers them."""
+        return int(self.rows(at.CONTEXTS, at.CONTEXT_WORDS)[0, at.CONTEXT_FLOATING_POINT])
+
+    @floating_point_mask.setter
+    def floating_point_mask(self, mask: int) -> None:
+        self.rows(at.CONTEXTS, at.CONTEXT_WORDS)[:, at.CONTEXT_FLOATING_POINT] = mask
 
     def seed(self, seed: int) -> None:
         """Seed every tile's random generator; the same seed gives the same numbers on every machine."""
