@@ -4,7 +4,9 @@ The names are Poplar's. Programs are in `pypoplar.program`, device intrinsics in
 `pypoplar.poputil`, `pypoplar.popops`, `pypoplar.poplin` and `pypoplar.popnn`, help for unit tests in `pypoplar.testing`.
 """
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from types import ModuleType as _ModuleType
 
 from pypoplar import program
 from pypoplar.codelet.fields import InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
@@ -81,6 +83,15 @@ from pypoplar.types import (
 )
 
 __version__ = _version("pypoplar")
+_LIBRARIES = ("ipu", "poplin", "popnn", "popops", "poputil", "testing")
+
+
+def __getattr__(name: str) -> _ModuleType:
+    """The libraries are there as attributes, imported when they are first used."""
+    if name in _LIBRARIES:
+        return _import_module(f"pypoplar.{name}")
+    raise AttributeError(f"module 'pypoplar' has no attribute {name!r}")
+
 
 __all__ = [
     "ApplicationRuntimeError",

@@ -77,7 +77,7 @@ def test_an_exhausted_iterator_ends_the_run_and_the_engine_goes_on(bench, mode):
 def test_a_function_says_with_stop_iteration_that_it_is_exhausted(bench, mode):
     source = iter([[1, 2]])
     engine = take_in(bench, mode, lambda chunk: next(source), times=2)
-    with pytest.raises(ApplicationRuntimeError, match="'in': its callback is exhausted after 1 chunks"):
+    with pytest.raises(ApplicationRuntimeError, match="'in': its callback is exhausted after 1 chunk"):
         engine.run()
 
 

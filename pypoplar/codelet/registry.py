@@ -28,6 +28,7 @@ from pypoplar.errors import CodeletError, FileLoadError, PoplarTypeError, Unknow
 from pypoplar.types import BY_SPELLING, ElementType
 
 _ROOTS = (Vertex, MultiVertex, SupervisorVertex)
+_LIBRARIES = ("poplin", "popnn", "popops", "poputil")
 
 
 @frozen
@@ -202,6 +203,9 @@ class CodeletRegistry:
             same = [one for one in self.names if split_name(one)[0] == base]
             hint = f"; did you mean '{same[0]}'?" if same else nearest(name, self.names)
             has = hint or (f"; added were {', '.join(self.names[:8])}" if self.names else "; none has been added")
+            library = name.partition("::")[0] if "::" in name else ""
+            if library in _LIBRARIES and not any(one.startswith(f"{library}::") for one in self.names):
+                has = f"; call {library}.addCodelets(graph) first"
             raise UnknownVertexType(f"no codelet is called '{name}'{has}")
         words = split_name(name)[1][-len(parameters_of(template.cls)) :]
         for word in words:

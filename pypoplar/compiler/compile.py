@@ -31,7 +31,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.options import EngineOptions, OptionValue
 
 Progress = Callable[[int, int], None]
-PASSES = 6  # that the progress callback counts
+PASSES = 5  # that the progress callback counts
 TILE_ALIGNMENT = 64  # of each tile's part of the simulated memory: a cache line of the host, so that threads do not share one
 
 

@@ -112,14 +112,18 @@ class Step:
         return self.sync_cycles + slowest + self.host_cycles
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class NamedExchange:
-    """One exchange of the program, open to inspection: see the issue's point on exchange and `Engine.executable`."""
+    """One exchange of the program, open to inspection in `Executable.exchanges`."""
 
     name: str
     phase: str  # "before" or "after" a compute set, or "copy"
     account: Exchange
     variables: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        rows = self.account.messages
+        return f"<exchange {self.phase} {self.name!r}: {len(rows)} messages, {int(rows['bytes'].sum()):,} bytes>"
 
     @property
     def messages(self) -> Array:
@@ -241,7 +245,7 @@ class Touches:
     vertex_codelet: Array  # int64 [vertices]
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Executable:
     """A compiled program: what `compileGraph` returns and `Engine` runs."""
 
@@ -274,6 +278,13 @@ class Executable:
     floating_point_checks: bool
     touch_bytes: int  # behind the tiles' memories
     touches: Touches | None
+
+    def __repr__(self) -> str:
+        counts = self.counts
+        return (
+            f"<Executable: {len(self.entries)} programs, {counts.vertices:,} vertices in {counts.compute_sets} compute sets, "
+            f"for {self.target.getNumTiles():,} tiles>"
+        )
 
     @property
     def memory_bytes(self) -> int:

@@ -103,6 +103,7 @@ class Engine:
         self._runner: Runner = _make_runner(mode, self._state, self._services)
         self._loaded = False
         self._runs: list[str] = []
+        self._profiling = True
         self._lock = threading.RLock()
         self._busy = False
 
@@ -162,7 +163,8 @@ class Engine:
         self._require_load("run")
         self._streams.require(self.executable.entry_streams[program])
         self._alone(lambda: self._run_program(program))
-        self._runs.append(name or f"program {program}")
+        if self._profiling:
+            self._runs.append(name or f"program {program}")
 
     def _run_program(self, program: int) -> None:
         account = self._state.saved_account()
@@ -171,6 +173,8 @@ class Engine:
         except BaseException:
             self._state.restore_account(account)
             raise
+        if not self._profiling:
+            self._state.restore_account(account)
 
     def _run_entry(self, entry: int) -> None:
         self._state.memory[int(self.executable.tile_base[-1]) :] = 0  # marks of touched elements
@@ -280,8 +284,16 @@ class Engine:
         return make_report(self.executable, self._state.account(tuple(self._runs)))
 
     def printProfileSummary(self, stream: TextIO, options: Mapping[str, OptionValue] | None = None) -> None:
-        """Write the summary of the report as text; options ``showExecutionSteps`` and ``showVarStorage``."""
+        """Write the summary of the report as text; the option ``showExecutionSteps`` adds the steps."""
         stream.write(summary(self.getReport(), options or {}))
+
+    def enableExecutionProfiling(self) -> None:
+        """Let runs count in the report, as they do from the start."""
+        self._profiling = True
+
+    def disableExecutionProfiling(self) -> None:
+        """Leave the runs that follow out of the report, until `enableExecutionProfiling`. They cost as much either way."""
+        self._profiling = False
 
     def resetExecutionProfile(self) -> None:
         """Forget what runs so far have cost."""
@@ -330,6 +342,13 @@ def _check_device(executable: Executable, device: Device) -> None:
     if not isinstance(device, Device):
         raise PoplarTypeError(f"expected a Device, got {type(device).__name__}")
     target, compiled = device.getTarget(), executable.target
+    speeds = target.getTileClockFrequency(), compiled.getTileClockFrequency()
+    memories = target.getBytesPerTile(), compiled.getBytesPerTile()
+    if speeds[0] != speeds[1] or memories[0] != memories[1]:
+        raise ApplicationRuntimeError(
+            f"the device's tiles have {memories[0]:,} bytes at {speeds[0] / 1e6:,.0f} MHz, "
+            f"but the program was compiled for {memories[1]:,} bytes at {speeds[1] / 1e6:,.0f} MHz"
+        )
     if (target.getNumIPUs(), target.getTilesPerIPU()) != (compiled.getNumIPUs(), compiled.getTilesPerIPU()):
         raise ApplicationRuntimeError(
             f"the device has {target.getNumIPUs()} IPUs of {target.getTilesPerIPU()} tiles, "

@@ -47,7 +47,7 @@ KINDS: dict[int, type[CodeletRuntimeError]] = {
 }
 
 
-def _what(fault: Fault, codelet: TypedCodelet) -> str:
+def _what(fault: Fault, codelet: TypedCodelet, cycle_limit: int) -> str:
     value, bound = fault.value, fault.bound
     texts = {
         1: f"index {value} is out of range for a length of {bound}",
@@ -55,7 +55,7 @@ def _what(fault: Fault, codelet: TypedCodelet) -> str:
         3: f"shift by {value} is outside the width of the type",
         4: f"integer power with the negative exponent {value}",
         5: "the step of range() is zero",
-        7: f"the vertex ran longer than the cycle limit of {bound} (option pypoplar.cycle_limit)",
+        7: f"the vertex ran longer than the cycle limit of {cycle_limit} (option pypoplar.cycle_limit)",
         8: "invalid floating-point operation (its result is NaN)",
         9: "floating-point overflow",
         10: "floating-point division by zero",
@@ -76,8 +76,9 @@ def fault_error(executable: Executable, fault: Fault) -> CodeletRuntimeError:
     file, line, _ = names.locations[int(names.location[fault.vertex])]
     source = linecache.getline(place.file, place.line).strip()
     shown = f"\n    {source}" if source else ""
+    what = _what(fault, codelet, executable.options.cycle_limit)
     return KINDS[fault.code](
-        f"{place.file}:{place.line}: {codelet.name}.{place.function}: {_what(fault, codelet)}{shown}\n"
+        f"{place.file}:{place.line}: {codelet.name}.{place.function}: {what}{shown}\n"
         f"  vertex {fault.vertex} on tile {int(names.tile[fault.vertex])} in compute set "
         f"{executable.steps[fault.step].name!r}, added at {file}:{line}"
     )

@@ -68,7 +68,7 @@ class Services:
         judge_touches(self.executable, self.state.memory, service["compute"], service["name"])
 
     def _do_abort(self, service: Mapping[str, Any]) -> None:
-        raise ApplicationRuntimeError(f"the program aborted: {service['message']}  [{service['location']}]")
+        raise ApplicationRuntimeError(f"the program aborted: {service['message']} [{service['location']}]")
 
     def _do_error(self, service: Mapping[str, Any]) -> None:
         raise ApplicationRuntimeError(

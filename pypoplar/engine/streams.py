@@ -29,7 +29,7 @@ class StreamCallback:
     """
 
     def prefetch(self, chunk: Array) -> bool:
-        """Fill a chunk ahead of time; False (the default) if there is nothing to prefetch. The engine never calls it twice."""
+        """Fill a chunk ahead of time. The engine asks for chunks when they are due, with `fetch`, and never calls this."""
         return False
 
     def fetch(self, chunk: Array) -> None:
@@ -161,7 +161,9 @@ class HostStreams:
             else:
                 given = next(callback)
         except StopIteration:
-            raise ApplicationRuntimeError(f"stream {plan.name!r}: its callback is exhausted after {served} chunks") from None
+            raise ApplicationRuntimeError(
+                f"stream {plan.name!r}: its callback is exhausted after {served} chunk{'' if served == 1 else 's'}"
+            ) from None
         self._chunks[number] = served + 1
         if given is not None and plan.kind == "to device":
             self._take(plan, chunk, given)

@@ -77,7 +77,7 @@ def _judge(executable: Executable, touches: Touches, touched: _Touched, name: st
         f"{_place(executable, int(mine))}: {_field(executable, touches, touched, writer)} wrote to elements {region} "
         f"that were {done} elsewhere in same compute set {name!r}: by {_field(executable, touches, touched, other)} "
         f"of the vertex added at {_place(executable, int(touches.edge_vertex[touched.edge[other]]))} "
-        f"({len(racing)} elements in all)"
+        f"({len(racing)} element{'' if len(racing) == 1 else 's'} in all)"
     )
 
 
