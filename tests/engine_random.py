@@ -230,6 +230,10 @@ FIELDS = {codelet: Codelet.of_class(codelet).fields for codelet in [*ALL, Look]}
 TYPES = [FLOAT, INT, HALF, SHORT, BOOL, LONGLONG, UNSIGNED_CHAR, UNSIGNED_INT]
 
 
+def _reverse(given, taken):
+    taken[:] = given[::-1]
+
+
 class RandomProgram:
     """A graph with programs.
 
@@ -245,12 +249,23 @@ class RandomProgram:
         for number, type in enumerate([*TYPES, *TYPES, *random.choices(TYPES, k=4)]):
             self._variable(f"v{number}", type)
         self.functions = []
+        self.arrays, self.rows, self.host_functions = {}, [], []  # memory of streams; remote buffers; functions that reverse
         self.names = 0
         for _ in range(random.randrange(3)):
             self.functions.append(self.graph.addFunction(self._sequence(2, 1)))
         self.programs = [self._sequence(steps, 2) for _ in range(random.choice([1, 1, 2]))]
         for name, tensor in self.variables.items():
             self.graph.createHostRead(name, tensor)
+
+    def connect(self, engine):
+        """Connect what the programs need of the host; returns the arrays of the streams."""
+        arrays = {name: array.copy() for name, array in self.arrays.items()}
+        for name, array in arrays.items():
+            engine.connectStream(name, array)
+        used = {one["name"] for one in engine.executable.services if one["kind"] == "host_function"}
+        for name in used & set(self.host_functions):
+            engine.connectHostFunction(name, _reverse)
+        return arrays
 
     # Variables and views
 
@@ -373,7 +388,8 @@ class RandomProgram:
 
     def _step(self, depth):
         random = self.random
-        kinds = [self._execute] * 5 + [self._copy] * 3 + [self._print, self._undefined, self._sync]
+        kinds = [self._execute] * 5 + [self._copy] * 3 + [self._stream] * 2
+        kinds += [self._remote, self._host_call, self._print, self._undefined, self._sync]
         if depth:
             kinds += [self._repeat, self._if, self._switch, self._while, self._call, *([self._count] if self.clock else [])]
         return random.choice(kinds)(depth)
@@ -404,6 +420,45 @@ class RandomProgram:
         if self.random.random() < 0.3:
             place = place.reverse(0)
         return Copy(view[0:count], place, name=f"copy{self.random.randrange(100)}")
+
+    def _stream(self, depth):
+        """A stream of one or two chunks, in or out."""
+        self.names += 1
+        name, chunks = f"stream{self.names}", self.random.choice([1, 2])
+        inward = self.random.random() < 0.5
+        tensor = self._place() if inward else self._read_view([self.random.choice(list(self.variables.values()))])
+        type, count = tensor.elementType(), tensor.numElements()
+        values = [self._value(type) if inward else 0 for _ in range(chunks * count)]
+        self.arrays[name] = np.array(values, type.dtype)
+        if inward:
+            return Copy(self.graph.addHostToDeviceFIFO(name, type, count), tensor)
+        return Copy(tensor, self.graph.addDeviceToHostFIFO(name, type, count))
+
+    def _place(self):
+        """Some elements to write to."""
+        tensor = self.random.choice(list(self.variables.values()))
+        begin = self.random.randrange(tensor.numElements())
+        place = tensor[begin : self.random.randint(begin, tensor.numElements())]
+        return place.reverse(0) if self.random.random() < 0.3 else place
+
+    def _remote(self, depth):
+        """To a row of a buffer and back from another, or the same."""
+        self.names += 1
+        place = self._place()
+        name, type, count = f"rows{self.names}", place.elementType(), place.numElements()
+        if count == 0:
+            return Sequence()
+        self.rows.append((name, type.dtype, count))
+        buffer = self.graph.addRemoteBuffer(name, type, count, 2)
+        return Sequence([Copy(place, buffer, self._constant(INT, self.random.randrange(2))), Copy(buffer, place.reverse(0))])
+
+    def _host_call(self, depth):
+        """The host reverses what it is given."""
+        self.names += 1
+        place = self._place()
+        argument = [(place.elementType(), place.numElements())]
+        self.host_functions.append(f"reverse{self.names}")
+        return Call(self.graph.addHostFunction(self.host_functions[-1], argument, argument), [place], [place])
 
     def _print(self, depth):
         return PrintTensor(self._read_view([self.random.choice(list(self.variables.values()))]))

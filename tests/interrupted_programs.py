@@ -109,6 +109,7 @@ def anywhere(mode):
             with patch.object(division, "SERIAL", numbers.choice([0, 3000])):
                 engine = Engine(executable, {"pypoplar.threads": threads}, mode=mode)
             engine.setPrintStream(io.StringIO())
+            made.connect(engine)
             engine.load()
             for _ in range(4):
                 interrupted(lambda engine=engine: engine.run(1), numbers.uniform(0.0005, 0.01))

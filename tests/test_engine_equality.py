@@ -4,6 +4,7 @@ import io
 import random
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from engine_builder import WAYS, shown, tiny
 from engine_random import ALL, PURE, Look, RandomProgram
@@ -20,6 +21,7 @@ def outcome(made, executable, mode, options):
     engine.load(made.device)
     out = io.StringIO()
     engine.setPrintStream(out)
+    arrays = made.connect(engine)
     errors = []
     for number in [*range(len(made.programs)), 0]:
         try:
@@ -27,6 +29,10 @@ def outcome(made, executable, mode, options):
         except PoplarError as error:
             errors.append(f"{type(error).__name__}: {error}")
     values = {name: engine.readTensor(name) for name in made.variables}
+    for name, dtype, count in made.rows:
+        for row in range(2):
+            values[name, row] = np.zeros(count, dtype)
+            engine.copyFromRemoteBuffer(name, values[name, row], row)
     execution = engine.getReport().execution
     steps = [] if execution is None else execution.steps
     account = [
@@ -37,7 +43,7 @@ def outcome(made, executable, mode, options):
         for one in steps
     ]
     by_type = {} if execution is None else {name: one.cycles for name, one in execution.cycles_by_vertex_type.items()}
-    return {"values": values, "printed": out.getvalue(), "errors": errors, "account": account, "by type": by_type}
+    return {"values": values, "arrays": arrays, "printed": out.getvalue(), "errors": errors, "account": account, "by type": by_type}
 
 
 def compiled(made, options=None):

@@ -204,6 +204,7 @@ def values_of(made, executable):
     engine = Engine(executable)
     engine.load()
     engine.setPrintStream(io.StringIO())
+    made.connect(engine)
     engine.run()
     return {name: shown(engine.readTensor(name), nan_bits=False) for name in made.variables}
 
