@@ -11,7 +11,7 @@ from engine_random import ALL, PURE, Look, RandomProgram
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from pypoplar import AtomicStoreError, Engine, IPUModel, PoplarError, compileGraph
+from pypoplar import AtomicStoreError, Engine, Executable, IPUModel, PoplarError, compileGraph
 from pypoplar.engine import division
 
 
@@ -121,6 +121,19 @@ def test_races_judged_by_elements_change_no_result(seed, steps):
         made = RandomProgram(random.Random(seed), tiny(3), ALL, steps)
         outcomes.append(outcome(made, compiled(made, {"pypoplar.races": races}), "native", {"pypoplar.races": races}))
     assert shown(outcomes[1], nan_bits=False) == shown(outcomes[0], nan_bits=False)
+
+
+@settings(max_examples=20)
+@given(SEEDS, st.integers(1, 6), st.sampled_from([{}, {"pypoplar.races": "elements"}]))
+def test_an_executable_that_was_saved_and_loaded_does_the_same(seed, steps, options):
+    made = RandomProgram(random.Random(seed), tiny(3), [*ALL, Look], steps)
+    executable = compiled(made, options)
+    file = io.BytesIO()
+    executable.save(file)
+    file.seek(0)
+    loaded = Executable.load(file)
+    for mode in ("native", "interpret"):
+        assert shown(outcome(made, loaded, mode, options)) == shown(outcome(made, executable, mode, options))
 
 
 @settings(max_examples=4)
