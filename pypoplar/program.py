@@ -146,6 +146,18 @@ class Sequence(Program):
         """Append a program, as it is now."""
         self.programs.append(_program(program, "Sequence"))
 
+    def flat(self) -> Iterator[Program]:
+        """The programs in order, those of sequences within it in their place, however deep."""
+        open_ones = [iter(self.programs)]
+        while open_ones:
+            for one in open_ones[-1]:
+                if isinstance(one, Sequence):
+                    open_ones.append(iter(one.programs))
+                    break
+                yield one
+            else:
+                open_ones.pop()
+
     def taken(self) -> Sequence:
         kept = copy(self)
         kept.programs = list(self.programs)
@@ -242,8 +254,8 @@ class Repeat(Program):
             self.count = operator.index(count)
         except TypeError:
             raise PoplarTypeError(f"Repeat takes a whole number known when the program is built, got {count!r}") from None
-        if self.count < 0:
-            raise ControlProgramError(f"Repeat takes a count of at least 0, got {count}")
+        if not 0 <= self.count < 1 << 63:
+            raise ControlProgramError(f"Repeat takes a count of at least 0 and less than 2**63, got {count}")
         self.body = _program(body, "Repeat")
 
 

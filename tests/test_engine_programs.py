@@ -63,6 +63,13 @@ def test_an_empty_program_runs(bench, mode):
     assert ran(bench, Sequence(), mode) == []
 
 
+def test_sequences_nest_to_any_depth(bench, mode):
+    program = bench.enter(0)
+    for number in range(1, 4000):
+        program = Sequence([program, bench.enter(9)] if number == 3000 else [Sequence(), program])
+    assert ran(bench, program, mode) == [0, 9]
+
+
 def test_a_repeat_runs_its_body_count_times(bench, mode):
     inner = Repeat(2, bench.enter(2))
     program = Repeat(3, Sequence([bench.enter(1), inner, Repeat(0, bench.enter(9))]))

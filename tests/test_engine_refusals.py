@@ -286,6 +286,11 @@ REFUSED = {
         *(TensorShapeError, ValueError, "'many'"),
     ),
     "a negative count": (_recursion, ControlProgramError, ValueError, "-1"),
+    "a count beyond all bounds": (lambda case: Repeat(2**63, Sequence()), ControlProgramError, ValueError, str(2**63)),
+    "programs besides an executable": (
+        lambda case: Engine(case.engine().executable, Sequence()),
+        *(PoplarTypeError, TypeError, "has its programs already"),
+    ),
     "a case twice": (
         lambda case: Switch(case.graph.addVariable(INT, [], "index"), [(1, Sequence()), (1, Sequence())]),
         *(ControlProgramError, ValueError, "1"),

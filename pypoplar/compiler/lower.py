@@ -160,7 +160,7 @@ class Lowering:
         self._depth -= 1
 
     def _sequence(self, one: kinds.Sequence) -> None:
-        for part in one.programs:
+        for part in one.flat():
             self.lower(part)
 
     def _execute(self, one: kinds.Execute) -> None:

@@ -44,7 +44,8 @@ class Usage:
         elif isinstance(one, kinds.SetFloatingPointBehaviour):
             self.floating_point = True
         self.tensors.extend(one.tensors())
-        depth = max((self._visit(part) for part in one.parts()), default=0)
+        parts = one.flat() if isinstance(one, kinds.Sequence) else one.parts()
+        depth = max((self._visit(part) for part in parts), default=0)
         if isinstance(one, kinds.Call) and isinstance(one.function, Function):
             depth = max(depth, 1 + self._visit_function(one.function))
         self._depths[id(one)] = depth

@@ -91,7 +91,9 @@ class Engine:
         self._mode: Mode = mode
         if isinstance(graph, Executable):
             if isinstance(programs, Mapping) and options is None:
-                options = programs
+                options, programs = programs, None
+            if programs is not None:
+                raise PoplarTypeError(f"an Executable has its programs already, got {programs!r} besides")
             self.executable = _with_options(graph, options)
         else:
             self.executable = compileGraph(graph, programs, options, progress)  # type: ignore[arg-type]
