@@ -4,18 +4,10 @@ import numpy as np
 import pytest
 
 from pypoplar.errors import InvalidOption
-from pypoplar.profile.report import (
-    Compilation,
-    Execution,
-    MemoryByTile,
-    Report,
-    ReportGraph,
-    ReportTarget,
-    Step,
-    Version,
-    VertexTypeCycles,
-)
+from pypoplar.profile.execution import Execution, Step, VertexTypeCycles
+from pypoplar.profile.report import Compilation, Report, ReportGraph, ReportTarget, Version
 from pypoplar.profile.summary import summary
+from pypoplar.profile.tile_memory import MemoryByTile
 
 TILES = 16
 

@@ -8,18 +8,10 @@ import numpy as np
 
 from pypoplar.compiler.executable import Array, Counts, Executable, TileMemory
 from pypoplar.compiler.executable import Step as StaticStep
-from pypoplar.profile.report import (
-    Compilation,
-    Execution,
-    MemoryByTile,
-    Report,
-    ReportGraph,
-    ReportTarget,
-    Step,
-    Version,
-    VertexTypeCycles,
-)
+from pypoplar.profile.execution import Execution, Step, VertexTypeCycles
+from pypoplar.profile.report import Compilation, Report, ReportGraph, ReportTarget, Version
 from pypoplar.profile.run_account import RunAccount
+from pypoplar.profile.tile_memory import MemoryByTile
 from pypoplar.target import Target
 
 TYPES = {"exchange": "DoExchange", "copy": "DoExchange", "compute": "OnTileExecute", "stream": "StreamCopy", "sync": "Sync"}

@@ -9,7 +9,9 @@ import numpy as np
 
 from pypoplar.errors import InvalidOption
 from pypoplar.options import OptionValue, read_flag
-from pypoplar.profile.report import Array, Compilation, Execution, MemoryByTile, Report, ReportGraph, ReportTarget, Step
+from pypoplar.profile.execution import Array, Execution, Step
+from pypoplar.profile.report import Compilation, Report, ReportGraph, ReportTarget
+from pypoplar.profile.tile_memory import MemoryByTile
 
 OPTIONS = ("showExecutionSteps", "showOptimizations", "showPerIpuMemoryUsage", "showVarStorage")
 BAR = 40  # characters of the longest bar of the histogram

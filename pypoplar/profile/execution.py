@@ -1,0 +1,220 @@
+"""The report's picture of running: steps, runs, the trace of supersteps, and what the mean tile did. Cycles are tile cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from pypoplar.profile.programs import Program
+from pypoplar.profile.tile_memory import Total
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def no_tiles() -> Array:
+    """The array of a step in which no tile takes part."""
+    return np.zeros(0, np.int64)
+
+
+def share(values: Array) -> float:
+    """Mean over maximum, the balance of `values`: 1 where all are equal, 0 where there is nothing to balance."""
+    most = int(values.max()) if len(values) else 0
+    return float(values.mean()) / most if most else 0.0
+
+
+@frozen
+class IpuStep:
+    """One IPU's part of a step."""
+
+    cycles: int
+
+
+@frozen(eq=False, kw_only=True)
+class Step:
+    """A static step of the program with what all its executions cost together.
+
+    `type` is a program type of libpva: ``OnTileExecute``, ``DoExchange``, ``StreamCopy``, ``Sync``. An array is empty where the
+    step has no such part. `cyclesByTile` counts a tile's compute cycles with idle worker threads, `activeCyclesByTile` without.
+    """
+
+    name: str
+    type: str
+    executions: int
+    number: int = -1  # of the static step
+    depth: int = 0  # how deep in Repeat, If, Switch and Call the step stands
+    sync_cycles: int = 0
+    exchange_cycles: int = 0
+    global_exchange_cycles: int = 0  # of an exchange between IPUs; `exchange_cycles` is 0 then
+    compute_cycles: int = 0
+    host_exchange_cycles: int = 0
+    cyclesByTile: Array = field(factory=no_tiles)
+    activeCyclesByTile: Array = field(factory=no_tiles)
+    exchange_cycles_by_tile: Array = field(factory=no_tiles)
+    sync_cycles_by_tile: Array = field(factory=no_tiles)  # empty: as `sync_cycles` on every tile
+    bytesSentByTile: Array = field(factory=no_tiles)
+    bytesReceivedByTile: Array = field(factory=no_tiles)
+    host_bytes: int = 0
+    flops: int = 0  # floating-point operations, with the engine option profiler.includeFlopEstimates
+    memory_bytes: int = 0  # that its vertices load and store, with the same option
+    program: Program | None = None
+    num_ipus: int = 1
+
+    @property
+    def cycles(self) -> int:
+        """All cycles of the step: sync, exchange, compute, host."""
+        exchange = self.exchange_cycles + self.global_exchange_cycles
+        return self.sync_cycles + exchange + self.compute_cycles + self.host_exchange_cycles
+
+    @property
+    def ipus(self) -> tuple[IpuStep, ...]:
+        """The step on each IPU: all IPUs go from step to step together, so each takes as long as the step."""
+        return (IpuStep(self.cycles),) * self.num_ipus
+
+    @property
+    def activeTiles(self) -> int:
+        """Tiles that compute, or in an exchange those that send or receive."""
+        if self.type == "OnTileExecute" or not len(self.bytesSentByTile):
+            return int(np.count_nonzero(self.cyclesByTile))
+        return int(np.count_nonzero(self.bytesSentByTile + self.bytesReceivedByTile))
+
+    @property
+    def tileBalance(self) -> float:
+        """Mean over maximum of the tiles' compute cycles, or in an exchange of the bytes that they send and receive; 0 to 1."""
+        return share(self._load())
+
+    @property
+    def activeTileBalance(self) -> float:
+        """As `tileBalance`, over the active tiles only."""
+        load = self._load()
+        return share(load[load > 0])
+
+    def _load(self) -> Array:
+        if len(self.cyclesByTile):
+            return self.cyclesByTile
+        return self.bytesSentByTile + self.bytesReceivedByTile
+
+
+SUMMED = (  # attributes of a step that add up over runs
+    *("executions", "sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
+    *("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "sync_cycles_by_tile"),
+    *("bytesSentByTile", "bytesReceivedByTile", "host_bytes", "flops", "memory_bytes"),
+)
+
+
+def summed(steps: list[Step]) -> Step:
+    """The same static step in several runs as one."""
+    if len(steps) == 1:
+        return steps[0]
+    return evolve(steps[0], **{name: sum(getattr(one, name) for one in steps) for name in SUMMED})
+
+
+@frozen(eq=False)
+class Run:
+    """A run of a program, or `count` runs together: those after the first ``autoReport.executionProfileProgramRunCount``.
+
+    `steps` are the static steps that ran, in program order, with what they cost in this run.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    count: int = 1
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of the machine, of all `count` runs together."""
+        return sum(one.cycles for one in self.steps)
+
+
+@frozen(eq=False)
+class Trace:
+    """The executions of steps one after the other, as far as they were recorded: arrays of one entry per execution.
+
+    Event i is static step ``step[i]`` in run ``run[i]``; it begins at machine cycle ``begin[i]`` and lasts ``cycles[i]``: sync,
+    exchange or host exchange as the step says, compute as its slowest tile took this time. What a tile did in an event is known for
+    the mean execution of the step in that run: ``Step.cyclesByTile / Step.executions``.
+    """
+
+    step: Array = field(factory=lambda: np.zeros(0, np.int32))
+    run: Array = field(factory=lambda: np.zeros(0, np.int32))
+    begin: Array = field(factory=no_tiles)  # int64
+    cycles: Array = field(factory=no_tiles)  # int64
+    missed: int = 0  # executions that were not recorded: later runs, and what went beyond the limit
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+
+@frozen
+class VertexTypeCycles:
+    """The vertices of one type: how many are in the program, and the cycles of all their executions, idle threads left out."""
+
+    instances: int
+    cycles: int
+    flops: int = 0  # with the engine option profiler.includeFlopEstimates
+    memory_bytes: int = 0
+
+
+@frozen
+class TileAverage:
+    """Cycles of the mean tile over the whole run."""
+
+    compute_including_idle: float
+    compute_excluding_idle: float
+    exchange: float
+    global_exchange: float
+    host_exchange: float
+    sync: float
+
+
+@frozen(eq=False)
+class Execution:
+    """What the runs since the engine was loaded, or its profile reset, cost."""
+
+    steps: tuple[Step, ...]  # the static steps that ran, each with all its executions
+    cycles_by_vertex_type: Mapping[str, VertexTypeCycles]
+    programs: tuple[str, ...] = ()  # names of what has run, in order; equal neighbours count once
+    tiles: int = 0
+    runs: tuple[Run, ...] = ()
+    trace: Trace = field(factory=Trace)
+    clockFrequency: float = 0.0  # Hz
+
+    @property
+    def totalCycles(self) -> Total:
+        """Cycles of the machine from start to end of all runs."""
+        return Total(sum(one.cycles for one in self.steps))
+
+    @property
+    def seconds(self) -> float:
+        """What the cycles take at the target's clock."""
+        return self.totalCycles.total / self.clockFrequency if self.clockFrequency else 0.0
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of all vertices; 0 without the engine option profiler.includeFlopEstimates."""
+        return sum(one.flops for one in self.steps)
+
+    @property
+    def tile_average(self) -> TileAverage:
+        """Where the time of the mean tile went."""
+
+        def mean(name: str) -> float:
+            return float(sum(int(getattr(one, name).sum()) for one in self.steps)) / self.tiles if self.tiles else 0.0
+
+        def sync(one: Step) -> float:
+            return float(one.sync_cycles_by_tile.mean()) if len(one.sync_cycles_by_tile) else float(one.sync_cycles)
+
+        def exchange(*, between_ipus: bool) -> float:
+            chosen = [one for one in self.steps if bool(one.global_exchange_cycles) is between_ipus]
+            return float(sum(int(one.exchange_cycles_by_tile.sum()) for one in chosen)) / self.tiles if self.tiles else 0.0
+
+        return TileAverage(
+            compute_including_idle=mean("cyclesByTile"),
+            compute_excluding_idle=mean("activeCyclesByTile"),
+            exchange=exchange(between_ipus=False),
+            global_exchange=exchange(between_ipus=True),
+            host_exchange=float(sum(one.host_exchange_cycles for one in self.steps)),
+            sync=float(sum(sync(one) for one in self.steps)),
+        )

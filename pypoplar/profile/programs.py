@@ -1,0 +1,78 @@
+"""The report's program tree: what the control program consists of, with the static steps that its leaves are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+
+@frozen
+class VertexInstances:
+    """The vertices of one type in a compute set."""
+
+    name: str  # of the vertex type
+    count: int
+
+    @property
+    def type(self) -> VertexInstances:
+        """As libpva writes it: ``vertex.type.name``."""
+        return self
+
+
+@frozen
+class ComputeSet:
+    """A compute set of the program: ``computeset.vertices`` lists its vertex types with how many there are of each."""
+
+    name: str
+    vertices: tuple[VertexInstances, ...] = ()
+
+    @property
+    def numVertices(self) -> int:
+        return sum(one.count for one in self.vertices)
+
+
+@frozen
+class Program:
+    """A node of the program tree.
+
+    `type` is a program type of libpva where it has one: ``Sequence``, ``Repeat``, ``RepeatWhileTrue``, ``RepeatWhileFalse``,
+    ``If``, ``Switch``, ``Call``, ``OnTileExecute``, ``DoExchange``, ``StreamCopy``, ``Sync``, ...; else its class's name.
+    """
+
+    name: str
+    type: str
+    children: tuple[Program, ...] = ()
+    step: int = -1  # the static step that this leaf is, -1 for nodes that cost nothing themselves
+    detail: str = ""  # in words: "100 times"
+    computeset: ComputeSet | None = field(default=None)
+
+    @property
+    def vertices(self) -> Mapping[str, int]:
+        """Vertices by type, of a compute set."""
+        return {one.name: one.count for one in self.computeset.vertices} if self.computeset else {}
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, Program]]:
+        """This node and all below it, each with its depth."""
+        pending: list[tuple[int, Program]] = [(depth, self)]
+        while pending:
+            at, one = pending.pop()
+            yield at, one
+            pending.extend((at + 1, child) for child in reversed(one.children))
+
+    def accept(self, visitor: object) -> Any:
+        """Call the visitor's method for this type, such as ``visitOnTileExecute(program)``, if it has one."""
+        method: Callable[[Program], Any] | None = getattr(visitor, f"visit{self.type}", None)
+        return method(self) if method is not None else None
+
+
+class ProgramVisitor:
+    """A base for visitors of programs, as libpva has it: define ``visitOnTileExecute``, ``visitDoExchange``, ``visitStreamCopy``...
+
+    >>> class Names(ProgramVisitor):
+    ...     def visitOnTileExecute(self, program):
+    ...         return program.name
+    >>> Program("multiply", "OnTileExecute").accept(Names())
+    'multiply'
+    """
