@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
+from typing import overload
 
 import numpy as np
+from attrs import field, frozen
 
 from pypoplar.compiler.executable import Array, Counts, Executable, TileMemory
 from pypoplar.compiler.executable import Step as StaticStep
 from pypoplar.profile.execution import Execution, Step, VertexTypeCycles
-from pypoplar.profile.report import Compilation, Report, ReportGraph, ReportTarget, Version
+from pypoplar.profile.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.profile.run_account import RunAccount
 from pypoplar.profile.tile_memory import MemoryByTile
 from pypoplar.target import Target
@@ -39,6 +42,9 @@ def make_report(executable: Executable, account: RunAccount | None = None) -> Re
         _target(executable.target),
         ReportGraph(counts.vertices, counts.edges, counts.variables, counts.compute_sets),
         _categories(executable.memory, vertex_data, by_type),
+        vertex_types=_vertex_types(executable),
+        exchanges=_exchanges(executable),
+        options={name: str(value) for name, value in executable.options.given},
     )
     execution = _execution(executable, account) if account is not None and account.runs else None
     return Report(compilation, execution, Version(version("pypoplar")))
@@ -52,6 +58,55 @@ def _target(target: Target) -> ReportTarget:
         bytesPerTile=target.getBytesPerTile(),
         clockFrequency=target.getTileClockFrequency(),
         numWorkerContexts=target.getNumWorkerContexts(),
+        system=target.getTargetSystemString(),
+    )
+
+
+@frozen(eq=False)
+class ExchangeReports(Sequence[ExchangeReport]):
+    """The exchanges of the program's steps, each made when it is asked for."""
+
+    executable: Executable
+    steps: tuple[int, ...]  # the static steps that exchange something
+    made: dict[int, ExchangeReport] = field(factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @overload
+    def __getitem__(self, number: int) -> ExchangeReport: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[ExchangeReport]: ...
+    def __getitem__(self, number: int | slice) -> ExchangeReport | list[ExchangeReport]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        step = self.steps[number]
+        if step not in self.made:
+            self.made[step] = _exchange(self.executable, step)
+        return self.made[step]
+
+
+def _exchange(executable: Executable, step: int) -> ExchangeReport:
+    named = executable.exchanges[executable.steps[step].exchange]
+    rows, tiles = named.account.messages, executable.target.getNumTiles()
+    pairs, row = np.unique(rows["source"].astype(np.int64) * tiles + rows["destination"], return_inverse=True)
+    bytes = np.bincount(row, weights=rows["bytes"], minlength=len(pairs)).astype(np.int64)
+    source, destination = np.divmod(pairs, tiles)
+    return ExchangeReport(named.name, named.phase, step, source.astype(np.int32), destination.astype(np.int32), bytes)
+
+
+def _exchanges(executable: Executable) -> ExchangeReports:
+    def moves(step: StaticStep) -> bool:
+        return step.exchange >= 0 and len(executable.exchanges[step.exchange].account.messages) > 0
+
+    return ExchangeReports(executable, tuple(number for number, one in enumerate(executable.steps) if moves(one)))
+
+
+def _vertex_types(executable: Executable) -> tuple[VertexType, ...]:
+    instances = _instances(executable)
+    return tuple(
+        VertexType(one.name, int(instances[number]), int(executable.vertex_bytes[number]))
+        for number, one in enumerate(executable.codelets)
     )
 
 
@@ -79,7 +134,8 @@ def _execution(executable: Executable, account: RunAccount) -> Execution:
         one.name: VertexTypeCycles(int(instances[number]), int(account.codelet_slots[number]))
         for number, one in enumerate(executable.codelets)
     }
-    return Execution(steps, by_type, account.runs, executable.target.getNumTiles())
+    target = executable.target
+    return Execution(steps, by_type, account.runs, target.getNumTiles(), clockFrequency=target.getTileClockFrequency())
 
 
 def _instances(executable: Executable) -> Array:
@@ -108,6 +164,8 @@ def _step(executable: Executable, account: RunAccount, number: int, one: StaticS
     exchange = executable.exchanges[one.exchange] if one.exchange >= 0 else None
     return Step(
         name=one.name,
+        number=number,
+        num_ipus=executable.target.getNumIPUs(),
         type=TYPES[one.kind],
         executions=times,
         depth=one.depth,

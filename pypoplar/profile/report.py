@@ -96,7 +96,10 @@ class VertexType:
 
 @frozen(eq=False)
 class ExchangeReport:
-    """One exchange of the program: rows of messages from tile `source` to tile `destination`, one row for each pair of tiles."""
+    """One exchange of the program: a row for each pair of tiles between which bytes go, sorted by source and destination.
+
+    What a tile sends to several others at once (a multicast) counts for each of them.
+    """
 
     name: str
     phase: str  # "before" or "after" a compute set, or "copy"
@@ -117,7 +120,7 @@ class Compilation:
     step_programs: tuple[Program, ...] = ()  # by number of the static step
     vertex_types: tuple[VertexType, ...] = ()
     loweredVariables: LoweredVariables = field(factory=LoweredVariables)
-    exchanges: tuple[ExchangeReport, ...] = ()
+    exchanges: Sequence[ExchangeReport] = ()
     options: Mapping[str, str] = field(factory=dict)  # engine options that were set
 
     @property

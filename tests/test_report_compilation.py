@@ -1,0 +1,56 @@
+"""What a report says of the compiled program: exchanges, vertex types, options, target."""
+
+import numpy as np
+from engine_builder import Bench
+
+from pypoplar import FLOAT, Engine, Input, Output, Vertex
+from pypoplar.program import Copy, Execute, Sequence
+
+
+class Sum(Vertex):
+    a: Input[FLOAT]
+    b: Input[FLOAT]
+    out: Output[FLOAT]
+
+    def compute(self):
+        self.out = self.a + self.b
+
+
+def report_of(options=None):
+    bench = Bench()
+    x, y = bench.variable("x", np.arange(10.0), [3] * 5 + [4] * 5), bench.variable("y", np.zeros(10), np.arange(10) % 2)
+    out = bench.variable("out", np.zeros(1), [7])
+    compute_set = bench.graph.addComputeSet("sum")
+    bench.vertex(compute_set, Sum, 7, a=x[0], b=x[9], out=out[0])
+    engine = Engine(bench.graph, Sequence([Copy(x, y), Execute(compute_set)]), options)
+    return engine.getReport(), engine.executable
+
+
+def test_exchanges_have_one_row_for_each_pair_of_tiles():
+    report, executable = report_of()
+    copy, before = report.compilation.exchanges
+    assert (copy.phase, before.phase, before.name) == ("copy", "before", "sum")
+    assert list(zip(copy.source, copy.destination, copy.bytes, strict=True)) == [(3, 0, 12), (3, 1, 8), (4, 0, 8), (4, 1, 12)]
+    assert list(zip(before.source, before.destination, before.bytes, strict=True)) == [(3, 7, 4), (4, 7, 4)]
+    assert executable.steps[copy.step].name == "Copy"
+    assert report.compilation.exchanges[:1][0] is copy
+
+
+def test_vertex_types_have_their_instances_and_memory():
+    report, executable = report_of()
+    (one,) = report.compilation.vertex_types
+    assert (one.name, one.instances) == ("Sum", 1)
+    assert one.memory == report.compilation.memory.vertex_data_by_type["Sum"] > 0
+
+
+def test_options_that_were_set_are_in_the_report():
+    report, _ = report_of({"debug.instrument": "true"})
+    assert report.compilation.options == {"debug.instrument": "True"}
+
+
+def test_categories_go_by_our_names_and_by_libpvas():
+    report, _ = report_of()
+    category = report.compilation.tiles[7].memory.category
+    assert category.vertexCode.total == category["code"] > 0
+    assert category.variable.total == category["variables"] == 4
+    assert dict(report.compilation.tiles[7:8][0].memory.category) == dict(category)
