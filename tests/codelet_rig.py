@@ -106,7 +106,7 @@ def _lines(block, margin):
     for one in block:
         values = {key: getattr(one, key) for key in one.__slots__ if key != "__weakref__"}
         blocks = {key: values.pop(key) for key in ("head", "then", "orelse", "body") if key in values}
-        values = {key: value for key, value in values.items() if key not in ("where", "checked")}
+        values = {key: value for key, value in values.items() if key not in ("where", "checked", "flops", "bytes")}
         target = values.pop("target", None)
         shown = " ".join(_operand(value) for value in values.values())
         name = type(one).__name__.lower()

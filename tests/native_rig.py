@@ -113,7 +113,8 @@ def run_native(codelet, vertices, *, cycle_limit=0, clock=0, random=None, debug_
     debug = np.zeros(max(debug_words, 1), np.int64)
     context[5:8] = cycle_limit, clock, state.ctypes.data
     context[8:10] = (debug.ctypes.data, debug_words) if debug_words else (0, 0)
-    context[11:14] = 0, workers, mask
+    work = np.full((len(slots), 2), -1, np.int64)
+    context[11:15] = 0, workers, mask, work.ctypes.data
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(made.address)
     function(
         memory.bytes.ctypes.data, memory.rows.ctypes.data, memory.table.ctypes.data, count, slots.ctypes.data,
@@ -121,16 +122,20 @@ def run_native(codelet, vertices, *, cycle_limit=0, clock=0, random=None, debug_
     )  # fmt: skip
     assert memory.outside_is_untouched()
     outcome = Outcome(memory, slots.tolist(), results.tolist(), context, debug)
+    outcome.work = work.reshape(count, -1, 2).sum(1).tolist() if flags.get("count_flops") else None
+    assert flags.get("count_flops") or (work == -1).all()
     outcome.random = state.tolist()
     return outcome
 
 
-def run_interpreted(codelet, vertices, *, cycle_limit=0, clock=0, random=None, mask=0, workers=6, touches=False, unwritten=False):
+def run_interpreted(
+    codelet, vertices, *, cycle_limit=0, clock=0, random=None, mask=0, workers=6, touches=False, unwritten=False, flops=False
+):
     """Run a group of vertices in plain Python, as the interpreting engine does; the outcome has what a native one has."""
     memory = Memory(codelet, vertices, touches=touches)
     state = np.array(random if random is not None else [1, 2, 3, 4], np.uint32)
-    form = PythonForm(codelet, record_touches=touches)
-    slots, results, context = [], [], np.zeros(16, np.int64)
+    form = PythonForm(codelet, record_touches=touches, count_flops=flops)
+    slots, results, work, context = [], [], [], np.zeros(16, np.int64)
     words = memory.rows.reshape(-1)
     for number in range(len(vertices)):
         around = VertexContext(clock, cycle_limit, state, mask, unwritten, workers)
@@ -143,7 +148,9 @@ def run_interpreted(codelet, vertices, *, cycle_limit=0, clock=0, random=None, m
                 context[:5] = fault.code, number, fault.where, fault.value, fault.bound
         slots.append(spent)
         results.append(result)
+        work.append([around.flops, around.bytes])
     assert memory.outside_is_untouched()
     outcome = Outcome(memory, slots, results, context, None)
+    outcome.work = work if flops else None
     outcome.random = state.tolist()
     return outcome

@@ -30,11 +30,13 @@ def check(codelet, group, **options):
         "record_touches": options.pop("touches", False),
         "uninitialised_checks": options.pop("unwritten", False),
         "floating_point_checks": bool(options.get("mask", 0)),
+        "count_flops": options.pop("flops", False),
     }
     native = run_native(codelet, group, **options, **native_options)
     python = run_interpreted(
-        codelet, group, **options, touches=native_options["record_touches"], unwritten=native_options["uninitialised_checks"]
-    )
+        codelet, group, **options, touches=native_options["record_touches"], unwritten=native_options["uninitialised_checks"],
+        flops=native_options["count_flops"],
+    )  # fmt: skip
     assert native.fault == python.fault
     for got, wanted in zip(native.fields, python.fields, strict=True):
         for name, array in wanted.items():
@@ -51,22 +53,28 @@ def check(codelet, group, **options):
             assert slots == [python.slots[i]]
     assert native.random == python.random
     assert native.touched == python.touched
+    assert native.work == python.work
 
 
 @given(st.data())
 def test_random_codelets_do_the_same_in_both_engines(data):
     codelet = data.draw(codelets())
-    check(codelet, data.draw(vertices(codelet)), cycle_limit=300, clock=10**12, random=[1, 2, 3, 2**32 - 4])
+    flops = data.draw(st.booleans())
+    check(codelet, data.draw(vertices(codelet)), cycle_limit=300, clock=10**12, random=[1, 2, 3, 2**32 - 4], flops=flops)
 
 
 @given(st.data())
 def test_random_codelets_with_every_check_do_the_same_in_both_engines(data):
     codelet = data.draw(codelets())
-    options = data.draw(st.fixed_dictionaries({"touches": st.booleans(), "unwritten": st.booleans(), "mask": st.integers(0, 7)}))
+    options = data.draw(
+        st.fixed_dictionaries(
+            {"touches": st.booleans(), "unwritten": st.booleans(), "mask": st.integers(0, 7), "flops": st.booleans()}
+        )
+    )
     check(codelet, data.draw(vertices(codelet)), cycle_limit=300, **options)
 
 
 @given(st.data())
 def test_random_sums_do_the_same_in_both_engines(data):
     codelet = data.draw(sums())
-    check(codelet, data.draw(alike(codelet)), cycle_limit=10**6)
+    check(codelet, data.draw(alike(codelet)), cycle_limit=10**6, flops=data.draw(st.booleans()))

@@ -120,7 +120,7 @@ def test_loops_with_loops_in_them_or_wide_variables_are_left_alone():
 def test_straight_loops_have_one_price():
     plan = plan_loop(loop(Price(3), Load(X, A, K, 0), Price(4), Store(OUT, K, X, 0)), frozenset({"out"}))
     assert plan.straight
-    assert plan.slots == 7
+    assert plan.price == Price(7)
     assert [type(one) for one in plan.body] == [ProvenLoad, ProvenStore]
     for extra in (If(FLAG, (Price(1),), (), 0), Break(), index(J, "floordiv_i32", K, M), Special(J, "cycle_count", 0)):
         assert not plan_loop(loop(Price(3), Load(X, A, K, 0), extra), frozenset()).straight

@@ -106,6 +106,7 @@ def assert_same_as_one_by_one(made, vertices, **options):
 @pytest.mark.parametrize("made", [DOT, REDUCE, PAIRS])
 def test_sums_are_run_side_by_side(made):
     assert plan_vertices(made, Checks()) is not None
+    assert plan_vertices(made, Checks(flops=True)) is not None
     assert plan_vertices(made, Checks(floating_point=True)) is None
 
 

@@ -55,6 +55,9 @@ def literals(kind):
     return values.map(lambda one: Literal(one, kind))
 
 
+PRICES = st.builds(Price, st.integers(0, 9), st.integers(0, 3), st.integers(0, 16))
+
+
 class Maker:
     """Draws the statements of one codelet."""
 
@@ -79,7 +82,7 @@ class Maker:
         return self.draw(st.sampled_from(readable) | literals(kind))
 
     def block(self, scope, depth, most=4):
-        made = [Price(self.draw(st.integers(0, 9)))]
+        made = [self.draw(PRICES)]
         for _ in range(self.draw(st.integers(0, most))):
             made += self.statement(scope, depth)
         return tuple(made)
@@ -318,7 +321,7 @@ def sums_maker(draw, fields):
     maker = Maker(draw, fields, False)
 
     def tried(scope, most):
-        made = [Price(draw(st.integers(0, 5)))]
+        made = [draw(PRICES)]
         for _ in range(draw(st.integers(0, most))):
             made += getattr(maker, "make_" + maker.one_of("apply", "load", "load", "length", "row"))(scope, 0)
         return tuple(made)

@@ -16,7 +16,7 @@ from pypoplar.codelet import memory_access as access
 from pypoplar.codelet.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.hoisting import Linear
 from pypoplar.codelet.memory_access import BOOL, BYTE, MARKED, SIZES, WORD, Place, word
-from pypoplar.codelet.typed import Literal, Local, Operand, Span, SpanList, TypedCodelet
+from pypoplar.codelet.typed import Literal, Local, Operand, Price, Span, SpanList, TypedCodelet
 
 
 @frozen
@@ -26,6 +26,12 @@ class Checks:
     touches: bool = False  # which elements are read and written
     uninitialised: bool = False  # reads of memory that nothing has written
     floating_point: bool = False  # floating-point exceptions
+    flops: bool = False  # how many floating-point operations are done, and bytes loaded and stored
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether nothing is checked but indices."""
+        return not (self.touches or self.uninitialised or self.floating_point)
 
     @property
     def keeps_scalars(self) -> bool:
@@ -34,7 +40,7 @@ class Checks:
 
 
 # Words of the context that a call gets; see `pypoplar.codelet.native`.
-CYCLE_LIMIT, CLOCK, RANDOM, DEBUG, DEBUG_WORDS, DEBUG_USED, FIRST_WORKER, WORKERS, FLOATING_POINT_MASK = (
+CYCLE_LIMIT, CLOCK, RANDOM, DEBUG, DEBUG_WORDS, DEBUG_USED, FIRST_WORKER, WORKERS, FLOATING_POINT_MASK, FLOPS = (
     5,
     6,
     7,
@@ -44,6 +50,7 @@ CYCLE_LIMIT, CLOCK, RANDOM, DEBUG, DEBUG_WORDS, DEBUG_USED, FIRST_WORKER, WORKER
     11,
     12,
     13,
+    14,
 )
 
 
@@ -95,6 +102,7 @@ class Frame:
     holds_back: bool = False  # whether scalar fields are written to memory later, all at once
     otherwise: Any = None  # where a fault goes instead, while code is only tried out
     lanes: int = 1  # frames whose values a local holds
+    work: tuple[Any, ...] = ()  # stack slots, i64: flops and bytes, where they are counted
 
 
 class Writer:
@@ -151,11 +159,18 @@ class Writer:
             second = load(words.first + 1) if one.form != "scalar" else word(1)
             touch = builder.add(self.memory, load(words.touch)) if words.touch >= 0 else None
             fields[one.name] = Place(first if one.form == "list" else builder.add(self.memory, first), second, touch)
-        frame = Frame(number, end, failed or end, self.allocate(WORD), self.allocate(BYTE), fields)
-        builder.store(word(0), frame.slots)
+        frame = Frame(number, end, failed or end, self.allocate(WORD), self.allocate(BYTE), fields, work=self.allocate_work())
+        self.begin_counting(frame)
         builder.store(BYTE(1), frame.result)
         self.load_scalars(frame)
         return frame
+
+    def allocate_work(self) -> tuple[Any, ...]:
+        return (self.allocate(WORD), self.allocate(WORD)) if self.checks.flops else ()
+
+    def begin_counting(self, frame: Frame) -> None:
+        for one in (frame.slots, *frame.work):
+            self.builder.store(word(0), one)
 
     def load_scalars(self, frame: Frame) -> None:
         """Take the values of the scalar fields into locals."""
@@ -285,8 +300,14 @@ class Writer:
         fine = self.builder.icmp_unsigned("!=", bits, form(-1))
         self.fault_unless(frame, fine, operations.UNINITIALISED, where, index, word(0))
 
-    def spend(self, frame: Frame, slots: Any) -> None:
-        self.builder.store(self.builder.add(self.builder.load(frame.slots), slots), frame.slots)
+    def spend(self, frame: Frame, price: Price, times: Any = None) -> None:
+        """Add the price of a block that runs once, or `times` times (an ``i64``)."""
+        for slot, amount in zip((frame.slots, *frame.work), (price.slots, price.flops, price.bytes), strict=False):
+            if amount:
+                self.add_to(slot, word(amount) if times is None else self.builder.mul(times, word(amount)))
+
+    def add_to(self, slot: Any, amount: Any) -> None:
+        self.builder.store(self.builder.add(self.builder.load(slot), amount), slot)
 
 
 def constant(literal: Literal) -> Any:

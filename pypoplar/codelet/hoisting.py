@@ -135,13 +135,13 @@ class LoopPlan:
     """What to do instead of a loop with checks.
 
     `body` holds statements of the typed form and `ProvenLoad`, `ProvenStore`, `Rebind`. `straight` says that it runs straight
-    through, without branches and faults; its `Price` statements are gone then, and `slots` is the price of a round.
+    through, without branches and faults; its `Price` statements are gone then, and `price` is that of a round.
     """
 
     setup: tuple[Setup, ...]
     body: Block
     straight: bool
-    slots: int
+    price: Price
 
     @property
     def has_checks(self) -> bool:
@@ -460,14 +460,14 @@ def plan_loop(loop: For, stored: frozenset[str], *, floats_fault: bool = False) 
     body = analysis.block(loop.body)
     setup = _needed(analysis.setup)
     straight = is_straight(body, floats_fault=floats_fault)
-    slots = 0
+    price = Price(0)
     if straight:
-        slots = sum(one.slots for one in body if isinstance(one, Price))
         # A cycle counter in the body must see the slots so far.
         if any(isinstance(one, Special) and one.name == "cycle_count" for one in body):
-            straight, slots = False, 0
+            straight = False
         else:
+            price = Price.total(one for one in body if isinstance(one, Price))
             body = tuple(one for one in body if not isinstance(one, Price))
     if not setup and not straight:
         return None
-    return LoopPlan(setup, body, straight, slots)
+    return LoopPlan(setup, body, straight, price)

@@ -34,7 +34,7 @@ class Fault(Exception):
 
 @define(eq=False)
 class VertexContext:
-    """What a vertex meets besides its fields. `slots` counts as it runs; `random` is its tile's state and moves on."""
+    """What a vertex meets besides its fields. `slots`, `flops` and `bytes` count as it runs; `random` is its tile's state."""
 
     clock: int = 0  # cycles at the start of the compute set
     cycle_limit: int = 0  # slots; 0 for none
@@ -44,6 +44,8 @@ class VertexContext:
     workers: int = 6
     debug_print: Callable[[int, int, tuple[Number, ...]], None] | None = None  # gets location, text number, values
     slots: int = 0
+    flops: int = 0  # where they are counted
+    bytes: int = 0  # of elements loaded and stored, the same
 
     def check_limit(self, where: int) -> None:
         """At the top of each round of a ``while``."""

@@ -91,15 +91,19 @@ class JammedCode(VertexCode):
 
     def lane(self, frame: Frame, changing: set[str]) -> Frame:
         """A frame for one round: what it sets is its own, all else the vertex's."""
-        slots = self.allocate(WORD)
-        self.builder.store(word(0), slots)
         kept = {name: slot for name, slot in frame.locals.items() if name not in changing}
         spans = {name: place for name, place in frame.spans.items() if name not in changing}
-        return Frame(frame.number, None, None, slots, frame.result, frame.fields, kept, spans, frame.scalars)
+        made = Frame(
+            *(frame.number, None, None, self.allocate(WORD), frame.result, frame.fields, kept, spans, frame.scalars),
+            work=self.allocate_work(),
+        )
+        self.begin_counting(made)
+        return made
 
     def take_over(self, frame: Frame, lane: Frame) -> None:
         """Let a vertex's frame have what a round has set."""
-        self.spend(frame, self.builder.load(lane.slots))
+        for counted, of_lane in zip((frame.slots, *frame.work), (lane.slots, *lane.work), strict=True):
+            self.add_to(counted, self.builder.load(of_lane))
         for name, slot in lane.locals.items():
             if slot is not frame.locals.get(name, slot):
                 self.builder.store(self.builder.load(slot), frame.locals[name])
@@ -125,7 +129,7 @@ class JammedCode(VertexCode):
         self.run_rounds(jam, frames, rounds[0])
         for frame in frames:
             frame.lines = frame.otherwise = None
-            self.spend(frame, builder.mul(rounds[0].count, word(jam.plan.slots)))
+            self.spend(frame, jam.plan.price, rounds[0].count)
 
     def finish(self, frame: Frame) -> None:
         raise NotImplementedError

@@ -73,7 +73,7 @@ class LoopCode(Writer):
             as_written = builder.append_basic_block("for.checked") if plan.has_checks else None
             frame.lines = self.prepare(frame, plan, rounds, as_written)
             if plan.straight:
-                self.spend(frame, builder.mul(rounds.count, word(plan.slots)))
+                self.spend(frame, plan.price, rounds.count)
             self.repeat(frame, loop, rounds, plan.body, after)
             frame.lines = None
             if as_written is not None:

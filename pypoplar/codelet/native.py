@@ -20,6 +20,8 @@ the AND of its workers; 1 where nothing is returned). `context` is the address o
     11    first worker of a MultiVertex
     12    workers of a MultiVertex
     13    floating-point exceptions that are faults: 1 invalid, 2 overflow, 4 division by zero
+    14    where work is counted: the address of ``int64[count, 2]`` (of a MultiVertex ``int64[count * workers, 2]``) that gets
+          each vertex's floating-point operations, and the bytes of the elements that it loaded and stored
     ====  =====================================================================================================
 
 A vertex that faults stops, the others run. A debug record is: vertex (row in the group), location, text, n, and then n times the
@@ -38,11 +40,12 @@ from attrs import evolve, frozen
 from llvmlite import ir
 
 from pypoplar.codelet import cache, machine
-from pypoplar.codelet.frame import FIRST_WORKER, WORKERS, Checks, Frame
+from pypoplar.codelet.frame import FIRST_WORKER, FLOPS, WORKERS, Checks, Frame
+from pypoplar.codelet.hoisting import walk
 from pypoplar.codelet.jam_code import TOGETHER, JammedCode
 from pypoplar.codelet.jam_plan import Jam, plan_vertices
 from pypoplar.codelet.memory_access import BYTE, INT, WORD, word
-from pypoplar.codelet.typed import TypedCodelet
+from pypoplar.codelet.typed import Price, TypedCodelet
 
 ENTRY = "pypoplar_codelet"
 
@@ -107,7 +110,7 @@ class _Group(JammedCode):
         """The end of a vertex; both those that fault and those that do not come here."""
         self.go(frame.end)
         self.builder.position_at_end(frame.end)
-        self.put_slots(frame.number, self.builder.load(frame.slots))
+        self.put_counts(frame, frame.number)
         self.put_result(frame)
 
     def workers(self, number: Any, following: Any) -> None:
@@ -124,7 +127,7 @@ class _Group(JammedCode):
         builder.position_at_end(top)
         worker = builder.phi(WORD)
         worker.add_incoming(word(0), start)
-        builder.store(word(0), frame.slots)
+        self.begin_counting(frame)
         builder.cbranch(builder.icmp_unsigned("==", builder.load(stopped), BYTE(0)), running, end)
         builder.position_at_end(failed)
         builder.store(BYTE(1), stopped)
@@ -136,7 +139,7 @@ class _Group(JammedCode):
         self.block(frame, self.codelet.body)
         self.go(end)
         builder.position_at_end(end)
-        self.put_slots(builder.add(builder.mul(number, count), worker), builder.load(frame.slots))
+        self.put_counts(frame, builder.add(builder.mul(number, count), worker))
         upcoming = builder.add(worker, word(1))
         worker.add_incoming(upcoming, end)
         builder.cbranch(builder.icmp_signed("<", upcoming, count), top, done)
@@ -144,9 +147,17 @@ class _Group(JammedCode):
         self.put_result(frame)
         builder.branch(following)
 
-    def put_slots(self, number: Any, slots: Any) -> None:
-        address = self.builder.add(self.slots, self.builder.mul(number, word(8)))
-        self.builder.store(slots, self.builder.inttoptr(address, WORD.as_pointer()), align=8)
+    def put_counts(self, frame: Frame, number: Any) -> None:
+        """Leave what a vertex, or a worker of one, has cost, as entry `number` of the tables."""
+        self.put_word(self.slots, number, self.builder.load(frame.slots))
+        if frame.work:
+            table, first = self.load_context(FLOPS), self.builder.mul(number, word(2))
+            for column, counted in enumerate(frame.work):
+                self.put_word(table, self.builder.add(first, word(column)), self.builder.load(counted))
+
+    def put_word(self, table: Any, number: Any, value: Any) -> None:
+        address = self.builder.add(table, self.builder.mul(number, word(8)))
+        self.builder.store(value, self.builder.inttoptr(address, WORD.as_pointer()), align=8)
 
     def put_result(self, frame: Frame) -> None:
         builder = self.builder
@@ -182,12 +193,13 @@ def compile_codelet(
     record_touches: bool = False,
     uninitialised_checks: bool = False,
     floating_point_checks: bool = False,
+    count_flops: bool = False,
 ) -> NativeCodelet:
     """The native code of a codelet, compiled or found in the cache; each of the flags is a version of its own.
 
     Codelets that differ in names alone share their code.
     """
-    checks = Checks(record_touches, uninitialised_checks, floating_point_checks)
+    checks = Checks(record_touches, uninitialised_checks, floating_point_checks, count_flops)
     key = _key(codelet, checks)
     with _lock:
         if key not in _compiled:
@@ -203,4 +215,5 @@ def compile_codelet(
 def _key(codelet: TypedCodelet, checks: Checks) -> str:
     """All that the code depends on, as text: equality of literals would not do, for 0.0 == -0.0 and 1 == True."""
     essence = evolve(codelet, name="", locations=(), texts=(), helpers=())
-    return "\n".join((repr(essence), repr(checks), machine.host().identity, cache.fingerprint(*_MAKERS)))
+    work = [(one.flops, one.bytes) for one in walk(codelet.body) if isinstance(one, Price)] if checks.flops else []
+    return "\n".join((repr(essence), repr(work), repr(checks), machine.host().identity, cache.fingerprint(*_MAKERS)))

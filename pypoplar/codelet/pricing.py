@@ -1,9 +1,10 @@
-"""Prices of basic blocks: each straight run of statements begins with the sum of its slots."""
+"""Prices of basic blocks: each straight run of statements begins with the sum of its slots, and of its work."""
 
 from __future__ import annotations
 
 from attrs import evolve
 
+from pypoplar.codelet.flops import bytes_of, flops_of
 from pypoplar.codelet.prices import BRANCH, ENTRY_AND_EXIT, LOOP_ROUND, LOOP_START, price_of, straight
 from pypoplar.codelet.typed import Block, Break, Continue, For, If, Leave, Once, Price, Return, Special, Statement, While
 
@@ -20,8 +21,9 @@ def _block(block: Block, slots: int = 0) -> Block:
 
     def close() -> None:
         nonlocal slots
-        if slots:
-            made.append(Price(slots))
+        flops, size = sum(map(flops_of, run)), sum(map(bytes_of, run))
+        if slots or flops or size:
+            made.append(Price(slots, flops, size))
         made.extend(run)
         run.clear()
         slots = 0

@@ -60,17 +60,20 @@ class PythonForm:
     codelet: TypedCodelet
     functions: Mapping[str, Callable[..., Any]] = operations.FUNCTIONS
     record_touches: bool = False
+    count_flops: bool = False
     _made: dict[bool, Function] = field(factory=dict)  # without and with floating-point exceptions
 
     def run(self, memory: Array, words: Array, row: int, row_table: Array, context: VertexContext) -> tuple[int, bool]:
         """Run one vertex whose edge row begins at `words[row]`: its slots, and what compute returned (True if nothing).
 
         Of a MultiVertex, all workers in order: the slots of the slowest, and the AND. `memory` is uint8; an error is a `Fault`.
+        With `count_flops`, the floating-point operations and bytes of all workers together are left in `context`.
         """
         guarded = context.floating_point_mask != 0
         if guarded not in self._made:
-            self._made[guarded] = _Maker(self.codelet, guarded).function(self.functions)
+            self._made[guarded] = _Maker(self.codelet, guarded, self.count_flops).function(self.functions)
         views = self.views(memory, words, row, row_table, context.uninitialised_is_fault)
+        context.flops = context.bytes = 0
         if self.codelet.kind != "multi":
             context.slots = 0
             result = self._made[guarded](context, views)
@@ -126,9 +129,10 @@ def _operand(operand: Operand) -> ast.expr:
 class _Maker:
     """Writes the function of one codelet."""
 
-    def __init__(self, codelet: TypedCodelet, guarded: bool) -> None:
+    def __init__(self, codelet: TypedCodelet, guarded: bool, count_flops: bool) -> None:
         self.codelet = codelet
         self.guarded = guarded  # floating-point exceptions are looked for
+        self.counted = ("slots", "flops", "bytes") if count_flops else ("slots",)
         self.fields = {one.name for one in codelet.fields}
         self.used: set[str] = set()  # operations
         first = codelet.locations[0] if codelet.locations else None
@@ -195,8 +199,7 @@ class _Maker:
             self._go_to(where)
         match one:
             case Price():
-                slots = ast.Attribute(_name(".context"), "slots", ast.Store())
-                return [self._at(ast.AugAssign(slots, ast.Add(), _constant(one.slots)))]
+                return [self._count(name, getattr(one, name)) for name in self.counted]
             case Apply():
                 return self._apply(one)
             case If():
@@ -222,6 +225,10 @@ class _Maker:
             case Return():
                 return [self._at(ast.Return(_constant(True) if one.value is None else _operand(one.value)))]
         return [self._simple(one)]
+
+    def _count(self, name: str, amount: int) -> ast.stmt:
+        counter = ast.Attribute(_name(".context"), name, ast.Store())
+        return self._at(ast.AugAssign(counter, ast.Add(), _constant(amount)))  # type: ignore[no-any-return]
 
     def _while(self, one: While) -> list[ast.stmt]:
         loop = self._at(ast.While(_constant(True), [], []))

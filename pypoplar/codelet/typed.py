@@ -10,6 +10,7 @@ Register types: ``f32 f16 i32 u32 i64 u64 bool``. Memory types add ``i8 u8 i16 u
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal as OneOf
 from typing import Union
 
@@ -185,9 +186,23 @@ class Return:
 
 @frozen
 class Price:
-    """The basic block that begins here costs `slots` worker issue slots."""
+    """The basic block that begins here costs `slots` worker issue slots, and is `flops` and `bytes` of work.
+
+    The work is floating-point operations, and bytes of elements loaded and stored. It is no part of the representation, which
+    native code that does not count it is cached by.
+    """
 
     slots: int
+    flops: int = field(default=0, repr=False)
+    bytes: int = field(default=0, repr=False)
+
+    @staticmethod
+    def total(prices: Iterable[Price]) -> Price:
+        """The price of several blocks."""
+        slots = flops = size = 0
+        for one in prices:
+            slots, flops, size = slots + one.slots, flops + one.flops, size + one.bytes
+        return Price(slots, flops, size)
 
 
 @frozen

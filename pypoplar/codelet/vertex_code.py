@@ -121,8 +121,8 @@ class VertexCode(LoopCode):
                 self.slice(frame, statement)
             case Rebind(target=target, source=source):
                 self.bind(frame, target, self.place(frame, source))
-            case Price(slots=slots):
-                self.spend(frame, word(slots))
+            case Price():
+                self.spend(frame, statement)
             case Check(condition=condition, message=message, where=where):
                 fine = self.value(frame, condition)
                 self.fault_unless(frame, fine, operations.CHECK, where, word(message), word(0))
