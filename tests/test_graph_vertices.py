@@ -327,7 +327,8 @@ def test_the_last_estimate_of_a_vertex_wins(graph, compute):
     graph.setPerfEstimate(vertices[0], 10, 5)
     graph.setCycleEstimate(vertices[2], 31)
     estimates = graph.freeze().estimates
-    assert (estimates.vertex.tolist(), estimates.cycles.tolist(), estimates.flops.tolist()) == ([0, 2], [10, 31], [5, 0])
+    assert (estimates.vertex.tolist(), estimates.cycles.tolist(), estimates.flops.tolist()) == ([0, 2], [10, 31], [5, -1])
+    assert not estimates.by_estimator.any()
 
 
 def test_estimators_serve_the_vertices_without_an_estimate(graph, x, compute):
@@ -339,7 +340,8 @@ def test_estimators_serve_the_vertices_without_an_estimate(graph, x, compute):
     assert estimates.cycles.tolist() == [20 + 4 + 1000 + 16, 30 + 4 + 1000 + 16, 7]
     graph.registerPerfEstimator("Estimated", lambda vertex, target: VertexPerfEstimate(target.getNumTiles(), vertex.fieldSize("x")))
     estimates = graph.freeze().estimates
-    assert (estimates.cycles.tolist(), estimates.flops.tolist()) == ([16, 16, 7], [2, 3, 0])
+    assert (estimates.cycles.tolist(), estimates.flops.tolist()) == ([16, 16, 7], [2, 3, -1])
+    assert estimates.by_estimator.tolist() == [True, True, False]
 
 
 def test_an_estimator_that_answers_nonsense_is_refused(graph, compute):

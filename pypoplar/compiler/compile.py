@@ -9,6 +9,7 @@ import numpy as np
 from pypoplar import program as kinds
 from pypoplar.compiler.compute_tables import CodeletShapes, ComputeTables
 from pypoplar.compiler.connections import check_connections
+from pypoplar.compiler.estimates import count_priced_by, given_by_vertex
 from pypoplar.compiler.exchange import plan_compute_set
 from pypoplar.compiler.executable import Counts, Executable, RemotePlan, TileMemory, VertexNames
 from pypoplar.compiler.homes import place_variables, rounded_up
@@ -166,7 +167,9 @@ def _lower(
         call_depth=usage.call_depth,
         clocks=lowering.clocks,
         moves=lowering.moves.finish(),
-        computes=lowering.tables.finish(_estimates(frozen)),
+        computes=lowering.tables.finish(
+            given_by_vertex(frozen, frozen.estimates.cycles), given_by_vertex(frozen, frozen.estimates.flops)
+        ),
         compute_names=frozen.compute_sets,
         steps=tuple(lowering.steps),
         exchanges=lowering.exchanges,
@@ -177,6 +180,7 @@ def _lower(
         remotes=remotes,
         memory=memory,
         vertex_bytes=by_codelet + counted * (state_bytes(frozen.codelets) if len(frozen.codelets) else 0),
+        priced_by=count_priced_by(frozen, used),
         counts=_counts(frozen, vertices, len(usage.compute_sets)),
         vertex_names=VertexNames(
             frozen.vertices.location.astype(np.int64),
@@ -197,12 +201,3 @@ def _counts(graph: FrozenGraph, vertices: Array, compute_sets: int) -> Counts:
         variables=len(graph.variables.names) - len(graph.variables.constants),
         compute_sets=compute_sets,
     )
-
-
-def _estimates(graph: FrozenGraph) -> Array:
-    """Worker cycles by vertex, -1 where the code decides; empty if no vertex has an estimate."""
-    if len(graph.estimates.vertex) == 0:
-        return np.zeros(0, np.int64)
-    given = np.full(len(graph.vertices.codelet), -1, np.int64)
-    given[graph.estimates.vertex] = graph.estimates.cycles
-    return given

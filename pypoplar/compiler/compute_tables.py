@@ -164,8 +164,11 @@ class ComputeTables:
         whole: Array = np.add.reduceat(elements + VERTEX_COST, group_first[active]).astype(np.int64) + TILE_COST
         return whole
 
-    def finish(self, estimate: Array) -> Computes:
-        """All tables. `estimate` gives worker cycles by graph vertex, -1 where they are derived; empty if none is given."""
+    def finish(self, estimate: Array, flops: Array) -> Computes:
+        """All tables. `estimate` gives worker cycles by graph vertex, -1 where they are derived; empty if none is given.
+
+        `flops` gives floating-point operations in the same way.
+        """
 
         def whole(name: str, *end: int) -> Array:
             parts = self._parts.get(name, [])
@@ -187,6 +190,7 @@ class ComputeTables:
             vertex=vertex,
             list_order=whole("list_order"),
             estimate=estimate[vertex] if len(estimate) else estimate,
+            flops=flops[vertex] if len(flops) else flops,
             words=whole("words"),
             row_table=whole("row_table"),
             moves=whole("moves").reshape(-1, 5),

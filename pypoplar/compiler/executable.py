@@ -70,6 +70,7 @@ class Computes:
     vertex: Array  # int64: graph vertex numbers
     list_order: Array  # int64: for tiles with several groups, positions within the tile in the order of adding
     estimate: Array  # int64: worker cycles given by the user or an estimator, -1 where derived from the code
+    flops: Array  # int64: floating-point operations given with it, -1 where the code counts them; empty if none are given
     words: Array  # int64: edge rows
     row_table: Array  # int64: pairs (address, length) of the rows of list fields
     moves: Array  # int64 [computes, 5]: move lists exchange before, fan-out of it, gather, scatter, exchange after; -1 for none
@@ -272,6 +273,7 @@ class Executable:
     remotes: tuple[RemotePlan, ...]
     memory: TileMemory
     vertex_bytes: Array  # int64 [codelets]: state and pointers of all vertices of a codelet
+    priced_by: Array  # int64 [codelets, 3]: vertices whose cycles setPerfEstimate, an estimator, the code decides
     counts: Counts
     vertex_names: VertexNames
     variable_names: tuple[str, ...]

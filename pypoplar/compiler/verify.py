@@ -10,6 +10,7 @@ import numpy as np
 
 from pypoplar.compiler.claims import LARGEST, claim, claim_each, claim_number, claim_range, claim_running, claim_shape
 from pypoplar.compiler.compile import TILE_ALIGNMENT
+from pypoplar.compiler.estimates import PRICED_BY
 from pypoplar.compiler.executable import Executable, NamedExchange, Step
 from pypoplar.compiler.verify_computes import verify_computes
 from pypoplar.compiler.verify_host import verify_host
@@ -71,6 +72,8 @@ def _verify_memory(executable: Executable, tiles: int) -> None:
 def _verify_names(executable: Executable, tiles: int) -> None:
     """What is only reported: counts, places in the user's code."""
     claim_shape("vertex_bytes", executable.vertex_bytes, len(executable.codelets))
+    claim_shape("priced_by", executable.priced_by, len(executable.codelets), len(PRICED_BY))
+    claim_range("priced_by", executable.priced_by.ravel(), 0, len(executable.vertex_names.location) + 1)
     names = executable.vertex_names
     claim_shape("vertex_names.location", names.location, len(names.location))
     claim_shape("vertex_names.tile", names.tile, len(names.location))

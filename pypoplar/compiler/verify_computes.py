@@ -28,6 +28,7 @@ def verify_computes(executable: Executable, lists: int) -> None:
     claim_range("computes.result", computes.result, -1, int(executable.tile_base[-1]))
     claim_range("computes.vertex", computes.vertex, 0, len(executable.vertex_names.location))
     claim_range("computes.estimate", computes.estimate, -1, LARGEST)
+    claim_range("computes.flops", computes.flops, -1, LARGEST)
     claim_range("computes.cost", computes.cost, 0, LARGEST)
     _verify_edges(executable)
 
@@ -42,6 +43,7 @@ def _verify_shapes(computes: Computes) -> None:
         (("group_codelet", "group_row", "group_count", "group_position", "group_kind"), groups),
         (("vertex", "list_order"), vertices),
         (("estimate",), vertices if len(computes.estimate) else 0),
+        (("flops",), vertices if len(computes.flops) else 0),
         (("words",), len(computes.words)),
     ):
         for name in names:

@@ -21,10 +21,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @frozen
 class VertexPerfEstimate:
-    """What an estimator may return: worker cycles, and floating-point operations."""
+    """What an estimator may return: worker cycles, and floating-point operations of the whole vertex.
+
+    Without `flops` the vertex's code counts them.
+    """
 
     cycles: int
-    flops: int = 0
+    flops: int | None = None
 
 
 class FieldData:
@@ -122,20 +125,25 @@ def estimate(
     vertex = np.concatenate((given.vertex, numbers))
     order = np.argsort(vertex)
     return FrozenEstimates(
-        vertex[order], np.concatenate((given.cycles, made[:, 0]))[order], np.concatenate((given.flops, made[:, 1]))[order]
+        vertex[order],
+        np.concatenate((given.cycles, made[:, 0]))[order],
+        np.concatenate((given.flops, made[:, 1]))[order],
+        np.concatenate((given.by_estimator, np.ones(len(numbers), bool)))[order],
     )
 
 
 def _checked(answer: Any, name: str) -> tuple[int, int]:
+    """Cycles and flops, -1 where there are none."""
     if isinstance(answer, VertexPerfEstimate):
         answer = (answer.cycles, answer.flops)
     elif not isinstance(answer, tuple):
-        answer = (answer, 0)
-    if len(answer) != 2 or not all(isinstance(one, int | np.integer) and one >= 0 for one in answer):
+        answer = (answer, None)
+    given = answer[:1] if len(answer) == 2 and answer[1] is None else answer
+    if len(answer) != 2 or not all(isinstance(one, int | np.integer) and one >= 0 for one in given):
         raise PoplarTypeError(
             f"the estimator of {name} must return cycles as an int of at least 0, or a VertexPerfEstimate; got {answer!r}"
         )
-    return int(answer[0]), int(answer[1])
+    return int(answer[0]), -1 if answer[1] is None else int(answer[1])
 
 
 def _values_by_vertex(codelets: tuple[Codelet, ...], vertices: FrozenVertices, state: FrozenState) -> dict[int, dict[int, Any]]:

@@ -84,11 +84,12 @@ class FrozenState:
 
 @frozen(eq=False)
 class FrozenEstimates:
-    """setPerfEstimate: worker cycles and flops of single vertices."""
+    """Worker cycles and flops of single vertices, from `setPerfEstimate` or an estimator."""
 
     vertex: Array  # int64
     cycles: Array  # int64
-    flops: Array  # int64
+    flops: Array  # int64, -1 where none were given
+    by_estimator: Array  # bool
 
 
 @frozen(eq=False)

@@ -396,13 +396,17 @@ class Graph:
         """The number of elements of a plain vector field, which start as zeros unless `setInitialValue` gives values."""
         self._vertices.set_size(self._field(field)._number, field._slot, operator.index(size))
 
-    def setPerfEstimate(self, vertex: VertexRef | VertexRange, cycles: Any, flops: Any = 0) -> None:
-        """Worker cycles of a vertex (arrays for a range of them), to be used instead of what its code costs; and its flops."""
+    def setPerfEstimate(self, vertex: VertexRef | VertexRange, cycles: Any, flops: Any = None) -> None:
+        """Worker cycles of a vertex (arrays for a range of them), to be used instead of what its code costs.
+
+        `flops` are its floating-point operations, for the engine option ``profiler.includeFlopEstimates``; without them its code
+        counts them.
+        """
         self._vertices.set_estimate(vertex, cycles, flops)
 
     def setCycleEstimate(self, vertex: VertexRef | VertexRange, cycles: Any) -> None:
         """The older name of `setPerfEstimate`."""
-        self._vertices.set_estimate(vertex, cycles, 0)
+        self._vertices.set_estimate(vertex, cycles, None)
 
     def registerPerfEstimator(self, vertexType: str, estimator: Callable[[VertexIntrospector, Target], Any]) -> None:
         """A function that gives worker cycles, or a `VertexPerfEstimate`, for each vertex of a codelet without its own estimate."""

@@ -46,7 +46,7 @@ class StateTable:
 
 
 class EstimateTable:
-    """Worker cycles and flops of single vertices."""
+    """Worker cycles and flops (-1 where none are given) of single vertices."""
 
     __slots__ = ("_rows",)
 
@@ -62,7 +62,7 @@ class EstimateTable:
     def freeze(self) -> FrozenEstimates:
         rows = np.array(self._rows, dtype=np.int64).reshape(-1, 3)
         rows = rows[_last_of_each(rows[:, 0])]
-        return FrozenEstimates(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy())
+        return FrozenEstimates(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), np.zeros(len(rows), bool))
 
 
 def _last_of_each(key: Array) -> Array:

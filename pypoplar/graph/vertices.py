@@ -298,13 +298,16 @@ class VertexTable:
             self.state.vectors[key] = np.zeros(size, slot.type.dtype)
 
     def set_estimate(self, vertex: Any, cycles: Any, flops: Any) -> None:
-        """Estimates for a vertex, or for a range of them."""
+        """Estimates for a vertex, or for a range of them; without flops the code counts them."""
         if not isinstance(vertex, VertexRef | VertexRange) or vertex._vertices is not self:
             raise PoplarTypeError(f"an estimate is for a vertex of this graph, got {vertex!r}")
         count = len(vertex) if isinstance(vertex, VertexRange) else 1
-        whole = [values_of(LONGLONG, given, count, f"estimate for {vertex!r}") for given in (cycles, flops)]
+        asked = (cycles,) if flops is None else (cycles, flops)
+        whole = [values_of(LONGLONG, given, count, f"estimate for {vertex!r}") for given in asked]
         if min(int(one.min(initial=0)) for one in whole) < 0:
             raise PoplarTypeError(f"an estimate for {vertex!r} is at least 0, got {cycles!r} cycles and {flops!r} flops")
+        if flops is None:
+            whole.append(np.full(count, -1))
         first = vertex._first if isinstance(vertex, VertexRange) else vertex._number
         self.estimates.set_many(np.arange(first, first + count), *whole)
 
