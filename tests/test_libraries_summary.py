@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from pypoplar.errors import InvalidOption
 from pypoplar.profile.execution import Execution, Step, VertexTypeCycles
-from pypoplar.profile.report import Compilation, Report, ReportGraph, ReportTarget, Version
+from pypoplar.profile.programs import ComputeSet, Program, VertexInstances
+from pypoplar.profile.report import Compilation, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.profile.summary import summary
-from pypoplar.profile.tile_memory import MemoryByTile
+from pypoplar.profile.tile_memory import LoweredVariables, MemoryByTile
 
 TILES = 16
 
@@ -119,6 +121,148 @@ def test_steps_are_listed_on_request_with_cycles_tiles_balance_and_bytes():
     assert "      DoExchange: multiply (before) (10 executions)\n        Cycles: 250 (exchange 250)\n" in text
     assert "        Active tiles: 3 " in text
     assert "        Exchange: 1,000 B sent, 2,000 B received\n" in text
+
+
+def with_compilation(report, **changes):
+    return evolve(report, compilation=evolve(report.compilation, **changes))
+
+
+def leaf(number, name, kind="OnTileExecute", vertices=()):
+    held = ComputeSet(name, vertices) if vertices else None
+    return Program(name, kind, step=number, computeset=held)
+
+
+def test_steps_stand_within_the_loops_and_calls_of_the_program_and_what_did_not_run_is_left_out():
+    body = Program("", "Sequence", (leaf(1, "forward"), leaf(2, "backward")))
+    tree = Program(
+        "main",
+        "Sequence",
+        (
+            Program("train", "Repeat", (body,), detail="10 times"),
+            Program("", "If", (leaf(3, "never"),)),
+            Program("stage", "Sequence", (Program("", "Call", (leaf(4, "shared"),), detail="function 0"),)),
+            Program("", "Call", (leaf(4, "shared"),), detail="function 0"),
+        ),
+    )
+    steps = [evolve(compute_step(), name=name, number=number) for number, name in ((1, "forward"), (2, "backward"), (4, "shared"))]
+    text = summary(with_compilation(make_report(steps=steps), programs=(tree,)), {"showExecutionSteps": "true"})
+    lines = text[text.index("  Execution steps:") :].splitlines()
+    assert [one for one in lines if "alance" not in one and "ycles" not in one] == [
+        "  Execution steps:",
+        "    Repeat 10 times: train:",
+        "      OnTileExecute: forward (10 executions)",
+        "      OnTileExecute: backward (10 executions)",
+        "    Sequence: stage:",
+        "      Call function 0:",
+        "        OnTileExecute: shared (10 executions)",
+        "    Call function 0 (its steps are above)",
+    ]
+
+
+def test_several_programs_are_told_apart_and_steps_of_none_come_last():
+    programs = (Program("", "Sequence", (leaf(1, "a"),)), Program("late", "Sequence", (leaf(2, "b"),)), Program("", "Sequence"))
+    steps = [evolve(compute_step(), name=name, number=number, executions=1) for number, name in ((7, "c"), (1, "a"), (2, "b"))]
+    text = summary(with_compilation(make_report(steps=steps), programs=programs), {"showExecutionSteps": "true"})
+    shown = [one for one in text.splitlines() if one.startswith("    ") and ("Program " in one or "OnTile" in one)]
+    assert shown == [
+        "    Program 0:",
+        "      OnTileExecute: a",
+        "    Program 1 (late):",
+        "      OnTileExecute: b",
+        "    OnTileExecute: c",
+    ]
+
+
+def test_sequences_nest_to_any_depth():
+    tree = leaf(0, "innermost")
+    for _ in range(5000):
+        tree = Program("", "Sequence", (tree,))
+    report = with_compilation(make_report(steps=[evolve(compute_step(), name="innermost", number=0)]), programs=(tree,))
+    assert "    OnTileExecute: innermost (10 executions)\n" in summary(report, {"showExecutionSteps": "true"})
+
+
+def test_a_step_says_how_busy_its_threads_were_and_what_ran():
+    step = compute_step(program=leaf(0, "multiply", vertices=(VertexInstances("Scale", 1200), VertexInstances("Bump", 2))))
+    text = summary(make_report(steps=[step]), {"showExecutionSteps": "true"})
+    assert "      Thread balance: 50.0%\n      Vertices: Scale (1,200), Bump (2)\n" in text
+
+
+def test_floating_point_operations_are_compared_with_the_peak():
+    report = make_report(steps=[compute_step(flops=1_000_000)])
+    execution = evolve(report.execution, cycles_by_vertex_type={"Scale": VertexTypeCycles(10, 50, flops=1_000_000)})
+    target = evolve(report.compilation.target, peak_flops_per_cycle={"float": 2.0})
+    types = (VertexType("Scale", 10, 0, {"estimate": 4, "code": 6, "estimator": 0}),)
+    made = with_compilation(evolve(report, execution=execution), target=target, vertex_types=types)
+    lines = [" ".join(one.split()) for one in summary(made).splitlines()]
+    assert "Floating-point operations (FLOPs): 1,000,000" in lines
+    assert "Achieved: 116.352 GFLOP/s" in lines  # 10^6 in 15,900 cycles of 1.85 GHz
+    assert "Peak (float): 59.2 GFLOP/s, of which achieved 196.54%" in lines
+    assert "Scale (10 instances): 50 1,000,000 FLOPs priced by estimate 4, code 6" in lines
+    assert "FLOP" not in summary(make_report(steps=[compute_step()]))
+
+
+VARIABLES = LoweredVariables(
+    names=("weights", "early", "late", "bias"),
+    always=np.array([True, False, False, True]),
+    begin=np.array([-1, 0, 2, -1]),
+    end=np.array([-1, 2, 4, -1]),
+    first=np.array([0, 2, 3, 5, 6]),
+    tile=np.array([0, 1, 0, 0, 1, 3]),
+    bytes=np.array([100, 200, 50, 70, 80, 4000]),
+)
+
+
+def test_variables_are_listed_by_size_with_when_they_live():
+    steps = tuple(leaf(number, name) for number, name in enumerate("abcde"))
+    report = with_compilation(make_report(), loweredVariables=VARIABLES, step_programs=steps)
+    assert "Liveness" not in summary(report)
+    text = summary(report, {"showVarStorage": "true"})
+    lines = [" ".join(one.split()) for one in text[text.index("Variable Storage Liveness") :].splitlines()]
+    assert lines == [
+        "Variable Storage Liveness: All tiles",
+        "Always-live bytes: 4,300",
+        *("Always-live variables:", "bias 4,000 B", "weights 300 B"),
+        "Maximum live bytes (including always-live): 4,450",
+        "Maximum not-always-live bytes: 150 at step 2 (OnTileExecute c)",
+        *("Not-always-live variables at that step:", "late 150 B"),
+        "Not-always-live bytes by program step:",
+        *("steps 0 to 1: 50", "steps 2 to 3: 150", "step 4 (OnTileExecute e): 0"),
+        *("", "Execution:"),
+        *lines[lines.index("Execution:") + 1 :],
+    ]
+
+
+def test_of_very_many_variables_the_smallest_are_summed():
+    count = 350
+    held = LoweredVariables(
+        names=tuple(f"v{number}" for number in range(count)),
+        always=np.ones(count, bool),
+        begin=np.full(count, -1),
+        end=np.full(count, -1),
+        first=np.arange(count + 1),
+        tile=np.zeros(count, np.int64),
+        bytes=np.arange(1, count + 1),
+    )
+    text = summary(with_compilation(make_report(), loweredVariables=held), {"showVarStorage": "true"})
+    assert "(250 smaller ones)" in text
+    assert f"{sum(range(1, 251)):,} B" in text
+
+
+def test_memory_is_shown_by_ipu_on_request():
+    target = evolve(make_report().compilation.target, numIPUs=2, tilesPerIpu=8)
+    report = with_compilation(make_report(used=306_000), target=target)
+    assert "IPU 1" not in summary(report)
+    lines = [" ".join(one.split()) for one in summary(report, {"showPerIpuMemoryUsage": "true"}).splitlines()]
+    at = lines.index("IPU 1 (tiles 8 to 15):")
+    used = 8 * 306_000 + 100 * sum(range(8, 16))
+    assert lines[at + 1 : at + 6] == [
+        f"Including Gaps: {used + 32:,} B ({(used + 32) / (8 * 300 * 1024):.1%} of the IPU)",
+        f"Excluding Gaps: {used:,} B ({used / (8 * 300 * 1024):.1%} of the IPU)",
+        "Maximum (Including Gaps): 307,504 B (300.3 K) on tile 15",
+        "Maximum (Excluding Gaps): 307,500 B (300.3 K) on tile 15",
+        "4 tile(s) out of memory",
+    ]
+    assert lines[lines.index("IPU 0 (tiles 0 to 7):") + 5] == "0 tile(s) out of memory"
 
 
 def test_a_program_that_has_not_run_has_no_execution_section():
