@@ -146,7 +146,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("opt.enableMultiAccessCopies", FLAG),
     Option("opt.internalExchangeOptimisationTarget", choice("cycles", "balanced", "memory")),
     Option("opt.maxComputeSetsPerLoweredCopy", NUMBER),
-    Option("profiler.includeFlopEstimates", FLAG),
+    Option("profiler.includeFlopEstimates", FLAG,
+           "count floating-point operations, and the bytes that vertices load and store, as they run", "flop_estimates"),
     Option("profiler.includeCycleEstimates", FLAG),
     Option("profiler.replicaToProfile", choice("all", *map(str, range(65)))),
     Option("profiler.format", TEXT),
@@ -178,6 +179,7 @@ class EngineOptions:
     floating_point_exceptions: bool = False
     worker_stack_bytes: int = 512
     supervisor_stack_bytes: int = 128
+    flop_estimates: bool = False
     given: tuple[tuple[str, OptionValue], ...] = field(default=())
 
     @classmethod

@@ -43,7 +43,10 @@ def outcome(made, executable, mode, options):
         for one in steps
     ]
     by_type = {} if execution is None else {name: one.cycles for name, one in execution.cycles_by_vertex_type.items()}
-    return {"values": values, "arrays": arrays, "printed": out.getvalue(), "errors": errors, "account": account, "by type": by_type}
+    counted = engine._state.account(())
+    flops = [counted.step_flops, counted.step_bytes, counted.codelet_flops, counted.codelet_bytes]
+    left = {"values": values, "arrays": arrays, "printed": out.getvalue(), "errors": errors}
+    return left | {"account": account, "by type": by_type, "flops": flops}
 
 
 def compiled(made, options=None):
@@ -91,7 +94,13 @@ def test_random_programs_that_fail_are_the_same_too(seed, steps):
         {"pypoplar.uninitialised": "error"},
         {"debug.floatPointOpException": True},
         {"pypoplar.cycle_limit": 900},
-        {"pypoplar.uninitialised": "error", "debug.floatPointOpException": True, "pypoplar.races": "elements"},
+        {"profiler.includeFlopEstimates": True},
+        {
+            "pypoplar.uninitialised": "error",
+            "debug.floatPointOpException": True,
+            "pypoplar.races": "elements",
+            "profiler.includeFlopEstimates": True,
+        },
     ],
     ids=lambda one: "-".join(name.rpartition(".")[2] for name in one),
 )

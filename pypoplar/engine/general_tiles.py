@@ -1,4 +1,4 @@
-"""The driver's tiles with vertices of several kinds: groups of codelets, MultiVertex, supervisors, estimates, results."""
+"""The driver's tiles with vertices of several kinds: groups of codelets, MultiVertex, supervisors, estimates, results, flops."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pypoplar.codelet.intrinsics import call_codelet, load_i64, load_u8, store_i
 from pypoplar.engine import layout as at
 from pypoplar.engine.header import get, put, table
 from pypoplar.engine.tile_account import (
+    account_flops,
     account_slots,
     finish_simple,
     fold_workers,
@@ -99,6 +100,8 @@ def run_group(header: int, thread: int, group: int, base: int, compute: int, ste
         note_fault(header, thread, group, step)
     if load_i64(context + 8 * at.CONTEXT_DEBUG_USED) != printed:
         mark_debug_records(header, thread, group)
+    if table(header, at.FLOPS) != 0:
+        account_flops(header, thread, group, step)
     if kind == 1:
         fold_workers(place, slots + 8 * (position - base), count, workers)
     if results != 0:

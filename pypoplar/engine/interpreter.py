@@ -37,7 +37,11 @@ def schedule(prices: list[tuple[int, int]], workers: int) -> int:
 
 def python_forms(executable: Executable) -> list[PythonForm]:
     """The codelets as Python functions."""
-    return [PythonForm(one.typed, record_touches=executable.options.races == "elements") for one in executable.codelets]
+    options = executable.options
+    return [
+        PythonForm(one.typed, record_touches=options.races == "elements", count_flops=options.flop_estimates)
+        for one in executable.codelets
+    ]
 
 
 @define(eq=False)
@@ -239,8 +243,14 @@ class Interpreter:
             debug_print=debug_print,
         )
         try:
-            return self.forms[codelet].run(self.state.memory, tables[at.WORDS], row, tables[at.ROW_TABLE], context)
+            outcome = self.forms[codelet].run(self.state.memory, tables[at.WORDS], row, tables[at.ROW_TABLE], context)
         except CodeletFault as fault:
             if self.fault is None or vertex < self.fault.vertex:
                 self.fault = Fault(vertex, fault.code, fault.where, fault.value, fault.bound, codelet, step)
             return 0, True
+        if executable.options.flop_estimates:
+            given = executable.computes.flops
+            flops = int(given[position]) if len(given) and given[position] >= 0 else context.flops
+            for table, number in ((tables[at.STEP_FLOPS], step), (tables[at.CODELET_FLOPS], codelet)):
+                table[2 * number : 2 * number + 2] += flops, context.bytes
+        return outcome

@@ -71,7 +71,12 @@ SUPERSTEP_UNIT = 59
 ACTIVE_CYCLES = 61  # [active tiles]: where all vertices have estimates, the tile's cycles; else as below
 ACTIVE_SLOTS = 62  # [active tiles]: and the slots of its vertices
 GENERAL_UNIT = 60  # 0 where all tiles take the short way
-HEADER_WORDS = 63
+FLOPS = 63  # [threads, 2 * SLOTS_WORDS]: flops and bytes of a group's vertices; 0 where they are not counted
+GIVEN_FLOPS = 64  # as ESTIMATE
+STEP_FLOPS = 65  # [threads, STEP_COUNT, 2]: flops and bytes, summed over executions
+CODELET_FLOPS = 66  # [threads, CODELET_COUNT, 2]: the same
+STEP_COUNT = 67
+HEADER_WORDS = 68
 
 # Values of ACTIVE_CYCLES that are not cycles.
 PRICED = -1  # by the code as it runs
@@ -126,6 +131,7 @@ STREAM_WORDS = 5
 CONTEXT_WORDS = 16  # see pypoplar.codelet.native; the last is the driver's own:
 CONTEXT_DEBUG_USED = 10
 CONTEXT_FLOATING_POINT = 13  # holds from run to run
+CONTEXT_FLOPS = 14
 CONTEXT_TILE_SLOTS = 15  # slots of all vertices of the tile that was scheduled last
 
 # Behind the debug records of a group of vertices the driver puts a record of its own.

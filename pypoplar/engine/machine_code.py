@@ -29,6 +29,7 @@ def machine_code(executable: Executable) -> MachineCode:
             floating_point_checks=executable.floating_point_checks,
             uninitialised_checks=executable.options.uninitialised == "error",
             record_touches=executable.options.races == "elements",
+            count_flops=executable.options.flop_estimates,
         )
         for one in executable.codelets
     )
@@ -37,7 +38,6 @@ def machine_code(executable: Executable) -> MachineCode:
 
 def install_codelets(state: EngineState, code: MachineCode) -> None:
     """Tell the driver where the codelets are, and what every call of one is told."""
-    options = state.executable.options
     state.header[at.MOVE_UNIT] = load_unit(*MOVING).address
     state.header[at.SUPERSTEP_UNIT] = load_unit(*SUPERSTEP).address
     if not state.tables[at.ACTIVE_SIMPLE].all():
@@ -52,4 +52,6 @@ def install_codelets(state: EngineState, code: MachineCode) -> None:
     contexts[:, 11] = 0
     contexts[:, 12] = state.executable.target.getNumWorkerContexts()
     state.floating_point_mask = state.floating_point_mask  # of thread 0: a run that was given up may have left others behind
-    contexts[:, 14] = options.uninitialised == "error"
+    if state.header[at.FLOPS]:
+        words = 2 * int(state.header[at.SLOTS_WORDS])
+        contexts[:, at.CONTEXT_FLOPS] = state.header[at.FLOPS] + 8 * words * np.arange(len(contexts))

@@ -16,7 +16,8 @@ from pypoplar.profile.run_account import RunAccount
 UNINITIALISED = 0xFF  # every byte of memory that nothing has written: NaN as a float or half, -1 or the largest integer
 MEMORY_ALIGNMENT = 64
 DEFAULT_SEED = 42
-ACCOUNT = (at.EXECUTIONS, at.COMPUTE_CYCLES, at.TILE_CYCLES, at.TILE_SLOTS, at.CODELET_SLOTS)  # what runs have cost
+ACCOUNT = (at.EXECUTIONS, at.COMPUTE_CYCLES, at.TILE_CYCLES, at.TILE_SLOTS, at.CODELET_SLOTS, at.STEP_FLOPS, at.CODELET_FLOPS)
+"""What runs have cost."""
 DEBUG_BUFFER_WORDS = 1 << 18  # of each thread, where a codelet prints at all
 
 
@@ -72,7 +73,7 @@ class EngineState:
             at.COMPUTE_SPLIT: division.compute_split,
             at.COMPUTE_SERIAL: division.compute_serial,
             at.COMPUTE_RESULT: computes.result,
-            at.ACTIVE_SIMPLE: simple_tiles(computes),
+            at.ACTIVE_SIMPLE: simple_tiles(computes) if not one.options.flop_estimates else np.zeros_like(computes.active_tile),
             at.ACTIVE_CYCLES: cycles,
             at.ACTIVE_SLOTS: slots,
             at.ACTIVE_TILE: computes.active_tile,
@@ -119,7 +120,13 @@ class EngineState:
             at.CONTEXTS: threads * at.CONTEXT_WORDS,
             at.FAULTS: threads * at.FAULT_WORDS,
             at.CODELETS: len(one.codelets),
+            at.STEP_FLOPS: 2 * threads * len(one.steps) if one.options.flop_estimates else 0,
+            at.CODELET_FLOPS: 2 * threads * len(one.codelets) if one.options.flop_estimates else 0,
         }
+        if one.options.flop_estimates:
+            self._hold(at.FLOPS, np.zeros(2 * threads * words, np.int64))
+            if len(one.computes.flops):
+                self._hold(at.GIVEN_FLOPS, np.ascontiguousarray(one.computes.flops, np.int64))
         for which, size in sizes.items():
             self._hold(which, np.zeros(size + 1, np.int64))
         self._hold(at.RANDOM, seeded_generators(DEFAULT_SEED, one.target.getNumTiles()))
@@ -127,6 +134,7 @@ class EngineState:
         self.header[at.SLOTS_WORDS] = words
         self.header[at.CODELET_COUNT] = len(one.codelets)
         self.header[at.COUNTER_COUNT] = one.counters
+        self.header[at.STEP_COUNT] = len(one.steps)
         self.header[at.STACK_DEPTH] = one.call_depth + 1
         self.header[at.CLOCK_COUNT] = one.clocks
 
@@ -152,7 +160,18 @@ class EngineState:
             tile_cycles=self.tables[at.TILE_CYCLES].copy(),
             tile_slots=self.tables[at.TILE_SLOTS].copy(),
             codelet_slots=slots.sum(0),
+            **self._flops(),
         )
+
+    def _flops(self) -> dict[str, Array]:
+        """Flops and bytes by step and by codelet, where they are counted."""
+        if not self.executable.options.flop_estimates:
+            return {}
+        found = {}
+        for which, name in ((at.STEP_FLOPS, "step"), (at.CODELET_FLOPS, "codelet")):
+            whole = self.tables[which][:-1].reshape(self.division.threads, -1, 2).sum(0)
+            found |= {f"{name}_flops": whole[:, 0], f"{name}_bytes": whole[:, 1]}
+        return found
 
     def reset_account(self) -> None:
         """Forget what runs so far have cost."""

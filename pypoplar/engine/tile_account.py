@@ -51,6 +51,31 @@ def use_estimates(estimates: int, slots: int, count: int) -> None:  # pragma: no
 
 
 @part
+def account_flops(header: int, thread: int, group: int, step: int) -> None:  # pragma: no cover
+    """Add up the work of a group that has just run. Flops that were given for a vertex take the place of those of its code."""
+    size = table(header, at.SLOTS_WORDS)
+    counted = table(header, at.FLOPS) + 16 * thread * size
+    workers = table(header, at.WORKERS) if get(header, at.GROUP_KIND, group) == 1 else 1
+    given = table(header, at.GIVEN_FLOPS)
+    position = get(header, at.GROUP_POSITION, group)
+    flops, moved = 0, 0
+    for i in range(get(header, at.GROUP_COUNT, group)):
+        of_vertex = 0
+        for w in range(i * workers, (i + 1) * workers):
+            of_vertex += load_i64(counted + 16 * w)
+            moved += load_i64(counted + 16 * w + 8)
+        if given != 0 and load_i64(given + 8 * (position + i)) >= 0:
+            of_vertex = load_i64(given + 8 * (position + i))
+        flops += of_vertex
+    of_step = 2 * (thread * table(header, at.STEP_COUNT) + step)
+    of_codelet = 2 * (thread * table(header, at.CODELET_COUNT) + get(header, at.GROUP_CODELET, group))
+    put(header, at.STEP_FLOPS, of_step, get(header, at.STEP_FLOPS, of_step) + flops)
+    put(header, at.STEP_FLOPS, of_step + 1, get(header, at.STEP_FLOPS, of_step + 1) + moved)
+    put(header, at.CODELET_FLOPS, of_codelet, get(header, at.CODELET_FLOPS, of_codelet) + flops)
+    put(header, at.CODELET_FLOPS, of_codelet + 1, get(header, at.CODELET_FLOPS, of_codelet + 1) + moved)
+
+
+@part
 def latest(free: int, workers: int) -> int:  # pragma: no cover
     """When the last worker is done."""
     best = load_i64(free)

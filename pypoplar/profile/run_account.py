@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+import numpy as np
+from attrs import field, frozen
 
 from pypoplar.compiler.executable import Array
+
+
+def _nothing() -> Array:
+    return np.zeros(0, np.int64)
 
 
 @frozen(eq=False)
@@ -18,3 +23,8 @@ class RunAccount:
     tile_cycles: Array  # int64
     tile_slots: Array  # int64: worker slots of all vertices of the tile
     codelet_slots: Array  # int64 [codelets]
+    # With the option profiler.includeFlopEstimates, else empty: floating-point operations, and bytes loaded and stored by vertices.
+    step_flops: Array = field(factory=_nothing)  # int64 [steps]
+    step_bytes: Array = field(factory=_nothing)  # int64 [steps]
+    codelet_flops: Array = field(factory=_nothing)  # int64 [codelets]
+    codelet_bytes: Array = field(factory=_nothing)  # int64 [codelets]
