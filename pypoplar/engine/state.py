@@ -167,7 +167,7 @@ class EngineState:
         """Flops and bytes by step and by codelet, where they are counted."""
         if not self.executable.options.flop_estimates:
             return {}
-        found = {}
+        found: dict[str, Array] = {}
         for which, name in ((at.STEP_FLOPS, "step"), (at.CODELET_FLOPS, "codelet")):
             whole = self.tables[which][:-1].reshape(self.division.threads, -1, 2).sum(0)
             found |= {f"{name}_flops": whole[:, 0], f"{name}_bytes": whole[:, 1]}
