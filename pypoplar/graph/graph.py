@@ -7,18 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from enum import Enum
 from math import prod
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TextIO, overload
 
 import numpy as np
 
 from pypoplar.codelet.registry import CodeletRegistry, collect
 from pypoplar.device import Device
-from pypoplar.errors import (
-    InvalidTileMapping,
-    MissingFeature,
-    PoplarTypeError,
-)
+from pypoplar.errors import InvalidTileMapping, MissingFeature, PoplarTypeError
 from pypoplar.graph.cloning import TensorCloneMethod, clone_view
+from pypoplar.graph.dot import write_computation_graph, write_vertex_graph
 from pypoplar.graph.estimators import VertexIntrospector
 from pypoplar.graph.freezing import freeze
 from pypoplar.graph.frozen import FrozenGraph
@@ -483,6 +480,14 @@ class Graph:
         Ours; see `pypoplar.graph.networks.compute_network` for the attributes of nodes and edges.
         """
         return compute_network(self.freeze())
+
+    def outputComputationGraph(self, stream: TextIO, programs: Program | Iterable[Program] | None = None) -> None:
+        """Write the compute graph as Graphviz DOT text; with `programs`, only the compute sets that they execute."""
+        write_computation_graph(stream, self, programs)
+
+    def outputVertexGraph(self, stream: TextIO, programs: Program | Iterable[Program] | None = None) -> None:
+        """Write vertices, their tiles and the elements that they touch as DOT text; `programs` as in `outputComputationGraph`."""
+        write_vertex_graph(stream, self, programs)
 
     def freeze(self) -> FrozenGraph:
         """The graph as flat arrays, which later changes do not touch; a virtual graph gives the whole of which it is a part."""
