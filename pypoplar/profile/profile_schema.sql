@@ -1,0 +1,254 @@
+-- The tables of a profile file, profile.pop. docs/profile-file.md says the same in prose, with queries to try.
+-- Cycles are tile cycles, sizes are bytes, steps are numbers of static steps, tiles are numbered over all IPUs.
+-- Rows of a table stand in the report's order. "by tile" tables have no row for a tile that has nothing.
+
+CREATE TABLE meta (  -- About the file: name, created (ISO 8601), poplar_version.
+    key TEXT PRIMARY KEY,  -- what is said
+    value TEXT NOT NULL  -- in text
+) WITHOUT ROWID;
+
+CREATE TABLE target (  -- The machine that the program was compiled for: one row.
+    architecture TEXT NOT NULL,  -- such as "ipu2"
+    system TEXT NOT NULL,  -- name of the preset, such as "bow"
+    ipus INTEGER NOT NULL,  -- IPUs of all replicas
+    tiles_per_ipu INTEGER NOT NULL,  -- tiles of an IPU
+    bytes_per_tile INTEGER NOT NULL,  -- memory of a tile
+    clock_frequency REAL NOT NULL,  -- Hz
+    worker_contexts INTEGER NOT NULL,  -- worker threads of a tile
+    replicas INTEGER NOT NULL,  -- replicas of the graph
+    memory_bytes_per_cycle INTEGER NOT NULL  -- most bytes that a tile loads and stores in a cycle, 0 if not known
+);
+
+CREATE TABLE peak_flops (  -- Ceilings of the roofline.
+    unit TEXT NOT NULL,  -- name of the arithmetic unit
+    flops_per_cycle REAL NOT NULL  -- floating-point operations of a tile in a cycle
+);
+
+CREATE TABLE engine_option (  -- Engine options that were set.
+    name TEXT NOT NULL,  -- such as "pypoplar.threads"
+    value TEXT NOT NULL  -- as text
+);
+
+CREATE TABLE graph (  -- How large the graph is, as far as its programs use it: one row.
+    vertices INTEGER NOT NULL,  -- number of vertices
+    edges INTEGER NOT NULL,  -- number of connections of their fields
+    variables INTEGER NOT NULL,  -- number of variables
+    compute_sets INTEGER NOT NULL  -- number of compute sets
+);
+
+CREATE TABLE tile (  -- The tiles.
+    tile INTEGER PRIMARY KEY,  -- number, from 0
+    gaps INTEGER NOT NULL,  -- bytes that alignment leaves empty
+    always_live INTEGER,  -- bytes whose memory is never used for anything else; NULL if not known
+    not_always_live INTEGER  -- bytes of the rest, at the step where it is largest; NULL if not known
+);
+
+CREATE TABLE memory_category (  -- What tile memory is used for.
+    category INTEGER PRIMARY KEY,  -- number, from 0
+    name TEXT NOT NULL  -- in snake_case: "variables", "code"
+);
+
+CREATE TABLE tile_memory (  -- Memory by tile.
+    category INTEGER NOT NULL REFERENCES memory_category,  -- what it is used for
+    tile INTEGER NOT NULL REFERENCES tile,  -- where
+    bytes INTEGER NOT NULL,  -- bytes in use, without gaps
+    PRIMARY KEY (category, tile)
+) WITHOUT ROWID;
+
+CREATE TABLE vertex_memory_by_category (  -- Memory of all vertices.
+    name TEXT NOT NULL,  -- such as "edge_pointers"
+    bytes INTEGER NOT NULL  -- on all tiles together
+);
+
+CREATE TABLE vertex_memory_by_type (  -- Memory of all vertices.
+    name TEXT NOT NULL,  -- of the vertex type
+    bytes INTEGER NOT NULL  -- on all tiles together
+);
+
+CREATE TABLE vertex_type (  -- The vertex types of the program.
+    vertex_type INTEGER PRIMARY KEY,  -- number, from 0
+    name TEXT NOT NULL,  -- such as "popops::Reduce<float>"
+    instances INTEGER NOT NULL,  -- its vertices in the program
+    memory INTEGER NOT NULL  -- bytes of their state and pointers
+);
+
+CREATE TABLE vertex_type_pricing (  -- What priced the cycles of vertices.
+    vertex_type INTEGER NOT NULL REFERENCES vertex_type,  -- the vertex type
+    priced_by TEXT NOT NULL,  -- "estimate", "estimator" or "code"
+    vertices INTEGER NOT NULL  -- how many were priced so
+);
+
+CREATE TABLE variable (  -- The variables of the program.
+    variable INTEGER PRIMARY KEY,  -- number, from 0
+    name TEXT NOT NULL,  -- as the program calls it
+    always_live INTEGER NOT NULL,  -- 1 if its memory is never used for anything else, else 0
+    first_step INTEGER NOT NULL,  -- the first step at which it lives, -1 if it is always live
+    end_step INTEGER NOT NULL  -- the first step at which it does not live any more, -1 if it is always live
+);
+
+CREATE TABLE variable_tile (  -- Where variables lie, by tile.
+    variable INTEGER NOT NULL REFERENCES variable,  -- the variable
+    tile INTEGER NOT NULL REFERENCES tile,  -- where
+    bytes INTEGER NOT NULL  -- its bytes there
+);
+
+CREATE TABLE compute_set (  -- Compute sets.
+    compute_set INTEGER PRIMARY KEY,  -- number, from 0
+    name TEXT NOT NULL  -- as the program calls it
+);
+
+CREATE TABLE compute_set_vertex (  -- The vertices of compute sets, by type.
+    compute_set INTEGER NOT NULL REFERENCES compute_set,  -- the compute set
+    vertex_type TEXT NOT NULL,  -- name of the vertex type
+    vertices INTEGER NOT NULL  -- how many
+);
+
+CREATE TABLE program (  -- Nodes of the program trees. Equal ones are there once: what several Calls share has several parents.
+    program INTEGER PRIMARY KEY,  -- number, from 0: children have lower numbers than their parents
+    name TEXT NOT NULL,  -- as the program calls it, may be empty
+    type TEXT NOT NULL,  -- "Sequence", "Repeat", "OnTileExecute", "DoExchange", ...
+    step INTEGER NOT NULL,  -- the static step that it is, -1 for one that costs nothing itself
+    detail TEXT NOT NULL,  -- in words, such as "100 times"
+    compute_set INTEGER REFERENCES compute_set  -- what it executes, NULL if nothing
+);
+
+CREATE TABLE program_child (  -- What programs consist of.
+    parent INTEGER NOT NULL REFERENCES program,  -- the program
+    position INTEGER NOT NULL,  -- place among its children, from 0
+    child INTEGER NOT NULL REFERENCES program,  -- what stands there
+    PRIMARY KEY (parent, position)
+) WITHOUT ROWID;
+
+CREATE TABLE entry (  -- The programs of the engine.
+    entry INTEGER PRIMARY KEY,  -- number, from 0, as in Engine.run
+    program INTEGER NOT NULL REFERENCES program  -- root of its tree
+);
+
+CREATE TABLE static_step (  -- All steps of the program, whether they ran or not.
+    step INTEGER PRIMARY KEY,  -- number, from 0
+    program INTEGER NOT NULL REFERENCES program  -- the leaf of the tree that it is
+);
+
+CREATE TABLE exchange (  -- The exchanges of the program.
+    exchange INTEGER PRIMARY KEY,  -- number, from 0
+    name TEXT NOT NULL,  -- of the compute set or copy
+    phase TEXT NOT NULL,  -- "before" or "after" a compute set, or "copy"
+    step INTEGER NOT NULL  -- the static step
+);
+
+CREATE TABLE exchange_message (  -- What an exchange moves each time it runs: one row for each pair of tiles.
+    exchange INTEGER NOT NULL REFERENCES exchange,  -- the exchange
+    source INTEGER NOT NULL REFERENCES tile,  -- the tile that sends
+    destination INTEGER NOT NULL REFERENCES tile,  -- the tile that receives
+    bytes INTEGER NOT NULL  -- how much
+);
+
+CREATE TABLE execution (  -- About all runs: one row, none if nothing has run.
+    tiles INTEGER NOT NULL,  -- tiles that mean values are taken over
+    clock_frequency REAL NOT NULL,  -- Hz
+    missed INTEGER NOT NULL  -- executions of steps that trace_event does not have
+);
+
+CREATE TABLE executed_program (  -- Names of what has run, in order; equal neighbours count once.
+    name TEXT NOT NULL  -- of the program
+);
+
+CREATE TABLE vertex_type_cycles (  -- What vertices cost, by type, in all runs together.
+    name TEXT PRIMARY KEY,  -- of the vertex type
+    instances INTEGER NOT NULL,  -- its vertices in the program
+    cycles INTEGER NOT NULL,  -- of all executions of all its vertices, idle threads left out
+    flops INTEGER NOT NULL,  -- floating-point operations; 0 without the option profiler.includeFlopEstimates
+    memory_bytes INTEGER NOT NULL  -- bytes that they load and store; 0 without that option
+);
+
+CREATE TABLE step (  -- The static steps that ran.
+    step INTEGER PRIMARY KEY,  -- number
+    name TEXT NOT NULL,  -- as the program calls it, may be empty
+    type TEXT NOT NULL,  -- "OnTileExecute", "DoExchange", "StreamCopy" or "Sync"
+    depth INTEGER NOT NULL,  -- how deep in Repeat, If, Switch and Call it stands
+    ipus INTEGER NOT NULL,  -- IPUs that take part
+    program INTEGER REFERENCES program  -- the leaf of the tree that it is, NULL if not known
+);
+
+CREATE TABLE run (  -- Runs. Those after the first autoReport.executionProfileProgramRunCount ones share one row.
+    run INTEGER PRIMARY KEY,  -- number, from 0
+    name TEXT NOT NULL,  -- of the program
+    runs INTEGER NOT NULL  -- how many runs the row stands for
+);
+
+CREATE TABLE run_step (  -- What a step cost in a run, all its executions there together.
+    run INTEGER NOT NULL,  -- the run, or -1 for all runs together if the file does not have them one by one
+    step INTEGER NOT NULL REFERENCES step,  -- the step
+    executions INTEGER NOT NULL,  -- how often it ran
+    sync_cycles INTEGER NOT NULL,  -- cycles of its syncs
+    exchange_cycles INTEGER NOT NULL,  -- cycles of its exchanges on an IPU
+    global_exchange_cycles INTEGER NOT NULL,  -- cycles of its exchanges between IPUs
+    compute_cycles INTEGER NOT NULL,  -- cycles until its slowest tile was done
+    host_exchange_cycles INTEGER NOT NULL,  -- cycles of transfers to and from the host
+    host_bytes INTEGER NOT NULL,  -- bytes of these transfers
+    flops INTEGER NOT NULL,  -- floating-point operations; 0 without the option profiler.includeFlopEstimates
+    memory_bytes INTEGER NOT NULL,  -- bytes that its vertices load and store; 0 without that option
+    by_tile TEXT NOT NULL  -- the columns of run_step_tile that the step has, with spaces between them
+);
+
+CREATE TABLE run_step_tile (  -- What a tile did in a step of a run, all executions together, by tile.
+    run INTEGER NOT NULL,  -- as in run_step
+    step INTEGER NOT NULL,  -- as in run_step
+    tile INTEGER NOT NULL REFERENCES tile,  -- the tile
+    cycles INTEGER NOT NULL,  -- compute cycles with idle worker threads
+    active_cycles INTEGER NOT NULL,  -- compute cycles without idle worker threads
+    exchange_cycles INTEGER NOT NULL,  -- cycles in which it sends or receives
+    sync_cycles INTEGER NOT NULL,  -- its own sync cycles, where tiles differ
+    bytes_sent INTEGER NOT NULL,  -- bytes that it sent
+    bytes_received INTEGER NOT NULL,  -- bytes that it received
+    PRIMARY KEY (run, step, tile)
+) WITHOUT ROWID;
+
+CREATE TABLE trace_event (  -- Executions of steps one after the other, as far as they were recorded.
+    event INTEGER PRIMARY KEY,  -- number, from 0
+    run INTEGER NOT NULL REFERENCES run,  -- the run
+    step INTEGER NOT NULL REFERENCES step,  -- the step
+    begin_cycle INTEGER NOT NULL,  -- cycle of the machine at which it begins
+    cycles INTEGER NOT NULL  -- how long it lasts
+);
+
+CREATE VIEW step_total AS  -- Steps with what they cost over all runs.
+    SELECT step, name, type, depth, SUM(executions) AS executions,
+        SUM(sync_cycles + exchange_cycles + global_exchange_cycles + compute_cycles + host_exchange_cycles) AS cycles,
+        SUM(sync_cycles) AS sync_cycles, SUM(exchange_cycles) AS exchange_cycles,
+        SUM(global_exchange_cycles) AS global_exchange_cycles, SUM(compute_cycles) AS compute_cycles,
+        SUM(host_exchange_cycles) AS host_exchange_cycles, SUM(host_bytes) AS host_bytes, SUM(flops) AS flops
+    FROM run_step JOIN step USING (step)
+    WHERE (run < 0) = EXISTS (SELECT 1 FROM run_step WHERE run < 0)
+    GROUP BY step;
+
+CREATE VIEW run_total AS  -- Runs with what they cost.
+    SELECT run, name, runs,
+        SUM(sync_cycles + exchange_cycles + global_exchange_cycles + compute_cycles + host_exchange_cycles) AS cycles
+    FROM run JOIN run_step USING (run) GROUP BY run;
+
+CREATE VIEW tile_total AS  -- What each tile did over all runs; tiles that did nothing are not there.
+    SELECT tile, SUM(cycles) AS cycles, SUM(active_cycles) AS active_cycles, SUM(exchange_cycles) AS exchange_cycles,
+        SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
+    FROM run_step_tile
+    WHERE (run < 0) = EXISTS (SELECT 1 FROM run_step WHERE run < 0)
+    GROUP BY tile;
+
+CREATE VIEW tile_total_memory AS  -- Memory of each tile, with and without what alignment leaves empty.
+    SELECT tile.tile, COALESCE(SUM(bytes), 0) AS excluding_gaps, COALESCE(SUM(bytes), 0) + gaps AS including_gaps
+    FROM tile LEFT JOIN tile_memory ON tile_memory.tile = tile.tile GROUP BY tile.tile;
+
+CREATE VIEW category_total AS  -- Memory of all tiles by what it is used for.
+    SELECT name, COALESCE(SUM(bytes), 0) AS bytes
+    FROM memory_category LEFT JOIN tile_memory USING (category) GROUP BY category;
+
+CREATE VIEW variable_total AS  -- Variables with their bytes on all tiles, and on how many tiles they lie.
+    SELECT variable, name, always_live, COALESCE(SUM(bytes), 0) AS bytes, COUNT(DISTINCT tile) AS tiles
+    FROM variable LEFT JOIN variable_tile USING (variable) GROUP BY variable;
+
+CREATE VIEW liveness AS  -- Bytes, on all tiles, of the variables that live at each static step and not always.
+    SELECT step, COALESCE(SUM(bytes), 0) AS not_always_live
+    FROM static_step
+        LEFT JOIN variable ON always_live = 0 AND first_step <= step AND step < end_step
+        LEFT JOIN variable_tile USING (variable)
+    GROUP BY step;

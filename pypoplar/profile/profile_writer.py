@@ -1,0 +1,197 @@
+"""Fills the tables of a profile file from a report."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from itertools import count, repeat
+from typing import Any
+
+import numpy as np
+
+from pypoplar.profile.execution import Array, Execution, Step, summed
+from pypoplar.profile.programs import ComputeSet, Program
+from pypoplar.profile.report import Compilation, Report
+
+BY_TILE = {  # column of run_step_tile -> attribute of a step
+    "cycles": "cyclesByTile",
+    "active_cycles": "activeCyclesByTile",
+    "exchange_cycles": "exchange_cycles_by_tile",
+    "sync_cycles": "sync_cycles_by_tile",
+    "bytes_sent": "bytesSentByTile",
+    "bytes_received": "bytesReceivedByTile",
+}
+COSTS = (  # columns of run_step, and attributes of a step
+    *("executions", "sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
+    *("host_bytes", "flops", "memory_bytes"),
+)
+ALL_RUNS = -1  # in the place of a run's number, for all runs together
+
+
+class ProfileWriter:
+    """Writes one report into empty tables."""
+
+    def __init__(self, database: sqlite3.Connection, report: Report) -> None:
+        self._database = database
+        self._report = report
+        self._tiles = report.compilation.target.numTiles
+        self._programs = ProgramTable()
+
+    def write(self) -> None:
+        report = self._report
+        about = {"name": report.name, "created": report.created, "poplar_version": report.poplarVersion.string}
+        self._rows("meta", sorted(about.items()))
+        self._compilation(report.compilation)
+        if report.execution is not None:
+            self._execution(report.execution)
+        self._program_tables()
+
+    def _rows(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Insert rows of whole tables: one value for each column, in the schema's order."""
+        columns = len(self._database.execute(f"PRAGMA table_info({table})").fetchall())
+        self._database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", rows)
+
+    def _compilation(self, one: Compilation) -> None:
+        target, graph, memory = one.target, one.graph, one.memory
+        machine = (target.architecture, target.system, target.numIPUs, target.tilesPerIpu, target.bytesPerTile)
+        speed = (target.clockFrequency, target.numWorkerContexts, target.numReplicas, target.memory_bytes_per_cycle)
+        self._rows("target", [(*machine, *speed)])
+        self._rows("peak_flops", target.peak_flops_per_cycle.items())
+        self._rows("engine_option", one.options.items())
+        self._rows("graph", [(graph.numVertices, graph.numEdges, graph.numVars, graph.numComputeSets)])
+        gaps = self._by_tile("memory.gaps", memory.gaps).tolist()
+        live = (
+            self._known("memory.always_live", memory.always_live),
+            self._known("memory.not_always_live", memory.not_always_live),
+        )
+        self._rows("tile", zip(count(), gaps, *live, strict=False))
+        self._rows("memory_category", enumerate(memory.categories))
+        for number, (name, sizes) in enumerate(memory.categories.items()):
+            tiles = np.flatnonzero(self._by_tile(name, sizes))
+            self._rows("tile_memory", zip(repeat(number), tiles.tolist(), sizes[tiles].tolist(), strict=False))
+        self._rows("vertex_memory_by_category", memory.vertex_data.items())
+        self._rows("vertex_memory_by_type", memory.vertex_data_by_type.items())
+        types = one.vertex_types
+        self._rows("vertex_type", [(number, each.name, each.instances, each.memory) for number, each in enumerate(types)])
+        pricing = [(number, *entry) for number, each in enumerate(types) for entry in each.priced_by.items()]
+        self._rows("vertex_type_pricing", pricing)
+        self._variables(one)
+        self._rows("entry", [(number, self._programs.add(root)) for number, root in enumerate(one.programs)])
+        self._rows("static_step", [(number, self._programs.add(leaf)) for number, leaf in enumerate(one.step_programs)])
+        for number, exchange in enumerate(one.exchanges):
+            self._rows("exchange", [(number, exchange.name, exchange.phase, exchange.step)])
+            columns = (exchange.source.tolist(), exchange.destination.tolist(), exchange.bytes.tolist())
+            self._rows("exchange_message", zip(repeat(number), *columns, strict=False))
+
+    def _variables(self, one: Compilation) -> None:
+        held = one.loweredVariables
+        lives = (held.always.astype(int).tolist(), held.begin.tolist(), held.end.tolist())
+        self._rows("variable", zip(range(len(held)), held.names, *lives, strict=True))
+        self._rows("variable_tile", zip(held.owner().tolist(), held.tile.tolist(), held.bytes.tolist(), strict=True))
+
+    def _execution(self, one: Execution) -> None:
+        self._rows("execution", [(one.tiles, one.clockFrequency, one.trace.missed)])
+        self._rows("executed_program", [(name,) for name in one.programs])
+        by_type = one.cycles_by_vertex_type.items()
+        self._rows(
+            "vertex_type_cycles", [(name, each.instances, each.cycles, each.flops, each.memory_bytes) for name, each in by_type]
+        )
+        self._rows("run", [(number, run.name, run.count) for number, run in enumerate(one.runs)])
+        together = [(number, step) for number, run in enumerate(one.runs) for step in run.steps]
+        if not is_sum_of_runs(one):
+            together = [(ALL_RUNS, step) for step in one.steps] + together
+        described: dict[int, tuple[Any, ...]] = {}
+        for run, step in together:
+            self._step(run, step, described)
+        self._rows("step", sorted(described.values()))
+        trace = one.trace
+        columns = (trace.run.tolist(), trace.step.tolist(), trace.begin.tolist(), trace.cycles.tolist())
+        self._rows("trace_event", zip(range(len(trace)), *columns, strict=True))
+
+    def _step(self, run: int, step: Step, described: dict[int, tuple[Any, ...]]) -> None:
+        program = None if step.program is None else self._programs.add(step.program)
+        about = (step.number, step.name, step.type, step.depth, step.num_ipus, program)
+        if described.setdefault(step.number, about) != about:
+            raise ValueError(f"two different steps have the number {step.number}: {described[step.number]} and {about}")
+        known = {column: array for column, name in BY_TILE.items() if len(array := getattr(step, name))}
+        costs = [int(getattr(step, name)) for name in COSTS]
+        self._rows("run_step", [(run, step.number, *costs, " ".join(known))])
+        if known:
+            arrays = [self._by_tile(f"{step.name}: {column}", array) for column, array in known.items()]
+            tiles = np.flatnonzero(np.logical_or.reduce([array != 0 for array in arrays]))
+            columns = [known[name][tiles].tolist() if name in known else repeat(0) for name in BY_TILE]
+            self._rows("run_step_tile", zip(repeat(run), repeat(step.number), tiles.tolist(), *columns, strict=False))
+
+    def _by_tile(self, name: str, values: Array) -> Array:
+        if len(values) != self._tiles:
+            raise ValueError(f"{name} has {len(values)} entries for {self._tiles} tiles")
+        return values
+
+    def _known(self, name: str, values: Array) -> Iterable[int | None]:
+        """Values by tile, which may not be known."""
+        return self._by_tile(name, values).tolist() if len(values) else repeat(None)
+
+    def _program_tables(self) -> None:
+        table = self._programs
+        self._rows("compute_set", [(number, name) for number, (name, _) in enumerate(table.compute_sets)])
+        vertices = [(number, *each) for number, (_, entries) in enumerate(table.compute_sets) for each in entries]
+        self._rows("compute_set_vertex", vertices)
+        self._rows("program", [(number, *each[:5]) for number, each in enumerate(table.programs)])
+        children = [(number, place, child) for number, each in enumerate(table.programs) for place, child in enumerate(each[5])]
+        self._rows("program_child", children)
+
+
+class ProgramTable:
+    """Numbers programs, children before parents, equal ones with one number, however deep the trees are."""
+
+    def __init__(self) -> None:
+        self.programs: dict[tuple[Any, ...], int] = {}  # name, type, step, detail, number of the compute set, numbers of children
+        self.compute_sets: dict[tuple[Any, ...], int] = {}  # name, names and counts of vertices
+        self._seen: dict[int, int] = {}  # id of a program -> number
+        self._alive: list[Program] = []  # so that no two programs have one id
+
+    def add(self, root: Program) -> int:
+        """The number of `root`."""
+        pending = [root]
+        while pending:
+            one = pending[-1]
+            waiting = [child for child in one.children if id(child) not in self._seen] if id(one) not in self._seen else []
+            if waiting:
+                pending.extend(waiting)
+                continue
+            pending.pop()
+            if id(one) not in self._seen:
+                children = tuple(self._seen[id(child)] for child in one.children)
+                key = (one.name, one.type, one.step, one.detail, self._compute_set(one.computeset), children)
+                self._alive.append(one)
+                self._seen[id(one)] = self.programs.setdefault(key, len(self.programs))
+        return self._seen[id(root)]
+
+    def _compute_set(self, one: ComputeSet | None) -> int | None:
+        if one is None:
+            return None
+        key = (one.name, tuple((each.name, each.count) for each in one.vertices))
+        return self.compute_sets.setdefault(key, len(self.compute_sets))
+
+
+def is_sum_of_runs(one: Execution) -> bool:
+    """Whether `steps` says no more than the runs' steps do."""
+    steps = sum_of_runs(one)
+    return len(steps) == len(one.steps) and all(map(_same, steps, one.steps))
+
+
+def sum_of_runs(one: Execution) -> tuple[Step, ...]:
+    """The steps of all runs, each with its number once, by number."""
+    by_number: dict[int, list[Step]] = {}
+    for run in one.runs:
+        for step in run.steps:
+            by_number.setdefault(step.number, []).append(step)
+    return tuple(summed(by_number[number]) for number in sorted(by_number))
+
+
+def _same(one: Step, other: Step) -> bool:
+    if any(getattr(one, name) != getattr(other, name) for name in ("number", "name", "type", "depth", "num_ipus", *COSTS)):
+        return False
+    return one.program is other.program and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in BY_TILE.values()
+    )

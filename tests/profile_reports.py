@@ -1,0 +1,174 @@
+"""Made-up reports for the tests of profile files and traces, and what it means that two are equal."""
+
+import numpy as np
+from attrs import fields, has
+from hypothesis import strategies as st
+
+from pypoplar.profile.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed
+from pypoplar.profile.programs import ComputeSet, Program, VertexInstances
+from pypoplar.profile.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
+from pypoplar.profile.tile_memory import LoweredVariables, MemoryByTile
+
+PLAIN = (bool, int, float, str, type(None))
+
+
+def differences(one, other, path="report"):
+    """Where two reports differ, attribute by attribute; nothing where they are equal, types and order included."""
+    pending, found, compared = [(path, one, other)], [], set()
+    while pending:
+        at, one, other = pending.pop()
+        if (id(one), id(other)) in compared:  # a program that is there in several places
+            continue
+        if has(type(one)):
+            compared.add((id(one), id(other)))
+        if isinstance(one, np.ndarray):
+            if one.dtype != other.dtype or not np.array_equal(one, other):
+                found.append(f"{at}: {one} != {other}")
+        elif isinstance(one, PLAIN):
+            if type(one) is not type(other) or one != other:
+                found.append(f"{at}: {one!r} != {other!r}")
+        elif isinstance(one, dict):
+            if list(one) != list(other):
+                found.append(f"{at}: {list(one)} != {list(other)}")
+            else:
+                pending += [(f"{at}[{key!r}]", value, other[key]) for key, value in one.items()]
+        elif has(type(one)) and type(one) is type(other):
+            pending += [(f"{at}.{each.name}", getattr(one, each.name), getattr(other, each.name)) for each in fields(type(one))]
+        else:  # a tuple, or something that reads as one
+            if len(one) != len(other):
+                found.append(f"{at} has {len(one)} != {len(other)} entries")
+            pending += [(f"{at}[{number}]", *both) for number, both in enumerate(zip(one, other, strict=False))]
+    return found
+
+
+counts = st.integers(0, 1 << 40)
+names = st.text(max_size=5)
+floats = st.floats(0, 1e12)
+
+
+def arrays(draw, length, dtype=np.int64, most=1 << 40):
+    """Numbers, half of them 0."""
+    values = draw(st.lists(st.one_of(st.just(0), st.integers(0, most - 1)), min_size=length, max_size=length))
+    return np.array(values, dtype)
+
+
+@st.composite
+def program_trees(draw, steps):
+    """Program trees and the leaves that are the static steps; a part may be there in several places, once or twice over."""
+    sets = st.builds(ComputeSet, names, st.lists(st.builds(VertexInstances, names, counts), max_size=3).map(tuple))
+    kinds = st.sampled_from(["OnTileExecute", "DoExchange", "StreamCopy", "Sync"])
+    leaves = [draw(st.builds(Program, names, kinds, st.just(()), st.just(one), names, st.none() | sets)) for one in range(steps)]
+    made = [*leaves, Program("", "Sequence")]
+    for _ in range(draw(st.integers(0, 5))):
+        children = tuple(draw(st.lists(st.sampled_from(made), max_size=4)))
+        made.append(Program(draw(names), draw(st.sampled_from(["Sequence", "Repeat", "If", "Call"])), children, -1, draw(names)))
+    return tuple(draw(st.lists(st.sampled_from(made), max_size=3))), tuple(leaves)
+
+
+@st.composite
+def lowered_variables(draw, tiles, steps):
+    rows = draw(st.lists(st.integers(0, 3 if tiles else 0), max_size=4))
+    first = np.concatenate(([0], np.cumsum(rows))).astype(np.int64)
+    always = [draw(st.booleans()) for _ in rows]
+    begin = [-1 if one or not steps else draw(st.integers(0, steps - 1)) for one in always]
+    end = [-1 if one < 0 else draw(st.integers(one, steps)) for one in begin]
+    total = int(first[-1])
+    where = (arrays(draw, total, most=tiles), arrays(draw, total)) if tiles else (np.zeros(0, np.int64),) * 2
+    return LoweredVariables(
+        tuple(draw(names) for _ in rows), np.array(always, bool), np.array(begin, np.int64), np.array(end, np.int64), first, *where
+    )
+
+
+@st.composite
+def exchange_reports(draw, tiles, steps):
+    length = draw(st.integers(0, 4)) if tiles else 0
+    ends = [arrays(draw, length, np.int32, max(tiles, 1)) for _ in range(2)]
+    return ExchangeReport(
+        draw(names), draw(st.sampled_from(["before", "copy"])), draw(st.integers(0, steps - 1)), *ends, arrays(draw, length)
+    )
+
+
+@st.composite
+def compilations(draw):
+    ipus, tiles_per_ipu = draw(st.integers(1, 2)), draw(st.integers(0, 4))
+    target = ReportTarget(
+        draw(names), ipus, tiles_per_ipu, draw(counts), draw(floats), draw(counts), draw(st.integers(1, 3)), draw(names),
+        draw(st.dictionaries(names, floats, max_size=2)), draw(counts),
+    )  # fmt: skip
+    tiles, steps = target.numTiles, draw(st.integers(0, 5))
+    roots, leaves = draw(program_trees(steps))
+    by_name = st.dictionaries(names, counts, max_size=3)
+    live = [arrays(draw, tiles if draw(st.booleans()) else 0) for _ in range(2)]
+    categories = {name: arrays(draw, tiles) for name in draw(st.lists(names, unique=True, max_size=3))}
+    memory = MemoryByTile(categories, arrays(draw, tiles), draw(by_name), draw(by_name), *live)
+    return Compilation(
+        target,
+        draw(st.builds(ReportGraph, counts, counts, counts, counts)),
+        memory,
+        roots,
+        leaves,
+        tuple(draw(st.lists(st.builds(VertexType, names, counts, counts, by_name), max_size=2))),
+        draw(lowered_variables(tiles, steps)),
+        tuple(draw(st.lists(exchange_reports(tiles, steps), max_size=2))) if steps else (),
+        draw(st.dictionaries(names, names, max_size=2)),
+    )
+
+
+@st.composite
+def executions(draw, compilation):
+    tiles, leaves = compilation.target.numTiles, compilation.step_programs
+    described = {
+        number: {"name": leaf.name, "type": leaf.type, "number": number, "depth": draw(st.integers(0, 3)), "num_ipus": 2}
+        | ({"program": leaf} if draw(st.booleans()) else {})
+        for number, leaf in enumerate(leaves)
+    }
+    parts = {number: [name for name in ARRAYS if draw(st.booleans())] for number in described}
+
+    def step(number):
+        costs = {name: draw(counts) for name in COSTS}
+        return Step(
+            **described[number], executions=draw(st.integers(1, 9)), **costs, **{one: arrays(draw, tiles) for one in parts[number]}
+        )
+
+    chosen = st.lists(st.sampled_from(range(len(leaves))), unique=True) if leaves else st.just([])
+    runs = tuple(Run(draw(names), tuple(map(step, draw(chosen))), draw(st.integers(1, 9))) for _ in range(draw(st.integers(0, 3))))
+    ran = sorted({one.number for run in runs for one in run.steps})
+    if draw(st.booleans()):
+        steps = tuple(summed([one for run in runs for one in run.steps if one.number == number]) for number in ran)
+    else:  # runs one by one are not known
+        steps, runs = tuple(map(step, draw(chosen))), ()
+    events = draw(st.integers(0, 4)) if ran and runs else 0
+    trace = Trace(
+        np.array([draw(st.sampled_from(ran)) for _ in range(events)], np.int32),
+        arrays(draw, events, np.int32, max(len(runs), 1)),
+        arrays(draw, events),
+        arrays(draw, events),
+        draw(counts),
+    )
+    by_type = draw(st.dictionaries(names, st.builds(VertexTypeCycles, counts, counts, counts, counts), max_size=2))
+    ran_names = tuple(draw(st.lists(names, max_size=2)))
+    return Execution(steps, by_type, ran_names, draw(st.integers(0, 9)), runs, trace, draw(floats))
+
+
+ARRAYS = (
+    *(
+        "cyclesByTile",
+        "activeCyclesByTile",
+        "exchange_cycles_by_tile",
+        "sync_cycles_by_tile",
+        "bytesSentByTile",
+        "bytesReceivedByTile",
+    ),
+)
+COSTS = (
+    *("sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
+    *("host_bytes", "flops", "memory_bytes"),
+)
+
+
+@st.composite
+def reports(draw):
+    """Reports of any form that a report can have."""
+    compilation = draw(compilations())
+    execution = draw(executions(compilation)) if draw(st.booleans()) else None
+    return Report(compilation, execution, Version(draw(names)), draw(names), draw(names))
