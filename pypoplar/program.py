@@ -203,7 +203,8 @@ class Copy(Program):
     ) -> None:
         if isinstance(offset, str):
             name, offset = offset, None
-        if isinstance(offset, bool):  # dontOutline and optimiseMemory of Poplar change nothing here
+        self.optimise_memory = offset is True and not (isinstance(source, Tensor) and isinstance(destination, Tensor))
+        if isinstance(offset, bool):  # dontOutline of a Copy between tensors changes nothing here
             offset = None
         super().__init__(name)
         self.source = source

@@ -151,7 +151,7 @@ class Builder:
                 run_step=table[:, 2].copy(),
             ),
             state=FrozenState(nothing, nothing.astype(np.int32), nothing.astype(np.uint64), {}),
-            estimates=FrozenEstimates(nothing, nothing, nothing),
+            estimates=FrozenEstimates(nothing, nothing, nothing, nothing.astype(bool)),
             locations=tuple(self.locations),
         )
 

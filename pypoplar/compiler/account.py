@@ -24,15 +24,22 @@ class Transfers:
     bytes: Array  # int64, at least 1
 
 
-def account(tiles: int, transfers: Transfers) -> tuple[Exchange, Array]:
-    """The account, its messages sorted by receiver and source; and per tile the bytes to be rearranged there.
+@frozen(eq=False)
+class Account:
+    exchange: Exchange  # its messages are sorted by receiver, source and place in the source's memory
+    offset: Array  # int64 [messages], bytes in the source's memory
+    rearranged: Array  # int64 [tiles], bytes that do not lie at the receiver as they lay at the source
+
+
+def account(tiles: int, transfers: Transfers) -> Account:
+    """The account of these transfers.
 
     What arrives as a message of its own can go straight to its place. Transfers that are parts of a larger message, or copies of
-    what has arrived already, are put into their places by the receiver.
+    what has arrived already, go to several places of the receiver.
     """
     if len(transfers.bytes) == 0:
         nothing = np.zeros(tiles, np.int64)
-        return Exchange(np.zeros(0, MESSAGE), nothing, nothing, nothing), nothing
+        return Account(Exchange(np.zeros(0, MESSAGE), nothing, nothing), np.zeros(0, np.int64), nothing)
     span = int((transfers.offset + transfers.bytes).max()) + 1
     begin, size, variable = _sorted(tiles, transfers, span)
     reach = begin + size
@@ -51,8 +58,7 @@ def account(tiles: int, transfers: Transfers) -> tuple[Exchange, Array]:
     received = _per_tile(tiles, messages["destination"], messages["bytes"])
     parts = np.diff(np.append(starts, len(begin)))
     rearranged = _per_tile(tiles, messages["destination"], np.where(parts > 1, np.add.reduceat(size, starts), 0))
-    sent, pieces = _sent(tiles, messages, offset, span)
-    return Exchange(messages, sent, received, pieces), rearranged
+    return Account(Exchange(messages, _sent(tiles, messages, offset, span), received), offset, rearranged)
 
 
 def _sorted(tiles: int, transfers: Transfers, span: int) -> tuple[Array, Array, Array]:
@@ -73,13 +79,11 @@ def _constant(values: Array) -> Array:
     return np.broadcast_to(values[0], values.shape) if bool((values == values[0]).all()) else values
 
 
-def _sent(tiles: int, messages: Array, offset: Array, span: int) -> tuple[Array, Array]:
-    """Bytes and contiguous pieces that each tile sends; what several tiles receive counts once."""
-    source = messages["source"].astype(np.int64)
-    begin = keys(source, offset, span)
+def _sent(tiles: int, messages: Array, offset: Array, span: int) -> Array:
+    """Bytes that each tile sends; what several tiles receive counts once."""
+    begin = keys(messages["source"], offset, span)
     once_begin, once_end = union(begin, begin + messages["bytes"])
-    tile = once_begin // span
-    return _per_tile(tiles, tile, once_end - once_begin), np.bincount(tile, minlength=tiles)
+    return _per_tile(tiles, once_begin // span, once_end - once_begin)
 
 
 def _per_tile(tiles: int, tile: Array, bytes: Array) -> Array:

@@ -39,7 +39,7 @@ def plan_copy(graph: FrozenGraph, homes: Homes, source: Runs, target: Runs) -> C
     crosses = pieces.source_tile != pieces.target_tile
     local = np.bincount(pieces.target_tile, weights=np.where(crosses, 0, pieces.bytes), minlength=graph.tiles).astype(np.int64)
     remote = slice(None) if bool(crosses.all()) else crosses
-    exchange, rearranged = account(
+    accounted = account(
         graph.tiles,
         Transfers(
             pieces.source_tile[remote],
@@ -50,7 +50,8 @@ def plan_copy(graph: FrozenGraph, homes: Homes, source: Runs, target: Runs) -> C
         ),
     )
     del home, crosses, remote
-    return CopyPlan(joined(_by_target_tile(pieces, graph.tiles)), exchange, local + rearranged)
+    made = joined(_by_target_tile(pieces, graph.tiles))
+    return CopyPlan(made, accounted.exchange, accounted.offset, local + accounted.rearranged)
 
 
 def lay_out(homes: Homes, runs: Runs) -> Side:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.compiler.account import Transfers, account
+from pypoplar.compiler.account import Account, Transfers, account
+from pypoplar.compiler.adjacency import copied_pieces
 from pypoplar.compiler.edges import GATHERED, LANDED, Edges, place_edges, select_edges
 from pypoplar.compiler.field_table import INPUT, OUTPUT
 from pypoplar.compiler.gathers import plan_gathers
 from pypoplar.compiler.intervals import keys, overlay, subtract, union
 from pypoplar.compiler.landing import Landing, Parts, from_homes, land, remote_parts
 from pypoplar.compiler.pieces import appended, joined, no_pieces, sorted_by_target_tile, turned
-from pypoplar.compiler.plan import Array, ComputePlan, Exchange, Homes, Pieces
+from pypoplar.compiler.plan import Array, ComputePlan, Homes, Pieces
 from pypoplar.compiler.survey import Survey, survey_graph
 from pypoplar.graph.frozen import FrozenGraph
 
@@ -43,8 +44,8 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
     gathers = plan_gathers(edges, np.flatnonzero(placement == GATHERED), homes, survey, landing)
     offset[gathers.edge] = gathers.offset
     old = _old_values(survey, homes, edges, moving[landed & (access == OUTPUT)], incoming, landing)
-    before, before_account = _arrivals(graph.tiles, survey, homes, incoming, landing)
-    after, after_account = _departures(graph.tiles, survey, homes, outgoing, landing)
+    before, arrivals = _arrivals(graph.tiles, survey, homes, incoming, landing)
+    after, departures = _departures(graph.tiles, survey, homes, outgoing, landing)
     return ComputePlan(
         compute_set=number,
         vertex=edges.vertex,
@@ -60,15 +61,19 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
         preload=sorted_by_target_tile(appended(old, gathers.preload)),
         scatter=gathers.scatter,
         exchange_after=after,
-        before=before_account,
-        after=after_account,
+        before=arrivals.exchange,
+        after=departures.exchange,
+        before_offset=arrivals.offset,
+        after_offset=departures.offset,
+        copied_before=copied_pieces(edges, placement, offset, gathers.gather),
+        copied_after=turned(copied_pieces(edges, placement, offset, turned(gathers.scatter))),
         buffer_bytes=landing.bytes + gathers.bytes,
     )
 
 
 def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Array, number: int) -> ComputePlan:
     none, nothing = no_pieces(), np.zeros(0, np.int64)
-    silence: Exchange = account(graph.tiles, Transfers(nothing, nothing, nothing, nothing, nothing))[0]
+    silence = account(graph.tiles, Transfers(nothing, nothing, nothing, nothing, nothing)).exchange
     return ComputePlan(
         compute_set=number,
         vertex=edges.vertex,
@@ -86,20 +91,24 @@ def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Array, number:
         exchange_after=none,
         before=silence,
         after=silence,
+        before_offset=nothing,
+        after_offset=nothing,
+        copied_before=none,
+        copied_after=none,
         buffer_bytes=np.zeros(graph.tiles, np.int64),
     )
 
 
-def _arrivals(tiles: int, survey: Survey, homes: Homes, incoming: Parts, landing: Landing) -> tuple[Pieces, Exchange]:
+def _arrivals(tiles: int, survey: Survey, homes: Homes, incoming: Parts, landing: Landing) -> tuple[Pieces, Account]:
     pieces = from_homes(survey, homes, incoming, landing)
     transfers = Transfers(pieces.source_tile, pieces.target_tile, homes.variable[incoming.home], pieces.source_offset, pieces.bytes)
-    return joined(pieces), account(tiles, transfers)[0]
+    return joined(pieces), account(tiles, transfers)
 
 
-def _departures(tiles: int, survey: Survey, homes: Homes, outgoing: Parts, landing: Landing) -> tuple[Pieces, Exchange]:
+def _departures(tiles: int, survey: Survey, homes: Homes, outgoing: Parts, landing: Landing) -> tuple[Pieces, Account]:
     back = from_homes(survey, homes, outgoing, landing)
     transfers = Transfers(back.target_tile, back.source_tile, homes.variable[outgoing.home], back.target_offset, back.bytes)
-    return joined(sorted_by_target_tile(turned(back))), account(tiles, transfers)[0]
+    return joined(sorted_by_target_tile(turned(back))), account(tiles, transfers)
 
 
 def _old_values(survey: Survey, homes: Homes, edges: Edges, strands: Array, incoming: Parts, landing: Landing) -> Pieces:

@@ -51,7 +51,6 @@ class Exchange:
     messages: Array  # of MESSAGE
     bytes_sent: Array  # int64 [tiles]; a multicast counts once
     bytes_received: Array  # int64 [tiles]
-    pieces_sent: Array  # int64 [tiles]; contiguous in the sender's memory, a multicast counts once
 
 
 @frozen(eq=False)
@@ -75,6 +74,10 @@ class ComputePlan:
     exchange_after: Pieces  # from the exchange buffer to other tiles
     before: Exchange
     after: Exchange
+    before_offset: Array  # int64 [messages of before], bytes in the memory of the message's source
+    after_offset: Array  # int64 [messages of after]
+    copied_before: Pieces  # of gather what a tile has to copy; the rest arrives in its place or can be laid beside what arrives
+    copied_after: Pieces  # the same of scatter
     buffer_bytes: Array  # int64 [tiles]
 
 
@@ -84,4 +87,5 @@ class CopyPlan:
 
     pieces: Pieces  # all that moves, between tiles and on them; source is read in full before anything is written to it elsewhere
     account: Exchange
+    offset: Array  # int64 [messages], bytes in the memory of the message's source
     on_tile_bytes: Array  # int64 [tiles]: bytes rearranged on the tile

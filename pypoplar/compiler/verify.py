@@ -20,7 +20,7 @@ from pypoplar.compiler.verify_touches import verify_touches
 
 STEP_KINDS = ("exchange", "compute", "copy", "stream", "sync", "handle")
 PHASES = ("before", "after", "copy")
-ACCOUNT = ("bytes_sent", "bytes_received", "pieces_sent")
+ACCOUNT = ("bytes_sent", "bytes_received")
 MEMORY = ("variables", "constants", "exchange_buffers", "vertex_state", "edge_pointers", "code", "stack", "gaps")
 
 
@@ -83,11 +83,13 @@ def _verify_names(executable: Executable, tiles: int) -> None:
 
 def _verify_step(executable: Executable, step: Step, where: str, tiles: int) -> None:
     claim(step.kind in STEP_KINDS, f"{where}.kind is {step.kind!r}: expected {', '.join(STEP_KINDS)}")
-    for name in ("sync_cycles", "host_bytes", "host_cycles", "depth"):
+    for name in ("sync_cycles", "host_bytes", "host_cycles", "global_exchange_cycles", "depth"):
         claim_number(f"{where}.{name}", getattr(step, name), 0, LARGEST)
-    if len(step.exchange_cycles):
-        claim_shape(f"{where}.exchange_cycles", step.exchange_cycles, tiles)
-        claim_range(f"{where}.exchange_cycles", step.exchange_cycles, 0, LARGEST)
+    claim(len(step.exchange_cycles) >= len(step.rearrange_cycles), f"{where}.rearrange_cycles without exchange_cycles")
+    for name in ("exchange_cycles", "rearrange_cycles"):
+        if len(getattr(step, name)):
+            claim_shape(f"{where}.{name}", getattr(step, name), tiles)
+            claim_range(f"{where}.{name}", getattr(step, name), 0, LARGEST)
     claim_number(f"{where}.compute", step.compute, -1, len(executable.computes.result))
     claim((step.compute >= 0) == (step.kind == "compute"), f"{where}.compute is {step.compute}, of a step {step.kind!r}")
     claim_number(f"{where}.exchange", step.exchange, -1, len(executable.exchanges))

@@ -1,0 +1,56 @@
+"""Which of the elements that a compute set gathers have to be copied on their tile.
+
+An edge that lies partly on its vertex's tile and partly elsewhere is gathered into a buffer here. A compiler that lays out a tile's
+memory need not copy what is on the tile: where it is one stretch of memory, what arrives can be laid directly before and behind it,
+as the halo of a block is. This holds unless another vertex of the compute set needs the memory beyond that end as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.compiler.edges import GATHERED, IN_PLACE, Edges
+from pypoplar.compiler.intervals import Array, keys
+from pypoplar.compiler.pieces import chosen
+from pypoplar.compiler.plan import Pieces
+
+
+def copied_pieces(edges: Edges, placement: Array, offset: Array, gather: Pieces) -> Pieces:
+    """The pieces of `gather` that a worker copies: of what is on the tile already, all that no layout saves.
+
+    `placement` and `offset` say what becomes of each edge and where it lies.
+    """
+    own = chosen(gather, ~gather.source_in_buffer)
+    if len(own.bytes) == 0:
+        return own
+    size = edges.length * edges.width
+    span = int(max((offset + size).max(), (own.source_offset + own.bytes).max(), (own.target_offset + own.bytes).max())) + 1
+    gathered = np.flatnonzero(placement == GATHERED)
+    starts, first = np.unique(keys(edges.tile[gathered], offset[gathered], span), return_index=True)
+    target = keys(own.target_tile, own.target_offset, span)
+    buffer = np.searchsorted(starts, target, "right") - 1
+    alone = np.flatnonzero(np.bincount(buffer, minlength=len(starts))[buffer] == 1)
+
+    tile, begin = own.source_tile[alone], own.source_offset[alone]
+    low, high = keys(tile, begin, span), keys(tile, begin + own.bytes[alone], span)
+    before = target[alone] > starts[buffer[alone]]  # something arrives in front of it
+    behind = target[alone] + own.bytes[alone] < starts[buffer[alone]] + size[gathered[first[buffer[alone]]]]
+    here = np.flatnonzero(placement == IN_PLACE)
+    fixed = keys(edges.tile[here], offset[here], span)
+    needed_low, needed_high = np.concatenate((fixed, low)), np.concatenate((fixed + size[here], high))
+    free = np.ones(len(alone), bool)
+    for end, arrives in ((low, before), (high, behind)):
+        claimed = np.flatnonzero(arrives)
+        _, one_each = np.unique(end[claimed], return_index=True)
+        only = np.zeros(len(alone), bool)
+        only[claimed[one_each]] = True
+        free &= ~arrives | (only & ~_inside(end, needed_low, needed_high))
+    copied = np.ones(len(own.bytes), bool)
+    copied[alone[free]] = False
+    return chosen(own, copied)
+
+
+def _inside(place: Array, begin: Array, end: Array) -> Array:
+    """Whether any of the intervals goes on at `place` from below to above."""
+    inside: Array = np.searchsorted(np.sort(begin), place, "left") > np.searchsorted(np.sort(end), place, "right")
+    return inside
