@@ -171,6 +171,7 @@ def _lower(
             given_by_vertex(frozen, frozen.estimates.cycles), given_by_vertex(frozen, frozen.estimates.flops)
         ),
         compute_names=frozen.compute_sets,
+        tree=lowering.tree.finish(),
         steps=tuple(lowering.steps),
         exchanges=lowering.exchanges,
         services=tuple(lowering.services),

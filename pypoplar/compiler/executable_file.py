@@ -30,7 +30,7 @@ from pypoplar.compiler.verify import verify
 from pypoplar.errors import FileLoadError, PoplarTypeError
 
 FORMAT = "pypoplar executable"
-VERSION = 1
+VERSION = 2
 TREE = "executable.json"
 COMPRESSION = 1
 

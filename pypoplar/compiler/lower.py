@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,13 @@ from pypoplar.codelet.typed import DebugPrint
 from pypoplar.compiler import opcodes
 from pypoplar.compiler.compute_tables import ComputeTables
 from pypoplar.compiler.copies import plan_copy
-from pypoplar.compiler.costs import ExchangeCost, host_cycles, price_exchange, rearrange_cycles, sync_cycles, vertex_side_pieces
+from pypoplar.compiler.costs import exchange_cycles, host_cycles, rearrange_cycles, sync_cycles
 from pypoplar.compiler.executable import HostTensor, NamedExchange, Step, StreamPlan
 from pypoplar.compiler.host_copies import host_pieces
 from pypoplar.compiler.moves import MoveLists, TileAddresses
-from pypoplar.compiler.pieces import appended, turned
+from pypoplar.compiler.pieces import appended
 from pypoplar.compiler.plan import Array, ComputePlan, Homes
-from pypoplar.compiler.stream_order import stream_exchange
+from pypoplar.compiler.program_tree import TreeBuilder, described
 from pypoplar.errors import ControlProgramError, MissingFeature
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.location import line_text
@@ -38,10 +38,17 @@ class Phases:
 
     compute: int
     plan: ComputePlan
-    before: ExchangeCost
-    after: ExchangeCost
-    copied_before: Array  # int64 [tiles], cycles of copies on the tile
-    copied_after: Array
+    before_cycles: Array
+    after_cycles: Array
+
+
+@frozen(eq=False)
+class LoweredFunction:
+    """A function of the graph, as its calls see it."""
+
+    start: int  # its first row
+    streams: frozenset[int]  # that it uses
+    node: int  # of the program tree
 
 
 @define(eq=False)
@@ -61,12 +68,13 @@ class Lowering:
     exchanges: list[NamedExchange] = field(factory=list)
     services: list[dict[str, Any]] = field(factory=list)
     streams: list[StreamPlan] = field(factory=list)
+    tree: TreeBuilder = field(factory=TreeBuilder)
     counters: int = 0
     clocks: int = 0
     _stream_numbers: dict[str, int] = field(factory=dict)
     _phases: dict[tuple[int, int], Phases] = field(factory=dict)
-    _functions: dict[int, tuple[int, frozenset[int]]] = field(factory=dict)  # number -> start row, streams it uses
-    _pending_calls: list[tuple[int, Function]] = field(factory=list)
+    _functions: dict[int, LoweredFunction] = field(factory=dict)  # by number
+    _pending_calls: list[tuple[int, int, Function]] = field(factory=list)  # row and node of the program tree
     _depth: int = 0
     _used_streams: set[int] = field(factory=set)
 
@@ -83,8 +91,9 @@ class Lowering:
     def _here(self) -> int:
         return len(self.rows)
 
-    def _step(self, step: Step) -> int:
+    def _step(self, step: Step, detail: str = "") -> int:
         self.steps.append(step)
+        self.tree.step(len(self.steps) - 1, self.exchanges[step.exchange].phase if step.exchange >= 0 else detail)
         return len(self.steps) - 1
 
     def _exchange(self, name: str, phase: str, account: Any) -> int:
@@ -146,7 +155,9 @@ class Lowering:
         """Lower one program of the engine; returns its first row and the streams that it uses."""
         entry = self._here()
         self._used_streams = set()
+        self.tree.open_root("Sequence")
         self.lower(one)
+        self.tree.close()
         self._row(opcodes.END)
         self._finish_functions()
         return entry, tuple(sorted(self._used_streams))
@@ -155,16 +166,41 @@ class Lowering:
         """Append the rows of a program."""
         if type(one) not in _LOWER:
             raise ControlProgramError(f"{one!r} is not a kind of program that an Engine can run")
+        words = described(one)
+        if words is not None:
+            self.tree.open(*words)
         _LOWER[type(one)](self, one)
+        if words is not None:
+            self.tree.close()
 
-    def _inside(self, one: kinds.Program) -> None:
+    def _inside(self, one: kinds.Program, role: str = "") -> None:
+        """A part of a program; `role` names it where a program has several."""
         self._depth += 1
+        if role:
+            self.tree.open("Sequence", role)
         self.lower(one)
+        if role:
+            self.tree.close()
         self._depth -= 1
 
     def _sequence(self, one: kinds.Sequence) -> None:
-        for part in one.flat():
-            self.lower(part)
+        """The programs in order, those of sequences within it in their place, however deep."""
+        open_ones = [self._parts(one)]
+        while open_ones:
+            for part in open_ones[-1]:
+                if isinstance(part, kinds.Sequence):
+                    open_ones.append(self._parts(part))
+                    break
+                self.lower(part)
+            else:
+                open_ones.pop()
+
+    def _parts(self, one: kinds.Sequence) -> Iterator[kinds.Program]:
+        if one.name:
+            self.tree.open("Sequence", one.name)
+        yield from one.programs
+        if one.name:
+            self.tree.close()
 
     def _execute(self, one: kinds.Execute) -> None:
         number = one.compute_set.getId()
@@ -174,24 +210,19 @@ class Lowering:
         before = self._exchange(name, "before", plan.before)
         after = self._exchange(name, "after", plan.after)
         first = last = NOWHERE
-        if len(plan.before.messages) or phases.copied_before.any():
-            first = self._step(self._moving(name, "exchange", 0, phases.before, phases.copied_before, before))
-        sync = sync_cycles(self.target, between_ipus=phases.before.crosses)
+        if len(plan.before.messages) or phases.before_cycles.any():
+            first = self._step(Step(name, "exchange", 0, phases.before_cycles, exchange=before, depth=self._depth))
+        sync = sync_cycles(self.target, plan.before)
         nothing = np.zeros(0, np.int64)
         middle = self._step(Step(name, "compute", sync, nothing, compute=phases.compute, depth=self._depth))
-        if len(plan.after.messages) or phases.copied_after.any():
-            after_sync = sync_cycles(self.target, between_ipus=phases.after.crosses) if len(plan.after.messages) else 0
-            last = self._step(self._moving(name, "exchange", after_sync, phases.after, phases.copied_after, after))
+        if len(plan.after.messages) or phases.after_cycles.any():
+            after_sync = sync_cycles(self.target, plan.after) if len(plan.after.messages) else 0
+            last = self._step(Step(name, "exchange", after_sync, phases.after_cycles, exchange=after, depth=self._depth))
         self._row(opcodes.COMPUTE, phases.compute, first, middle, last)
         if self.tables.touches is not None:
             self._row(opcodes.SERVICE, self._service("judge", compute=phases.compute, name=name))
         if any(self._prints(int(one)) for one in np.unique(self.graph.vertices.codelet[plan.vertex])):
             self._row(opcodes.SERVICE, self._service("prints"))
-
-    def _moving(self, name: str, kind: str, sync: int, cost: ExchangeCost, copied: Array, exchange: int) -> Step:
-        """A step that moves data between tiles and on them."""
-        between = cost.global_cycles
-        return Step(name, kind, sync, cost.cycles, -1, exchange, 0, 0, self._depth, copied, global_exchange_cycles=between)
 
     def _prints(self, codelet: int) -> bool:
         """Whether a codelet calls ``ipu.debug_print``."""
@@ -207,16 +238,9 @@ class Lowering:
                 self.moves.add_pieces(appended(plan.gather, plan.preload), self.addresses),
                 *self._write_back(plan),
             )
-            arriving = vertex_side_pieces(tiles, plan.exchange_before, plan.gather)
-            departing = vertex_side_pieces(tiles, turned(plan.exchange_after), turned(plan.scatter))
-            self._phases[number, result] = Phases(
-                self.tables.add(plan, lists, result),
-                plan,
-                price_exchange(self.target, plan.before, plan.before_offset, arriving),
-                price_exchange(self.target, plan.after, plan.after_offset, departing),
-                rearrange_cycles(self.target, plan.copied_before, tiles),
-                rearrange_cycles(self.target, plan.copied_after, tiles),
-            )
+            before = exchange_cycles(self.target, plan.before) + rearrange_cycles(self.target, plan.gather, tiles)
+            after = exchange_cycles(self.target, plan.after) + rearrange_cycles(self.target, plan.scatter, tiles)
+            self._phases[number, result] = Phases(self.tables.add(plan, lists, result), plan, before, after)
         return self._phases[number, result]
 
     def _write_back(self, plan: ComputePlan) -> tuple[int, int]:
@@ -243,45 +267,35 @@ class Lowering:
         plan = plan_copy(self.graph, self.homes, source.runs(), target.runs())
         name = one.name or "Copy"
         exchange = self._exchange(name, "copy", plan.account)
-        arrives = plan.pieces.source_tile != plan.pieces.target_tile
-        placed = np.bincount(plan.pieces.target_tile[arrives], minlength=self.graph.tiles)
-        cost = price_exchange(self.target, plan.account, plan.offset, placed)
-        sync = sync_cycles(self.target, between_ipus=cost.crosses) if len(plan.account.messages) else 0
-        copied = rearrange_cycles(self.target, plan.pieces, self.graph.tiles)
-        step = self._step(self._moving(name, "copy", sync, cost, copied, exchange))
+        cycles = exchange_cycles(self.target, plan.account) + rearrange_cycles(self.target, plan.pieces, self.graph.tiles)
+        sync = sync_cycles(self.target, plan.account) if len(plan.account.messages) else 0
+        step = self._step(Step(name, "copy", sync, cycles, exchange=exchange, depth=self._depth))
         moves = self.moves.add_pieces(plan.pieces, self.addresses)
         if moves >= 0:
             self._row(opcodes.MOVE, moves, step)
 
-    def _host_step(self, one: kinds.Copy, name: str, tensor: Tensor, *, inward: bool) -> int:
-        """The step of a transfer: over the host's link, and between the stream's order and the tensor's places."""
+    def _host_step(self, name: str, tensor: Tensor, *, inward: bool) -> int:
         size = tensor.numElements() * tensor.elementType().size
         cycles = host_cycles(self.target, size, to_device=inward)
-        order = None if one.optimise_memory else stream_exchange(self.graph.tiles, self.homes, tensor.runs(), inward=inward)
-        if order is None:
-            step = Step(name, "stream", 0, np.zeros(0, np.int64), -1, -1, size, cycles, self._depth)
-        else:
-            cost = price_exchange(self.target, order.account.exchange, order.account.offset, order.pieces)
-            sync = sync_cycles(self.target, between_ipus=cost.crosses)
-            copied, between = rearrange_cycles(self.target, order.local, self.graph.tiles), cost.global_cycles
-            step = Step(name, "stream", sync, cost.cycles, -1, -1, size, cycles, self._depth, copied, between)
-        return self._step(step)
+        nothing = np.zeros(0, np.int64)
+        step = Step(name, "stream", 0, nothing, host_bytes=size, host_cycles=cycles, depth=self._depth)
+        return self._step(step, f"{size:,} bytes to the {'device' if inward else 'host'}")
 
     def _copy_in(self, one: kinds.Copy, stream: DataStream, tensor: Tensor) -> None:
         number = self.add_stream(stream)
         self._used_streams.add(number)
         self._row(opcodes.CALLBACK, number, self._service("callback", stream=number))
-        self._transfer(number, tensor, inward=True, step=self._host_step(one, one.name or stream.handle(), tensor, inward=True))
+        self._transfer(number, tensor, inward=True, step=self._host_step(one.name or stream.handle(), tensor, inward=True))
 
     def _copy_out(self, one: kinds.Copy, tensor: Tensor, stream: DataStream) -> None:
         number = self.add_stream(stream)
         self._used_streams.add(number)
-        self._transfer(number, tensor, inward=False, step=self._host_step(one, one.name or stream.handle(), tensor, inward=False))
+        self._transfer(number, tensor, inward=False, step=self._host_step(one.name or stream.handle(), tensor, inward=False))
         self._row(opcodes.CALLBACK, number, self._service("callback", stream=number))
 
     def _copy_remote(self, one: kinds.Copy, buffer: RemoteBuffer, tensor: Tensor, *, inward: bool) -> None:
         offsets = NOWHERE if one.offset is None else self._fetch(one.offset)
-        step = self._host_step(one, one.name or buffer.handle(), tensor, inward=inward)
+        step = self._host_step(one.name or buffer.handle(), tensor, inward=inward)
         stream = self.internal_stream(tensor.elementType(), tensor.numElements())
         details = {"buffer": self.remote_numbers[buffer.handle()], "stream": stream, "offsets": offsets}
         if inward:
@@ -305,28 +319,29 @@ class Lowering:
 
     def _repeat_while_true(self, one: kinds.RepeatWhileTrue) -> None:
         start = self._here()
-        self._inside(one.condition)
+        self._inside(one.condition, "condition")
         leave = self._branch(one.predicate)
-        self._inside(one.body)
+        self._inside(one.body, "body")
         self._row(opcodes.JUMP, start)
         self.rows[leave][3] = self._here()
 
     def _repeat_while_false(self, one: kinds.RepeatWhileFalse) -> None:
         start = self._here()
-        self._inside(one.condition)
+        self._inside(one.condition, "condition")
         go_on = self._branch(one.predicate)
         leave = self._row(opcodes.JUMP)
         self.rows[go_on][3] = self._here()
-        self._inside(one.body)
+        self._inside(one.body, "body")
         self._row(opcodes.JUMP, start)
         self.rows[leave][1] = self._here()
 
     def _if(self, one: kinds.If) -> None:
         otherwise = self._branch(one.predicate)
-        self._inside(one.then)
+        self._inside(one.then, "then")
         done = self._row(opcodes.JUMP)
         self.rows[otherwise][3] = self._here()
-        self._inside(one.otherwise)
+        empty = isinstance(one.otherwise, kinds.Sequence) and not one.otherwise.programs
+        self._inside(one.otherwise, "" if empty else "else")
         self.rows[done][1] = self._here()
 
     def _switch(self, one: kinds.Switch) -> None:
@@ -335,11 +350,11 @@ class Lowering:
         for value, case in one.cases:
             signed = int(np.array(value).astype(np.int64).astype(np.int32)) if size == 4 else value
             other = self._row(opcodes.UNLESS_EQUAL, address, size, signed)
-            self._inside(case)
+            self._inside(case, f"case {value}")
             ends.append(self._row(opcodes.JUMP))
             self.rows[other][4] = self._here()
         if one.default is not None:
-            self._inside(one.default)
+            self._inside(one.default, "default")
         for end in ends:
             self.rows[end][1] = self._here()
 
@@ -347,27 +362,29 @@ class Lowering:
         if isinstance(one.function, HostFunction):
             self._call_host(one, one.function)
             return
-        self._pending_calls.append((self._row(opcodes.CALL), one.function))
+        self._pending_calls.append((self._row(opcodes.CALL), self.tree.current, one.function))
 
     def _finish_functions(self) -> None:
         """Lower the functions that are called, each once, and fill in where they start."""
         while self._pending_calls:
-            row, function = self._pending_calls.pop()
+            row, node, function = self._pending_calls.pop()
             if function.number not in self._functions:
                 self._lower_function(function)
-            start, streams = self._functions[function.number]
-            self._used_streams |= streams
-            self.rows[row][1] = start
+            lowered = self._functions[function.number]
+            self._used_streams |= lowered.streams
+            self.rows[row][1] = lowered.start
+            self.tree.adopt(node, lowered.node)
 
     def _lower_function(self, function: Function) -> None:
         """A function, and those that it calls: their streams are its streams too."""
         outer = self._used_streams, self._pending_calls
         self._used_streams, self._pending_calls = set(), []
-        start = self._here()
+        start, node = self._here(), self.tree.open_apart("Sequence", f"function {function.number}")
         self.lower(function.program)
+        self.tree.close()
         self._row(opcodes.RETURN)
         self._finish_functions()
-        self._functions[function.number] = (start, frozenset(self._used_streams))
+        self._functions[function.number] = LoweredFunction(start, frozenset(self._used_streams), node)
         self._used_streams, self._pending_calls = outer
 
     def _call_host(self, one: kinds.Call, function: HostFunction) -> None:
@@ -388,7 +405,7 @@ class Lowering:
 
     def _sync(self, one: kinds.Sync) -> None:
         nothing = np.zeros(0, np.int64)
-        cycles = sync_cycles(self.target, between_ipus=one.type is not kinds.SyncType.INTERNAL)
+        cycles = sync_cycles(self.target) if one.type is kinds.SyncType.INTERNAL else self.target.getGlobalSyncCycles()
         self._row(opcodes.SYNC, self._step(Step(one.name or "Sync", "sync", cycles, nothing, depth=self._depth)))
 
     def _abort(self, one: kinds.Abort) -> None:

@@ -21,6 +21,7 @@ from pypoplar.codelet.codelet import Codelet
 from pypoplar.compiler import executable as parts
 from pypoplar.compiler.claims import claim
 from pypoplar.compiler.plan import MESSAGE, Array, Exchange
+from pypoplar.compiler.program_tree import ProgramTree
 from pypoplar.errors import FileLoadError
 from pypoplar.options import EngineOptions
 from pypoplar.target import Target
@@ -40,6 +41,7 @@ PARTS: tuple[type, ...] = (
     parts.Touches,
     parts.VertexNames,
     Exchange,
+    ProgramTree,
 )
 OWN_FORM: tuple[type, ...] = (Codelet, EngineOptions, Target)
 """Classes with `to_json` and `from_json` of their own; `from_json` checks what it is given."""

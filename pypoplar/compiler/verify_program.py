@@ -16,6 +16,7 @@ from pypoplar.compiler.executable import Executable
 from pypoplar.compiler.plan import Array
 from pypoplar.compiler.verify_host import INTERNAL, TO_DEVICE, TO_HOST, chunk_bytes
 from pypoplar.compiler.verify_moves import ListEnds
+from pypoplar.compiler.verify_tree import verify_tree
 from pypoplar.errors import FileLoadError
 
 NAMES: dict[int, str] = {value: name for name, value in vars(opcodes).items() if name.isupper()}
@@ -61,6 +62,7 @@ def verify_program(executable: Executable, ends: ListEnds) -> None:
     blocks = _blocks(executable, rows)
     blocks.verify_jumps()
     blocks.verify_uses(executable)
+    verify_tree(executable)
 
 
 @frozen(eq=False)

@@ -12,12 +12,11 @@ from attrs import field, frozen
 from pypoplar.compiler.executable import Array, Counts, Executable, TileMemory
 from pypoplar.compiler.executable import Step as StaticStep
 from pypoplar.profile.execution import Execution, Step, VertexTypeCycles
+from pypoplar.profile.make_programs import TYPES, make_programs, make_step_programs
 from pypoplar.profile.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.profile.run_account import RunAccount
 from pypoplar.profile.tile_memory import MemoryByTile
 from pypoplar.target import Target
-
-TYPES = {"exchange": "DoExchange", "copy": "DoExchange", "compute": "OnTileExecute", "stream": "StreamCopy", "sync": "Sync"}
 
 
 def memory_report(target: Target, memory: TileMemory, counts: Counts) -> Report:
@@ -38,10 +37,13 @@ def make_report(executable: Executable, account: RunAccount | None = None) -> Re
         "edge_pointers": int(executable.memory.edge_pointers.sum()),
     }
     by_type = dict(zip((one.name for one in executable.codelets), map(int, executable.vertex_bytes), strict=True))
+    steps = make_step_programs(executable)
     compilation = Compilation(
         _target(executable.target),
         ReportGraph(counts.vertices, counts.edges, counts.variables, counts.compute_sets),
         _categories(executable.memory, vertex_data, by_type),
+        programs=make_programs(executable, steps),
+        step_programs=steps,
         vertex_types=_vertex_types(executable),
         exchanges=_exchanges(executable),
         options={name: str(value) for name, value in executable.options.given},
@@ -160,7 +162,7 @@ def _step(executable: Executable, account: RunAccount, number: int, one: StaticS
         cycles, active = np.zeros(tiles, np.int64), np.zeros(tiles, np.int64)
         cycles[computes.active_tile[first:last]] = account.tile_cycles[begin : begin + last - first]
         active[computes.active_tile[first:last]] = account.tile_slots[begin : begin + last - first]
-    slowest = int(one.moving_cycles.max()) if len(one.exchange_cycles) else 0
+    slowest = int(one.exchange_cycles.max()) if len(one.exchange_cycles) else 0
     exchange = executable.exchanges[one.exchange] if one.exchange >= 0 else None
     return Step(
         name=one.name,
@@ -175,7 +177,7 @@ def _step(executable: Executable, account: RunAccount, number: int, one: StaticS
         host_exchange_cycles=one.host_cycles * times,
         cyclesByTile=cycles,
         activeCyclesByTile=active,
-        exchange_cycles_by_tile=one.moving_cycles * times,
+        exchange_cycles_by_tile=one.exchange_cycles * times,
         bytesSentByTile=exchange.bytes_sent * times if exchange is not None else nothing,
         bytesReceivedByTile=exchange.bytes_received * times if exchange is not None else nothing,
         host_bytes=one.host_bytes * times,
