@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.compiler.plan import Exchange
@@ -19,6 +19,10 @@ from pypoplar.options import EngineOptions
 from pypoplar.target import Target
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def _nothing() -> Array:
+    return np.zeros(0, np.int64)
 
 
 @frozen(eq=False)
@@ -106,12 +110,20 @@ class Step:
     host_bytes: int = 0
     host_cycles: int = 0
     depth: int = 0  # of Repeat, If, Switch and Call around it
+    rearrange_cycles: Array = field(factory=_nothing)  # int64 [tiles] or empty: copies on the tile before or after the exchange
+    global_exchange_cycles: int = 0  # between IPUs, the same for all tiles
+
+    @property
+    def moving_cycles(self) -> Array:
+        """Cycles by tile of the exchange within the IPUs and of the copies on the tile; empty where nothing moves."""
+        return self.exchange_cycles + self.rearrange_cycles if len(self.rearrange_cycles) else self.exchange_cycles
 
     @property
     def fixed_cycles(self) -> int:
         """Cycles of one execution but for its vertices."""
-        slowest = int(self.exchange_cycles.max()) if len(self.exchange_cycles) else 0
-        return self.sync_cycles + slowest + self.host_cycles
+        moving = self.moving_cycles
+        slowest = int(moving.max()) if len(moving) else 0
+        return self.sync_cycles + slowest + self.global_exchange_cycles + self.host_cycles
 
 
 @frozen(eq=False, repr=False)

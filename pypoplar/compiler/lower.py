@@ -14,13 +14,14 @@ from pypoplar.codelet.typed import DebugPrint
 from pypoplar.compiler import opcodes
 from pypoplar.compiler.compute_tables import ComputeTables
 from pypoplar.compiler.copies import plan_copy
-from pypoplar.compiler.costs import exchange_cycles, host_cycles, rearrange_cycles, sync_cycles
+from pypoplar.compiler.costs import ExchangeCost, host_cycles, price_exchange, rearrange_cycles, sync_cycles, vertex_side_pieces
 from pypoplar.compiler.executable import HostTensor, NamedExchange, Step, StreamPlan
 from pypoplar.compiler.host_copies import host_pieces
 from pypoplar.compiler.moves import MoveLists, TileAddresses
-from pypoplar.compiler.pieces import appended
+from pypoplar.compiler.pieces import appended, turned
 from pypoplar.compiler.plan import Array, ComputePlan, Homes
 from pypoplar.compiler.program_tree import TreeBuilder, described
+from pypoplar.compiler.stream_order import stream_exchange
 from pypoplar.errors import ControlProgramError, MissingFeature
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.location import line_text
@@ -38,8 +39,10 @@ class Phases:
 
     compute: int
     plan: ComputePlan
-    before_cycles: Array
-    after_cycles: Array
+    before: ExchangeCost
+    after: ExchangeCost
+    copied_before: Array  # int64 [tiles], cycles of copies on the tile
+    copied_after: Array
 
 
 @frozen(eq=False)
@@ -210,19 +213,24 @@ class Lowering:
         before = self._exchange(name, "before", plan.before)
         after = self._exchange(name, "after", plan.after)
         first = last = NOWHERE
-        if len(plan.before.messages) or phases.before_cycles.any():
-            first = self._step(Step(name, "exchange", 0, phases.before_cycles, exchange=before, depth=self._depth))
-        sync = sync_cycles(self.target, plan.before)
+        if len(plan.before.messages) or phases.copied_before.any():
+            first = self._step(self._moving(name, "exchange", 0, phases.before, phases.copied_before, before))
+        sync = sync_cycles(self.target, between_ipus=phases.before.crosses)
         nothing = np.zeros(0, np.int64)
         middle = self._step(Step(name, "compute", sync, nothing, compute=phases.compute, depth=self._depth))
-        if len(plan.after.messages) or phases.after_cycles.any():
-            after_sync = sync_cycles(self.target, plan.after) if len(plan.after.messages) else 0
-            last = self._step(Step(name, "exchange", after_sync, phases.after_cycles, exchange=after, depth=self._depth))
+        if len(plan.after.messages) or phases.copied_after.any():
+            after_sync = sync_cycles(self.target, between_ipus=phases.after.crosses) if len(plan.after.messages) else 0
+            last = self._step(self._moving(name, "exchange", after_sync, phases.after, phases.copied_after, after))
         self._row(opcodes.COMPUTE, phases.compute, first, middle, last)
         if self.tables.touches is not None:
             self._row(opcodes.SERVICE, self._service("judge", compute=phases.compute, name=name))
         if any(self._prints(int(one)) for one in np.unique(self.graph.vertices.codelet[plan.vertex])):
             self._row(opcodes.SERVICE, self._service("prints"))
+
+    def _moving(self, name: str, kind: str, sync: int, cost: ExchangeCost, copied: Array, exchange: int) -> Step:
+        """A step that moves data between tiles and on them."""
+        between = cost.global_cycles
+        return Step(name, kind, sync, cost.cycles, -1, exchange, 0, 0, self._depth, copied, global_exchange_cycles=between)
 
     def _prints(self, codelet: int) -> bool:
         """Whether a codelet calls ``ipu.debug_print``."""
@@ -238,9 +246,16 @@ class Lowering:
                 self.moves.add_pieces(appended(plan.gather, plan.preload), self.addresses),
                 *self._write_back(plan),
             )
-            before = exchange_cycles(self.target, plan.before) + rearrange_cycles(self.target, plan.gather, tiles)
-            after = exchange_cycles(self.target, plan.after) + rearrange_cycles(self.target, plan.scatter, tiles)
-            self._phases[number, result] = Phases(self.tables.add(plan, lists, result), plan, before, after)
+            arriving = vertex_side_pieces(tiles, plan.exchange_before, plan.gather)
+            departing = vertex_side_pieces(tiles, turned(plan.exchange_after), turned(plan.scatter))
+            self._phases[number, result] = Phases(
+                self.tables.add(plan, lists, result),
+                plan,
+                price_exchange(self.target, plan.before, plan.before_offset, arriving),
+                price_exchange(self.target, plan.after, plan.after_offset, departing),
+                rearrange_cycles(self.target, plan.copied_before, tiles),
+                rearrange_cycles(self.target, plan.copied_after, tiles),
+            )
         return self._phases[number, result]
 
     def _write_back(self, plan: ComputePlan) -> tuple[int, int]:
@@ -267,35 +282,45 @@ class Lowering:
         plan = plan_copy(self.graph, self.homes, source.runs(), target.runs())
         name = one.name or "Copy"
         exchange = self._exchange(name, "copy", plan.account)
-        cycles = exchange_cycles(self.target, plan.account) + rearrange_cycles(self.target, plan.pieces, self.graph.tiles)
-        sync = sync_cycles(self.target, plan.account) if len(plan.account.messages) else 0
-        step = self._step(Step(name, "copy", sync, cycles, exchange=exchange, depth=self._depth))
+        arrives = plan.pieces.source_tile != plan.pieces.target_tile
+        placed = np.bincount(plan.pieces.target_tile[arrives], minlength=self.graph.tiles)
+        cost = price_exchange(self.target, plan.account, plan.offset, placed)
+        sync = sync_cycles(self.target, between_ipus=cost.crosses) if len(plan.account.messages) else 0
+        copied = rearrange_cycles(self.target, plan.pieces, self.graph.tiles)
+        step = self._step(self._moving(name, "copy", sync, cost, copied, exchange))
         moves = self.moves.add_pieces(plan.pieces, self.addresses)
         if moves >= 0:
             self._row(opcodes.MOVE, moves, step)
 
-    def _host_step(self, name: str, tensor: Tensor, *, inward: bool) -> int:
+    def _host_step(self, one: kinds.Copy, name: str, tensor: Tensor, *, inward: bool) -> int:
+        """The step of a transfer: over the host's link, and between the stream's order and the tensor's places."""
         size = tensor.numElements() * tensor.elementType().size
         cycles = host_cycles(self.target, size, to_device=inward)
-        nothing = np.zeros(0, np.int64)
-        step = Step(name, "stream", 0, nothing, host_bytes=size, host_cycles=cycles, depth=self._depth)
+        order = None if one.optimise_memory else stream_exchange(self.graph.tiles, self.homes, tensor.runs(), inward=inward)
+        if order is None:
+            step = Step(name, "stream", 0, np.zeros(0, np.int64), -1, -1, size, cycles, self._depth)
+        else:
+            cost = price_exchange(self.target, order.account.exchange, order.account.offset, order.pieces)
+            sync = sync_cycles(self.target, between_ipus=cost.crosses)
+            copied, between = rearrange_cycles(self.target, order.local, self.graph.tiles), cost.global_cycles
+            step = Step(name, "stream", sync, cost.cycles, -1, -1, size, cycles, self._depth, copied, between)
         return self._step(step, f"{size:,} bytes to the {'device' if inward else 'host'}")
 
     def _copy_in(self, one: kinds.Copy, stream: DataStream, tensor: Tensor) -> None:
         number = self.add_stream(stream)
         self._used_streams.add(number)
         self._row(opcodes.CALLBACK, number, self._service("callback", stream=number))
-        self._transfer(number, tensor, inward=True, step=self._host_step(one.name or stream.handle(), tensor, inward=True))
+        self._transfer(number, tensor, inward=True, step=self._host_step(one, one.name or stream.handle(), tensor, inward=True))
 
     def _copy_out(self, one: kinds.Copy, tensor: Tensor, stream: DataStream) -> None:
         number = self.add_stream(stream)
         self._used_streams.add(number)
-        self._transfer(number, tensor, inward=False, step=self._host_step(one.name or stream.handle(), tensor, inward=False))
+        self._transfer(number, tensor, inward=False, step=self._host_step(one, one.name or stream.handle(), tensor, inward=False))
         self._row(opcodes.CALLBACK, number, self._service("callback", stream=number))
 
     def _copy_remote(self, one: kinds.Copy, buffer: RemoteBuffer, tensor: Tensor, *, inward: bool) -> None:
         offsets = NOWHERE if one.offset is None else self._fetch(one.offset)
-        step = self._host_step(one.name or buffer.handle(), tensor, inward=inward)
+        step = self._host_step(one, one.name or buffer.handle(), tensor, inward=inward)
         stream = self.internal_stream(tensor.elementType(), tensor.numElements())
         details = {"buffer": self.remote_numbers[buffer.handle()], "stream": stream, "offsets": offsets}
         if inward:
@@ -405,7 +430,7 @@ class Lowering:
 
     def _sync(self, one: kinds.Sync) -> None:
         nothing = np.zeros(0, np.int64)
-        cycles = sync_cycles(self.target) if one.type is kinds.SyncType.INTERNAL else self.target.getGlobalSyncCycles()
+        cycles = sync_cycles(self.target, between_ipus=one.type is not kinds.SyncType.INTERNAL)
         self._row(opcodes.SYNC, self._step(Step(one.name or "Sync", "sync", cycles, nothing, depth=self._depth)))
 
     def _abort(self, one: kinds.Abort) -> None:

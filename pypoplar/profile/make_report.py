@@ -162,7 +162,7 @@ def _step(executable: Executable, account: RunAccount, number: int, one: StaticS
         cycles, active = np.zeros(tiles, np.int64), np.zeros(tiles, np.int64)
         cycles[computes.active_tile[first:last]] = account.tile_cycles[begin : begin + last - first]
         active[computes.active_tile[first:last]] = account.tile_slots[begin : begin + last - first]
-    slowest = int(one.exchange_cycles.max()) if len(one.exchange_cycles) else 0
+    slowest = int(one.moving_cycles.max()) if len(one.exchange_cycles) else 0
     exchange = executable.exchanges[one.exchange] if one.exchange >= 0 else None
     return Step(
         name=one.name,
@@ -177,7 +177,7 @@ def _step(executable: Executable, account: RunAccount, number: int, one: StaticS
         host_exchange_cycles=one.host_cycles * times,
         cyclesByTile=cycles,
         activeCyclesByTile=active,
-        exchange_cycles_by_tile=one.exchange_cycles * times,
+        exchange_cycles_by_tile=one.moving_cycles * times,
         bytesSentByTile=exchange.bytes_sent * times if exchange is not None else nothing,
         bytesReceivedByTile=exchange.bytes_received * times if exchange is not None else nothing,
         host_bytes=one.host_bytes * times,
