@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
-from array import array
 from collections.abc import Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from pypoplar.compiler.claims import claim, claim_each, claim_number, claim_range
-from pypoplar.errors import FileLoadError
 from pypoplar.profile.execution import Array, Execution, Run, Step, Trace, VertexTypeCycles
 from pypoplar.profile.profile_writer import ALL_RUNS, BY_TILE, COSTS, sum_of_runs
 from pypoplar.profile.programs import ComputeSet, Program, VertexInstances
@@ -21,6 +20,7 @@ from pypoplar.profile.tile_memory import LoweredVariables, MemoryByTile, nothing
 
 ENDLESS = 1 << 62
 """No count, size or number of cycles is as large."""
+COUNTS = re.compile("[0-9,]+")
 TEXT, REAL, COUNT, PLACE, MAYBE = "text", "a number", "a count", "a place", "a count or NULL"
 """Kinds of values of a column: a count is 0 or more, a place -1 or more."""
 
@@ -69,17 +69,21 @@ class ProfileReader:
         return rows[0]
 
     def _integers(self, table: str, columns: Sequence[str], order: str = "rowid", where: str = "") -> list[Array]:
-        """Columns of a table that may be large, each as an array; every value 0 or more."""
-        values = array("q")
-        cursor = self._database.execute(f"SELECT {', '.join(columns)} FROM {table} {where} ORDER BY {order}")
-        try:
-            values.extend(chain.from_iterable(cursor))
-        except TypeError:
-            raise FileLoadError(f"{table} has a value that is not an integer") from None
-        arrays = list(np.array(values, np.int64).reshape(-1, len(columns)).T.copy())
-        for name, one in zip(columns, arrays, strict=True):
-            claim_range(f"{table}.{name}", one, 0, ENDLESS)
-        return arrays
+        """Columns of a table that may be large, each as an array; every value 0 or more.
+
+        SQLite joins a column's values to one text, which NumPy reads: half the time of a Python object for each value.
+        """
+        joined = ", ".join(f"GROUP_CONCAT({one})" for one in columns)
+        source = f"(SELECT {', '.join(columns)} FROM {table} {where} ORDER BY {order})"
+        rows, *texts = self._database.execute(f"SELECT COUNT(*), {joined} FROM {source}").fetchone()
+        return [self._parse(f"{table}.{name}", rows, text or "") for name, text in zip(columns, texts, strict=True)]
+
+    def _parse(self, name: str, rows: int, text: str) -> Array:
+        fine = COUNTS.fullmatch(text) is not None and ",," not in f",{text}," and text.count(",") == max(rows - 1, 0)
+        claim(fine or rows == 0, f"{name} has a value that is not a count")
+        values = np.fromstring(text, np.int64, sep=",")
+        claim_range(name, values, 0, ENDLESS)
+        return values
 
     def _numbered(self, table: str, key: str, rows: Sequence[Any]) -> None:
         """Rows of a table whose key is a row's place: the last one tells, as SQLite keeps them in order, each once."""
@@ -138,18 +142,19 @@ class ProfileReader:
         return self._integers(table, (column,))[0] if known else nothing()
 
     def _variables(self) -> LoweredVariables:
-        names = [name for (name,) in self._rows("variable", name=TEXT)]
-        self._numbered("variable", "variable", names)
-        always, begin, end = self._integers("variable", ("always_live", "first_step + 1", "end_step + 1"))
+        rows = self._rows("variable", name=TEXT, always_live=COUNT, first_step=PLACE, end_step=PLACE)
+        self._numbered("variable", "variable", rows)
+        names, *lives = zip(*rows, strict=True) if rows else ((),) * 4
+        always, begin, end = (np.array(one, np.int64) for one in lives)
         claim_range("variable.always_live", always, 0, 2)
-        claim_range("variable.first_step", begin - 1, -1, self._steps)
+        claim_range("variable.first_step", begin, -1, self._steps)
         claim_each("variable.end_step", end >= begin, "is before first_step")
         owner, tile, bytes = self._integers("variable_tile", ("variable", "tile", "bytes"))
         claim_range("variable_tile.variable", owner, 0, len(names))
         claim_each("variable_tile.variable", np.diff(owner) >= 0, "is larger than the next one")
         claim_range("variable_tile.tile", tile, 0, self._tiles)
         first = np.searchsorted(owner, np.arange(len(names) + 1)).astype(np.int64)
-        return LoweredVariables(tuple(names), always.astype(bool), begin - 1, end - 1, first, tile, bytes)
+        return LoweredVariables(names, always.astype(bool), begin, end, first, tile, bytes)
 
     def _exchanges(self) -> tuple[ExchangeReport, ...]:
         rows = self._rows("exchange", name=TEXT, phase=TEXT, step=COUNT)
