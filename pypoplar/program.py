@@ -44,6 +44,7 @@ from pypoplar.graph.operands import check_arguments, check_copy, check_kind, che
 from pypoplar.graph.streams import DataStream, Function, HostFunction, RemoteBuffer
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
+from pypoplar.notebook import ShownInNotebooks
 from pypoplar.types import BOOL, INT, UNSIGNED_INT
 
 __all__ = [
@@ -96,7 +97,7 @@ class FloatingPointBehaviour:
     nanoo: bool = True
 
 
-class Program:
+class Program(ShownInNotebooks):
     """The base of all programs; `location` is the user's line that made it."""
 
     def __init__(self, name: str = "") -> None:

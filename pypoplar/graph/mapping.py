@@ -11,11 +11,12 @@ import numpy as np
 from pypoplar.graph.frozen import FrozenMapping
 from pypoplar.graph.intervals import Interval, counted, join_touching, paint
 from pypoplar.graph.tensor import Tensor
+from pypoplar.notebook import ShownInNotebooks
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class TileToTensorMapping(list[list[Interval]]):
+class TileToTensorMapping(list[list[Interval]], ShownInNotebooks):
     """For each tile the intervals of a flattened tensor that it holds; `complete` is False where elements have no tile."""
 
     complete: bool

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as SequenceOf
+from copy import copy
 from enum import Enum
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -22,6 +23,7 @@ from pypoplar.graph.frozen import Runs
 from pypoplar.graph.intervals import Interval, VariableInterval
 from pypoplar.graph.runs import RunList, compress
 from pypoplar.graph.variables import Variables, check_shape
+from pypoplar.notebook import ShownInNotebooks
 from pypoplar.types import FLOAT, ElementType, check_type
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class UpsampleMethod(Enum):
     REPEAT = "REPEAT"
 
 
-class Tensor:
+class Tensor(ShownInNotebooks):
     """A view of elements of a graph's variables and constants, with a shape and an element type.
 
     Every method that returns a tensor returns another view of the same elements. `shape()`, `dim(i)` and `rank()` are calls, as in
@@ -392,9 +394,7 @@ class Tensor:
             raise PoplarTypeError(
                 f"cannot reinterpret {self._described()} as {type!r}: {self._type.size} bytes against {type.size}"
             )
-        made = self._strided(self._offset, self._shape, self._strides or ())
-        made._strides = self._strides
-        made._runs = self._runs
+        made = copy(self)
         made._type = type
         return made
 
@@ -422,9 +422,8 @@ class Tensor:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tensor):
             return NotImplemented
-        if self._variables is not other._variables or self._type is not other._type or self._shape != other._shape:
-            return False
-        return bool((self._ids() == other._ids()).all())
+        alike = self._variables is other._variables and self._type is other._type and self._shape == other._shape
+        return alike and bool((self._ids() == other._ids()).all())
 
     def __hash__(self) -> int:
         first = int(self._run_list().start[0]) if prod(self._shape) else 0

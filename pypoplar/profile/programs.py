@@ -7,6 +7,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from pypoplar.notebook import ShownInNotebooks
+
 
 @frozen
 class VertexInstances:
@@ -34,7 +36,7 @@ class ComputeSet:
 
 
 @frozen
-class Program:
+class Program(ShownInNotebooks):
     """A node of the program tree.
 
     `type` is a program type of libpva where it has one: ``Sequence``, ``Repeat``, ``RepeatWhileTrue``, ``RepeatWhileFalse``,

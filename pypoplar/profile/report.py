@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from attrs import field, frozen
 
+from pypoplar.notebook import ShownInNotebooks
 from pypoplar.profile.execution import Array, Execution
 from pypoplar.profile.programs import ComputeSet, Program
 from pypoplar.profile.tile_memory import Bytes, LivenessProgramStep, LoweredVariables, MemoryByTile, Tiles, Variable, live_bytes
@@ -154,7 +155,7 @@ class Compilation:
 
 
 @frozen(eq=False)
-class Report:
+class Report(ShownInNotebooks):
     """Everything that is known of a program. `execution` is None until the program has run."""
 
     compilation: Compilation

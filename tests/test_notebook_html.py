@@ -1,0 +1,237 @@
+"""What notebooks show: whole HTML that loads nothing, with all of the user's text escaped."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pypoplar import (
+    FLOAT,
+    HALF,
+    INT,
+    Engine,
+    Graph,
+    GraphMemoryAllocationError,
+    InOut,
+    Interval,
+    IPUModel,
+    Tensor,
+    Vertex,
+    concat,
+)
+from pypoplar.profile.execution import Execution, Step
+from pypoplar.profile.programs import ComputeSet, VertexInstances
+from pypoplar.profile.programs import Program as ReportProgram
+from pypoplar.profile.report import Compilation, Report, ReportGraph, ReportTarget, Version
+from pypoplar.profile.tile_memory import MemoryByTile
+from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Program, Repeat, Sequence, Switch
+
+NASTY = "<script>alert('x')</script> & \"quoted\""
+VOID = {"br", "path", "rect"}
+
+
+class Page(HTMLParser):
+    """Reads HTML, and fails where it is not whole or would load or run something."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.text = [], [], [], ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        assert tag not in {"script", "link", "img", "iframe", "object", "style"}
+        assert not [name for name, _ in attributes if name.startswith("on") or name in {"src", "href", "xlink:href"}]
+        assert not [name for name, value in attributes if name == "style" and "url" in value]
+        self.tags.append(tag)
+        self.attributes.append(dict(attributes))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def shown(thing):
+    page = Page(thing._repr_html_())
+    page.text = " ".join(page.text.split())
+    return page
+
+
+def tiny_graph():
+    return Graph(IPUModel("tiny").createDevice())
+
+
+def test_a_tensor_shows_its_type_and_how_its_bytes_lie_on_tiles():
+    graph = tiny_graph()
+    x = graph.addVariable(HALF, [4, 5], "x")
+    graph.setTileMapping(x, {2: [Interval(0, 8), Interval(9, 12)], 5: [Interval(8, 9), Interval(12, 16)]})
+    page = shown(x)
+    assert "'x' HALF [4, 5]: 20 elements, 40 bytes" in page.text
+    assert "unmapped: 4 of 20 elements have no tile" in page.text
+    assert "on 2 of 16 tiles, tiles 2 to 5; at most 22 bytes (tile 2), 16.0 on average" in page.text
+    assert "tile 2[0:8) [9:12)" in page.text
+    assert "tile 5[8:9) [12:16)" in page.text
+    bars = next(one["d"] for one in page.attributes if "d" in one)
+    assert bars == "M0 40H0V40H2V0H3V40H5V21.82H6V40H16V40Z"  # 22 and 10 bytes
+
+
+def test_a_tensor_on_all_tiles_of_a_machine_is_one_small_picture():
+    graph = Graph(IPUModel("pod16").createDevice())
+    x = graph.addVariable(FLOAT, [200_000, 3], "x")
+    tiles = graph.getTarget().getNumTiles()
+    graph.setTileMapping(x, [[Interval(600_000 * one // tiles, 600_000 * (one + 1) // tiles)] for one in range(tiles)])
+    text = x._repr_html_()
+    assert f"on {tiles:,} of {tiles:,} tiles" in text
+    assert "&hellip; 23,540 more tiles" in text
+    assert len(text) < 60_000
+
+
+def test_a_tensor_of_a_virtual_graph_is_shown_on_the_tiles_of_the_whole():
+    virtual = tiny_graph().createVirtualGraph([4, 9])
+    x = virtual.addVariable(FLOAT, [2], "x")
+    virtual.setTileMapping(x, 1)
+    assert "on 1 of 16 tiles, tile 9; at most 8 bytes (tile 9)" in shown(x).text
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda graph: Tensor(), "the null tensor"),
+        (lambda graph: graph.addVariable(FLOAT, [3, 0], "none"), "FLOAT [3, 0]: 0 elements, 0 bytes"),
+        (lambda graph: graph.addVariable(FLOAT, [3], "nowhere"), "unmapped: 3 of 3 elements have no tile"),
+        (lambda graph: graph.addVariable(FLOAT, [], NASTY), f"{NASTY!r} FLOAT []"),
+        (lambda graph: graph.addVariable(FLOAT, [2], "x").broadcast(3), "6 elements, 24 bytes, some of them several times"),
+        (lambda graph: graph.addConstant(FLOAT, [2], 1, "c").reverse(0), "'c' FLOAT [2]"),
+        (lambda graph: concat(graph.addVariable(FLOAT, [2], "a"), graph.addVariable(FLOAT, [2], "b")), "'a', 'b' FLOAT [4]"),
+    ],
+    ids=["null", "empty", "unmapped", "escaped", "broadcast", "constant", "several"],
+)
+def test_every_tensor_is_shown(make, words):
+    page = shown(make(tiny_graph()))
+    assert words in page.text
+
+
+def test_a_tile_mapping_is_shown_in_elements():
+    graph = tiny_graph()
+    x = graph.addVariable(FLOAT, [8], "x")
+    graph.setTileMapping(x[:6], 3)
+    page = shown(graph.getTileMapping(x, requireComplete=False))
+    assert "tile mapping of 6 elements; some elements have no tile" in page.text
+    assert "on 1 of 16 tiles, tile 3; at most 6 elements (tile 3)" in page.text
+
+
+class Bump(Vertex):
+    x: InOut[FLOAT]
+
+    def compute(self):
+        self.x += 1.0
+
+
+def ran_engine(name="bump", size=1):
+    device = IPUModel("tiny").createDevice()
+    graph = Graph(device)
+    x = graph.addVariable(FLOAT, [size], "x")
+    graph.setTileMapping(x, 2)
+    bump = graph.addComputeSet(name)
+    graph.setTileMapping(graph.addVertex(bump, Bump, {"x": x[0]}), 2)
+    engine = Engine(graph, Sequence([Repeat(3, Execute(bump))]))
+    engine.load(device)
+    return engine
+
+
+def test_a_report_shows_the_machine_the_fullest_tile_and_the_cycles_of_the_mean_tile():
+    engine = ran_engine()
+    assert "it has not run" in shown(engine.getReport()).text
+    engine.run()
+    report = engine.getReport()
+    page = shown(report)
+    whole = report.compilation.memory.including_gaps()
+    assert "1 vertices" in page.text
+    assert f"tile {whole.argmax()}: {whole.max():,} of {report.compilation.target.bytesPerTile:,} bytes" in page.text
+    assert f"{report.execution.totalCycles.total:,}" in page.text
+    share = report.execution.tile_average.sync / report.execution.totalCycles.total
+    assert f"sync {share:.1%}" in page.text
+    assert page.tags.count("svg") == 2
+
+
+def test_the_report_of_a_program_without_memory_enough_says_so():
+    with pytest.raises(GraphMemoryAllocationError) as caught:
+        ran_engine(size=400_000)
+    assert "1 tiles out of memory" in shown(caught.value.report).text
+
+
+def test_a_report_of_nothing_is_shown():
+    target = ReportTarget(NASTY, numIPUs=0, tilesPerIpu=0, bytesPerTile=0, clockFrequency=0.0)
+    empty = Compilation(target, ReportGraph(0, 0, 0, 0), MemoryByTile({}, np.zeros(0, np.int64)))
+    for execution in (None, Execution((), {}), Execution((Step(name="", type="Sync", executions=0),), {})):
+        assert NASTY in shown(Report(empty, execution, Version(""), name=NASTY)).text
+
+
+def test_a_program_shows_what_it_consists_of():
+    graph = tiny_graph()
+    x, y = (graph.addVariable(FLOAT, [2], name) for name in "xy")
+    choice = graph.addVariable(INT, [], "choice")
+    copy = Copy(x, y, name="move")
+    function = graph.addFunction(Sequence([PrintTensor("t", x)]))
+    loop = Repeat(10, Sequence([copy, If(choice, copy), Switch(choice, [(7, copy)], Call(function))]), name=NASTY)
+    page = shown(Sequence([loop, Execute(graph.addComputeSet("add"))], "main"))
+    for words in (
+        "Sequence main",
+        f"Repeat {NASTY} · count 10",
+        "Copy move · source 'x' FLOAT [2] · destination 'y' FLOAT [2]",
+        "then: Copy move",
+        "otherwise: Sequence",
+        "case 7: Copy move",
+        "default: Call · function 0",
+        "PrintTensor · title t · tensor 'x' FLOAT [2]",
+        "Execute · compute set add",
+    ):
+        assert words in page.text
+    assert page.tags.count("summary") == page.tags.count("details")
+
+
+def test_deep_wide_and_shared_programs_are_shown_in_part():
+    graph = tiny_graph()
+    step = Execute(graph.addComputeSet("add"))
+    assert shown(Sequence([step] * 1000)).text.endswith("… 980 more")
+    deep = Sequence([step])
+    for _ in range(3000):
+        deep = Repeat(2, deep)
+    assert shown(deep).text.endswith("… 1 more")
+    shared = Sequence([step])
+    for _ in range(60):
+        shared = Sequence([shared, shared])
+    assert len(shared._repr_html_()) < 200_000
+
+
+def test_a_kind_of_program_that_is_half_made_is_shown():
+    class Odd(Program):
+        def __init__(self):
+            self.parts_of_it = [1, NASTY]
+
+    assert f"Odd · parts of it 1, {NASTY}" in shown(Odd()).text
+
+
+def test_the_program_tree_of_a_report_names_types_steps_and_vertices():
+    leaf = ReportProgram(NASTY, "OnTileExecute", step=4, computeset=ComputeSet("a", (VertexInstances("Scale<float>", 1200),)))
+    page = shown(ReportProgram("", "Repeat", (leaf,), detail="100 times"))
+    assert page.text == f"Repeat 100 timesOnTileExecute {NASTY} · 1,200 Scale<float> · step 4"
+    assert page.tags.count("details") == 1
+
+
+@given(st.text())
+def test_any_name_is_escaped(name):
+    page = Page(ReportProgram(name, "Sync")._repr_html_())
+    assert set(page.tags) <= {"div", "b", "i"}
