@@ -143,3 +143,9 @@ def shown(outcome, nan_bits=True):
     if isinstance(outcome, list | tuple):
         return [shown(one, nan_bits) for one in outcome]
     return (type(outcome), str(outcome)) if isinstance(outcome, Exception) else outcome
+
+
+def counted(engine):
+    """Flops and bytes by step, flops and bytes by codelet, as the engine has counted them."""
+    account = engine._state.account(())
+    return [account.step_flops, account.step_bytes, account.codelet_flops, account.codelet_bytes]

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from engine_builder import WAYS, shown, tiny
+from engine_builder import WAYS, counted, shown, tiny
 from engine_random import ALL, PURE, Look, RandomProgram
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
@@ -43,10 +43,8 @@ def outcome(made, executable, mode, options):
         for one in steps
     ]
     by_type = {} if execution is None else {name: one.cycles for name, one in execution.cycles_by_vertex_type.items()}
-    counted = engine._state.account(())
-    flops = [counted.step_flops, counted.step_bytes, counted.codelet_flops, counted.codelet_bytes]
     left = {"values": values, "arrays": arrays, "printed": out.getvalue(), "errors": errors}
-    return left | {"account": account, "by type": by_type, "flops": flops}
+    return left | {"account": account, "by type": by_type, "flops": counted(engine)}
 
 
 def compiled(made, options=None):

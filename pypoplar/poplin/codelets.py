@@ -5,10 +5,12 @@ from __future__ import annotations
 from pypoplar import resources
 from pypoplar.graph.graph import Graph
 from pypoplar.poplin.cycle_estimators import ESTIMATORS
+from pypoplar.poplin.flop_estimators import FLOPS
+from pypoplar.poputil.flops import with_flops
 
 
 def addCodelets(graph: Graph) -> None:
     """Make the device code of poplin known to the graph; once is enough, more does no harm."""
     graph.addCodelets(resources.codelets("poplin_matmul.py"))
-    for vertexType, estimator in ESTIMATORS.items():
+    for vertexType, estimator in with_flops(ESTIMATORS, FLOPS).items():
         graph.registerPerfEstimator(vertexType, estimator)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pypoplar import resources
 from pypoplar.graph.graph import Graph
 from pypoplar.popops.cycle_estimators import ESTIMATORS
+from pypoplar.popops.flop_estimators import FLOPS
+from pypoplar.poputil.flops import with_flops
 
 
 def addCodelets(graph: Graph) -> None:
     """Make the device code of popops known to the graph; once is enough, more does no harm."""
     graph.addCodelets(resources.codelets("popops_elementwise.py"))
-    for vertexType, estimator in ESTIMATORS.items():
+    for vertexType, estimator in with_flops(ESTIMATORS, FLOPS).items():
         graph.registerPerfEstimator(vertexType, estimator)

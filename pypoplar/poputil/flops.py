@@ -1,0 +1,61 @@
+"""What the libraries' estimators of floating-point operations have in common: the conventions of PopLibs' FlopEstimation.
+
+They give a vertex's operations, those of all workers of a MultiVertex together. See `pypoplar.codelet.flops` for what counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from pypoplar.graph.estimators import VertexIntrospector, VertexPerfEstimate
+from pypoplar.poputil.cycles import Estimator
+from pypoplar.target import Target
+
+MULTIPLY_ADD = 2  # flopsForMAC
+
+
+@frozen
+class WithFlops:
+    """An estimator of cycles and one of flops as one."""
+
+    cycles: Estimator
+    flops: Estimator
+
+    def __call__(self, vertex: VertexIntrospector, target: Target) -> VertexPerfEstimate:
+        return VertexPerfEstimate(self.cycles(vertex, target), self.flops(vertex, target))
+
+
+def with_flops(cycles: Mapping[str, Estimator], flops: Mapping[str, Estimator]) -> dict[str, Callable[..., Any]]:
+    """Estimators by vertex type, with flops where there are some; the code counts those of the others."""
+    return {name: WithFlops(one, flops[name]) if name in flops else one for name, one in cycles.items()}
+
+
+@frozen
+class OfElements:
+    """So many for each element of a field."""
+
+    field: str
+    each: int
+
+    def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
+        return self.each * vertex.fieldSize(self.field)
+
+
+@frozen
+class OfRows:
+    """For each row of a field a function of the row's length."""
+
+    field: str
+    flops: Callable[[int], int]
+
+    def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
+        rows = vertex.getFieldInfo(self.field)
+        return sum(self.flops(rows.getSizeAtIndex(row)) for row in range(rows.size()))
+
+
+def sum_flops(count: int) -> int:
+    """A sum of so many numbers; the largest of them takes as many comparisons."""
+    return max(count - 1, 0)

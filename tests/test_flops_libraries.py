@@ -1,0 +1,131 @@
+"""Floating-point operations of the libraries' vertices: PopLibs' counts, and those of the vertices' code beside them."""
+
+import numpy as np
+import pytest
+from engine_builder import counted
+from library_programs import new_graph, run, variable
+
+from pypoplar import FLOAT, HALF, INT, poplin, popnn, popops
+from pypoplar.graph.estimators import VertexIntrospector
+from pypoplar.poplin.cycle_estimators import ESTIMATORS as POPLIN
+from pypoplar.poplin.flop_estimators import FLOPS as POPLIN_FLOPS
+from pypoplar.popnn.cycle_estimators import ESTIMATORS as POPNN
+from pypoplar.popnn.flop_estimators import FLOPS as POPNN_FLOPS
+from pypoplar.popops.cycle_estimators import ESTIMATORS as POPOPS
+from pypoplar.popops.flop_estimators import FLOPS as POPOPS_FLOPS
+from pypoplar.program import Sequence
+
+SIZES = (1, 64, 1024, 4096)
+ON = {"profiler.includeFlopEstimates": "true"}
+FLOPS = POPOPS_FLOPS | POPLIN_FLOPS | POPNN_FLOPS
+
+
+@pytest.mark.parametrize(("cycles", "flops"), [(POPOPS, POPOPS_FLOPS), (POPLIN, POPLIN_FLOPS), (POPNN, POPNN_FLOPS)])
+def test_every_estimator_of_cycles_has_one_of_flops(cycles, flops):
+    assert cycles.keys() <= flops.keys()
+
+
+class Fields:
+    """A vertex of which an estimator sees some fields: numbers of elements, or of those of each row."""
+
+    def __init__(self, sizes, values=()):
+        self.codelet = type("Codelet", (), {"fields": [Field(name, size) for name, size in sizes.items()], "name": "fields"})
+        self.sizes = {number: np.atleast_1d(size) for number, size in enumerate(sizes.values())}
+        self.values = {len(sizes) + number: value for number, value in enumerate(dict(values).values())}
+        self.codelet.fields += [Field(name, 1, plain=True) for name in dict(values)]
+
+    def flops(self, vertex):
+        target = new_graph()[0].getTarget()
+        return FLOPS[vertex](VertexIntrospector(self.codelet, self.sizes, self.values, target), target)
+
+
+class Field:
+    def __init__(self, name, size, plain=False):
+        self.name, self.form = name, "list" if np.ndim(size) else "scalar" if plain else "vector"
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize(
+    ("vertex", "fields", "flops"),
+    [
+        ("popops::BinaryOp1D<ADD,float>", lambda n: {"out": n}, lambda n: n),
+        ("popops::BinaryOp1D<DIVIDE,half>", lambda n: {"out": n}, lambda n: n),
+        ("popops::BinaryOp1D<ADD,int>", lambda n: {"out": n}, lambda n: 0),
+        ("popops::BinaryOp1DInPlace<MAXIMUM,float>", lambda n: {"in1Out": n}, lambda n: n),
+        ("popops::ScaledAdd<float,half>", lambda n: {"A": n}, lambda n: 2 * n),
+        ("poplin::OuterProduct<float,float>", lambda n: {"out": n}, lambda n: n),
+        ("poplin::DotProducts<half>", lambda n: {"out": 3, "b": n}, lambda n: 6 * n),
+        ("poplin::BlockProduct<half>", lambda n: {"out": [16] * n, "b": [16] * 16}, lambda n: 2 * 16 * 16 * n),
+        ("poplin::SumPartials<float>", lambda n: {"partials": [n, 1]}, lambda n: n - 1),
+        ("poplin::ReduceAdd<float>", lambda n: {"out": n, "partials": [n] * 8}, lambda n: 7 * n),
+        ("popnn::NonLinearity1DInPlace<TANH,half>", lambda n: {"data": n}, lambda n: n),
+        ("popnn::NonLinearity1DInPlace<GELU,float>", lambda n: {"data": n}, lambda n: 8 * n),
+        ("popnn::LossCrossEntropy<float>", lambda n: {"probs": [n]}, lambda n: 7 * n + 1),
+        ("popnn::LossSumSquared<float>", lambda n: {"probs": [n]}, lambda n: 4 * n - 1),
+        ("popnn::ArgMax<float>", lambda n: {"in": [n, n]}, lambda n: 2 * n),
+    ],
+)
+def test_flops_are_those_of_poplibs(vertex, fields, flops, n):
+    assert Fields(fields(n)).flops(vertex) == flops(n)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_a_softmax_is_the_steps_that_it_consists_of(n):
+    plain, stable = (Fields({"in": [n]}, {"stable": one}).flops("popnn::SoftMax<float>") for one in (False, True))
+    assert plain == n + (n - 1) + 1 + n
+    assert stable == (n - 1) + n + plain
+
+
+def both(work, types, shapes, fill=1.0):
+    """Flops and bytes of a library call by vertex type, as its estimators have them and as its code counts."""
+    found = []
+    for by_code in (False, True):
+        graph, device = new_graph()
+        tensors = [variable(graph, type, shape, f"t{i}") for i, (type, shape) in enumerate(zip(types, shapes, strict=True))]
+        program = Sequence()
+        work(graph, tensors, program)
+        for name in FLOPS if by_code else ():
+            graph.registerPerfEstimator(name, lambda vertex, target: 10)
+        values = {f"t{i}": np.full(shape, fill, type.dtype) for i, (type, shape) in enumerate(zip(types, shapes, strict=True))}
+        _, engine = run(graph, device, program, values, {}, options=ON)
+        _, _, flops, moved = counted(engine)
+        names = [one.name for one in engine.executable.codelets]
+        rows = zip(names, flops.tolist(), moved.tolist(), strict=True)
+        found.append({name: (one, other) for name, one, other in rows if other})
+    return found
+
+
+@pytest.mark.parametrize("types", [[FLOAT, FLOAT], [HALF, HALF], [INT, INT]])
+@pytest.mark.parametrize("operation", [popops.add, popops.sub, popops.mul])
+def test_the_code_of_element_wise_operations_counts_what_poplibs_says(operation, types):
+    given, derived = both(lambda graph, t, prog: operation(graph, *t, prog), types, [[100], [100]])
+    assert given == derived
+    ((flops, moved),) = given.values()
+    assert flops == 100 * types[0].is_floating
+    shares = moved - 3 * 100 * types[0].size  # each worker reads how many elements it takes
+    assert shares in range(0, 4 * 6 * 16 + 1, 4 * 6)
+
+
+def test_the_code_of_a_scaled_addition_counts_what_poplibs_says():
+    given, derived = both(lambda graph, t, prog: popops.scaledAddTo(graph, *t, 0.5, prog), [FLOAT, HALF], [[33], [33]])
+    assert [flops for flops, _ in given.values()] == [66]
+    assert given == derived
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(10, 100, 1), (10, 1, 100), (32, 16, 24)])
+def test_the_code_of_products_counts_at_most_an_addition_more_for_each_sum(m, k, n):
+    given, derived = both(lambda graph, t, prog: poplin.matMul(graph, *t, prog), [FLOAT, FLOAT], [[m, k], [k, n]])
+    assert given.keys() == derived.keys()
+    for name, (flops, moved) in given.items():
+        more = derived[name][0] - flops
+        assert derived[name][1] == moved
+        assert 0 <= more <= m * n * 16, name
+    products = sum(flops for name, (flops, _) in given.items() if "Partials" not in name and "Reduce" not in name)
+    assert products == (1 if k == 1 else 2) * m * k * n
+
+
+def test_vertices_without_an_estimate_of_flops_are_counted_by_their_code():
+    work = lambda graph, t, prog: popnn.nonLinearityInPlace(graph, popnn.NonLinearityType.HARD_SIGMOID, *t, prog)  # noqa: E731
+    ((name, (flops, _)),) = both(work, [FLOAT], [[50]])[0].items()
+    assert "HARD_SIGMOID" in name
+    assert flops == 4 * 50
