@@ -141,10 +141,14 @@ def test_steps_stand_within_the_loops_and_calls_of_the_program_and_what_did_not_
             Program("train", "Repeat", (body,), detail="10 times"),
             Program("", "If", (leaf(3, "never"),)),
             Program("stage", "Sequence", (Program("", "Call", (leaf(4, "shared"),), detail="function 0"),)),
-            Program("", "Call", (leaf(4, "shared"),), detail="function 0"),
+            Program("", "Call", (Program("function 0", "Sequence", (leaf(4, "shared"),)),)),
+            Program("", "If", (leaf(5, "then"),), detail="if x"),
         ),
     )
-    steps = [evolve(compute_step(), name=name, number=number) for number, name in ((1, "forward"), (2, "backward"), (4, "shared"))]
+    steps = [
+        evolve(compute_step(), name=name, number=number)
+        for number, name in ((1, "forward"), (2, "backward"), (4, "shared"), (5, "then"))
+    ]
     text = summary(with_compilation(make_report(steps=steps), programs=(tree,)), {"showExecutionSteps": "true"})
     lines = text[text.index("  Execution steps:") :].splitlines()
     assert [one for one in lines if "alance" not in one and "ycles" not in one] == [
@@ -155,7 +159,9 @@ def test_steps_stand_within_the_loops_and_calls_of_the_program_and_what_did_not_
         "    Sequence: stage:",
         "      Call function 0:",
         "        OnTileExecute: shared (10 executions)",
-        "    Call function 0 (its steps are above)",
+        "    Call (its steps are above)",
+        "    If x:",
+        "      OnTileExecute: then (10 executions)",
     ]
 
 

@@ -227,7 +227,7 @@ def test_a_kind_of_program_that_is_half_made_is_shown():
 def test_the_program_tree_of_a_report_names_types_steps_and_vertices():
     leaf = ReportProgram(NASTY, "OnTileExecute", step=4, computeset=ComputeSet("a", (VertexInstances("Scale<float>", 1200),)))
     page = shown(ReportProgram("", "Repeat", (leaf,), detail="100 times"))
-    assert page.text == f"Repeat 100 timesOnTileExecute {NASTY} · 1,200 Scale<float> · step 4"
+    assert page.text == f"Repeat 100 timesOnTileExecute: {NASTY} · 1,200 Scale<float> · step 4"
     assert page.tags.count("details") == 1
 
 

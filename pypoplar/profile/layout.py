@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pypoplar.profile.programs import Program
+
 DATA_TYPES = {  # category of a tile's memory -> its words; others are spelled out from their names
     "vertex_state": "Vertex Instances",
     "code": "Vertex Code",
@@ -38,3 +40,12 @@ def words(name: str) -> str:
 def shown_name(name: str) -> str:
     """A name on one line; what has none is anonymous."""
     return " ".join(name.split()) or "<anonymous>"
+
+
+def heading(program: Program) -> str:
+    """What a node of the program tree is: ``Repeat 100 times: train``, ``If x: choose``."""
+    kind, detail = program.type, program.detail
+    if detail.startswith(f"{kind.lower()} "):
+        detail = detail[len(kind) + 1 :]
+    text = f"{kind} {detail}" if detail else kind
+    return f"{text}: {shown_name(program.name)}" if program.name else text

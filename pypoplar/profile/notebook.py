@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from pypoplar.profile.layout import heading
 from pypoplar.profile.programs import Program as ReportProgram
 from pypoplar.profile.report import Report, ReportTarget
 
@@ -223,10 +224,9 @@ def report_program_html(program: ReportProgram) -> str:
 
 
 def describe_report_program(one: ReportProgram) -> Described[ReportProgram]:
-    text = " ".join(filter(None, (one.type, one.detail)))
     counts = ", ".join(f"{count:,} {name}" for name, count in one.vertices.items())
     step = f"step {one.step}" if one.step >= 0 else ""
-    return titled(text, one.name, filter(None, (counts, step))), [("", child) for child in one.children]
+    return titled(heading(one), "", filter(None, (counts, step))), [("", child) for child in one.children]
 
 
 def program_html(program: Program) -> str:

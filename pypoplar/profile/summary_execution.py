@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pypoplar.profile.execution import Execution, Step
-from pypoplar.profile.layout import Line, labelled, shown_name
+from pypoplar.profile.layout import Line, heading, labelled, shown_name
 from pypoplar.profile.programs import Program
 from pypoplar.profile.report import Compilation, ReportTarget
 
@@ -109,8 +109,10 @@ def tree_lines(root: Program, ran: Mapping[int, Step], seen: set[int]) -> list[s
                 lines += step_lines(ran[one.step], margin)
                 seen.add(one.step)
         elif one.type != "Sequence" or (one.name and one is not root):
-            known = one.type == "Call" and steps_of(one, ran) <= seen
-            lines.append(f"{margin}{control_title(one)}{' (its steps are above)' if known else ':'}")
+            if one.type == "Call" and steps_of(one, ran) <= seen:
+                lines.append(f"{margin}{heading(one)} (its steps are above)")
+                continue
+            lines.append(f"{margin}{heading(one)}:")
             inner += 2
         pending.extend((inner, child) for child in reversed(one.children))
     return lines
@@ -126,11 +128,6 @@ def ran_below(root: Program, ran: Mapping[int, Step]) -> dict[int, bool]:
 
 def steps_of(program: Program, ran: Mapping[int, Step]) -> set[int]:
     return {one.step for _, one in program.walk() if one.step in ran}
-
-
-def control_title(program: Program) -> str:
-    """``Repeat 100 times: train``."""
-    return " ".join(filter(None, (program.type, program.detail))) + (f": {shown_name(program.name)}" if program.name else "")
 
 
 def step_lines(one: Step, indent: str) -> list[str]:
