@@ -34,6 +34,13 @@ from pypoplar.codelet.typed import (
 )
 
 RANDOM = np.random.default_rng(5)
+START = RANDOM.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def _random_numbers_from_the_start():
+    """Each test has the same numbers, whichever run before it."""
+    RANDOM.bit_generator.state = START
 
 
 def i32(value):
