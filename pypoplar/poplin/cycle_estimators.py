@@ -16,8 +16,9 @@ ENTRY = 12  # entering and leaving a vertex
 
 
 def dot_products_cycles(rows: int, length: int, type: ElementType) -> int:
-    """getDenseDotProductCycles for each row: two floats or four halves in a cycle."""
-    return ENTRY + rows * (by_type(type, 7, 6) + ceiling(length, by_type(type, 2, 4)))
+    """getDenseDotProductCycles for each row: two floats or four halves in a cycle, three cycles for what is left over."""
+    rounds, rest = divmod(length, by_type(type, 2, 4))
+    return ENTRY + rows * (by_type(type, 7, 6) + rounds + (3 if rest else 0))
 
 
 def block_product_cycles(rows: Count, depth: Count, columns: Count, type: ElementType) -> Count:
@@ -29,7 +30,7 @@ def block_product_cycles(rows: Count, depth: Count, columns: Count, type: Elemen
     groups = ceiling(depth, by_type(type, 8, 16)) * ceiling(columns, 16)
     later: Count = abs(rows - 3) + (rows - 3)  # twice the rows beyond the third
     cycles: Count = groups * (24 + 8 * rows + 4 * later) + 34 if type is FLOAT else groups * (29 + 2 * later) + 18
-    return cycles + ENTRY
+    return cycles + ENTRY - (rows < 2) * by_type(type, 0, 5)
 
 
 def sum_cycles(partials: int) -> int:
@@ -38,8 +39,8 @@ def sum_cycles(partials: int) -> int:
 
 
 def reduce_add_cycles(outputs: Count, partials: Count) -> Count:
-    """getReduceCycleEstimate; `outputs` are the tile's, of which six workers take four at a time."""
-    cycles: Count = 32 + (3 * partials + 7) * ceiling(outputs, 24)
+    """getReduceCycleEstimate; `outputs` are the tile's, of which six workers take four at a time, or the last few alone."""
+    cycles: Count = 32 + (3 * partials + 7) * ceiling(outputs, 24) - (outputs < 4) * (partials - 6)
     return cycles
 
 
@@ -59,7 +60,7 @@ class OuterProductCycles:
 
     def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
         vectors = ceiling(share_of_worker(vertex.fieldSize("out"), target), by_type(self.type, 2, 4))
-        return 42 + max(0, vectors - 3)
+        return 42 + vectors - 3 if vectors >= 3 else 48
 
 
 @frozen

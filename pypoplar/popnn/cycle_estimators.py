@@ -10,11 +10,12 @@ from collections.abc import Callable
 from attrs import frozen
 
 from pypoplar.graph.estimators import VertexIntrospector
-from pypoplar.poputil.cycles import Estimator, by_type, ceiling, share_of_worker
+from pypoplar.poputil.cycles import Estimator, by_type, ceiling, share_of_worker, supervisor_slots
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF, ElementType
 
+SUPERVISOR = supervisor_slots(20)  # of UnaryOp1D
 # Start of a vertex, then cycles for two floats or four halves; from the non-linearities' estimators.
 NON_LINEARITIES: dict[tuple[str, ElementType], tuple[int, int]] = {
     ("RELU", FLOAT): (17, 3),
@@ -23,7 +24,6 @@ NON_LINEARITIES: dict[tuple[str, ElementType], tuple[int, int]] = {
     ("TANH", HALF): (17, 4),
     ("SIGMOID", FLOAT): (17, 12),
     ("SIGMOID", HALF): (17, 4),
-    ("GELU", FLOAT): (39, 10),
     ("GELU_ERF", FLOAT): (17, 44),
     ("GELU_ERF", HALF): (17, 88),
 }
@@ -38,7 +38,14 @@ class NonLinearityCycles:
     elements: int
 
     def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
-        return self.start + self.loop * ceiling(share_of_worker(vertex.fieldSize("data"), target), self.elements)
+        rounds = ceiling(share_of_worker(vertex.fieldSize("data"), target), self.elements)
+        return SUPERVISOR + self.start + self.loop * rounds
+
+
+def gelu_cycles(vertex: VertexIntrospector, target: Target) -> int:
+    """nonLinearity1DCycleEstimator of GELU on floats: ten cycles for each pair of the busiest worker."""
+    pairs = vertex.fieldSize("data") // 2
+    return supervisor_slots(9) + (39 + 10 * ceiling(pairs, target.getNumWorkerContexts()) if pairs else 38)
 
 
 @frozen
@@ -91,6 +98,7 @@ ESTIMATORS: dict[str, Estimator] = {
     templateVertex("popnn::NonLinearity1DInPlace", name, type): NonLinearityCycles(start, loop, by_type(type, 2, 4))
     for (name, type), (start, loop) in NON_LINEARITIES.items()
 }
+ESTIMATORS[templateVertex("popnn::NonLinearity1DInPlace", "GELU", FLOAT)] = gelu_cycles
 for _type in (FLOAT, HALF):
     ESTIMATORS[templateVertex("popnn::SoftMax", _type)] = SoftMaxCycles("in", _type)
     ESTIMATORS[templateVertex("popnn::SoftMaxInPlace", _type)] = SoftMaxCycles("data", _type)

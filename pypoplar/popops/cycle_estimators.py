@@ -8,7 +8,7 @@ from attrs import frozen
 
 from pypoplar.graph.estimators import VertexIntrospector
 from pypoplar.popops.operations import BINARY_OPERATIONS, BinaryOperation
-from pypoplar.poputil.cycles import Estimator, ceiling, share_of_worker
+from pypoplar.poputil.cycles import Estimator, ceiling, share_of_worker, supervisor_slots
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF, INT, UNSIGNED_INT, ElementType
@@ -21,8 +21,12 @@ LOOP: dict[ElementType, dict[str, int]] = {
     UNSIGNED_INT: {"ADD": 7, "SUBTRACT": 7, "MULTIPLY": 7, "MAXIMUM": 7, "MINIMUM": 7},
 }
 ELEMENTS: dict[ElementType, int] = {FLOAT: 2, HALF: 4, INT: 1, UNSIGNED_INT: 1}  # of one round of the loop
+SUPERVISOR = supervisor_slots(11)  # basicOpSupervisorOverhead
 START: dict[ElementType, int] = {FLOAT: 29, HALF: 26, INT: 26, UNSIGNED_INT: 26}
 START_IN_PLACE = 58
+SCALED_SUPERVISOR = supervisor_slots(57)
+SCALED_SHORT: dict[ElementType, int] = {FLOAT: 27, HALF: 24}  # where no worker has a whole round
+SCALED_ODD = 8  # a last element by itself
 BROADCAST_START = 20
 BROADCAST_SAVES = 1  # cycles of the loop that the second operand's load takes
 
@@ -40,19 +44,22 @@ class BinaryOpCycles:
         rounds = ceiling(share_of_worker(elements, target), ELEMENTS[self.type])
         loop = LOOP[self.type][self.operation.name]
         if vertex.fieldSize("in2") == 1 != elements:
-            return BROADCAST_START + (loop - BROADCAST_SAVES) * rounds
-        return (START_IN_PLACE if self.in_place else START[self.type]) + loop * rounds
+            return SUPERVISOR + BROADCAST_START + (loop - BROADCAST_SAVES) * rounds
+        return SUPERVISOR + (START_IN_PLACE if self.in_place else START[self.type]) + loop * rounds
 
 
 @frozen
 class ScaledAddCycles:
-    """ScaledAdd: 25 + 3 for each further pair of floats, or four halves."""
+    """getScaledArithmeticSupervisorCycleEstimate: rounds of two floats or four halves on each worker; the rest comes apart."""
 
     type: ElementType
 
     def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
-        rounds = ceiling(share_of_worker(vertex.fieldSize("A"), target), ELEMENTS[self.type])
-        return 25 + 3 * (rounds - 1)
+        elements = vertex.fieldSize("A")
+        rounds = elements // (ELEMENTS[self.type] * target.getNumWorkerContexts())
+        if rounds == 0:
+            return SCALED_SUPERVISOR + SCALED_SHORT[self.type]
+        return SCALED_SUPERVISOR + 25 + 3 * (rounds - 1) + (SCALED_ODD if elements % 2 else 0)
 
 
 ESTIMATORS: dict[str, Estimator] = {

@@ -2,7 +2,7 @@
 
 The libraries' codelets stand for hand-written assembler of the vendor's libraries, so their cycles are those of the
 estimators in these libraries' sources, as far as they are published (MIT licence). An estimator gives worker cycles:
-for a MultiVertex those of its busiest worker.
+for a MultiVertex those of its busiest worker, and the slots that pass while its supervisor prepares them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ Estimator = Callable[[VertexIntrospector, Target], int]
 def ceiling(number: Count, divisor: int) -> Count:
     """`number` over `divisor`, rounded up."""
     return -(-number // divisor)
+
+
+def supervisor_slots(cycles: int) -> int:
+    """Tile cycles of a supervisor as worker slots of six cycles, to the nearest."""
+    return (cycles + 3) // 6
 
 
 def share_of_worker(elements: int, target: Target) -> int:
