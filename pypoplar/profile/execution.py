@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import evolve, field, frozen
 
+from pypoplar.profile.hints import missing
 from pypoplar.profile.programs import Program
 from pypoplar.profile.tile_memory import Total
 
@@ -61,6 +62,9 @@ class Step:
     memory_bytes: int = 0  # that its vertices load and store, with the same option
     program: Program | None = None
     num_ipus: int = 1
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
 
     @property
     def cycles(self) -> int:
@@ -122,6 +126,9 @@ class Run:
     steps: tuple[Step, ...]
     count: int = 1
 
+    if not TYPE_CHECKING:
+        __getattr__ = missing
+
     @property
     def cycles(self) -> int:
         """Cycles of the machine, of all `count` runs together."""
@@ -180,6 +187,9 @@ class Execution:
     runs: tuple[Run, ...] = ()
     trace: Trace = field(factory=Trace)
     clockFrequency: float = 0.0  # Hz
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
 
     @property
     def totalCycles(self) -> Total:

@@ -17,12 +17,10 @@ from pathlib import Path
 from pypoplar.errors import FileLoadError
 from pypoplar.profile.profile_reader import ProfileReader
 from pypoplar.profile.profile_writer import ProfileWriter
-from pypoplar.profile.report import Report
+from pypoplar.profile.report import PROFILE_VERSION, Report
 
 APPLICATION = int.from_bytes(b"PoPr")
-"""``PRAGMA application_id`` of a profile file."""
-VERSION = 1
-"""``PRAGMA user_version``: the version of the schema."""
+"""``PRAGMA application_id`` of a profile file; ``PRAGMA user_version`` is `PROFILE_VERSION`."""
 NAME = "profile.pop"
 """The name that a profile has in its directory."""
 FAST = ("journal_mode = OFF", "synchronous = OFF")  # a file that is not whole is thrown away
@@ -45,7 +43,7 @@ def save_report(report: Report, path: Place) -> None:
                 "journal_mode = OFF",
                 "synchronous = OFF",
                 f"application_id = {APPLICATION}",
-                f"user_version = {VERSION}",
+                f"user_version = {PROFILE_VERSION}",
             ):
                 database.execute(f"PRAGMA {pragma}")
             database.executescript(SCHEMA.read_text(encoding="utf-8"))
@@ -103,8 +101,10 @@ def _check(database: sqlite3.Connection) -> None:
     if value("application_id") != APPLICATION:
         raise FileLoadError("not a profile: it is an SQLite file of another application")
     found = value("user_version")
-    if found != VERSION:
-        raise FileLoadError(f"a profile of version {found}: this pypoplar reads version {VERSION}; profile the program again")
+    if found != PROFILE_VERSION:
+        raise FileLoadError(
+            f"a profile of version {found}: this pypoplar reads version {PROFILE_VERSION}; profile the program again"
+        )
     have = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
     for name, sql in _tables().items():
         if name not in have:

@@ -7,14 +7,28 @@ libpva's, names in snake_case are ours. Cycles are tile cycles, sizes bytes. Arr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import field, frozen
 
 from pypoplar.notebook import ShownInNotebooks
 from pypoplar.profile.execution import Array, Execution
+from pypoplar.profile.hints import missing
 from pypoplar.profile.programs import ComputeSet, Program
-from pypoplar.profile.tile_memory import Bytes, LivenessProgramStep, LoweredVariables, MemoryByTile, Tiles, Variable, live_bytes
+from pypoplar.profile.tile_memory import (
+    Bytes,
+    LivenessProgramStep,
+    LoweredVariables,
+    MemoryByTile,
+    Tile,
+    Tiles,
+    Variable,
+    live_bytes,
+)
+
+PROFILE_VERSION = 1
+"""The version of profile files that this release writes and reads: see docs/profile-file.md."""
 
 
 @frozen
@@ -110,6 +124,22 @@ class ExchangeReport:
     bytes: Array  # int64
 
 
+@frozen
+class IpuReport:
+    """One IPU's tiles, which keep the numbers that they have among those of all IPUs."""
+
+    number: int
+    tiles: Sequence[Tile]
+
+
+@frozen
+class InstrumentationSettings:
+    """What was counted, in libpva's words: ``"Vertex"``, ``"Tile"``, ``"Ipu"``, ``"Device"`` or ``"Off"``."""
+
+    computeInstrumentationLevel: str
+    externalExchangeInstrumentationLevel: str
+
+
 @frozen(eq=False)
 class Compilation:
     """What the compiler made of the graph and its programs."""
@@ -124,10 +154,19 @@ class Compilation:
     exchanges: Sequence[ExchangeReport] = ()
     options: Mapping[str, str] = field(factory=dict)  # engine options that were set
 
+    if not TYPE_CHECKING:
+        __getattr__ = missing
+
     @property
     def tiles(self) -> Tiles:
         """The tiles of all IPUs."""
         return Tiles(self.memory)
+
+    @property
+    def ipus(self) -> tuple[IpuReport, ...]:
+        """The IPUs, each with its tiles."""
+        tiles, each = self.tiles, self.target.tilesPerIpu
+        return tuple(IpuReport(one, tiles[one * each : (one + 1) * each]) for one in range(self.target.numIPUs))
 
     @property
     def computeSets(self) -> tuple[ComputeSet, ...]:
@@ -143,6 +182,11 @@ class Compilation:
             LivenessProgramStep(one, Bytes(int(size)), self.loweredVariables, number)
             for number, (one, size) in enumerate(zip(self.step_programs, held, strict=True))
         ]
+
+    @property
+    def alwaysLiveVariables(self) -> tuple[Variable, ...]:
+        """The variables whose memory is never used for anything else, with their bytes on all tiles together."""
+        return tuple(self.loweredVariables[int(one)] for one in np.flatnonzero(self.loweredVariables.always))
 
     def alwaysLiveVariablesForTile(self, tile: int) -> tuple[Variable, ...]:
         """The variables on a tile whose memory is never used for anything else."""
@@ -163,3 +207,18 @@ class Report(ShownInNotebooks):
     poplarVersion: Version
     name: str = ""  # of the engine, or of the file that the report was read from
     created: str = ""  # when, ISO 8601
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
+
+    @property
+    def version(self) -> Version:
+        """Of the profile files that this release writes."""
+        return Version(f"{PROFILE_VERSION}.0.0")
+
+    @property
+    def instrumentationSettings(self) -> InstrumentationSettings:
+        """Cycles are counted by tile unless the options ask for something else; the model needs no instrumentation for it."""
+        levels = ("computeInstrumentationLevel", "externalExchangeInstrumentationLevel")
+        options = self.compilation.options
+        return InstrumentationSettings(*(str(options.get(f"debug.{one}", "tile")).capitalize() for one in levels))

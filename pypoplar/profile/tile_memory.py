@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from attrs import field, frozen
 
+from pypoplar.profile.hints import missing
+
 if TYPE_CHECKING:
     from pypoplar.profile.programs import Program
 
@@ -87,6 +89,9 @@ class TileMemoryReport:
     category: Categories
     alwaysLiveBytes: int = 0
     notAlwaysLiveBytes: int = 0  # at most, over the steps of the program
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
 
 
 @frozen

@@ -1,0 +1,31 @@
+"""What to use where libpva has an attribute that our reports do not have."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+INSTEAD = {
+    "Report": {"debugContexts": "names of programs and variables are in compilation.programs and compilation.loweredVariables"},
+    "Compilation": {"debugInformation": "names of programs and variables are in programs and loweredVariables"},
+    "Execution": {"blocks": "trace has the executions of steps one by one"},
+    "Run": {"microseconds": "cycles divided by execution.clockFrequency gives seconds", "programId": "name has the program's name"},
+    "Step": {
+        "estimatedCyclesByTile": "cyclesByTile has the cycles of the model",
+        "activeCyclesByVertexType": "execution.cycles_by_vertex_type has them for all steps together",
+        "cyclesFrom": "execution.trace has the begin of each execution",
+        "cyclesTo": "execution.trace has the begin and the cycles of each execution",
+        "cyclesOverlapped": "compute and exchange do not overlap in the model",
+        "dataBalance": "tileBalance is that of the bytes in an exchange",
+        "elementConstraints": "memory elements are not modelled",
+        "equalAddressConstraints": "memory elements are not modelled",
+    },
+    "TileMemoryReport": {"vertices": "compilation.vertex_types has the vertices by type, of all tiles together"},
+}
+
+
+def missing(self: object, name: str) -> NoReturn:
+    """The `__getattr__` of a report's classes: Python's error, with a hint where libpva has the attribute."""
+    kind = type(self).__name__
+    hint = INSTEAD.get(kind, {}).get(name)
+    told = f": libpva has it, here {hint}" if hint else ""
+    raise AttributeError(f"{kind!r} object has no attribute {name!r}{told}", name=name, obj=self)

@@ -1,0 +1,57 @@
+"""Reads profiles as Graphcore's PopVision Analysis Library does: ``from pypoplar import pva``.
+
+>>> from pypoplar import pva
+>>> report = pva.openReport("profile.pop")  # doctest: +SKIP
+>>> sum(step.ipus[0].cycles for step in report.execution.steps)  # doctest: +SKIP
+
+Names are libpva's; what a report has besides is in snake_case, and `pypoplar.profile.report` lists it. Only profiles of pypoplar
+can be read: those of the Poplar SDK are of another form.
+"""
+
+from __future__ import annotations
+
+import os
+
+from pypoplar.profile.execution import Execution, Run, Step
+from pypoplar.profile.profile_file import load_report
+from pypoplar.profile.programs import ComputeSet, Program, ProgramVisitor
+from pypoplar.profile.report import Compilation, InstrumentationSettings, Report, ReportGraph, ReportTarget, Version
+from pypoplar.profile.tile_memory import LivenessProgramStep, LoweredVariables, Tile, Variable
+
+__all__ = [
+    "openReport",
+    "Report",
+    "ProgramVisitor",
+    "Version",
+    "InstrumentationSettings",
+    "Compilation",
+    "ReportTarget",
+    "ReportGraph",
+    "Tile",
+    "Variable",
+    "LoweredVariables",
+    "LivenessProgramStep",
+    "Execution",
+    "Run",
+    "Step",
+    "Program",
+    "ComputeSet",
+]
+
+
+def openReport(profile: str | os.PathLike[str], debug: str | os.PathLike[str] | None = None) -> Report:
+    """The report in a profile.
+
+    Parameters
+    ----------
+    profile:
+        A file that an Engine with the option ``autoReport.all`` or `save_report` wrote, or the directory of its ``profile.pop``.
+    debug:
+        libpva's place for ``debug.cbor``. It is not read: a profile of pypoplar has all names in itself.
+
+    Raises
+    ------
+    FileLoadError
+        If there is no such file, or if it is damaged or not a profile of pypoplar.
+    """
+    return load_report(profile)
