@@ -87,6 +87,10 @@ PARAMETERS: tuple[Parameter, ...] = (
               "convolution units, float: 8 and 16 multiply-accumulates per cycle"),
     Parameter("conv_unit_coeff_load_bytes_per_cycle", "convUnitCoeffLoadBytesPerCycle", 8, 16, 16, "B/cycle", "I",
               "loading the weights of the convolution units"),
+    Parameter("vector_element_flops_per_cycle", "", 2, 2, 2, "flops", "I",
+              "of each element of a vector without the convolution units, a multiply-accumulate; triad reaches 99.1 % (M)"),
+    Parameter("tile_memory_bytes_per_cycle", "", 24, 24, 24, "B/cycle", "I",
+              "a tile's memory, two loads and a store; triad reaches 99.1 % (M)", 1),
     Parameter("ipu_link_bytes_per_second", "", 52.9e9, 52.9e9, 320e9, "B/s", "I M D",
               "IPU to IPU, both ways together", 1),
     # 8 GB/s: the vendor's own model, on both chips (the published profiles of its matrix-vector tutorial); 32 GB/s: the data sheet

@@ -112,6 +112,8 @@ class Target:
     fp16_in_fp32_out_conv_units_per_tile: int
     fp32_in_fp32_out_conv_units_per_tile: int
     conv_unit_coeff_load_bytes_per_cycle: int
+    vector_element_flops_per_cycle: int
+    tile_memory_bytes_per_cycle: int
     ipu_link_bytes_per_second: float
     host_write_bytes_per_second: float
     host_read_bytes_per_second: float
@@ -337,6 +339,31 @@ class Target:
     def getConvUnitCoeffLoadBytesPerCycle(self) -> int:
         """Bytes of weights that the convolution units load in a cycle."""
         return self.conv_unit_coeff_load_bytes_per_cycle
+
+    # Peaks, of rooflines (ours)
+
+    def conv_unit_flops_per_cycle(self, type: ElementType) -> int:
+        """Floating-point operations of a tile's convolution units in a cycle: 128 on halves of a Bow, 32 on floats, else 0.
+
+        A multiply-accumulate is two.
+        """
+        return 2 * self.getNumConvUnits(type, type) * self.getConvUnitInputLoadElemsPerCycle(type)
+
+    def vector_flops_per_cycle(self, type: ElementType) -> int:
+        """Floating-point operations of a tile without its convolution units in a cycle: 4 on floats, 8 on halves, else 0."""
+        return self.vector_element_flops_per_cycle * self.getVectorWidth(type) if check_type(type).is_floating else 0
+
+    def peak_flops(self, type: ElementType) -> float:
+        """Floating-point operations of all tiles in a second, all convolution units busy: 348.6e12 on halves of a Bow (D M)."""
+        return self.conv_unit_flops_per_cycle(type) * self.getNumTiles() * self.tile_clock_frequency
+
+    def peak_vector_flops(self, type: ElementType) -> float:
+        """Floating-point operations of all tiles in a second without convolution units: 10.9e12 on floats of a Bow (I)."""
+        return self.vector_flops_per_cycle(type) * self.getNumTiles() * self.tile_clock_frequency
+
+    def peak_memory_bytes(self) -> float:
+        """Bytes that all tiles load and store in a second: 65.4e12 of a Bow (I)."""
+        return self.tile_memory_bytes_per_cycle * self.getNumTiles() * self.tile_clock_frequency
 
     # Saving
 
