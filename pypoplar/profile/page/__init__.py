@@ -1,0 +1,25 @@
+"""A report as a page: one HTML file that opens in any browser, offline, with the views that people know from PopVision."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pypoplar.profile.page.blocks import Blocks
+from pypoplar.profile.page.document import write_document
+from pypoplar.profile.page.report_data import report_data
+from pypoplar.profile.report import Report
+
+__all__ = ["write_page"]
+
+
+def write_page(report: Report, path: str | os.PathLike[str]) -> None:
+    """Write the page of a report to `path`, one file of some 5 MB and what the report holds.
+
+    It needs the extra "report" (plotly); without it, `MissingFeature` is raised.
+    """
+    blocks = Blocks()
+    data = report_data(report, blocks)
+    target = report.compilation.target
+    words = [report.created, f"pypoplar {report.poplarVersion.string}", f"{target.numTiles:,} tiles of {target.architecture}"]
+    write_document(Path(path), report.name or "Profile", " \u00b7 ".join(one for one in words if one), data, blocks.texts)

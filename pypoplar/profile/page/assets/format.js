@@ -1,0 +1,54 @@
+// Numbers as people read them: thousands separators, units, no more digits than help.
+
+const exact = (value, digits = 0) => value.toLocaleString("en-US", { maximumFractionDigits: digits });
+
+function scaled(value, base, units) {
+  let place = 0;
+  while (Math.abs(value) >= base && place < units.length - 1) {
+    value /= base;
+    place += 1;
+  }
+  return `${exact(value, place ? (value < 10 ? 2 : 1) : 0)} ${units[place]}`;
+}
+
+// In full, as tables show them.
+page.format = (value, unit) => {
+  if (value === null || value === undefined) return "";
+  switch (unit) {
+    case "text": return String(value);
+    case "bytes": return `${exact(value)} B`;
+    case "share": return `${(value * 100).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} %`;
+    case "decimal": return exact(value, 3);
+    case "seconds": return page.short(value, unit);
+    case "Hz": case "flop/s": case "flop": return page.short(value, unit);
+    default: return exact(value);
+  }
+};
+
+// In short, as headlines show them.
+page.short = (value, unit) => {
+  switch (unit) {
+    case "bytes": return scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
+    case "seconds": return value < 1e-3 ? `${exact(value * 1e6, 1)} \u00b5s` : value < 1 ? `${exact(value * 1e3, 2)} ms` : `${exact(value, 3)} s`;
+    case "Hz": return scaled(value, 1000, ["Hz", "kHz", "MHz", "GHz"]);
+    case "flop": return scaled(value, 1000, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"]);
+    case "flop/s": return scaled(value, 1000, ["FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"]);
+    default: return page.format(value, unit);
+  }
+};
+
+// The exact value behind a short one, "" where the short one is exact.
+page.inFull = (value, unit) => {
+  const units = { bytes: "B", seconds: "s", Hz: "Hz", flop: "FLOP", "flop/s": "FLOP/s" };
+  return units[unit] ? `${value.toLocaleString("en-US", { maximumFractionDigits: unit === "seconds" ? 9 : 0 })} ${units[unit]}` : "";
+};
+
+// A step's or compute set's name, or words where it has none.
+page.named = (name) => name || "(no name)";
+
+// Plotly reads a little HTML in its labels: text of the user's is escaped for it, and cut where it would crowd out the plot.
+page.label = (text, most = 60) => {
+  const characters = Array.from(String(text));
+  const cut = characters.length > most ? characters.slice(0, most - 1).join("") + "\u2026" : characters.join("");
+  return cut.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+};

@@ -1,0 +1,127 @@
+// Paints the events of a trace into pixels: columns of time, rows of tiles, each pixel the mixture of what happens in it.
+// Events that lie within a column are added up by step first, so that the work grows with the pixels, not with the events.
+
+page.traceRaster = (model) => {
+  const cached = { key: "", shares: new Map() };
+
+  // Shares of a step's phases by row: the mean of the row's tiles. A number where all rows are equal.
+  function shares(place, first, last, rows) {
+    const key = `${first} ${last} ${rows}`;
+    if (cached.key !== key) {
+      cached.key = key;
+      cached.shares.clear();
+    }
+    let found = cached.shares.get(place);
+    if (!found) {
+      const step = model.steps[place];
+      found = PHASES.map((phase) => (step.byTile[phase] && step.whole[phase] ? binned(step.byTile[phase], step.whole[phase], first, last, rows) : step.evenly[phase]));
+      cached.shares.set(place, found);
+    }
+    return found;
+  }
+
+  function binned(values, whole, first, last, rows) {
+    const made = new Float32Array(rows);
+    for (let row = 0; row < rows; row++) {
+      const from = first + Math.floor((row * (last - first)) / rows);
+      const to = Math.max(from + 1, first + Math.floor(((row + 1) * (last - first)) / rows));
+      let sum = 0;
+      for (let tile = from; tile < to; tile++) sum += values[tile];
+      made[row] = Math.min(1, sum / (to - from) / whole);
+    }
+    return made;
+  }
+
+  // view: {from, to} in cycles, {first, last} in tiles. colours: [r, g, b] by phase, and of idle and blank.
+  return (view, width, rows, colours) => {
+    const image = new ImageData(width, rows);
+    const cycles = (view.to - view.from) / width;
+    const sums = PHASES.map(() => new Float32Array(rows));
+    const even = new Float64Array(PHASES.length);
+    const weights = PHASES.map(() => new Float64Array(model.steps.length));
+    const touched = [];
+    const seen = new Uint8Array(model.steps.length);
+    const parts = new Float64Array(PHASES.length);
+    let next = page.eventAt(model, view.from);
+
+    for (let column = 0; column < width; column++) {
+      const from = view.from + column * cycles;
+      const to = from + cycles;
+      for (const one of sums) one.fill(0);
+      even.fill(0);
+      let covered = 0;
+      while (next < model.end.length && model.end[next] <= from) next++;
+      for (let event = next; event < model.end.length && model.begin[event] < to; event++) {
+        const place = model.step[event];
+        page.eventPhases(model, event, parts);
+        covered += Math.min(to, model.end[event]) - Math.max(from, model.begin[event]);
+        if (model.begin[event] >= from && model.end[event] <= to) {
+          for (let phase = 0; phase < parts.length; phase++) weights[phase][place] += parts[phase];
+          if (!seen[place]) touched.push(place);
+          seen[place] = 1;
+        } else addPart(event, place, from, to);
+      }
+      for (const place of touched) addWhole(place);
+      touched.length = 0;
+      paint(column, covered);
+    }
+    return image;
+
+    // An event that a column cuts: the part of each phase that lies in it, which differs from tile to tile.
+    function addPart(event, place, from, to) {
+      const share = shares(place, view.first, view.last, rows);
+      let begin = model.begin[event];
+      for (let phase = 0; phase < parts.length; phase++) {
+        const length = parts[phase];
+        if (length > 0 && begin < to && begin + length > from) {
+          const least = Math.max(from, begin);
+          if (typeof share[phase] === "number") even[phase] += Math.max(0, Math.min(to, begin + length * share[phase]) - least);
+          else {
+            const sum = sums[phase];
+            for (let row = 0; row < rows; row++) {
+              const inside = Math.min(to, begin + length * share[phase][row]) - least;
+              if (inside > 0) sum[row] += inside;
+            }
+          }
+        }
+        begin += length;
+      }
+    }
+
+    function addWhole(place) {
+      const share = shares(place, view.first, view.last, rows);
+      for (let phase = 0; phase < parts.length; phase++) {
+        const weight = weights[phase][place];
+        weights[phase][place] = 0;
+        if (!weight) continue;
+        if (typeof share[phase] === "number") even[phase] += weight * share[phase];
+        else for (let row = 0, sum = sums[phase], one = share[phase]; row < rows; row++) sum[row] += weight * one[row];
+      }
+      seen[place] = 0;
+    }
+
+    function paint(column, covered) {
+      const pixels = image.data;
+      for (let row = 0, at = column * 4; row < rows; row++, at += width * 4) {
+        let idle = covered;
+        let red = (cycles - covered) * colours.blank[0];
+        let green = (cycles - covered) * colours.blank[1];
+        let blue = (cycles - covered) * colours.blank[2];
+        for (let phase = 0; phase < even.length; phase++) {
+          const amount = even[phase] + sums[phase][row];
+          if (!amount) continue;
+          const colour = colours.phases[phase];
+          red += amount * colour[0];
+          green += amount * colour[1];
+          blue += amount * colour[2];
+          idle -= amount;
+        }
+        if (idle < 0) idle = 0;
+        pixels[at] = (red + idle * colours.idle[0]) / cycles;
+        pixels[at + 1] = (green + idle * colours.idle[1]) / cycles;
+        pixels[at + 2] = (blue + idle * colours.idle[2]) / cycles;
+        pixels[at + 3] = 255;
+      }
+    }
+  };
+};

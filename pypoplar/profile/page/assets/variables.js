@@ -1,0 +1,40 @@
+// The variables of the graph: where they lie, when they live. Null where the report does not say.
+
+let variablesOnce;
+page.variables = () => (variablesOnce ??= readVariables());
+
+async function readVariables() {
+  if (!page.data.variables) return null;
+  const read = await page.unpackAll(page.data.variables);
+  const row = (number, size) => ({
+    name: page.named(read.names[number]), bytes: size, always: Boolean(read.always[number]), begin: read.begin[number], end: read.end[number],
+    life: read.always[number] ? "always" : read.begin[number] < 0 ? "never" : `steps ${read.begin[number]} to ${read.end[number] - 1}`,
+  });
+  return {
+    ...read,
+    ofTile(tile) {
+      const rows = [];
+      for (let number = 0, at = 0; number < read.names.length; number++) {
+        let size = 0;
+        for (; at < read.first[number + 1]; at++) if (read.tile[at] === tile) size += read.bytes[at];
+        if (size) rows.push(row(number, size));
+      }
+      return rows;
+    },
+    atStep(step) {
+      const rows = [];
+      for (let number = 0; number < read.names.length; number++) {
+        if (!read.always[number] && read.begin[number] <= step && step < read.end[number]) rows.push(row(number, read.total[number]));
+      }
+      return rows;
+    },
+    alwaysLive() {
+      return read.names.map((_, number) => number).filter((number) => read.always[number]).map((number) => row(number, read.total[number]));
+    },
+  };
+}
+
+page.variableTable = (caption, rows) => page.table({
+  caption, rows, sort: "-bytes", empty: "no variables",
+  columns: [{ name: "name", label: "Variable", unit: "text" }, { name: "bytes", label: "Bytes", unit: "bytes" }, { name: "life", label: "Lives", unit: "text" }],
+});

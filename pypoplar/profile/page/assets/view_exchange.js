@@ -1,0 +1,125 @@
+// Exchange as a map from tile to tile: bytes by source and destination, exact where it is zoomed in far enough.
+
+const MOST_BINS = 368;
+
+if (page.data.kind === "report") {
+  page.view("exchange", "Exchange", async (panel, parameters) => {
+    if (!page.data.exchanges) return panel.append(page.notice("No exchange: the program moves nothing between tiles, or this report does not list its messages."));
+    const data = await page.unpackAll(page.data.exchanges);
+    let first = 0;
+    const list = data.list.map((one, place) => {
+      const made = { ...one, place, first, times: Math.max(1, one.executions), total: one.bytes * one.executions };
+      first += one.rows;
+      return made;
+    });
+    const tiles = page.data.target.tiles;
+    const map = page.figure("Bytes from tile to tile. Drag to zoom in, double click to zoom out.", "map");
+    const lines = page.figure("Bytes that each tile sends and receives", "low");
+    const heading = page.element("h2");
+    const state = { chosen: null, logarithm: false, x: [0, tiles], y: [0, tiles] };
+    const all = page.element("button", { type: "button", onclick: () => choose(null) }, "All exchanges");
+    const start = list.find((one) => String(one.step) === parameters.step) ?? null;
+    panel.append(
+      page.table({
+        caption: "Exchanges", rows: list, sort: "-total", picked: start, onPick: (row) => choose(row),
+        columns: [
+          { name: "step", label: "Step", unit: "count" }, { name: "name", label: "Name", unit: "text" }, { name: "phase", label: "When", unit: "text" },
+          { name: "executions", label: "Executions", unit: "count" }, { name: "bytes", label: "Bytes each time", unit: "bytes" },
+          { name: "total", label: "Bytes in all", unit: "bytes" }, { name: "pairs", label: "Pairs of tiles", unit: "count" }],
+      }),
+      heading,
+      page.element("div", { class: "controls" }, all, page.check("colours by logarithm", false, (on) => {
+        state.logarithm = on;
+        draw();
+      })),
+      page.element("p", { class: "quiet note" }), map, lines);
+    await choose(start);
+    map.on("plotly_relayout", (change) => {
+      const range = (axis) => (change[`${axis}axis.range[0]`] !== undefined ? [change[`${axis}axis.range[0]`], change[`${axis}axis.range[1]`]] : change[`${axis}axis.autorange`] ? [0, tiles] : null);
+      const [x, y] = [range("x"), range("y")];
+      if (!x && !y) return;
+      state.x = within(x ?? state.x);
+      state.y = within(y ?? state.y);
+      draw();
+    });
+
+    function within([one, other]) {
+      const low = Math.max(0, Math.floor(Math.min(one, other)));
+      return [low, Math.min(tiles, Math.max(low + 1, Math.ceil(Math.max(one, other))))];
+    }
+
+    async function choose(row) {
+      state.chosen = row;
+      state.x = state.y = [0, tiles];
+      if (row) page.remember({ step: row.step });
+      heading.textContent = row ? `${page.named(row.name)}, ${page.format(row.bytes, "bytes")} each time` : "All exchanges";
+      const executed = list.some((one) => one.executions);
+      panel.querySelector(".note").textContent = row ? "Bytes of one execution." : executed ? "Bytes of all executions together." : "The program has not run: bytes of one execution of each exchange.";
+      await draw();
+      await drawLines();
+    }
+
+    function* messages() {
+      const executed = list.some((one) => one.executions);
+      for (const one of state.chosen ? [state.chosen] : list) {
+        const times = state.chosen || !executed ? 1 : one.executions;
+        if (times) yield { from: one.first, to: one.first + one.rows, times, width: one.width };
+      }
+    }
+
+    async function draw() {
+      const [x, y] = [state.x, state.y];
+      const width = Math.max(1, Math.ceil(Math.max(x[1] - x[0], y[1] - y[0]) / MOST_BINS));
+      const [columns, rows] = [Math.ceil((x[1] - x[0]) / width), Math.ceil((y[1] - y[0]) / width)];
+      const sums = new Float64Array(columns * rows);
+      let coarse = 1;
+      for (const one of messages()) {
+        coarse = Math.max(coarse, one.width);
+        for (let at = one.from; at < one.to; at++) {
+          const [source, destination] = [data.source[at], data.destination[at]];
+          if (source < y[0] || source >= y[1] || destination < x[0] || destination >= x[1]) continue;
+          sums[Math.floor((source - y[0]) / width) * columns + Math.floor((destination - x[0]) / width)] += data.bytes[at] * one.times;
+        }
+      }
+      await paint(sums, columns, rows, width, coarse);
+    }
+
+    async function paint(sums, columns, rows, width, coarse) {
+      const grain = Math.max(width, coarse);
+      const span = (tile) => (grain > 1 ? `tiles ${page.format(tile)} to ${page.format(Math.min(tiles, tile + grain) - 1)}` : `tile ${page.format(tile)}`);
+      const [z, text] = [[], []];
+      for (let row = 0; row < rows; row++) {
+        const values = Array.from(sums.subarray(row * columns, (row + 1) * columns));
+        z.push(values.map((one) => (one && state.logarithm ? Math.log10(one) : one)));
+        text.push(values.map((one, column) => (one ? `${span(state.y[0] + row * width)} to ${span(state.x[0] + column * width)}<br>${page.format(one, "bytes")}` : "")));
+      }
+      const most = sums.reduce((one, other) => Math.max(one, other), 1);
+      const powers = Array.from({ length: Math.floor(Math.log10(most)) + 1 }, (_, one) => one);
+      const bar = { title: { text: "bytes", side: "right" }, thickness: 14, outlinewidth: 0, separatethousands: true, exponentformat: "none" };
+      if (state.logarithm) Object.assign(bar, { tickvals: powers, ticktext: powers.map((one) => page.format(10 ** one)) });
+      await map.draw([{
+        type: "heatmap", x0: state.x[0] + width / 2, dx: width, y0: state.y[0] + width / 2, dy: width, z, text, hoverinfo: "text", colorbar: bar,
+        colorscale: [[0, "rgba(0,0,0,0)"], [1e-9, page.clear(page.colour("exchange"), 0.3)], [0.5, page.colour("exchange")], [1, page.colour("warn")]], zmin: state.logarithm ? 0 : undefined,
+      }], {
+        xaxis: page.axis("destination tile", { range: state.x, constrain: "domain", zeroline: false }),
+        yaxis: page.axis("source tile", { range: [state.y[1], state.y[0]], zeroline: false }),
+        margin: { l: 70, r: 20, t: 14, b: 48 },
+      });
+      map.box.dataset.bin = width;
+    }
+
+    async function drawLines() {
+      const [sent, received] = [new Float64Array(tiles), new Float64Array(tiles)];
+      for (const one of messages()) {
+        for (let at = one.from; at < one.to; at++) {
+          sent[data.source[at]] += data.bytes[at] * one.times;
+          received[data.destination[at]] += data.bytes[at] * one.times;
+        }
+      }
+      const line = (name, y, colour) => ({ type: "scatter", mode: "lines", name, y, line: { width: 1.2, shape: "hvh", color: colour }, hovertemplate: "%{y:,} B" });
+      await lines.draw(
+        [line("sent", sent, page.colour("exchange")), line("received", received, page.colour("compute"))],
+        { xaxis: page.axis("tile"), yaxis: page.axis("bytes", { rangemode: "tozero", fixedrange: true }), hovermode: "x unified" });
+    }
+  });
+}
