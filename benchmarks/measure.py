@@ -53,17 +53,22 @@ def seconds(work: Callable[[], Any], repeats: int = 7, warm: int = 1) -> float:
     return alternate([work], repeats, warm)[0]
 
 
-def alternate(works: list[Callable[[], Any]], repeats: int = 7, warm: int = 1) -> list[float]:
-    """Median wall times of several pieces of work that take turns, so that a slow moment hits them all."""
+def alternate(
+    works: list[Callable[[], Any]], repeats: int = 7, warm: int = 1, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """Median times of several pieces of work that take turns, so that a slow moment hits them all. They are wall times.
+
+    With `clock` ``time.process_time`` they are processor times, which other processes disturb less.
+    """
     for _ in range(warm):
         for work in works:
             work()
     times: list[list[float]] = [[] for _ in works]
     for _ in range(repeats):
         for work, taken in zip(works, times, strict=True):
-            begin = time.perf_counter()
+            begin = clock()
             work()
-            taken.append(time.perf_counter() - begin)
+            taken.append(clock() - begin)
     return [statistics.median(taken) for taken in times]
 
 
