@@ -172,3 +172,79 @@ def reports(draw):
     compilation = draw(compilations())
     execution = draw(executions(compilation)) if draw(st.booleans()) else None
     return Report(compilation, execution, Version(draw(names)), draw(names), draw(names))
+
+
+def full_report(name="engine"):
+    """A report with rows in every table of a profile file: 4 tiles, 3 steps, 2 runs and the rest of them."""
+    tiles = 4
+    multiply = ComputeSet("multiply", (VertexInstances("Multiply<float>", 8), VertexInstances("Zero", 1)))
+    leaves = (
+        Program("gather", "DoExchange", (), 0),
+        Program("multiply", "OnTileExecute", (), 1, "", multiply),
+        Program("out", "StreamCopy", (), 2),
+    )
+    shared = Program("step", "Sequence", leaves[:2])
+    root = Program("", "Sequence", (Program("", "Repeat", (shared,), -1, "10 times"), Program("", "Call", (shared,)), leaves[2]))
+
+    def steps(times):
+        def each(*values):
+            return np.array(values, np.int64) * times
+
+        common = [{"name": one.name, "type": one.type, "number": one.step, "program": one, "executions": times} for one in leaves]
+        synced = {"sync_cycles": 20 * times, "sync_cycles_by_tile": each(20, 19, 18, 20)}
+        exchanged = {"exchange_cycles": 30 * times, "exchange_cycles_by_tile": each(30, 20, 0, 10)}
+        sent = {"bytesSentByTile": each(0, 0, 64, 0), "bytesReceivedByTile": each(32, 0, 0, 32)}
+        computed = {
+            "compute_cycles": 400 * times,
+            "cyclesByTile": each(400, 300, 200, 0),
+            "activeCyclesByTile": each(350, 300, 90, 0),
+        }
+        return (
+            Step(**common[0], depth=1, sync_cycles=20 * times, **exchanged, **sent),
+            Step(**common[1], depth=1, **synced, **computed, flops=1000 * times, memory_bytes=4000 * times),
+            Step(**common[2], sync_cycles=50 * times, host_exchange_cycles=5000 * times, host_bytes=256 * times),
+        )
+
+    runs = (Run("main", steps(2)), Run("main", steps(2)), Run("main", steps(10), 5))
+    totals = tuple(summed([run.steps[one] for run in runs]) for one in range(3))
+    events = [(run, step) for run in range(2) for _ in range(2) for step in range(3)]
+    cycles = np.array([{0: 50, 1: 420, 2: 5050}[step] for _, step in events])
+    trace = Trace(
+        np.array([step for _, step in events], np.int32),
+        np.array([run for run, _ in events], np.int32),
+        np.cumsum(cycles) - cycles,
+        cycles,
+        missed=30,
+    )
+    memory = MemoryByTile(
+        {"variables": np.array([400, 300, 0, 100]), "code": np.array([64, 64, 64, 0])},
+        np.array([8, 0, 0, 4]),
+        {"edge_pointers": 100},
+        {"Multiply<float>": 90, "Zero": 10},
+        np.array([300, 300, 64, 50]),
+        np.array([164, 64, 0, 50]),
+    )
+    variables = LoweredVariables(
+        ("x", "temporary"),
+        np.array([True, False]),
+        np.array([-1, 0]),
+        np.array([-1, 2]),
+        np.array([0, 3, 4]),
+        np.array([0, 1, 3, 0]),
+        np.array([300, 300, 100, 100]),
+    )
+    exchange = ExchangeReport("gather", "copy", 0, np.array([2, 2], np.int32), np.array([0, 3], np.int32), np.array([32, 32]))
+    compilation = Compilation(
+        ReportTarget("ipu2", 1, tiles, 1 << 19, 1e9, 6, 1, "tiny", {"float": 16.0}, 16),
+        ReportGraph(9, 12, 2, 1),
+        memory,
+        (root,),
+        leaves,
+        (VertexType("Multiply<float>", 8, 90, {"code": 8}), VertexType("Zero", 1, 10)),
+        variables,
+        (exchange,),
+        {"profiler.includeFlopEstimates": "true"},
+    )
+    by_type = {"Zero": VertexTypeCycles(1, 7), "Multiply<float>": VertexTypeCycles(8, 9000, 14000, 56000)}
+    execution = Execution(totals, by_type, ("main",), tiles, runs, trace, 1e9)
+    return Report(compilation, execution, Version("0.1.0"), name, "2026-01-02T03:04:05")

@@ -71,7 +71,7 @@ def load_report(path: Place) -> Report:
             return ProfileReader(database).report()
     except FileLoadError as problem:
         raise FileLoadError(f"{file}: {problem}") from problem.__cause__
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, UnicodeDecodeError) as problem:
         raise FileLoadError(f"{file}: damaged: {problem}") from problem
 
 
@@ -113,7 +113,7 @@ def _check(database: sqlite3.Connection) -> None:
             raise FileLoadError(f"damaged: the table {name} has other columns than a profile's")
     broken = value("quick_check(1)")
     if broken != "ok":
-        raise FileLoadError(f"damaged: {broken}")
+        raise FileLoadError(f"damaged: {' '.join(str(broken).split())}")
 
 
 @cache

@@ -32,6 +32,7 @@ class ProfileReader:
         self._database = database
         self._target = self._read_target()
         self._tiles = self._target.numTiles
+        self._tile_rows = 0  # of run_step_tile that have been read
         self._programs = self._read_programs()
         self._leaves = self._program_list("static_step", "step")
         self._steps = len(self._leaves) or ENDLESS  # steps have lower numbers
@@ -238,6 +239,8 @@ class ProfileReader:
             claim(number not in by_run[run], f"run_step has step {number} of run {run} twice")
             costs = dict(zip(COSTS, rest, strict=False))
             by_run[run][number] = Step(**described[number], **costs, **self._by_tile(run, number, rest[-1]))
+        rows = self._database.execute("SELECT COUNT(*) FROM run_step_tile").fetchone()[0]
+        claim(rows == self._tile_rows, f"run_step_tile has {rows - self._tile_rows} rows of no run and step that run_step has")
         made = tuple(Run(name, tuple(by_run[number].values()), many) for number, (name, many) in enumerate(runs))
         return tuple(by_run[ALL_RUNS].values()), made
 
@@ -260,6 +263,7 @@ class ProfileReader:
             return {}
         tile, *values = self._integers("run_step_tile", ("tile", *columns), "tile", f"WHERE run = {run} AND step = {step}")
         claim_range("run_step_tile.tile", tile, 0, self._tiles)
+        self._tile_rows += len(tile)
         made = np.zeros((len(columns), self._tiles), np.int64)
         for row, one in zip(made, values, strict=True):
             row[tile] = one
