@@ -2,7 +2,8 @@
 
 An edge that lies partly on its vertex's tile and partly elsewhere is gathered into a buffer here. A compiler that lays out a tile's
 memory need not copy what is on the tile: where it is one stretch of memory, what arrives can be laid directly before and behind it,
-as the halo of a block is. This holds unless another vertex of the compute set needs the memory beyond that end as it is.
+as the halo of a block is. This holds unless another vertex of the compute set needs the memory beyond that end as it is, or
+something else there.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ def copied_pieces(edges: Edges, placement: Array, offset: Array, gather: Pieces)
 
     `placement` and `offset` say what becomes of each edge and where it lies.
     """
-    own = chosen(gather, ~gather.source_in_buffer)
-    if len(own.bytes) == 0:
+    resident = np.flatnonzero(~gather.source_in_buffer)
+    own = chosen(gather, resident)
+    if len(resident) == 0:
         return own
     size = edges.length * edges.width
     span = int(max((offset + size).max(), (own.source_offset + own.bytes).max(), (own.target_offset + own.bytes).max())) + 1
@@ -35,16 +37,19 @@ def copied_pieces(edges: Edges, placement: Array, offset: Array, gather: Pieces)
     low, high = keys(tile, begin, span), keys(tile, begin + own.bytes[alone], span)
     before = target[alone] > starts[buffer[alone]]  # something arrives in front of it
     behind = target[alone] + own.bytes[alone] < starts[buffer[alone]] + size[gathered[first[buffer[alone]]]]
+    place = resident[alone]  # pieces of a buffer follow each other in `gather`
+    arrives_before = (gather.source_offset + gather.bytes)[np.maximum(place - 1, 0)]
+    arrives_behind = gather.source_offset[np.minimum(place + 1, len(gather.bytes) - 1)]
     here = np.flatnonzero(placement == IN_PLACE)
     fixed = keys(edges.tile[here], offset[here], span)
     needed_low, needed_high = np.concatenate((fixed, low)), np.concatenate((fixed + size[here], high))
     free = np.ones(len(alone), bool)
-    for end, arrives in ((low, before), (high, behind)):
+    for end, arrives, what in ((low, before, arrives_before), (high, behind, arrives_behind)):
         claimed = np.flatnonzero(arrives)
-        _, one_each = np.unique(end[claimed], return_index=True)
-        only = np.zeros(len(alone), bool)
-        only[claimed[one_each]] = True
-        free &= ~arrives | (only & ~_inside(end, needed_low, needed_high))
+        _, one_each, group = np.unique(end[claimed], return_index=True, return_inverse=True)
+        agrees = np.zeros(len(alone), bool)
+        agrees[claimed] = what[claimed] == what[claimed][one_each][group]  # with the first that wants something there
+        free &= ~arrives | (agrees & ~_inside(end, needed_low, needed_high))
     copied = np.ones(len(own.bytes), bool)
     copied[alone[free]] = False
     return chosen(own, copied)

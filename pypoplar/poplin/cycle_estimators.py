@@ -30,7 +30,8 @@ def block_product_cycles(rows: Count, depth: Count, columns: Count, type: Elemen
     groups = ceiling(depth, by_type(type, 8, 16)) * ceiling(columns, 16)
     later: Count = abs(rows - 3) + (rows - 3)  # twice the rows beyond the third
     cycles: Count = groups * (24 + 8 * rows + 4 * later) + 34 if type is FLOAT else groups * (29 + 2 * later) + 18
-    return cycles + ENTRY - (rows < 2) * by_type(type, 0, 5)
+    cycles = cycles + ENTRY - (rows < 2) * by_type(type, 0, 5)
+    return cycles
 
 
 def sum_cycles(partials: int) -> int:

@@ -1,0 +1,307 @@
+"""What exchange, copies on a tile, links between IPUs and syncs cost, rule by rule; see docs/model.md."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pypoplar import FLOAT, HALF, Engine, Graph, Input, IPUModel, Output, Vector, VectorList, Vertex, concat
+from pypoplar.compiler.account import Transfers, account
+from pypoplar.compiler.costs import PRICES, link_cycles, price_exchange
+from pypoplar.program import Copy, Execute, Sequence, Sync, SyncType
+from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
+
+TILES = 8
+
+
+class Sum(Vertex):
+    x: Input[Vector[FLOAT]]
+    out: Output[FLOAT]
+
+    def compute(self):
+        total = 0.0
+        for value in self.x:
+            total += value
+        self.out = total
+
+
+class SumRows(Vertex):
+    rows: Input[VectorList[FLOAT]]
+    out: Output[FLOAT]
+
+    def compute(self):
+        total = 0.0
+        for row in range(len(self.rows)):
+            for value in self.rows[row]:
+                total += value
+        self.out = total
+
+
+class Bench:
+    def __init__(self, ipus=1, tiles=TILES, **fields):
+        model = IPUModel("bow")
+        model.numIPUs, model.tilesPerIPU = ipus, tiles
+        for name, value in fields.items():
+            setattr(model, name, value)
+        self.device = model.createDevice()
+        self.graph = Graph(self.device)
+        self.graph.addCodelets(Sum, SumRows)
+
+    def variable(self, size, tile, name="v", type=FLOAT):
+        """A variable of zeros; `tile` is one, or one for each element."""
+        tensor = self.graph.addVariable(type, [size], name)
+        for element, one in enumerate(np.broadcast_to(tile, [size]).tolist()):
+            self.graph.setTileMapping(tensor[element], one)
+        self.graph.setInitialValue(tensor, np.zeros(size, type.dtype))
+        return tensor
+
+    def vertex(self, compute_set, codelet, tile, **fields):
+        out = self.variable(1, tile, "out")
+        vertex = self.graph.addVertex(compute_set, codelet.__name__, {**fields, "out": out[0]})
+        self.graph.setTileMapping(vertex, tile)
+        self.graph.setPerfEstimate(vertex, 0)
+
+    def engine(self, program):
+        engine = Engine(self.graph, program)
+        engine.load(self.device)
+        return engine
+
+    def steps(self, program):
+        return self.engine(program).executable.steps[1:]  # the first is for handles
+
+
+def priced(target, source, destination, offset, size):
+    made = account(
+        target.getNumTiles(), Transfers(*(np.array(one) for one in (source, destination, [0] * len(size), offset, size)))
+    )
+    return price_exchange(target, made.exchange, made.offset, np.zeros(target.getNumTiles(), np.int64))
+
+
+def target_of(ipus=1, tiles=TILES, **changes):
+    return Target.of_preset("bow", TargetType.IPU_MODEL, num_ipus=ipus, tiles_per_ipu=tiles, **changes)
+
+
+# Shared buses
+
+
+def test_a_pair_that_receives_the_same_takes_half_as_long():
+    to_a_pair = priced(target_of(), [0, 0], [2, 3], [0, 0], [4000, 4000]).cycles
+    to_two_pairs = priced(target_of(), [0, 0], [3, 4], [0, 0], [4000, 4000]).cycles
+    assert to_a_pair[[0, 2, 3]].tolist() == [1000, 500, 500]
+    assert to_two_pairs[[0, 3, 4]].tolist() == [1000, 1000, 1000]
+
+
+def test_a_pair_shares_what_both_receive_and_no_more():
+    cycles = priced(target_of(), [0, 0], [2, 3], [0, 1600], [4000, 4000]).cycles
+    assert cycles[[2, 3]].tolist() == [(4000 - 1200) // 4] * 2
+
+
+@pytest.mark.parametrize("changes", [{"supports_super_tile_send_receive": False}, {"tiles_per_super_tile": 1}])
+def test_without_shared_buses_each_tile_receives_for_itself(changes):
+    cycles = priced(target_of(**changes), [0, 0], [2, 3], [0, 0], [4000, 4000]).cycles
+    assert cycles[[2, 3]].tolist() == [1000, 1000]
+
+
+def test_pairs_do_not_reach_from_one_ipu_to_the_next():
+    cycles = priced(target_of(ipus=2, tiles=3), [0, 5], [2, 3], [0, 0], [400, 400]).cycles
+    assert cycles.tolist() == [100, 0, 100, 100, 0, 100]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, TILES - 1)] * 2, st.integers(0, 40), st.integers(1, 30)), min_size=1, max_size=20))
+def test_sharing_a_bus_never_costs_and_saves_at_most_half(rows):
+    source, destination, offset, size = (list(column) for column in zip(*rows, strict=True))
+    cross = [k for k in range(len(rows)) if source[k] != destination[k]]
+    if not cross:
+        return
+    columns = [[one[k] for k in cross] for one in (source, destination, offset, size)]
+    alone = priced(target_of(tiles_per_super_tile=1), *columns).cycles
+    shared = priced(target_of(), *columns).cycles
+    assert (shared <= alone).all()
+    assert (2 * shared >= alone).all()
+
+
+# Pieces, and copies on a tile
+
+
+def test_a_tile_handles_a_piece_in_three_cycles():
+    bench = Bench()
+    x, y = bench.variable(100, 3), bench.variable(100, 6)
+    (step,) = bench.steps(Copy(x.reverse(0), y))
+    assert step.exchange_cycles[6] == 100 * PRICES.message_cycles  # contiguous at neither side: each element is a piece
+    assert step.exchange_cycles[3] == 100  # the source sends one stretch
+    assert not step.rearrange_cycles.any()
+
+
+@pytest.mark.parametrize(("type", "skip", "rate"), [(FLOAT, 2, 8), (FLOAT, 1, 4), (HALF, 1, 2)])
+def test_a_copy_on_a_tile_is_a_memcpy_by_the_size_of_its_atoms(type, skip, rate):
+    bench = Bench()
+    x, y = bench.variable(400, 3, "x", type), bench.variable(400, 3, "y", type)
+    (step,) = bench.steps(Copy(x[skip : 200 + skip], y[0:200]))
+    workers = bench.device.getTarget().getNumWorkerContexts()
+    assert step.exchange_cycles.sum() == 0
+    assert step.rearrange_cycles[3] == 200 * type.size // rate + PRICES.copy_slots * workers
+    assert step.rearrange_cycles.sum() == step.rearrange_cycles[3]
+    assert step.fixed_cycles == step.rearrange_cycles[3]
+
+
+def halo(*others):
+    """The exchange before vertices on tile 2: one takes its row of ten and an element of each neighbour, `others` what they say."""
+    bench = Bench()
+    x = bench.variable(30, [1] * 10 + [2] * 10 + [3] * 10)
+    compute_set = bench.graph.addComputeSet("halo")
+    for view in (lambda x: x[9:21], *others):
+        bench.vertex(compute_set, Sum, 2, x=view(x))
+    return bench.steps(Execute(compute_set))[0]
+
+
+def test_what_arrives_beside_a_stretch_of_its_tile_is_laid_there():
+    exchange = halo()
+    assert exchange.exchange_cycles[2] == 2 * PRICES.message_cycles
+    assert not exchange.rearrange_cycles.any()
+
+
+def test_vertices_that_want_the_same_beside_a_stretch_share_it():
+    assert not halo(lambda x: x[11:21], lambda x: x[9:15]).rearrange_cycles.any()
+
+
+def test_two_vertices_that_want_different_things_beside_a_stretch_copy_it_for_one():
+    exchange = halo(lambda x: concat([x[12:20], x[25:27]]))
+    assert exchange.rearrange_cycles[2] == 8 // 2 + PRICES.copy_slots * 6
+
+
+def test_a_stretch_that_goes_on_where_something_should_arrive_is_copied():
+    bench = Bench()
+    x = bench.variable(30, [1] * 10 + [2] * 20)
+    compute_set = bench.graph.addComputeSet("halo")
+    compact = bench.graph.addComputeSet("compact")
+    for one in (compute_set, compact):
+        bench.vertex(one, Sum, 2, x=concat([x[10:20], x[0:1]]))
+    bench.vertex(compute_set, Sum, 2, x=x[10:30])
+    steps = [one for one in bench.steps(Sequence([Execute(compute_set), Execute(compact)])) if one.kind == "exchange"]
+    assert [one.rearrange_cycles[2] for one in steps] == [10 // 2 + PRICES.copy_slots * 6, 0]
+
+
+def test_elements_scattered_on_their_tile_are_copied_together():
+    bench = Bench()
+    x = bench.variable(20, 2)
+    compute_set = bench.graph.addComputeSet("strided")
+    bench.vertex(compute_set, Sum, 2, x=x.subSample(2, 0))
+    exchange, _ = bench.steps(Execute(compute_set))
+    assert exchange.rearrange_cycles[2] == 10 + PRICES.copy_slots * 6
+
+
+def test_what_arrives_for_a_row_goes_straight_to_its_place():
+    bench = Bench()
+    x = bench.variable(20, 1)
+    compute_set = bench.graph.addComputeSet("rows")
+    bench.vertex(compute_set, SumRows, 2, rows=x.reshape([10, 2]).transpose())
+    exchange, _ = bench.steps(Execute(compute_set))
+    assert exchange.exchange_cycles[[1, 2]].tolist() == [20, 20 * PRICES.message_cycles]
+    assert not exchange.rearrange_cycles.any()
+
+
+# More than one IPU
+
+
+def test_what_crosses_between_ipus_is_a_global_exchange_at_the_pace_of_the_link():
+    bench = Bench(ipus=2)
+    x, y = bench.variable(1000, 3), bench.variable(1000, TILES + 3)
+    (step,) = bench.steps(Copy(x, y))
+    target = bench.device.getTarget()
+    link = math.ceil(4000 / target.ipu_link_bytes_per_second * target.getTileClockFrequency())
+    assert step.global_exchange_cycles == max(link, 1000)
+    assert not step.exchange_cycles.any()
+    assert step.sync_cycles == target.getGlobalSyncCycles()
+    assert step.fixed_cycles == step.global_exchange_cycles + step.sync_cycles
+
+
+def test_a_slow_link_decides_and_carries_both_ways_together():
+    target = target_of(ipus=3, ipu_link_bytes_per_second=1e9)
+    flows = np.array([[0, 1000, 0], [500, 0, 300], [0, 0, 0]])
+    assert link_cycles(target, flows) == math.ceil(1500 / 1e9 * 1.85e9)
+
+
+def test_what_several_tiles_of_an_ipu_receive_crosses_once():
+    target = target_of(ipus=2, ipu_link_bytes_per_second=1e9)
+    one = priced(target, [0], [TILES], [0], [4000])
+    several = priced(target, [0] * 5, [TILES + k for k in range(5)], [0] * 5, [4000] * 5)
+    assert one.global_cycles == several.global_cycles == 7400
+    assert several.crosses
+
+
+def test_a_constraint_stands_for_the_links_of_its_flows():
+    flows = np.array([[0, 1000], [500, 0]])
+    limits = (GlobalExchangeConstraint(8e6, [GlobalExchangeFlow(0, 1)]),)
+    target = target_of(ipus=2, ipu_link_bytes_per_second=1e6, global_exchange_constraints=limits)
+    assert link_cycles(target, flows) == round(1000 / 1e6 * 1.85e9)
+    both = (GlobalExchangeConstraint(8e6, [GlobalExchangeFlow(0, 1), GlobalExchangeFlow(1, 0)]),)
+    assert link_cycles(target.evolve(global_exchange_constraints=both), flows) == round(1500 / 1e6 * 1.85e9)
+    wide = (GlobalExchangeConstraint(8e12, [GlobalExchangeFlow(0, 1)]),)
+    assert link_cycles(target.evolve(global_exchange_constraints=wide), flows) == round(500 / 1e6 * 1.85e9)
+
+
+def test_what_stays_within_an_ipu_is_no_global_exchange():
+    bench = Bench(ipus=2)
+    x, y = bench.variable(100, TILES), bench.variable(100, TILES + 5)
+    (step,) = bench.steps(Copy(x, y))
+    assert (step.global_exchange_cycles, step.exchange_cycles[TILES]) == (0, 100)
+    assert step.sync_cycles == bench.device.getTarget().getMaxIPUSyncDelay()
+
+
+# Syncs
+
+
+@pytest.mark.parametrize(("delay", "cycles"), [(RelativeSyncDelayType.AUTO, 86), (RelativeSyncDelayType.NO_DELAY, 50)])
+def test_a_sync_takes_as_long_as_for_the_farthest_tile(delay, cycles):
+    bench = Bench(minIPUSyncDelay=50, relativeSyncDelay=delay)
+    x, y = bench.variable(4, 0), bench.variable(4, 1)
+    assert [one.sync_cycles for one in bench.steps(Sequence([Copy(x, y), Sync(SyncType.INTERNAL)]))] == [cycles] * 2
+
+
+# Streams
+
+
+def streamed(bench, tensor, *, inward=True, optimiseMemory=False):
+    if inward:
+        stream = bench.graph.addHostToDeviceFIFO("in", FLOAT, tensor.numElements())
+        return bench.steps(Copy(stream, tensor, optimiseMemory))
+    stream = bench.graph.addDeviceToHostFIFO("out", FLOAT, tensor.numElements())
+    return bench.steps(Copy(tensor, stream, optimiseMemory))
+
+
+@pytest.mark.parametrize("inward", [True, False])
+def test_a_stream_whose_order_is_that_of_the_tiles_is_not_rearranged(inward):
+    bench = Bench()
+    (step,) = streamed(bench, bench.variable(80, np.arange(80) // 20), inward=inward)
+    assert (len(step.exchange_cycles), step.sync_cycles) == (0, 0)
+
+
+@pytest.mark.parametrize("inward", [True, False])
+def test_a_stream_of_another_order_lands_in_its_own_and_is_exchanged(inward):
+    """Four tiles have every fourth row of ten: of each tile's part, a quarter is in its place already."""
+    bench = Bench()
+    (step,) = streamed(bench, bench.variable(400, np.arange(400) // 10 % 4), inward=inward)
+    assert step.exchange_cycles.tolist() == pytest.approx([75] * 4 + [0] * 4, abs=5)
+    assert step.sync_cycles == bench.device.getTarget().getMaxIPUSyncDelay()
+    assert step.host_bytes == 1600
+
+
+def test_a_stream_that_saves_memory_is_rearranged_by_the_host():
+    bench = Bench()
+    (step,) = streamed(bench, bench.variable(400, np.arange(400) // 10 % 4), optimiseMemory=True)
+    assert (len(step.exchange_cycles), step.sync_cycles) == (0, 0)
+
+
+@pytest.mark.parametrize("chip", ["ipu1", "ipu2", "bow"])
+def test_a_stream_takes_its_bytes_over_the_host_link_and_a_host_sync(chip):
+    device = IPUModel(chip).createDevice()
+    target = device.getTarget()
+    graph = Graph(device)
+    x = graph.addVariable(FLOAT, [10000], "x")
+    graph.setTileMapping(x, 7)
+    program = Copy(graph.addHostToDeviceFIFO("in", FLOAT, 10000), x)
+    step = Engine(graph, program).executable.steps[1]
+    seconds = 40000 / target.host_write_bytes_per_second + target.host_sync_seconds
+    assert step.host_cycles == round(seconds * target.getTileClockFrequency())
