@@ -96,7 +96,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("autoReport.directory", TEXT, NO_FILES),
     Option("autoReport.outputGraphProfile", FLAG, NO_FILES),
     Option("autoReport.outputExecutionProfile", FLAG, NO_FILES),
-    Option("autoReport.executionProfileProgramRunCount", NUMBER, NO_FILES),
+    Option("autoReport.executionProfileProgramRunCount", NUMBER,
+           "runs that the report keeps apart, with a trace of their steps; later ones are counted together", "profiled_runs"),
     Option("autoReport.outputLoweredVars", FLAG),
     Option("autoReport.outputSerializedGraph", FLAG),
     Option("autoReport.outputDebugInfo", FLAG),
@@ -180,6 +181,7 @@ class EngineOptions:
     worker_stack_bytes: int = 512
     supervisor_stack_bytes: int = 128
     flop_estimates: bool = False
+    profiled_runs: int = 2
     given: tuple[tuple[str, OptionValue], ...] = field(default=())
 
     @classmethod

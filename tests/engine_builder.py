@@ -147,5 +147,12 @@ def shown(outcome, nan_bits=True):
 
 def counted(engine):
     """Flops and bytes by step, flops and bytes by codelet, as the engine has counted them."""
-    account = engine._state.account(())
-    return [account.step_flops, account.step_bytes, account.codelet_flops, account.codelet_bytes]
+    runs = engine._runs
+    accounts = [*runs.history().runs, runs._run_account("none", 0, engine._state.new_account())]
+    names = ("step_flops", "step_bytes", "codelet_flops", "codelet_bytes")
+    return [np.sum([getattr(one, name) for one in accounts], 0) for name in names]
+
+
+def traced(trace):
+    """A trace as arrays and numbers to compare."""
+    return [trace.step, trace.run, trace.begin, trace.cycles, trace.missed]

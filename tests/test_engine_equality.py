@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from engine_builder import WAYS, counted, shown, tiny
+from engine_builder import WAYS, counted, shown, tiny, traced
 from engine_random import ALL, PURE, Look, RandomProgram
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
@@ -44,7 +44,8 @@ def outcome(made, executable, mode, options):
     ]
     by_type = {} if execution is None else {name: one.cycles for name, one in execution.cycles_by_vertex_type.items()}
     left = {"values": values, "arrays": arrays, "printed": out.getvalue(), "errors": errors}
-    return left | {"account": account, "by type": by_type, "flops": counted(engine)}
+    trace = [] if execution is None else traced(execution.trace)
+    return left | {"account": account, "by type": by_type, "flops": counted(engine), "trace": trace}
 
 
 def compiled(made, options=None):

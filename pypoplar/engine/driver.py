@@ -54,8 +54,24 @@ def meet(header: int, thread: int, threads: int) -> bool:  # pragma: no cover
 
 
 @part
-def count_step(header: int, step: int) -> None:  # pragma: no cover
+def pass_step(header: int, thread: int, step: int, computed: int) -> None:  # pragma: no cover
+    """A step has been executed, whose vertices took `computed` cycles: the clock goes on, thread 0 counts and logs it."""
+    clock = table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.LOCAL_CLOCK)
+    begin = load_i64(clock)
+    cycles = get(header, at.STEP_CYCLES, step) + computed
+    store_i64(clock, begin + cycles)
+    if thread != 0:
+        return
     put(header, at.EXECUTIONS, step, get(header, at.EXECUTIONS, step) + 1)
+    events = table(header, at.EVENTS)
+    if events != 0:
+        number = load_i64(events + 8 * at.EVENT_COUNT)
+        store_i64(events + 8 * at.EVENT_COUNT, number + 1)
+        if number < load_i64(events + 8 * at.EVENT_LIMIT):
+            event = events + 8 * (at.EVENT_HEAD + at.EVENT_WORDS * number)
+            store_i64(event + 8 * at.EVENT_STEP, step)
+            store_i64(event + 8 * at.EVENT_BEGIN, begin)
+            store_i64(event + 8 * at.EVENT_CYCLES, cycles)
 
 
 @part
@@ -124,22 +140,15 @@ def do_compute(header: int, thread: int, threads: int, row: int) -> bool:  # pra
     store_i64(sequence, load_i64(sequence) + 1)
     if not run_compute(header, thread, threads, load_i64(row + 8), step):
         return False
-    state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
-    slowest = load_i64(state + 8 * at.SHARED_VALUE)
-    cycles = slowest + get(header, at.STEP_CYCLES, step)
+    slowest = load_i64(table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.SHARED_VALUE))
     before, after = load_i64(row + 16), load_i64(row + 32)
     if before >= 0:
-        cycles += get(header, at.STEP_CYCLES, before)
+        pass_step(header, thread, before, 0)
+    pass_step(header, thread, step, slowest)
     if after >= 0:
-        cycles += get(header, at.STEP_CYCLES, after)
-    store_i64(state + 8 * at.LOCAL_CLOCK, load_i64(state + 8 * at.LOCAL_CLOCK) + cycles)
+        pass_step(header, thread, after, 0)
     if thread == 0:
-        count_step(header, step)
         put(header, at.COMPUTE_CYCLES, step, get(header, at.COMPUTE_CYCLES, step) + slowest)
-        if before >= 0:
-            count_step(header, before)
-        if after >= 0:
-            count_step(header, after)
     return True
 
 
@@ -158,9 +167,7 @@ def do_move(header: int, thread: int, threads: int, number: int, step: int, sour
         call_unit(table(header, at.MOVE_UNIT), header, number, thread, threads, source, target)
         if not wait(header, threads):
             return False
-    store_i64(state + 8 * at.LOCAL_CLOCK, load_i64(state + 8 * at.LOCAL_CLOCK) + get(header, at.STEP_CYCLES, step))
-    if thread == 0:
-        count_step(header, step)
+    pass_step(header, thread, step, 0)
     return True
 
 
@@ -306,9 +313,7 @@ def drive(header: int, thread: int, threads: int) -> int:  # pragma: no cover
         elif code == opcodes.FLOATING_POINT:
             store_i64(table(header, at.CONTEXTS) + 8 * (at.CONTEXT_WORDS * thread + 13), a)
         elif code == opcodes.SYNC:
-            store_i64(state + 8 * at.LOCAL_CLOCK, load_i64(state + 8 * at.LOCAL_CLOCK) + get(header, at.STEP_CYCLES, a))
-            if thread == 0:
-                count_step(header, a)
+            pass_step(header, thread, a, 0)
         else:
             if not meet(header, thread, threads):
                 return STOPPED

@@ -16,6 +16,7 @@ from pypoplar.compiler.executable import Array, Executable, HostTensor
 from pypoplar.device import Device
 from pypoplar.engine.division import divide
 from pypoplar.engine.faults import Fault, fault_error
+from pypoplar.engine.runs import Runs
 from pypoplar.engine.services import Services
 from pypoplar.engine.state import UNINITIALISED, EngineState, make_state
 from pypoplar.engine.streams import Callback, HostStreams, unknown_name
@@ -104,8 +105,7 @@ class Engine:
         self._services = Services(self.executable, self._state, self._streams)
         self._runner: Runner = _make_runner(mode, self._state, self._services)
         self._loaded = False
-        self._runs: list[str] = []
-        self._profiling = True
+        self._runs = Runs(self._state, self.executable.options.profiled_runs)
         self._lock = threading.RLock()
         self._busy = False
 
@@ -127,7 +127,7 @@ class Engine:
         _write_image(self._state.memory, image.address, image.bytes, image.data)
         self._streams.rewind()
         self._state.restart()
-        self._runs.clear()
+        self._runs.reset()
         self._loaded = True
 
     def _alone(self, work: Callable[[], Result]) -> Result:
@@ -164,19 +164,8 @@ class Engine:
             raise PoplarIndexError(f"program {program} is out of range: the engine has {entries}")
         self._require_load("run")
         self._streams.require(self.executable.entry_streams[program])
-        self._alone(lambda: self._run_program(program))
-        if self._profiling:
-            self._runs.append(name or f"program {program}")
-
-    def _run_program(self, program: int) -> None:
-        account = self._state.saved_account()
-        try:
-            self._run_entry(int(self.executable.entries[program]))
-        except BaseException:
-            self._state.restore_account(account)
-            raise
-        if not self._profiling:
-            self._state.restore_account(account)
+        entry = int(self.executable.entries[program])
+        self._alone(lambda: self._runs.count(name or f"program {program}", lambda: self._run_entry(entry)))
 
     def _run_entry(self, entry: int) -> None:
         self._state.memory[int(self.executable.tile_base[-1]) :] = 0  # marks of touched elements
@@ -283,7 +272,7 @@ class Engine:
 
     def getReport(self) -> Report:
         """What the program needs and what its runs since `load` or `resetExecutionProfile` cost."""
-        return make_report(self.executable, self._state.account(tuple(self._runs)))
+        return make_report(self.executable, self._runs.history())
 
     def printProfileSummary(self, stream: TextIO, options: Mapping[str, OptionValue] | None = None) -> None:
         """Write the summary of the report as text; the option ``showExecutionSteps`` adds the steps."""
@@ -291,16 +280,15 @@ class Engine:
 
     def enableExecutionProfiling(self) -> None:
         """Let runs count in the report, as they do from the start."""
-        self._profiling = True
+        self._runs.profiling = True
 
     def disableExecutionProfiling(self) -> None:
         """Leave the runs that follow out of the report, until `enableExecutionProfiling`. They cost as much either way."""
-        self._profiling = False
+        self._runs.profiling = False
 
     def resetExecutionProfile(self) -> None:
         """Forget what runs so far have cost."""
-        self._state.reset_account()
-        self._runs.clear()
+        self._runs.reset()
 
     def getTileClockFrequency(self) -> float:
         """Hertz of the target's tiles."""

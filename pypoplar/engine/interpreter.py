@@ -19,6 +19,7 @@ from pypoplar.compiler import opcodes
 from pypoplar.compiler.executable import Array, Executable
 from pypoplar.engine import layout as at
 from pypoplar.engine.debug_prints import DebugPrint
+from pypoplar.engine.events import log_event
 from pypoplar.engine.faults import Fault
 from pypoplar.engine.services import Services
 from pypoplar.engine.state import EngineState
@@ -91,7 +92,6 @@ class Interpreter:
         """Run from row `entry` to the end; returns the fault that ended the program, if one did."""
         program, state = self.state.executable.program, self.state
         counters, clocks, stack = state.tables[at.COUNTERS], state.tables[at.CLOCKS], []
-        executions, step_cycles = state.tables[at.EXECUTIONS], state.tables[at.STEP_CYCLES]
         shared = state.tables[at.SHARED]
         self.clock, self.fault = int(shared[at.CLOCK]), None
         pc = entry
@@ -101,20 +101,18 @@ class Interpreter:
             if code == opcodes.END:
                 break
             if code == opcodes.COMPUTE:
-                if not self._compute(a, c):
+                slowest = self._compute(a, c)
+                if slowest is None:
                     break
-                for step in (b, c, d):
+                for step, computed in ((b, 0), (c, slowest), (d, 0)):
                     if step >= 0:
-                        executions[step] += 1
-                        self.clock += int(step_cycles[step])
+                        self._pass_step(step, computed)
             elif code == opcodes.MOVE:
                 self._move(a, state.memory, state.memory)
-                executions[b] += 1
-                self.clock += int(step_cycles[b])
+                self._pass_step(b)
             elif code in (opcodes.STREAM_IN, opcodes.STREAM_OUT):
                 self._stream(a, b, inward=code == opcodes.STREAM_IN)
-                executions[c] += 1
-                self.clock += int(step_cycles[c])
+                self._pass_step(c)
             elif code == opcodes.REPEAT:
                 counters[a] = b
                 pc = pc if b else c
@@ -145,10 +143,18 @@ class Interpreter:
             elif code == opcodes.FLOATING_POINT:
                 state.floating_point_mask = a
             elif code == opcodes.SYNC:
-                executions[a] += 1
-                self.clock += int(step_cycles[a])
+                self._pass_step(a)
         shared[at.CLOCK] = self.clock
         return self.fault
+
+    def _pass_step(self, step: int, computed: int = 0) -> None:
+        """A step has been executed, whose vertices took `computed` cycles."""
+        tables = self.state.tables
+        cycles = int(tables[at.STEP_CYCLES][step]) + computed
+        tables[at.EXECUTIONS][step] += 1
+        if self.state.header[at.EVENTS]:
+            log_event(tables[at.EVENTS], step, self.clock, cycles)
+        self.clock += cycles
 
     def _value(self, address: int, size: int) -> int:
         kind = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}[size]
@@ -175,8 +181,8 @@ class Interpreter:
             self._move(moves, chunk, memory) if inward else self._move(moves, memory, chunk)
         row[at.STREAM_POSITION] = (begin + size) % row[at.STREAM_BYTES]
 
-    def _compute(self, compute: int, step: int) -> bool:
-        """One superstep: exchange, gather, compute, scatter, exchange. False if a vertex faulted."""
+    def _compute(self, compute: int, step: int) -> int | None:
+        """One superstep: exchange, gather, compute, scatter, exchange. The slowest tile's cycles, None if a vertex faulted."""
         computes, memory = self.state.executable.computes, self.state.memory
         before, fan_out, gather, scatter, after = (int(one) for one in computes.moves[compute])
         for moves in (before, fan_out, gather):
@@ -192,12 +198,11 @@ class Interpreter:
         self._move(scatter, memory, memory)
         self._move(after, memory, memory)
         if self.fault is not None:
-            return False
+            return None
         if computes.result[compute] >= 0:
             memory[int(computes.result[compute])] = agreed
         self.state.tables[at.COMPUTE_CYCLES][step] += slowest
-        self.clock += slowest
-        return True
+        return slowest
 
     def _tile(self, active: int, step: int) -> tuple[int, int, bool]:
         """All vertices of a tile: its cycles, the slots of all vertices, and the AND of their results."""

@@ -76,7 +76,8 @@ GIVEN_FLOPS = 64  # as ESTIMATE
 STEP_FLOPS = 65  # [threads, STEP_COUNT, 2]: flops and bytes, summed over executions
 CODELET_FLOPS = 66  # [threads, CODELET_COUNT, 2]: the same
 STEP_COUNT = 67
-HEADER_WORDS = 68
+EVENTS = 68  # a log of executed steps, or 0: EVENT_HEAD words, then EVENT_WORDS an event
+HEADER_WORDS = 69
 
 # Values of ACTIVE_CYCLES that are not cycles.
 PRICED = -1  # by the code as it runs
@@ -127,6 +128,15 @@ STREAM_CHUNK = 2
 STREAM_POSITION = 3
 STREAM_CALLBACK = 4  # 1: Python fills or empties its buffer, chunk by chunk
 STREAM_WORDS = 5
+
+# Words of EVENTS: how many steps have been executed and how many events there is room for; then of each event.
+EVENT_COUNT = 0
+EVENT_LIMIT = 1
+EVENT_HEAD = 2
+EVENT_STEP = 0
+EVENT_BEGIN = 1  # cycles of the machine
+EVENT_CYCLES = 2
+EVENT_WORDS = 3
 
 CONTEXT_WORDS = 16  # see pypoplar.codelet.native; the last is the driver's own:
 CONTEXT_DEBUG_USED = 10

@@ -10,14 +10,12 @@ from attrs import define, field
 
 from pypoplar.compiler.executable import Array, Computes, Executable
 from pypoplar.engine import layout as at
+from pypoplar.engine.account import Account
 from pypoplar.engine.division import Division
-from pypoplar.profile.run_account import RunAccount
 
 UNINITIALISED = 0xFF  # every byte of memory that nothing has written: NaN as a float or half, -1 or the largest integer
 MEMORY_ALIGNMENT = 64
 DEFAULT_SEED = 42
-ACCOUNT = (at.EXECUTIONS, at.COMPUTE_CYCLES, at.TILE_CYCLES, at.TILE_SLOTS, at.CODELET_SLOTS, at.STEP_FLOPS, at.CODELET_FLOPS)
-"""What runs have cost."""
 DEBUG_BUFFER_WORDS = 1 << 18  # of each thread, where a codelet prints at all
 
 
@@ -30,12 +28,14 @@ class EngineState:
     memory: Array  # uint8, the simulated memory
     header: Array  # int64
     tables: dict[int, Array] = field(factory=dict)
-    step_account: Array = field(init=False)
+    account: Account = field(init=False)  # what is being counted into
+    step_account: Array = field(init=False)  # int64 [steps + 1]: where a step's tiles begin in the account's
     debug_buffers: Array = field(init=False)  # int64 [threads, words]: what vertices print
 
     def __attrs_post_init__(self) -> None:
         self._add_program_tables()
         self._add_run_tables()
+        self.count_into(self.new_account())
         printing = any(one.typed.texts for one in self.executable.codelets)
         words = DEBUG_BUFFER_WORDS + at.MARK_WORDS if printing else 0
         self.debug_buffers = np.full((self.division.threads, words), at.NO_MARK, np.int64)
@@ -50,12 +50,8 @@ class EngineState:
         one = self.executable
         moves, computes, division = one.moves, one.computes, self.division
         active = np.diff(computes.first_active)
-        self.step_account = np.zeros(len(one.steps), np.int64)
-        total = 0
-        for number, step in enumerate(one.steps):
-            self.step_account[number] = total
-            if step.compute >= 0:
-                total += int(active[step.compute])
+        tiles = [int(active[step.compute]) if step.compute >= 0 else 0 for step in one.steps]
+        self.step_account = np.concatenate(([0], np.cumsum(tiles))).astype(np.int64)
         cycles, slots = estimated_tiles(computes, one.target.getNumWorkerContexts())
         tables: Mapping[int, Array] = {
             at.PROGRAM: one.program,
@@ -90,8 +86,6 @@ class EngineState:
             at.ROW_TABLE: computes.row_table,
             at.STEP_CYCLES: np.array([step.fixed_cycles for step in one.steps], np.int64),
             at.STEP_ACCOUNT: self.step_account,
-            at.TILE_CYCLES: np.zeros(total, np.int64),
-            at.TILE_SLOTS: np.zeros(total, np.int64),
         }
         for which, array in tables.items():
             self._hold(which, np.ascontiguousarray(array, np.int64))
@@ -110,9 +104,6 @@ class EngineState:
             at.STACK: threads * (one.call_depth + 1),
             at.CLOCKS: threads * one.clocks,
             at.STREAMS: len(one.streams) * at.STREAM_WORDS,
-            at.EXECUTIONS: len(one.steps),
-            at.COMPUTE_CYCLES: len(one.steps),
-            at.CODELET_SLOTS: threads * len(one.codelets),
             at.SLOTS: threads * words,
             at.FREE: threads * workers,
             at.RESULTS: threads * words,
@@ -120,8 +111,6 @@ class EngineState:
             at.CONTEXTS: threads * at.CONTEXT_WORDS,
             at.FAULTS: threads * at.FAULT_WORDS,
             at.CODELETS: len(one.codelets),
-            at.STEP_FLOPS: 2 * threads * len(one.steps) if one.options.flop_estimates else 0,
-            at.CODELET_FLOPS: 2 * threads * len(one.codelets) if one.options.flop_estimates else 0,
         }
         if one.options.flop_estimates:
             self._hold(at.FLOPS, np.zeros(2 * threads * words, np.int64))
@@ -148,50 +137,42 @@ class EngineState:
         flat = self.tables[which]
         return flat[: len(flat) // words * words].reshape(-1, words)
 
-    def account(self, runs: tuple[str, ...]) -> RunAccount:
-        """What runs have cost since the account was reset; `runs` are their names."""
-        codelets = len(self.executable.codelets)
-        slots = self.tables[at.CODELET_SLOTS][: self.division.threads * codelets].reshape(self.division.threads, codelets)
-        return RunAccount(
-            runs=runs,
-            executions=self.tables[at.EXECUTIONS].copy(),
-            compute_cycles=self.tables[at.COMPUTE_CYCLES].copy(),
-            first_tile=self.step_account,
-            tile_cycles=self.tables[at.TILE_CYCLES].copy(),
-            tile_slots=self.tables[at.TILE_SLOTS].copy(),
-            codelet_slots=slots.sum(0),
-            **self._flops(),
-        )
+    def new_account(self) -> Account:
+        """An empty account of runs of this executable."""
+        one, threads = self.executable, self.division.threads
+        flops = 2 * threads if one.options.flop_estimates else 0
+        sizes = {
+            at.EXECUTIONS: len(one.steps),
+            at.COMPUTE_CYCLES: len(one.steps),
+            at.TILE_CYCLES: int(self.step_account[-1]),
+            at.TILE_SLOTS: int(self.step_account[-1]),
+            at.CODELET_SLOTS: threads * len(one.codelets),
+            at.STEP_FLOPS: flops * len(one.steps),
+            at.CODELET_FLOPS: flops * len(one.codelets),
+        }
+        return Account.empty(sizes, self.step_account)
 
-    def _flops(self) -> dict[str, Array]:
-        """Flops and bytes by step and by codelet, where they are counted."""
-        if not self.executable.options.flop_estimates:
-            return {}
-        found: dict[str, Array] = {}
-        for which, name in ((at.STEP_FLOPS, "step"), (at.CODELET_FLOPS, "codelet")):
-            whole = self.tables[which][:-1].reshape(self.division.threads, -1, 2).sum(0)
-            found |= {f"{name}_flops": whole[:, 0], f"{name}_bytes": whole[:, 1]}
-        return found
+    def count_into(self, account: Account, events: Array | None = None) -> None:
+        """From now on count into this account, and log executions of steps in `events`, if given; see `layout.EVENTS`."""
+        self.account = account
+        for which, array in account.tables.items():
+            self._hold(which, array)
+        self.header[at.EVENTS] = 0
+        if events is not None:
+            self._hold(at.EVENTS, events)
 
-    def reset_account(self) -> None:
-        """Forget what runs so far have cost."""
-        for which in ACCOUNT:
-            self.tables[which][:] = 0
+    @property
+    def clock(self) -> int:
+        """The machine's cycles."""
+        return int(self.tables[at.SHARED][at.CLOCK])
 
-    def saved_account(self) -> list[Array]:
-        """A copy of the account and the clock, for `restore_account`."""
-        return [self.tables[which].copy() for which in ACCOUNT] + [self.tables[at.SHARED][at.CLOCK : at.CLOCK + 1].copy()]
-
-    def restore_account(self, saved: list[Array]) -> None:
-        """Take back what has been accounted for since."""
-        for which, array in zip(ACCOUNT, saved, strict=False):
-            self.tables[which][:] = array
-        self.tables[at.SHARED][at.CLOCK] = saved[-1][0]
+    @clock.setter
+    def clock(self, cycles: int) -> None:
+        self.tables[at.SHARED][at.CLOCK] = cycles
 
     def restart(self) -> None:
-        """Account, clock, random numbers and floating-point behaviour as a machine has them that was just switched on."""
-        self.reset_account()
-        self.tables[at.SHARED][at.CLOCK] = 0
+        """Clock, random numbers and floating-point behaviour as a machine has them that was just switched on."""
+        self.clock = 0
         self.seed(DEFAULT_SEED)
         self.floating_point_mask = 7 if self.executable.options.floating_point_exceptions else 0
 

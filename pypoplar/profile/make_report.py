@@ -11,10 +11,11 @@ from attrs import field, frozen
 
 from pypoplar.compiler.executable import Array, Counts, Executable, TileMemory
 from pypoplar.compiler.executable import Step as StaticStep
-from pypoplar.profile.execution import Execution, Step, VertexTypeCycles
+from pypoplar.profile.execution import Execution, Run, Step, VertexTypeCycles, summed
 from pypoplar.profile.make_programs import TYPES, make_programs, make_step_programs
+from pypoplar.profile.programs import Program
 from pypoplar.profile.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
-from pypoplar.profile.run_account import RunAccount
+from pypoplar.profile.run_account import RunAccount, RunHistory
 from pypoplar.profile.tile_memory import MemoryByTile
 from pypoplar.target import Target
 
@@ -29,7 +30,7 @@ def memory_report(target: Target, memory: TileMemory, counts: Counts) -> Report:
     return Report(compilation, None, Version(version("pypoplar")))
 
 
-def make_report(executable: Executable, account: RunAccount | None = None) -> Report:
+def make_report(executable: Executable, history: RunHistory | None = None) -> Report:
     """The report; its execution part is None while nothing has run."""
     counts = executable.counts
     vertex_data = {
@@ -48,7 +49,7 @@ def make_report(executable: Executable, account: RunAccount | None = None) -> Re
         exchanges=_exchanges(executable),
         options={name: str(value) for name, value in executable.options.given},
     )
-    execution = _execution(executable, account) if account is not None and account.runs else None
+    execution = _execution(executable, history, steps) if history is not None and history.runs else None
     return Report(compilation, execution, Version(version("pypoplar")))
 
 
@@ -125,19 +126,44 @@ def _categories(memory: TileMemory, vertex_data: dict[str, int], by_type: dict[s
     return MemoryByTile(categories, memory.gaps, vertex_data, by_type)
 
 
-def _execution(executable: Executable, account: RunAccount) -> Execution:
-    steps = tuple(
-        _step(executable, account, number, one)
-        for number, one in enumerate(executable.steps)
-        if one.kind != "handle" and account.executions[number]
+def _execution(executable: Executable, history: RunHistory, programs: tuple[Program, ...]) -> Execution:
+    runs = tuple(Run(one.name, _steps(executable, one, programs), one.count) for one in history.runs)
+    by_number: dict[int, list[Step]] = {}
+    for run in runs:
+        for step in run.steps:
+            by_number.setdefault(step.number, []).append(step)
+    target = executable.target
+    return Execution(
+        steps=tuple(summed(by_number[number]) for number in sorted(by_number)),
+        cycles_by_vertex_type=_vertex_type_cycles(executable, history),
+        programs=history.programs,
+        tiles=target.getNumTiles(),
+        runs=runs,
+        trace=history.trace,
+        clockFrequency=target.getTileClockFrequency(),
     )
-    instances = _instances(executable)
-    by_type = {
-        one.name: VertexTypeCycles(int(instances[number]), int(account.codelet_slots[number]))
+
+
+def _vertex_type_cycles(executable: Executable, history: RunHistory) -> dict[str, VertexTypeCycles]:
+    instances, nothing = _instances(executable), np.zeros(len(executable.codelets), np.int64)
+
+    def total(name: str) -> Array:
+        found = [getattr(one, name) for one in history.runs if len(getattr(one, name))]
+        return np.sum(found, 0) if found else nothing
+
+    cycles, flops, bytes = total("codelet_slots"), total("codelet_flops"), total("codelet_bytes")
+    return {
+        one.name: VertexTypeCycles(int(instances[number]), int(cycles[number]), int(flops[number]), int(bytes[number]))
         for number, one in enumerate(executable.codelets)
     }
-    target = executable.target
-    return Execution(steps, by_type, account.runs, target.getNumTiles(), clockFrequency=target.getTileClockFrequency())
+
+
+def _steps(executable: Executable, account: RunAccount, programs: tuple[Program, ...]) -> tuple[Step, ...]:
+    return tuple(
+        _step(executable, account, number, programs[number])
+        for number in np.flatnonzero(account.executions).tolist()
+        if executable.steps[number].kind != "handle"
+    )
 
 
 def _instances(executable: Executable) -> Array:
@@ -149,9 +175,9 @@ def _instances(executable: Executable) -> Array:
     return counted
 
 
-def _step(executable: Executable, account: RunAccount, number: int, one: StaticStep) -> Step:
+def _step(executable: Executable, account: RunAccount, number: int, program: Program) -> Step:
     """A static step with all its executions. A worker's slot is one cycle of a tile that is never idle."""
-    tiles = executable.target.getNumTiles()
+    one, tiles = executable.steps[number], executable.target.getNumTiles()
     times = int(account.executions[number])
     nothing: Array = np.zeros(0, np.int64)
     cycles, active = nothing, nothing
@@ -173,6 +199,7 @@ def _step(executable: Executable, account: RunAccount, number: int, one: StaticS
         depth=one.depth,
         sync_cycles=one.sync_cycles * times,
         exchange_cycles=slowest * times,
+        global_exchange_cycles=one.global_exchange_cycles * times,
         compute_cycles=int(account.compute_cycles[number]),
         host_exchange_cycles=one.host_cycles * times,
         cyclesByTile=cycles,
@@ -181,4 +208,7 @@ def _step(executable: Executable, account: RunAccount, number: int, one: StaticS
         bytesSentByTile=exchange.bytes_sent * times if exchange is not None else nothing,
         bytesReceivedByTile=exchange.bytes_received * times if exchange is not None else nothing,
         host_bytes=one.host_bytes * times,
+        flops=int(account.step_flops[number]) if len(account.step_flops) else 0,
+        memory_bytes=int(account.step_bytes[number]) if len(account.step_bytes) else 0,
+        program=program,
     )

@@ -1,4 +1,4 @@
-"""What runs have cost so far, as the engine counts it."""
+"""What runs have cost, as the engine counts it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.compiler.executable import Array
+from pypoplar.profile.execution import Trace
 
 
 def _nothing() -> Array:
@@ -14,12 +15,13 @@ def _nothing() -> Array:
 
 @frozen(eq=False)
 class RunAccount:
-    """Counts by static step of the executable, summed over all executions."""
+    """Counts of one run, or of `count` runs together, by static step of the executable, summed over all executions."""
 
-    runs: tuple[str, ...]  # names of what has run, in order
+    name: str
+    count: int
     executions: Array  # int64 [steps]
     compute_cycles: Array  # int64 [steps]: of the slowest tile
-    first_tile: Array  # int64 [steps]: where a compute step's active tiles begin in the next two
+    first_tile: Array  # int64 [steps + 1]: where a compute step's active tiles begin in the next two
     tile_cycles: Array  # int64
     tile_slots: Array  # int64: worker slots of all vertices of the tile
     codelet_slots: Array  # int64 [codelets]
@@ -28,3 +30,12 @@ class RunAccount:
     step_bytes: Array = field(factory=_nothing)  # int64 [steps]
     codelet_flops: Array = field(factory=_nothing)  # int64 [codelets]
     codelet_bytes: Array = field(factory=_nothing)  # int64 [codelets]
+
+
+@frozen(eq=False)
+class RunHistory:
+    """The runs since the engine was loaded, or its profile reset."""
+
+    programs: tuple[str, ...]  # names of what has run, in order; equal neighbours count once
+    runs: tuple[RunAccount, ...]  # those kept apart, then all further ones together
+    trace: Trace

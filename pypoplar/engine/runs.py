@@ -1,0 +1,136 @@
+"""The accounts of an engine's runs: the first few one by one, those that follow together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+from attrs import define, field, frozen
+
+from pypoplar.compiler.executable import Array
+from pypoplar.engine import layout as at
+from pypoplar.engine.account import Account
+from pypoplar.engine.events import EventLog
+from pypoplar.engine.state import EngineState
+from pypoplar.profile.run_account import RunAccount, RunHistory
+
+LATER = "later runs"
+MOST_NAMES = 1000  # of runs in the report; of further ones only the number is known
+
+
+@frozen(eq=False)
+class KeptRun:
+    """A run with an account of its own."""
+
+    name: str
+    account: Account
+
+
+@define(eq=False)
+class Runs:
+    """Counts what runs cost, and forgets the runs that failed. `keep` runs have an account each, and their steps are logged.
+
+    A later run counts into one account with all others. What it would be without the run is kept beside it, for a run that fails
+    and for reports that are asked for by a callback.
+    """
+
+    state: EngineState
+    keep: int
+    profiling: bool = True
+    log: EventLog = field(factory=EventLog)
+    _kept: list[KeptRun] = field(factory=list)
+    _later: Account = field(init=False)
+    _settled: Account = field(init=False)  # as `_later`, without the run that goes on
+    _later_count: int = 0
+    _later_name: str = ""
+    _aside: Account | None = None  # takes what is not to be reported
+    _names: list[str] = field(factory=list)
+    _lock: threading.Lock = field(factory=threading.Lock)  # reports may be asked for in other threads
+
+    def __attrs_post_init__(self) -> None:
+        self._later, self._settled = self.state.account, self.state.new_account()
+
+    def reset(self) -> None:
+        """Forget all runs so far."""
+        with self._lock:
+            self._kept.clear()
+            self._names.clear()
+            self.log.clear()
+            self._later_count, self._later_name = 0, ""
+            self._later, self._settled = self.state.new_account(), self.state.new_account()
+            self.state.count_into(self._later)
+
+    def count(self, name: str, work: Callable[[], None]) -> None:
+        """Do `work`, a run called `name`, and count it unless it fails or nothing is profiled at present."""
+        clock, account = self.state.clock, self._account()
+        done = False
+        try:
+            kept = account is not self._later and account is not self._aside
+            if kept:
+                self.log.begin_run()
+            self.state.count_into(account, self.log.words if kept else None)
+            work()
+            if self.profiling:
+                self._settle(name, account)
+                done = True
+        finally:
+            self.state.count_into(self._later)
+            if not done:
+                self._take_back(account, clock)
+
+    def _account(self) -> Account:
+        if not self.profiling:
+            self._aside = self._aside or self.state.new_account()
+            return self._aside
+        return self.state.new_account() if len(self._kept) < self.keep else self._later
+
+    def _settle(self, name: str, account: Account) -> None:
+        with self._lock:
+            if account is self._later:
+                self._settled.take_over(self._later)
+                self._later_name = name if self._later_name in ("", name) else LATER
+                self._later_count += 1
+            else:
+                self._kept.append(KeptRun(name, account))
+            if self._names[-1:] != [name] and len(self._names) < MOST_NAMES:
+                self._names.append(name)
+
+    def _take_back(self, account: Account, clock: int) -> None:
+        self.state.clock = clock
+        if account is self._later:
+            self._later.restore(self._settled)
+        elif account is not self._aside:
+            self.log.drop_run()
+
+    def history(self) -> RunHistory:
+        """The runs so far, but for one that goes on."""
+        with self._lock:
+            runs = [self._run_account(one.name, 1, one.account) for one in self._kept]
+            if self._later_count:
+                runs.append(self._run_account(self._later_name, self._later_count, self._settled))
+            is_handle = np.array([one.kind == "handle" for one in self.state.executable.steps])
+            executions = sum(int(one.executions[~is_handle].sum()) for one in runs)
+            trace = self.log.trace(len(self._kept), executions, np.flatnonzero(is_handle))
+            return RunHistory(tuple(self._names), tuple(runs), trace)
+
+    def _run_account(self, name: str, count: int, account: Account) -> RunAccount:
+        tables, threads = account.tables, self.state.division.threads
+
+        def of_all_threads(which: int, words: int) -> Array:
+            """[words, rows] of a table that each thread has a part of."""
+            rows: Array = tables[which].reshape(threads, -1, words).sum(0).T
+            return rows
+
+        return RunAccount(
+            name=name,
+            count=count,
+            executions=tables[at.EXECUTIONS].copy(),
+            compute_cycles=tables[at.COMPUTE_CYCLES].copy(),
+            first_tile=account.step_account,
+            tile_cycles=tables[at.TILE_CYCLES].copy(),
+            tile_slots=tables[at.TILE_SLOTS].copy(),
+            codelet_slots=of_all_threads(at.CODELET_SLOTS, 1)[0],
+            **dict(zip(("step_flops", "step_bytes"), of_all_threads(at.STEP_FLOPS, 2), strict=True)),
+            **dict(zip(("codelet_flops", "codelet_bytes"), of_all_threads(at.CODELET_FLOPS, 2), strict=True)),
+        )
