@@ -22,15 +22,15 @@ def format_tensor(values: Array) -> str:
     '[1.0000000 1.5000000]'
     >>> print(format_tensor(np.int32([[1, 2], [3, 4]])))
     [
-     [1 2]
-     [3 4]
+      [1 2]
+      [3 4]
     ]
     """
     return "\n".join(_lines(values, 0))
 
 
 def _lines(values: Array, depth: int) -> list[str]:
-    indent = " " * depth
+    indent = "  " * depth
     if values.ndim == 0:
         return [indent + format_element(values[()])]
     if values.ndim == 1:
