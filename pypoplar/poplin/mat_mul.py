@@ -13,6 +13,7 @@ from pypoplar.poplin.block_plan import BlockPlan, plan_blocks
 from pypoplar.poplin.block_product import block_product
 from pypoplar.poplin.outer_product import outer_product
 from pypoplar.poplin.vector_product import plan_vector_product, vector_product
+from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.options import Kind, read_options
 from pypoplar.program import Sequence
@@ -45,6 +46,7 @@ def matMul(graph: Graph, A: Tensor, B: Tensor, prog: Sequence, *arguments: Any, 
     `fullyConnectedPass`, `use128BitConvUnitLoad`, `enableMultiStageReduce`, `enableFastReduce` and `remapOutputTensor` are accepted
     and change nothing.
     """
+    check_prog("poplin.matMul", prog)
     outputType, debugContext, options = _arranged(arguments, keywords)
     memory = _memory("poplin.matMul", options)
     if A.rank() != 2 or B.rank() != 2 or A.dim(1) != B.dim(0):

@@ -10,6 +10,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.popnn.row_vertices import RowGroup, add_row_vertices, group_rows, row_tiles
+from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
@@ -94,6 +95,7 @@ def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None
 
     UNSIGNED_INT [rows]; `prog` is extended.
     """
+    check_prog("popnn.argMax", prog)
     _check_matrix("argMax", input)
     groups = group_rows(graph, input)
     result = graph.addVariable(UNSIGNED_INT, [input.dim(0)], below(debugContext, "argMax"))

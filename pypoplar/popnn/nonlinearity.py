@@ -9,6 +9,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popnn.row_vertices import add_row_vertices, group_rows
 from pypoplar.popops.element_vertices import add_element_vertices
+from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.copies import duplicate
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -45,6 +46,7 @@ def nonLinearity(
 
     A row of a softmax is computed on one tile, by one worker.
     """
+    check_prog("popnn.nonLinearity", prog)
     _check(nonLinearityType, t)
     if nonLinearityType not in SOFTMAXES:
         result = duplicate(graph, t, prog, below(debugContext, nonLinearityType.value))
@@ -64,6 +66,7 @@ def nonLinearityInPlace(
     graph: Graph, nonLinearityType: NonLinearityType, t: Tensor, prog: Sequence, debugContext: str | None = None
 ) -> None:
     """Apply the non-linearity to `t` itself, which is FLOAT or HALF; `prog` is extended."""
+    check_prog("popnn.nonLinearityInPlace", prog)
     _check(nonLinearityType, t)
     if not t.isParallelWriteable():
         raise PoplibsError(f"{t!r} cannot be written: it holds an element twice, or a constant")

@@ -10,6 +10,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.element_output import createOutputForElementWiseOp
 from pypoplar.popops.element_vertices import add_element_vertices
 from pypoplar.popops.operations import BINARY_OPERATIONS, BinaryOperation
+from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
@@ -81,6 +82,7 @@ def family(name: str, operation: BinaryOperation) -> tuple[Plain, InPlace, WithO
         debugContext: str | None = None,
         options: Mapping[str, object] | None = None,
     ) -> Tensor:
+        check_prog(f"popops.{name}", prog)
         read_options(f"popops.{name}", options, MAP_OPTIONS)
         left, right = _operands(graph, name, operation, a, b, debugContext)
         shape = _common_shape(name, left, right)
@@ -97,6 +99,7 @@ def family(name: str, operation: BinaryOperation) -> tuple[Plain, InPlace, WithO
         debugContext: str | None = None,
         options: Mapping[str, object] | None = None,
     ) -> None:
+        check_prog(f"popops.{name}InPlace", prog)
         read_options(f"popops.{name}InPlace", options, MAP_OPTIONS)
         left, right = _operands(graph, name, operation, a, b, debugContext)
         _check_result(f"{name}InPlace", _common_shape(name, left, right), left.elementType(), a)
@@ -116,6 +119,7 @@ def family(name: str, operation: BinaryOperation) -> tuple[Plain, InPlace, WithO
         debugContext: str | None = None,
         options: Mapping[str, object] | None = None,
     ) -> None:
+        check_prog(f"popops.{name}WithOutput", prog)
         read_options(f"popops.{name}WithOutput", options, MAP_OPTIONS)
         left, right = _operands(graph, name, operation, a, b, debugContext)
         _check_result(f"{name}WithOutput", _common_shape(name, left, right), left.elementType(), out)

@@ -8,6 +8,7 @@ from pypoplar.errors import MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.element_vertices import add_element_vertices
+from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -33,8 +34,9 @@ def scaledAddTo(
     `scaleB` is a number or a tensor of one element, FLOAT or HALF. The sum is taken in float and rounded once to A's
     type, whatever the options `optimizeForSpeed` and `scaleFloatToHalfTolerance` say. The work is done where A lives.
     """
-    if not isinstance(prog, Sequence):
+    if isinstance(prog, float | int | Tensor):
         raise MissingFeature("popops.scaledAddTo has no form A = scaleA A + scaleB B yet; it takes (graph, A, B, scaleB, prog)")
+    check_prog("popops.scaledAddTo", prog)
     read_options("popops.scaledAddTo", options, OPTIONS)
     if A.shape() != B.shape():
         raise PoplibsError(f"popops.scaledAddTo takes tensors of one shape, got {A!r} and {B!r}")

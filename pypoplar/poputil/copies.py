@@ -6,6 +6,7 @@ from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
+from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Copy, Sequence
 
@@ -18,6 +19,7 @@ def duplicate(
     method: TensorCloneMethod = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES,
 ) -> Tensor:
     """A new tensor shaped and mapped like `tensor`; `prog` is extended by the copy of its values."""
+    check_prog("poputil.duplicate", prog)
     copy = graph.clone(tensor, debugContext or "", method)
     prog.add(Copy(tensor, copy))
     return copy
