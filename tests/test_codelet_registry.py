@@ -133,6 +133,7 @@ def test_instances_compute_in_their_types(registry):
             "no codelet is called 'Qqq'; added were Increment, library::Other, Scale<T>, ",
         ),
         ("Scale", UnknownVertexType, "no codelet is called 'Scale'; did you mean 'Scale<T>'?"),
+        ("Scale", UnknownVertexType, "'Scale<T>'? It is a template: name its types, as in 'Scale<float>', 'Scale<half>'"),
         ("Scale<flaot>", UnknownVertexType, "'Scale<flaot>': no element type is called 'flaot'; did you mean 'float'?"),
         ("Scale<double>", UnknownVertexType, "'Scale<double>': no element type is called 'double'"),
         ("Scale<float,float>", UnknownVertexType, "no codelet is called 'Scale<float,float>'; did you mean 'Scale<T>'?"),

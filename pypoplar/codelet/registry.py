@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import os
 import sys
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_origin
@@ -28,6 +29,7 @@ from pypoplar.errors import CodeletError, FileLoadError, PoplarTypeError, Unknow
 from pypoplar.types import BY_SPELLING, ElementType
 
 _ROOTS = (Vertex, MultiVertex, SupervisorVertex)
+INSTANCES = 6  # most names of instances in a message
 _LIBRARIES = ("poplin", "popnn", "popops", "poputil")
 
 
@@ -196,12 +198,23 @@ class CodeletRegistry:
                 return found
         return None
 
+    def _instances_text(self, spelling: str) -> str:
+        """Names of instances of the template that is spelled so: those there are, then those there could be."""
+        template = next((one for one in self._templates.values() if one.spelling == spelling), None)
+        if template is None:
+            return ""
+        base, fixed = split_name(template.name)
+        known = [one for one in self._numbers if split_name(one)[0] == base and split_name(one)[1][: len(fixed)] == fixed]
+        names = list(dict.fromkeys([*known, *_spellings(template)]))
+        listed = ", ".join(f"'{one}'" for one in names[:INSTANCES]) + (" and more" if len(names) > INSTANCES else "")
+        return f" It is a template: name its types, as in {listed}"
+
     def _instance_of(self, name: str) -> int:
         template = self._template_of(name)
         if template is None:
             base, _ = split_name(name)
             same = [one for one in self.names if split_name(one)[0] == base]
-            hint = f"; did you mean '{same[0]}'?" if same else nearest(name, self.names)
+            hint = f"; did you mean '{same[0]}'?{self._instances_text(same[0])}" if same else nearest(name, self.names)
             has = hint or (f"; added were {', '.join(self.names[:8])}" if self.names else "; none has been added")
             library = name.partition("::")[0] if "::" in name else ""
             if library in _LIBRARIES and not any(one.startswith(f"{library}::") for one in self.names):
@@ -212,6 +225,12 @@ class CodeletRegistry:
             if word not in BY_SPELLING:
                 raise UnknownVertexType(f"'{name}': no element type is called '{word}'{nearest(word, BY_SPELLING)}")
         return self._add_codelet(template.instance(tuple(BY_SPELLING[one] for one in words)))
+
+
+def _spellings(template: Template) -> list[str]:
+    """Names of instances, with the types that each parameter may be."""
+    choices = [one.__constraints__ or (BY_SPELLING["float"], BY_SPELLING["half"]) for one in parameters_of(template.cls)]
+    return [full_name(template.cls, types) for types in product(*choices)]
 
 
 def _normal(name: str) -> str:
