@@ -195,3 +195,35 @@ def test_a_broadcast_is_undone(graph):
     assert graph.findUnbroadcastTensor(x.broadcast(3, 1)) == x
     assert graph.findUnbroadcastTensor(x) is None
     assert graph.findUnbroadcastTensor(concat(x, x.reverse(1))) is None
+
+
+def test_intervals_of_two_tiles_that_share_elements_are_refused_with_both(graph):
+    x = graph.addVariable(FLOAT, [20], "x")
+    with pytest.raises(InvalidTileMapping, match=r"\[0:8\) for tile 0 and \[6:9\) for tile 3 overlap in the mapping of 'x'"):
+        graph.setTileMapping(x, {0: [Interval(0, 8)], 3: [Interval(6, 9)], 5: [Interval(9, 12)]})
+    with pytest.raises(InvalidTileMapping, match=r"\[2:4\) for tile 1 .*overlap"):
+        graph.setTileMapping(x, [[Interval(0, 10), Interval(10, 20)], [Interval(2, 4)]])
+    assert (frozen_tiles(graph) == -1).all()
+    virtual = graph.createVirtualGraph([7, 9])
+    with pytest.raises(InvalidTileMapping, match=r"for tile 0 and \[1:2\) for tile 1"):
+        virtual.setTileMapping(x, [[Interval(0, 4)], [Interval(1, 2)]])
+
+
+def test_intervals_of_one_tile_may_share_elements(graph):
+    x = graph.addVariable(FLOAT, [10], "x")
+    graph.setTileMapping(x, {4: [Interval(0, 6), Interval(2, 3), Interval(5, 8)], 2: [Interval(8, 10), Interval(8, 8)], 9: []})
+    assert frozen_tiles(graph).tolist() == [4] * 8 + [2] * 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12), st.integers(0, 12)), max_size=6))
+def test_a_mapping_is_taken_if_and_only_if_no_element_is_on_two_tiles(rows):
+    graph = new_graph()
+    x = graph.addVariable(FLOAT, [12], "x")
+    mapping = [[Interval(min(a, b), max(a, b)) for tile, a, b in rows if tile == one] for one in range(4)]
+    held = [{element for one in intervals for element in range(one.begin(), one.end())} for intervals in mapping]
+    if sum(map(len, held)) == len(set().union(*held)):
+        graph.setTileMapping(x, mapping)
+        assert [set(np.flatnonzero(frozen_tiles(graph) == tile).tolist()) for tile in range(4)] == held
+    else:
+        with pytest.raises(InvalidTileMapping, match="overlap"):
+            graph.setTileMapping(x, mapping)

@@ -4,6 +4,7 @@ import pytest
 
 from pypoplar.device import IPUModel
 from pypoplar.errors import (
+    InvalidOption,
     PoplarTypeError,
     StreamMemoryAllocationError,
     TensorIOStateError,
@@ -58,8 +59,13 @@ def test_a_name_serves_once(graph):
     ):
         with pytest.raises(TensorIOStateError, match="'x' already"):
             again()
-    with pytest.raises(ValueError, match=r"stream 'x' already, made at .*test_graph_streams\.py:\d+"):
-        graph.addHostToDeviceFIFO("x", FLOAT, 1)
+    for again, what in (
+        (lambda: graph.addHostToDeviceFIFO("x", FLOAT, 1), "stream"),
+        (lambda: graph.createHostWrite("x", x), "host write"),
+        (lambda: graph.createHostRead("x", x), "host read"),
+    ):
+        with pytest.raises(ValueError, match=rf"{what} 'x' already, made at .*test_graph_streams\.py:\d+"):
+            again()
     with pytest.raises(PoplarTypeError):
         graph.addHostToDeviceFIFO(3, FLOAT, 1)
 
@@ -72,6 +78,16 @@ def test_a_transfer_beyond_128_megabytes_is_refused_by_name(graph):
         with pytest.raises(StreamMemoryAllocationError, match=r"'big' transfers 33554433 elements .* \(128 MB\)"):
             add("big", FLOAT, limit + 1)
     assert issubclass(StreamMemoryAllocationError, MemoryError)
+
+
+def test_options_of_streams_are_checked(graph):
+    stream = graph.addHostToDeviceFIFO("in", FLOAT, 1, options={"bufferingDepth": "2", "splitLimit": 0})
+    assert stream.options == {"bufferingDepth": "2", "splitLimit": "0"}
+    with pytest.raises(InvalidOption, match=r"stream 'x' has no option 'buferingDepth'; did you mean 'bufferingDepth'\?"):
+        graph.addHostToDeviceFIFO("x", FLOAT, 1, options={"buferingDepth": "2"})
+    with pytest.raises(InvalidOption, match="'splitLimit' is a whole number of at least 0, got 'big'"):
+        graph.addDeviceToHostFIFO("x", FLOAT, 1, {"splitLimit": "big"})
+    graph.addDeviceToHostFIFO("x", FLOAT, 1)  # what was refused is not there
 
 
 def test_types_and_counts_of_streams_are_checked(graph):

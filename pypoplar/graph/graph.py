@@ -33,7 +33,6 @@ from pypoplar.graph.streams import (
     HostFunction,
     RemoteBuffer,
     ReplicatedStreamMode,
-    check_handle,
 )
 from pypoplar.graph.strides import row_major
 from pypoplar.graph.tensor import Tensor
@@ -242,7 +241,7 @@ class Graph:
         """Place all elements of a tensor, or a vertex, on a tile; later calls win.
 
         A tensor also takes the intervals of its flattened view for each tile: ``[[Interval(0, 4)], [Interval(4, 8)]]``, or a
-        dict from tiles to intervals. `InvalidTileMapping` for tiles that the graph does not have.
+        dict from tiles to intervals. `InvalidTileMapping` for tiles that the graph does not have, and for elements on two tiles.
         """
         if mapping.__class__ is int and 0 <= mapping < self._tiles.count:
             tile = mapping if self._tiles.numbers is None else self._tiles.numbers[mapping]
@@ -460,13 +459,12 @@ class Graph:
 
     def createHostWrite(self, handle: str, tensor: Tensor, rearrangeOnHost: bool = False) -> None:
         """Let `Engine.writeTensor` write a tensor under this name."""
-        name = check_handle(handle, self._host.writes, "host write")
         check_writeable(self._own(tensor), "the host cannot write to")
-        self._host.writes[name] = tensor
+        self._host.add_handle("host write", handle, tensor, caller_location())
 
     def createHostRead(self, handle: str, tensor: Tensor, rearrangeOnHost: bool = False) -> None:
         """Let `Engine.readTensor` read a tensor under this name."""
-        self._host.reads[check_handle(handle, self._host.reads, "host read")] = self._own(tensor)
+        self._host.add_handle("host read", handle, self._own(tensor), caller_location())
 
     def host(self) -> HostConnections:
         """The tables of streams, handles and functions, which the compiler reads (not part of Poplar)."""

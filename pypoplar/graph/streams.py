@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 from attrs import Factory, field, frozen
 
 from pypoplar.codelet.typed import Location
-from pypoplar.errors import PoplarTypeError, StreamMemoryAllocationError, TensorIOStateError, TensorShapeError
+from pypoplar.errors import InvalidOption, PoplarTypeError, StreamMemoryAllocationError, TensorIOStateError, TensorShapeError
 from pypoplar.graph.location import line_text
+from pypoplar.graph.names import nearest
 from pypoplar.types import ElementType, check_type
 
 if TYPE_CHECKING:
     from pypoplar.graph.tensor import Tensor
     from pypoplar.program import Program
 
+FIFO_OPTIONS = ("splitLimit", "bufferingDepth")  # whole numbers; they change nothing here
 TRANSFER_LIMIT = 128 * 1024 * 1024  # bytes of one transfer
 
 
@@ -116,7 +118,7 @@ class Function:
 class HostConnections:
     """The tables of a graph's streams, host handles, remote buffers, host functions and functions, by name."""
 
-    __slots__ = ("functions", "host_functions", "reads", "remote_buffers", "streams", "writes")
+    __slots__ = ("functions", "handles", "host_functions", "reads", "remote_buffers", "streams", "writes")
 
     def __init__(self) -> None:
         self.streams: dict[str, DataStream] = {}
@@ -125,6 +127,7 @@ class HostConnections:
         self.writes: dict[str, Tensor] = {}
         self.reads: dict[str, Tensor] = {}
         self.functions: list[Function] = []
+        self.handles: dict[tuple[str, str], Location] = {}  # of host writes and reads: where they were made
 
     def add_stream(
         self,
@@ -138,8 +141,16 @@ class HostConnections:
     ) -> DataStream:
         name = check_handle(handle, self.streams, "stream")
         checked, count = check_elements(type, elements, f"stream {name!r}")
-        stream = self.streams[name] = DataStream(name, checked, count, direction, location, mode, dict(options or {}))
+        chosen = check_fifo_options(options, f"stream {name!r}")
+        stream = self.streams[name] = DataStream(name, checked, count, direction, location, mode, chosen)
         return stream
+
+    def add_handle(self, what: str, handle: Any, tensor: Tensor, location: Location) -> None:
+        """A "host write" or a "host read"."""
+        table = self.writes if what == "host write" else self.reads
+        name = check_handle(handle, table, what, self.handles.get((what, handle)) if isinstance(handle, str) else None)
+        table[name] = tensor
+        self.handles[what, name] = location
 
     def add_remote_buffer(self, handle: Any, type: Any, elements: Any, repeats: Any, location: Location) -> RemoteBuffer:
         name = check_handle(handle, self.remote_buffers, "remote buffer")
@@ -161,12 +172,24 @@ class HostConnections:
         return function
 
 
-def check_handle(handle: Any, known: Mapping[str, Any], what: str) -> str:
+def check_fifo_options(options: Mapping[str, object] | None, what: str) -> dict[str, str]:
+    """The options of a stream as text; `InvalidOption` for one that Poplar does not have, with the nearest name."""
+    checked = {}
+    for name, value in (options or {}).items():
+        if name not in FIFO_OPTIONS:
+            raise InvalidOption(f"{what} has no option {name!r}{nearest(name, FIFO_OPTIONS)}")
+        if not str(value).isdecimal():
+            raise InvalidOption(f"{what}: the option {name!r} is a whole number of at least 0, got {value!r}")
+        checked[name] = str(value)
+    return checked
+
+
+def check_handle(handle: Any, known: Mapping[str, Any], what: str, made: Location | None = None) -> str:
     """The name of something new; `TensorIOStateError` if `known` has it, with the line where it was made."""
     if not isinstance(handle, str) or not handle:
         raise PoplarTypeError(f"the name of a {what} is a string, got {handle!r}")
     if handle in known:
-        location = getattr(known[handle], "location", None)
+        location = made or getattr(known[handle], "location", None)
         raise TensorIOStateError(f"there is a {what} {handle!r} already" + (f", made at {line_text(location)}" if location else ""))
     return handle
 

@@ -101,4 +101,31 @@ class Tiles:
                 f"interval [{begin[bad[0]]}:{end[bad[0]]}) for tile {tiles[bad[0]]} is out of range for {tensor._described()} "
                 f"of {tensor.numElements()} elements"
             )
+        self._check_apart(tensor, begin, end, tiles)
         return begin, end, tiles
+
+    def _check_apart(self, tensor: Tensor, begin: Array, end: Array, tiles: Array) -> None:
+        """`InvalidTileMapping` if intervals of different tiles share elements."""
+        filled = np.flatnonzero(end > begin)
+        order = filled[np.argsort(begin[filled], kind="stable")]
+        if not (begin[order[1:]] < end[order[:-1]]).any():
+            return
+        covered = np.concatenate([_united(begin[tiles == one], end[tiles == one], one) for one in np.unique(tiles[filled])])
+        covered = covered[np.argsort(covered[:, 0], kind="stable")]
+        bad = np.flatnonzero(covered[1:, 0] < covered[:-1, 1])
+        if len(bad):
+            first, second = covered[bad[0]].tolist(), covered[bad[0] + 1].tolist()
+            one, other = self.local(np.array([first[2], second[2]])).tolist()
+            raise InvalidTileMapping(
+                f"[{first[0]}:{first[1]}) for tile {one} and [{second[0]}:{second[1]}) for tile {other} overlap in the mapping of "
+                f"{tensor._described()}: an element is on one tile"
+            )
+
+
+def _united(begin: Array, end: Array, tile: int) -> Array:
+    """The intervals of a tile, those that overlap joined, as rows (begin, end, tile)."""
+    order = np.argsort(begin, kind="stable")
+    reach = np.maximum.accumulate(end[order])
+    first = np.flatnonzero(np.concatenate(([True], begin[order][1:] > reach[:-1])))
+    last = np.append(first[1:], len(order)) - 1
+    return np.column_stack((begin[order][first], reach[last], np.full(len(first), tile)))
