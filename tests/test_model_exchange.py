@@ -166,6 +166,19 @@ def test_vertices_that_want_the_same_beside_a_stretch_share_it():
     assert not halo(lambda x: x[11:21], lambda x: x[9:15]).rearrange_cycles.any()
 
 
+def test_constants_are_laid_where_they_are_needed():
+    bench = Bench()
+    x = bench.variable(20, [1] * 10 + [2] * 10)
+    zeros = bench.graph.addConstant(FLOAT, [4], np.zeros(4, np.float32))
+    bench.graph.setTileMapping(zeros, 2)
+    compute_set = bench.graph.addComputeSet("edge")
+    bench.vertex(compute_set, Sum, 2, x=concat([x[9:20], zeros[1:2]]))
+    bench.vertex(compute_set, Sum, 2, x=zeros)
+    exchange, _ = bench.steps(Execute(compute_set))
+    assert exchange.exchange_cycles[2] == PRICES.message_cycles
+    assert not exchange.rearrange_cycles.any()
+
+
 def test_two_vertices_that_want_different_things_beside_a_stretch_copy_it_for_one():
     exchange = halo(lambda x: concat([x[12:20], x[25:27]]))
     assert exchange.rearrange_cycles[2] == 8 // 2 + PRICES.copy_slots * 6

@@ -3,7 +3,7 @@
 An edge that lies partly on its vertex's tile and partly elsewhere is gathered into a buffer here. A compiler that lays out a tile's
 memory need not copy what is on the tile: where it is one stretch of memory, what arrives can be laid directly before and behind it,
 as the halo of a block is. This holds unless another vertex of the compute set needs the memory beyond that end as it is, or
-something else there.
+something else there. Constants can be laid wherever they are needed.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 from pypoplar.compiler.edges import GATHERED, IN_PLACE, Edges
 from pypoplar.compiler.intervals import Array, keys
 from pypoplar.compiler.pieces import chosen
-from pypoplar.compiler.plan import Pieces
+from pypoplar.compiler.plan import Homes, Pieces
 
 
-def copied_pieces(edges: Edges, placement: Array, offset: Array, gather: Pieces) -> Pieces:
+def copied_pieces(edges: Edges, placement: Array, offset: Array, gather: Pieces, constants: Homes) -> Pieces:
     """The pieces of `gather` that a worker copies: of what is on the tile already, all that no layout saves.
 
     `placement` and `offset` say what becomes of each edge and where it lies.
     """
-    resident = np.flatnonzero(~gather.source_in_buffer)
+    resident = np.flatnonzero(~gather.source_in_buffer & ~_constant(gather, constants))
     own = chosen(gather, resident)
     if len(resident) == 0:
         return own
@@ -38,8 +38,9 @@ def copied_pieces(edges: Edges, placement: Array, offset: Array, gather: Pieces)
     before = target[alone] > starts[buffer[alone]]  # something arrives in front of it
     behind = target[alone] + own.bytes[alone] < starts[buffer[alone]] + size[gathered[first[buffer[alone]]]]
     place = resident[alone]  # pieces of a buffer follow each other in `gather`
-    arrives_before = (gather.source_offset + gather.bytes)[np.maximum(place - 1, 0)]
-    arrives_behind = gather.source_offset[np.minimum(place + 1, len(gather.bytes) - 1)]
+    front, back = np.maximum(place - 1, 0), np.minimum(place + 1, len(gather.bytes) - 1)
+    arrives_before = 2 * (gather.source_offset + gather.bytes)[front] + gather.source_in_buffer[front]
+    arrives_behind = 2 * gather.source_offset[back] + gather.source_in_buffer[back]
     here = np.flatnonzero(placement == IN_PLACE)
     fixed = keys(edges.tile[here], offset[here], span)
     needed_low, needed_high = np.concatenate((fixed, low)), np.concatenate((fixed + size[here], high))
@@ -53,6 +54,31 @@ def copied_pieces(edges: Edges, placement: Array, offset: Array, gather: Pieces)
     copied = np.ones(len(own.bytes), bool)
     copied[alone[free]] = False
     return chosen(own, copied)
+
+
+def chosen_homes(homes: Homes, which: Array) -> Homes:
+    """Some of the homes."""
+    return Homes(
+        homes.begin[which],
+        homes.end[which],
+        homes.tile[which],
+        homes.offset[which],
+        homes.width[which],
+        homes.variable[which],
+        homes.tile_bytes,
+    )
+
+
+def _constant(pieces: Pieces, constants: Homes) -> Array:
+    """Which of the pieces come from constants, as far as they come from a tile's own memory."""
+    if len(constants.begin) == 0 or len(pieces.bytes) == 0:
+        return np.zeros(len(pieces.bytes), bool)
+    end = constants.offset + (constants.end - constants.begin) * constants.width
+    span = int(max(end.max(), pieces.source_offset.max())) + 1
+    low, high = np.sort(keys(constants.tile, constants.offset, span)), np.sort(keys(constants.tile, end, span))
+    place = keys(pieces.source_tile, pieces.source_offset, span)
+    inside: Array = np.searchsorted(low, place, "right") > np.searchsorted(high, place, "right")
+    return inside
 
 
 def _inside(place: Array, begin: Array, end: Array) -> Array:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.compiler.account import Account, Transfers, account
-from pypoplar.compiler.adjacency import copied_pieces
+from pypoplar.compiler.adjacency import chosen_homes, copied_pieces
 from pypoplar.compiler.edges import GATHERED, LANDED, Edges, place_edges, select_edges
 from pypoplar.compiler.field_table import INPUT, OUTPUT
 from pypoplar.compiler.gathers import plan_gathers
@@ -44,6 +44,7 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
     gathers = plan_gathers(edges, np.flatnonzero(placement == GATHERED), homes, survey, landing)
     offset[gathers.edge] = gathers.offset
     old = _old_values(survey, homes, edges, moving[landed & (access == OUTPUT)], incoming, landing)
+    constants = chosen_homes(homes, survey.constant)
     before, arrivals = _arrivals(graph.tiles, survey, homes, incoming, landing)
     after, departures = _departures(graph.tiles, survey, homes, outgoing, landing)
     return ComputePlan(
@@ -65,8 +66,8 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
         after=departures.exchange,
         before_offset=arrivals.offset,
         after_offset=departures.offset,
-        copied_before=copied_pieces(edges, placement, offset, gathers.gather),
-        copied_after=turned(copied_pieces(edges, placement, offset, turned(gathers.scatter))),
+        copied_before=copied_pieces(edges, placement, offset, gathers.gather, constants),
+        copied_after=turned(copied_pieces(edges, placement, offset, turned(gathers.scatter), constants)),
         buffer_bytes=landing.bytes + gathers.bytes,
     )
 

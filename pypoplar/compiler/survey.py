@@ -23,6 +23,7 @@ class Survey:
     resident_begin: Array  # int64, keys: what lives on each tile, sorted by tile and element
     resident_end: Array
     resident_home: Array  # int64, index into Homes
+    constant: Array  # bool [homes]: what lives there never changes
     width_begin: Array  # int64, element ids: stretches of elements of one width, over variables
     width_end: Array
     width: Array  # int64, bytes
@@ -50,6 +51,7 @@ def survey_graph(graph: FrozenGraph, homes: Homes) -> Survey:
         resident_begin,
         resident_end,
         by_tile,
+        np.isin(homes.variable, list(graph.variables.constants)),
         *_widths(graph),
     )
 
