@@ -133,8 +133,10 @@ OPTIONS: tuple[Option, ...] = (
     Option("target.syncPollPeriodUs", NUMBER),
     Option("target.exceptionPollPeriodUs", NUMBER),
     Option("target.gatewayMode", FLAG),
-    Option("exchange.enablePrefetch", FLAG),
-    Option("exchange.streamBufferOverlap", choice("any", "none", "hostRearrangeOnly")),
+    Option("exchange.enablePrefetch", FLAG,
+           "ask callbacks for the next chunk ahead of time, unless buffers of streams may overlap", "enable_prefetch"),
+    Option("exchange.streamBufferOverlap", choice("any", "none", "hostRearrangeOnly"),
+           "which buffers of streams may overlap; if not all may, callbacks can prefetch", "stream_buffer_overlap"),
     Option("streamCallbacks.multiThreadMode", choice("singleThread", "collaborative", "dedicated"),
            "accepted; callbacks run in the thread that runs the program"),
     Option("streamCallbacks.numWorkerThreads", choice("auto", *map(str, range(65)))),
@@ -182,7 +184,14 @@ class EngineOptions:
     supervisor_stack_bytes: int = 128
     flop_estimates: bool = False
     profiled_runs: int = 2
+    enable_prefetch: bool = True
+    stream_buffer_overlap: str = "any"
     given: tuple[tuple[str, OptionValue], ...] = field(default=())
+
+    @property
+    def prefetches(self) -> bool:
+        """Whether stream callbacks are asked for the next chunk ahead of time."""
+        return self.enable_prefetch and self.stream_buffer_overlap != "any"
 
     @classmethod
     def parse(

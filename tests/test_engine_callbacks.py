@@ -101,6 +101,78 @@ def test_a_stream_callback_is_fetched_and_completed(bench, mode):
     assert value(engine) == [3, 3]
 
 
+class Fill(StreamCallback):
+    """Fills chunks with a value, ahead of time as long as `ready` says so."""
+
+    def __init__(self, calls, value, ready=lambda: True):
+        self.calls, self.value, self.ready = calls, value, ready
+
+    def prefetch(self, chunk):
+        self.calls.append(f"prefetch {self.value}")
+        chunk[:] = self.value
+        return self.Result.Success if self.ready() else self.Result.NotAvailable
+
+    def fetch(self, chunk):
+        self.calls.append(f"fetch {self.value}")
+        chunk[:] = self.value
+
+    def complete(self):
+        self.calls.append(f"complete {self.value}")
+
+    def invalidatePrefetched(self):
+        self.calls.append(f"invalidate {self.value}")
+
+
+PREFETCH = {"exchange.streamBufferOverlap": "none"}
+
+
+def test_a_chunk_is_prefetched_after_the_one_before_and_thrown_away_with_its_callback(bench, mode):
+    engine = bench.engine(Repeat(2, Copy(bench.stream_in, bench.x)), mode, PREFETCH)
+    calls, before, seen = [], None, []
+    for number in (1, 3, 3, 9, 9):
+        if number != before:
+            engine.connectStreamToCallback("in", Fill(calls, number))
+        engine.run()
+        seen.append(value(engine)[0])
+        before = number
+    assert seen == [1, 3, 3, 9, 9]
+    turn = ["complete {0}", "prefetch {0}"]
+    first = ["fetch {0}", *turn, *turn]
+    expected = [[1, first], [1, ["invalidate {0}"]], [3, first], [3, turn * 2], [3, ["invalidate {0}"]], [9, first], [9, turn * 2]]
+    assert calls == [text.format(number) for number, texts in expected for text in texts]
+    engine.load()
+    assert calls[-1] == "invalidate 9"
+
+
+def test_what_cannot_be_prefetched_is_fetched(bench, mode):
+    engine = bench.engine(Repeat(3, Copy(bench.stream_in, bench.x)), mode, PREFETCH)
+    calls, answers = [], iter([False, True])
+    engine.connectStreamToCallback("in", Fill(calls, 5, lambda: next(answers)))  # the third time nothing is left
+    engine.run()
+    fetched, kept = ["fetch 5", "complete 5", "prefetch 5"], ["complete 5", "prefetch 5"]
+    assert calls == [*fetched, *fetched, *kept]
+
+
+@pytest.mark.parametrize("options", [{}, {**PREFETCH, "exchange.enablePrefetch": "false"}])
+def test_nothing_is_prefetched_unless_the_options_say_so(bench, mode, options):
+    engine = bench.engine(Repeat(2, Copy(bench.stream_in, bench.x)), mode, options)
+    calls = []
+    engine.connectStreamToCallback("in", Fill(calls, 5))
+    engine.run()
+    assert calls == ["fetch 5", "complete 5"] * 2
+
+
+def test_prefetch_says_whether_it_has_filled_the_chunk(bench, mode):
+    class Silent(Fill):
+        def prefetch(self, chunk):
+            pass
+
+    engine = bench.engine(Copy(bench.stream_in, bench.x), mode, PREFETCH)
+    engine.connectStreamToCallback("in", Silent([], 5))
+    with pytest.raises(ApplicationRuntimeError, match=r"'in': prefetch returns a StreamCallback\.Result, got None"):
+        engine.run()
+
+
 def test_a_function_reads_what_the_device_sends(bench, mode):
     seen = []
     step = Sequence([bench.execute(Add, 9, value=bench.x[1], amount=5), Copy(bench.x, bench.stream_out)])

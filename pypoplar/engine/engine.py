@@ -101,7 +101,7 @@ class Engine:
         threads = 1 if mode == "interpret" or self.executable.options.races == "elements" else self.executable.options.threads
         self._state: EngineState = make_state(self.executable, divide(self.executable, threads))
         handles = [one.stream for one in (*self.executable.writes.values(), *self.executable.reads.values())]
-        self._streams = HostStreams(self.executable.streams, self._state, frozenset(handles))
+        self._streams = HostStreams(self.executable.streams, self._state, frozenset(handles), self.executable.options.prefetches)
         self._services = Services(self.executable, self._state, self._streams)
         self._runner: Runner = _make_runner(mode, self._state, self._services)
         self._loaded = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,23 @@ class StreamCallback:
     """Base of callbacks that want Poplar's protocol: `prefetch`, `fetch`, `complete`, `invalidatePrefetched`.
 
     `fetch` gets an array of one chunk: to fill for a stream to the device, to read for a stream to the host. `complete` is called
-    when the chunk has been used.
+    when the chunk has been used. With the engine options ``exchange.streamBufferOverlap`` not ``"any"`` and
+    ``exchange.enablePrefetch``, `prefetch` is called after that for a stream to the device, and `fetch` only where it did not
+    succeed.
     """
 
-    def prefetch(self, chunk: Array) -> bool:
-        """Fill a chunk ahead of time. The engine asks for chunks when they are due, with `fetch`, and never calls this."""
-        return False
+    class Result(Enum):
+        """Whether `prefetch` has filled the chunk."""
+
+        Success = "Success"
+        NotAvailable = "NotAvailable"
+
+    def prefetch(self, chunk: Array) -> StreamCallback.Result:
+        """Fill the chunk that will be due next, if there is data already: `Result.Success`, else `Result.NotAvailable`.
+
+        The next copy may be in a later run, or never come.
+        """
+        return StreamCallback.Result.NotAvailable
 
     def fetch(self, chunk: Array) -> None:
         raise NotImplementedError
@@ -39,7 +51,7 @@ class StreamCallback:
         """The chunk has been used."""
 
     def invalidatePrefetched(self) -> None:
-        """What was prefetched will not be used."""
+        """What was prefetched will not be used: another callback was connected, or the program was loaded again."""
 
 
 Callback = Callable[[Array], Any] | StreamCallback | Iterator[Any]
@@ -60,9 +72,11 @@ class HostStreams:
     plans: tuple[StreamPlan, ...]
     state: EngineState
     handles: frozenset[int]  # streams of host handles: their memory is lent for each transfer
+    prefetches: bool = False  # whether callbacks are asked for chunks ahead of time
     _arrays: dict[int, Array] = field(factory=dict)  # what is connected, or the buffer of a callback or of the engine
     _callbacks: dict[int, Callback] = field(factory=dict)
     _chunks: dict[int, int] = field(factory=dict)  # chunks that a callback has served, for messages
+    _prefetched: dict[int, Array] = field(factory=dict)  # chunks that callbacks have filled ahead of time
 
     def __attrs_post_init__(self) -> None:
         for number, plan in enumerate(self.plans):
@@ -119,6 +133,7 @@ class HostStreams:
             raise StreamConnectionError(
                 f"stream {name!r} moves {plan.elements} elements at a time: the array has {array.size}, no multiple of that"
             )
+        self._invalidate(number)
         self._callbacks.pop(number, None)
         self._bind(number, array)
 
@@ -129,6 +144,7 @@ class HostStreams:
             raise StreamConnectionError(
                 f"stream {name!r}: expected a function of one array, an iterator or a StreamCallback, got {type(callback).__name__}"
             )
+        self._invalidate(number)
         self._callbacks[number] = callback
         self._chunks[number] = 0
         self._bind(number, self._buffer(number))
@@ -136,6 +152,14 @@ class HostStreams:
     def rewind(self) -> None:
         """Start all arrays again, as `Engine.load` does."""
         self._rows()[:, at.STREAM_POSITION] = 0
+        for number in tuple(self._prefetched):
+            self._invalidate(number)
+
+    def _invalidate(self, number: int) -> None:
+        """Throw away what a callback has prefetched."""
+        callback = self._callbacks.get(number)
+        if self._prefetched.pop(number, None) is not None and isinstance(callback, StreamCallback):
+            callback.invalidatePrefetched()
 
     def require(self, numbers: tuple[int, ...]) -> None:
         """`StreamConnectionError` unless all these streams are connected."""
@@ -153,8 +177,7 @@ class HostStreams:
         self._rows()[number, at.STREAM_POSITION] = 0
         try:
             if isinstance(callback, StreamCallback):
-                callback.fetch(chunk)
-                callback.complete()
+                self._serve_protocol(number, callback, chunk)
                 given = None
             elif callable(callback):
                 given = callback(chunk)
@@ -167,6 +190,26 @@ class HostStreams:
         self._chunks[number] = served + 1
         if given is not None and plan.kind == "to device":
             self._take(plan, chunk, given)
+
+    def _serve_protocol(self, number: int, callback: StreamCallback, chunk: Array) -> None:
+        ready = self._prefetched.pop(number, None)
+        if ready is None:
+            callback.fetch(chunk)
+        else:
+            chunk[...] = ready
+        callback.complete()
+        if not self.prefetches or self.plans[number].kind != "to device":
+            return
+        ahead = self._buffer(number)
+        try:
+            result: object = callback.prefetch(ahead)
+        except StopIteration:
+            result = StreamCallback.Result.NotAvailable
+        if not isinstance(result, StreamCallback.Result):
+            name = self.plans[number].name
+            raise ApplicationRuntimeError(f"stream {name!r}: prefetch returns a StreamCallback.Result, got {result!r}")
+        if result is StreamCallback.Result.Success:
+            self._prefetched[number] = ahead
 
     @staticmethod
     def _take(plan: StreamPlan, chunk: Array, given: Any) -> None:
