@@ -3,7 +3,7 @@
 import numpy as np
 from engine_builder import Bench
 
-from pypoplar import FLOAT, Engine, Input, Output, Vertex
+from pypoplar import FLOAT, HALF, Engine, Input, Output, Target, Vertex
 from pypoplar.program import Copy, Execute, Sequence
 
 
@@ -37,7 +37,7 @@ def test_exchanges_have_one_row_for_each_pair_of_tiles():
 
 
 def test_vertex_types_have_their_instances_and_memory():
-    report, executable = report_of()
+    report, _ = report_of()
     (one,) = report.compilation.vertex_types
     assert (one.name, one.instances) == ("Sum", 1)
     assert one.memory == report.compilation.memory.vertex_data_by_type["Sum"] > 0
@@ -54,3 +54,25 @@ def test_categories_go_by_our_names_and_by_libpvas():
     assert category.vertexCode.total == category["code"] > 0
     assert category.variable.total == category["variables"] == 4
     assert dict(report.compilation.tiles[7:8][0].memory.category) == dict(category)
+
+
+def test_vertex_types_say_what_priced_their_vertices():
+    bench = Bench()
+    x = bench.variable("x", np.zeros(3), [0, 1, 2])
+    compute_set = bench.graph.addComputeSet("sum")
+    vertices = [bench.vertex(compute_set, Sum, number, a=x[number], b=x[number]) for number in range(3)]
+    for number, vertex in enumerate(vertices):
+        out = bench.variable(f"out {number}", np.zeros(1), [number])
+        bench.graph.connect(vertex["out"], out[0])
+    bench.graph.setPerfEstimate(vertices[0], 7)
+    (one,) = Engine(bench.graph, Execute(compute_set)).getReport().compilation.vertex_types
+    assert one.priced_by == {"estimate": 1, "estimator": 0, "code": 2}
+
+
+def test_the_targets_ceilings_are_those_of_the_machine():
+    target = report_of()[0].compilation.target
+    bow = Target.of_preset("bow")
+    assert target.peak_flops_per_cycle[
+        "half, convolution units"
+    ] * bow.getNumTiles() * bow.getTileClockFrequency() == bow.peak_flops(HALF)
+    assert target.memory_bytes_per_cycle == 24

@@ -18,6 +18,9 @@ from pypoplar.profile.report import Compilation, ExchangeReport, Report, ReportG
 from pypoplar.profile.run_account import RunAccount, RunHistory
 from pypoplar.profile.tile_memory import MemoryByTile
 from pypoplar.target import Target
+from pypoplar.types import FLOAT, HALF
+
+PRICED_BY = ("estimate", "estimator", "code")  # the columns of `Executable.priced_by`
 
 
 def memory_report(target: Target, memory: TileMemory, counts: Counts) -> Report:
@@ -62,6 +65,13 @@ def _target(target: Target) -> ReportTarget:
         clockFrequency=target.getTileClockFrequency(),
         numWorkerContexts=target.getNumWorkerContexts(),
         system=target.getTargetSystemString(),
+        peak_flops_per_cycle={
+            "half, convolution units": target.conv_unit_flops_per_cycle(HALF),
+            "float, convolution units": target.conv_unit_flops_per_cycle(FLOAT),
+            "half, vector code": target.vector_flops_per_cycle(HALF),
+            "float, vector code": target.vector_flops_per_cycle(FLOAT),
+        },
+        memory_bytes_per_cycle=target.tile_memory_bytes_per_cycle,
     )
 
 
@@ -107,8 +117,12 @@ def _exchanges(executable: Executable) -> ExchangeReports:
 
 def _vertex_types(executable: Executable) -> tuple[VertexType, ...]:
     instances = _instances(executable)
+
+    def priced_by(number: int) -> dict[str, int]:
+        return dict(zip(PRICED_BY, map(int, executable.priced_by[number]), strict=True))
+
     return tuple(
-        VertexType(one.name, int(instances[number]), int(executable.vertex_bytes[number]))
+        VertexType(one.name, int(instances[number]), int(executable.vertex_bytes[number]), priced_by(number))
         for number, one in enumerate(executable.codelets)
     )
 
