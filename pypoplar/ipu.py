@@ -35,7 +35,10 @@ def check(condition: object, message: str = "check failed") -> None:
 
 
 def cycle_count() -> int:
-    """The tile's cycle counter, an UNSIGNED_INT that wraps: cycles of the run so far, those of this vertex included."""
+    """The cycle counter of the model, an UNSIGNED_INT that wraps: cycles since `Engine.load`, those of this vertex included.
+
+    Every vertex counts from where its compute set's vertices start, after sync and exchange, also one that waits for a free worker.
+    """
     raise ApplicationRuntimeError("ipu.cycle_count() counts the device's cycles: call it in a codelet")
 
 

@@ -21,7 +21,6 @@ FORMATS = {
 }  # fmt: skip
 _UNWRITTEN = {"f32": (FORMATS["u32"], 0xFFFFFFFF), "f16": (FORMATS["u16"], 0xFFFF), "bool": (FORMATS["u8"], 0xFF)}
 _DOUBLE = struct.Struct("<d")
-SLOT_CYCLES = 6  # a worker issues an instruction every sixth cycle
 
 
 class Fault(Exception):
@@ -36,13 +35,14 @@ class Fault(Exception):
 class VertexContext:
     """What a vertex meets besides its fields. `slots`, `flops` and `bytes` count as it runs; `random` is its tile's state."""
 
-    clock: int = 0  # cycles at the start of the compute set
+    clock: int = 0  # cycles when the compute set's vertices start
     cycle_limit: int = 0  # slots; 0 for none
     random: Array = field(factory=lambda: np.array([1, 2, 3, 4], np.uint32))  # xoshiro128**
     floating_point_mask: int = 0  # exceptions that are faults: 1 invalid, 2 overflow, 4 division by zero
     uninitialised_is_fault: bool = False
     workers: int = 6
     debug_print: Callable[[int, int, tuple[Number, ...]], None] | None = None  # gets location, text number, values
+    slot_cycles: int = 6  # of one slot
     slots: int = 0
     flops: int = 0  # where they are counted
     bytes: int = 0  # of elements loaded and stored, the same
@@ -58,7 +58,7 @@ class VertexContext:
             self.debug_print(where, text, values)
 
     def cycle_count(self) -> int:
-        return (self.clock + self.slots * SLOT_CYCLES) % 2**32
+        return (self.clock + self.slots * self.slot_cycles) % 2**32
 
     def random_u32(self) -> int:
         """The next number of xoshiro128**."""

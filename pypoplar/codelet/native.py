@@ -14,11 +14,11 @@ the AND of its workers; 1 where nothing is returned). `context` is the address o
     0     code of the group's first fault (`pypoplar.codelet.operations`); 0 before the call and without a fault
     1-4   the fault's vertex (its row in the group), location, value and bound
     5     cycle limit in slots; a ``while`` loop beyond it is a fault; 0 for none
-    6     the model's clock in cycles at the start of the compute set
+    6     the model's clock in cycles when the compute set's vertices start
     7     address of the tile's random state, four words of xoshiro128**
     8-10  the debug buffer: address (0 for none), capacity in int64 words, words used (counts on when the buffer is full)
     11    first worker of a MultiVertex
-    12    workers of a MultiVertex
+    12    workers of a tile, also of a MultiVertex
     13    floating-point exceptions that are faults: 1 invalid, 2 overflow, 4 division by zero
     14    where work is counted: the address of ``int64[count, 2]`` (of a MultiVertex ``int64[count * workers, 2]``) that gets
           each vertex's floating-point operations, and the bytes of the elements that it loaded and stored

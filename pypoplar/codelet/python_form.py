@@ -74,6 +74,8 @@ class PythonForm:
             self._made[guarded] = _Maker(self.codelet, guarded, self.count_flops).function(self.functions)
         views = self.views(memory, words, row, row_table, context.uninitialised_is_fault)
         context.flops = context.bytes = 0
+        # A worker issues a slot in turn with the others, the supervisor one a cycle.
+        context.slot_cycles = 1 if self.codelet.kind == "supervisor" else context.workers
         if self.codelet.kind != "multi":
             context.slots = 0
             result = self._made[guarded](context, views)

@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from pypoplar.codelet import arithmetic, operations
 from pypoplar.codelet import memory_access as access
-from pypoplar.codelet.frame import CLOCK, FLOATING_POINT_MASK, RANDOM, Frame
+from pypoplar.codelet.frame import CLOCK, FLOATING_POINT_MASK, RANDOM, WORKERS, Frame
 from pypoplar.codelet.hoisting import ProvenLoad, ProvenStore, Rebind, never_faults
 from pypoplar.codelet.loop_code import LoopCode
 from pypoplar.codelet.memory_access import BYTE, INT, WORD, Place, word
@@ -35,8 +35,6 @@ from pypoplar.codelet.typed import (
     Store,
     While,
 )
-
-SLOT_CYCLES = 6  # a worker issues an instruction every sixth cycle
 
 
 class VertexCode(LoopCode):
@@ -216,7 +214,9 @@ class VertexCode(LoopCode):
     def special(self, frame: Frame, statement: Special) -> None:
         builder = self.builder
         if statement.name == "cycle_count":
-            spent = builder.mul(builder.load(frame.slots), word(SLOT_CYCLES))
+            # A worker issues a slot in turn with the others, the supervisor one a cycle.
+            turn = word(1) if self.codelet.kind == "supervisor" else self.load_context(WORKERS)
+            spent = builder.mul(builder.load(frame.slots), turn)
             value = builder.trunc(builder.add(self.load_context(CLOCK), spent), INT)
         else:
             value = builder.call(random_generator(builder.module), [self.load_context(RANDOM)])

@@ -96,8 +96,11 @@ def slowest_of_all(header: int, thread: int, threads: int) -> int:  # pragma: no
 
 
 @part
-def run_compute(header: int, thread: int, threads: int, compute: int, step: int) -> bool:  # pragma: no cover
-    """Run a compute set; the slowest tile's cycles are left in SHARED_VALUE. False after a fault or when given up."""
+def run_compute(header: int, thread: int, threads: int, compute: int, step: int, lead: int) -> bool:  # pragma: no cover
+    """Run a compute set; the slowest tile's cycles are left in SHARED_VALUE. False after a fault or when given up.
+
+    Its vertices start `lead` cycles from now.
+    """
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
     result = get(header, at.COMPUTE_RESULT, compute)
     agreed = 1
@@ -106,16 +109,15 @@ def run_compute(header: int, thread: int, threads: int, compute: int, step: int)
         if thread != 0:
             return True
         # A serial step's shares are all thread 0's: its splits give the other threads nothing.
-        store_i64(
-            state + 8 * at.SHARED_VALUE, call_unit(table(header, at.SUPERSTEP_UNIT), header, thread, threads, compute, step, 0)
-        )
+        slowest = call_unit(table(header, at.SUPERSTEP_UNIT), header, thread, threads, compute, step, lead)
+        store_i64(state + 8 * at.SHARED_VALUE, slowest)
         agreed = get(header, at.AGREED, 0)
         if load_i64(table(header, at.FAULTS)) != 0:
             return False
     else:
         if load_i64(state + 8 * at.PENDING) != 0 and not meet(header, thread, threads):
             return False
-        slowest = call_unit(table(header, at.SUPERSTEP_UNIT), header, thread, threads, compute, step, 0)
+        slowest = call_unit(table(header, at.SUPERSTEP_UNIT), header, thread, threads, compute, step, lead)
         if slowest < 0:
             return False
         store_i64(state + 8 * at.SHARED_VALUE, slowest)
@@ -138,10 +140,11 @@ def do_compute(header: int, thread: int, threads: int, row: int) -> bool:  # pra
     step = load_i64(row + 24)
     sequence = table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.SEQUENCE)
     store_i64(sequence, load_i64(sequence) + 1)
-    if not run_compute(header, thread, threads, load_i64(row + 8), step):
+    before, after = load_i64(row + 16), load_i64(row + 32)
+    lead = get(header, at.STEP_CYCLES, step) + (get(header, at.STEP_CYCLES, before) if before >= 0 else 0)
+    if not run_compute(header, thread, threads, load_i64(row + 8), step, lead):
         return False
     slowest = load_i64(table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.SHARED_VALUE))
-    before, after = load_i64(row + 16), load_i64(row + 32)
     if before >= 0:
         pass_step(header, thread, before, 0)
     pass_step(header, thread, step, slowest)

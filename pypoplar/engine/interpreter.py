@@ -87,6 +87,7 @@ class Interpreter:
     clock: int = 0
     fault: Fault | None = None
     _sequence: int = 0
+    _start: int = 0  # of the running compute set's vertices
 
     def run(self, entry: int) -> Fault | None:
         """Run from row `entry` to the end; returns the fault that ended the program, if one did."""
@@ -101,7 +102,8 @@ class Interpreter:
             if code == opcodes.END:
                 break
             if code == opcodes.COMPUTE:
-                slowest = self._compute(a, c)
+                lead = sum(int(state.tables[at.STEP_CYCLES][step]) for step in (b, c) if step >= 0)
+                slowest = self._compute(a, c, self.clock + lead)
                 if slowest is None:
                     break
                 for step, computed in ((b, 0), (c, slowest), (d, 0)):
@@ -181,13 +183,17 @@ class Interpreter:
             self._move(moves, chunk, memory) if inward else self._move(moves, memory, chunk)
         row[at.STREAM_POSITION] = (begin + size) % row[at.STREAM_BYTES]
 
-    def _compute(self, compute: int, step: int) -> int | None:
-        """One superstep: exchange, gather, compute, scatter, exchange. The slowest tile's cycles, None if a vertex faulted."""
+    def _compute(self, compute: int, step: int, start: int) -> int | None:
+        """One superstep: exchange, gather, compute, scatter, exchange. The slowest tile's cycles, None if a vertex faulted.
+
+        Its vertices start when the clock is at `start`.
+        """
         computes, memory = self.state.executable.computes, self.state.memory
         before, fan_out, gather, scatter, after = (int(one) for one in computes.moves[compute])
         for moves in (before, fan_out, gather):
             self._move(moves, memory, memory)
         self._sequence += 1
+        self._start = start
         slowest, agreed = 0, True
         account = int(self.state.step_account[step] - computes.first_active[compute])
         for active in range(int(computes.first_active[compute]), int(computes.first_active[compute + 1])):
@@ -239,7 +245,7 @@ class Interpreter:
             self.prints.append(DebugPrint(self._sequence, vertex, executable.codelets[codelet].typed.texts[text], values))
 
         context = VertexContext(
-            clock=self.clock,
+            clock=self._start,
             cycle_limit=executable.slot_limit,
             random=tables[at.RANDOM][tile],
             floating_point_mask=self.state.floating_point_mask,

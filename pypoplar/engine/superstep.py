@@ -67,11 +67,15 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
 
 
 @entry("int64(int64, int64, int64, int64, int64, int64)")
-def superstep(header: int, thread: int, threads: int, compute: int, step: int, unused: int) -> int:  # pragma: no cover
-    """Exchange, gather, compute, scatter and exchange of this thread's tiles; returns the slowest tile's cycles, -2 if given up."""
+def superstep(header: int, thread: int, threads: int, compute: int, step: int, lead: int) -> int:  # pragma: no cover
+    """Exchange, gather, compute, scatter and exchange of this thread's tiles; returns the slowest tile's cycles, -2 if given up.
+
+    `lead` is the cycles of sync and exchange before the vertices start.
+    """
     memory = table(header, at.MEMORY)
     state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
-    store_i64(table(header, at.CONTEXTS) + 8 * (at.CONTEXT_WORDS * thread + 6), load_i64(state + 8 * at.LOCAL_CLOCK))
+    start = load_i64(state + 8 * at.LOCAL_CLOCK) + lead
+    store_i64(table(header, at.CONTEXTS) + 8 * (at.CONTEXT_WORDS * thread + 6), start)
     put(header, at.AGREED, thread, 1)
     slowest = 0
     for phase in range(5):
