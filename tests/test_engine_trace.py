@@ -198,6 +198,32 @@ def test_a_report_from_within_a_run_leaves_that_run_out(mode):
     assert seen == [None, None, [1], [1], [1, 1], [1, 1], [1, 2], [1, 2]]
 
 
+@pytest.mark.parametrize("kept", [0, 1, 5])
+@pytest.mark.parametrize("change", ["resetExecutionProfile", "disableExecutionProfiling", "enableExecutionProfiling"])
+def test_a_callback_may_change_what_is_profiled(mode, change, kept):
+    """A run counts if it is profiled from its beginning to its end."""
+    bench = Bench()
+    x = bench.variable("x", np.zeros(4), 2)
+    stream = bench.graph.addDeviceToHostFIFO("out", FLOAT, 4)
+    engine = bench.engine(Repeat(2, Copy(x, stream)), mode, {KEPT: kept})
+    engine.connectStreamToCallback("out", lambda values: None)
+    engine.run()
+    once = engine.getReport().execution.totalCycles.total
+    engine.run()
+    if change == "enableExecutionProfiling":
+        engine.disableExecutionProfiling()
+    engine.connectStreamToCallback("out", lambda values: getattr(engine, change)())
+    engine.run()
+    engine.connectStreamToCallback("out", lambda values: None)
+    engine.enableExecutionProfiling()
+    engine.run()
+    execution = engine.getReport().execution
+    runs = 1 if change == "resetExecutionProfile" else 3
+    assert sum(one.count for one in execution.runs) == runs
+    assert execution.totalCycles.total == runs * once
+    assert sum(one.executions for one in execution.steps) == len(execution.trace) + execution.trace.missed == 2 * runs
+
+
 def test_runs_that_are_not_profiled_are_neither_kept_nor_traced(mode):
     bench = Bench()
     engine = ran(bench, busy(bench), mode)

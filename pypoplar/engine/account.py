@@ -25,11 +25,15 @@ class Account:
 
     tables: Mapping[int, Array]  # int64
     step_account: Array  # int64 [steps + 1]: where a step's tiles begin in the tables of BY_TILE
+    places: Array  # int64: of the tables in the header
+    addresses: Array  # int64: of the tables, in the same order
 
     @classmethod
     def empty(cls, sizes: Mapping[int, int], step_account: Array) -> Self:
         """An account in which nothing has been counted; `sizes` has the entries of each table."""
-        return cls({which: np.zeros(size, np.int64) for which, size in sizes.items()}, step_account)
+        tables = {which: np.zeros(size, np.int64) for which, size in sizes.items()}
+        addresses = np.array([one.ctypes.data for one in tables.values()], np.int64)
+        return cls(tables, step_account, np.array(list(tables), np.int64), addresses)
 
     def take_over(self, newer: Account) -> None:
         """Become equal to `newer`, which was equal before some runs that have come to their end.

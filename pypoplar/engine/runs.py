@@ -46,6 +46,7 @@ class Runs:
     _later_name: str = ""
     _aside: Account | None = None  # takes what is not to be reported
     _names: list[str] = field(factory=list)
+    _resets: int = 0
     _lock: threading.Lock = field(factory=threading.Lock)  # reports may be asked for in other threads
 
     def __attrs_post_init__(self) -> None:
@@ -54,6 +55,7 @@ class Runs:
     def reset(self) -> None:
         """Forget all runs so far."""
         with self._lock:
+            self._resets += 1
             self._kept.clear()
             self._names.clear()
             self.log.clear()
@@ -62,22 +64,26 @@ class Runs:
             self.state.count_into(self._later)
 
     def count(self, name: str, work: Callable[[], None]) -> None:
-        """Do `work`, a run called `name`, and count it unless it fails or nothing is profiled at present."""
-        clock, account = self.state.clock, self._account()
+        """Do `work`, a run called `name`. It counts unless it fails, or profiling is off or the profile reset meanwhile."""
+        clock, resets, account = self.state.clock, self._resets, self._account()
         done = False
         try:
-            kept = account is not self._later and account is not self._aside
-            if kept:
+            if account is self._aside:
+                self.state.count_into(account)
+            elif account is not self._later:
                 self.log.begin_run()
-            self.state.count_into(account, self.log.words if kept else None)
+                self.state.count_into(account, self.log.words)
             work()
-            if self.profiling:
+            if self.profiling and account is not self._aside and resets == self._resets:
                 self._settle(name, account)
                 done = True
         finally:
-            self.state.count_into(self._later)
+            if self.state.account is not self._later:
+                self.state.count_into(self._later)
             if not done:
-                self._take_back(account, clock)
+                self.state.clock = clock
+            if not done and resets == self._resets:
+                self._take_back(account)
 
     def _account(self) -> Account:
         if not self.profiling:
@@ -96,8 +102,7 @@ class Runs:
             if self._names[-1:] != [name] and len(self._names) < MOST_NAMES:
                 self._names.append(name)
 
-    def _take_back(self, account: Account, clock: int) -> None:
-        self.state.clock = clock
+    def _take_back(self, account: Account) -> None:
         if account is self._later:
             self._later.restore(self._settled)
         elif account is not self._aside:

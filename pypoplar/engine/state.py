@@ -155,8 +155,8 @@ class EngineState:
     def count_into(self, account: Account, events: Array | None = None) -> None:
         """From now on count into this account, and log executions of steps in `events`, if given; see `layout.EVENTS`."""
         self.account = account
-        for which, array in account.tables.items():
-            self._hold(which, array)
+        self.tables.update(account.tables)
+        self.header[account.places] = account.addresses
         self.header[at.EVENTS] = 0
         if events is not None:
             self._hold(at.EVENTS, events)
