@@ -46,6 +46,8 @@ PRICED = [  # body, slots for x of 5 elements and k = 3
     ("self.out = self.x[0] * self.x[1] + self.out", ENTRY + 3 + 2 + 1),  # three loads, mul and add, a store
     ("for i in range(len(self.x)):\n    self.x[i] += 1.0", ENTRY + 2 + 5 * 3),  # a repeat
     ("for i in range(self.k):\n    self.out += 1.0", ENTRY + 1 + 2 + 3 * 3),
+    ("for i in range(self.k):\n    self.k += 1", ENTRY + 1 + 2 + 3 * (3 + 4)),  # the bound may have changed
+    ("n = self.k + 0\nfor i in range(n):\n    self.k += 1", ENTRY + 2 + 2 + 3 * 3),
     ("for v in self.x:\n    self.out += v", ENTRY + 2 + 5 * 4),
     ("for i in range(5):\n    if self.x[i] > 0.0:\n        self.out += 1.0", ENTRY + 2 + 5 * (3 + (1 + 1 + 1) + 3)),
     ("for i in range(5):\n    self.k = i // 2", ENTRY + 2 + 5 * (3 + 270 + 1)),  # a software function needs a loop

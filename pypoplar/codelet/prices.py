@@ -18,6 +18,9 @@ What the figures mean, where that was a choice:
 - A counted loop whose body is a straight run, without branches and software functions, is a zero-overhead repeat: 2 to set it
   up, nothing per round. The hardware counts to 4095; longer loops repeat in strips, whose few slots per 4095 rounds are left
   out. Every other counted loop pays 3 per round: add, compare, branch.
+- A loop that stores 32-bit integers and runs to a length or a field is not such a repeat: the store may change the bound, which
+  the compiler has to load again. It pays 4 per round, as in the published listing of ``data[i] += 1``. A bound in a variable of
+  the codelet is not affected.
 - A reading of the cycle counter ends a straight run: what comes after it is not in the reading.
 - Helper functions are inlined by the C++ compiler as well: a call costs nothing.
 - Entry and exit of a vertex: 12, the middle of 10 to 14.
@@ -32,7 +35,7 @@ from collections.abc import Iterable, Mapping
 from attrs import frozen
 
 from pypoplar.codelet.operations import SIGNATURES
-from pypoplar.codelet.typed import Apply, Check, DebugPrint, HostCall, Length, Load, Row, Slice, Special, Statement, Store
+from pypoplar.codelet.typed import Apply, Block, Check, DebugPrint, HostCall, Length, Load, Row, Slice, Special, Statement, Store
 
 ENTRY_AND_EXIT = 12  # I: 10 to 14
 BRANCH = 1  # I
@@ -43,6 +46,7 @@ STORE = 1  # D S
 NARROW_STORE = 5  # S: 8 and 16 bits are read, modified and written: about 4 more
 ROW = 2  # I
 SLICE = 1  # I
+ALIASES = ("i32", "u32")  # M: what a store of these writes may be a length or a field
 SPECIALS = {"cycle_count": 1, "random_u32": 1, "random_f32": 3}  # I: one instruction; a float is made with two more
 NARROW = ("i8", "u8", "i16", "u16", "f16", "bool")
 
@@ -171,6 +175,14 @@ def price_of(statement: Statement) -> int:
         case Check():
             return BRANCH
     return 0
+
+
+def round_slots(body: Block, bound: Statement | None) -> int:
+    """The slots of a counted loop's round beside those of its body. `bound` has just computed where it ends, if anything has."""
+    if not all(straight(one) for one in body):
+        return LOOP_ROUND
+    stored = any(isinstance(one, Store) and one.span.element in ALIASES for one in body)
+    return LOOP_ROUND + LOAD if stored and isinstance(bound, Length | Load) else 0
 
 
 def straight(statement: Statement) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from pypoplar.codelet.flops import bytes_of, flops_of
-from pypoplar.codelet.prices import BRANCH, ENTRY_AND_EXIT, LOOP_ROUND, LOOP_START, price_of, straight
+from pypoplar.codelet.prices import BRANCH, ENTRY_AND_EXIT, LOOP_START, price_of, round_slots
 from pypoplar.codelet.typed import Block, Break, Continue, For, If, Leave, Once, Price, Return, Special, Statement, While
 
 
@@ -39,8 +39,9 @@ def _block(block: Block, slots: int = 0) -> Block:
                 made.append(evolve(one, head=_block(one.head, BRANCH), body=_block(one.body)))
             case For():
                 slots += LOOP_START
+                bound = next((last for last in run[-1:] if getattr(last, "target", None) == one.stop), None)
                 close()
-                made.append(evolve(one, body=_block(one.body, 0 if repeatable(one.body) else LOOP_ROUND)))
+                made.append(evolve(one, body=_block(one.body, round_slots(one.body, bound))))
             case Once():
                 close()
                 made.append(evolve(one, body=_block(one.body)))
@@ -54,8 +55,3 @@ def _block(block: Block, slots: int = 0) -> Block:
                     close()  # what comes after the reading is not part of it
     close()
     return tuple(made)
-
-
-def repeatable(body: Block) -> bool:
-    """Whether a loop with this body can be a zero-overhead repeat."""
-    return all(straight(one) for one in body)
