@@ -222,6 +222,7 @@ def test_variables_are_listed_by_size_with_when_they_live():
     steps = tuple(leaf(number, name) for number, name in enumerate("abcde"))
     report = with_compilation(make_report(), loweredVariables=VARIABLES, step_programs=steps)
     assert "Liveness" not in summary(report)
+    assert "Liveness" not in summary(make_report(), {"showVarStorage": "true"})  # where variables are not known
     text = summary(report, {"showVarStorage": "true"})
     lines = [" ".join(one.split()) for one in text[text.index("Variable Storage Liveness") :].splitlines()]
     assert lines == [

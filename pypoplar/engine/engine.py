@@ -6,16 +6,20 @@ import io
 import operator
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeVar
 
 import numpy as np
+from attrs import evolve
 
 from pypoplar.compiler.compile import Progress, compile_graph
 from pypoplar.compiler.executable import Array, Executable, HostTensor
 from pypoplar.device import Device
+from pypoplar.engine.auto_report import AutoReport, report_path, save
 from pypoplar.engine.division import divide
 from pypoplar.engine.faults import Fault, fault_error
+from pypoplar.engine.progress import CompileBar, RunBar, wanted
 from pypoplar.engine.runs import Runs
 from pypoplar.engine.services import Services
 from pypoplar.engine.state import UNINITIALISED, EngineState, make_state
@@ -31,6 +35,7 @@ from pypoplar.errors import (
 from pypoplar.options import EngineOptions, OptionValue
 from pypoplar.profile.make_report import make_report, memory_report
 from pypoplar.profile.report import Report
+from pypoplar.profile.run_account import RunHistory
 from pypoplar.profile.summary import summary
 from pypoplar.types import BY_NAME
 
@@ -44,17 +49,47 @@ Options = Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None
 
 
 def compileGraph(
-    graph: Graph, programs: Program | Iterable[Program], options: Options = None, progress: Progress | None = None
+    graph: Graph,
+    programs: Program | Iterable[Program],
+    options: Options = None,
+    progress: Progress | None = None,
+    *,
+    name: str = "",
 ) -> Executable:
     """Check a graph and compile it with its programs; an `Engine` runs the result, here or in another process.
 
-    `options` are engine options. `progress(done, total)` is called after every part of the work. Raises what `Engine` raises.
+    `options` are engine options. `progress(done, total)` is called after every part of the work. `name` is that of the engine, for
+    the profile that is written where memory does not do. Raises what `Engine` raises.
     """
+    parsed = EngineOptions.parse(options)
+    if not wanted(parsed.progress):
+        return _compiled(graph, programs, options, progress, name)
+    bar = CompileBar(progress)
+    try:
+        return _compiled(graph, programs, options, bar, name)
+    finally:
+        bar.close()
+
+
+def _compiled(
+    graph: Graph, programs: Program | Iterable[Program], options: Options, progress: Progress | None, name: str
+) -> Executable:
     try:
         return compile_graph(graph, programs, options, progress)
     except GraphMemoryAllocationError as error:
-        error.report = memory_report(*error.picture)  # type: ignore[arg-type]
+        report = memory_report(*error.picture)  # type: ignore[arg-type]
+        error.report = evolve(report, name=name, created=_now())
+        parsed = EngineOptions.parse(options)
+        if not parsed.output_graph_profile:
+            raise
+        path = report_path(parsed, name).absolute()
+        save(error.report, path)
+        error.args = (f"{error}\nProfile saved to: {path}",)
         raise
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class Engine:
@@ -71,6 +106,10 @@ class Engine:
     mode:
         ``"native"`` (default) runs compiled codelets on `pypoplar.threads` host threads. ``"interpret"`` runs every vertex as
         plain Python, where ``print`` and ``breakpoint()`` work. Both give the same results, cycles and errors, bit for bit.
+    progress:
+        Called as ``progress(done, total)`` after every part of the compilation.
+    name:
+        Names the engine in its reports, and the directory that they are written to; see the option ``autoReport.directory``.
 
     Raises
     ------
@@ -86,6 +125,7 @@ class Engine:
         *,
         mode: Mode = "native",
         progress: Progress | None = None,
+        name: str = "",
     ) -> None:
         if mode not in ("native", "interpret"):
             raise InvalidOption(f"mode is {mode!r}: expected 'native' or 'interpret'")
@@ -97,7 +137,7 @@ class Engine:
                 raise PoplarTypeError(f"an Executable has its programs already, got {programs!r} besides")
             self.executable = _with_options(graph, options)
         else:
-            self.executable = compileGraph(graph, programs, options, progress)  # type: ignore[arg-type]
+            self.executable = compileGraph(graph, programs, options, progress, name=name)  # type: ignore[arg-type]
         threads = 1 if mode == "interpret" or self.executable.options.races == "elements" else self.executable.options.threads
         self._state: EngineState = make_state(self.executable, divide(self.executable, threads))
         handles = [one.stream for one in (*self.executable.writes.values(), *self.executable.reads.values())]
@@ -108,6 +148,8 @@ class Engine:
         self._runs = Runs(self._state, self.executable.options.profiled_runs)
         self._lock = threading.RLock()
         self._busy = False
+        self._name, self._created = name, _now()
+        self._auto_report = _auto_report(self, self._runs, self._report_maker())
 
     # Loading and running
 
@@ -164,12 +206,23 @@ class Engine:
             raise PoplarIndexError(f"program {program} is out of range: the engine has {entries}")
         self._require_load("run")
         self._streams.require(self.executable.entry_streams[program])
-        entry = int(self.executable.entries[program])
-        self._alone(lambda: self._runs.count(name or f"program {program}", lambda: self._run_entry(entry)))
+        entry, label = int(self.executable.entries[program]), name or f"program {program}"
+        self._alone(lambda: self._runs.count(label, lambda: self._run_entry(entry, label)))
+        if self._auto_report is not None:
+            self._auto_report.after_run()
 
-    def _run_entry(self, entry: int) -> None:
+    def _run_entry(self, entry: int, name: str = "") -> None:
         self._state.memory[int(self.executable.tile_base[-1]) :] = 0  # marks of touched elements
-        fault = self._runner.run(entry)
+        bar = (
+            RunBar(name, self._state.executed_steps, self._state.cycles)
+            if name and wanted(self.executable.options.progress)
+            else None
+        )
+        try:
+            fault = self._runner.run(entry, bar)
+        finally:
+            if bar is not None:
+                bar.close()
         if fault is not None:
             raise fault_error(self.executable, fault)
 
@@ -272,10 +325,19 @@ class Engine:
 
     def getReport(self) -> Report:
         """What the program needs and what its runs since `load` or `resetExecutionProfile` cost."""
-        return make_report(self.executable, self._runs.history())
+        return self._report_maker()(self._runs.history())
+
+    def _report_maker(self) -> Callable[[RunHistory | None], Report]:
+        """Makes reports of this engine without holding it."""
+        executable, name, created = self.executable, self._name, self._created
+        return lambda history: evolve(make_report(executable, history), name=name, created=created)
 
     def printProfileSummary(self, stream: TextIO, options: Mapping[str, OptionValue] | None = None) -> None:
-        """Write the summary of the report as text; the option ``showExecutionSteps`` adds the steps."""
+        """Write the summary of the report as text.
+
+        Options: ``showExecutionSteps`` adds the steps of the program, ``showVarStorage`` variables and when they live,
+        ``showPerIpuMemoryUsage`` the memory of each IPU.
+        """
         stream.write(summary(self.getReport(), options or {}))
 
     def enableExecutionProfiling(self) -> None:
@@ -300,22 +362,28 @@ class Engine:
 
 
 def _with_options(executable: Executable, options: Options) -> Executable:
-    """The executable with other engine options, where some are given."""
-    if options is None:
-        return executable
-    import attrs
-
-    parsed = EngineOptions.parse(options)
+    """The executable with other engine options, where some are given, here or by the environment."""
+    parsed = EngineOptions.parse(dict(executable.options.given) if options is None else options)
     if parsed.races != executable.options.races:
         raise InvalidOption("pypoplar.races is decided when the graph is compiled; pass it to compileGraph")
-    return attrs.evolve(executable, options=parsed)
+    return evolve(executable, options=parsed)
+
+
+def _auto_report(engine: Engine, runs: Runs, make: Callable[[RunHistory | None], Report]) -> AutoReport | None:
+    """What writes the engine's profile by itself; it does not hold the engine."""
+    options = engine.executable.options
+    if not (options.output_graph_profile or options.output_execution_profile):
+        return None
+    made = AutoReport(options, make(None).name, lambda: runs.finished, lambda: make(None), lambda: make(runs.history()))
+    made.attach(engine)
+    return made
 
 
 class Runner(Protocol):
     """Made with the engine, so that what cannot be compiled fails then and not in the middle of a run."""
 
-    def run(self, entry: int) -> Fault | None:
-        """Run the program from row `entry` on; the fault that ended it, if one did."""
+    def run(self, entry: int, progress: Callable[[], None] | None = None) -> Fault | None:
+        """Run the program from row `entry` on; the fault that ended it, if one did. `progress` is called now and then."""
 
 
 def _make_runner(mode: Mode, state: EngineState, services: Services) -> Runner:

@@ -30,7 +30,7 @@ def memory_section(compilation: Compilation, *, per_ipu: bool, variables: bool) 
     lines += ["  By Tile (Excluding Gaps):", *histogram(used), *fullest(memory, target)]
     if per_ipu:
         lines += by_ipu(compilation)
-    if variables:
+    if variables and len(compilation.loweredVariables):  # a graph whose memory does not suffice has only sums
         lines += ["", *variable_storage(compilation)]
     return lines
 
