@@ -95,10 +95,11 @@ def _leaf(number: int, steps: int, rename: Callable[[str], str]) -> Program:
 
 
 def _tree(leaves: list[Program], rename: Callable[[str], str]) -> Program:
-    size = max(1, (len(leaves) - 2) // len(LAYERS))
+    inner = leaves[1:-1]
+    size = max(1, len(inner) // len(LAYERS))
     layers = tuple(
-        Program(rename(LAYERS[min(place, len(LAYERS) - 1)]), "Sequence", tuple(leaves[1 + place * size : 1 + (place + 1) * size]))
-        for place in range(-(-(len(leaves) - 2) // size))
+        Program(rename(LAYERS[min(place, len(LAYERS) - 1)]), "Sequence", tuple(inner[place * size : (place + 1) * size]))
+        for place in range(-(-len(inner) // size))
     )
     loop = Program("", "Repeat", (Program("", "Sequence", layers),), detail="83 times")
     return Program(rename("train"), "Sequence", (leaves[0], loop, leaves[-1]))

@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 
 from pypoplar.profile.page.blocks import Blocks
+from pypoplar.profile.page.comparison import comparison_data
 from pypoplar.profile.page.document import write_document
 from pypoplar.profile.page.report_data import report_data
 from pypoplar.profile.report import Report
 
-__all__ = ["write_page"]
+__all__ = ["write_comparison", "write_page"]
 
 
 def write_page(report: Report, path: str | os.PathLike[str]) -> None:
@@ -23,3 +24,15 @@ def write_page(report: Report, path: str | os.PathLike[str]) -> None:
     target = report.compilation.target
     words = [report.created, f"pypoplar {report.poplarVersion.string}", f"{target.numTiles:,} tiles of {target.architecture}"]
     write_document(Path(path), report.name or "Profile", " \u00b7 ".join(one for one in words if one), data, blocks.texts)
+
+
+def write_comparison(first: Report, second: Report, path: str | os.PathLike[str]) -> None:
+    """Write a page that compares two reports: memory, liveness, cycles by compute set, vertex type and step.
+
+    It needs the extra "report" (plotly); without it, `MissingFeature` is raised.
+    """
+    blocks = Blocks()
+    data = comparison_data(first, second, blocks)
+    versions = dict.fromkeys(one.poplarVersion.string for one in (first, second))
+    words = ["a comparison of two profiles", f"pypoplar {' and '.join(versions)}"]
+    write_document(Path(path), " \u00b7 ".join(data["names"]), " \u00b7 ".join(words), data, blocks.texts)

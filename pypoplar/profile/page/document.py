@@ -25,6 +25,7 @@ BASE = (
     "controls",
     "table",
     "plot",
+    "facts",
     "tabs",
     "variables",
     "tree",

@@ -20,7 +20,7 @@ NOTED, GRAVE = 0.15, 0.4
 WHAT_FILLS = {
     "variables": "Spread the largest variables over more tiles (poputil.mapTensorLinearly), or keep them as half.",
     "constants": "Constants are held on every tile that uses them: share them, or compute them on the tile.",
-    "exchange_buffers": "What a tile receives is held for the whole step: receive it in smaller steps, or map data to where it is used.",
+    "exchange_buffers": "What a tile receives is held for the whole step: receive it in smaller steps, or map it elsewhere.",
     "vertex_state": "Use fewer, larger vertices: each has state of its own.",
     "edge_pointers": "Use fewer, larger vertices, and connect contiguous regions: each piece costs a pointer.",
     "code": "Use fewer vertex types on a tile: each brings its code.",
@@ -66,7 +66,7 @@ def largest_tile(report: Report) -> Insight | None:
     category = max(memory.categories, key=lambda name: int(memory.categories[name][tile]))
     over = int(np.count_nonzero(whole > limit))
     text = f"Tile {tile:,} holds {held:,} B, {held / limit:.1%} of its {limit:,} B; the mean tile holds {whole.mean():,.0f} B."
-    text += f" {category_label(category)} take {int(memory.categories[category][tile]):,} B of it."
+    text += f" Most of it: {category_label(category).lower()}, {int(memory.categories[category][tile]):,} B."
     variables = sorted(report.compilation.loweredVariables.forTile(tile), key=lambda one: -one.size)[:NAMED]
     if variables:
         text += " Its largest variables: " + ", ".join(f"{shown(one.name)} {one.size:,} B" for one in variables) + "."
@@ -102,16 +102,17 @@ def worst_balance(report: Report) -> Insight | None:
     costs = [one for one in compute_sets(execution) if one.tiles] if execution is not None else []
     if execution is None or not costs:
         return None
-    worst = max(costs, key=lambda one: one.lost)
+    worst, total = max(costs, key=lambda one: one.lost), execution.totalCycles.total
     if worst.lost < 1:
         return None
-    lost = worst.lost / execution.totalCycles.total
+    lost = sum(one.lost for one in costs)
     text = (
         f"In compute set {shown(worst.name)} the mean tile works {worst.balance:.1%} of the time of the slowest."
-        f" Spread evenly over all tiles it would save {worst.lost:,.0f} cycles, {lost:.1%} of the total."
+        f" Spread evenly over all tiles it would save {worst.lost:,.0f} cycles, {worst.lost / total:.1%} of the total;"
+        f" all compute sets together would save {lost / total:.1%}."
     )
     advice = "Give every tile the same share: split the largest vertices, and map them and their data linearly over all tiles."
-    return Insight("worst_balance", weigh(lost), f"Worst tile balance: {shown(worst.name)}", text, advice, "balance")
+    return Insight("worst_balance", weigh(lost / total), f"Worst tile balance: {shown(worst.name)}", text, advice, "balance")
 
 
 def biggest_exchange(report: Report) -> Insight | None:
@@ -121,22 +122,17 @@ def biggest_exchange(report: Report) -> Insight | None:
     if execution is None or not steps:
         return None
     place, most = max(steps, key=lambda pair: _exchange(pair[1]))
-    share = _exchange(most) / execution.totalCycles.total
+    total = execution.totalCycles.total
+    share = sum(_exchange(one) for _, one in steps) / total
     sent = int(most.bytesSentByTile.sum())
-    busiest = most.bytesReceivedByTile if len(most.bytesReceivedByTile) else most.bytesSentByTile
-    text = f"{shown(most.name)} takes {_exchange(most):,} cycles, {share:.1%} of the total, in {most.executions:,} executions, and"
-    text += f" moves {sent:,} B."
-    if len(busiest) and busiest.max():
-        text += f" Tile {int(busiest.argmax()):,} receives the most: {int(busiest.max()):,} B."
+    text = f"{shown(most.name)} takes {_exchange(most):,} cycles, {_exchange(most) / total:.1%} of the total, in"
+    text += f" {most.executions:,} executions, and moves {sent:,} B. All exchanges together take {share:.1%}."
+    received = most.bytesReceivedByTile
+    if len(received) and received.max():
+        text += f" Tile {int(received.argmax()):,} receives the most: {int(received.max()):,} B."
     advice = "Map data to the tiles that use it; where one tile receives much more than the others, spread what it gathers."
-    return Insight(
-        "biggest_exchange",
-        weigh(share),
-        f"Biggest exchange: {shown(most.name)}",
-        text,
-        advice,
-        f"exchange?step={step_number(most, place)}",
-    )
+    link = f"exchange?step={step_number(most, place)}"
+    return Insight("biggest_exchange", weigh(share), f"Biggest exchange: {shown(most.name)}", text, advice, link)
 
 
 def dearest_vertex_type(report: Report) -> Insight | None:
@@ -220,7 +216,9 @@ def far_from_peak(report: Report) -> Insight | None:
     name = max(peaks, key=lambda one: peaks[one])
     peak = peaks[name] * target.numTiles * target.clockFrequency
     achieved = execution.flops / execution.seconds
-    text = f"{execution.flops:,} floating-point operations in {execution.seconds * 1e6:,.1f} us: {achieved / 1e9:,.1f} GFLOP/s,"
+    text = (
+        f"{execution.flops:,} floating-point operations in {execution.seconds * 1e6:,.1f} \u00b5s: {achieved / 1e9:,.1f} GFLOP/s,"
+    )
     text += f" {achieved / peak:.2%} of the {peak / 1e12:,.1f} TFLOP/s of {name}."
     advice = "Matrix products in half come closest to the peak; the roofline shows which compute sets are bound by memory instead."
     return Insight("far_from_peak", "good to know", "Floating-point rate", text, advice, "roofline")

@@ -21,6 +21,7 @@ def category_label(name: str) -> str:
 def memory_data(compilation: Compilation, blocks: Blocks) -> dict[str, Any]:
     """Bytes by tile."""
     memory = compilation.memory
+    whole = memory.including_gaps()
     return {
         "limit": compilation.target.bytesPerTile,
         "categories": [
@@ -28,7 +29,8 @@ def memory_data(compilation: Compilation, blocks: Blocks) -> dict[str, Any]:
             for name, values in memory.categories.items()
         ],
         "gaps": blocks.array(memory.gaps),
-        "total": int(memory.including_gaps().sum()),
+        "total": int(whole.sum()),
+        "most": int(whole.max()) if len(whole) else 0,
         "always_live": blocks.array(memory.always_live) if len(memory.always_live) else None,
         "not_always_live": blocks.array(memory.not_always_live) if len(memory.not_always_live) else None,
         "vertex_data": [[category_label(name), size] for name, size in memory.vertex_data.items()],

@@ -1,6 +1,12 @@
 // Numbers as people read them: thousands separators, units, no more digits than help.
 
-const exact = (value, digits = 0) => value.toLocaleString("en-US", { maximumFractionDigits: digits });
+// Formatters are kept: making one takes a thousand times as long as using it.
+const formatters = new Map();
+function exact(value, digits = 0, least = 0) {
+  const key = digits * 10 + least;
+  if (!formatters.has(key)) formatters.set(key, new Intl.NumberFormat("en-US", { maximumFractionDigits: digits, minimumFractionDigits: least }));
+  return formatters.get(key).format(value);
+}
 
 function scaled(value, base, units) {
   let place = 0;
@@ -17,8 +23,8 @@ page.format = (value, unit) => {
   switch (unit) {
     case "text": return String(value);
     case "bytes": return `${exact(value)} B`;
-    case "share": return `${(value * 100).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} %`;
-    case "decimal": return exact(value, 3);
+    case "share": return `${exact(value * 100, 1, 1)} %`;
+    case "decimal": return exact(value, 3, 3);
     case "seconds": return page.short(value, unit);
     case "Hz": case "flop/s": case "flop": return page.short(value, unit);
     default: return exact(value);
@@ -29,7 +35,7 @@ page.format = (value, unit) => {
 page.short = (value, unit) => {
   switch (unit) {
     case "bytes": return scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
-    case "seconds": return value < 1e-3 ? `${exact(value * 1e6, 1)} \u00b5s` : value < 1 ? `${exact(value * 1e3, 2)} ms` : `${exact(value, 3)} s`;
+    case "seconds": return value < 1e-3 ? `${exact(value * 1e6, 2, 2)} \u00b5s` : value < 1 ? `${exact(value * 1e3, 2, 2)} ms` : `${exact(value, 3, 3)} s`;
     case "Hz": return scaled(value, 1000, ["Hz", "kHz", "MHz", "GHz"]);
     case "flop": return scaled(value, 1000, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"]);
     case "flop/s": return scaled(value, 1000, ["FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"]);
@@ -40,7 +46,7 @@ page.short = (value, unit) => {
 // The exact value behind a short one, "" where the short one is exact.
 page.inFull = (value, unit) => {
   const units = { bytes: "B", seconds: "s", Hz: "Hz", flop: "FLOP", "flop/s": "FLOP/s" };
-  return units[unit] ? `${value.toLocaleString("en-US", { maximumFractionDigits: unit === "seconds" ? 9 : 0 })} ${units[unit]}` : "";
+  return units[unit] ? `${exact(value, unit === "seconds" ? 9 : 0)} ${units[unit]}` : "";
 };
 
 // A step's or compute set's name, or words where it has none.

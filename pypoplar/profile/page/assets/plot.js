@@ -1,5 +1,8 @@
 // Plotly in the page's colours. Text of the user's that goes into a plot passes page.label first.
 
+// Plotly is large and stands last in the page: views that need no plot do not wait for it.
+const plotly = new Promise((then) => document.addEventListener("DOMContentLoaded", then, { once: true }));
+
 const CATEGORY_COLOURS = ["#2f6fb7", "#e08a1e", "#2e9367", "#c0504d", "#8e5bb5", "#8a6d3b", "#d770a8", "#7f8893", "#a9a934", "#3aa5b5"];
 page.series = (place) => CATEGORY_COLOURS[place % CATEGORY_COLOURS.length];
 
@@ -22,15 +25,19 @@ page.axis = (title, more = {}) => ({
 // A figure with a plot in it. Call `await figure.draw(traces, layout)` once it is in the document.
 page.figure = (caption, size = "") => {
   const box = page.element("div", { class: `plot ${size}`, role: "img", "aria-label": caption });
-  const figure = page.element("figure", {}, box, page.element("figcaption", {}, caption));
+  const words = page.element("figcaption", {}, caption);
+  const figure = page.element("figure", {}, box, words);
   figure.box = box;
+  figure.say = (more) => (words.textContent = caption + more);
   figure.draw = async (traces, layout) => {
+    await plotly;
     await Plotly.react(box, traces, {
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       font: { color: page.colour("ink"), family: 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif', size: 13 },
       colorway: CATEGORY_COLOURS,
-      margin: { l: 60, r: 20, t: 14, b: 48 },
+      margin: { l: 60, r: 44, t: 14, b: 48 },
+      modebar: { orientation: "v", bgcolor: "rgba(0,0,0,0)", color: page.colour("idle"), activecolor: page.colour("muted") },
       hoverlabel: { bgcolor: page.colour("paper"), bordercolor: page.colour("line"), font: { color: page.colour("ink") }, align: "left" },
       legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 12 } },
       ...layout,
@@ -44,17 +51,30 @@ page.figure = (caption, size = "") => {
 // Bars from the longest down, with names as labels; rows: [{name, value}].
 page.bars = async (figure, rows, title, colour, most = 15) => {
   const shown = rows.slice(0, most).reverse();
-  figure.box.style.height = `${Math.max(9, 3.6 + 1.55 * shown.length)}rem`;
+  figure.box.style.height = `${Math.max(9, 3.8 + 1.55 * shown.length)}rem`;
   await figure.draw(
     [{
       type: "bar", orientation: "h", x: shown.map((one) => one.value), y: shown.map((_, place) => place), marker: { color: colour },
       hovertext: shown.map((one) => `${page.label(page.named(one.name), 120)}<br>${page.format(one.value)}`), hoverinfo: "text", textposition: "none",
     }],
     {
-      xaxis: page.axis(title, { rangemode: "tozero" }),
+      xaxis: page.axis(title, { rangemode: "tozero", tickangle: 0, nticks: page.narrow() ? 4 : 10 }),
       yaxis: page.axis("", { tickvals: shown.map((_, place) => place), ticktext: shown.map((one) => page.label(page.named(one.name), page.narrow() ? 16 : 44)), fixedrange: true }),
       bargap: 0.25,
     });
 };
 
 page.narrow = () => window.innerWidth < 700;
+
+// From the first to the last tile that has something in one of the arrays, as [first, end]; all tiles if that is most of them.
+page.usedTiles = (tiles, arrays) => {
+  let [first, end] = [tiles, 0];
+  for (const values of arrays) {
+    if (!values) continue;
+    for (let tile = 0; tile < first; tile++) if (values[tile]) first = tile;
+    for (let tile = values.length - 1; tile >= end; tile--) if (values[tile]) end = tile + 1;
+  }
+  return end - first > 0.6 * tiles || end <= first ? [0, tiles] : [first, end];
+};
+
+page.someTiles = ([first, end], tiles) => (end - first === tiles ? "" : ` Shown are tiles ${page.format(first)} to ${page.format(end - 1)}, the others have nothing.`);

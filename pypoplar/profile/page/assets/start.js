@@ -1,6 +1,3 @@
-// Everything is there: open the view that the address asks for, the first one otherwise. Plots wait for Plotly, which comes last.
+// Everything but Plotly is there: open the view that the address asks for, the first one otherwise.
 
-document.addEventListener("DOMContentLoaded", async () => {
-  await page.start();
-  document.documentElement.dataset.ready = "true";
-});
+page.start().then(() => (document.documentElement.dataset.ready = "true"));

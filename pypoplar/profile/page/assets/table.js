@@ -1,6 +1,6 @@
 // A table that sorts by any column, filters by text, and shows a page of rows at a time.
 
-const PAGE = 50;
+const PAGE = 20;
 
 // columns: [{name, label, unit, signed}], unit "text" or a unit of page.format; rows: objects.
 // sort: a column's name, "-name" for the largest first. onPick(row) makes rows selectable.

@@ -24,7 +24,8 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
   const box = page.element("div", { class: "trace" }, canvas, tip);
   const raster = page.traceRaster(model);
   const whole = () => ({ from: 0, to: model.length, first: 0, last: model.tiles });
-  let view = whole();
+  const [first, last] = page.usedTiles(model.tiles, model.steps.flatMap((one) => [one.byTile.compute, one.byTile.exchange]));
+  let view = { ...whole(), first, last };
   let waiting = 0;
   let later = 0;
   const size = () => ({ width: Math.max(60, box.clientWidth - SPACE.left - SPACE.right), height: canvas.clientHeight - SPACE.time - SPACE.lane - SPACE.bottom });
@@ -96,12 +97,19 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
     pen.drawImage(holder, SPACE.left, SPACE.time + SPACE.lane, area.width, area.height);
   }
 
-  // The lane of steps: what is narrower than a pixel is shown by the longest event in it.
+  // The lane of steps, each in the colour of its type; what is narrower than a pixel mixes with its neighbours in it.
   function drawLane(pen, area) {
     const scale = area.width / (view.to - view.from);
-    const top = SPACE.time + 2;
-    let pixel = -1;
-    let longest = 0;
+    const [top, high] = [SPACE.time + 2, SPACE.lane - 6];
+    const mixed = { pixel: -1, width: 0, sums: [0, 0, 0] };
+    const flush = () => {
+      if (mixed.width > 0) {
+        pen.fillStyle = `rgb(${mixed.sums.map((one) => Math.round(one / mixed.width)).join(",")})`;
+        pen.fillRect(mixed.pixel, top, 1, high);
+      }
+      mixed.width = 0;
+      mixed.sums.fill(0);
+    };
     pen.save();
     pen.beginPath();
     pen.rect(SPACE.left, SPACE.time, area.width, SPACE.lane);
@@ -111,17 +119,19 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
       const left = SPACE.left + (model.begin[event] - view.from) * scale;
       const wide = (model.end[event] - model.begin[event]) * scale;
       const step = model.steps[model.step[event]];
-      pen.fillStyle = page.laneColours[step.type] ??= page.colour(LANE[step.type] ?? "other");
+      const colour = page.laneColours[step.type] ??= page.rgb(LANE[step.type] ?? "other");
+      if (Math.floor(left) !== mixed.pixel || wide >= 1) flush();
       if (wide < 1) {
-        if (Math.floor(left) === pixel && wide <= longest) continue;
-        longest = Math.floor(left) === pixel ? Math.max(longest, wide) : wide;
-        pixel = Math.floor(left);
-        pen.fillRect(pixel, top, 1, SPACE.lane - 6);
+        mixed.pixel = Math.floor(left);
+        mixed.width += wide;
+        colour.forEach((one, place) => (mixed.sums[place] += one * wide));
         continue;
       }
-      pen.fillRect(left, top, Math.max(1, wide - (wide > 4 ? 1 : 0)), SPACE.lane - 6);
+      pen.fillStyle = `rgb(${colour.join(",")})`;
+      pen.fillRect(left, top, Math.max(1, wide - (wide > 4 ? 1 : 0)), high);
       if (wide > 40) label(pen, page.named(step.name), left, wide, top);
     }
+    flush();
     pen.restore();
   }
 

@@ -14,7 +14,7 @@ if (page.data.kind === "report") {
     const start = steps.find((one) => String(one.number) === parameters.step) ?? worst;
     const heading = page.element("h2");
     const words = page.element("p", { class: "quiet" });
-    const tiles = page.figure("Compute cycles of each tile in the mean execution", "low");
+    const tiles = page.figure("Compute cycles of each tile in the mean execution.", "low");
     const spread = page.figure("Tiles by their compute cycles", "low");
     panel.append(
       page.element("p", { class: "quiet" }, "Balance is the mean tile's compute cycles over the slowest tile's. Lost cycles are what an even spread over all tiles would save, over all executions. Select a row to see its tiles."),
@@ -45,7 +45,9 @@ if (page.data.kind === "report") {
       const line = (name, y, colour) => ({ type: "scatter", mode: "lines", name, y, line: { width: 1.2, shape: "hvh", color: colour }, hovertemplate: "%{y:,.0f} cycles" });
       const lines = [line("compute", cycles, page.colour("compute"))];
       if (active) lines.push(line("without idle threads", Array.from(active, (one) => one / step.executions), page.colour("host")));
-      await tiles.draw(lines, { xaxis: page.axis("tile"), yaxis: page.axis("cycles", { rangemode: "tozero", fixedrange: true }), hovermode: "x unified" });
+      const shown = page.usedTiles(store.tiles, [whole]);
+      tiles.say(page.someTiles(shown, store.tiles));
+      await tiles.draw(lines, { xaxis: page.axis("tile", { range: [shown[0] - 0.5, shown[1] - 0.5] }), yaxis: page.axis("cycles", { rangemode: "tozero", fixedrange: true }), hovermode: "x unified" });
       await spread.draw(
         [{ type: "histogram", x: cycles, nbinsx: 40, marker: { color: page.colour("compute") }, hovertemplate: "%{x} cycles: %{y:,} tiles<extra></extra>" }],
         { xaxis: page.axis("compute cycles"), yaxis: page.axis("tiles", { fixedrange: true }), bargap: 0.06 });

@@ -14,7 +14,7 @@ if (page.data.kind === "report") {
     });
     const tiles = page.data.target.tiles;
     const map = page.figure("Bytes from tile to tile. Drag to zoom in, double click to zoom out.", "map");
-    const lines = page.figure("Bytes that each tile sends and receives", "low");
+    const lines = page.figure("Bytes that each tile sends and receives.", "low");
     const heading = page.element("h2");
     const state = { chosen: null, logarithm: false, x: [0, tiles], y: [0, tiles] };
     const all = page.element("button", { type: "button", onclick: () => choose(null) }, "All exchanges");
@@ -35,7 +35,7 @@ if (page.data.kind === "report") {
       page.element("p", { class: "quiet note" }), map, lines);
     await choose(start);
     map.on("plotly_relayout", (change) => {
-      const range = (axis) => (change[`${axis}axis.range[0]`] !== undefined ? [change[`${axis}axis.range[0]`], change[`${axis}axis.range[1]`]] : change[`${axis}axis.autorange`] ? [0, tiles] : null);
+      const range = (axis) => (change[`${axis}axis.range[0]`] !== undefined ? [change[`${axis}axis.range[0]`], change[`${axis}axis.range[1]`]] : change[`${axis}axis.autorange`] ? [-0.5, tiles - 0.5] : null);
       const [x, y] = [range("x"), range("y")];
       if (!x && !y) return;
       state.x = within(x ?? state.x);
@@ -44,19 +44,29 @@ if (page.data.kind === "report") {
     });
 
     function within([one, other]) {
-      const low = Math.max(0, Math.floor(Math.min(one, other)));
-      return [low, Math.min(tiles, Math.max(low + 1, Math.ceil(Math.max(one, other))))];
+      const low = Math.min(tiles - 1, Math.max(0, Math.floor(Math.min(one, other) + 0.5)));
+      return [low, Math.min(tiles, Math.max(low + 1, Math.ceil(Math.max(one, other) + 0.5 - 1e-6)))];
     }
 
     async function choose(row) {
       state.chosen = row;
-      state.x = state.y = [0, tiles];
+      [state.y, state.x] = used();
+      map.say(state.x[1] - state.x[0] < tiles ? " Shown are the tiles that take part." : "");
       if (row) page.remember({ step: row.step });
       heading.textContent = row ? `${page.named(row.name)}, ${page.format(row.bytes, "bytes")} each time` : "All exchanges";
       const executed = list.some((one) => one.executions);
       panel.querySelector(".note").textContent = row ? "Bytes of one execution." : executed ? "Bytes of all executions together." : "The program has not run: bytes of one execution of each exchange.";
       await draw();
       await drawLines();
+    }
+
+    // The tiles that send and those that receive.
+    function used() {
+      const [from, to] = [new Uint8Array(tiles), new Uint8Array(tiles)];
+      for (const one of messages()) {
+        for (let at = one.from; at < one.to; at++) from[data.source[at]] = to[data.destination[at]] = 1;
+      }
+      return [page.usedTiles(tiles, [from]), page.usedTiles(tiles, [to])];
     }
 
     function* messages() {
@@ -88,22 +98,25 @@ if (page.data.kind === "report") {
       const grain = Math.max(width, coarse);
       const span = (tile) => (grain > 1 ? `tiles ${page.format(tile)} to ${page.format(Math.min(tiles, tile + grain) - 1)}` : `tile ${page.format(tile)}`);
       const [z, text] = [[], []];
+      const destinations = Array.from({ length: columns }, (_, column) => ` to ${span(state.x[0] + column * width)}<br>`);
       for (let row = 0; row < rows; row++) {
         const values = Array.from(sums.subarray(row * columns, (row + 1) * columns));
         z.push(values.map((one) => (one && state.logarithm ? Math.log10(one) : one)));
-        text.push(values.map((one, column) => (one ? `${span(state.y[0] + row * width)} to ${span(state.x[0] + column * width)}<br>${page.format(one, "bytes")}` : "")));
+        const source = span(state.y[0] + row * width);
+        text.push(values.map((one, column) => (one ? source + destinations[column] + page.format(one, "bytes") : "")));
       }
       const most = sums.reduce((one, other) => Math.max(one, other), 1);
       const powers = Array.from({ length: Math.floor(Math.log10(most)) + 1 }, (_, one) => one);
       const bar = { title: { text: "bytes", side: "right" }, thickness: 14, outlinewidth: 0, separatethousands: true, exponentformat: "none" };
       if (state.logarithm) Object.assign(bar, { tickvals: powers, ticktext: powers.map((one) => page.format(10 ** one)) });
+      const whole = { zeroline: false, tickformat: ",d", ...(Math.max(columns, rows) < 12 && width === 1 ? { dtick: 1 } : {}) };
       await map.draw([{
-        type: "heatmap", x0: state.x[0] + width / 2, dx: width, y0: state.y[0] + width / 2, dy: width, z, text, hoverinfo: "text", colorbar: bar,
+        type: "heatmap", x0: state.x[0] + (width - 1) / 2, dx: width, y0: state.y[0] + (width - 1) / 2, dy: width, z, text, hoverinfo: "text", colorbar: bar,
         colorscale: [[0, "rgba(0,0,0,0)"], [1e-9, page.clear(page.colour("exchange"), 0.3)], [0.5, page.colour("exchange")], [1, page.colour("warn")]], zmin: state.logarithm ? 0 : undefined,
       }], {
-        xaxis: page.axis("destination tile", { range: state.x, constrain: "domain", zeroline: false }),
-        yaxis: page.axis("source tile", { range: [state.y[1], state.y[0]], zeroline: false }),
-        margin: { l: 70, r: 20, t: 14, b: 48 },
+        xaxis: page.axis("destination tile", { ...whole, range: [state.x[0] - 0.5, state.x[1] - 0.5] }),
+        yaxis: page.axis("source tile", { ...whole, range: [state.y[1] - 0.5, state.y[0] - 0.5] }),
+        margin: { l: 70, r: 44, t: 14, b: 48 },
       });
       map.box.dataset.bin = width;
     }
@@ -116,10 +129,12 @@ if (page.data.kind === "report") {
           received[data.destination[at]] += data.bytes[at] * one.times;
         }
       }
+      const shown = page.usedTiles(tiles, [sent, received]);
+      lines.say(page.someTiles(shown, tiles));
       const line = (name, y, colour) => ({ type: "scatter", mode: "lines", name, y, line: { width: 1.2, shape: "hvh", color: colour }, hovertemplate: "%{y:,} B" });
       await lines.draw(
         [line("sent", sent, page.colour("exchange")), line("received", received, page.colour("compute"))],
-        { xaxis: page.axis("tile"), yaxis: page.axis("bytes", { rangemode: "tozero", fixedrange: true }), hovermode: "x unified" });
+        { xaxis: page.axis("tile", { range: [shown[0] - 0.5, shown[1] - 0.5] }), yaxis: page.axis("bytes", { rangemode: "tozero", fixedrange: true }), hovermode: "x unified" });
     }
   });
 }

@@ -2,6 +2,8 @@
 
 const MOST_PLACES = 6000; // tiles that are drawn one by one; beyond it, each place is the fullest tile of its neighbours
 
+const MOST_BARS = 300;
+
 if (page.data.kind === "report") {
   page.view("memory", "Memory", async (panel, parameters) => {
     const memory = page.data.memory;
@@ -13,7 +15,7 @@ if (page.data.kind === "report") {
     if (!gaps.length) return panel.append(page.notice("The report has no memory by tile."));
 
     const total = (tile) => categories.reduce((sum, one) => sum + one.bytes[tile], gaps[tile]);
-    const state = { by: live.always ? parameters.by ?? "category" : "category", gaps: true, limit: true, ipu: ipus > 4 ? 0 : -1, tile: Number(parameters.tile ?? fullest()) };
+    const state = { by: live.always ? parameters.by ?? "category" : "category", gaps: true, limit: memory.most > 0.2 * memory.limit, ipu: ipus > 4 ? 0 : -1, tile: Number(parameters.tile ?? fullest()) };
     function fullest() {
       let most = 0;
       for (let tile = 1; tile < gaps.length; tile++) if (total(tile) > total(most)) most = tile;
@@ -66,17 +68,22 @@ if (page.data.kind === "report") {
 
     async function draw() {
       const tiles = shownTiles();
+      const [first, end] = page.usedTiles(tiles.length, [tiles.map(total)]);
+      figure.say(page.someTiles([tiles[first], tiles[end - 1] + 1], tiles[tiles.length - 1] + 1 - tiles[0]));
+      const drawn = tiles.slice(first, end); // nothing is left out: the others are empty
       const traces = series().filter((one) => one.bytes.some((size) => size > 0)).map((one) => ({
-        type: "scatter", mode: "lines", stackgroup: "all", name: one.label, x: tiles, y: tiles.map((tile) => one.bytes[tile]),
-        line: { width: 0, shape: "hvh", color: one.colour }, fillcolor: page.clear(one.colour, 0.85), hovertemplate: "%{y:,} B",
+        name: one.label, x: drawn, y: drawn.map((tile) => one.bytes[tile]), hovertemplate: "%{y:,} B",
+        ...(drawn.length > MOST_BARS
+          ? { type: "scatter", mode: "lines", stackgroup: "all", line: { width: 0, shape: "hvh", color: one.colour }, fillcolor: page.clear(one.colour, 0.85) }
+          : { type: "bar", marker: { color: one.colour, line: { width: 0 } } }),
       }));
       const most = Math.max(...tiles.map(total));
       const line = state.limit ? [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: memory.limit, y1: memory.limit, line: { color: page.colour("warn"), width: 1.5, dash: "dash" } }] : [];
       const words = state.limit ? [{ xref: "paper", x: 1, y: memory.limit, xanchor: "right", yanchor: "bottom", showarrow: false, text: `limit ${page.format(memory.limit, "bytes")}`, font: { color: page.colour("warn"), size: 12 } }] : [];
       await figure.draw(traces, {
-        xaxis: page.axis("tile", { range: [tiles[0] - 0.5, tiles[tiles.length - 1] + 0.5] }),
+        xaxis: page.axis("tile", { range: [tiles[first] - 0.5, tiles[end - 1] + 0.5] }),
         yaxis: page.axis("bytes", { range: [0, 1.08 * (state.limit ? Math.max(most, memory.limit) : most)], fixedrange: true }),
-        shapes: line, annotations: words, hovermode: "x unified",
+        shapes: line, annotations: words, hovermode: "x unified", barmode: "stack", bargap: drawn.length < 100 ? 0.15 : 0,
       });
       describe();
     }

@@ -35,7 +35,7 @@ if (page.data.kind === "report") {
     const log = { type: "log", exponentformat: "SI", dtick: 1 };
     await figure.draw(traces, {
       xaxis: page.axis("floating-point operations per byte of tile memory", { ...log, exponentformat: "none", range: [Math.log10(low), Math.log10(high)] }),
-      yaxis: page.axis("FLOP/s", log), margin: { l: 70, r: 20, t: 14, b: 52 },
+      yaxis: page.axis("FLOP/s", log), margin: { l: 70, r: 44, t: 14, b: 52 },
     });
     const peak = Math.max(...ceilings.map((one) => one.rate), 0);
     panel.append(page.element("p", { class: "quiet" }, bandwidth ? `The slope is ${page.format(perCycle)} B per tile and cycle: ${page.short(bandwidth, "bytes")} per second.` : "The report does not say how many bytes a tile loads per cycle."));
