@@ -20,7 +20,7 @@ from pypoplar.errors import InvalidOption
 
 ENVIRONMENT = "POPLAR_ENGINE_OPTIONS"
 NO_EFFECT = "accepted; changes nothing on a simulated machine"
-NO_FILES = "accepted; reports are not written to files yet, `Engine.getReport` has them"
+COUNTED = "accepted; cycles and bytes are always counted, at no cost"
 
 OptionValue = str | bool | int | float
 
@@ -92,10 +92,17 @@ OPTIONS: tuple[Option, ...] = (
            "a device read of memory that nothing has written gives NaN or a fixed pattern, or is an error", "uninitialised"),
     Option("pypoplar.cycle_limit", NUMBER, "most cycles of one vertex; 0: no limit", "cycle_limit"),
     Option("pypoplar.run_out_of_memory", FLAG, "run even if a tile holds more than its memory", "run_out_of_memory"),
-    Option("autoReport.all", FLAG, NO_FILES),
-    Option("autoReport.directory", TEXT, NO_FILES),
-    Option("autoReport.outputGraphProfile", FLAG, NO_FILES),
-    Option("autoReport.outputExecutionProfile", FLAG, NO_FILES),
+    Option("pypoplar.progress", choice("auto", "on", "off"),
+           "bars on standard error for compilations and runs of more than a second; auto: if it is a terminal", "progress"),
+    Option("autoReport.all", FLAG, "turn on outputGraphProfile and outputExecutionProfile where they are not set to false",
+           "auto_report_all"),
+    Option("autoReport.directory", TEXT, "where profile.pop goes; that of an engine with a name goes into a directory of that name",
+           "report_directory"),
+    Option("autoReport.outputGraphProfile", FLAG, "write profile.pop when the engine is made, and when a tile's memory does not do",
+           "output_graph_profile"),
+    Option("autoReport.outputExecutionProfile", FLAG,
+           "write profile.pop after the runs that are kept apart, and at the end of the engine or of the program",
+           "output_execution_profile"),
     Option("autoReport.executionProfileProgramRunCount", NUMBER,
            "runs that the report keeps apart, with a trace of their steps; later ones are counted together", "profiled_runs"),
     Option("autoReport.outputLoweredVars", FLAG),
@@ -103,12 +110,12 @@ OPTIONS: tuple[Option, ...] = (
     Option("autoReport.outputDebugInfo", FLAG),
     Option("autoReport.outputArchive", FLAG),
     Option("autoReport.streamAtEachRun", FLAG),
-    Option("debug.instrument", FLAG, "accepted; cycles and bytes are always counted"),
-    Option("debug.instrumentCompute", FLAG, "accepted; cycles and bytes are always counted"),
-    Option("debug.instrumentControlFlow", FLAG, "accepted; cycles and bytes are always counted"),
-    Option("debug.instrumentExternalExchange", FLAG, "accepted; cycles and bytes are always counted"),
+    Option("debug.instrument", FLAG, COUNTED),
+    Option("debug.instrumentCompute", FLAG, COUNTED),
+    Option("debug.instrumentControlFlow", FLAG, COUNTED),
+    Option("debug.instrumentExternalExchange", FLAG, COUNTED),
     Option("debug.computeInstrumentationLevel", choice("vertex", "tile", "ipu", "device", "off"),
-           "accepted; cycles are always counted by vertex"),
+           "accepted; cycles are always counted by vertex type and tile, also with 'off'"),
     Option("debug.floatPointOpException", FLAG,
            "an invalid operation, a division by zero or an overflow of floating-point numbers in a vertex is an error",
            "floating_point_exceptions"),
@@ -151,11 +158,11 @@ OPTIONS: tuple[Option, ...] = (
     Option("opt.maxComputeSetsPerLoweredCopy", NUMBER),
     Option("profiler.includeFlopEstimates", FLAG,
            "count floating-point operations, and the bytes that vertices load and store, as they run", "flop_estimates"),
-    Option("profiler.includeCycleEstimates", FLAG),
+    Option("profiler.includeCycleEstimates", FLAG, "accepted; the cycles of the report are those of the model"),
     Option("profiler.replicaToProfile", choice("all", *map(str, range(65)))),
     Option("profiler.format", TEXT),
-    Option("profiler.programs.filter", TEXT),
-    Option("profiler.blocks.filter", TEXT),
+    Option("profiler.programs.filter", TEXT, "accepted; the report has all programs"),
+    Option("profiler.blocks.filter", TEXT, "accepted; the report has all steps"),
 )
 # fmt: on
 BY_NAME: dict[str, Option] = {one.name: one for one in OPTIONS}
@@ -183,6 +190,11 @@ class EngineOptions:
     worker_stack_bytes: int = 512
     supervisor_stack_bytes: int = 128
     flop_estimates: bool = False
+    progress: str = "auto"
+    auto_report_all: bool = False
+    report_directory: str = "."
+    output_graph_profile: bool = False
+    output_execution_profile: bool = False
     profiled_runs: int = 2
     enable_prefetch: bool = True
     stream_buffer_overlap: str = "any"
@@ -216,6 +228,8 @@ class EngineOptions:
     @classmethod
     def _of(cls, given: Mapping[str, OptionValue]) -> Self:
         values: dict[str, Any] = {BY_NAME[name].attribute: value for name, value in given.items() if BY_NAME[name].attribute}
+        if values.get("auto_report_all"):
+            values = {"output_graph_profile": True, "output_execution_profile": True, **values}
         return cls(**values, given=tuple(sorted(given.items())))
 
     def to_json(self) -> dict[str, OptionValue]:

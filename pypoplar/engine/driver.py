@@ -232,12 +232,8 @@ def store_clock(header: int, state: int, since: int, address: int) -> None:  # p
 
 @part
 def stop_requested(header: int, thread: int, state: int) -> bool:  # pragma: no cover
-    """Thread 0 counts the rows of the program that it passes, for progress bars, and looks whether Python wants it back."""
-    if thread != 0:
-        return False
-    shared = table(header, at.SHARED)
-    store_i64(shared + 8 * at.ROWS_DONE, load_i64(shared + 8 * at.ROWS_DONE) + 1)
-    if atomic_load(shared + 8 * at.STOP) == 0:
+    """Thread 0 looks whether Python wants it back."""
+    if thread != 0 or atomic_load(table(header, at.SHARED) + 8 * at.STOP) == 0:
         return False
     store_i64(state + 8 * at.PENDING, 1)
     return True

@@ -57,10 +57,10 @@ class InterpretingRunner:
     def __attrs_post_init__(self) -> None:
         self.forms = python_forms(self.state.executable)
 
-    def run(self, entry: int) -> Fault | None:
+    def run(self, entry: int, progress: Callable[[], None] | None = None) -> Fault | None:
         """Run the program from row `entry` on; the fault that ended it, if one did. What vertices print is written as it goes."""
         try:
-            return Interpreter(self.state, self.forms, self._serve, self.prints).run(entry)
+            return Interpreter(self.state, self.forms, self._serve, self.prints, progress).run(entry)
         finally:
             self._write_prints()
 
@@ -84,6 +84,7 @@ class Interpreter:
     forms: list[PythonForm]
     serve: Callable[[int], None]
     prints: list[DebugPrint]  # what vertices print is appended here
+    progress: Callable[[], None] | None = None  # called after every step
     clock: int = 0
     fault: Fault | None = None
     _sequence: int = 0
@@ -157,6 +158,9 @@ class Interpreter:
         if self.state.header[at.EVENTS]:
             log_event(tables[at.EVENTS], step, self.clock, cycles)
         self.clock += cycles
+        if self.progress is not None:
+            tables[at.SHARED][at.CLOCK] = self.clock
+            self.progress()
 
     def _value(self, address: int, size: int) -> int:
         kind = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}[size]

@@ -97,8 +97,7 @@ STOP = 16
 ABANDON = 24  # the number of the meeting (GENERATION after it) at which thread 0 gives the program up
 CLOCK = 32
 VALUE = 33
-ROWS_DONE = 40
-PARTIAL = 48
+PARTIAL = 40
 
 # Words of a thread's STATE.
 PC = 0

@@ -34,11 +34,11 @@ class NativeRunner:
         install_codelets(self.state, self.codelets)
         driver_function()
 
-    def run(self, entry: int) -> Fault | None:
+    def run(self, entry: int, progress: Callable[[], None] | None = None) -> Fault | None:
         """Run the program from row `entry` on; the fault that ended it, if one did. What vertices print is written as it goes."""
         install_codelets(self.state, self.codelets)
         try:
-            return run_native(self.state, entry, self._serve)
+            return run_native(self.state, entry, self._serve, progress)
         finally:
             self._write_prints()
 
@@ -57,11 +57,11 @@ class NativeRunner:
 
 
 def run_native(
-    state: EngineState, entry: int, serve: Callable[[int], None], progress: Callable[[int], None] | None = None
+    state: EngineState, entry: int, serve: Callable[[int], None], progress: Callable[[], None] | None = None
 ) -> Fault | None:
     """Run from row `entry` to the end. `serve` is called with the number of each service that comes up.
 
-    Returns the fault that ended the program, if one did. `progress` is told now and then how many rows of the program have passed.
+    Returns the fault that ended the program, if one did. `progress` is called now and then.
     """
     _start(state, entry)
     while True:
@@ -72,6 +72,8 @@ def run_native(
             return first_fault(state)
         row = state.executable.program[int(state.tables[at.STATE][at.PC]) - 1]
         serve(int(row[1] if row[0] == opcodes.SERVICE else row[2]))
+        if progress is not None:
+            progress()
 
 
 def _start(state: EngineState, entry: int) -> None:
@@ -86,7 +88,7 @@ def _start(state: EngineState, entry: int) -> None:
     threads[:, at.LOCAL_CLOCK] = clock
 
 
-def _drive(state: EngineState, progress: Callable[[int], None] | None) -> int:
+def _drive(state: EngineState, progress: Callable[[], None] | None) -> int:
     """Let all threads run until they come back together; thread 0 says why."""
     drive = driver_function()
     threads = state.division.threads
@@ -104,7 +106,7 @@ def _drive(state: EngineState, progress: Callable[[int], None] | None) -> int:
             workers.start()
             while workers.working(LOOK):
                 if progress is not None:
-                    progress(int(shared[at.ROWS_DONE]))
+                    progress()
         except BaseException:
             shared[at.STOP] = 1
             workers.end()

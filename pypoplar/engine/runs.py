@@ -63,6 +63,11 @@ class Runs:
             self._later, self._settled = self.state.new_account(), self.state.new_account()
             self.state.count_into(self._later)
 
+    @property
+    def finished(self) -> int:
+        """How many runs are counted."""
+        return len(self._kept) + self._later_count
+
     def count(self, name: str, work: Callable[[], None]) -> None:
         """Do `work`, a run called `name`. It counts unless it fails, or profiling is off or the profile reset meanwhile."""
         clock, resets, account = self.state.clock, self._resets, self._account()

@@ -161,6 +161,14 @@ class EngineState:
         if events is not None:
             self._hold(at.EVENTS, events)
 
+    def executed_steps(self) -> int:
+        """Executions of steps in the present account, also while a program runs."""
+        return int(self.tables[at.EXECUTIONS].sum())
+
+    def cycles(self) -> int:
+        """The machine's cycles, also while a program runs."""
+        return max(self.clock, int(self.tables[at.STATE][at.LOCAL_CLOCK]))
+
     @property
     def clock(self) -> int:
         """The machine's cycles."""

@@ -1,0 +1,74 @@
+"""Progress bars of long compilations and runs, on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from pypoplar.compiler.compile import Progress
+
+PATIENCE = 1.0  # seconds before a bar appears
+
+
+def wanted(option: str) -> bool:
+    """Whether the option `pypoplar.progress` asks for bars: with "auto", where standard error is a terminal."""
+    if option != "auto":
+        return option == "on"
+    with suppress(AttributeError, ValueError):  # no standard error, or it is closed
+        return sys.stderr.isatty()
+    return False
+
+
+def _bar(**arguments: Any) -> Any:
+    from tqdm import tqdm  # takes longer to import than most programs to compile
+
+    return tqdm(leave=False, file=sys.stderr, dynamic_ncols=True, **arguments)
+
+
+class CompileBar:
+    """A progress callback of the compiler that draws a bar, and calls the user's callback."""
+
+    def __init__(self, callback: Progress | None) -> None:
+        self._callback = callback
+        self._begin = time.monotonic()
+        self._bar: Any = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar is None and time.monotonic() - self._begin > PATIENCE:
+            self._bar = _bar(desc="compiling", total=total, unit="pass")
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)
+        if self._callback is not None:
+            self._callback(done, total)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+class RunBar:
+    """Shows how many steps a run has executed, which nobody knows the number of beforehand, and the machine's cycles."""
+
+    def __init__(self, name: str, steps: Callable[[], int], cycles: Callable[[], int]) -> None:
+        self._name, self._steps, self._cycles = name, steps, cycles
+        self._before = steps()
+        self._begin = time.monotonic()
+        self._bar: Any = None
+
+    def __call__(self) -> None:
+        if self._bar is None:
+            if time.monotonic() - self._begin < PATIENCE:
+                return
+            self._bar = _bar(desc=self._name, unit=" steps", unit_scale=True)
+            self._bar.start_t = self._bar._time() - (time.monotonic() - self._begin)  # the rate is that of the whole run
+        self._bar.set_postfix_str(f"{self._cycles():,} cycles", refresh=False)
+        self._bar.update(self._steps() - self._before - self._bar.n)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.close()
