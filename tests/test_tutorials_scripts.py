@@ -1,6 +1,7 @@
 """The tutorials run as scripts and print what Poplar's own tutorials print."""
 
 import gzip
+import re
 import runpy
 import struct
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from pypoplar import Engine, Target, resources
+from pypoplar import Engine, Target, pva, resources
 
 
 def play(capsys, monkeypatch, name, *arguments):
@@ -101,6 +102,30 @@ def test_tutorial_4_prints_the_summary_the_report_and_the_exchanges(run):
     assert "    OnTileExecute: m4/matMul" in lines
     assert "  Number of tiles on target: 1472" in lines
     assert "poplin::BlockProduct<float>" in text
+    assert re.search(r"Floating-point operations \(FLOPs\): [1-9]", text)
+
+
+def test_tutorial_4_writes_the_summary_and_a_profile_that_pva_reads(run, tmp_path):
+    lines = run("tut4_profiling", 90, 60, 30, 20, "--summary", tmp_path / "summary.txt", "--report", tmp_path / "report")
+    assert "Target:" not in lines
+    assert "Memory Usage:" in (tmp_path / "summary.txt").read_text(encoding="utf-8").splitlines()
+    report = pva.openReport(tmp_path / "report")
+    place = lines.index("Example information from profile:")
+    assert lines[place + 1 : place + 5] == [
+        f"  Number of compute sets: {report.compilation.graph.numComputeSets}",
+        "  Number of tiles on target: 1472",
+        f"  Cycles: {report.execution.totalCycles.total:,}",
+        f"  Version of pypoplar used: {report.poplarVersion.string}",
+    ]
+
+
+def test_tutorial_4_shows_what_fills_the_tiles_when_memory_does_not_suffice(run, tmp_path):
+    lines = run("tut4_profiling", "--out-of-memory", "--report", tmp_path)
+    assert re.fullmatch(r"out of memory: 1\d{3} of 1472 tiles hold more than the 638,976 bytes of their memory", lines[0])
+    needed = [one.memory.total.includingGaps for one in pva.openReport(tmp_path).compilation.tiles]
+    shown = [int(number) for number in re.findall(r"^  tile [\d,]+: ([\d,]+) bytes", "\n".join(lines).replace(",", ""), re.M)]
+    assert shown == sorted(needed, reverse=True)[:3]
+    assert pva.openReport(tmp_path).execution is None
 
 
 def test_tutorial_5_multiplies_exactly(run):
