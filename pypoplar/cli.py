@@ -1,4 +1,4 @@
-"""The `pypoplar` command: run tutorials and programs, say what is installed, clear the cache of compiled codelets."""
+"""The `pypoplar` command: run tutorials and programs, show profiles, say what is installed, clear the codelet cache."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import platform
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -18,9 +19,14 @@ from pypoplar import resources
 from pypoplar.codelet import cache
 from pypoplar.errors import PoplarError
 from pypoplar.presets import PRESETS
+from pypoplar.profile.perfetto_trace import TILES, write_trace
+from pypoplar.profile.profile_file import NAME as PROFILE_NAME
+from pypoplar.profile.profile_file import load_report
+from pypoplar.profile.summary import summary
 from pypoplar.target import Target
 
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+PROFILE = click.Path(exists=True, path_type=Path)
 LIBRARIES = ("numpy", "numba", "llvmlite", "networkx", "attrs")
 
 
@@ -81,6 +87,61 @@ def info() -> None:
     click.echo(f"  size      {cache.size() / 1e6:.1f} MB")
 
 
+@main.command("summary", short_help="Print the summary of a profile.")
+@click.argument("profile", type=PROFILE)
+@click.option("--steps", is_flag=True, help="Every step of the program with what it cost.")
+@click.option("--variables", is_flag=True, help="What variables and constants hold of each tile's memory.")
+@click.pass_obj
+def summarize(show_traceback: bool, profile: Path, steps: bool, variables: bool) -> None:
+    """Print the summary of PROFILE, a profile.pop or its directory, as Engine.printProfileSummary does."""
+    with _short_errors(show_traceback):
+        click.echo(summary(load_report(profile), {"showExecutionSteps": steps, "showVarStorage": variables}), nl=False)
+
+
+@main.command(short_help="Write a trace of a profile for the Perfetto UI.")
+@click.argument("profile", type=PROFILE)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The trace; .gz at the end compresses it.")
+@click.option("--tiles", type=click.IntRange(0), default=TILES, show_default=True, help="Slowest tiles of each IPU to show.")
+@click.pass_obj
+def trace(show_traceback: bool, profile: Path, output: Path | None, tiles: int) -> None:
+    """Write a trace of PROFILE, a profile.pop or its directory, for https://ui.perfetto.dev.
+
+    The trace has the phases of supersteps, the program's levels, counters, and the slowest tiles. Without -o it is written beside
+    the profile, with the ending .pftrace.
+    """
+    place = output or (profile / PROFILE_NAME if profile.is_dir() else profile).with_suffix(".pftrace")
+    with _short_errors(show_traceback):
+        for note in write_trace(load_report(profile), place, tiles):
+            click.echo(f"note: {note}", err=True)
+    click.echo(f"{place}  {place.stat().st_size / 1e6:.1f} MB, for https://ui.perfetto.dev")
+
+
+@main.command(short_help="Write a profile as a page to look at, or compare two.")
+@click.argument("profile", type=click.Path(path_type=Path))
+@click.argument("other", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The page; default: beside PROFILE, as .html."
+)
+@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
+@click.pass_obj
+def report(show_traceback: bool, profile: Path, other: Path | None, output: Path | None, show: bool) -> None:
+    """Write PROFILE, a profile.pop or its directory, as one HTML file that needs no network.
+
+    With OTHER, the page compares the two: memory, liveness and cycles with their differences.
+    """
+    from pypoplar.profile import page  # only this command needs it
+
+    place = output or (profile / PROFILE_NAME if profile.is_dir() else profile).with_suffix(".html")
+    with _short_errors(show_traceback):
+        if other is None:
+            page.write_page(load_report(profile), place)
+        else:
+            page.write_comparison(load_report(profile), load_report(other), place)
+    click.echo(f"{place}  {place.stat().st_size / 1e6:.1f} MB")
+    if show:
+        click.launch(place.resolve().as_uri())
+
+
 @main.group("cache")
 def cache_group() -> None:
     """The cache of compiled codelets."""
@@ -92,6 +153,17 @@ def clear() -> None:
     size = cache.size()
     cache.clear()
     click.echo(f"cleared {size / 1e6:.1f} MB in {cache.location()}")
+
+
+@contextmanager
+def _short_errors(show_traceback: bool) -> Iterator[None]:
+    """A `PoplarError` or an error of the system becomes its message and exit code 1."""
+    try:
+        yield
+    except (PoplarError, OSError) as problem:
+        if show_traceback:
+            raise
+        raise click.ClickException(str(problem)) from None
 
 
 def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = False) -> None:

@@ -122,7 +122,7 @@ def executions(draw, compilation):
         | ({"program": leaf} if draw(st.booleans()) else {})
         for number, leaf in enumerate(leaves)
     }
-    parts = {number: [name for name in ARRAYS if draw(st.booleans())] for number in described}
+    parts = {number: [name for group in ARRAYS if draw(st.booleans()) for name in group] for number in described}
 
     def step(number):
         costs = {name: draw(counts) for name in COSTS}
@@ -138,11 +138,12 @@ def executions(draw, compilation):
     else:  # runs one by one are not known
         steps, runs = tuple(map(step, draw(chosen))), ()
     events = draw(st.integers(0, 4)) if ran and runs else 0
+    cycles = arrays(draw, events)
     trace = Trace(
         np.array([draw(st.sampled_from(ran)) for _ in range(events)], np.int32),
-        arrays(draw, events, np.int32, max(len(runs), 1)),
-        arrays(draw, events),
-        arrays(draw, events),
+        np.sort(arrays(draw, events, np.int32, max(len(runs), 1))),
+        np.cumsum(cycles) - cycles,
+        cycles,
         draw(counts),
     )
     by_type = draw(st.dictionaries(names, st.builds(VertexTypeCycles, counts, counts, counts, counts), max_size=2))
@@ -150,15 +151,11 @@ def executions(draw, compilation):
     return Execution(steps, by_type, ran_names, draw(st.integers(0, 9)), runs, trace, draw(floats))
 
 
-ARRAYS = (
-    *(
-        "cyclesByTile",
-        "activeCyclesByTile",
-        "exchange_cycles_by_tile",
-        "sync_cycles_by_tile",
-        "bytesSentByTile",
-        "bytesReceivedByTile",
-    ),
+ARRAYS = (  # what a step has by tile, or has not
+    ("cyclesByTile", "activeCyclesByTile"),
+    ("exchange_cycles_by_tile",),
+    ("sync_cycles_by_tile",),
+    ("bytesSentByTile", "bytesReceivedByTile"),
 )
 COSTS = (
     *("sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),

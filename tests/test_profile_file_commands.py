@@ -1,0 +1,82 @@
+"""The commands that read a profile: `pypoplar summary` and `pypoplar trace`."""
+
+import sys
+
+import pytest
+from attrs import evolve
+from click.testing import CliRunner
+from profile_reports import full_report
+
+from pypoplar.cli import main
+from pypoplar.profile.execution import Trace
+from pypoplar.profile.perfetto_trace import write_trace
+from pypoplar.profile.profile_file import save_report
+from pypoplar.profile.summary import summary
+
+REPORT = full_report()
+
+
+@pytest.fixture
+def run():
+    def call(*arguments):
+        return CliRunner().invoke(main, [str(one) for one in arguments])
+
+    return call
+
+
+@pytest.fixture
+def profile(tmp_path):
+    save_report(REPORT, tmp_path / "profile.pop")
+    return tmp_path / "profile.pop"
+
+
+def test_summary_prints_what_the_engine_would(run, profile):
+    assert run("summary", profile).stdout == summary(REPORT)
+    assert run("summary", profile.parent).stdout == summary(REPORT)
+    everything = {"showExecutionSteps": "true", "showVarStorage": "true"}
+    assert run("summary", "--steps", "--variables", profile).stdout == summary(REPORT, everything)
+
+
+def test_trace_is_written_beside_the_profile_or_where_it_is_asked_for(run, profile, tmp_path):
+    write_trace(REPORT, tmp_path / "expected", tiles=2)
+    result = run("trace", profile, "--tiles", 2)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"{profile.with_suffix('.pftrace')}  0.0 MB")
+    assert result.stderr == "note: 30 later executions of steps were not recorded\n"
+    assert profile.with_suffix(".pftrace").read_bytes() == (tmp_path / "expected").read_bytes()
+    assert run("trace", profile.parent, "-o", tmp_path / "other", "--tiles", 2).exit_code == 0
+    assert (tmp_path / "other").read_bytes() == (tmp_path / "expected").read_bytes()
+
+
+def test_trace_says_when_executions_were_not_recorded(run, tmp_path):
+    save_report(evolve(REPORT, execution=evolve(REPORT.execution, trace=Trace())), tmp_path / "profile.pop")
+    assert "laid end to end" in run("trace", tmp_path).stderr
+
+
+@pytest.mark.parametrize("command", ["summary", "trace"])
+def test_a_damaged_profile_is_one_line_on_stderr(run, tmp_path, command):
+    path = tmp_path / "profile.pop"
+    path.write_bytes(b"something else")
+    result = run(command, path)
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {path}: not a profile: it is not an SQLite file\n"
+    result = run("--traceback", command, path)
+    assert type(result.exception).__name__ == "FileLoadError"
+    assert run(command, tmp_path / "none.pop").exit_code == 2
+
+
+def test_trace_without_its_package_or_place_says_so(run, profile, tmp_path, monkeypatch):
+    result = run("trace", profile, "-o", tmp_path / "none" / "trace")
+    assert result.exit_code == 1
+    assert "No such file or directory" in result.stderr
+    monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)
+    result = run("trace", profile)
+    assert result.exit_code == 1
+    assert "pip install 'pypoplar[trace]'" in result.stderr
+
+
+@pytest.mark.parametrize(("command", "words"), [("summary", "--variables"), ("trace", "ui.perfetto.dev")])
+def test_help_says_what_a_profile_is(run, command, words):
+    text = run(command, "--help").stdout
+    assert words in text
+    assert "profile.pop or its directory" in " ".join(text.split())

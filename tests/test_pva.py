@@ -1,0 +1,131 @@
+"""Profiles read as Graphcore's analysis library reads them, with the lines of its tutorial."""
+
+import pytest
+from attrs import evolve
+
+from pypoplar import FLOAT, Engine, FileLoadError, Graph, InOut, IPUModel, Vector, Vertex, pva
+from pypoplar.profile.profile_file import save_report
+from pypoplar.profile.programs import ComputeSet, Program, VertexInstances
+from pypoplar.program import Copy, Execute, Repeat, Sequence
+
+
+class Double(Vertex):
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self):
+        for i in range(len(self.x)):
+            self.x[i] = self.x[i] + self.x[i]
+
+
+@pytest.fixture(scope="module")
+def made():
+    """The report of a program that ran twice."""
+    device = IPUModel("tiny").createDevice()
+    graph = Graph(device.getTarget())
+    x, y = graph.addVariable(FLOAT, [64], "x"), graph.addVariable(FLOAT, [64], "y")
+    graph.setInitialValue(x, [1.0] * 64)
+    double = graph.addComputeSet("double")
+    for tile in range(4):
+        part = slice(16 * tile, 16 * tile + 16)
+        graph.setTileMapping(x[part], tile)
+        graph.setTileMapping(y[part], (tile + 1) % 4)
+        graph.setTileMapping(graph.addVertex(double, Double, {"x": x[part]}), tile)
+    engine = Engine(graph, Sequence([Repeat(3, Execute(double)), Copy(x, y)]))
+    engine.load(device)
+    engine.run(0)
+    engine.run(0)
+    return engine.getReport()
+
+
+@pytest.fixture(scope="module")
+def report(made, tmp_path_factory):
+    path = tmp_path_factory.mktemp("profile") / "profile.pop"
+    save_report(made, path)
+    return pva.openReport(path)
+
+
+def test_the_lines_of_the_tutorial_work(report, made):
+    assert report.compilation.graph.numComputeSets == 1
+    assert report.compilation.target.numTiles == 16
+    assert report.poplarVersion.string == made.poplarVersion.string
+    cycles = sum(step.ipus[0].cycles for step in report.execution.steps)
+    assert cycles == made.execution.totalCycles.total > 0
+    sizes = [tile.memory.total.includingGaps for tile in report.compilation.tiles]
+    assert sizes == made.compilation.memory.including_gaps().tolist()
+    assert sum(tile.memory.total.excludingGaps for tile in report.compilation.tiles) > 0
+    assert report.compilation.tiles[0].memory.category.vertexCode.total > 0
+    assert [run.cycles for run in report.execution.runs] == [run.cycles for run in made.execution.runs]
+
+
+def test_a_visitor_meets_the_program_of_each_step(report):
+    class Names(pva.ProgramVisitor):
+        def __init__(self):
+            self.met = []
+
+        def visitOnTileExecute(self, program):
+            self.met.append((program.name, [(one.type.name, one.count) for one in program.computeset.vertices]))
+
+        def visitDoExchange(self, program):
+            self.met.append(program.name)
+
+    names = Names()
+    for step in report.execution.steps:
+        step.program.accept(names)
+    executed = [one for one in names.met if isinstance(one, tuple)]
+    assert executed == [("double", [("Double", 4)])]
+    assert len(names.met) == sum(one.type in ("OnTileExecute", "DoExchange") for one in report.execution.steps)
+
+
+def test_liveness_is_by_step(report, made):
+    steps = report.compilation.livenessProgramSteps
+    assert len(steps) == len(made.compilation.step_programs) > 0
+    assert [one.notAlwaysLiveMemory.bytes for one in steps] == [
+        one.notAlwaysLiveMemory.bytes for one in made.compilation.livenessProgramSteps
+    ]
+    assert [one.memory.alwaysLiveBytes for one in report.compilation.tiles] == [
+        one.memory.alwaysLiveBytes for one in made.compilation.tiles
+    ]
+    always = report.compilation.alwaysLiveVariables
+    assert sum(one.size for one in always) == sum(
+        one.size for tile in range(16) for one in report.compilation.alwaysLiveVariablesForTile(tile)
+    )
+
+
+def test_ipus_have_their_tiles(report):
+    (ipu,) = report.compilation.ipus
+    assert [tile.number for tile in ipu.tiles] == list(range(16))
+
+
+def test_the_directory_of_a_profile_and_a_second_path_are_accepted(made, tmp_path):
+    save_report(made, tmp_path / "profile.pop")
+    assert pva.openReport(tmp_path, tmp_path / "debug.cbor").compilation.target.numTiles == 16
+    with pytest.raises(FileLoadError, match=r"profile\.pop: cannot be read: No such file"):
+        pva.openReport((tmp_path / "empty").mkdir() or tmp_path / "empty")
+
+
+def test_versions_and_settings_say_what_is_so(report, made):
+    assert report.version.major == 1
+    assert report.instrumentationSettings.computeInstrumentationLevel == "Tile"
+    options = {"debug.computeInstrumentationLevel": "vertex"}
+    other = evolve(made, compilation=evolve(made.compilation, options=options))
+    assert other.instrumentationSettings.computeInstrumentationLevel == "Vertex"
+
+
+@pytest.mark.parametrize(
+    ("find", "told"),
+    [
+        (lambda report: report.execution.blocks, "libpva has it, here trace has the executions"),
+        (lambda report: report.execution.steps[0].cyclesFrom, "libpva has it, here execution.trace"),
+        (lambda report: report.compilation.tiles[0].memory.vertices, "libpva has it, here compilation.vertex_types"),
+        (lambda report: report.compilation.target.numTile, "'ReportTarget' object has no attribute 'numTile'"),
+        (lambda report: report.compiled, "'Report' object has no attribute 'compiled'$"),
+    ],
+)
+def test_an_attribute_that_is_not_there_is_an_attribute_error_with_a_hint(report, find, told):
+    with pytest.raises(AttributeError, match=told):
+        find(report)
+
+
+def test_a_visitor_without_a_method_for_a_type_goes_on():
+    program = Program("x", "Sync", computeset=ComputeSet("a", (VertexInstances("V", 2),)))
+    assert program.accept(pva.ProgramVisitor()) is None
