@@ -1,10 +1,12 @@
-"""Write what is a table of the code: ``python docs/tables.py`` makes options.md, errors.md and the README's options anew."""
+"""Write what is a table of the code: ``python docs/tables.py`` makes the pages in `PAGES` anew."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from pypoplar import errors, options
+from pypoplar.profile import profile_file
 
 HERE = Path(__file__).parent
 
@@ -106,6 +108,104 @@ the Engine stays usable.
 """
 
 
+TABLE = re.compile(r"CREATE TABLE (\w+) \(  -- (.*)\n((?:    .*\n)*)\)")
+VIEW = re.compile(r"CREATE VIEW (\w+) AS  -- (.*)\n")
+COLUMN = re.compile(r"    (\w+) (TEXT|INTEGER|REAL)([^,]*?),?  -- (.*)")
+
+
+def kind(type: str, constraints: str) -> str:
+    """A column's type, and whether it is a key, refers to another table, or may be NULL."""
+    if found := re.search(r"REFERENCES (\w+)", constraints):
+        type += f", of `{found[1]}`"
+    if "PRIMARY KEY" in constraints:
+        return f"{type}, key"
+    return type if "NOT NULL" in constraints else f"{type} or NULL"
+
+
+def schema_tables(schema: str) -> str:
+    """Every table of the profile file with its columns."""
+    parts = []
+    for name, meaning, body in TABLE.findall(schema):
+        rows: list[list[object]] = [
+            [f"`{column}`", kind(type, constraints), text] for column, type, constraints, text in COLUMN.findall(body)
+        ]
+        parts.append(f"### {name}\n\n{meaning}\n\n{table(['column', 'type', 'meaning'], rows)}")
+    return "\n\n".join(parts)
+
+
+QUERIES = {
+    "The ten steps that cost the most": """
+SELECT name, type, executions, cycles, ROUND(100.0 * cycles / (SELECT SUM(cycles) FROM step_total), 1) AS percent
+FROM step_total ORDER BY cycles DESC LIMIT 10;""",
+    "Cycles of each run": """
+SELECT run, name, runs, cycles, cycles / clock_frequency AS seconds FROM run_total, target;""",
+    "Where the cycles go": """
+SELECT SUM(sync_cycles) AS sync, SUM(exchange_cycles) AS exchange, SUM(compute_cycles) AS compute,
+    SUM(host_exchange_cycles) AS host
+FROM step_total;""",
+    "The tiles that compute for the longest": """
+SELECT tile, cycles FROM tile_total ORDER BY cycles DESC, tile LIMIT 10;""",
+    "What is in memory, and the fullest tile": """
+SELECT name, bytes FROM category_total ORDER BY bytes DESC;
+SELECT tile, MAX(including_gaps) AS bytes, bytes_per_tile FROM tile_total_memory, target;""",
+    "The largest variables of a tile": """
+SELECT name, bytes FROM variable_tile JOIN variable USING (variable) WHERE tile = 0 ORDER BY bytes DESC LIMIT 10;""",
+    "What lives at the step with the most memory": """
+SELECT variable.name, first_step, end_step, SUM(bytes) AS bytes
+FROM variable JOIN variable_tile USING (variable)
+WHERE always_live = 0 AND (SELECT step FROM liveness ORDER BY not_always_live DESC LIMIT 1) BETWEEN first_step AND end_step - 1
+GROUP BY variable ORDER BY bytes DESC;""",
+    "Who sends the most to whom": """
+SELECT exchange.name, source, destination, bytes
+FROM exchange_message JOIN exchange USING (exchange) ORDER BY bytes DESC LIMIT 10;""",
+    "How the tiles of each step are balanced: mean over maximum": """
+SELECT step.name, ROUND(1.0 * SUM(cycles) / MAX(cycles) / execution.tiles, 3) AS balance
+FROM run_step_tile JOIN step USING (step), execution
+WHERE run = 0 GROUP BY step HAVING MAX(cycles) > 0 ORDER BY balance;""",
+    "The program's tree, with shared parts written out": """
+WITH RECURSIVE tree (path, depth, program) AS (
+    SELECT printf('%04d', entry), 0, program FROM entry
+    UNION ALL
+    SELECT path || printf('/%04d', position), depth + 1, child FROM program_child JOIN tree ON parent = tree.program
+)
+SELECT printf('%.*c', 2 * depth + 1, ' ') || type || ' ' || name || ' ' || detail AS program
+FROM tree JOIN program USING (program) ORDER BY path;""",
+}
+
+
+def profile_page() -> str:
+    schema = profile_file.SCHEMA.read_text(encoding="utf-8")
+    views: list[list[object]] = [[f"`{name}`", meaning] for name, meaning in VIEW.findall(schema)]
+    queries = "\n\n".join(f"{title}:\n\n```sql\n{query.strip()}\n```" for title, query in QUERIES.items())
+    return f"""# The profile file
+
+<!-- Made by docs/tables.py from pypoplar/profile/profile_schema.sql; a test compares them. -->
+
+A profile, `{profile_file.NAME}`, is an SQLite database: one file with everything that a report has. An Engine with the option
+`autoReport.all` writes it, and so does `pypoplar.profile.profile_file.save_report(engine.getReport(), path)`.
+`pypoplar.pva.openReport(path)` reads it back as the same report, in any process. `pypoplar summary`, `pypoplar report` and
+`pypoplar trace` show it, and every SQL tool can query it: `sqlite3 profile.pop 'SELECT * FROM step_total'`.
+
+All values are plain integers, numbers and texts. Nothing is pickled, and nothing in a file is executed. Cycles are tile cycles;
+a second has `target.clock_frequency` of them. Sizes are bytes. Tiles are numbered over all IPUs. A table with rows by tile has no
+row for a tile that has nothing. `PRAGMA application_id` is {profile_file.APPLICATION} ("PoPr"), and `PRAGMA user_version` is the
+version of the tables, {profile_file.PROFILE_VERSION}. A file of another version, of another application, damaged, or with numbers
+that refer to nothing is refused with `FileLoadError`. Tables, views and indices that you add do no harm.
+
+## Queries to try
+
+{queries}
+
+## Views
+
+{table(["view", "what it has"], views)}
+
+## Tables
+
+{schema_tables(schema)}
+"""
+
+
 BEGIN, END = "<!-- options -->\n", "<!-- end of options -->\n"
 
 
@@ -116,7 +216,12 @@ def readme() -> str:
     return f"{before}{BEGIN}\n{table(['option', 'default', 'what it does'], rows)}\n\n{END}{rest.partition(END)[2]}"
 
 
-PAGES = {"docs/options.md": options_page, "docs/errors.md": errors_page, "README.md": readme}
+PAGES = {
+    "docs/options.md": options_page,
+    "docs/errors.md": errors_page,
+    "docs/profile-file.md": profile_page,
+    "README.md": readme,
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -1,0 +1,110 @@
+"""The tables of a profile are documented, hold plain values, and say in SQL what the report says."""
+
+import importlib.util
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from profile_reports import full_report
+
+from pypoplar.profile.execution import Trace
+from pypoplar.profile.profile_file import save_report
+from pypoplar.profile.tile_memory import live_bytes
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "profile-file.md").read_text(encoding="utf-8")
+
+
+def queries():
+    spec = importlib.util.spec_from_file_location("documents_tables", ROOT / "docs" / "tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.QUERIES
+
+
+@pytest.fixture
+def select(tmp_path):
+    """Runs a query on the profile of a report, and checks that values are plain."""
+
+    def run(query, report=None):
+        path = tmp_path / "profile.pop"
+        save_report(report or full_report(), path)
+        with closing(sqlite3.connect(path)) as database:
+            rows = database.execute(query).fetchall()
+        assert {type(value) for row in rows for value in row} <= {int, float, str, type(None)}
+        return rows
+
+    return run
+
+
+def test_every_table_and_column_is_documented_with_its_meaning(select):
+    sections = dict(re.findall(r"^### (\w+)\n\n\S.*\n\n((?:\|.*\n)+)", PAGE, re.MULTILINE))
+    tables = [name for (name,) in select("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    assert set(sections) == set(tables)
+    for name in tables:
+        columns = [row[0] for row in select(f"SELECT name FROM pragma_table_info('{name}')")]
+        assert re.findall(r"^\| `(\w+)` \| .+ \| \S.* \|$", sections[name], re.MULTILINE) == columns
+    for (view,) in select("SELECT name FROM sqlite_schema WHERE type = 'view'"):
+        assert re.search(rf"^\| `{view}` \| \S.* \|$", PAGE, re.MULTILINE), view
+
+
+@pytest.mark.parametrize("title", list(queries()))
+def test_an_example_query_finds_something(select, title):
+    assert f"{title}:\n\n```sql\n{queries()[title].strip()}\n```" in PAGE
+    for one in queries()[title].split(";"):
+        if one.strip():
+            assert select(one)
+
+
+def test_the_tree_query_writes_the_program_out(select):
+    rows = select(queries()["The program's tree, with shared parts written out"])
+    assert [one.rstrip() for (one,) in rows] == [
+        " Sequence",
+        "   Repeat  10 times",
+        "     Sequence step",
+        "       DoExchange gather",
+        "       OnTileExecute multiply",
+        "   Call",
+        "     Sequence step",
+        "       DoExchange gather",
+        "       OnTileExecute multiply",
+        "   StreamCopy out",
+    ]
+
+
+def test_views_of_steps_and_runs_say_what_the_report_says(select):
+    execution = full_report().execution
+    assert select("SELECT step, executions, cycles FROM step_total") == [
+        (one.number, one.executions, one.cycles) for one in execution.steps
+    ]
+    assert select("SELECT name, runs, cycles FROM run_total") == [(one.name, one.count, one.cycles) for one in execution.runs]
+    cycles = sum(one.cyclesByTile for one in execution.steps if len(one.cyclesByTile))
+    assert select("SELECT cycles FROM tile_total ORDER BY tile") == [(one,) for one in cycles.tolist()]
+
+
+def test_views_count_once_what_is_there_with_and_without_runs(select):
+    report = full_report()
+    other = tuple(evolve(one, executions=one.executions + 1) for one in report.execution.steps)  # not the sum of the runs
+    for runs, trace in (((), Trace()), (report.execution.runs, report.execution.trace)):
+        changed = evolve(report, execution=evolve(report.execution, steps=other, runs=runs, trace=trace))
+        assert select("SELECT executions, cycles FROM step_total", changed) == [(one.executions, one.cycles) for one in other]
+        assert select("SELECT SUM(bytes_sent) FROM tile_total", changed) == [(int(other[0].bytesSentByTile.sum()),)]
+
+
+def test_views_of_memory_say_what_the_report_says(select):
+    compilation = full_report().compilation
+    memory, variables = compilation.memory, compilation.loweredVariables
+    rows = select("SELECT excluding_gaps, including_gaps FROM tile_total_memory")
+    assert rows == list(zip(memory.excluding_gaps().tolist(), memory.including_gaps().tolist(), strict=True))
+    assert select("SELECT name, bytes FROM category_total") == [(name, one.sum()) for name, one in memory.categories.items()]
+    assert select("SELECT name, bytes FROM variable_total") == [(one.name, one.size) for one in variables]
+    assert [one for (one,) in select("SELECT not_always_live FROM liveness")] == live_bytes(variables, 3).tolist()
+
+
+def test_tiles_that_have_nothing_have_no_row(select):
+    assert select("SELECT COUNT(*) FROM tile_memory") == [(6,)]
+    assert select("SELECT tile FROM run_step_tile WHERE run = 0 AND step = 1 AND cycles = 0") == [(3,)]  # it waits in the sync
+    assert select("SELECT COUNT(*) FROM run_step_tile WHERE run = 0 AND step = 2") == [(0,)]
