@@ -55,6 +55,16 @@ def shown(name: str) -> str:
     return f'"{name}"' if name else "an unnamed step"
 
 
+def rate(operations: float) -> str:
+    """Floating-point operations per second, in the unit that suits them."""
+    unit = "FLOP/s"
+    for larger in ("kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"):
+        if operations < 1000:
+            break
+        operations, unit = operations / 1000, larger
+    return f"{operations:,.1f} {unit}"
+
+
 def largest_tile(report: Report) -> Insight | None:
     """The fullest tile, and what fills it."""
     memory, limit = report.compilation.memory, report.compilation.target.bytesPerTile
@@ -216,10 +226,8 @@ def far_from_peak(report: Report) -> Insight | None:
     name = max(peaks, key=lambda one: peaks[one])
     peak = peaks[name] * target.numTiles * target.clockFrequency
     achieved = execution.flops / execution.seconds
-    text = (
-        f"{execution.flops:,} floating-point operations in {execution.seconds * 1e6:,.1f} \u00b5s: {achieved / 1e9:,.1f} GFLOP/s,"
-    )
-    text += f" {achieved / peak:.2%} of the {peak / 1e12:,.1f} TFLOP/s of {name}."
+    text = f"{execution.flops:,} floating-point operations in {execution.seconds * 1e6:,.1f} \u00b5s: {rate(achieved)},"
+    text += f" {achieved / peak:.2%} of the {rate(peak)} of {name}."
     advice = "Matrix products in half come closest to the peak; the roofline shows which compute sets are bound by memory instead."
     return Insight("far_from_peak", "good to know", "Floating-point rate", text, advice, "roofline")
 

@@ -1,0 +1,203 @@
+"""What the page draws, against the report that it was made from."""
+
+import json
+import zlib
+from base64 import b64decode
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from page_reports import compute, events, exchange, leaf, memory, messages, report, variables
+
+from benchmarks.made_report import made_report
+from pypoplar.profile.page import exchange_data, memory_data
+from pypoplar.profile.page.blocks import Blocks
+from pypoplar.profile.page.comparison import _merged, change, comparison_data, matched, matched_steps
+from pypoplar.profile.page.exchange_data import exchanges_data, grouped
+from pypoplar.profile.page.operations import compute_sets, vertex_type_rows
+from pypoplar.profile.page.program_data import tree_data
+from pypoplar.profile.page.report_data import report_data
+from pypoplar.profile.page.summary_data import machine_parts, mean_tile_parts
+from pypoplar.profile.programs import Program
+
+EVEN = compute("even", 0, [100, 100, 100, 100])
+
+
+def unpacked(blocks, reference):
+    data = zlib.decompress(b64decode(blocks.texts[reference["block"]]))
+    return json.loads(data) if reference["type"] == "json" else np.frombuffer(data, f"<{reference['type']}")
+
+
+def test_the_parts_of_the_machine_add_up_to_its_cycles():
+    execution = made_report(tiles=16, events=100).execution
+    assert sum(one["cycles"] for one in machine_parts(execution)) == execution.totalCycles.total
+
+
+def test_the_parts_of_the_mean_tile_add_up_to_the_machines_cycles():
+    execution = made_report(tiles=16, events=100).execution
+    parts = {one["part"]: one["cycles"] for one in mean_tile_parts(execution)}
+    assert sum(parts.values()) == pytest.approx(execution.totalCycles.total)
+    assert parts["compute"] + parts["threads"] == pytest.approx(execution.tile_average.compute_including_idle)
+    assert min(parts.values()) >= 0
+
+
+def test_a_node_of_the_tree_costs_what_the_steps_below_it_cost():
+    made = made_report(tiles=8, events=100)
+    tree = tree_data(made.compilation.programs, made.execution)
+    assert tree["cycles"][0] == made.execution.totalCycles.total
+    for place, above in enumerate(tree["parent"]):
+        assert above < place
+        below = [tree["cycles"][one] for one, parent in enumerate(tree["parent"]) if parent == place]
+        if below:
+            assert tree["cycles"][place] == sum(below)
+
+
+def test_a_step_that_stands_in_two_places_counts_once_in_what_holds_both():
+    one, other = compute("f", 0, [30] * 4), compute("g", 1, [5] * 4)
+    call = Program("f", "Call", (one.program,))
+    root = Program("main", "Sequence", (call, Program("loop", "Repeat", (call, other.program))))
+    tree = tree_data((root,), report(one, other).execution)
+    assert list(zip(tree["name"], tree["cycles"], strict=True)) == [
+        ("main", 35),
+        ("f", 30),
+        ("f", 30),
+        ("loop", 35),
+        ("f", 30),
+        ("f", 30),
+        ("g", 5),
+    ]
+    assert tree["shared"] == [0, 0, 2, 0, 0, 2, 1]
+
+
+def test_a_deep_tree_is_no_trouble():
+    program = leaf("work", 0)
+    for _ in range(5000):
+        program = Program("", "Repeat", (program,))
+    assert tree_data((program,), report(EVEN).execution)["cycles"] == [100] * 5001
+
+
+def test_compute_sets_of_one_name_are_one_row():
+    costs = compute_sets(
+        report(compute("a", 0, [4, 0, 0, 0], times=2), compute("a", 1, [0, 8, 0, 0]), compute("b", 2, [3, 3, 3, 3])).execution
+    )
+    assert [(one.name, one.steps, one.executions, one.cycles, one.balance) for one in costs] == [
+        ("a", 2, 3, 12, 0.25),
+        ("b", 1, 1, 3, 1.0),
+    ]
+    assert costs[0].lost == 9
+
+
+def test_vertex_types_join_what_was_compiled_and_what_ran():
+    (row,) = vertex_type_rows(report(EVEN))
+    assert (row["name"], row["instances"], row["cycles"], row["memory"], row["priced_by"]) == ("Work", 4, 100, 64, "code 4")
+
+
+def test_tile_rows_and_trace_are_those_of_the_report():
+    made = report(EVEN, exchange("move", 1, [4, 2, 0, 0], [8, 0, 0, 0], [0, 8, 0, 0]), trace=events((0, 100), (1, 4), (0, 100)))
+    blocks = Blocks()
+    execution = report_data(made, blocks)["execution"]
+    steps = unpacked(blocks, execution["steps"])
+    rows = unpacked(blocks, execution["rows"]["chunks"][0]).reshape(-1, 4)
+    assert rows[steps["rows"]["compute"][0]].tolist() == [100, 100, 100, 100]
+    assert rows[steps["rows"]["sent"][1]].tolist() == [8, 0, 0, 0]
+    assert steps["rows"]["sent"][0] == -1
+    assert unpacked(blocks, execution["trace"]["begin"]).tolist() == [0, 100, 104]
+    assert unpacked(blocks, execution["trace"]["step"]).tolist() == [0, 1, 0]
+
+
+def test_a_report_that_has_not_run_says_so_by_what_is_absent():
+    data = report_data(report(), Blocks())
+    assert [data[name] for name in ("execution", "compute_sets", "tree", "liveness", "variables", "exchanges")] == [None] * 6
+    assert data["summary"]["machine"] is None
+
+
+def test_too_many_places_of_variables_are_left_out_but_not_the_variables(monkeypatch):
+    held = variables(("x", False, 0, 1), ("y", True, -1, -1), places=[{0: 30, 1: 2}, {0: 20}])
+    monkeypatch.setattr(memory_data, "MOST_PLACES", 2)
+    blocks = Blocks()
+    data = memory_data.variables_data(held, blocks)
+    assert data["tile"] is None
+    assert unpacked(blocks, data["total"]).tolist() == [32, 20]
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(1, 100)), min_size=1))
+def test_grouping_tiles_keeps_every_byte_in_its_group(rows):
+    source, destination, size = grouped(messages("move", 0, *rows))
+    kept = {(int(a), int(b)): int(c) for a, b, c in zip(source, destination, size, strict=True)}
+    want = {}
+    for one, other, count in rows:
+        key = (one // 4 * 4, other // 4 * 4)
+        want[key] = want.get(key, 0) + count
+    assert kept == want
+
+
+def test_only_exchanges_with_too_many_pairs_become_coarse(monkeypatch):
+    monkeypatch.setattr(exchange_data, "MOST_PAIRS", 6)
+    large = messages("large", 0, *((one, other, 4) for one in range(4) for other in range(4)))
+    data = exchanges_data((large, messages("small", 1, (0, 3, 8))), {0: 5}, Blocks())
+    assert [(one["width"], one["rows"], one["pairs"], one["executions"], one["bytes"]) for one in data["list"]] == [
+        (4, 1, 16, 5, 64),
+        (1, 1, 1, 0, 8),
+    ]
+
+
+def test_differences_are_of_the_second_from_the_first():
+    assert change(200, 150) == {"difference": -50, "percent": -0.25}
+    assert change(0, 150) == {"difference": 150, "percent": None}
+    assert change(None, 150) == {"difference": None, "percent": None}
+
+
+def test_rows_are_matched_by_name_and_what_is_new_costs_nothing_before():
+    rows = matched(
+        [{"name": "x", "cycles": 10}, {"name": "y", "cycles": 5}],
+        [{"name": "x", "cycles": 15}, {"name": "z", "cycles": 7}],
+        ("cycles",),
+    )
+    assert [(one["name"], one["a_cycles"], one["b_cycles"], one["difference"], one["percent"]) for one in rows] == [
+        ("x", 10, 15, 5, 0.5),
+        ("y", 5, None, -5, -1.0),
+        ("z", None, 7, 7, None),
+    ]
+
+
+def test_steps_are_matched_by_type_name_and_turn():
+    a = {0: compute("x", 0, [1] * 4), 1: compute("x", 1, [2] * 4), 2: compute("y", 2, [3] * 4)}
+    b = {
+        0: compute("new", 0, [9] * 4),
+        1: compute("x", 1, [1] * 4),
+        2: exchange("y", 2, [4] * 4, [0] * 4, [0] * 4),
+        3: compute("x", 3, [5] * 4),
+    }
+    rows = [(one["name"], one["type"], one["a_step"], one["b_step"], one["difference"]) for one in matched_steps(a, b)]
+    assert rows == [
+        ("new", "OnTileExecute", None, 0, 9),
+        ("x", "OnTileExecute", 0, 1, 0),
+        ("y", "DoExchange", None, 2, 4),
+        ("x", "OnTileExecute", 1, 3, 3),
+        ("y", "OnTileExecute", 2, None, -3),
+    ]
+
+
+@given(st.lists(st.integers(), unique=True), st.lists(st.integers(), unique=True))
+def test_merged_order_has_every_key_once_and_keeps_the_first_order(a, b):
+    merged = _merged(a, b)
+    assert sorted(merged) == sorted(set(a) | set(b))
+    assert [one for one in merged if one in set(a)] == a
+
+
+def test_comparing_a_report_with_itself_finds_no_difference():
+    made = made_report(tiles=8, events=100)
+    blocks = Blocks()
+    data = comparison_data(made, made, blocks)
+    assert all(not one.get("difference") for part in ("headline", "graph", "target", "options", "categories") for one in data[part])
+    for part in ("steps", "compute_sets", "vertex_types"):
+        assert all(one["difference"] == 0 for one in unpacked(blocks, data[part]))
+
+
+def test_a_report_that_has_not_run_can_be_compared():
+    data = comparison_data(report(EVEN), report(tile_memory=memory([1, 2, 3, 4])), Blocks())
+    assert data["ran"] == [True, False]
+    assert data["steps"] is None
+    cycles = next(one for one in data["headline"] if one["label"] == "Cycles")
+    assert (cycles["a"], cycles["b"], cycles["difference"]) == (100, None, None)
