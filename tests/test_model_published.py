@@ -31,17 +31,16 @@ from pypoplar.program import Copy, Execute, Repeat, Sequence
 from pypoplar.target import RelativeSyncDelayType, Target
 
 ROOT = Path(__file__).parent.parent
-ROW = re.compile(
-    r"\| (?P<what>[^|]+) \| (?P<chip>\w+) \| (?P<published>[^|]+) \| [DM] \| (?P<predicted>[^|]+) \| (?P<error>[^|]+) %"
-)
+COLUMNS = (r"(?P<what>[^|]+)", r"(?P<chip>\w+)", r"(?P<published>[^|]+)", "[DM]", r"(?P<predicted>[^|]+)", r"(?P<error>[^|]+) %")
+ROW = re.compile(r"\| " + r" \| ".join(COLUMNS) + r" \|")
 
 
 def rows():
     text = (ROOT / "docs" / "model.md").read_text(encoding="utf-8").split("## Published figures")[1].split("\n## ")[0]
     found = [one.groupdict() for one in map(ROW.match, text.splitlines()) if one]
-    assert len(found) == sum(line.startswith("| ") for line in text.splitlines()) - 2, (
-        "a row of the table is not of the table's form"
-    )
+    lines = sum(line.startswith("| ") for line in text.splitlines()) - 2
+    assert len(found) == lines, "a row of the table is not of the table's form"
+
     return {f"{one['what']}, {one['chip']}": one for one in found}
 
 
@@ -98,7 +97,7 @@ class MatrixVector:
 
 @functools.cache
 def matrix_vector(chip):
-    """Execution without and with the tutorial's estimates. The older release that ran on ipu1 did not rearrange streams on the IPU."""
+    """Execution without and with the tutorial's estimates. ipu1's older release did not rearrange streams on the IPU."""
     made = MatrixVector(chip, by_host=chip == "ipu1")
     return (made.execution() if chip == "ipu2" else None), made.estimated()
 
