@@ -60,13 +60,17 @@ class RunBar:
         self._bar: Any = None
 
     def __call__(self) -> None:
-        if self._bar is None:
-            if time.monotonic() - self._begin < PATIENCE:
+        first = self._bar is None
+        if first:
+            taken = time.monotonic() - self._begin
+            if taken < PATIENCE:
                 return
-            self._bar = _bar(desc=self._name, unit=" steps", unit_scale=True)
-            self._bar.start_t = self._bar._time() - (time.monotonic() - self._begin)  # the rate is that of the whole run
+            self._bar = _bar(desc=self._name, unit=" steps", unit_scale=True, delay=1e-9)  # not drawn while it is empty
+            self._bar.start_t = time.time() - taken  # the rate is that of the whole run
         self._bar.set_postfix_str(f"{self._cycles():,} cycles", refresh=False)
         self._bar.update(self._steps() - self._before - self._bar.n)
+        if first:
+            self._bar.refresh()
 
     def close(self) -> None:
         """Remove the bar."""
