@@ -25,7 +25,7 @@ def differences(one, other, path="report"):
             if one.dtype != other.dtype or not np.array_equal(one, other):
                 found.append(f"{at}: {one} != {other}")
         elif isinstance(one, PLAIN):
-            if type(one) is not type(other) or one != other:
+            if one != other or not (type(one) is type(other) or {type(one), type(other)} == {int, float}):
                 found.append(f"{at}: {one!r} != {other!r}")
         elif isinstance(one, dict):
             if list(one) != list(other):

@@ -1,7 +1,11 @@
 """Profiles read as Graphcore's analysis library reads them, with the lines of its tutorial."""
 
+import subprocess
+import sys
+
 import pytest
 from attrs import evolve
+from profile_reports import differences
 
 from pypoplar import FLOAT, Engine, FileLoadError, Graph, InOut, IPUModel, Vector, Vertex, pva
 from pypoplar.profile.profile_file import save_report
@@ -42,6 +46,19 @@ def report(made, tmp_path_factory):
     path = tmp_path_factory.mktemp("profile") / "profile.pop"
     save_report(made, path)
     return pva.openReport(path)
+
+
+def test_the_report_of_an_engine_comes_back_whole(report, made):
+    assert len(made.execution.runs) == 2
+    assert len(made.execution.trace) > 0
+    assert differences(made, report) == []
+
+
+def test_another_process_reads_the_same(made, tmp_path):
+    save_report(made, tmp_path / "profile.pop")
+    program = "from pypoplar import pva; print(pva.openReport('profile.pop').execution.totalCycles.total)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == made.execution.totalCycles.total
 
 
 def test_the_lines_of_the_tutorial_work(report, made):

@@ -217,7 +217,7 @@ class _Drawing:
             rate = np.divide(flops * self.clock, events.cycles, out=np.zeros(len(flops)), where=events.cycles > 0)
             yield Track("FLOP/s", self._values(begin, end, rate, "FLOP/s"))
         compilation = self.report.compilation
-        if compilation.step_programs:
+        if compilation.step_programs and (len(compilation.loweredVariables) or len(compilation.memory.always_live)):
             always = int(compilation.memory.always_live.sum())
             live = always + live_bytes(compilation.loweredVariables, len(compilation.step_programs))
             numbers = np.array([one.number for one in parts], np.int64)[part]
