@@ -318,3 +318,16 @@ def test_a_stream_takes_its_bytes_over_the_host_link_and_a_host_sync(chip):
     step = Engine(graph, program).executable.steps[1]
     seconds = 40000 / target.host_write_bytes_per_second + target.host_sync_seconds
     assert step.host_cycles == round(seconds * target.getTileClockFrequency())
+
+
+def test_the_report_has_what_goes_between_ipus_apart():
+    bench = Bench(ipus=2)
+    x, y = bench.variable(1000, 3), bench.variable(1000, TILES + 3)
+    near = bench.variable(100, 5)
+    engine = bench.engine(Sequence([Copy(x, y), Copy(x[0:100], near)]))
+    engine.run()
+    report = engine.getReport().execution
+    crossing, within = engine.executable.steps[1:]
+    assert report.tile_average.global_exchange == crossing.global_exchange_cycles > 0
+    assert report.tile_average.exchange == within.exchange_cycles.sum() / (2 * TILES) > 0
+    assert report.totalCycles.total == crossing.fixed_cycles + within.fixed_cycles

@@ -48,7 +48,7 @@ class Step:
     depth: int = 0  # how deep in Repeat, If, Switch and Call the step stands
     sync_cycles: int = 0
     exchange_cycles: int = 0
-    global_exchange_cycles: int = 0  # of an exchange between IPUs; `exchange_cycles` is 0 then
+    global_exchange_cycles: int = 0  # between IPUs, on all tiles alike; `exchange_cycles` is what goes on within them
     compute_cycles: int = 0
     host_exchange_cycles: int = 0
     cyclesByTile: Array = field(factory=no_tiles)
@@ -216,15 +216,11 @@ class Execution:
         def sync(one: Step) -> float:
             return float(one.sync_cycles_by_tile.mean()) if len(one.sync_cycles_by_tile) else float(one.sync_cycles)
 
-        def exchange(*, between_ipus: bool) -> float:
-            chosen = [one for one in self.steps if bool(one.global_exchange_cycles) is between_ipus]
-            return float(sum(int(one.exchange_cycles_by_tile.sum()) for one in chosen)) / self.tiles if self.tiles else 0.0
-
         return TileAverage(
             compute_including_idle=mean("cyclesByTile"),
             compute_excluding_idle=mean("activeCyclesByTile"),
-            exchange=exchange(between_ipus=False),
-            global_exchange=exchange(between_ipus=True),
+            exchange=mean("exchange_cycles_by_tile"),
+            global_exchange=float(sum(one.global_exchange_cycles for one in self.steps)),
             host_exchange=float(sum(one.host_exchange_cycles for one in self.steps)),
             sync=float(sum(sync(one) for one in self.steps)),
         )
