@@ -18,7 +18,7 @@ import click
 
 from benchmarks.measure import Figure, Row
 
-ROWS = ("matvec", "regression", "superstep", "stencil", "counting", "exchange", "vertices", "startup", "memory")
+ROWS = ("matvec", "regression", "superstep", "stencil", "counting", "exchange", "vertices", "startup", "memory", "profiling")
 
 
 @click.command()

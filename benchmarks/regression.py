@@ -15,7 +15,7 @@ PIXELS = 784
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def engine(tiles: int, batch: int) -> Any:
+def engine(tiles: int, batch: int, options: dict[str, Any] | None = None) -> Any:
     """The demo's program: `batch` images, one after the other, from streams."""
     model = IPUModel()
     model.tilesPerIPU = tiles
@@ -49,7 +49,7 @@ def engine(tiles: int, batch: int) -> Any:
     zero = graph.addConstant(UNSIGNED_INT, [1], 0)
     graph.setTileMapping(zero, 0)
     body = Sequence([Copy(images, x), Copy(labels, expected), step])
-    made = Engine(graph, Sequence([Copy(zero, correct), Repeat(batch, body)]))
+    made = Engine(graph, Sequence([Copy(zero, correct), Repeat(batch, body)]), options)
     made.load(device)
     return made
 

@@ -1,12 +1,18 @@
 """The first runs have accounts and a trace of their own; those that follow are counted together."""
 
 import io
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from engine_builder import Add, Bench, everywhere, traced
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pypoplar import FLOAT, INT, Input, IPUModel, PoplarError, SyncType, Vector, Vertex
+from pypoplar.engine import account
+from pypoplar.engine import layout as at
+from pypoplar.engine.account import Account
 from pypoplar.engine.events import EventLog
 from pypoplar.engine.runs import LATER, MOST_NAMES
 from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Repeat, Sequence, Switch, Sync
@@ -284,3 +290,39 @@ def test_several_programs_of_one_engine_have_their_own_runs(mode):
         (LATER, 3, 2),
     ]
     assert [one.executions for one in execution.steps] == [1, 2, 2]
+
+
+@given(st.data())
+def test_an_account_takes_over_what_runs_have_changed(data):
+    """A run changes counts of the steps that it executes; it need not change their tiles' counts."""
+    tiles = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=9))
+    step_account = np.concatenate(([0], np.cumsum(tiles)))
+    sizes = {at.EXECUTIONS: len(tiles), at.COMPUTE_CYCLES: len(tiles), at.TILE_CYCLES: sum(tiles), at.TILE_SLOTS: sum(tiles)}
+    sizes |= {at.CODELET_SLOTS: 3, at.STEP_FLOPS: 2 * len(tiles), at.CODELET_FLOPS: 0}
+    later, settled = Account.empty(sizes, step_account), Account.empty(sizes, step_account)
+    for _ in range(3):
+        for step in data.draw(st.lists(st.integers(0, len(tiles) - 1))):
+            begin, end = step_account[step : step + 2]
+            later.tables[at.EXECUTIONS][step] += 1
+            later.tables[at.COMPUTE_CYCLES][step] += data.draw(st.integers(0, 9))
+            later.tables[at.TILE_CYCLES][begin:end] += step + 1
+            later.tables[at.TILE_SLOTS][begin:end] += 1
+            later.tables[at.CODELET_SLOTS][1] += 5
+            later.tables[at.STEP_FLOPS][2 * step] += 7
+        with patch.object(account, "SMALL", data.draw(st.sampled_from([0, 1 << 14]))):
+            settled.take_over(later)
+        assert settled.whole.tolist() == later.whole.tolist()
+
+
+def test_large_and_small_accounts_agree(mode, monkeypatch):
+    def reports():
+        bench = Bench()
+        engine = ran(bench, busy(bench), mode, 5)
+        execution = engine.getReport().execution
+        return [
+            [(one.number, one.executions, one.cyclesByTile.tolist(), one.cycles) for one in run.steps] for run in execution.runs
+        ]
+
+    expected = reports()
+    monkeypatch.setattr(account, "SMALL", 0)
+    assert reports() == expected

@@ -14,6 +14,7 @@ from pypoplar.engine import layout as at
 BY_STEP = (at.EXECUTIONS, at.COMPUTE_CYCLES)
 BY_TILE = (at.TILE_CYCLES, at.TILE_SLOTS)  # of every compute step; see EngineState.step_account
 BY_THREAD = (at.CODELET_SLOTS, at.STEP_FLOPS, at.CODELET_FLOPS)
+SMALL = 1 << 14  # words that are copied sooner than one has found out which of them have changed
 
 
 @frozen(eq=False)
@@ -23,7 +24,8 @@ class Account:
     The tables are made of pages that take no memory before something is counted there: what a run does not come to is free.
     """
 
-    tables: Mapping[int, Array]  # int64
+    whole: Array  # int64: all tables, end to end
+    tables: Mapping[int, Array]
     step_account: Array  # int64 [steps + 1]: where a step's tiles begin in the tables of BY_TILE
     places: Array  # int64: of the tables in the header
     addresses: Array  # int64: of the tables, in the same order
@@ -31,9 +33,11 @@ class Account:
     @classmethod
     def empty(cls, sizes: Mapping[int, int], step_account: Array) -> Self:
         """An account in which nothing has been counted; `sizes` has the entries of each table."""
-        tables = {which: np.zeros(size, np.int64) for which, size in sizes.items()}
-        addresses = np.array([one.ctypes.data for one in tables.values()], np.int64)
-        return cls(tables, step_account, np.array(list(tables), np.int64), addresses)
+        whole = np.zeros(sum(sizes.values()), np.int64)
+        ends = np.cumsum(list(sizes.values()))
+        tables = dict(zip(sizes, np.split(whole, ends[:-1]), strict=True))
+        addresses = whole.ctypes.data + 8 * (ends - list(sizes.values()))
+        return cls(whole, tables, step_account, np.array(list(sizes), np.int64), addresses)
 
     def take_over(self, newer: Account) -> None:
         """Become equal to `newer`, which was equal before some runs that have come to their end.
@@ -41,6 +45,9 @@ class Account:
         Only what lies between the first and the last step that they executed can differ, so that a run of a small part of a large
         program costs little here.
         """
+        if len(self.whole) <= SMALL:
+            self.whole[:] = newer.whole
+            return
         ours, theirs = self.tables[at.EXECUTIONS], newer.tables[at.EXECUTIONS]
         touched = np.flatnonzero(ours != theirs)
         if len(touched) == 0:
@@ -53,5 +60,4 @@ class Account:
 
     def restore(self, older: Account) -> None:
         """Become equal to `older` again, whatever has been counted since, and however far a step has got."""
-        for which, one in self.tables.items():
-            one[:] = older.tables[which]
+        self.whole[:] = older.whole
