@@ -35,8 +35,11 @@ class Browser:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-        theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [theme]})
+        self.theme(dark=dark)
+
+    def theme(self, *, dark):
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
@@ -51,9 +54,15 @@ class Browser:
         return value
 
     def open(self, path, fragment=""):
-        self.driver.get("about:blank")
+        self.driver.get("about:blank")  # a change of the fragment alone would not load the file
         self.driver.get(path.resolve().as_uri() + fragment)
         self.until("document.documentElement.dataset.ready === 'true'")
+
+    def see(self, path, view):
+        """Open a view of a page; the page is loaded only if it is not there already."""
+        if self.run("return location.href").split("#")[0] != path.resolve().as_uri():
+            self.open(path)
+        self.tab(view)
 
     def tab(self, name, parameters=""):
         """Open a view as a click on its tab does."""

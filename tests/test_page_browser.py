@@ -2,12 +2,36 @@
 
 import pytest
 from page_browser import browser
+from page_reports import compute, events, exchange, memory, messages, report, variables
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from benchmarks.made_report import made_report
-from pypoplar.profile.page import write_page
+from pypoplar.profile.page import write_comparison, write_page
 
 VIEWS = ("summary", "insights", "memory", "liveness", "programs", "trace", "vertices", "exchange", "roofline", "balance")
+NOT_RUN = {
+    "memory": "No variables: this report does not say",
+    "liveness": "No liveness: this report does not say",
+    "programs": "No program tree",
+    "exchange": "No exchange: ",
+}
 PLOTS = {"memory": 1, "liveness": 1, "vertices": 2, "exchange": 2, "roofline": 1, "balance": 2}
+COMPARED = {"summary": 0, "memory": 1, "liveness": 1, "operations": 2, "steps": 0}
+HOSTILE = "</script><img src=x onerror=alert(1)> \"q\" 'q' \\u003c back\\slash <b>bold</b> %{x} $& é 漢字 "
+DRAWN = """
+const shown = Array.from(document.querySelectorAll(`#panel-${arguments[0]} .plot[data-drawn=true]`));
+const marks = '.plot path, .bars path, .hm image, .points path';
+return shown.filter((one) => one.offsetHeight > 100 && one.querySelectorAll(marks).length).length;
+"""
+COLOURS = """
+const canvas = document.querySelector('#panel-trace canvas');
+const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+const found = new Set();
+for (let at = 0; at < pixels.length; at += 4) found.add(pixels[at] * 65536 + pixels[at + 1] * 256 + pixels[at + 2]);
+return found.size;
+"""
 
 
 @pytest.fixture(scope="module")
@@ -16,11 +40,34 @@ def window(tmp_path_factory):
         yield made
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    path = tmp_path_factory.mktemp("page") / "page.html"
-    write_page(made_report(tiles=160, events=2000), path)
-    return path
+@pytest.fixture
+def show(window, tmp_path):
+    """Open the page of a report, or of two."""
+
+    def call(*reports, fragment=""):
+        path = tmp_path / "page.html"
+        (write_page if len(reports) == 1 else write_comparison)(*reports, path)
+        window.open(path, fragment)
+        return window
+
+    return call
+
+
+def made_page(made):
+    """A fixture: the file of a report's page."""
+
+    @pytest.fixture(scope="module")
+    def fixture(tmp_path_factory):
+        path = tmp_path_factory.mktemp("page") / "page.html"
+        write_page(made(), path)
+        return path
+
+    return fixture
+
+
+page = made_page(lambda: made_report(tiles=160, events=2000))
+hostile_page = made_page(lambda: made_report(tiles=16, steps=20, events=200, variables=30, rename=lambda name: HOSTILE + name))
+bare_page = made_page(report)
 
 
 @pytest.fixture
@@ -29,16 +76,333 @@ def opened(window, page):
     return window
 
 
+def quiet(window):
+    """Nothing in the console, nothing asked of the network."""
+    return window.console() == [] and window.requests() == []
+
+
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_draws_without_a_word_from_the_console(opened, view):
-    opened.tab(view)
-    assert opened.console() == []
-    assert opened.requests() == []
-    assert opened.run(
-        "return document.querySelectorAll('#panel-' + arguments[0] + ' .plot[data-drawn=true] .main-svg').length > 0", view
-    ) is (view in PLOTS)
-    assert opened.run(
-        "return document.querySelectorAll('#panel-' + arguments[0] + ' .plot[data-drawn=true]').length", view
-    ) == PLOTS.get(view, 0)
-    assert len(opened.text(f"#panel-{view}")) > 100
-    assert "could not be drawn" not in opened.text(f"#panel-{view}")
+def test_a_view_draws_without_a_word_from_the_console_or_to_the_network(window, page, view):
+    window.see(page, view)
+    assert window.run(DRAWN, view) == PLOTS.get(view, 0)
+    assert len(window.text(f"#panel-{view}")) > 100
+    assert "could not be drawn" not in window.text(f"#panel-{view}")
+    assert window.console() == []
+    assert window.requests() == []
+
+
+@pytest.mark.parametrize("view", ["trace", "balance"])
+def test_a_view_opens_by_its_address(window, page, view):
+    window.open(page, f"#{view}")
+    assert window.run("return document.querySelector('[role=tab][aria-selected=true]').id") == f"tab-{view}"
+    assert window.run("return document.querySelectorAll('[role=tabpanel]:not([hidden])').length") == 1
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_program_that_has_not_run_has_every_view_and_says_what_is_absent(window, bare_page, view):
+    window.see(bare_page, view)
+    text = window.text(f"#panel-{view}")
+    assert NOT_RUN.get(view, "No execution: the program has not run") in text
+    assert "could not be drawn" not in text
+    assert quiet(window)
+
+
+def test_a_run_without_trace_or_operations_says_how_to_get_them(show):
+    window = show(report(compute("even", 0, [100] * 4)), fragment="#trace")
+    assert "autoReport.executionProfileProgramRunCount" in window.text("#panel-trace")
+    window.tab("roofline")
+    assert "No FLOPs: set the engine option profiler.includeFlopEstimates" in window.text("#panel-roofline")
+    window.tab("vertices")
+    assert "No FLOPs" in window.text("#panel-vertices")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_names_that_look_like_markup_are_shown_as_they_are_and_do_nothing(window, hostile_page, view):
+    window.see(hostile_page, view)
+    assert window.run("return document.querySelectorAll('img, main b:not(.card b), script[src]').length") == 0
+    assert " ".join(HOSTILE.split()) in " ".join(window.text(f"#panel-{view}").split())
+    assert quiet(window)
+
+
+def test_plots_show_names_that_look_like_markup_as_they_are(show):
+    made = made_report(tiles=16, steps=20, events=200, variables=30, rename=lambda name: "<b>&amp;</b>" + name)
+    window = show(made, fragment="#vertices")
+    labels = window.run("return Array.from(document.querySelectorAll('#panel-vertices .ytick text'), (one) => one.textContent)")
+    assert "<b>&amp;</b>poputil::Transpose<half>" in labels
+    assert any(one.startswith("<b>&amp;</b>conv") for one in labels)
+
+
+VIEW = "['from', 'to', 'first', 'last'].map((one) => Number(document.querySelector('#panel-trace canvas').dataset[one]))"
+
+
+def trace_view(window):
+    return window.run(f"return {VIEW}")
+
+
+def settle(window, before):
+    """Wait until the trace shows something else than `before`."""
+    window.until(f"JSON.stringify({VIEW}) !== JSON.stringify(arguments[0])", before)
+    return trace_view(window)
+
+
+WHEEL = """
+const canvas = document.querySelector('#panel-trace canvas');
+const bounds = canvas.getBoundingClientRect();
+const [at, shift, turned] = arguments;
+const place = { clientX: bounds.left + 62 + at * (bounds.width - 72), clientY: bounds.top + 200 };
+canvas.dispatchEvent(new WheelEvent('wheel', { ...place, deltaY: turned, shiftKey: shift, bubbles: true, cancelable: true }));
+"""
+
+
+def test_the_trace_shows_many_colours_and_zooms_about_the_pointer(opened):
+    opened.tab("trace")
+    assert opened.run(COLOURS) > 20
+    whole = trace_view(opened)
+    opened.run(WHEEL, 0.25, False, -200)
+    zoomed = settle(opened, whole)
+    assert zoomed[1] - zoomed[0] < 0.7 * (whole[1] - whole[0])
+    assert zoomed[0] + 0.25 * (zoomed[1] - zoomed[0]) == pytest.approx(0.25 * whole[1], rel=0.01)
+    assert zoomed[2:] == whole[2:]
+    opened.run(WHEEL, 0.25, True, -200)
+    fewer = settle(opened, zoomed)
+    assert fewer[:2] == zoomed[:2]
+    assert fewer[3] - fewer[2] < whole[3] - whole[2]
+    assert quiet(opened)
+
+
+def test_the_trace_moves_by_dragging_and_shows_all_again_by_a_double_click(opened):
+    opened.tab("trace")
+    whole = trace_view(opened)
+    canvas = opened.driver.find_element(By.CSS_SELECTOR, "#panel-trace canvas")
+    opened.run(WHEEL, 0.5, False, -200)
+    zoomed = settle(opened, whole)
+    ActionChains(opened.driver).move_to_element(canvas).click_and_hold().move_by_offset(-200, 0).release().perform()
+    moved = settle(opened, zoomed)
+    assert moved[0] > zoomed[0]
+    assert moved[1] - moved[0] == pytest.approx(zoomed[1] - zoomed[0])
+    ActionChains(opened.driver).double_click(canvas).perform()
+    assert settle(opened, moved) == whole
+
+
+def test_the_trace_is_used_by_keys(opened):
+    opened.tab("trace")
+    whole = trace_view(opened)
+    canvas = opened.driver.find_element(By.CSS_SELECTOR, "#panel-trace canvas")
+    canvas.send_keys("+")
+    zoomed = settle(opened, whole)
+    assert zoomed[1] - zoomed[0] == pytest.approx(0.7 * whole[1])
+    canvas.send_keys(Keys.ARROW_RIGHT)
+    assert settle(opened, zoomed)[0] > zoomed[0]
+    canvas.send_keys("0")
+    assert settle(opened, zoomed)[:2] == whole[:2]
+
+
+# Where tile 1 of four is at a cycle of 0 to 200: 20 sync, then 100, 50, 0 and 25 of compute, then 30 sync, then exchange of 50.
+PHASES = {5: "sync", 40: "compute", 60: "compute", 75: "idle", 110: "idle", 125: "sync", 160: "exchange", 195: "idle"}
+
+
+def small_trace():
+    work = compute("work", 0, [200, 100, 0, 50], times=2, sync=40)
+    move = exchange("move", 1, [50, 25, 50, 0], [8, 8, 0, 0], [0, 8, 8, 0], sync=30)
+    return report(work, move, trace=events((0, 120), (1, 80), (0, 120)))
+
+
+trace_page = made_page(small_trace)
+
+
+@pytest.mark.parametrize("cycle", list(PHASES))
+def test_the_trace_has_the_colour_of_what_a_tile_does_at_a_cycle(window, trace_page, cycle):
+    window.see(trace_page, "trace")
+    pixel = """
+    const canvas = document.querySelector('#panel-trace canvas');
+    const [width, height] = [canvas.width - 72, canvas.height - 22 - 26 - 40];
+    const at = [62 + (arguments[0] / 320) * width, 48 + (1.5 / 4) * height];
+    return Array.from(canvas.getContext('2d').getImageData(at[0], at[1], 1, 1).data.slice(0, 3));
+    """
+    assert window.run(pixel, cycle) == window.run("return page.rgb(arguments[0])", PHASES[cycle])
+
+
+def test_a_pixel_of_many_events_mixes_their_colours_by_their_time(show):
+    work = compute("work", 0, [100_000, 40_000, 0, 100_000], times=1000)
+    window = show(report(work, trace=events(*[(0, 100)] * 1000)), fragment="#trace")
+    mixed = """
+    const image = page.traceRaster(window.model)({ from: 0, to: 100000, first: 0, last: 4 }, 10, 4, {
+      phases: [[0, 0, 0], [0, 0, 0], [200, 100, 50], [0, 0, 0]], idle: [0, 0, 250], blank: [9, 9, 9] });
+    return [0, 1, 2, 3].map((row) => Array.from(image.data.slice(row * 40 + 20, row * 40 + 23)));
+    """
+    window.driver.execute_async_script(
+        "page.traceRuns().then((runs) => runs.load(0)).then((model) => { window.model = model; arguments[0](); });"
+    )
+    assert window.run(mixed) == [[200, 100, 50], [80, 40, 170], [0, 0, 250], [200, 100, 50]]
+
+
+def test_what_is_under_the_pointer_is_said_in_words(window, trace_page):
+    window.see(trace_page, "trace")
+    place = """
+    const canvas = document.querySelector('#panel-trace canvas');
+    const bounds = canvas.getBoundingClientRect();
+    const [width, height] = [bounds.width - 72, bounds.height - 88];
+    const at = { clientX: bounds.left + 62 + (60 / 320) * width, clientY: bounds.top + 48 + (1.5 / 4) * height };
+    canvas.dispatchEvent(new PointerEvent('pointermove', { ...at, bubbles: true }));
+    return document.querySelector('#panel-trace .tip').innerText;
+    """
+    said = window.run(place)
+    assert "work" in said
+    assert "OnTileExecute, step 0" in said
+    assert "at cycle 0, 120 cycles, 120.00 µs" in said
+    assert "tile 1: sync 20, compute 50" in said
+
+
+def test_the_events_in_view_stand_in_a_table(window, trace_page):
+    window.see(trace_page, "trace")
+    rows = window.run("return Array.from(document.querySelectorAll('#panel-trace tbody tr'), (row) => row.innerText)")
+    assert [row.split("\t")[:2] for row in rows] == [["0", "120"], ["120", "80"], ["200", "120"]]
+
+
+def test_tabs_are_reached_by_arrow_keys(opened):
+    opened.driver.find_element(By.ID, "tab-summary").send_keys(Keys.ARROW_RIGHT)
+    opened.until("document.getElementById('panel-insights').dataset.drawn === 'true'")
+    assert opened.run("return [location.hash, document.activeElement.id]") == ["#insights", "tab-insights"]
+    opened.driver.switch_to.active_element.send_keys(Keys.END)
+    opened.until("document.getElementById('panel-balance').dataset.drawn === 'true'")
+    opened.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert opened.run("return document.activeElement.id") == "tab-summary"
+
+
+def column(window, place):
+    rows = "Array.from(document.querySelectorAll('#panel-summary tbody tr'), (row) => row.cells[arguments[0]].innerText)"
+    return window.run(f"return {rows}", place)
+
+
+def test_tables_sort_by_a_click_on_a_heading_and_filter_by_text(opened):
+    cycles = [int(one.replace(",", "")) for one in column(opened, 4)]
+    assert cycles == sorted(cycles, reverse=True)
+    heading = opened.driver.find_elements(By.CSS_SELECTOR, "#panel-summary thead button")[4]
+    heading.click()
+    assert [int(one.replace(",", "")) for one in column(opened, 4)] == sorted(cycles)
+    assert opened.run("return document.querySelectorAll('#panel-summary th')[4].getAttribute('aria-sort')") == "ascending"
+    opened.driver.find_element(By.CSS_SELECTOR, "#panel-summary input[type=search]").send_keys("FC1/")
+    assert {name.split("/")[0] for name in column(opened, 1)} == {"fc1"}
+
+
+def test_the_tree_opens_and_closes_with_keys(opened):
+    opened.tab("programs")
+    lines = "return document.querySelectorAll('#panel-programs tbody tr').length"
+    before = opened.run(lines)
+    root = opened.driver.find_element(By.CSS_SELECTOR, "#panel-programs tbody tr")
+    root.send_keys(Keys.ARROW_LEFT)
+    assert opened.run(lines) == 1
+    root.send_keys(Keys.ENTER)
+    assert 1 < opened.run(lines) < before
+
+
+def test_a_selected_tile_shows_its_memory_and_variables(show):
+    held = variables(("x", False, 0, 1), ("y", True, -1, -1), places=[{0: 30, 1: 2}, {2: 20}])
+    made = report(compute("even", 0, [1] * 4), tile_memory=memory([30, 2, 1200, 0]), variables=held)
+    window = show(made, fragment="#memory")
+    assert "1,200 B with gaps, 120.0 % of its memory, 200 B more than it has." in window.text("#panel-memory")
+    window.tab("memory", "?tile=1")
+    text = window.text("#panel-memory")
+    assert "Tile 1" in text
+    assert "x\t2 B\tsteps 0 to 0" in text
+
+
+def test_a_selected_step_shows_what_lives_at_it_and_how_it_is_called(show):
+    held = variables(("x", False, 0, 1), ("y", True, -1, -1), ("z", False, 1, 2), places=[{0: 30}, {2: 20}, {3: 50}])
+    made = report(compute("first", 0, [1] * 4), compute("second", 1, [1] * 4), variables=held)
+    window = show(made, fragment="#liveness?step=0")
+    text = window.text("#panel-liveness")
+    assert "30 B live here besides 20 B that always live." in text
+    assert "x\t30 B" in text
+    assert "z\t50 B" not in text
+    path = window.run("return Array.from(document.querySelectorAll('.path li'), (one) => one.innerText)")
+    assert path == ["Sequence · main", "OnTileExecute · first"]
+
+
+def test_the_exchange_map_has_the_bytes_of_its_tiles_and_is_exact_when_zoomed_in(show):
+    move = exchange("move", 0, [4] * 4, [8] * 4, [8] * 4, times=3)
+    window = show(report(move, exchanges=(messages("move", 0, (0, 1, 8), (2, 3, 40)),)), fragment="#exchange")
+    bins = "const {x0, y0, z} = document.querySelector('.map').data[0]; return [x0, y0, z];"
+    assert window.run(bins) == [0, 0, [[0, 24, 0, 0], [0, 0, 0, 0], [0, 0, 0, 120], [0, 0, 0, 0]]]
+    window.run("document.querySelector('#panel-exchange tbody tr').click()")
+    window.until("document.querySelector('.map').data[0].z[2][3] === 40")
+    zoomed = {"xaxis.range[0]": 2.5, "xaxis.range[1]": 3.5, "yaxis.range[0]": 2.5, "yaxis.range[1]": 1.5}
+    window.run("Plotly.relayout(document.querySelector('.map'), arguments[0])", zoomed)
+    window.until("document.querySelector('.map').data[0].z.length === 1")
+    assert window.run(bins) == [3, 2, [[40]]]
+
+
+def test_a_large_exchange_map_is_binned_and_exact_when_zoomed_in(show):
+    window = show(made_report(tiles=800, steps=10, events=20, variables=3), fragment="#exchange")
+    assert window.run("return Number(document.querySelector('.map').dataset.bin)") == 3
+    total = window.run("return document.querySelector('.map').data[0].z.flat().reduce((one, other) => one + other, 0)")
+    window.run("Plotly.relayout(document.querySelector('.map'), {'xaxis.range[0]': 99.5, 'xaxis.range[1]': 199.5})")
+    window.run("Plotly.relayout(document.querySelector('.map'), {'yaxis.range[0]': 199.5, 'yaxis.range[1]': 99.5})")
+    window.until("document.querySelector('.map').dataset.bin === '1'")
+    assert 0 < window.run("return document.querySelector('.map').data[0].z.flat().reduce((one, other) => one + other, 0)") < total
+
+
+def test_the_page_follows_the_theme(window, page):
+    colours = "[getComputedStyle(document.body).backgroundColor, document.querySelector('#panel-memory .plot').layout.font.color]"
+    window.open(page, "#memory")
+    light = window.run(f"return {colours}")
+    window.theme(dark=True)
+    try:
+        window.until(f"{colours}[1] !== arguments[0]", light[1])
+        assert window.run(f"return {colours}")[0] != light[0]
+    finally:
+        window.theme(dark=False)
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+def test_all_views_fit_the_width_of_their_window(window, page, width):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    window.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        window.open(page)
+        for view in VIEWS:
+            window.tab(view)
+            assert window.run("return document.documentElement.scrollWidth <= window.innerWidth"), view
+    finally:
+        window.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.fixture(scope="module")
+def comparison_page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "comparison.html"
+    size = {"tiles": 60, "events": 600, "variables": 50}
+    write_comparison(made_report(**size), made_report(**size, steps=66, seed=1, rename=lambda name: name + HOSTILE), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def bare_comparison_page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "comparison.html"
+    write_comparison(report(compute("work", 0, [200] * 4)), report(), path)
+    return path
+
+
+@pytest.mark.parametrize("view", list(COMPARED))
+def test_a_view_of_a_comparison_draws(window, comparison_page, view):
+    window.see(comparison_page, view)
+    assert window.run(DRAWN, view) == COMPARED[view]
+    assert "could not be drawn" not in window.text(f"#panel-{view}")
+    assert len(window.text(f"#panel-{view}")) > 40
+    assert window.run("return document.querySelectorAll('img, main b, script[src]').length") == 0
+    assert quiet(window)
+
+
+def test_a_comparison_shows_differences_in_numbers_and_percent(show):
+    window = show(report(compute("work", 0, [200] * 4), name="before"), report(compute("work", 0, [150] * 4), name="after"))
+    assert "Cycles\t200\t150\t-50 (-25.0 %)" in window.text("#panel-summary")
+    window.tab("steps")
+    assert "0\t0\tOnTileExecute\twork\t200\t150\t-50\t-25.0 %" in window.text("#panel-steps")
+
+
+@pytest.mark.parametrize("view", list(COMPARED))
+def test_a_comparison_with_a_program_that_has_not_run_says_so(window, bare_comparison_page, view):
+    window.see(bare_comparison_page, view)
+    text = window.text(f"#panel-{view}")
+    assert "could not be drawn" not in text
+    assert {"memory": "Category", "liveness": "no liveness"}.get(view, "not run") in text
+    assert quiet(window)

@@ -102,7 +102,7 @@ def _target(target: ReportTarget) -> list[Fact]:
         fact("Worker threads per tile", target.numWorkerContexts),
         fact("Memory per tile", target.bytesPerTile, "bytes"),
         fact("Memory", target.totalMemory, "bytes"),
-        fact("Clock", target.clockFrequency, "Hz"),
+        fact("Clock", float(target.clockFrequency), "Hz"),
     ]
 
 
