@@ -1,4 +1,4 @@
-"""The libraries' codelets carry PopLibs' closed forms: what the engine reports of them, against values tabulated from the source."""
+"""The libraries' codelets carry PopLibs' closed forms: what the engine reports, against values tabulated from the source."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ ROUNDING = 3  # a supervisor's cycles are counted in whole slots of six
 
 
 def tile_cycles(vertex_type, fields, sizes=SIZES):
-    """Cycles that the engine reports for a vertex of each size. A field is (type, shape), with a row each for a list, or a value."""
+    """Cycles that the engine reports for a vertex of each size. A field is (type, shape), for a list with rows, or a value."""
     model = IPUModel("bow")
     model.tilesPerIPU = 2
     device = model.createDevice()
