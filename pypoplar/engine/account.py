@@ -33,11 +33,20 @@ class Account:
     @classmethod
     def empty(cls, sizes: Mapping[int, int], step_account: Array) -> Self:
         """An account in which nothing has been counted; `sizes` has the entries of each table."""
-        whole = np.zeros(sum(sizes.values()), np.int64)
+        return cls._of(np.zeros(sum(sizes.values()), np.int64), sizes, step_account)
+
+    @classmethod
+    def _of(cls, whole: Array, sizes: Mapping[int, int], step_account: Array) -> Self:
         ends = np.cumsum(list(sizes.values()))
         tables = dict(zip(sizes, np.split(whole, ends[:-1]), strict=True))
         addresses = whole.ctypes.data + 8 * (ends - list(sizes.values()))
         return cls(whole, tables, step_account, np.array(list(sizes), np.int64), addresses)
+
+    def settled(self, *, copied: bool) -> Self:
+        """The counts as reports may keep them: nobody can change them. They are a copy if more is to be counted here."""
+        whole = self.whole.copy() if copied else self.whole.view()
+        whole.flags.writeable = False
+        return self._of(whole, {which: len(one) for which, one in self.tables.items()}, self.step_account)
 
     def take_over(self, newer: Account) -> None:
         """Become equal to `newer`, which was equal before some runs that have come to their end.

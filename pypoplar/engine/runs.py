@@ -103,7 +103,7 @@ class Runs:
                 self._later_name = name if self._later_name in ("", name) else LATER
                 self._later_count += 1
             else:
-                self._kept.append(KeptRun(name, account))
+                self._kept.append(KeptRun(name, account.settled(copied=False)))
             if self._names[-1:] != [name] and len(self._names) < MOST_NAMES:
                 self._names.append(name)
 
@@ -118,7 +118,7 @@ class Runs:
         with self._lock:
             runs = [self._run_account(one.name, 1, one.account) for one in self._kept]
             if self._later_count:
-                runs.append(self._run_account(self._later_name, self._later_count, self._settled))
+                runs.append(self._run_account(self._later_name, self._later_count, self._settled.settled(copied=True)))
             is_handle = np.array([one.kind == "handle" for one in self.state.executable.steps])
             executions = sum(int(one.executions[~is_handle].sum()) for one in runs)
             trace = self.log.trace(len(self._kept), executions, np.flatnonzero(is_handle))
@@ -135,11 +135,11 @@ class Runs:
         return RunAccount(
             name=name,
             count=count,
-            executions=tables[at.EXECUTIONS].copy(),
-            compute_cycles=tables[at.COMPUTE_CYCLES].copy(),
+            executions=tables[at.EXECUTIONS],
+            compute_cycles=tables[at.COMPUTE_CYCLES],
             first_tile=account.step_account,
-            tile_cycles=tables[at.TILE_CYCLES].copy(),
-            tile_slots=tables[at.TILE_SLOTS].copy(),
+            tile_cycles=tables[at.TILE_CYCLES],
+            tile_slots=tables[at.TILE_SLOTS],
             codelet_slots=of_all_threads(at.CODELET_SLOTS, 1)[0],
             **dict(zip(("step_flops", "step_bytes"), of_all_threads(at.STEP_FLOPS, 2), strict=True)),
             **dict(zip(("codelet_flops", "codelet_bytes"), of_all_threads(at.CODELET_FLOPS, 2), strict=True)),

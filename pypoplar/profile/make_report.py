@@ -189,6 +189,24 @@ def _instances(executable: Executable) -> Array:
     return counted
 
 
+def _by_tile(counts: Array, on: Array, tiles: int) -> Array:
+    """Counts of the tiles `on` as an array of all tiles: without memory of its own where they are all."""
+    if len(counts) == tiles:
+        return counts
+    whole: Array = np.zeros(tiles, np.int64)
+    whole[on] = counts
+    return whole
+
+
+def _multiplied(values: Array, times: int) -> Array:
+    """``values * times``, without memory of its own where it is the same."""
+    if times != 1:
+        return values * times
+    same: Array = values.view()
+    same.flags.writeable = False  # it is the executable's
+    return same
+
+
 def _step(executable: Executable, account: RunAccount, number: int, program: Program) -> Step:
     """A static step with all its executions. A worker's slot is one cycle of a tile that is never idle."""
     one, tiles = executable.steps[number], executable.target.getNumTiles()
@@ -196,13 +214,12 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
     nothing: Array = np.zeros(0, np.int64)
     cycles, active = nothing, nothing
     if one.compute >= 0:
-        computes = executable.computes
-        first, last = int(computes.first_active[one.compute]), int(computes.first_active[one.compute + 1])
-        begin = int(account.first_tile[number])
-        cycles, active = np.zeros(tiles, np.int64), np.zeros(tiles, np.int64)
-        cycles[computes.active_tile[first:last]] = account.tile_cycles[begin : begin + last - first]
-        active[computes.active_tile[first:last]] = account.tile_slots[begin : begin + last - first]
-    slowest = int(one.moving_cycles.max()) if len(one.exchange_cycles) else 0
+        first, last = executable.computes.first_active[one.compute : one.compute + 2].tolist()
+        on = executable.computes.active_tile[first:last]
+        here = slice(*account.first_tile[number : number + 2].tolist())
+        cycles, active = (_by_tile(counts[here], on, tiles) for counts in (account.tile_cycles, account.tile_slots))
+    moving = one.moving_cycles
+    slowest = int(moving.max()) if len(moving) else 0
     exchange = executable.exchanges[one.exchange] if one.exchange >= 0 else None
     return Step(
         name=one.name,
@@ -218,9 +235,9 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
         host_exchange_cycles=one.host_cycles * times,
         cyclesByTile=cycles,
         activeCyclesByTile=active,
-        exchange_cycles_by_tile=one.moving_cycles * times,
-        bytesSentByTile=exchange.bytes_sent * times if exchange is not None else nothing,
-        bytesReceivedByTile=exchange.bytes_received * times if exchange is not None else nothing,
+        exchange_cycles_by_tile=_multiplied(moving, times),
+        bytesSentByTile=_multiplied(exchange.bytes_sent, times) if exchange is not None else nothing,
+        bytesReceivedByTile=_multiplied(exchange.bytes_received, times) if exchange is not None else nothing,
         host_bytes=one.host_bytes * times,
         flops=int(account.step_flops[number]) if len(account.step_flops) else 0,
         memory_bytes=int(account.step_bytes[number]) if len(account.step_bytes) else 0,
