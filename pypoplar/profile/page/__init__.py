@@ -22,7 +22,8 @@ def write_page(report: Report, path: str | os.PathLike[str]) -> None:
     blocks = Blocks()
     data = report_data(report, blocks)
     target = report.compilation.target
-    words = [report.created, f"pypoplar {report.poplarVersion.string}", f"{target.numTiles:,} tiles of {target.architecture}"]
+    created = report.created.replace("T", " ").replace("+00:00", " UTC")
+    words = [created, f"pypoplar {report.poplarVersion.string}", f"{target.numTiles:,} tiles of {target.architecture}"]
     write_document(Path(path), report.name or "Profile", " \u00b7 ".join(one for one in words if one), data, blocks.texts)
 
 

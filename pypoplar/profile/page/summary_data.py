@@ -118,7 +118,7 @@ def _longest(execution: Execution) -> list[dict[str, Any]]:
             "executions": one.executions,
             "cycles": one.cycles,
             "share": one.cycles / total if total else 0.0,
-            "balance": one.tileBalance,
+            "balance": one.tileBalance if one.activeTiles else None,
         }
         for number, one in chosen
     ]

@@ -1,7 +1,11 @@
 // Controls of the views.
 
 page.choice = (label, options, value, then) => {
-  const select = page.element("select", { name: label }, options.map(([one, words]) => page.element("option", { value: one, selected: one === value }, words)));
+  const select = page.element(
+    "select",
+    { name: label },
+    options.map(([one, words]) => page.element("option", { value: one, selected: one === value }, words)),
+  );
   select.addEventListener("change", () => then(select.value));
   return page.element("label", {}, label, select);
 };

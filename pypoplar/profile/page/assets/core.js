@@ -43,7 +43,9 @@ async function unpack(reference) {
 // All the references of an object at once: {a: reference, b: null, c: 7} becomes {a: array, b: null, c: 7}.
 page.unpackAll = async (object) => {
   const names = Object.keys(object);
-  const values = await Promise.all(names.map((name) => (object[name]?.block !== undefined ? page.unpack(object[name]) : object[name])));
+  const values = await Promise.all(
+    names.map((name) => (object[name]?.block !== undefined ? page.unpack(object[name]) : object[name])),
+  );
   return Object.fromEntries(names.map((name, place) => [name, values[place]]));
 };
 

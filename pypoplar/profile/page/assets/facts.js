@@ -1,14 +1,28 @@
 // Facts, cards and bars, which several views show.
 
-page.facts = (facts) => page.element(
-  "dl", { class: "facts" },
-  facts.flatMap(({ label, value, unit }) => [
-    page.element("dt", {}, label), page.element("dd", { title: page.inFull(value, unit) || null }, page.short(value, unit))]));
+page.facts = (facts) =>
+  page.element(
+    "dl",
+    { class: "facts" },
+    facts.flatMap(({ label, value, unit }) => [
+      page.element("dt", {}, label),
+      page.element("dd", { title: page.inFull(value, unit) || null }, page.short(value, unit)),
+    ]),
+  );
 
-page.cards = (facts) => page.element(
-  "div", { class: "cards" },
-  facts.map(({ label, value, unit }) => page.element(
-    "div", { class: "card", title: page.inFull(value, unit) || null }, page.element("b", {}, page.short(value, unit)), page.element("span", {}, label))));
+page.cards = (facts) =>
+  page.element(
+    "div",
+    { class: "cards" },
+    facts.map(({ label, value, unit }) =>
+      page.element(
+        "div",
+        { class: "card", title: page.inFull(value, unit) || null },
+        page.element("b", {}, page.short(value, unit)),
+        page.element("span", {}, label),
+      ),
+    ),
+  );
 
 // A bar of parts: [{part: a colour's name, label, cycles}].
 page.partsBar = (title, parts) => {
@@ -17,12 +31,24 @@ page.partsBar = (title, parts) => {
   const words = ({ label, cycles }) => `${label} ${page.format(cycles / total, "share")} (${page.format(cycles, "cycles")} cycles)`;
   const shown = parts.filter((one) => one.cycles > 0);
   return page.element(
-    "div", {},
+    "div",
+    {},
     page.element("h3", {}, title),
-    page.element("div", { class: "bar", role: "img", "aria-label": shown.map(words).join(", ") }, shown.map((one) => page.element(
-      "span", { style: `width:${(one.cycles / total) * 100}%;background:var(--${one.part})`, title: words(one) }))),
-    page.element("ul", { class: "legend" }, shown.map((one) => page.element(
-      "li", {}, page.element("span", { class: "swatch", style: `background:var(--${one.part})` }), words(one)))));
+    page.element(
+      "div",
+      { class: "bar", role: "img", "aria-label": shown.map(words).join(", ") },
+      shown.map((one) =>
+        page.element("span", { style: `width:${(one.cycles / total) * 100}%;background:var(--${one.part})`, title: words(one) }),
+      ),
+    ),
+    page.element(
+      "ul",
+      { class: "legend" },
+      shown.map((one) =>
+        page.element("li", {}, page.element("span", { class: "swatch", style: `background:var(--${one.part})` }), words(one)),
+      ),
+    ),
+  );
 };
 
 page.NOT_RUN = "No execution: the program has not run when this profile was made. Run it with engine.run, then ask for the report.";

@@ -4,7 +4,8 @@
 const formatters = new Map();
 function exact(value, digits = 0, least = 0) {
   const key = digits * 10 + least;
-  if (!formatters.has(key)) formatters.set(key, new Intl.NumberFormat("en-US", { maximumFractionDigits: digits, minimumFractionDigits: least }));
+  if (!formatters.has(key))
+    formatters.set(key, new Intl.NumberFormat("en-US", { maximumFractionDigits: digits, minimumFractionDigits: least }));
   return formatters.get(key).format(value);
 }
 
@@ -21,25 +22,44 @@ function scaled(value, base, units) {
 page.format = (value, unit) => {
   if (value === null || value === undefined) return "";
   switch (unit) {
-    case "text": return String(value);
-    case "bytes": return `${exact(value)} B`;
-    case "share": return `${exact(value * 100, 1, 1)} %`;
-    case "decimal": return exact(value, 3, 3);
-    case "seconds": return page.short(value, unit);
-    case "Hz": case "flop/s": case "flop": return page.short(value, unit);
-    default: return exact(value);
+    case "text":
+      return String(value);
+    case "bytes":
+      return `${exact(value)} B`;
+    case "share":
+      return `${exact(value * 100, 1, 1)} %`;
+    case "decimal":
+      return exact(value, 3, 3);
+    case "seconds":
+      return page.short(value, unit);
+    case "Hz":
+    case "flop/s":
+    case "flop":
+      return page.short(value, unit);
+    default:
+      return exact(value);
   }
 };
 
 // In short, as headlines show them.
 page.short = (value, unit) => {
   switch (unit) {
-    case "bytes": return scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
-    case "seconds": return value < 1e-3 ? `${exact(value * 1e6, 2, 2)} \u00b5s` : value < 1 ? `${exact(value * 1e3, 2, 2)} ms` : `${exact(value, 3, 3)} s`;
-    case "Hz": return scaled(value, 1000, ["Hz", "kHz", "MHz", "GHz"]);
-    case "flop": return scaled(value, 1000, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"]);
-    case "flop/s": return scaled(value, 1000, ["FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"]);
-    default: return page.format(value, unit);
+    case "bytes":
+      return scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
+    case "seconds":
+      return value < 1e-3
+        ? `${exact(value * 1e6, 2, 2)} \u00b5s`
+        : value < 1
+          ? `${exact(value * 1e3, 2, 2)} ms`
+          : `${exact(value, 3, 3)} s`;
+    case "Hz":
+      return scaled(value, 1000, ["Hz", "kHz", "MHz", "GHz"]);
+    case "flop":
+      return scaled(value, 1000, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"]);
+    case "flop/s":
+      return scaled(value, 1000, ["FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"]);
+    default:
+      return page.format(value, unit);
   }
 };
 

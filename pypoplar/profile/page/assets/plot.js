@@ -3,7 +3,18 @@
 // Plotly is large and stands last in the page: views that need no plot do not wait for it.
 const plotly = new Promise((then) => document.addEventListener("DOMContentLoaded", then, { once: true }));
 
-const CATEGORY_COLOURS = ["#2f6fb7", "#e08a1e", "#2e9367", "#c0504d", "#8e5bb5", "#8a6d3b", "#d770a8", "#7f8893", "#a9a934", "#3aa5b5"];
+const CATEGORY_COLOURS = [
+  "#2f6fb7",
+  "#e08a1e",
+  "#2e9367",
+  "#c0504d",
+  "#8e5bb5",
+  "#8a6d3b",
+  "#d770a8",
+  "#7f8893",
+  "#a9a934",
+  "#3aa5b5",
+];
 page.series = (place) => CATEGORY_COLOURS[place % CATEGORY_COLOURS.length];
 
 page.clear = (hex, alpha) => {
@@ -31,17 +42,27 @@ page.figure = (caption, size = "") => {
   figure.say = (more) => (words.textContent = caption + more);
   figure.draw = async (traces, layout) => {
     await plotly;
-    await Plotly.react(box, traces, {
-      paper_bgcolor: "rgba(0,0,0,0)",
-      plot_bgcolor: "rgba(0,0,0,0)",
-      font: { color: page.colour("ink"), family: 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif', size: 13 },
-      colorway: CATEGORY_COLOURS,
-      margin: { l: 60, r: 44, t: 14, b: 48 },
-      modebar: { orientation: "v", bgcolor: "rgba(0,0,0,0)", color: page.colour("idle"), activecolor: page.colour("muted") },
-      hoverlabel: { bgcolor: page.colour("paper"), bordercolor: page.colour("line"), font: { color: page.colour("ink") }, align: "left" },
-      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 12 } },
-      ...layout,
-    }, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] });
+    await Plotly.react(
+      box,
+      traces,
+      {
+        paper_bgcolor: "rgba(0,0,0,0)",
+        plot_bgcolor: "rgba(0,0,0,0)",
+        font: { color: page.colour("ink"), family: 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif', size: 13 },
+        colorway: CATEGORY_COLOURS,
+        margin: { l: 60, r: 44, t: 14, b: 48 },
+        modebar: { orientation: "v", bgcolor: "rgba(0,0,0,0)", color: page.colour("idle"), activecolor: page.colour("muted") },
+        hoverlabel: {
+          bgcolor: page.colour("paper"),
+          bordercolor: page.colour("line"),
+          font: { color: page.colour("ink") },
+          align: "left",
+        },
+        legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 12 } },
+        ...layout,
+      },
+      { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] },
+    );
     box.dataset.drawn = "true";
   };
   figure.on = (event, then) => box.on(event, then);
@@ -53,21 +74,36 @@ page.bars = async (figure, rows, title, colour, most = 15) => {
   const shown = rows.slice(0, most).reverse();
   figure.box.style.height = `${Math.max(9, 3.8 + 1.55 * shown.length)}rem`;
   await figure.draw(
-    [{
-      type: "bar", orientation: "h", x: shown.map((one) => one.value), y: shown.map((_, place) => place), marker: { color: colour },
-      hovertext: shown.map((one) => `${page.label(page.named(one.name), 120)}<br>${page.format(one.value)}`), hoverinfo: "text", textposition: "none",
-    }],
+    [
+      {
+        type: "bar",
+        orientation: "h",
+        x: shown.map((one) => one.value),
+        y: shown.map((_, place) => place),
+        marker: { color: colour },
+        hovertext: shown.map((one) => `${page.label(page.named(one.name), 120)}<br>${page.format(one.value)}`),
+        hoverinfo: "text",
+        textposition: "none",
+      },
+    ],
     {
       xaxis: page.axis(title, { rangemode: "tozero", tickangle: 0, nticks: page.narrow() ? 4 : 10 }),
-      yaxis: page.axis("", { tickvals: shown.map((_, place) => place), ticktext: shown.map((one) => page.label(page.named(one.name), page.narrow() ? 16 : 44)), fixedrange: true }),
+      yaxis: page.axis("", {
+        tickvals: shown.map((_, place) => place),
+        ticktext: shown.map((one) => page.label(page.named(one.name), page.narrow() ? 16 : 44)),
+        fixedrange: true,
+      }),
       bargap: 0.25,
-    });
+    },
+  );
 };
 
 page.narrow = () => window.innerWidth < 700;
 
-// From the first to the last tile that has something in one of the arrays, as [first, end]; all tiles if that is most of them.
+// From the first to the last tile that has something in one of the arrays, as [first, end]; all tiles if that is most of them,
+// or if there are few.
 page.usedTiles = (tiles, arrays) => {
+  if (tiles <= 64) return [0, tiles];
   let [first, end] = [tiles, 0];
   for (const values of arrays) {
     if (!values) continue;
@@ -77,4 +113,46 @@ page.usedTiles = (tiles, arrays) => {
   return end - first > 0.6 * tiles || end <= first ? [0, tiles] : [first, end];
 };
 
-page.someTiles = ([first, end], tiles) => (end - first === tiles ? "" : ` Shown are tiles ${page.format(first)} to ${page.format(end - 1)}, the others have nothing.`);
+page.someTiles = ([first, end], tiles) => {
+  if (end - first === tiles) return "";
+  const shown =
+    end - first === 1 ? `Shown is tile ${page.format(first)}` : `Shown are tiles ${page.format(first)} to ${page.format(end - 1)}`;
+  return ` ${shown}, the others have nothing.`;
+};
+
+page.tileAxis = ([first, end], title = "tile") =>
+  page.axis(title, {
+    range: [first - 0.5, end - 0.5],
+    tickformat: ",d",
+    ...(end - first < 12 ? { dtick: 1 } : {}),
+    zeroline: false,
+  });
+
+// A number of each tile, as bars where there are few tiles and as lines where there are many; series: [{name, values, colour}].
+page.byTile = async (figure, tiles, series, title, more = {}) => {
+  const shown = page.usedTiles(
+    tiles,
+    series.map((one) => one.values),
+  );
+  figure.say(page.someTiles(shown, tiles));
+  const bars = shown[1] - shown[0] <= 64;
+  await figure.draw(
+    series.map(({ name, values, colour, digits = 0 }) => ({
+      name,
+      y: values,
+      hovertemplate: `%{y:,.${digits}f} ${title}`,
+      ...(bars
+        ? { type: "bar", marker: { color: colour } }
+        : { type: "scatter", mode: "lines", line: { width: 1.2, shape: "hvh", color: colour } }),
+    })),
+    {
+      xaxis: page.tileAxis(shown),
+      yaxis: page.axis(title, { rangemode: "tozero", fixedrange: true }),
+      hovermode: "x unified",
+      barmode: "group",
+      bargap: 0.25,
+      showlegend: true,
+      ...more,
+    },
+  );
+};

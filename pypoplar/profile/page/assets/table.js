@@ -10,14 +10,24 @@ page.table = ({ caption, columns, rows, sort = "", onPick = null, picked = null,
   const heads = columns.map((column) => {
     const turn = () => {
       const down = column.unit !== "text";
-      state.sort = state.sort === column.name ? `-${column.name}` : state.sort === `-${column.name}` ? column.name : (down ? "-" : "") + column.name;
+      state.sort =
+        state.sort === column.name
+          ? `-${column.name}`
+          : state.sort === `-${column.name}`
+            ? column.name
+            : (down ? "-" : "") + column.name;
       state.first = 0;
       fill();
     };
     const button = page.element("button", { type: "button", title: column.title ?? null, onclick: turn }, column.label);
     return page.element("th", { scope: "col", class: column.unit === "text" ? "text" : "number" }, button);
   });
-  const search = page.element("input", { type: "search", placeholder: "Filter", "aria-label": `Filter ${caption}`, spellcheck: "false" });
+  const search = page.element("input", {
+    type: "search",
+    placeholder: "Filter",
+    "aria-label": `Filter ${caption}`,
+    spellcheck: "false",
+  });
   search.addEventListener("input", () => {
     state.filter = search.value.toLowerCase();
     state.first = 0;
@@ -31,18 +41,32 @@ page.table = ({ caption, columns, rows, sort = "", onPick = null, picked = null,
   const back = page.element("button", { type: "button", onclick: turnBy(-PAGE) }, "Previous");
   const on = page.element("button", { type: "button", onclick: turnBy(PAGE) }, "Next");
   const table = page.element(
-    "table", {}, page.element("caption", {}, caption), page.element("thead", {}, page.element("tr", {}, heads)), body);
+    "table",
+    {},
+    page.element("caption", {}, caption),
+    page.element("thead", {}, page.element("tr", {}, heads)),
+    body,
+  );
   const controls = page.element("div", { class: "controls" }, search, count, back, on);
-  const made = page.element("div", { class: "table" }, page.element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table), controls);
+  const made = page.element(
+    "div",
+    { class: "table" },
+    page.element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table),
+    controls,
+  );
 
   const chosen = () => {
     const texts = columns.filter((column) => column.unit === "text").map((column) => column.name);
-    const found = state.filter ? rows.filter((row) => texts.some((name) => String(row[name]).toLowerCase().includes(state.filter))) : rows.slice();
+    const found = state.filter
+      ? rows.filter((row) => texts.some((name) => String(row[name]).toLowerCase().includes(state.filter)))
+      : rows.slice();
     if (!state.sort) return found;
     const down = state.sort.startsWith("-");
     const name = down ? state.sort.slice(1) : state.sort;
     const text = columns.find((column) => column.name === name)?.unit === "text";
-    const compare = text ? (a, b) => String(a[name]).localeCompare(String(b[name]), "en", { numeric: true }) : (a, b) => (a[name] ?? -Infinity) - (b[name] ?? -Infinity);
+    const compare = text
+      ? (a, b) => String(a[name]).localeCompare(String(b[name]), "en", { numeric: true })
+      : (a, b) => (a[name] ?? -Infinity) - (b[name] ?? -Infinity);
     return found.sort(down ? (a, b) => compare(b, a) : compare);
   };
 
@@ -51,12 +75,22 @@ page.table = ({ caption, columns, rows, sort = "", onPick = null, picked = null,
     state.first = Math.max(0, Math.min(state.first, Math.floor(Math.max(0, found.length - 1) / PAGE) * PAGE));
     const shown = found.slice(state.first, state.first + PAGE);
     body.replaceChildren(...shown.map(line));
-    if (!shown.length) body.append(page.element("tr", {}, page.element("td", { colspan: columns.length, class: "quiet" }, state.filter ? "no row has this text" : empty)));
+    if (!shown.length)
+      body.append(
+        page.element(
+          "tr",
+          {},
+          page.element("td", { colspan: columns.length, class: "quiet" }, state.filter ? "no row has this text" : empty),
+        ),
+      );
     columns.forEach((column, place) => {
       const order = state.sort === column.name ? "ascending" : state.sort === `-${column.name}` ? "descending" : "none";
       heads[place].setAttribute("aria-sort", order);
     });
-    count.textContent = found.length > PAGE ? `${page.format(state.first + 1)} to ${page.format(state.first + shown.length)} of ${page.format(found.length)}` : `${page.format(found.length)} ${found.length === 1 ? "row" : "rows"}`;
+    count.textContent =
+      found.length > PAGE
+        ? `${page.format(state.first + 1)} to ${page.format(state.first + shown.length)} of ${page.format(found.length)}`
+        : `${page.format(found.length)} ${found.length === 1 ? "row" : "rows"}`;
     back.hidden = on.hidden = found.length <= PAGE;
     back.disabled = state.first === 0;
     on.disabled = state.first + PAGE >= found.length;
@@ -72,7 +106,11 @@ page.table = ({ caption, columns, rows, sort = "", onPick = null, picked = null,
       made.setAttribute("aria-selected", "true");
       onPick(row);
     };
-    const made = page.element("tr", { class: "pick", tabindex: "0", "aria-selected": String(state.picked === row), onclick: pick }, cells);
+    const made = page.element(
+      "tr",
+      { class: "pick", tabindex: "0", "aria-selected": String(state.picked === row), onclick: pick },
+      cells,
+    );
     made.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();

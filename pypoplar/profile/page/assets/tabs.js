@@ -41,15 +41,27 @@ const asked = () => page.views.find((one) => one.id === location.hash.slice(1).s
 page.start = () => {
   const tabs = document.getElementById("tabs");
   for (const view of page.views) {
-    view.tab = page.element("a", { role: "tab", id: `tab-${view.id}`, href: `#${view.id}`, "aria-controls": `panel-${view.id}` }, view.title);
-    view.panel = page.element("section", { role: "tabpanel", id: `panel-${view.id}`, "aria-labelledby": `tab-${view.id}`, tabindex: "-1", hidden: true });
+    view.tab = page.element(
+      "a",
+      { role: "tab", id: `tab-${view.id}`, href: `#${view.id}`, "aria-controls": `panel-${view.id}` },
+      view.title,
+    );
+    view.panel = page.element("section", {
+      role: "tabpanel",
+      id: `panel-${view.id}`,
+      "aria-labelledby": `tab-${view.id}`,
+      tabindex: "-1",
+      hidden: true,
+    });
     tabs.append(view.tab);
     document.getElementById("panels").append(view.panel);
   }
   tabs.addEventListener("keydown", (event) => {
     const place = page.views.findIndex((one) => one.tab === event.target);
     const last = page.views.length - 1;
-    const to = { ArrowRight: place === last ? 0 : place + 1, ArrowLeft: place === 0 ? last : place - 1, Home: 0, End: last }[event.key];
+    const to = { ArrowRight: place === last ? 0 : place + 1, ArrowLeft: place === 0 ? last : place - 1, Home: 0, End: last }[
+      event.key
+    ];
     if (place < 0 || to === undefined) return;
     event.preventDefault();
     history.pushState(null, "", `#${page.views[to].id}`);

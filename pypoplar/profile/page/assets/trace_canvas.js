@@ -19,16 +19,26 @@ page.ticks = (from, to, count) => {
 };
 
 page.traceCanvas = (model, { clock, perIpu, changed }) => {
-  const canvas = page.element("canvas", { tabindex: "0", role: "img", "aria-label": "Execution trace: time to the right, tiles downwards" });
+  const canvas = page.element("canvas", {
+    tabindex: "0",
+    role: "img",
+    "aria-label": "Execution trace: time to the right, tiles downwards",
+  });
   const tip = page.element("div", { class: "tip", hidden: true });
   const box = page.element("div", { class: "trace" }, canvas, tip);
   const raster = page.traceRaster(model);
   const whole = () => ({ from: 0, to: model.length, first: 0, last: model.tiles });
-  const [first, last] = page.usedTiles(model.tiles, model.steps.flatMap((one) => [one.byTile.compute, one.byTile.exchange]));
+  const [first, last] = page.usedTiles(
+    model.tiles,
+    model.steps.flatMap((one) => [one.byTile.compute, one.byTile.exchange]),
+  );
   let view = { ...whole(), first, last };
   let waiting = 0;
   let later = 0;
-  const size = () => ({ width: Math.max(60, box.clientWidth - SPACE.left - SPACE.right), height: canvas.clientHeight - SPACE.time - SPACE.lane - SPACE.bottom });
+  const size = () => ({
+    width: Math.max(60, box.clientWidth - SPACE.left - SPACE.right),
+    height: canvas.clientHeight - SPACE.time - SPACE.lane - SPACE.bottom,
+  });
 
   function set(next) {
     const span = Math.min(model.length, Math.max(20, next.to - next.from));
@@ -40,16 +50,17 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
   }
 
   function request() {
-    if (!waiting) waiting = requestAnimationFrame(() => {
-      waiting = 0;
-      if (!canvas.isConnected || !box.clientWidth) return;
-      draw(3); // coarse while it moves
-      clearTimeout(later);
-      later = setTimeout(() => {
-        draw(1);
-        changed(view);
-      }, 120);
-    });
+    if (!waiting)
+      waiting = requestAnimationFrame(() => {
+        waiting = 0;
+        if (!canvas.isConnected || !box.clientWidth) return;
+        draw(3); // coarse while it moves
+        clearTimeout(later);
+        later = setTimeout(() => {
+          draw(1);
+          changed(view);
+        }, 120);
+      });
   }
 
   function zoom(factor, at = 0.5) {
@@ -84,7 +95,14 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
     drawTiles(pen, area, coarse);
     drawLane(pen, area);
     drawRulers(pen, area);
-    Object.assign(canvas.dataset, { from: view.from, to: view.to, first: view.first, last: view.last, milliseconds: performance.now() - begin, drawn: "true" });
+    Object.assign(canvas.dataset, {
+      from: view.from,
+      to: view.to,
+      first: view.first,
+      last: view.last,
+      milliseconds: performance.now() - begin,
+      drawn: "true",
+    });
   }
 
   function drawTiles(pen, area, coarse) {
@@ -119,7 +137,7 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
       const left = SPACE.left + (model.begin[event] - view.from) * scale;
       const wide = (model.end[event] - model.begin[event]) * scale;
       const step = model.steps[model.step[event]];
-      const colour = page.laneColours[step.type] ??= page.rgb(LANE[step.type] ?? "other");
+      const colour = (page.laneColours[step.type] ??= page.rgb(LANE[step.type] ?? "other"));
       if (Math.floor(left) !== mixed.pixel || wide >= 1) flush();
       if (wide < 1) {
         mixed.pixel = Math.floor(left);
@@ -150,7 +168,11 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
     pen.textBaseline = "alphabetic";
     pen.textAlign = "center";
     const place = (cycle) => SPACE.left + ((cycle - view.from) / (view.to - view.from)) * area.width;
-    const inside = (x, text) => Math.min(SPACE.left + area.width - pen.measureText(text).width / 2, Math.max(SPACE.left + pen.measureText(text).width / 2, x));
+    const inside = (x, text) =>
+      Math.min(
+        SPACE.left + area.width - pen.measureText(text).width / 2,
+        Math.max(SPACE.left + pen.measureText(text).width / 2, x),
+      );
     for (const cycle of page.ticks(view.from, view.to, area.width / 120).ticks) {
       const text = page.format(cycle);
       pen.fillRect(place(cycle), bottom, 1, 5);
@@ -167,9 +189,11 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
     }
     pen.textAlign = "right";
     const tileAt = (tile) => SPACE.time + SPACE.lane + ((tile - view.first) / (view.last - view.first)) * area.height;
-    for (const tile of page.ticks(view.first, view.last - 1, area.height / 50).ticks.filter(Number.isInteger)) pen.fillText(page.format(tile), SPACE.left - 8, tileAt(tile + 0.5) + 4);
+    for (const tile of page.ticks(view.first, view.last - 1, area.height / 50).ticks.filter(Number.isInteger))
+      pen.fillText(page.format(tile), SPACE.left - 8, tileAt(tile + 0.5) + 4);
     pen.fillText("steps", SPACE.left - 8, SPACE.time + SPACE.lane / 2 + 3);
-    for (let tile = perIpu; tile < model.tiles; tile += perIpu) if (tile > view.first && tile < view.last) pen.fillRect(SPACE.left, tileAt(tile), area.width, 1);
+    for (let tile = perIpu; tile < model.tiles; tile += perIpu)
+      if (tile > view.first && tile < view.last) pen.fillRect(SPACE.left, tileAt(tile), area.width, 1);
     pen.save();
     pen.translate(13, SPACE.time + SPACE.lane + area.height / 2);
     pen.rotate(-Math.PI / 2);
@@ -184,10 +208,23 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
     const area = size();
     const bounds = canvas.getBoundingClientRect();
     const [x, y] = [event.clientX - bounds.left - SPACE.left, event.clientY - bounds.top - SPACE.time - SPACE.lane];
-    return { x, y, across: x / area.width, down: y / area.height, inside: x >= 0 && x < area.width && y >= -SPACE.lane && y < area.height };
+    return {
+      x,
+      y,
+      across: x / area.width,
+      down: y / area.height,
+      inside: x >= 0 && x < area.width && y >= -SPACE.lane && y < area.height,
+    };
   }
 
-  page.traceInput(canvas, { under, zoom, zoomTiles, move, reset: () => set(whole()), show: (event) => page.traceTip(tip, box, model, clock, view, under(event), event) });
+  page.traceInput(canvas, {
+    under,
+    zoom,
+    zoomTiles,
+    move,
+    reset: () => set(whole()),
+    show: (event) => page.traceTip(tip, box, model, clock, view, under(event), event),
+  });
   new ResizeObserver(request).observe(box);
   return { box, canvas, set, zoom, zoomTiles, move, reset: () => set(whole()), draw: () => draw(1), view: () => view };
 };

@@ -2,15 +2,19 @@
 
 page.traceInput = (canvas, { under, zoom, zoomTiles, move, reset, show }) => {
   let held = null;
-  canvas.addEventListener("wheel", (event) => {
-    const at = under(event);
-    if (!at.inside) return;
-    event.preventDefault();
-    const turned = event.deltaY || event.deltaX;
-    const factor = Math.exp(Math.sign(turned) * Math.min(0.5, Math.abs(turned) / 300));
-    if (event.shiftKey) zoomTiles(factor, Math.max(0, at.down));
-    else zoom(factor, at.across);
-  }, { passive: false });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      const at = under(event);
+      if (!at.inside) return;
+      event.preventDefault();
+      const turned = event.deltaY || event.deltaX;
+      const factor = Math.exp(Math.sign(turned) * Math.min(0.5, Math.abs(turned) / 300));
+      if (event.shiftKey) zoomTiles(factor, Math.max(0, at.down));
+      else zoom(factor, at.across);
+    },
+    { passive: false },
+  );
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button === 0) {
       held = under(event);
@@ -32,8 +36,16 @@ page.traceInput = (canvas, { under, zoom, zoomTiles, move, reset, show }) => {
   canvas.addEventListener("dblclick", reset);
   canvas.addEventListener("keydown", (event) => {
     const keys = {
-      "+": () => zoom(0.7), "=": () => zoom(0.7), "-": () => zoom(1 / 0.7), 0: reset, ArrowLeft: () => move(-0.1, 0), ArrowRight: () => move(0.1, 0),
-      ArrowUp: () => move(0, -0.1), ArrowDown: () => move(0, 0.1), PageUp: () => zoomTiles(0.5), PageDown: () => zoomTiles(2),
+      "+": () => zoom(0.7),
+      "=": () => zoom(0.7),
+      "-": () => zoom(1 / 0.7),
+      0: reset,
+      ArrowLeft: () => move(-0.1, 0),
+      ArrowRight: () => move(0.1, 0),
+      ArrowUp: () => move(0, -0.1),
+      ArrowDown: () => move(0, 0.1),
+      PageUp: () => zoomTiles(0.5),
+      PageDown: () => zoomTiles(2),
     };
     if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
@@ -52,13 +64,19 @@ page.traceTip = (tip, box, model, clock, view, at, event) => {
   const lines = [
     line(page.element("strong", {}, page.named(step.name))),
     line(`${step.type}, step ${page.format(step.number)}`),
-    line(`at cycle ${page.format(Math.round(model.begin[found]))}, ${page.format(length)} cycles${clock ? `, ${page.short(length / clock, "seconds")}` : ""}`),
+    line(
+      `at cycle ${page.format(Math.round(model.begin[found]))}, ${page.format(length)} cycles${clock ? `, ${page.short(length / clock, "seconds")}` : ""}`,
+    ),
   ];
   if (at.down >= 0) {
     const tile = Math.min(view.last - 1, view.first + Math.floor(at.down * (view.last - view.first)));
     const parts = page.eventPhases(model, found, new Float64Array(PHASES.length));
-    const words = PHASES.map((phase, place) => [phase, parts[place] * page.tileShare(step, phase, tile)]).filter(([, cycles]) => cycles >= 0.5);
-    lines.push(line(`tile ${page.format(tile)}: ${words.map(([phase, cycles]) => `${phase} ${page.format(cycles)}`).join(", ") || "idle"}`));
+    const words = PHASES.map((phase, place) => [phase, parts[place] * page.tileShare(step, phase, tile)]).filter(
+      ([, cycles]) => cycles >= 0.5,
+    );
+    lines.push(
+      line(`tile ${page.format(tile)}: ${words.map(([phase, cycles]) => `${phase} ${page.format(cycles)}`).join(", ") || "idle"}`),
+    );
   }
   tip.replaceChildren(...lines);
   const bounds = box.getBoundingClientRect();

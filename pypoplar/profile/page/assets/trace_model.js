@@ -11,7 +11,11 @@ page.traceRuns = async () => {
     if (!events.has(run)) events.set(run, []);
     events.get(run).push(event);
   });
-  return { numbers: Array.from(events.keys()), missed: trace.missed, load: (run) => readRun(execution, trace, rows, run, events.get(run)) };
+  return {
+    numbers: Array.from(events.keys()),
+    missed: trace.missed,
+    load: (run) => readRun(execution, trace, rows, run, events.get(run)),
+  };
 };
 
 async function readRun(execution, trace, rows, run, events) {
@@ -19,14 +23,19 @@ async function readRun(execution, trace, rows, run, events) {
   const steps = page.records(columns);
   await rows.load(steps.flatMap((one) => [one.rows.compute, one.rows.exchange, one.rows.sync]));
   const placeOf = new Map(steps.map((one) => [one.number, one.place]));
-  const origin = trace.begin[events[0]];
+  events = events.filter((one) => placeOf.has(trace.step[one]));
+  const origin = trace.begin[events[0]] ?? 0;
   const model = {
-    steps, tiles: rows.tiles, leftOut: rows.leftOut, origin, missed: trace.missed,
+    steps,
+    tiles: rows.tiles,
+    leftOut: rows.leftOut,
+    origin,
+    missed: trace.missed,
     step: Uint32Array.from(events, (one) => placeOf.get(trace.step[one])),
     begin: Float64Array.from(events, (one) => trace.begin[one] - origin),
     end: Float64Array.from(events, (one) => trace.begin[one] + trace.cycles[one] - origin),
   };
-  model.length = model.end[model.end.length - 1];
+  model.length = Math.max(1, model.end[model.end.length - 1] ?? 0);
   for (const one of steps) describeStep(one, rows);
   return model;
 }
@@ -35,11 +44,26 @@ async function readRun(execution, trace, rows, run, events) {
 function describeStep(step, rows) {
   const times = Math.max(1, step.executions);
   const exchange = step.exchange_cycles + step.global_exchange_cycles;
-  step.mean = { sync: step.sync_cycles / times, exchange: exchange / times, compute: step.compute_cycles / times, host: step.host_exchange_cycles / times };
+  step.mean = {
+    sync: step.sync_cycles / times,
+    exchange: exchange / times,
+    compute: step.compute_cycles / times,
+    host: step.host_exchange_cycles / times,
+  };
   step.meanTotal = PHASES.reduce((sum, one) => sum + step.mean[one], 0);
-  step.byTile = { sync: rows.row(step.rows.sync), exchange: rows.row(step.rows.exchange), compute: rows.row(step.rows.compute), host: null };
+  step.byTile = {
+    sync: rows.row(step.rows.sync),
+    exchange: rows.row(step.rows.exchange),
+    compute: rows.row(step.rows.compute),
+    host: null,
+  };
   step.whole = { sync: step.sync_cycles, exchange, compute: step.compute_cycles, host: step.host_exchange_cycles };
-  step.evenly = { sync: 1, exchange: exchange ? step.mean_exchange / exchange : 0, compute: step.compute_cycles ? step.mean_compute / step.compute_cycles : 0, host: 1 };
+  step.evenly = {
+    sync: 1,
+    exchange: exchange ? step.mean_exchange / exchange : 0,
+    compute: step.compute_cycles ? step.mean_compute / step.compute_cycles : 0,
+    host: 1,
+  };
 }
 
 // Cycles of an event's phases: compute takes what the others leave of it; without compute, all are as long as in the mean.

@@ -14,7 +14,11 @@ page.traceRaster = (model) => {
     let found = cached.shares.get(place);
     if (!found) {
       const step = model.steps[place];
-      found = PHASES.map((phase) => (step.byTile[phase] && step.whole[phase] ? binned(step.byTile[phase], step.whole[phase], first, last, rows) : step.evenly[phase]));
+      found = PHASES.map((phase) =>
+        step.byTile[phase] && step.whole[phase]
+          ? binned(step.byTile[phase], step.whole[phase], first, last, rows)
+          : step.evenly[phase],
+      );
       cached.shares.set(place, found);
     }
     return found;

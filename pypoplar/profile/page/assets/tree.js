@@ -11,7 +11,10 @@ async function readTree() {
   columns.parent.forEach((above, node) => (above < 0 ? roots : children[above]).push(node));
   const title = (node) => [columns.type[node], columns.name[node], columns.detail[node]].filter(Boolean).join(" \u00b7 ");
   return {
-    ...columns, roots, children, title,
+    ...columns,
+    roots,
+    children,
+    title,
     // From the root to the first leaf that is this static step, in words.
     path(step) {
       const found = [];

@@ -7,8 +7,16 @@ async function readVariables() {
   if (!page.data.variables) return null;
   const read = await page.unpackAll(page.data.variables);
   const row = (number, size) => ({
-    name: page.named(read.names[number]), bytes: size, always: Boolean(read.always[number]), begin: read.begin[number], end: read.end[number],
-    life: read.always[number] ? "always" : read.begin[number] < 0 ? "never" : `steps ${read.begin[number]} to ${read.end[number] - 1}`,
+    name: page.named(read.names[number]),
+    bytes: size,
+    always: Boolean(read.always[number]),
+    begin: read.begin[number],
+    end: read.end[number],
+    life: read.always[number]
+      ? "always"
+      : read.begin[number] < 0
+        ? "never"
+        : `steps ${read.begin[number]} to ${read.end[number] - 1}`,
   });
   return {
     ...read,
@@ -24,17 +32,29 @@ async function readVariables() {
     atStep(step) {
       const rows = [];
       for (let number = 0; number < read.names.length; number++) {
-        if (!read.always[number] && read.begin[number] <= step && step < read.end[number]) rows.push(row(number, read.total[number]));
+        if (!read.always[number] && read.begin[number] <= step && step < read.end[number])
+          rows.push(row(number, read.total[number]));
       }
       return rows;
     },
     alwaysLive() {
-      return read.names.map((_, number) => number).filter((number) => read.always[number]).map((number) => row(number, read.total[number]));
+      return read.names
+        .map((_, number) => number)
+        .filter((number) => read.always[number])
+        .map((number) => row(number, read.total[number]));
     },
   };
 }
 
-page.variableTable = (caption, rows) => page.table({
-  caption, rows, sort: "-bytes", empty: "no variables",
-  columns: [{ name: "name", label: "Variable", unit: "text" }, { name: "bytes", label: "Bytes", unit: "bytes" }, { name: "life", label: "Lives", unit: "text" }],
-});
+page.variableTable = (caption, rows) =>
+  page.table({
+    caption,
+    rows,
+    sort: "-bytes",
+    empty: "no variables",
+    columns: [
+      { name: "name", label: "Variable", unit: "text" },
+      { name: "bytes", label: "Bytes", unit: "bytes" },
+      { name: "life", label: "Lives", unit: "text" },
+    ],
+  });

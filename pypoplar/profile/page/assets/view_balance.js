@@ -5,10 +5,16 @@ if (page.data.kind === "report") {
     const execution = page.data.execution;
     if (!execution) return panel.append(page.notice(page.NOT_RUN));
     const store = page.tileRows(execution.rows);
-    const steps = page.records(await page.unpack(execution.steps)).filter((one) => one.compute_cycles > 0).map((one) => ({
-      ...one, most: one.compute_cycles / one.executions, mean: one.mean_compute / one.executions, lost: one.compute_cycles - one.mean_compute,
-      unused: store.tiles - one.activeTiles, title: page.named(one.compute_set || one.name),
-    }));
+    const steps = page
+      .records(await page.unpack(execution.steps))
+      .filter((one) => one.compute_cycles > 0)
+      .map((one) => ({
+        ...one,
+        most: one.compute_cycles / one.executions,
+        mean: one.mean_compute / one.executions,
+        lost: one.compute_cycles - one.mean_compute,
+        title: page.named(one.compute_set || one.name),
+      }));
     if (!steps.length) return panel.append(page.notice("No compute set was executed."));
     const worst = steps.reduce((one, other) => (other.lost > one.lost ? other : one));
     const start = steps.find((one) => String(one.number) === parameters.step) ?? worst;
@@ -17,17 +23,35 @@ if (page.data.kind === "report") {
     const tiles = page.figure("Compute cycles of each tile in the mean execution.", "low");
     const spread = page.figure("Tiles by their compute cycles", "low");
     panel.append(
-      page.element("p", { class: "quiet" }, "Balance is the mean tile's compute cycles over the slowest tile's. Lost cycles are what an even spread over all tiles would save, over all executions. Select a row to see its tiles."),
+      page.element(
+        "p",
+        { class: "quiet" },
+        `Balance is the mean tile's compute cycles over the slowest tile's. Lost cycles are what an even spread over all ${page.format(store.tiles)} tiles would save, over all executions. Select a row to see its tiles.`,
+      ),
       page.table({
-        caption: "Compute steps", rows: steps, sort: "-lost", picked: start, onPick: (row) => choose(row, true),
+        caption: "Compute steps",
+        rows: steps,
+        sort: "-lost",
+        picked: start,
+        onPick: (row) => choose(row, true),
         columns: [
-          { name: "number", label: "Step", unit: "count" }, { name: "title", label: "Compute set", unit: "text" }, { name: "executions", label: "Executions", unit: "count" },
-          { name: "most", label: "Slowest tile", unit: "cycles", title: "cycles in the mean execution" }, { name: "mean", label: "Mean tile", unit: "cycles" },
-          { name: "balance", label: "Balance", unit: "share" }, { name: "active_balance", label: "Of active tiles", unit: "share" },
-          { name: "activeTiles", label: "Active tiles", unit: "count" }, { name: "unused", label: "Unused tiles", unit: "count" },
-          { name: "idle", label: "Idle threads", unit: "share" }, { name: "lost", label: "Lost", unit: "cycles" }],
+          { name: "number", label: "Step", unit: "count" },
+          { name: "title", label: "Compute set", unit: "text" },
+          { name: "executions", label: "Executions", unit: "count" },
+          { name: "most", label: "Slowest tile", unit: "cycles", title: "cycles in the mean execution" },
+          { name: "mean", label: "Mean tile", unit: "cycles" },
+          { name: "balance", label: "Balance", unit: "share" },
+          { name: "active_balance", label: "Of active", title: "balance of the active tiles alone", unit: "share" },
+          { name: "activeTiles", label: "Active tiles", unit: "count" },
+          { name: "idle", label: "Idle threads", unit: "share" },
+          { name: "lost", label: "Lost", unit: "cycles" },
+        ],
       }),
-      heading, words, tiles, spread);
+      heading,
+      words,
+      tiles,
+      spread,
+    );
     await choose(start, false);
 
     async function choose(step, noted) {
@@ -42,15 +66,26 @@ if (page.data.kind === "report") {
       if (!whole) return;
       const cycles = Array.from(whole, (one) => one / step.executions);
       const active = store.row(step.rows.active);
-      const line = (name, y, colour) => ({ type: "scatter", mode: "lines", name, y, line: { width: 1.2, shape: "hvh", color: colour }, hovertemplate: "%{y:,.0f} cycles" });
-      const lines = [line("compute", cycles, page.colour("compute"))];
-      if (active) lines.push(line("without idle threads", Array.from(active, (one) => one / step.executions), page.colour("host")));
-      const shown = page.usedTiles(store.tiles, [whole]);
-      tiles.say(page.someTiles(shown, store.tiles));
-      await tiles.draw(lines, { xaxis: page.axis("tile", { range: [shown[0] - 0.5, shown[1] - 0.5] }), yaxis: page.axis("cycles", { rangemode: "tozero", fixedrange: true }), hovermode: "x unified" });
+      const lines = [{ name: "compute", values: cycles, colour: page.colour("compute") }];
+      if (active)
+        lines.push({
+          name: "without idle threads",
+          values: Array.from(active, (one) => one / step.executions),
+          colour: page.colour("host"),
+        });
+      await page.byTile(tiles, store.tiles, lines, "cycles");
       await spread.draw(
-        [{ type: "histogram", x: cycles, nbinsx: 40, marker: { color: page.colour("compute") }, hovertemplate: "%{x} cycles: %{y:,} tiles<extra></extra>" }],
-        { xaxis: page.axis("compute cycles"), yaxis: page.axis("tiles", { fixedrange: true }), bargap: 0.06 });
+        [
+          {
+            type: "histogram",
+            x: cycles,
+            nbinsx: 40,
+            marker: { color: page.colour("compute") },
+            hovertemplate: "%{x} cycles: %{y:,} tiles<extra></extra>",
+          },
+        ],
+        { xaxis: page.axis("compute cycles"), yaxis: page.axis("tiles", { fixedrange: true }), bargap: 0.06 },
+      );
     }
   });
 }

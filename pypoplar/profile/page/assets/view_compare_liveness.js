@@ -9,10 +9,17 @@ if (page.data.kind === "comparison") {
     if (!sides.some(Boolean)) return;
     const state = { base: true };
     const figure = page.figure("Bytes on all tiles together that live at each step of each program");
-    panel.append(page.element("div", { class: "controls" }, page.check("with always live memory", true, (on) => {
-      state.base = on;
-      draw();
-    })), figure);
+    panel.append(
+      page.element(
+        "div",
+        { class: "controls" },
+        page.check("with always live memory", true, (on) => {
+          state.base = on;
+          draw();
+        }),
+      ),
+      figure,
+    );
     await draw();
 
     async function draw() {
@@ -21,11 +28,20 @@ if (page.data.kind === "comparison") {
         if (!one) continue;
         const held = await page.unpack(one.not_always);
         traces.push({
-          type: "scatter", mode: "lines", name: page.label(page.data.names[side]), y: Array.from(held, (size) => size + (state.base ? one.always : 0)),
-          line: { width: 1.5, shape: "hvh", color: page.series(side) }, hovertemplate: "%{y:,} B",
+          type: "scatter",
+          mode: "lines",
+          name: page.label(page.data.names[side]),
+          y: Array.from(held, (size) => size + (state.base ? one.always : 0)),
+          line: { width: 1.5, shape: "hvh", color: page.series(side) },
+          hovertemplate: "%{y:,} B",
         });
       }
-      await figure.draw(traces, { xaxis: page.axis("step of the program"), yaxis: page.axis("bytes", { rangemode: "tozero", fixedrange: true }), hovermode: "x unified", showlegend: true });
+      await figure.draw(traces, {
+        xaxis: page.axis("step of the program"),
+        yaxis: page.axis("bytes", { rangemode: "tozero", fixedrange: true }),
+        hovermode: "x unified",
+        showlegend: true,
+      });
     }
   });
 }

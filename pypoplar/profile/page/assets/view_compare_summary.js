@@ -2,8 +2,11 @@
 
 // The columns of a table of both: what is in A, in B, and the difference.
 page.bothColumns = (number, label, unit) => [
-  { name: `a_${number}`, label: `${label}, A`, unit }, { name: `b_${number}`, label: `${label}, B`, unit },
-  { name: "difference", label: "Difference", unit, signed: true }, { name: "percent", label: "Change", unit: "share", signed: true }];
+  { name: `a_${number}`, label: `${label}, A`, unit },
+  { name: `b_${number}`, label: `${label}, B`, unit },
+  { name: "difference", label: "Difference", unit, signed: true },
+  { name: "percent", label: "Change", unit: "share", signed: true },
+];
 
 // Facts of both as a plain table.
 page.factsOfBoth = (caption, facts, differences) => {
@@ -11,15 +14,49 @@ page.factsOfBoth = (caption, facts, differences) => {
     if (fact.difference === null || fact.difference === undefined) return "";
     if (fact.unit === "share") return `${fact.difference > 0 ? "+" : ""}${page.format(fact.difference, fact.unit)}`;
     const share = fact.percent === null ? "" : ` (${fact.percent > 0 ? "+" : ""}${page.format(fact.percent, "share")})`;
-    return fact.difference ? `${fact.difference > 0 ? "+" : "-"}${page.short(Math.abs(fact.difference), fact.unit)}${share}` : "the same";
+    return fact.difference
+      ? `${fact.difference > 0 ? "+" : "-"}${page.short(Math.abs(fact.difference), fact.unit)}${share}`
+      : "the same";
   };
-  const value = (fact, side) => page.element("td", { class: "number", title: fact[side] === null ? null : page.inFull(fact[side], fact.unit) || null }, fact[side] === null ? "\u2013" : page.short(fact[side], fact.unit));
+  const value = (fact, side) =>
+    page.element(
+      "td",
+      { class: "number", title: fact[side] === null ? null : page.inFull(fact[side], fact.unit) || null },
+      fact[side] === null ? "\u2013" : page.short(fact[side], fact.unit),
+    );
   const heads = ["", ...page.data.names, ...(differences ? ["Difference"] : [])];
-  return page.element("div", { class: "table scroll" }, page.element(
-    "table", {}, page.element("caption", {}, caption),
-    page.element("thead", {}, page.element("tr", {}, heads.map((one, place) => page.element("th", { scope: "col", class: place ? "number" : "" }, one)))),
-    page.element("tbody", {}, facts.map((fact) => page.element(
-      "tr", {}, page.element("th", { scope: "row" }, fact.label), value(fact, "a"), value(fact, "b"), differences ? page.element("td", { class: "number" }, difference(fact)) : null)))));
+  return page.element(
+    "div",
+    { class: "table scroll" },
+    page.element(
+      "table",
+      {},
+      page.element("caption", {}, caption),
+      page.element(
+        "thead",
+        {},
+        page.element(
+          "tr",
+          {},
+          heads.map((one, place) => page.element("th", { scope: "col", class: place ? "number" : "" }, one)),
+        ),
+      ),
+      page.element(
+        "tbody",
+        {},
+        facts.map((fact) =>
+          page.element(
+            "tr",
+            {},
+            page.element("th", { scope: "row" }, fact.label),
+            value(fact, "a"),
+            value(fact, "b"),
+            differences ? page.element("td", { class: "number" }, difference(fact)) : null,
+          ),
+        ),
+      ),
+    ),
+  );
 };
 
 if (page.data.kind === "comparison") {
@@ -34,6 +71,10 @@ if (page.data.kind === "comparison") {
       if (data.ran[side]) panel.append(page.partsBar(`The mean tile of ${name}`, data.mean_tile[side]));
     });
     panel.append(page.factsOfBoth("Graph", data.graph, true), page.factsOfBoth("Target", data.target, false));
-    panel.append(data.options.length ? page.factsOfBoth("Engine options", data.options, false) : page.notice("No engine options were set in either."));
+    panel.append(
+      data.options.length
+        ? page.factsOfBoth("Engine options", data.options, false)
+        : page.notice("No engine options were set in either."),
+    );
   });
 }

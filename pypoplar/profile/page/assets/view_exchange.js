@@ -4,7 +4,10 @@ const MOST_BINS = 368;
 
 if (page.data.kind === "report") {
   page.view("exchange", "Exchange", async (panel, parameters) => {
-    if (!page.data.exchanges) return panel.append(page.notice("No exchange: the program moves nothing between tiles, or this report does not list its messages."));
+    if (!page.data.exchanges)
+      return panel.append(
+        page.notice("No exchange: the program moves nothing between tiles, or this report does not list its messages."),
+      );
     const data = await page.unpackAll(page.data.exchanges);
     let first = 0;
     const list = data.list.map((one, place) => {
@@ -21,21 +24,43 @@ if (page.data.kind === "report") {
     const start = list.find((one) => String(one.step) === parameters.step) ?? null;
     panel.append(
       page.table({
-        caption: "Exchanges", rows: list, sort: "-total", picked: start, onPick: (row) => choose(row),
+        caption: "Exchanges",
+        rows: list,
+        sort: "-total",
+        picked: start,
+        onPick: (row) => choose(row),
         columns: [
-          { name: "step", label: "Step", unit: "count" }, { name: "name", label: "Name", unit: "text" }, { name: "phase", label: "When", unit: "text" },
-          { name: "executions", label: "Executions", unit: "count" }, { name: "bytes", label: "Bytes each time", unit: "bytes" },
-          { name: "total", label: "Bytes in all", unit: "bytes" }, { name: "pairs", label: "Pairs of tiles", unit: "count" }],
+          { name: "step", label: "Step", unit: "count" },
+          { name: "name", label: "Name", unit: "text" },
+          { name: "phase", label: "When", unit: "text" },
+          { name: "executions", label: "Executions", unit: "count" },
+          { name: "bytes", label: "Bytes each time", unit: "bytes" },
+          { name: "total", label: "Bytes in all", unit: "bytes" },
+          { name: "pairs", label: "Pairs of tiles", unit: "count" },
+        ],
       }),
       heading,
-      page.element("div", { class: "controls" }, all, page.check("colours by logarithm", false, (on) => {
-        state.logarithm = on;
-        draw();
-      })),
-      page.element("p", { class: "quiet note" }), map, lines);
+      page.element(
+        "div",
+        { class: "controls" },
+        all,
+        page.check("colours by logarithm", false, (on) => {
+          state.logarithm = on;
+          draw();
+        }),
+      ),
+      page.element("p", { class: "quiet note" }),
+      map,
+      lines,
+    );
     await choose(start);
     map.on("plotly_relayout", (change) => {
-      const range = (axis) => (change[`${axis}axis.range[0]`] !== undefined ? [change[`${axis}axis.range[0]`], change[`${axis}axis.range[1]`]] : change[`${axis}axis.autorange`] ? [-0.5, tiles - 0.5] : null);
+      const range = (axis) =>
+        change[`${axis}axis.range[0]`] !== undefined
+          ? [change[`${axis}axis.range[0]`], change[`${axis}axis.range[1]`]]
+          : change[`${axis}axis.autorange`]
+            ? [-0.5, tiles - 0.5]
+            : null;
       const [x, y] = [range("x"), range("y")];
       if (!x && !y) return;
       state.x = within(x ?? state.x);
@@ -55,7 +80,11 @@ if (page.data.kind === "report") {
       if (row) page.remember({ step: row.step });
       heading.textContent = row ? `${page.named(row.name)}, ${page.format(row.bytes, "bytes")} each time` : "All exchanges";
       const executed = list.some((one) => one.executions);
-      panel.querySelector(".note").textContent = row ? "Bytes of one execution." : executed ? "Bytes of all executions together." : "The program has not run: bytes of one execution of each exchange.";
+      panel.querySelector(".note").textContent = row
+        ? "Bytes of one execution."
+        : executed
+          ? "Bytes of all executions together."
+          : "The program has not run: bytes of one execution of each exchange.";
       await draw();
       await drawLines();
     }
@@ -88,7 +117,8 @@ if (page.data.kind === "report") {
         for (let at = one.from; at < one.to; at++) {
           const [source, destination] = [data.source[at], data.destination[at]];
           if (source < y[0] || source >= y[1] || destination < x[0] || destination >= x[1]) continue;
-          sums[Math.floor((source - y[0]) / width) * columns + Math.floor((destination - x[0]) / width)] += data.bytes[at] * one.times;
+          sums[Math.floor((source - y[0]) / width) * columns + Math.floor((destination - x[0]) / width)] +=
+            data.bytes[at] * one.times;
         }
       }
       await paint(sums, columns, rows, width, coarse);
@@ -96,7 +126,8 @@ if (page.data.kind === "report") {
 
     async function paint(sums, columns, rows, width, coarse) {
       const grain = Math.max(width, coarse);
-      const span = (tile) => (grain > 1 ? `tiles ${page.format(tile)} to ${page.format(Math.min(tiles, tile + grain) - 1)}` : `tile ${page.format(tile)}`);
+      const span = (tile) =>
+        grain > 1 ? `tiles ${page.format(tile)} to ${page.format(Math.min(tiles, tile + grain) - 1)}` : `tile ${page.format(tile)}`;
       const [z, text] = [[], []];
       const destinations = Array.from({ length: columns }, (_, column) => ` to ${span(state.x[0] + column * width)}<br>`);
       for (let row = 0; row < rows; row++) {
@@ -107,17 +138,42 @@ if (page.data.kind === "report") {
       }
       const most = sums.reduce((one, other) => Math.max(one, other), 1);
       const powers = Array.from({ length: Math.floor(Math.log10(most)) + 1 }, (_, one) => one);
-      const bar = { title: { text: "bytes", side: "right" }, thickness: 14, outlinewidth: 0, separatethousands: true, exponentformat: "none" };
+      const bar = {
+        title: { text: "bytes", side: "right" },
+        thickness: 14,
+        outlinewidth: 0,
+        separatethousands: true,
+        exponentformat: "none",
+      };
       if (state.logarithm) Object.assign(bar, { tickvals: powers, ticktext: powers.map((one) => page.format(10 ** one)) });
       const whole = { zeroline: false, tickformat: ",d", ...(Math.max(columns, rows) < 12 && width === 1 ? { dtick: 1 } : {}) };
-      await map.draw([{
-        type: "heatmap", x0: state.x[0] + (width - 1) / 2, dx: width, y0: state.y[0] + (width - 1) / 2, dy: width, z, text, hoverinfo: "text", colorbar: bar,
-        colorscale: [[0, "rgba(0,0,0,0)"], [1e-9, page.clear(page.colour("exchange"), 0.3)], [0.5, page.colour("exchange")], [1, page.colour("warn")]], zmin: state.logarithm ? 0 : undefined,
-      }], {
-        xaxis: page.axis("destination tile", { ...whole, range: [state.x[0] - 0.5, state.x[1] - 0.5] }),
-        yaxis: page.axis("source tile", { ...whole, range: [state.y[1] - 0.5, state.y[0] - 0.5] }),
-        margin: { l: 70, r: 44, t: 14, b: 48 },
-      });
+      await map.draw(
+        [
+          {
+            type: "heatmap",
+            x0: state.x[0] + (width - 1) / 2,
+            dx: width,
+            y0: state.y[0] + (width - 1) / 2,
+            dy: width,
+            z,
+            text,
+            hoverinfo: "text",
+            colorbar: bar,
+            colorscale: [
+              [0, "rgba(0,0,0,0)"],
+              [1e-9, page.clear(page.colour("exchange"), 0.3)],
+              [0.5, page.colour("exchange")],
+              [1, page.colour("warn")],
+            ],
+            zmin: state.logarithm ? 0 : undefined,
+          },
+        ],
+        {
+          xaxis: page.axis("destination tile", { ...whole, range: [state.x[0] - 0.5, state.x[1] - 0.5] }),
+          yaxis: page.axis("source tile", { ...whole, range: [state.y[1] - 0.5, state.y[0] - 0.5] }),
+          margin: { l: 70, r: 44, t: 14, b: 48 },
+        },
+      );
       map.box.dataset.bin = width;
     }
 
@@ -129,12 +185,15 @@ if (page.data.kind === "report") {
           received[data.destination[at]] += data.bytes[at] * one.times;
         }
       }
-      const shown = page.usedTiles(tiles, [sent, received]);
-      lines.say(page.someTiles(shown, tiles));
-      const line = (name, y, colour) => ({ type: "scatter", mode: "lines", name, y, line: { width: 1.2, shape: "hvh", color: colour }, hovertemplate: "%{y:,} B" });
-      await lines.draw(
-        [line("sent", sent, page.colour("exchange")), line("received", received, page.colour("compute"))],
-        { xaxis: page.axis("tile", { range: [shown[0] - 0.5, shown[1] - 0.5] }), yaxis: page.axis("bytes", { rangemode: "tozero", fixedrange: true }), hovermode: "x unified" });
+      await page.byTile(
+        lines,
+        tiles,
+        [
+          { name: "sent", values: sent, colour: page.colour("exchange") },
+          { name: "received", values: received, colour: page.colour("compute") },
+        ],
+        "bytes",
+      );
     }
   });
 }

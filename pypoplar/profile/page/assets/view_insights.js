@@ -2,14 +2,26 @@
 
 if (page.data.kind === "report") {
   page.view("insights", "Insights", (panel) => {
-    panel.append(page.element("p", { class: "quiet" }, "Findings from this profile, the gravest first. Each names what was seen, and what to try."));
+    panel.append(
+      page.element(
+        "p",
+        { class: "quiet" },
+        "Findings from this profile, the gravest first. Each names what was seen, and what to try.",
+      ),
+    );
     if (!page.data.insights.length) panel.append(page.notice("Nothing was found that is worth a word."));
     for (const one of page.data.insights) {
-      panel.append(page.element(
-        "article", { class: `insight ${one.weight.split(" ")[0]}` },
-        page.element("span", { class: "weight" }, one.weight), page.element("h3", {}, one.title), page.element("p", {}, one.text),
-        one.advice ? page.element("p", {}, page.element("strong", {}, "Try: "), one.advice) : null,
-        page.element("a", { href: `#${one.link}` }, "Show")));
+      panel.append(
+        page.element(
+          "article",
+          { class: `insight ${one.weight.split(" ")[0]}` },
+          page.element("span", { class: "weight" }, one.weight),
+          page.element("h3", {}, one.title),
+          page.element("p", {}, one.text),
+          one.advice ? page.element("p", {}, page.element("strong", {}, "Try: "), one.advice) : null,
+          page.element("a", { href: `#${one.link}` }, "Show"),
+        ),
+      );
     }
     if (!page.data.summary.machine) panel.append(page.notice(page.NOT_RUN));
   });

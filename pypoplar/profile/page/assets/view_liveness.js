@@ -3,7 +3,12 @@
 if (page.data.kind === "report") {
   page.view("liveness", "Liveness", async (panel, parameters) => {
     const liveness = page.data.liveness;
-    if (!liveness) return panel.append(page.notice("No liveness: this report does not say when variables live. Ask for a report of an engine, engine.getReport(), not of a graph that did not fit."));
+    if (!liveness)
+      return panel.append(
+        page.notice(
+          "No liveness: this report does not say when variables live. Ask for a report of an engine, engine.getReport(), not of a graph that did not fit.",
+        ),
+      );
     const held = await page.unpack(liveness.not_always);
     const names = await page.unpack(page.data.step_names);
     const variables = await page.variables();
@@ -16,11 +21,18 @@ if (page.data.kind === "report") {
     const detail = page.element("div");
     const state = { step: Math.min(held.length - 1, Number(parameters.step ?? most)), base: true };
     panel.append(
-      page.element("div", { class: "controls" }, page.check("always live memory as base", true, (on) => {
-        state.base = on;
-        draw();
-      }), page.number("Step", state.step, held.length - 1, select)),
-      figure, detail);
+      page.element(
+        "div",
+        { class: "controls" },
+        page.check("always live memory as base", true, (on) => {
+          state.base = on;
+          draw();
+        }),
+        page.number("Step", state.step, held.length - 1, select),
+      ),
+      figure,
+      detail,
+    );
     await draw();
     figure.on("plotly_click", (event) => select(event.points[0].x));
     describe();
@@ -28,17 +40,57 @@ if (page.data.kind === "report") {
     async function draw() {
       const steps = Array.from(held, (_, step) => step);
       const area = (name, y, colour, text) => ({
-        type: "scatter", mode: "lines", stackgroup: "all", name, x: steps, y, line: { width: 1, shape: "hvh", color: colour }, fillcolor: page.clear(colour, 0.75),
-        text, hovertemplate: text ? "%{y:,} B<br>%{text}" : "%{y:,} B",
+        type: "scatter",
+        mode: "lines",
+        stackgroup: "all",
+        name,
+        x: steps,
+        y,
+        line: { width: 1, shape: "hvh", color: colour },
+        fillcolor: page.clear(colour, 0.75),
+        text,
+        hovertemplate: text ? "%{y:,} B<br>%{text}" : "%{y:,} B",
       });
-      const base = state.base ? [area("Always live", steps.map(() => liveness.always), page.series(0))] : [];
+      const base = state.base
+        ? [
+            area(
+              "Always live",
+              steps.map(() => liveness.always),
+              page.series(0),
+            ),
+          ]
+        : [];
       await figure.draw(
-        [...base, area("Not always live", held, page.series(1), names.map(([name, type]) => page.label(`${type} ${page.named(name)}`)))],
-        { xaxis: page.axis("step of the program", { range: [-0.5, held.length - 0.5] }), yaxis: page.axis("bytes", { rangemode: "tozero", fixedrange: true }), hovermode: "x unified", shapes: mark() });
+        [
+          ...base,
+          area(
+            "Not always live",
+            held,
+            page.series(1),
+            names.map(([name, type]) => page.label(`${type} ${page.named(name)}`)),
+          ),
+        ],
+        {
+          xaxis: page.axis("step of the program", { range: [-0.5, held.length - 0.5] }),
+          yaxis: page.axis("bytes", { rangemode: "tozero", fixedrange: true }),
+          hovermode: "x unified",
+          shapes: mark(),
+        },
+      );
     }
 
     function mark() {
-      return [{ type: "line", yref: "paper", x0: state.step, x1: state.step, y0: 0, y1: 1, line: { color: page.colour("muted"), width: 1, dash: "dot" } }];
+      return [
+        {
+          type: "line",
+          yref: "paper",
+          x0: state.step,
+          x1: state.step,
+          y0: 0,
+          y1: 1,
+          line: { color: page.colour("muted"), width: 1, dash: "dot" },
+        },
+      ];
     }
 
     function select(step) {
@@ -54,10 +106,21 @@ if (page.data.kind === "report") {
       const path = tree?.path(state.step) ?? [];
       detail.replaceChildren(
         page.element("h2", {}, `Step ${page.format(state.step)}: ${page.named(name)}`),
-        path.length ? page.element("ol", { class: "path", "aria-label": "Call path" }, path.map((one) => page.element("li", {}, one))) : page.element("p", { class: "quiet" }, type),
-        page.element("p", {}, `${page.format(held[state.step], "bytes")} live here besides ${page.format(liveness.always, "bytes")} that always live.`),
+        path.length
+          ? page.element(
+              "ol",
+              { class: "path", "aria-label": "Call path" },
+              path.map((one) => page.element("li", {}, one)),
+            )
+          : page.element("p", { class: "quiet" }, type),
+        page.element(
+          "p",
+          {},
+          `${page.format(held[state.step], "bytes")} live here besides ${page.format(liveness.always, "bytes")} that always live.`,
+        ),
         page.variableTable("Variables that live at this step, and not always", variables.atStep(state.step)),
-        page.variableTable("Variables that always live", variables.alwaysLive()));
+        page.variableTable("Variables that always live", variables.alwaysLive()),
+      );
     }
   });
 }

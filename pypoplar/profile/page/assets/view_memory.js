@@ -15,7 +15,13 @@ if (page.data.kind === "report") {
     if (!gaps.length) return panel.append(page.notice("The report has no memory by tile."));
 
     const total = (tile) => categories.reduce((sum, one) => sum + one.bytes[tile], gaps[tile]);
-    const state = { by: live.always ? parameters.by ?? "category" : "category", gaps: true, limit: memory.most > 0.2 * memory.limit, ipu: ipus > 4 ? 0 : -1, tile: Number(parameters.tile ?? fullest()) };
+    const state = {
+      by: live.always ? (parameters.by ?? "category") : "category",
+      gaps: true,
+      limit: memory.most > 0.2 * memory.limit,
+      ipu: ipus > 4 ? 0 : -1,
+      tile: Number(parameters.tile ?? fullest()),
+    };
     function fullest() {
       let most = 0;
       for (let tile = 1; tile < gaps.length; tile++) if (total(tile) > total(most)) most = tile;
@@ -29,22 +35,44 @@ if (page.data.kind === "report") {
     figure.on("plotly_click", (event) => select(event.points[0].x));
 
     function controls() {
-      const by = page.choice("Show", [["category", "by category"], ["live", "always live and not"], ["total", "total"]], state.by, (value) => {
-        state.by = value;
-        draw();
-      });
+      const by = page.choice(
+        "Show",
+        [
+          ["category", "by category"],
+          ["live", "always live and not"],
+          ["total", "total"],
+        ],
+        state.by,
+        (value) => {
+          state.by = value;
+          draw();
+        },
+      );
       if (!live.always) by.querySelector('option[value="live"]').disabled = true;
-      const ipu = page.choice("IPU", [["-1", "all"], ...Array.from({ length: ipus }, (_, one) => [String(one), String(one)])], String(state.ipu), (value) => {
-        state.ipu = Number(value);
-        draw();
-      });
-      return page.element("div", { class: "controls" }, by, ipus > 1 ? ipu : null, page.check("gaps", state.gaps, (on) => {
-        state.gaps = on;
-        draw();
-      }), page.check("limit of a tile", state.limit, (on) => {
-        state.limit = on;
-        draw();
-      }), page.number("Tile", state.tile, gaps.length - 1, select));
+      const ipu = page.choice(
+        "IPU",
+        [["-1", "all"], ...Array.from({ length: ipus }, (_, one) => [String(one), String(one)])],
+        String(state.ipu),
+        (value) => {
+          state.ipu = Number(value);
+          draw();
+        },
+      );
+      return page.element(
+        "div",
+        { class: "controls" },
+        by,
+        ipus > 1 ? ipu : null,
+        page.check("gaps", state.gaps, (on) => {
+          state.gaps = on;
+          draw();
+        }),
+        page.check("limit of a tile", state.limit, (on) => {
+          state.limit = on;
+          draw();
+        }),
+        page.number("Tile", state.tile, gaps.length - 1, select),
+      );
     }
 
     function shownTiles() {
@@ -61,8 +89,14 @@ if (page.data.kind === "report") {
 
     function series() {
       const withGaps = state.gaps ? [{ label: "Gaps", bytes: gaps, colour: page.colour("other") }] : [];
-      if (state.by === "category") return [...categories.map((one, place) => ({ ...one, colour: page.series(place) })), ...withGaps];
-      if (state.by === "live") return [{ label: "Always live", bytes: live.always, colour: page.series(0) }, { label: "Not always live", bytes: live.rest, colour: page.series(1) }, ...withGaps];
+      if (state.by === "category")
+        return [...categories.map((one, place) => ({ ...one, colour: page.series(place) })), ...withGaps];
+      if (state.by === "live")
+        return [
+          { label: "Always live", bytes: live.always, colour: page.series(0) },
+          { label: "Not always live", bytes: live.rest, colour: page.series(1) },
+          ...withGaps,
+        ];
       return [{ label: "Total", bytes: gaps.map((gap, tile) => total(tile) - (state.gaps ? 0 : gap)), colour: page.series(0) }];
     }
 
@@ -71,19 +105,59 @@ if (page.data.kind === "report") {
       const [first, end] = page.usedTiles(tiles.length, [tiles.map(total)]);
       figure.say(page.someTiles([tiles[first], tiles[end - 1] + 1], tiles[tiles.length - 1] + 1 - tiles[0]));
       const drawn = tiles.slice(first, end); // nothing is left out: the others are empty
-      const traces = series().filter((one) => one.bytes.some((size) => size > 0)).map((one) => ({
-        name: one.label, x: drawn, y: drawn.map((tile) => one.bytes[tile]), hovertemplate: "%{y:,} B",
-        ...(drawn.length > MOST_BARS
-          ? { type: "scatter", mode: "lines", stackgroup: "all", line: { width: 0, shape: "hvh", color: one.colour }, fillcolor: page.clear(one.colour, 0.85) }
-          : { type: "bar", marker: { color: one.colour, line: { width: 0 } } }),
-      }));
+      const traces = series()
+        .filter((one) => one.bytes.some((size) => size > 0))
+        .map((one) => ({
+          name: one.label,
+          x: drawn,
+          y: drawn.map((tile) => one.bytes[tile]),
+          hovertemplate: "%{y:,} B",
+          ...(drawn.length > MOST_BARS
+            ? {
+                type: "scatter",
+                mode: "lines",
+                stackgroup: "all",
+                line: { width: 0, shape: "hvh", color: one.colour },
+                fillcolor: page.clear(one.colour, 0.85),
+              }
+            : { type: "bar", marker: { color: one.colour, line: { width: 0 } } }),
+        }));
       const most = Math.max(...tiles.map(total));
-      const line = state.limit ? [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: memory.limit, y1: memory.limit, line: { color: page.colour("warn"), width: 1.5, dash: "dash" } }] : [];
-      const words = state.limit ? [{ xref: "paper", x: 1, y: memory.limit, xanchor: "right", yanchor: "bottom", showarrow: false, text: `limit ${page.format(memory.limit, "bytes")}`, font: { color: page.colour("warn"), size: 12 } }] : [];
+      const line = state.limit
+        ? [
+            {
+              type: "line",
+              xref: "paper",
+              x0: 0,
+              x1: 1,
+              y0: memory.limit,
+              y1: memory.limit,
+              line: { color: page.colour("warn"), width: 1.5, dash: "dash" },
+            },
+          ]
+        : [];
+      const words = state.limit
+        ? [
+            {
+              xref: "paper",
+              x: 1,
+              y: memory.limit,
+              xanchor: "right",
+              yanchor: "bottom",
+              showarrow: false,
+              text: `limit ${page.format(memory.limit, "bytes")}`,
+              font: { color: page.colour("warn"), size: 12 },
+            },
+          ]
+        : [];
       await figure.draw(traces, {
-        xaxis: page.axis("tile", { range: [tiles[first] - 0.5, tiles[end - 1] + 0.5] }),
+        xaxis: page.tileAxis([tiles[first], tiles[end - 1] + 1]),
         yaxis: page.axis("bytes", { range: [0, 1.08 * (state.limit ? Math.max(most, memory.limit) : most)], fixedrange: true }),
-        shapes: line, annotations: words, hovermode: "x unified", barmode: "stack", bargap: drawn.length < 100 ? 0.15 : 0,
+        shapes: line,
+        annotations: words,
+        hovermode: "x unified",
+        barmode: "stack",
+        bargap: drawn.length < 100 ? 0.15 : 0,
       });
       describe();
     }
@@ -100,17 +174,26 @@ if (page.data.kind === "report") {
       const size = total(tile);
       const facts = categories.map((one) => ({ label: one.label, value: one.bytes[tile], unit: "bytes" }));
       facts.push({ label: "Gaps", value: gaps[tile], unit: "bytes" });
-      if (live.always) facts.push({ label: "Always live", value: live.always[tile], unit: "bytes" }, { label: "Not always live, at most", value: live.rest[tile], unit: "bytes" });
+      if (live.always)
+        facts.push(
+          { label: "Always live", value: live.always[tile], unit: "bytes" },
+          { label: "Not always live, at most", value: live.rest[tile], unit: "bytes" },
+        );
       const over = size > memory.limit ? `, ${page.format(size - memory.limit, "bytes")} more than it has` : "";
       detail.replaceChildren(
         page.element("h2", {}, `Tile ${page.format(tile)}`),
-        page.element("p", {}, `${page.format(size, "bytes")} with gaps, ${page.format(size / memory.limit, "share")} of its memory${over}.`),
+        page.element(
+          "p",
+          {},
+          `${page.format(size, "bytes")} with gaps, ${page.format(size / memory.limit, "share")} of its memory${over}.`,
+        ),
         page.element("div", { class: "pair" }, page.facts(facts), page.element("div")),
         variables === null
           ? page.notice("No variables: this report does not say where they lie.")
           : variables.tile === null
             ? page.notice("The graph has too many pieces of variables to list them by tile.")
-            : page.variableTable(`Variables on tile ${page.format(tile)}`, variables.ofTile(tile)));
+            : page.variableTable(`Variables on tile ${page.format(tile)}`, variables.ofTile(tile)),
+      );
     }
   });
 }

@@ -4,7 +4,8 @@ if (page.data.kind === "report") {
   page.view("vertices", "Vertices and operations", async (panel) => {
     const types = await page.unpack(page.data.vertex_types);
     const sets = await page.unpack(page.data.compute_sets);
-    if (!types.length) panel.append(page.notice("No vertex types: the program has no vertices, or this report does not list them."));
+    if (!types.length)
+      panel.append(page.notice("No vertex types: the program has no vertices, or this report does not list them."));
     else await vertexTypes(panel, types);
     if (!sets) panel.append(page.notice(page.NOT_RUN));
     else await computeSets(panel, sets);
@@ -16,17 +17,34 @@ async function vertexTypes(panel, types) {
   if (types.some((one) => one.cycles)) {
     const figure = page.figure("Worker cycles of all vertices of a type, over all executions");
     panel.append(figure);
-    await page.bars(figure, types.filter((one) => one.cycles).map((one) => ({ name: one.name, value: one.cycles })), "worker cycles", page.colour("compute"));
+    await page.bars(
+      figure,
+      types.filter((one) => one.cycles).map((one) => ({ name: one.name, value: one.cycles })),
+      "worker cycles",
+      page.colour("compute"),
+    );
   }
   const flops = types.some((one) => one.flops);
-  panel.append(page.table({
-    caption: "Vertex types",
-    columns: [
-      { name: "name", label: "Vertex type", unit: "text" }, { name: "instances", label: "Instances", unit: "count" }, { name: "cycles", label: "Cycles", unit: "cycles" },
-      ...(flops ? [{ name: "flops", label: "FLOP", unit: "count" }, { name: "memory_bytes", label: "Loaded and stored", unit: "bytes" }] : []),
-      { name: "memory", label: "State and pointers", unit: "bytes" }, { name: "priced_by", label: "Cycles from", unit: "text", title: "vertices by what priced their cycles" }],
-    rows: types, sort: "-cycles",
-  }));
+  panel.append(
+    page.table({
+      caption: "Vertex types",
+      columns: [
+        { name: "name", label: "Vertex type", unit: "text" },
+        { name: "instances", label: "Instances", unit: "count" },
+        { name: "cycles", label: "Cycles", unit: "cycles" },
+        ...(flops
+          ? [
+              { name: "flops", label: "FLOP", unit: "count" },
+              { name: "memory_bytes", label: "Loaded and stored", unit: "bytes" },
+            ]
+          : []),
+        { name: "memory", label: "State and pointers", unit: "bytes" },
+        { name: "priced_by", label: "Cycles from", unit: "text", title: "vertices by what priced their cycles" },
+      ],
+      rows: types,
+      sort: "-cycles",
+    }),
+  );
   if (!flops) panel.append(page.notice(page.NO_FLOPS));
 }
 
@@ -35,17 +53,35 @@ async function computeSets(panel, sets) {
   if (!sets.length) return panel.append(page.notice("No compute set was executed."));
   const figure = page.figure("Cycles of the slowest tile in each compute set, over all executions");
   panel.append(figure);
-  await page.bars(figure, sets.map((one) => ({ name: one.name, value: one.cycles })), "cycles", page.colour("compute"));
+  await page.bars(
+    figure,
+    sets.map((one) => ({ name: one.name, value: one.cycles })),
+    "cycles",
+    page.colour("compute"),
+  );
   const flops = sets.some((one) => one.flops);
-  panel.append(page.table({
-    caption: "Compute sets",
-    columns: [
-      { name: "name", label: "Compute set", unit: "text" }, { name: "executions", label: "Executions", unit: "count" }, { name: "cycles", label: "Cycles", unit: "cycles" },
-      { name: "balance", label: "Tile balance", unit: "share" }, { name: "lost", label: "Lost to imbalance", unit: "cycles" },
-      ...(flops ? [{ name: "flops", label: "FLOP", unit: "count" }, { name: "memory_bytes", label: "Loaded and stored", unit: "bytes" }] : []),
-      { name: "vertices", label: "Vertices", unit: "count" }, { name: "types", label: "Vertex types", unit: "text" }],
-    rows: sets, sort: "-cycles",
-  }));
+  panel.append(
+    page.table({
+      caption: "Compute sets",
+      columns: [
+        { name: "name", label: "Compute set", unit: "text" },
+        { name: "executions", label: "Executions", unit: "count" },
+        { name: "cycles", label: "Cycles", unit: "cycles" },
+        { name: "balance", label: "Tile balance", unit: "share" },
+        { name: "lost", label: "Lost to imbalance", unit: "cycles" },
+        ...(flops
+          ? [
+              { name: "flops", label: "FLOP", unit: "count" },
+              { name: "memory_bytes", label: "Loaded and stored", unit: "bytes" },
+            ]
+          : []),
+        { name: "vertices", label: "Vertices", unit: "count" },
+        { name: "types", label: "Vertex types", unit: "text" },
+      ],
+      rows: sets,
+      sort: "-cycles",
+    }),
+  );
 }
 
-page.NO_FLOPS = "No FLOPs: set the engine option profiler.includeFlopEstimates to \"true\" and run again.";
+page.NO_FLOPS = 'No FLOPs: set the engine option profiler.includeFlopEstimates to "true" and run again.';
