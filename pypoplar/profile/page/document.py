@@ -88,7 +88,7 @@ def json_text(value: Any) -> str:
 
 
 def policy(*scripts: str) -> str:
-    """A Content-Security-Policy: just these scripts run, and nothing is loaded from anywhere."""
+    """A Content-Security-Policy: just these scripts run, also when one is made of text later on, and nothing is loaded."""
     digests = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in scripts)
     rest = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     return f"default-src 'none'; script-src {digests}; {rest}"

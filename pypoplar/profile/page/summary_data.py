@@ -80,14 +80,13 @@ def mean_tile_parts(execution: Execution) -> list[dict[str, Any]]:
     """The same cycles as the mean tile spends them; what is left is waiting for slower tiles."""
     mean = execution.tile_average
     exchange = mean.exchange + mean.global_exchange
-    known = mean.compute_including_idle + exchange + mean.host_exchange + mean.sync
     return [
         {"part": "compute", "label": "Compute", "cycles": mean.compute_excluding_idle},
         {"part": "threads", "label": "Compute, idle threads", "cycles": mean.compute_including_idle - mean.compute_excluding_idle},
         {"part": "exchange", "label": "Exchange", "cycles": exchange},
-        {"part": "sync", "label": "Sync", "cycles": mean.sync},
+        {"part": "sync", "label": "Sync", "cycles": mean.sync - mean.waiting},
         {"part": "host", "label": "Host", "cycles": mean.host_exchange},
-        {"part": "idle", "label": "Waiting for other tiles", "cycles": max(0.0, execution.totalCycles.total - known)},
+        {"part": "idle", "label": "Waiting for other tiles", "cycles": mean.waiting},
     ]
 
 

@@ -1,7 +1,12 @@
 // Plotly in the page's colours. Text of the user's that goes into a plot passes page.label first.
 
-// Plotly is large and stands last in the page: views that need no plot do not wait for it.
-const plotly = new Promise((then) => document.addEventListener("DOMContentLoaded", then, { once: true }));
+// Plotly is large: it is text until the first plot needs it. The page's policy knows it by its digest.
+page.needPlotly = () => {
+  const holder = document.getElementById("plotly");
+  if (!holder) return;
+  holder.remove();
+  document.head.append(page.element("script", {}, holder.textContent));
+};
 
 const CATEGORY_COLOURS = [
   "#2f6fb7",
@@ -41,7 +46,7 @@ page.figure = (caption, size = "") => {
   figure.box = box;
   figure.say = (more) => (words.textContent = caption + more);
   figure.draw = async (traces, layout) => {
-    await plotly;
+    page.needPlotly();
     await Plotly.react(
       box,
       traces,

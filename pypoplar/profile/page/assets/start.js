@@ -1,3 +1,6 @@
-// Everything but Plotly is there: open the view that the address asks for, the first one otherwise.
+// Everything is there: open the view that the address asks for, the first one otherwise. Plotly is made ready in a quiet moment.
 
-page.start().then(() => (document.documentElement.dataset.ready = "true"));
+page.start().then(() => {
+  document.documentElement.dataset.ready = "true";
+  setTimeout(page.needPlotly, 500);
+});
