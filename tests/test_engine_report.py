@@ -175,6 +175,17 @@ def test_averages_are_over_all_tiles(mode):
     assert average.compute_excluding_idle == 3 * (10 + 20 + 30 + 10 + 10 + 10 + 50) / 16
 
 
+def test_sync_is_what_is_left_of_the_mean_tiles_time_as_poplar_has_it(mode):
+    bench = Bench()
+    x, y = bench.variable("x", np.arange(10.0), 3), bench.variable("y", np.zeros(10), np.arange(10))
+    report = execution(bench, Sequence([works(bench, [5, 9], [3, 8]), Copy(x, y)]), mode)
+    average = report.tile_average
+    busy = average.compute_including_idle + average.exchange + average.global_exchange + average.host_exchange
+    assert average.sync == report.totalCycles.total - busy
+    assert average.sync - average.waiting == sum(one.sync_cycles for one in report.steps) > 0
+    assert average.waiting > 0
+
+
 def test_estimates_are_summed_by_vertex_type_without_idle_threads(mode):
     bench = Bench()
     a = bench.variable("a", np.ones((50, 4)), np.repeat(np.arange(50) % 16, 4))

@@ -110,13 +110,6 @@ def hardware():
     return matrix_vector("ipu2")[0]
 
 
-def waiting(execution):
-    """What Poplar's summary calls sync: the rest of a tile's time, so the waiting for slower tiles too."""
-    mean = execution.tile_average
-    busy = mean.compute_including_idle + mean.exchange + mean.global_exchange + mean.host_exchange
-    return execution.totalCycles.total - busy
-
-
 def plan(chip, part):
     """The planner of the tutorial: 0 for its best total, 1 to 4 for its parts, -1 for the worst total."""
     target = IPUModel(chip).createDevice().getTarget()
@@ -325,7 +318,7 @@ PREDICTIONS = {
     "Tutorial: compute without idle threads, ipu2": lambda: model("ipu2").tile_average.compute_excluding_idle,
     "Tutorial: IPU exchange, ipu2": lambda: model("ipu2").tile_average.exchange,
     "Tutorial: host exchange, ipu2": lambda: model("ipu2").tile_average.host_exchange,
-    "Tutorial: sync, ipu2": lambda: waiting(model("ipu2")),
+    "Tutorial: sync, ipu2": lambda: model("ipu2").tile_average.sync,
     "Tutorial on hardware: compute of the compiled codelets, ipu2": lambda: hardware().tile_average.compute_including_idle,
     "Tutorial on hardware: IPU exchange, ipu2": lambda: hardware().tile_average.exchange,
     "Tutorial on hardware: host exchange, ipu2": lambda: hardware().tile_average.host_exchange,
@@ -334,7 +327,7 @@ PREDICTIONS = {
     "Tutorial: compute without idle threads, ipu1": lambda: model("ipu1").tile_average.compute_excluding_idle,
     "Tutorial: IPU exchange, ipu1": lambda: model("ipu1").tile_average.exchange,
     "Tutorial: host exchange, ipu1": lambda: model("ipu1").tile_average.host_exchange,
-    "Tutorial: sync, ipu1": lambda: waiting(model("ipu1")),
+    "Tutorial: sync, ipu1": lambda: model("ipu1").tile_average.sync,
     "Tutorial: instances of DotProductVertex, ipu1": lambda: of_type("DotProductVertex", "instances"),
     "Tutorial: cycles of DotProductVertex, ipu1": lambda: of_type("DotProductVertex", "cycles"),
     "Tutorial: instances of ReduceVertex, ipu1": lambda: of_type("ReduceVertex", "instances"),

@@ -161,7 +161,7 @@ def test_a_report_shows_the_machine_the_fullest_tile_and_the_cycles_of_the_mean_
     assert "1 vertices" in page.text
     assert f"tile {whole.argmax()}: {whole.max():,} of {report.compilation.target.bytesPerTile:,} bytes" in page.text
     assert f"{report.execution.totalCycles.total:,}" in page.text
-    share = report.execution.tile_average.sync / report.execution.totalCycles.total
+    share = sum(one.sync_cycles for one in report.execution.steps) / report.execution.totalCycles.total
     assert f"sync {share:.1%}" in page.text
     assert page.tags.count("svg") == 2
 

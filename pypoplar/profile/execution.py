@@ -166,7 +166,11 @@ class VertexTypeCycles:
 
 @frozen
 class TileAverage:
-    """Cycles of the mean tile over the whole run."""
+    """Cycles of the mean tile over the whole run. They add up to the run's cycles.
+
+    As in Poplar's summary, `sync` is whatever is left beside compute, exchange and host exchange: the syncs themselves and the
+    waiting for slower tiles, which `waiting` has alone.
+    """
 
     compute_including_idle: float
     compute_excluding_idle: float
@@ -174,6 +178,7 @@ class TileAverage:
     global_exchange: float
     host_exchange: float
     sync: float
+    waiting: float = 0.0
 
 
 @frozen(eq=False)
@@ -213,14 +218,16 @@ class Execution:
         def mean(name: str) -> float:
             return float(sum(int(getattr(one, name).sum()) for one in self.steps)) / self.tiles if self.tiles else 0.0
 
-        def sync(one: Step) -> float:
-            return float(one.sync_cycles_by_tile.mean()) if len(one.sync_cycles_by_tile) else float(one.sync_cycles)
-
+        compute, exchange = mean("cyclesByTile"), mean("exchange_cycles_by_tile")
+        between = float(sum(one.global_exchange_cycles for one in self.steps))
+        host = float(sum(one.host_exchange_cycles for one in self.steps))
+        rest = self.totalCycles.total - compute - exchange - between - host
         return TileAverage(
-            compute_including_idle=mean("cyclesByTile"),
+            compute_including_idle=compute,
             compute_excluding_idle=mean("activeCyclesByTile"),
-            exchange=mean("exchange_cycles_by_tile"),
-            global_exchange=float(sum(one.global_exchange_cycles for one in self.steps)),
-            host_exchange=float(sum(one.host_exchange_cycles for one in self.steps)),
-            sync=float(sum(sync(one) for one in self.steps)),
+            exchange=exchange,
+            global_exchange=between,
+            host_exchange=host,
+            sync=rest,
+            waiting=rest - sum(one.sync_cycles for one in self.steps),
         )

@@ -194,10 +194,10 @@ def report_html(report: Report) -> str:
     known = [
         ("compute", mean.compute_including_idle),
         ("exchange", mean.exchange + mean.global_exchange),
-        ("sync", mean.sync),
+        ("sync", mean.sync - mean.waiting),
         ("host exchange", mean.host_exchange),
+        ("waiting", mean.waiting),
     ]
-    known.append(("waiting", max(0.0, total - sum(amount for _, amount in known))))
     parts += [table(rows), "<div>cycles of the mean tile</div>", shares(known), "<div>memory by tile</div>"]
     return block(*parts, strip(whole, target.bytesPerTile, "memory by tile"))
 
