@@ -215,6 +215,12 @@ def test_intervals_of_one_tile_may_share_elements(graph):
     assert frozen_tiles(graph).tolist() == [4] * 8 + [2] * 2
 
 
+def test_empty_intervals_overlap_nothing():
+    graph = new_graph()
+    x = graph.addVariable(FLOAT, [12], "x")
+    graph.setTileMapping(x, [[Interval(0, 1), Interval(0, 1)], [Interval(0, 0), Interval(1, 12)]])
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12), st.integers(0, 12)), max_size=6))
 def test_a_mapping_is_taken_if_and_only_if_no_element_is_on_two_tiles(rows):
     graph = new_graph()

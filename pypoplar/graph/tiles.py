@@ -106,11 +106,12 @@ class Tiles:
 
     def _check_apart(self, tensor: Tensor, begin: Array, end: Array, tiles: Array) -> None:
         """`InvalidTileMapping` if intervals of different tiles share elements."""
-        filled = np.flatnonzero(end > begin)
-        order = filled[np.argsort(begin[filled], kind="stable")]
+        filled = end > begin
+        begin, end, tiles = begin[filled], end[filled], tiles[filled]
+        order = np.argsort(begin, kind="stable")
         if not (begin[order[1:]] < end[order[:-1]]).any():
             return
-        covered = np.concatenate([_united(begin[tiles == one], end[tiles == one], one) for one in np.unique(tiles[filled])])
+        covered = np.concatenate([_united(begin[tiles == one], end[tiles == one], one) for one in np.unique(tiles)])
         covered = covered[np.argsort(covered[:, 0], kind="stable")]
         bad = np.flatnonzero(covered[1:, 0] < covered[:-1, 1])
         if len(bad):
