@@ -4,6 +4,7 @@
 vertices are added in.
 """
 
+import functools
 from itertools import pairwise
 
 import numpy as np
@@ -226,8 +227,12 @@ class Tick(Vertex):
 
 PURE = [Mix, Halve, Count, Compare, Long, Rows, Deal, Largest]
 ALL = [*PURE, Noise, Speak]
-FIELDS = {codelet: Codelet.of_class(codelet).fields for codelet in [*ALL, Look]}
 TYPES = [FLOAT, INT, HALF, SHORT, BOOL, LONGLONG, UNSIGNED_CHAR, UNSIGNED_INT]
+
+
+@functools.cache
+def fields_of(codelet):
+    return Codelet.of_class(codelet).fields
 
 
 def _reverse(given, taken):
@@ -238,24 +243,27 @@ class RandomProgram:
     """A graph with programs.
 
     Its vertices are of `codelets`; `order` sorts those of each compute set before they are added (by number).
-    With `clock` the program counts cycles, which depend on that order. `tiles` are those that may be used.
+    With `clock` the program counts cycles, which depend on that order. `tiles` are those that may be used. `hidden` variables more
+    have neither handles nor initial values; programs fill them now and then.
     """
 
-    def __init__(self, random, device, codelets=ALL, steps=6, size=24, order=None, clock=True, tiles=None):
+    def __init__(self, random, device, codelets=ALL, steps=6, size=24, order=None, clock=True, tiles=None, hidden=0):
         self.random, self.device, self.codelets, self.size, self.order, self.clock = random, device, codelets, size, order, clock
         self.tiles = tiles or range(device.getTarget().getNumTiles())
         self.graph = Graph(device)
         self.variables = {}
         for number, type in enumerate([*TYPES, *TYPES, *random.choices(TYPES, k=4)]):
             self._variable(f"v{number}", type)
+        self.hidden = [self._variable(f"hidden{number}", random.choice(TYPES), False) for number in range(hidden)]
         self.functions = []
         self.arrays, self.rows, self.host_functions = {}, [], []  # memory of streams; remote buffers; functions that reverse
         self.names = 0
         for _ in range(random.randrange(3)):
             self.functions.append(self.graph.addFunction(self._sequence(2, 1)))
         self.programs = [self._sequence(steps, 2) for _ in range(random.choice([1, 1, 2]))]
-        for name, tensor in self.variables.items():
-            self.graph.createHostRead(name, tensor)
+        self.handles = [name for name in self.variables if not name.startswith("hidden")]
+        for name in self.handles:
+            self.graph.createHostRead(name, self.variables[name])
 
     def connect(self, engine):
         """Connect what the programs need of the host; returns the arrays of the streams."""
@@ -269,16 +277,17 @@ class RandomProgram:
 
     # Variables and views
 
-    def _variable(self, name, type):
+    def _variable(self, name, type, initial=True):
         random = self.random
         values = [self._value(type) for _ in range(random.randint(1, self.size))]
         tensor = self.graph.addVariable(type, [len(values)], name)
         bounds = sorted({0, len(values), *(random.randint(0, len(values)) for _ in range(random.choice([0, 1, 2, 6])))})
         for begin, end in pairwise(bounds):
             self.graph.setTileMapping(tensor[begin:end], self._tile())
-        if random.random() < 0.9:
+        if initial and random.random() < 0.9:
             self.graph.setInitialValue(tensor, np.array(values, type.dtype))
         self.variables[name] = tensor
+        return tensor
 
     def _tile(self):
         return self.random.choice(self.tiles)
@@ -362,7 +371,7 @@ class RandomProgram:
     def _fields(self, codelet, readable, writable):
         """Values for all fields of a vertex; None where nothing is left to write to."""
         made = {}
-        for field in FIELDS[codelet]:
+        for field in fields_of(codelet):
             rows = self.random.randint(1, 4) if field.form == "list" else 1
             if field.access == "state":
                 made[field.name] = self._value(field.type)
@@ -384,7 +393,19 @@ class RandomProgram:
     # Programs
 
     def _sequence(self, steps, depth):
-        return Sequence([self._step(depth) for _ in range(self.random.randint(1, steps))])
+        made = []
+        for _ in range(self.random.randint(1, steps)):
+            made += [self._fill(one) for one in self.hidden if self.random.random() < 0.4] + [self._step(depth)]
+        return Sequence(made)
+
+    def _fill(self, tensor):
+        """A program that writes all of a tensor, at once or in parts."""
+        type, count = tensor.elementType(), tensor.numElements()
+        values = self.graph.addConstant(type, [count], np.array([self._value(type) for _ in range(count)], type.dtype))
+        self.graph.setTileMapping(values, self._tile())
+        middle = self.random.randint(0, count)
+        parts = [Copy(values[:middle], tensor[:middle]), Copy(values[middle:], tensor[middle:])]
+        return Copy(values, tensor) if self.random.random() < 0.5 else Sequence(parts)
 
     def _step(self, depth):
         random = self.random

@@ -28,7 +28,7 @@ def outcome(made, executable, mode, options):
             engine.run(number)
         except PoplarError as error:
             errors.append(f"{type(error).__name__}: {error}")
-    values = {name: engine.readTensor(name) for name in made.variables}
+    values = {name: engine.readTensor(name) for name in made.handles}
     for name, dtype, count in made.rows:
         for row in range(2):
             values[name, row] = np.zeros(count, dtype)

@@ -9,11 +9,14 @@ import numpy as np
 from pypoplar import program as kinds
 from pypoplar.compiler.compute_tables import CodeletShapes, ComputeTables
 from pypoplar.compiler.connections import check_connections
+from pypoplar.compiler.control_flow import ControlFlow, control_flow
 from pypoplar.compiler.estimates import count_priced_by, given_by_vertex
 from pypoplar.compiler.exchange import plan_compute_set
 from pypoplar.compiler.executable import Counts, Executable, RemotePlan, TileMemory, VertexNames
 from pypoplar.compiler.homes import place_variables, rounded_up
 from pypoplar.compiler.image import make_image
+from pypoplar.compiler.liveness import Liveness, find_liveness
+from pypoplar.compiler.lives import make_lives
 from pypoplar.compiler.lower import Lowering
 from pypoplar.compiler.mappings import check_mappings
 from pypoplar.compiler.moves import TileAddresses
@@ -41,10 +44,13 @@ def compile_graph(
     programs: kinds.Program | Iterable[kinds.Program],
     options: Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None = None,
     progress: Progress | None = None,
+    *,
+    share_memory: bool = True,
 ) -> Executable:
     """Check a graph and compile it with its programs.
 
-    `options` are engine options. `progress(done, total)` is called after every part of the work. Raises what `Engine` raises.
+    `options` are engine options. `progress(done, total)` is called after every part of the work. Without `share_memory` every
+    variable has its memory for itself, for tests. Raises what `Engine` raises.
     """
     if not isinstance(graph, Graph):
         raise PoplarTypeError(f"expected a Graph or an Executable, got {type(graph).__name__}")
@@ -65,9 +71,11 @@ def compile_graph(
     check_mappings(frozen, variables, sets)
     if wanted.races == "regions":
         find_races(frozen, sets, regions)
+    flow = control_flow(chosen)
+    liveness = find_liveness(frozen, flow, regions, [*host.writes.values(), *host.reads.values()], variables)
     del regions
     tick(2, PASSES)
-    homes = place_variables(frozen, variables)
+    homes = place_variables(frozen, variables, liveness if share_memory and wanted.uninitialised != "error" else None)
     survey = survey_graph(frozen, homes)
     plans = {number: plan_compute_set(frozen, homes, number, survey) for number in sets}
     tick(3, PASSES)
@@ -75,9 +83,9 @@ def compile_graph(
         find_sub_word_stores(frozen, list(plans.values()), homes)
     vertices = _used_vertices(frozen, sets)
     state = place_state(frozen, homes, vertices)
-    memory = measure_memory(frozen, target, wanted, homes, state, list(plans.values()), vertices)
+    memory = measure_memory(frozen, target, wanted, homes, state, list(plans.values()), vertices, liveness.always)
     if not wanted.run_out_of_memory:
-        check_memory(frozen, target, homes, memory, _counts(frozen, vertices, len(sets)))
+        check_memory(frozen, target, homes, liveness, memory, _counts(frozen, vertices, len(sets)))
     tick(4, PASSES)
     addresses = _addresses(homes, state, memory)
     remotes = tuple(
@@ -99,7 +107,7 @@ def compile_graph(
         ),
         remote_numbers={one.name: number for number, one in enumerate(remotes)},
     )
-    executable = _lower(lowering, graph, chosen, usage, wanted, remotes, state, memory, vertices)
+    executable = _lower(lowering, graph, chosen, usage, wanted, remotes, state, memory, vertices, (liveness, flow))
     tick(PASSES, PASSES)
     return executable
 
@@ -144,6 +152,7 @@ def _lower(
     state: VertexState,
     memory: TileMemory,
     vertices: Array,
+    lives: tuple[Liveness, ControlFlow],
 ) -> Executable:
     frozen, host, addresses = lowering.graph, graph.host(), lowering.addresses
     for stream in host.streams.values():
@@ -180,6 +189,7 @@ def _lower(
         reads=reads,
         remotes=remotes,
         memory=memory,
+        lives=make_lives(*lives, lowering.marks, lowering.homes),
         vertex_bytes=by_codelet + counted * (state_bytes(frozen.codelets) if len(frozen.codelets) else 0),
         priced_by=count_priced_by(frozen, used),
         counts=_counts(frozen, vertices, len(usage.compute_sets)),

@@ -193,7 +193,11 @@ class RemotePlan:
 
 @frozen(eq=False)
 class TileMemory:
-    """Bytes of each tile by category, as they count against the target's memory."""
+    """Bytes of each tile by category, as they count against the target's memory.
+
+    Variables that share memory count as the memory that they share. `always_live` and `not_always_live` are the categories, without
+    gaps, by whether their contents are needed from run to run: they add up to `total` without `gaps`.
+    """
 
     variables: Array
     constants: Array
@@ -203,6 +207,8 @@ class TileMemory:
     code: Array
     stack: Array
     gaps: Array  # left empty by alignment
+    always_live: Array
+    not_always_live: Array  # what is shared by variables that live only at times, and exchange buffers
 
     def total(self) -> Array:
         whole: Array = (
@@ -216,6 +222,53 @@ class TileMemory:
             + self.gaps
         )
         return whole
+
+
+@frozen(eq=False)
+class Lives:
+    """When variables live, in static steps (see `Executable.steps`), and how much each takes on each tile.
+
+    A variable that lives only at times has a range of steps in every program and function in which it lives: variable v those from
+    ``first_range[v]`` to ``first_range[v + 1]``, half-open, sorted. A range is empty where only the host uses the variable. Rows
+    ``first[v]`` to ``first[v + 1]`` of `tile` and `bytes` are what it takes on its tiles, alignment not counted. There are neither
+    ranges nor rows of variables that no program uses.
+    """
+
+    always: Array  # bool [variables]: constants, and variables whose values are needed from run to run
+    first_range: Array  # int64 [variables + 1]
+    range_begin: Array  # int64: the first step
+    range_end: Array  # int64: the step after the last
+    first: Array  # int64 [variables + 1]
+    tile: Array  # int64
+    bytes: Array  # int64
+
+    @property
+    def begin(self) -> Array:
+        """int64 [variables]: the first step of all ranges, -1 for variables that are always live or not used."""
+        return self._bound(self.range_begin, np.minimum)
+
+    @property
+    def end(self) -> Array:
+        """int64 [variables]: the step after the last of all ranges, -1 for variables that are always live or not used."""
+        return self._bound(self.range_end, np.maximum)
+
+    def _bound(self, values: Array, choose: np.ufunc) -> Array:
+        made = np.full(len(self.always), -1, np.int64)
+        some = np.flatnonzero(np.diff(self.first_range))
+        if len(some):
+            made[some] = choose.reduceat(values, self.first_range[some])
+        return made
+
+    def live_bytes(self, steps: int, tile: int | None = None) -> Array:
+        """int64 [steps]: bytes that live at each static step and not always, on one tile or on all together."""
+        here = np.ones(len(self.tile), bool) if tile is None else self.tile == tile
+        total = np.concatenate(([0], np.cumsum(np.where(here, self.bytes, 0))))
+        size = np.repeat(total[self.first[1:]] - total[self.first[:-1]], np.diff(self.first_range))
+        change = np.zeros(steps + 1, np.int64)
+        np.add.at(change, self.range_begin, size)
+        np.subtract.at(change, self.range_end, size)
+        made: Array = np.cumsum(change)[:steps]
+        return made
 
 
 @frozen(eq=False)
@@ -286,6 +339,7 @@ class Executable:
     reads: Mapping[str, HostTensor]
     remotes: tuple[RemotePlan, ...]
     memory: TileMemory
+    lives: Lives
     vertex_bytes: Array  # int64 [codelets]: state and pointers of all vertices of a codelet
     priced_by: Array  # int64 [codelets, 3]: vertices whose cycles setPerfEstimate, an estimator, the code decides
     counts: Counts
@@ -306,6 +360,11 @@ class Executable:
     def memory_bytes(self) -> int:
         """Bytes of the simulated memory, all tiles and what lies behind them."""
         return int(self.tile_base[-1]) + self.touch_bytes
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether any variables share memory on a tile."""
+        return int(self.lives.bytes.sum()) > int(self.memory.variables.sum() + self.memory.constants.sum())
 
     @property
     def slot_limit(self) -> int:

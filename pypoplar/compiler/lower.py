@@ -13,6 +13,7 @@ from pypoplar.codelet.hoisting import walk
 from pypoplar.codelet.typed import DebugPrint
 from pypoplar.compiler import opcodes
 from pypoplar.compiler.compute_tables import ComputeTables
+from pypoplar.compiler.control_flow import BlockName
 from pypoplar.compiler.copies import plan_copy
 from pypoplar.compiler.costs import ExchangeCost, host_cycles, price_exchange, rearrange_cycles, sync_cycles, vertex_side_pieces
 from pypoplar.compiler.executable import HostTensor, NamedExchange, Step, StreamPlan
@@ -72,12 +73,15 @@ class Lowering:
     services: list[dict[str, Any]] = field(factory=list)
     streams: list[StreamPlan] = field(factory=list)
     tree: TreeBuilder = field(factory=TreeBuilder)
+    marks: dict[BlockName, list[int]] = field(factory=dict)  # the first step of every position; see `control_flow`
     counters: int = 0
     clocks: int = 0
     _stream_numbers: dict[str, int] = field(factory=dict)
     _phases: dict[tuple[int, int], Phases] = field(factory=dict)
     _functions: dict[int, LoweredFunction] = field(factory=dict)  # by number
     _pending_calls: list[tuple[int, int, Function]] = field(factory=list)  # row and node of the program tree
+    _block_marks: list[int] = field(factory=list)
+    _programs: int = 0
     _depth: int = 0
     _used_streams: set[int] = field(factory=set)
 
@@ -154,13 +158,24 @@ class Lowering:
 
     # Programs
 
+    def _open_block(self, name: BlockName) -> None:
+        self._block_marks = self.marks[name] = []
+        self._mark()
+
+    def _mark(self) -> None:
+        """A position of the control flow begins here, or a block ends."""
+        self._block_marks.append(len(self.steps))
+
     def add_program(self, one: kinds.Program) -> tuple[int, tuple[int, ...]]:
         """Lower one program of the engine; returns its first row and the streams that it uses."""
         entry = self._here()
         self._used_streams = set()
+        self._open_block(("program", self._programs))
+        self._programs += 1
         self.tree.open_root("Sequence")
         self.lower(one)
         self.tree.close()
+        self._mark()
         self._row(opcodes.END)
         self._finish_functions()
         return entry, tuple(sorted(self._used_streams))
@@ -169,6 +184,8 @@ class Lowering:
         """Append the rows of a program."""
         if type(one) not in _LOWER:
             raise ControlProgramError(f"{one!r} is not a kind of program that an Engine can run")
+        if not isinstance(one, kinds.Sequence):
+            self._mark()
         words = described(one)
         if words is not None:
             self.tree.open(*words)
@@ -345,6 +362,7 @@ class Lowering:
     def _repeat_while_true(self, one: kinds.RepeatWhileTrue) -> None:
         start = self._here()
         self._inside(one.condition, "condition")
+        self._mark()
         leave = self._branch(one.predicate)
         self._inside(one.body, "body")
         self._row(opcodes.JUMP, start)
@@ -353,6 +371,7 @@ class Lowering:
     def _repeat_while_false(self, one: kinds.RepeatWhileFalse) -> None:
         start = self._here()
         self._inside(one.condition, "condition")
+        self._mark()
         go_on = self._branch(one.predicate)
         leave = self._row(opcodes.JUMP)
         self.rows[go_on][3] = self._here()
@@ -405,8 +424,10 @@ class Lowering:
         outer = self._used_streams, self._pending_calls
         self._used_streams, self._pending_calls = set(), []
         start, node = self._here(), self.tree.open_apart("Sequence", f"function {function.number}")
+        self._open_block(("function", function.number))
         self.lower(function.program)
         self.tree.close()
+        self._mark()
         self._row(opcodes.RETURN)
         self._finish_functions()
         self._functions[function.number] = LoweredFunction(start, frozenset(self._used_streams), node)
@@ -451,6 +472,7 @@ class Lowering:
         self.clocks += 1
         self._row(opcodes.STAMP, clock)
         self.lower(one.body)
+        self._mark()
         self._row(opcodes.ELAPSED, clock, self._address(one.result))
 
     def _cycle_stamp(self, one: kinds.CycleStamp) -> None:

@@ -32,6 +32,7 @@ PARTS: tuple[type, ...] = (
     parts.Counts,
     parts.HostTensor,
     parts.Image,
+    parts.Lives,
     parts.Moves,
     parts.NamedExchange,
     parts.RemotePlan,
@@ -49,6 +50,7 @@ OWN_FORM: tuple[type, ...] = (Codelet, EngineOptions, Target)
 DTYPES: dict[str, np.dtype[Any]] = {
     "exchanges.account.messages": MESSAGE,
     "image.data": np.dtype(np.uint8),
+    "lives.always": np.dtype(bool),
     "moves.places": np.dtype(np.uint32),
 }
 INTEGER = np.dtype(np.int64)

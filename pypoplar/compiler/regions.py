@@ -28,6 +28,7 @@ class Regions:
     entry: Array  # int64, of the edge's field in the field table
     vertex: Array  # int64, of each edge
     strands: Strands
+    key: Array  # int64, of each strand: its first element in its compute set, ``compute set * span + element``
     written: Array  # bool, of each strand
     disjoint: bool
 
@@ -57,5 +58,5 @@ def collect_regions(graph: FrozenGraph, compute_sets: Sequence[int]) -> Regions:
     strands = touched_strands(owner, edges.run_start[run], edges.run_count[run], edges.run_step[run])
     written = fields.access[entry][strands.owner] != INPUT
     span = int(graph.variables.first[-1]) + 1
-    begin = keys(graph.vertices.compute_set[vertex][strands.owner], strands.begin, span)
-    return Regions(span, fields, edge, entry, vertex, strands, written, disjoint(begin, begin + strands.length, written))
+    key = keys(graph.vertices.compute_set[vertex][strands.owner], strands.begin, span)
+    return Regions(span, fields, edge, entry, vertex, strands, key, written, disjoint(key, key + strands.length, written))

@@ -8,8 +8,11 @@ from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.typed import Block
 from pypoplar.compiler.executable import Counts, TileMemory
 from pypoplar.compiler.field_table import LIST, tabulate_fields
+from pypoplar.compiler.intervals import keys, union
+from pypoplar.compiler.liveness import Liveness
 from pypoplar.compiler.plan import Array, ComputePlan, Homes
 from pypoplar.compiler.vertex_state import VertexState, scalar_layout
+from pypoplar.compiler.wording import counted
 from pypoplar.errors import GraphMemoryAllocationError
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.options import EngineOptions
@@ -38,35 +41,50 @@ def measure_memory(
     state: VertexState,
     plans: list[ComputePlan],
     used: Array,
+    always: Array,
 ) -> TileMemory:
-    """Bytes of every tile by category. `used` marks the vertices that programs execute."""
+    """Bytes of every tile by category. `used` marks the vertices that programs execute, `always` the variables always live."""
     tiles = graph.tiles
     constant = np.zeros(len(graph.variables.names), bool)
     constant[list(graph.variables.constants)] = True
     size = (homes.end - homes.begin) * homes.width
+    held = always[homes.variable]
 
     def per_tile(tile: Array, weight: Array) -> Array:
         return np.bincount(tile, weights=weight, minlength=tiles).astype(np.int64)
 
     constants = per_tile(homes.tile, np.where(constant[homes.variable], size, 0))
-    variables = per_tile(homes.tile, np.where(constant[homes.variable], 0, size))
+    kept = per_tile(homes.tile, np.where(held & ~constant[homes.variable], size, 0))
+    shared = _covered(homes, ~held)
     buffers = np.zeros(tiles, np.int64)
     for plan in plans:
         buffers = np.maximum(buffers, plan.buffer_bytes)
     vertices = np.flatnonzero(used)
     tile = graph.vertices.tile[vertices].astype(np.int64)
     busy = np.bincount(tile, minlength=tiles) > 0
-    stack = target.getNumWorkerContexts() * options.worker_stack_bytes + options.supervisor_stack_bytes
+    pointers, code = per_tile(tile, vertex_pointers(graph, vertices)), _code(graph, target, vertices, tile, tiles)
+    stack = np.where(busy, target.getNumWorkerContexts() * options.worker_stack_bytes + options.supervisor_stack_bytes, 0)
     return TileMemory(
-        variables=variables,
+        variables=kept + shared,
         constants=constants,
         exchange_buffers=buffers,
         vertex_state=state.tile_bytes,
-        edge_pointers=per_tile(tile, vertex_pointers(graph, vertices)),
-        code=_code(graph, target, vertices, tile, tiles),
-        stack=np.where(busy, stack, 0),
-        gaps=homes.tile_bytes - variables - constants,
+        edge_pointers=pointers,
+        code=code,
+        stack=stack,
+        gaps=homes.tile_bytes - kept - shared - constants,
+        always_live=kept + constants + state.tile_bytes + pointers + code + stack,
+        not_always_live=shared + buffers,
     )
+
+
+def _covered(homes: Homes, which: Array) -> Array:
+    """int64 [tiles]: bytes on which at least one of some homes lies."""
+    tile, offset = homes.tile[which], homes.offset[which]
+    span = int(homes.tile_bytes.max(initial=0)) + 1
+    key = keys(tile, offset, span)
+    begin, end = union(key, key + (homes.end - homes.begin)[which] * homes.width[which])
+    return np.bincount(begin // span, end - begin, len(homes.tile_bytes)).astype(np.int64)
 
 
 def vertex_pointers(graph: FrozenGraph, vertices: Array) -> Array:
@@ -105,7 +123,7 @@ def state_bytes(codelets: tuple[Codelet, ...]) -> Array:
     return np.array([scalar_layout(one)[1] for one in codelets], np.int64)
 
 
-def check_memory(graph: FrozenGraph, target: Target, homes: Homes, memory: TileMemory, counts: Counts) -> None:
+def check_memory(graph: FrozenGraph, target: Target, homes: Homes, liveness: Liveness, memory: TileMemory, counts: Counts) -> None:
     """`GraphMemoryAllocationError` if a tile holds more than its memory: the fullest tiles, and what is largest on them."""
     total, limit = memory.total(), target.getBytesPerTile()
     over = np.flatnonzero(total > limit)
@@ -114,23 +132,41 @@ def check_memory(graph: FrozenGraph, target: Target, homes: Homes, memory: TileM
     fullest = over[np.argsort(-total[over], kind="stable")][:5]
     lines = [
         f"out of memory: {len(over)} of {graph.tiles} tiles hold more than the {limit:,} bytes of their memory; the fullest are",
-        *(_tile_line(graph, homes, memory, int(tile), limit) for tile in fullest),
+        *(_tile_line(graph, homes, liveness, memory, int(tile), limit) for tile in fullest),
     ]
     error = GraphMemoryAllocationError("\n".join(lines))
     error.picture = (target, memory, counts)
     raise error
 
 
-def _tile_line(graph: FrozenGraph, homes: Homes, memory: TileMemory, tile: int, limit: int) -> str:
+def _tile_line(graph: FrozenGraph, homes: Homes, liveness: Liveness, memory: TileMemory, tile: int, limit: int) -> str:
+    """What lies on a tile when most of it is needed: variables that live at other times are only counted."""
     total = int(memory.total()[tile])
     here = homes.tile == tile
-    size = np.bincount(homes.variable[here], weights=((homes.end - homes.begin) * homes.width)[here], minlength=1).astype(np.int64)
-    held = np.flatnonzero(size)
+    size = np.bincount(homes.variable[here], (homes.end - homes.begin)[here] * homes.width[here], len(liveness.always))
+    size = size.astype(np.int64)
+    absent = (size > 0) & ~_at_peak(liveness, size)
+    held = np.flatnonzero(np.where(absent, 0, size))
     largest, rest = np.split(held[np.argsort(-size[held], kind="stable")], [3])
     users = {f"variable {graph.variables.names[one]!r}": int(size[one]) for one in largest}
     if len(rest):
-        users[f"{len(rest)} more variable{'s' * (len(rest) > 1)}"] = int(size[rest].sum())
+        users[counted(len(rest), "more variable")] = int(size[rest].sum())
     for name in ("exchange_buffers", "vertex_state", "edge_pointers", "code", "stack"):
         users[name.replace("_", " ")] = int(getattr(memory, name)[tile])
+    users["gaps"] = total - sum(users.values())
     parts = [f"{name} {bytes:,}" for name, bytes in sorted(users.items(), key=lambda one: -one[1]) if bytes]
-    return f"  tile {tile}: {total:,} bytes, {total - limit:,} too many: {', '.join(parts)}"
+    shared = f"; {counted(int(absent.sum()), 'variable')} more at other times" if absent.any() else ""
+    return f"  tile {tile}: {total:,} bytes, {total - limit:,} too many: {', '.join(parts)}{shared}"
+
+
+def _at_peak(liveness: Liveness, size: Array) -> Array:
+    """bool [variables]: always live, or alive where those that live only at times are largest together."""
+    lasting = np.repeat(size, np.diff(liveness.first))
+    change = np.zeros(int(liveness.end.max(initial=0)) + 1, np.int64)
+    np.add.at(change, liveness.begin, lasting)
+    np.subtract.at(change, liveness.end, lasting)
+    peak = int(np.argmax(np.cumsum(change)))
+    alive = np.flatnonzero((liveness.begin <= peak) & (peak < liveness.end))
+    found = liveness.always.copy()
+    found[np.searchsorted(liveness.first, alive, "right") - 1] = True
+    return found

@@ -14,6 +14,7 @@ from pypoplar.compiler.estimates import PRICED_BY
 from pypoplar.compiler.executable import Executable, NamedExchange, Step
 from pypoplar.compiler.verify_computes import verify_computes
 from pypoplar.compiler.verify_host import verify_host
+from pypoplar.compiler.verify_lives import verify_lives
 from pypoplar.compiler.verify_moves import verify_moves
 from pypoplar.compiler.verify_program import verify_program
 from pypoplar.compiler.verify_touches import verify_touches
@@ -21,7 +22,8 @@ from pypoplar.compiler.verify_touches import verify_touches
 STEP_KINDS = ("exchange", "compute", "copy", "stream", "sync", "handle")
 PHASES = ("before", "after", "copy")
 ACCOUNT = ("bytes_sent", "bytes_received")
-MEMORY = ("variables", "constants", "exchange_buffers", "vertex_state", "edge_pointers", "code", "stack", "gaps")
+CATEGORIES = ("variables", "constants", "exchange_buffers", "vertex_state", "edge_pointers", "code", "stack", "gaps")
+MEMORY = (*CATEGORIES, "always_live", "not_always_live")
 
 
 def verify(executable: Executable) -> None:
@@ -43,6 +45,7 @@ def verify(executable: Executable) -> None:
     verify_computes(executable, len(ends.source))
     verify_touches(executable)
     verify_program(executable, ends)
+    verify_lives(executable, tiles)
 
 
 def _verify_image(executable: Executable) -> None:

@@ -1,0 +1,440 @@
+"""When variables live: what the pass finds, held against programs that are run."""
+
+import functools
+import random
+
+import numpy as np
+import pytest
+from engine_builder import tiny
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pypoplar import (
+    BOOL,
+    FLOAT,
+    INT,
+    UNSIGNED_INT,
+    Engine,
+    Graph,
+    InOut,
+    Input,
+    MultiVertex,
+    Output,
+    Vector,
+    VectorList,
+    Vertex,
+    compileGraph,
+    cycleStamp,
+)
+from pypoplar.codelet.codelet import Codelet
+from pypoplar.compiler.compile import compile_graph
+from pypoplar.compiler.stores import stored_fields
+from pypoplar.program import (
+    AbortOnCondition,
+    Call,
+    Copy,
+    Execute,
+    If,
+    PrintTensor,
+    Repeat,
+    RepeatWhileFalse,
+    RepeatWhileTrue,
+    Sequence,
+    Switch,
+    WriteUndef,
+)
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+class Chaos:
+    """Random programs of copies and control flow on a few hidden variables; a stream takes what they hold."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.device = tiny(2)
+        self.graph = Graph(self.device)
+        self.hidden = [self._variable(f"h{number}", self.random.choice([1, 2, 2, 3])) for number in range(7)]
+        self.bits = {name: self.graph.addHostToDeviceFIFO(name, INT, 1) for name in ("index", "more", "stop")}
+        self.streams = {size: self.graph.addDeviceToHostFIFO(f"taken{size}", INT, size) for size in (1, 2, 3)}
+        self.values = 100
+        self.functions = []
+        for _ in range(self.random.randrange(4)):
+            self.functions.append(self.graph.addFunction(self._sequence(2)))
+        self.programs = [self._sequence(3) for _ in range(self.random.choice([1, 1, 2]))]
+
+    def _variable(self, name, size):
+        tensor = self.graph.addVariable(INT, [size], name)
+        for element in range(size):
+            self.graph.setTileMapping(tensor[element], 1 if self.random.random() < 0.2 else 0)
+        return tensor
+
+    def _sequence(self, depth):
+        made = [self._fill(depth, whole=True) for _ in range(self.random.choice([0, 0, 1, 3]))]
+        return Sequence([*made, *(self._step(depth) for _ in range(self.random.randint(1, 5)))])
+
+    def _step(self, depth):
+        kinds = [self._fill] * 4 + [self._copy] * 2 + [self._take] * 4 + [self._undefined]
+        kinds += [self._repeat, self._while, self._if, self._switch, self._call, self._call] if depth else []
+        return self.random.choice(kinds)(depth)
+
+    def _part(self, tensor):
+        """A tensor, or a part of it."""
+        size = tensor.numElements()
+        begin = self.random.randint(0, size - 1) if self.random.random() < 0.25 else 0
+        return tensor[begin : self.random.randint(begin + 1, size) if self.random.random() < 0.25 else size]
+
+    def _fill(self, depth, whole=False):
+        part = self.random.choice(self.hidden)
+        part = part if whole else self._part(part)
+        self.values += part.numElements()
+        values = np.arange(self.values, self.values + part.numElements())
+        constant = self.graph.addConstant(INT, part.shape(), values)
+        self.graph.setTileMapping(constant, 1)
+        return Copy(constant, part)
+
+    def _copy(self, depth):
+        source, target = self.random.sample(self.hidden, 2)
+        size = min(source.numElements(), target.numElements())
+        return Copy(source[:size], target[:size])
+
+    def _take(self, depth):
+        part = self._part(self.random.choice(self.hidden))
+        return Copy(part, self.streams[part.numElements()])
+
+    def _undefined(self, depth):
+        return WriteUndef(self._part(self.random.choice(self.hidden)))
+
+    def _predicate(self, name):
+        """One element of a hidden variable, and the program that gets it from the host."""
+        tensor = self.random.choice(self.hidden)
+        return tensor[0], Copy(self.bits[name], tensor[0:1])
+
+    def _repeat(self, depth):
+        return Repeat(self.random.choice([0, 1, 2, 2, 3]), self._sequence(depth - 1))
+
+    def _while(self, depth):
+        kind, name = self.random.choice([(RepeatWhileTrue, "more"), (RepeatWhileFalse, "stop")])
+        predicate, get = self._predicate(name)
+        before = self._sequence(0) if self.random.random() < 0.5 else Sequence()
+        return kind(Sequence([before, get]), predicate, self._sequence(depth - 1))
+
+    def _if(self, depth):
+        predicate, get = self._predicate("more")
+        otherwise = self._sequence(depth - 1) if self.random.random() < 0.6 else None
+        return Sequence([get, If(predicate, self._sequence(depth - 1), otherwise)])
+
+    def _switch(self, depth):
+        index, get = self._predicate("index")
+        default = self._sequence(depth - 1) if self.random.random() < 0.5 else None
+        return Sequence([get, Switch(index, [(0, self._sequence(depth - 1)), (1, self._sequence(depth - 1))], default)])
+
+    def _call(self, depth):
+        return Call(self.random.choice(self.functions)) if self.functions else Sequence()
+
+    def taken(self, share, seed):
+        """What the stream took in some runs of an executable with or without shared memory."""
+        executable = compile_graph(self.graph, self.programs, share_memory=share)
+        engine = Engine(executable, mode="interpret")
+        numbers, taken = random.Random(seed), []
+        left = [60]
+
+        def give(name, array):
+            left[0] -= 1
+            if name == "index":
+                array[:] = numbers.randrange(3)
+            else:
+                array[:] = (numbers.random() < 0.5 and left[0] > 0) == (name == "more")
+
+        for name in self.bits:
+            engine.connectStreamToCallback(name, functools.partial(give, name))
+        for size in self.streams:
+            engine.connectStreamToCallback(f"taken{size}", lambda array: taken.append(array.tolist()))
+        engine.load(self.device)
+        for _ in range(4):
+            left[0] = 60
+            engine.run(numbers.randrange(len(self.programs)))
+        return taken, executable
+
+
+@settings(max_examples=300)
+@given(SEEDS, SEEDS)
+def test_what_programs_hold_with_shared_memory_is_what_they_hold_without(seed, run):
+    made = Chaos(seed)
+    shared, apart = (made.taken(share, run)[0] for share in (True, False))
+    assert shared == apart
+
+
+class Copies(Vertex):
+    x: Input[Vector[FLOAT]]
+    y: Output[Vector[FLOAT]]
+
+    def compute(self):
+        for i in range(len(self.y)):
+            self.y[i] = self.x[i]
+
+
+class Adds(Vertex):
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self):
+        for i in range(len(self.x)):
+            self.x[i] += 1.0
+
+
+class Marks(Vertex):
+    """Stores only if there is something to mark."""
+
+    x: Input[Vector[FLOAT]]
+    y: Output[FLOAT]
+
+    def compute(self):
+        if self.x[0] > 1.0:
+            self.y = 1.0
+
+
+class Bench:
+    """A graph with a source that is always live, and what makes programs of it short to write."""
+
+    def __init__(self):
+        self.device = tiny(4)
+        self.graph = Graph(self.device)
+        self.source = self.variable("source", 4)
+        self.graph.setInitialValue(self.source, 1)
+        self.sink = self.variable("sink", 4)
+        self.graph.createHostRead("sink", self.sink)
+
+    def variable(self, name, size=4, type=FLOAT, tile=0):
+        tensor = self.graph.addVariable(type, [size], name)
+        self.graph.setTileMapping(tensor, tile)
+        return tensor
+
+    def write(self, tensor):
+        return Copy(self.source[: tensor.numElements()], tensor)
+
+    def read(self, tensor):
+        return Copy(tensor, self.sink[: tensor.numElements()])
+
+    def vertex(self, *vertices):
+        compute_set = self.graph.addComputeSet("set")
+        for codelet, fields in vertices:
+            self.graph.setTileMapping(self.graph.addVertex(compute_set, codelet, fields), 0)
+        return Execute(compute_set)
+
+    def life(self, programs, name):
+        """ "always", "unused", or the ranges of a variable's life as names of steps."""
+        executable = compileGraph(self.graph, programs)
+        lives, number = executable.lives, executable.variable_names.index(name)
+        if lives.always[number]:
+            return "always"
+        ranges = range(lives.first_range[number], lives.first_range[number + 1])
+        return [(int(lives.range_begin[one]), int(lives.range_end[one])) for one in ranges] or "unused"
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def test_a_variable_lives_from_its_definition_to_its_last_use(bench):
+    x, y = bench.variable("x"), bench.variable("y")
+    program = Sequence([bench.write(bench.sink), bench.write(x), Copy(x, y), bench.write(bench.sink), bench.read(y)])
+    assert bench.life(program, "x") == [(2, 4)]
+    assert bench.life(program, "y") == [(3, 6)]
+    assert bench.life(program, "source") == bench.life(program, "sink") == "always"
+
+
+def test_what_no_program_uses_does_not_live(bench):
+    bench.variable("x")
+    assert bench.life(bench.write(bench.sink), "x") == "unused"
+
+
+def test_what_is_read_before_it_is_written_in_full_is_always_live(bench):
+    x = bench.variable("x")
+    assert bench.life(bench.read(x), "x") == "always"
+    assert bench.life(Sequence([bench.write(x[:3]), bench.read(x), bench.write(x)]), "x") == "always"
+    assert bench.life(Sequence([bench.write(x[:3]), bench.read(x[:3])]), "x") != "always"
+
+
+def test_parts_that_cover_a_variable_define_it(bench):
+    x = bench.variable("x")
+    assert bench.life(Sequence([bench.write(x[2:]), bench.write(x[:1]), bench.write(x[1:2]), bench.read(x)]), "x") == [(1, 5)]
+
+
+def test_outputs_that_cover_a_variable_define_it(bench):
+    x = bench.variable("x")
+    halves = [(Copies, {"x": bench.source[:2], "y": x[begin : begin + 2]}) for begin in (0, 2)]
+    assert bench.life(Sequence([bench.vertex(*halves), bench.read(x)]), "x") == [(1, 3)]
+    assert bench.life(Sequence([bench.vertex(halves[0]), bench.read(x)]), "x") == "always"
+
+
+def test_an_inout_and_an_output_that_may_not_be_written_are_read(bench):
+    x, y = bench.variable("x"), bench.variable("y", 1)
+    assert bench.life(Sequence([bench.vertex((Adds, {"x": x})), bench.read(x)]), "x") == "always"
+    marks = bench.vertex((Marks, {"x": bench.source, "y": y[0]}))
+    assert bench.life(Sequence([marks, bench.read(y)]), "y") == "always"
+    assert bench.life(Sequence([bench.write(y), marks, bench.read(y)]), "y") == [(1, 4)]
+
+
+def test_a_life_over_the_back_edge_covers_the_loop(bench):
+    x, y = bench.variable("x"), bench.variable("y")
+    step = Sequence(
+        [bench.write(bench.sink), bench.write(y), bench.read(y), bench.read(x), bench.write(x), bench.write(bench.sink)]
+    )
+    program = Sequence([bench.write(x), Repeat(3, step), bench.write(bench.sink)])
+    assert bench.life(program, "x") == [(1, 8)]
+    assert bench.life(program, "y") == [(3, 5)]
+
+
+def test_what_a_loop_leaves_behind_lives_over_its_condition(bench):
+    x, flag = bench.variable("x"), bench.variable("flag", 1, INT)
+    stream = bench.graph.addHostToDeviceFIFO("flag", INT, 1)
+    get = Copy(stream, flag)
+    loop = RepeatWhileTrue(Sequence([get, bench.write(bench.sink)]), flag[0], bench.write(x))
+    assert bench.life(Sequence([loop, bench.read(x)]), "x") == "always"
+    assert bench.life(Sequence([bench.write(x), loop, bench.read(x)]), "x") == [(1, 6)]
+    assert bench.life(Sequence([bench.write(x), loop, bench.read(x)]), "flag") == [(2, 4)]
+
+
+def test_a_repeat_that_may_be_for_nothing_defines_nothing(bench):
+    x = bench.variable("x")
+    assert bench.life(Sequence([Repeat(0, bench.write(x)), bench.read(x)]), "x") == "always"
+    assert bench.life(Sequence([Repeat(1, bench.write(x)), bench.read(x)]), "x") == [(1, 3)]
+
+
+@pytest.mark.parametrize("where", ["flat", "loop", "function"])
+def test_all_branches_have_to_define(bench, where):
+    x, flag = bench.variable("x"), bench.variable("flag", 1, INT)
+    bench.graph.setInitialValue(flag, 1)
+
+    def life(choice):
+        inner = Sequence([choice, bench.read(x)])
+        wrapped = {
+            "flat": lambda: inner,
+            "loop": lambda: Repeat(2, inner),
+            "function": lambda: Call(bench.graph.addFunction(inner)),
+        }
+        return bench.life(wrapped[where](), "x")
+
+    write, other = bench.write(x), bench.write(bench.sink)
+    assert life(If(flag[0], write, bench.write(x))) != "always"
+    assert life(If(flag[0], write, other)) == "always"
+    assert life(If(flag[0], write)) == "always"
+    assert life(Switch(flag[0], [(0, write), (1, bench.write(x))], bench.write(x))) != "always"
+    assert life(Switch(flag[0], [(0, write), (1, bench.write(x))])) == "always"
+    assert life(Switch(flag[0], [(0, write), (1, other)], bench.write(x))) == "always"
+
+
+def test_what_lives_over_a_call_lives_in_the_function(bench):
+    x, y = bench.variable("x"), bench.variable("y")
+    inner = bench.graph.addFunction(bench.write(bench.sink))
+    function = bench.graph.addFunction(Sequence([bench.write(y), Call(inner), bench.read(y)]))
+    program = Sequence([bench.write(x), Call(function), bench.read(x), Call(function)])
+    assert bench.life(program, "x") == [(1, 3), (3, 5), (5, 6)]
+    assert bench.life(program, "y") == [(3, 5), (5, 6)]
+
+
+def test_what_a_function_leaves_behind_lives_to_its_end(bench):
+    x = bench.variable("x")
+    function = bench.graph.addFunction(Sequence([bench.write(bench.sink), bench.write(x), bench.write(bench.sink)]))
+    assert bench.life(Sequence([Call(function), bench.read(x)]), "x") == [(1, 2), (3, 5)]
+    assert bench.life(Call(function), "x") == [(2, 3)]
+    reads = bench.graph.addFunction(Sequence([bench.write(bench.sink), bench.read(x), bench.write(bench.sink)]))
+    assert bench.life(Sequence([bench.write(x), Call(reads)]), "x") == [(1, 2), (2, 4)]
+
+
+def test_what_passes_from_program_to_program_is_always_live(bench):
+    x = bench.variable("x")
+    assert bench.life([bench.write(x), bench.read(x)], "x") == "always"
+    assert bench.life([Sequence([bench.write(x), bench.read(x)]), Sequence([bench.write(x), bench.read(x)])], "x") == [
+        (1, 3),
+        (3, 5),
+    ]
+
+
+def test_predicates_results_clocks_prints_and_undefined_values(bench):
+    flag, clock_program = bench.variable("flag", 1, BOOL), Sequence()
+    clock = cycleStamp(bench.graph, clock_program, 0, name="clock")
+    compute = bench.graph.addComputeSet("none")
+    abort = Sequence([Execute(compute, flag[0]), bench.write(bench.sink), AbortOnCondition(flag[0])])
+    assert bench.life(abort, "flag") == [(1, 3)]
+    assert bench.life(AbortOnCondition(flag[0]), "flag") == "always"
+    prints = Sequence([bench.write(bench.sink), clock_program, bench.write(bench.sink), PrintTensor(clock)])
+    assert bench.life(prints, "clock") == [(2, 3)]
+    x = bench.variable("x")
+    assert bench.life(Sequence([bench.write(x), bench.read(x), bench.write(bench.sink), WriteUndef(x)]), "x") == [(1, 4)]
+    assert bench.life(Sequence([WriteUndef(x), bench.write(bench.sink), bench.read(x)]), "x") == [(1, 3)]
+
+
+def test_the_host_and_remote_buffers_read_and_write(bench):
+    x, y, row = bench.variable("x"), bench.variable("y"), bench.variable("row", 1, UNSIGNED_INT)
+    reverse = bench.graph.addHostFunction("reverse", [(FLOAT, 4)], [(FLOAT, 4)])
+    rows = bench.graph.addRemoteBuffer("rows", FLOAT, 4, 2)
+    number = bench.graph.addHostToDeviceFIFO("number", UNSIGNED_INT, 1)
+    called = Sequence([bench.write(x), Call(reverse, [x], [y]), bench.write(bench.sink), bench.read(y)])
+    assert bench.life(called, "x") == [(1, 2)]
+    assert bench.life(called, "y") == [(2, 4)]
+    remote = Sequence([Copy(number, row), Copy(rows, x, row), Copy(x, rows, row)])
+    assert bench.life(remote, "x") == [(2, 4)]
+    assert bench.life(remote, "row") == [(1, 4)]
+    assert bench.life(Copy(rows, x, row), "row") == "always"
+
+
+class Fields(MultiVertex):
+    """Outputs of which each is stored to, or not, in another way."""
+
+    x: Input[Vector[FLOAT]]
+    always: Output[FLOAT]
+    either: Output[FLOAT]
+    one_way: Output[FLOAT]
+    after_return: Output[FLOAT]
+    loop: Output[Vector[FLOAT]]
+    worker: Output[Vector[FLOAT]]
+    conditional: Output[Vector[FLOAT]]
+    one_element: Output[Vector[FLOAT]]
+    found: Output[Vector[FLOAT]]
+    broken: Output[Vector[FLOAT]]
+    rows: Output[VectorList[FLOAT]]
+    row: Output[VectorList[FLOAT]]
+    slice: Output[Vector[FLOAT]]
+    pieces: Output[Vector[FLOAT]]
+
+    def compute(self, worker):
+        self.always = 1.0
+        self.either = 1.0 if self.x[0] > 0.0 else 2.0
+        if self.x[1] > 0.0:
+            self.one_way = 1.0
+        for i in range(worker, len(self.loop), 6):
+            self.loop[2 * i] = 1.0
+        self.worker[worker] = 1.0
+        for i in range(len(self.conditional)):
+            if self.x[i] > 0.0:
+                self.conditional[i] = 1.0
+        self.one_element[0] = 1.0
+        for i in range(len(self.x)):
+            self.found[int(self.x[i])] = 1.0
+        for i in range(len(self.broken)):
+            self.broken[i] = 1.0
+            if self.x[i] > 0.0:
+                break
+        for r in range(len(self.rows)):
+            row = self.rows[r]
+            for i in range(len(row)):
+                row[i] = 1.0
+        first = self.row[0]
+        for i in range(len(first)):
+            first[i] = 1.0
+        for r in range(3):
+            piece = self.pieces[2 * r : 2 * r + 2]
+            for i in range(2):
+                piece[i] = 1.0
+        part = self.slice[1:3]
+        for i in range(2):
+            part[i] = 1.0
+        if self.x[2] > 0.0:
+            return
+        self.after_return = 1.0
+
+
+def test_the_fields_that_a_codelet_stores_to_whatever_happens():
+    assert stored_fields(Codelet.of_class(Fields).typed) == {"always", "either", "loop", "worker", "rows", "pieces"}
