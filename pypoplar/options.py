@@ -89,7 +89,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("pypoplar.races", choice("regions", "elements"),
            "judge races by the connected regions when the Engine is built, or by the elements touched while it runs", "races"),
     Option("pypoplar.uninitialised", choice("poison", "error"),
-           "a device read of memory that nothing has written gives NaN or a fixed pattern, or is an error", "uninitialised"),
+           "a device read of memory that nothing has written gives NaN or a fixed pattern, or is an error; "
+           "with 'error' variables share no memory", "uninitialised"),
     Option("pypoplar.cycle_limit", NUMBER, "most cycles of one vertex; 0: no limit", "cycle_limit"),
     Option("pypoplar.run_out_of_memory", FLAG, "run even if a tile holds more than its memory", "run_out_of_memory"),
     Option("pypoplar.progress", choice("auto", "on", "off"),

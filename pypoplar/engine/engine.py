@@ -32,7 +32,7 @@ from pypoplar.errors import (
     PoplarTypeError,
     StreamConnectionError,
 )
-from pypoplar.options import EngineOptions, OptionValue
+from pypoplar.options import EngineOptions, OptionValue, find_option
 from pypoplar.profile.make_report import make_report, memory_report
 from pypoplar.profile.report import Report
 from pypoplar.profile.run_account import RunHistory
@@ -90,6 +90,9 @@ def _compiled(
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+DECIDED_WHEN_COMPILED = ("pypoplar.races", "debug.workerStackSizeInBytes", "debug.supervisorStackSizeInBytes")
 
 
 class Engine:
@@ -364,9 +367,19 @@ class Engine:
 def _with_options(executable: Executable, options: Options) -> Executable:
     """The executable with other engine options, where some are given, here or by the environment."""
     parsed = EngineOptions.parse(dict(executable.options.given) if options is None else options)
-    if parsed.races != executable.options.races:
-        raise InvalidOption("pypoplar.races is decided when the graph is compiled; pass it to compileGraph")
-    return evolve(executable, options=parsed)
+    given, kept = dict(parsed.given), dict(executable.options.given)
+    for name in DECIDED_WHEN_COMPILED:
+        attribute = find_option(name).attribute
+        if name in given and getattr(parsed, attribute) != getattr(executable.options, attribute):
+            raise InvalidOption(f"{name} is decided when the graph is compiled; pass it to compileGraph")
+    if parsed.uninitialised == "error" and executable.shares_memory:
+        raise InvalidOption(
+            "pypoplar.uninitialised = 'error' needs a program whose variables share no memory; pass it to compileGraph"
+        )
+    decided = {
+        name: kept[name] for name in (*DECIDED_WHEN_COMPILED, "pypoplar.uninitialised") if name in kept and name not in given
+    }
+    return evolve(executable, options=parsed.changed(decided) if decided else parsed)
 
 
 def _auto_report(engine: Engine, runs: Runs, make: Callable[[RunHistory | None], Report]) -> AutoReport | None:
