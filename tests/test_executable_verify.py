@@ -231,7 +231,7 @@ def damaged(draw):
     for _ in range(draw(st.integers(1, 2))):
         name = draw(st.sampled_from(sorted(name for name, one in opened.arrays.items() if one.size)))
         kind = opened.arrays[name].dtype
-        flat = opened.arrays[name].view("i4" if kind.names else "u1" if kind == bool else kind)
+        flat = opened.arrays[name].view("i4" if kind.names else "u1" if kind.kind == "b" else kind)
         place = draw(st.integers(0, flat.size - 1))
         value = draw(numbers)(int(flat[place]))
         limits = np.iinfo(flat.dtype)
