@@ -52,7 +52,12 @@ def loop(mode):
     x = bench.variable("x", np.zeros(64, np.int32), np.arange(64) % 16)
     step = bench.execute(Increment, 3, values=x)
     engine = bench.engine([Repeat(FOREVER, step), step], mode)
-    threading.Thread(target=lambda: (time.sleep(0.3), signal.raise_signal(signal.SIGINT)), daemon=True).start()
+    def interrupt_once_it_runs():
+        while not engine._state.executed_steps():
+            time.sleep(0.01)
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt_once_it_runs, daemon=True).start()
     try:
         engine.run(0)
     except KeyboardInterrupt:
