@@ -152,8 +152,8 @@ SELECT tile, MAX(including_gaps) AS bytes, bytes_per_tile FROM tile_total_memory
 SELECT name, bytes FROM variable_tile JOIN variable USING (variable) WHERE tile = 0 ORDER BY bytes DESC LIMIT 10;""",
     "What lives at the step with the most memory": """
 SELECT variable.name, first_step, end_step, SUM(bytes) AS bytes
-FROM variable JOIN variable_tile USING (variable)
-WHERE always_live = 0 AND (SELECT step FROM liveness ORDER BY not_always_live DESC LIMIT 1) BETWEEN first_step AND end_step - 1
+FROM variable JOIN variable_life USING (variable) JOIN variable_tile USING (variable)
+WHERE (SELECT step FROM liveness ORDER BY not_always_live DESC LIMIT 1) BETWEEN first_step AND end_step - 1
 GROUP BY variable ORDER BY bytes DESC;""",
     "Who sends the most to whom": """
 SELECT exchange.name, source, destination, bytes

@@ -76,7 +76,7 @@ def variables(*rows, places):
     """Variables of (name, always, begin, end); `places` has for each its {tile: bytes}."""
     names, always, begin, end = zip(*rows, strict=True)
     tiles = [list(one) for one in places]
-    return LoweredVariables(
+    return LoweredVariables.with_one_life(
         names,
         np.array(always),
         np.array(begin),

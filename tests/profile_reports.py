@@ -70,13 +70,13 @@ def lowered_variables(draw, tiles, steps):
     rows = draw(st.lists(st.integers(0, 3 if tiles else 0), max_size=4))
     first = np.concatenate(([0], np.cumsum(rows))).astype(np.int64)
     always = [draw(st.booleans()) for _ in rows]
-    begin = [-1 if one or not steps else draw(st.integers(0, steps - 1)) for one in always]
-    end = [-1 if one < 0 else draw(st.integers(one, steps)) for one in begin]
+    lives = [0 if one else draw(st.integers(0, 2)) for one in always]
+    first_life = np.concatenate(([0], np.cumsum(lives))).astype(np.int64)
+    bounds = [sorted((draw(st.integers(0, steps)), draw(st.integers(0, steps)))) for _ in range(sum(lives))]
+    begin, end = np.array(bounds, np.int64).reshape(-1, 2).T.copy()
     total = int(first[-1])
     where = (arrays(draw, total, most=tiles), arrays(draw, total)) if tiles else (np.zeros(0, np.int64),) * 2
-    return LoweredVariables(
-        tuple(draw(names) for _ in rows), np.array(always, bool), np.array(begin, np.int64), np.array(end, np.int64), first, *where
-    )
+    return LoweredVariables(tuple(draw(names) for _ in rows), np.array(always, bool), first_life, begin, end, first, *where)
 
 
 @st.composite
@@ -221,7 +221,7 @@ def full_report(name="engine"):
         np.array([300, 300, 64, 50]),
         np.array([164, 64, 0, 50]),
     )
-    variables = LoweredVariables(
+    variables = LoweredVariables.with_one_life(
         ("x", "temporary"),
         np.array([True, False]),
         np.array([-1, 0]),

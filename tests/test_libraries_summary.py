@@ -207,7 +207,7 @@ def test_floating_point_operations_are_compared_with_the_peak():
     assert "FLOP" not in summary(make_report(steps=[compute_step()]))
 
 
-VARIABLES = LoweredVariables(
+VARIABLES = LoweredVariables.with_one_life(
     names=("weights", "early", "late", "bias"),
     always=np.array([True, False, False, True]),
     begin=np.array([-1, 0, 2, -1]),
@@ -241,7 +241,7 @@ def test_variables_are_listed_by_size_with_when_they_live():
 
 def test_of_very_many_variables_the_smallest_are_summed():
     count = 350
-    held = LoweredVariables(
+    held = LoweredVariables.with_one_life(
         names=tuple(f"v{number}" for number in range(count)),
         always=np.ones(count, bool),
         begin=np.full(count, -1),

@@ -76,3 +76,26 @@ def test_the_targets_ceilings_are_those_of_the_machine():
         "half, convolution units"
     ] * bow.getNumTiles() * bow.getTileClockFrequency() == bow.peak_flops(HALF)
     assert target.memory_bytes_per_cycle == 24
+
+
+def test_variables_live_when_the_program_needs_them():
+    bench = Bench()
+    x, out = bench.variable("x", np.arange(4.0), [0, 0, 1, 1]), bench.variable("out", np.zeros(4), 2)
+    early, late = (bench.graph.addVariable(FLOAT, [4], name) for name in ("early", "late"))
+    for one in (early, late):
+        bench.graph.setTileMapping(one, 3)
+    program = Sequence([Copy(x, early), Copy(early, out), Copy(out, late), Copy(late, out)])
+    compilation = Engine(bench.graph, program).getReport().compilation
+    told = {one.name: one for one in compilation.loweredVariables}
+    assert told["x"].always_live
+    assert told["out"].always_live
+    assert told["x"].size == 16
+    steps = compilation.livenessProgramSteps
+    alive = [[one.name for one in step.notAlwaysLiveVariables] for step in steps]
+    assert alive == [[], ["early"], ["early"], ["late"], ["late"]]
+    assert [step.notAlwaysLiveMemory.bytes for step in steps] == [0, 16, 16, 16, 16]
+    assert [steps[1].notAlwaysLiveMemoryForTile(tile).bytes for tile in (2, 3)] == [0, 16]
+    memory = compilation.tiles[3].memory
+    assert memory.category["variables"] == memory.notAlwaysLiveBytes == 16  # they share their place
+    assert compilation.tiles[2].memory.alwaysLiveBytes >= 16
+    assert [one.name for one in compilation.alwaysLiveVariablesForTile(2)] == ["out"]

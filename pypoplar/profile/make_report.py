@@ -16,7 +16,7 @@ from pypoplar.profile.make_programs import TYPES, make_programs, make_step_progr
 from pypoplar.profile.programs import Program
 from pypoplar.profile.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.profile.run_account import RunAccount, RunHistory
-from pypoplar.profile.tile_memory import MemoryByTile
+from pypoplar.profile.tile_memory import LoweredVariables, MemoryByTile
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF
 
@@ -49,6 +49,7 @@ def make_report(executable: Executable, history: RunHistory | None = None) -> Re
         programs=make_programs(executable, steps),
         step_programs=steps,
         vertex_types=_vertex_types(executable),
+        loweredVariables=_variables(executable),
         exchanges=_exchanges(executable),
         options={name: str(value) for name, value in executable.options.given},
     )
@@ -127,6 +128,20 @@ def _vertex_types(executable: Executable) -> tuple[VertexType, ...]:
     )
 
 
+def _variables(executable: Executable) -> LoweredVariables:
+    lives = executable.lives
+    return LoweredVariables(
+        names=executable.variable_names,
+        always=lives.always,
+        first_life=lives.first_range,
+        life_begin=lives.range_begin,
+        life_end=lives.range_end,
+        first=lives.first,
+        tile=lives.tile,
+        bytes=lives.bytes,
+    )
+
+
 def _categories(memory: TileMemory, vertex_data: dict[str, int], by_type: dict[str, int]) -> MemoryByTile:
     categories = {
         "variables": memory.variables,
@@ -137,7 +152,7 @@ def _categories(memory: TileMemory, vertex_data: dict[str, int], by_type: dict[s
         "code": memory.code,
         "stack": memory.stack,
     }
-    return MemoryByTile(categories, memory.gaps, vertex_data, by_type)
+    return MemoryByTile(categories, memory.gaps, vertex_data, by_type, memory.always_live, memory.not_always_live)
 
 
 def _execution(executable: Executable, history: RunHistory, programs: tuple[Program, ...]) -> Execution:

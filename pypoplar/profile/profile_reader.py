@@ -143,19 +143,24 @@ class ProfileReader:
         return self._integers(table, (column,))[0] if known else nothing()
 
     def _variables(self) -> LoweredVariables:
-        rows = self._rows("variable", name=TEXT, always_live=COUNT, first_step=PLACE, end_step=PLACE)
+        rows = self._rows("variable", name=TEXT, always_live=COUNT)
         self._numbered("variable", "variable", rows)
-        names, *lives = zip(*rows, strict=True) if rows else ((),) * 4
-        always, begin, end = (np.array(one, np.int64) for one in lives)
+        names, always_live = zip(*rows, strict=True) if rows else ((), ())
+        always = np.array(always_live, np.int64)
         claim_range("variable.always_live", always, 0, 2)
-        claim_range("variable.first_step", begin, -1, self._steps)
-        claim_each("variable.end_step", end >= begin, "is before first_step")
+        living, begin, end = self._integers("variable_life", ("variable", "first_step", "end_step"))
+        claim_range("variable_life.variable", living, 0, len(names))
+        claim_each("variable_life.variable", np.diff(living) >= 0, "is larger than the next one")
+        claim_range("variable_life.first_step", begin, 0, self._steps + 1)
+        claim_range("variable_life.end_step", end, 0, self._steps + 1)
+        claim_each("variable_life.end_step", end >= begin, "is before first_step")
+        first_life = np.searchsorted(living, np.arange(len(names) + 1)).astype(np.int64)
         owner, tile, bytes = self._integers("variable_tile", ("variable", "tile", "bytes"))
         claim_range("variable_tile.variable", owner, 0, len(names))
         claim_each("variable_tile.variable", np.diff(owner) >= 0, "is larger than the next one")
         claim_range("variable_tile.tile", tile, 0, self._tiles)
         first = np.searchsorted(owner, np.arange(len(names) + 1)).astype(np.int64)
-        return LoweredVariables(names, always.astype(bool), begin, end, first, tile, bytes)
+        return LoweredVariables(names, always.astype(bool), first_life, begin, end, first, tile, bytes)
 
     def _exchanges(self) -> tuple[ExchangeReport, ...]:
         rows = self._rows("exchange", name=TEXT, phase=TEXT, step=COUNT)

@@ -81,9 +81,13 @@ CREATE TABLE vertex_type_pricing (  -- What priced the cycles of vertices.
 CREATE TABLE variable (  -- The variables of the program.
     variable INTEGER PRIMARY KEY,  -- number, from 0
     name TEXT NOT NULL,  -- as the program calls it
-    always_live INTEGER NOT NULL,  -- 1 if its memory is never used for anything else, else 0
-    first_step INTEGER NOT NULL,  -- the first step at which it lives, -1 if it is always live
-    end_step INTEGER NOT NULL  -- the first step at which it does not live any more, -1 if it is always live
+    always_live INTEGER NOT NULL  -- 1 if its memory is never used for anything else, else 0
+);
+
+CREATE TABLE variable_life (  -- When variables live that do not always: a range of steps in each program or function that uses them.
+    variable INTEGER NOT NULL REFERENCES variable,  -- the variable
+    first_step INTEGER NOT NULL,  -- the first step at which it lives
+    end_step INTEGER NOT NULL  -- the step after the last at which it lives
 );
 
 CREATE TABLE variable_tile (  -- Where variables lie, by tile.
@@ -249,6 +253,6 @@ CREATE VIEW variable_total AS  -- Variables with their bytes on all tiles, and o
 CREATE VIEW liveness AS  -- Bytes, on all tiles, of the variables that live at each static step and not always.
     SELECT step, COALESCE(SUM(bytes), 0) AS not_always_live
     FROM static_step
-        LEFT JOIN variable ON always_live = 0 AND first_step <= step AND step < end_step
+        LEFT JOIN variable_life ON first_step <= step AND step < end_step
         LEFT JOIN variable_tile USING (variable)
     GROUP BY step;

@@ -85,8 +85,9 @@ class ProfileWriter:
 
     def _variables(self, one: Compilation) -> None:
         held = one.loweredVariables
-        lives = (held.always.astype(int).tolist(), held.begin.tolist(), held.end.tolist())
-        self._rows("variable", zip(range(len(held)), held.names, *lives, strict=True))
+        self._rows("variable", zip(range(len(held)), held.names, held.always.astype(int).tolist(), strict=True))
+        lives = (held.life_owner().tolist(), held.life_begin.tolist(), held.life_end.tolist())
+        self._rows("variable_life", zip(*lives, strict=True))
         self._rows("variable_tile", zip(held.owner().tolist(), held.tile.tolist(), held.bytes.tolist(), strict=True))
 
     def _execution(self, one: Execution) -> None:

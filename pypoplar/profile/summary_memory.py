@@ -121,7 +121,7 @@ def variable_storage(compilation: Compilation) -> list[str]:
         f"  Maximum not-always-live bytes: {int(live[peak]):,} at {step_title(compilation.step_programs, peak)}",
         "  Not-always-live variables at that step:",
     ]
-    lines += variable_list(held, sizes, np.flatnonzero(~held.always & (held.begin <= peak) & (peak < held.end)))
+    lines += variable_list(held, sizes, held.living(peak))
     return [*lines, "  Not-always-live bytes by program step:", *liveness(compilation.step_programs, live)]
 
 

@@ -156,8 +156,8 @@ class Tiles(Sequence[Tile]):
 class Variable:
     """A variable of the graph, on one tile or on all of them: `size` is its bytes there.
 
-    `begin` and `end` are the first static step at which it lives and the first at which it does not any more; both are -1 where it
-    is always live.
+    `begin` and `end` are the first static step at which it lives and the step after the last; both are -1 where it is always live,
+    or no step uses it.
     """
 
     name: str
@@ -169,12 +169,18 @@ class Variable:
 
 @frozen(eq=False)
 class LoweredVariables(Sequence[Variable]):
-    """The variables and where they lie. Rows `first[v]` to `first[v + 1]` of `tile` and `bytes` are those of variable v."""
+    """The variables, when they live and where they lie.
+
+    A variable that is not always live has lives: ranges of static steps, one for each program or function that uses it. Those of
+    variable v are rows `first_life[v]` to `first_life[v + 1]` of `life_begin` and `life_end` (the step after the last). Rows
+    `first[v]` to `first[v + 1]` of `tile` and `bytes` are what it takes on its tiles.
+    """
 
     names: tuple[str, ...] = ()
     always: Array = field(factory=lambda: np.zeros(0, bool))  # bool [variables]
-    begin: Array = field(factory=nothing)  # int64 [variables]
-    end: Array = field(factory=nothing)  # int64 [variables]
+    first_life: Array = field(factory=lambda: np.zeros(1, np.int64))  # int64 [variables + 1]
+    life_begin: Array = field(factory=nothing)  # int64
+    life_end: Array = field(factory=nothing)  # int64
     first: Array = field(factory=lambda: np.zeros(1, np.int64))  # int64 [variables + 1]
     tile: Array = field(factory=nothing)
     bytes: Array = field(factory=nothing)
@@ -194,7 +200,8 @@ class LoweredVariables(Sequence[Variable]):
     def _variable(self, number: int, size: int | None) -> Variable:
         if size is None:
             size = int(self.bytes[self.first[number] : self.first[number + 1]].sum())
-        begin, end = int(self.begin[number]), int(self.end[number])
+        lives = slice(int(self.first_life[number]), int(self.first_life[number + 1]))
+        begin, end = (int(self.life_begin[lives].min()), int(self.life_end[lives].max())) if lives.start < lives.stop else (-1, -1)
         return Variable(self.names[number], size, bool(self.always[number]), begin, end)
 
     @property
@@ -212,6 +219,26 @@ class LoweredVariables(Sequence[Variable]):
         """int64 [rows]: the variable of each row of `tile` and `bytes`."""
         owners: Array = np.repeat(np.arange(len(self.names)), np.diff(self.first))
         return owners
+
+    @staticmethod
+    def with_one_life(
+        names: tuple[str, ...], always: Array, begin: Array, end: Array, first: Array, tile: Array, bytes: Array
+    ) -> LoweredVariables:
+        """Variables with at most one life each: `begin` and `end` are int64 [variables], -1 where there is none."""
+        lives = np.asarray(begin) >= 0
+        first_life = np.concatenate(([0], np.cumsum(lives))).astype(np.int64)
+        return LoweredVariables(names, always, first_life, np.asarray(begin)[lives], np.asarray(end)[lives], first, tile, bytes)
+
+    def life_owner(self) -> Array:
+        """int64 [lives]: the variable of each life."""
+        owners: Array = np.repeat(np.arange(len(self.names)), np.diff(self.first_life))
+        return owners
+
+    def living(self, step: int) -> Array:
+        """The variables that live at a static step and not always, in order."""
+        here = (self.life_begin <= step) & (step < self.life_end)
+        found: Array = np.unique(self.life_owner()[here])
+        return found
 
     def forTile(self, tile: int) -> tuple[Variable, ...]:
         """The variables of one tile with their bytes there."""
@@ -232,24 +259,22 @@ class LivenessProgramStep:
     @property
     def notAlwaysLiveVariables(self) -> tuple[Variable, ...]:
         """The variables that live at this step and not always, with their bytes on all tiles."""
-        held = self.variables
-        here = np.flatnonzero(~held.always & (held.begin <= self.number) & (self.number < held.end))
-        return tuple(held[int(one)] for one in here)
+        return tuple(self.variables[int(one)] for one in self.variables.living(self.number))
 
     def notAlwaysLiveMemoryForTile(self, tile: int) -> Bytes:
         """Bytes of those variables on one tile."""
         held = self.variables
-        here = ~held.always & (held.begin <= self.number) & (self.number < held.end)
+        here = np.zeros(len(held), bool)
+        here[held.living(self.number)] = True
         rows = (held.tile == tile) & here[held.owner()]
         return Bytes(int(held.bytes[rows].sum()))
 
 
 def live_bytes(variables: LoweredVariables, steps: int) -> Array:
     """int64 [steps]: bytes, on all tiles together, of the variables that live at each static step and not always."""
-    sizes = variables.total_bytes()
-    lives = ~variables.always & (variables.begin >= 0)
+    sizes = variables.total_bytes()[variables.life_owner()]
     change = np.zeros(steps + 1, np.int64)
-    np.add.at(change, variables.begin[lives], sizes[lives])
-    np.subtract.at(change, np.minimum(variables.end[lives], steps), sizes[lives])
+    np.add.at(change, variables.life_begin, sizes)
+    np.subtract.at(change, variables.life_end, sizes)
     summed: Array = np.cumsum(change)[:steps]
     return summed

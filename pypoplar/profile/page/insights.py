@@ -96,8 +96,9 @@ def peak_liveness(report: Report) -> Insight | None:
     step = int(held.argmax())
     if not held[step]:
         return None
-    lives = ~variables.always & (variables.begin <= step) & (step < variables.end)
-    sizes = np.where(lives, variables.total_bytes(), 0)
+    sizes = np.zeros(len(variables), np.int64)
+    living = variables.living(step)
+    sizes[living] = variables.total_bytes()[living]
     largest = [int(one) for one in np.argsort(-sizes, kind="stable")[:NAMED] if sizes[one]]
     names = ", ".join(f"{shown(variables.names[one])} {int(sizes[one]):,} B" for one in largest)
     text = f"At step {step:,}, {shown(programs[step].name)}, {int(held[step]):,} B live besides what is always live."

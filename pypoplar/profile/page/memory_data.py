@@ -45,8 +45,9 @@ def variables_data(variables: LoweredVariables, blocks: Blocks) -> dict[str, Any
     return {
         "names": blocks.value(list(variables.names)),
         "always": blocks.array(variables.always),
-        "begin": blocks.array(variables.begin),
-        "end": blocks.array(variables.end),
+        "first_life": blocks.array(variables.first_life),
+        "life_begin": blocks.array(variables.life_begin),
+        "life_end": blocks.array(variables.life_end),
         "total": blocks.array(variables.total_bytes()),
         "first": blocks.array(variables.first) if placed else None,
         "tile": blocks.array(variables.tile) if placed else None,

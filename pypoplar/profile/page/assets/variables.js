@@ -10,14 +10,19 @@ async function readVariables() {
     name: page.named(read.names[number]),
     bytes: size,
     always: Boolean(read.always[number]),
-    begin: read.begin[number],
-    end: read.end[number],
-    life: read.always[number]
-      ? "always"
-      : read.begin[number] < 0
-        ? "never"
-        : `steps ${read.begin[number]} to ${read.end[number] - 1}`,
+    life: read.always[number] ? "always" : lives(number),
   });
+  function lives(number) {
+    const told = [];
+    for (let at = read.first_life[number]; at < read.first_life[number + 1]; at++)
+      if (read.life_begin[at] < read.life_end[at]) told.push(`${read.life_begin[at]} to ${read.life_end[at] - 1}`);
+    return told.length ? `steps ${told.join(", ")}` : "never";
+  }
+  function livesAt(number, step) {
+    for (let at = read.first_life[number]; at < read.first_life[number + 1]; at++)
+      if (read.life_begin[at] <= step && step < read.life_end[at]) return true;
+    return false;
+  }
   return {
     ...read,
     ofTile(tile) {
@@ -32,8 +37,7 @@ async function readVariables() {
     atStep(step) {
       const rows = [];
       for (let number = 0; number < read.names.length; number++) {
-        if (!read.always[number] && read.begin[number] <= step && step < read.end[number])
-          rows.push(row(number, read.total[number]));
+        if (livesAt(number, step)) rows.push(row(number, read.total[number]));
       }
       return rows;
     },
