@@ -18,7 +18,19 @@ import click
 
 from benchmarks.measure import Figure, Row
 
-ROWS = ("matvec", "regression", "superstep", "stencil", "counting", "exchange", "vertices", "startup", "memory", "profiling", "page")
+ROWS = (
+    "matvec",
+    "regression",
+    "superstep",
+    "stencil",
+    "counting",
+    "exchange",
+    "vertices",
+    "startup",
+    "memory",
+    "profiling",
+    "page",
+)
 
 
 @click.command()

@@ -52,6 +52,7 @@ def loop(mode):
     x = bench.variable("x", np.zeros(64, np.int32), np.arange(64) % 16)
     step = bench.execute(Increment, 3, values=x)
     engine = bench.engine([Repeat(FOREVER, step), step], mode)
+
     def interrupt_once_it_runs():
         while not engine._state.executed_steps():
             time.sleep(0.01)
