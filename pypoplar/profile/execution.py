@@ -54,7 +54,6 @@ class Step:
     cyclesByTile: Array = field(factory=no_tiles)
     activeCyclesByTile: Array = field(factory=no_tiles)
     exchange_cycles_by_tile: Array = field(factory=no_tiles)
-    sync_cycles_by_tile: Array = field(factory=no_tiles)  # empty: as `sync_cycles` on every tile
     bytesSentByTile: Array = field(factory=no_tiles)
     bytesReceivedByTile: Array = field(factory=no_tiles)
     host_bytes: int = 0
@@ -103,7 +102,7 @@ class Step:
 
 SUMMED = (  # attributes of a step that add up over runs
     *("executions", "sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
-    *("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "sync_cycles_by_tile"),
+    *("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile"),
     *("bytesSentByTile", "bytesReceivedByTile", "host_bytes", "flops", "memory_bytes"),
 )
 

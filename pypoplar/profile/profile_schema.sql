@@ -202,7 +202,6 @@ CREATE TABLE run_step_tile (  -- What a tile did in a step of a run, all executi
     cycles INTEGER NOT NULL,  -- compute cycles with idle worker threads
     active_cycles INTEGER NOT NULL,  -- compute cycles without idle worker threads
     exchange_cycles INTEGER NOT NULL,  -- cycles in which it sends or receives
-    sync_cycles INTEGER NOT NULL,  -- its own sync cycles, where tiles differ
     bytes_sent INTEGER NOT NULL,  -- bytes that it sent
     bytes_received INTEGER NOT NULL,  -- bytes that it received
     PRIMARY KEY (run, step, tile)

@@ -17,7 +17,6 @@ BY_TILE = {  # column of run_step_tile -> attribute of a step
     "cycles": "cyclesByTile",
     "active_cycles": "activeCyclesByTile",
     "exchange_cycles": "exchange_cycles_by_tile",
-    "sync_cycles": "sync_cycles_by_tile",
     "bytes_sent": "bytesSentByTile",
     "bytes_received": "bytesReceivedByTile",
 }

@@ -16,11 +16,10 @@ BY_TILE = {  # the page's name of a step's row of tiles -> its attribute
     "compute": "cyclesByTile",
     "active": "activeCyclesByTile",
     "exchange": "exchange_cycles_by_tile",
-    "sync": "sync_cycles_by_tile",
     "sent": "bytesSentByTile",
     "received": "bytesReceivedByTile",
 }
-IN_RUNS = ("compute", "exchange", "sync")  # what the trace draws
+IN_RUNS = ("compute", "exchange")  # what the trace draws
 
 
 def step_number(step: Step, place: int) -> int:

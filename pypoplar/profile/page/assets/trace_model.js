@@ -21,7 +21,7 @@ page.traceRuns = async () => {
 async function readRun(execution, trace, rows, run, events) {
   const columns = await page.unpack(execution.runs[run]?.steps ?? execution.steps);
   const steps = page.records(columns);
-  await rows.load(steps.flatMap((one) => [one.rows.compute, one.rows.exchange, one.rows.sync]));
+  await rows.load(steps.flatMap((one) => [one.rows.compute, one.rows.exchange]));
   const placeOf = new Map(steps.map((one) => [one.number, one.place]));
   events = events.filter((one) => placeOf.has(trace.step[one]));
   const origin = trace.begin[events[0]] ?? 0;
@@ -52,7 +52,7 @@ function describeStep(step, rows) {
   };
   step.meanTotal = PHASES.reduce((sum, one) => sum + step.mean[one], 0);
   step.byTile = {
-    sync: rows.row(step.rows.sync),
+    sync: null,
     exchange: rows.row(step.rows.exchange),
     compute: rows.row(step.rows.compute),
     host: null,
