@@ -28,7 +28,7 @@ from pypoplar import (
 )
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.compiler.compile import compile_graph
-from pypoplar.compiler.stores import stored_fields
+from pypoplar.compiler.stores import WORKER, stored_fields
 from pypoplar.program import (
     AbortOnCondition,
     Call,
@@ -391,28 +391,59 @@ class Fields(MultiVertex):
     either: Output[FLOAT]
     one_way: Output[FLOAT]
     after_return: Output[FLOAT]
-    loop: Output[Vector[FLOAT]]
+    shared: Output[Vector[FLOAT]]
+    other_share: Output[Vector[FLOAT]]
     worker: Output[Vector[FLOAT]]
+    own: Output[Vector[FLOAT]]
+    others: Output[Vector[FLOAT]]
+    renamed: Output[Vector[FLOAT]]
+    every_second: Output[Vector[FLOAT]]
+    not_the_first: Output[Vector[FLOAT]]
     conditional: Output[Vector[FLOAT]]
+    both_ways: Output[Vector[FLOAT]]
     one_element: Output[Vector[FLOAT]]
     found: Output[Vector[FLOAT]]
     broken: Output[Vector[FLOAT]]
+    in_vain: Output[Vector[FLOAT]]
+    moved: Output[Vector[FLOAT]]
     rows: Output[VectorList[FLOAT]]
     row: Output[VectorList[FLOAT]]
+    ragged: Output[VectorList[FLOAT]]
     slice: Output[Vector[FLOAT]]
-    pieces: Output[Vector[FLOAT]]
 
     def compute(self, worker):
         self.always = 1.0
         self.either = 1.0 if self.x[0] > 0.0 else 2.0
         if self.x[1] > 0.0:
             self.one_way = 1.0
-        for i in range(worker, len(self.loop), 6):
-            self.loop[2 * i] = 1.0
+        for i in range(worker, len(self.shared), 6):
+            self.shared[i] = 1.0
+        for i in range(worker, len(self.other_share), 5):
+            self.other_share[i] = 1.0
         self.worker[worker] = 1.0
+        for i in range(len(self.own)):
+            self.own[i] = 1.0
+        n = len(self.x)
+        for i in range(len(self.x)):
+            self.others[i] = self.x[i]
+        for i in range(n):
+            total = 0.0
+            for j in range(i):
+                total += self.x[j]
+            k = i
+            self.renamed[k] = total
+        for i in range(len(self.every_second)):
+            self.every_second[2 * i] = 1.0
+        for i in range(1, len(self.not_the_first)):
+            self.not_the_first[i] = 1.0
         for i in range(len(self.conditional)):
             if self.x[i] > 0.0:
                 self.conditional[i] = 1.0
+        for i in range(len(self.both_ways)):
+            if self.x[i] > 0.0:
+                self.both_ways[i] = 1.0
+            else:
+                self.both_ways[i] = 2.0
         self.one_element[0] = 1.0
         for i in range(len(self.x)):
             self.found[int(self.x[i])] = 1.0
@@ -420,6 +451,12 @@ class Fields(MultiVertex):
             self.broken[i] = 1.0
             if self.x[i] > 0.0:
                 break
+        for _ in range(len(self.x)):
+            for i in range(len(self.in_vain)):
+                self.in_vain[i] = 1.0
+        for i in range(len(self.moved)):
+            i += 1
+            self.moved[i] = 1.0
         for r in range(len(self.rows)):
             row = self.rows[r]
             for i in range(len(row)):
@@ -427,17 +464,45 @@ class Fields(MultiVertex):
         first = self.row[0]
         for i in range(len(first)):
             first[i] = 1.0
-        for r in range(3):
-            piece = self.pieces[2 * r : 2 * r + 2]
-            for i in range(2):
-                piece[i] = 1.0
-        part = self.slice[1:3]
-        for i in range(2):
-            part[i] = 1.0
+        for r in range(len(self.ragged)):
+            part = self.ragged[r]
+            for i in range(len(self.x)):
+                part[i] = 1.0
+        piece = self.slice[1:3]
+        for i in range(len(piece)):
+            piece[i] = 1.0
         if self.x[2] > 0.0:
             return
         self.after_return = 1.0
 
 
 def test_the_fields_that_a_codelet_stores_to_whatever_happens():
-    assert stored_fields(Codelet.of_class(Fields).typed) == {"always", "either", "loop", "worker", "rows", "pieces"}
+    itself = dict.fromkeys(("always", "either", "rows"), "")
+    own = {name: name for name in ("shared", "own", "both_ways")}
+    others = {"others": "x", "renamed": "x", "worker": WORKER}
+    assert stored_fields(Codelet.of_class(Fields).typed, 6) == itself | own | others
+
+
+class Ramp(Vertex):
+    """As many elements as `x` has get a value; what `out` has beyond is left alone."""
+
+    x: Input[Vector[FLOAT]]
+    out: Output[Vector[FLOAT]]
+
+    def compute(self):
+        for i in range(len(self.x)):
+            self.out[i] = self.x[i] + 1.0
+
+
+@pytest.mark.parametrize("length", [3, 4])
+def test_what_an_output_leaves_alone_keeps_its_value_from_run_to_run(bench, length):
+    out, other = bench.variable("out"), bench.variable("other")
+    ramp = bench.vertex((Ramp, {"x": bench.source[:length], "out": out}))
+    programs = [bench.write(out), Sequence([ramp, bench.read(out)]), Sequence([bench.write(other), bench.read(other)])]
+    life = bench.life(programs, "out")
+    assert (life == "always") == (length < 4)
+    engine = Engine(bench.graph, programs)
+    engine.load()
+    for program in (0, 2, 1):
+        engine.run(program)
+    assert engine.readTensor("sink").tolist() == [2.0] * length + [1.0] * (4 - length)

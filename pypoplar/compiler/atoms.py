@@ -43,10 +43,13 @@ class Stretches:
     end: Array  # int64
 
 
-def find_atoms(graph: FrozenGraph, accesses: Sequence[Access], regions: Regions, defined: Array, fixed: Array) -> Atoms:
-    """The atoms of all variables but the `fixed` ones (bool per variable). `defined`: see `stores.defined_fields`."""
+def find_atoms(graph: FrozenGraph, accesses: Sequence[Access], regions: Regions, full: Array, fixed: Array) -> Atoms:
+    """The atoms of all variables but the `fixed` ones (bool per variable).
+
+    `full`: bool, the edges of `regions` to which a vertex writes all elements.
+    """
     first = graph.variables.first.astype(np.int64)
-    stretches = _joined([_of_compute_sets(accesses, regions, graph, defined), _of_tensors(accesses)], int(first[-1]))
+    stretches = _joined([_of_compute_sets(accesses, regions, graph, full), _of_tensors(accesses)], int(first[-1]))
     parts = overlay(stretches.begin, stretches.end, first[:-1], first[1:])
     kept = ~fixed[parts.right] & (parts.begin < parts.end)
     stretches = Stretches(stretches.list[parts.left[kept]], parts.begin[kept], parts.end[kept])
@@ -57,15 +60,15 @@ def find_atoms(graph: FrozenGraph, accesses: Sequence[Access], regions: Regions,
     return _divided(stretches, variable, first, len(accesses))
 
 
-def _of_compute_sets(accesses: Sequence[Access], regions: Regions, graph: FrozenGraph, defined: Array) -> Stretches:
+def _of_compute_sets(accesses: Sequence[Access], regions: Regions, graph: FrozenGraph, full: Array) -> Stretches:
     """What the vertices of each compute set read and write."""
     number = np.full(len(graph.compute_sets), -1)
     for access, one in enumerate(accesses):
         if one.compute_set >= 0:
             number[one.compute_set] = access
-    reads = (regions.fields.access != OUTPUT) | ~defined
+    reads = (regions.fields.access[regions.entry] != OUTPUT) | ~full
     made = []
-    for what, chosen in ((READ, reads[regions.entry][regions.strands.owner]), (WRITE, regions.written)):
+    for what, chosen in ((READ, reads[regions.strands.owner]), (WRITE, regions.written)):
         key, length = regions.key, regions.strands.length
         if not bool(chosen.all()):
             key, length = key[chosen], length[chosen]

@@ -72,7 +72,9 @@ def compile_graph(
     if wanted.races == "regions":
         find_races(frozen, sets, regions)
     flow = control_flow(chosen)
-    liveness = find_liveness(frozen, flow, regions, [*host.writes.values(), *host.reads.values()], variables)
+    liveness = find_liveness(
+        frozen, target.getNumWorkerContexts(), flow, regions, [*host.writes.values(), *host.reads.values()], variables
+    )
     del regions
     tick(2, PASSES)
     homes = place_variables(frozen, variables, liveness if share_memory and wanted.uninitialised != "error" else None)

@@ -19,7 +19,7 @@ from pypoplar.compiler.control_flow import Block, Choice, ControlFlow, Invoke, I
 from pypoplar.compiler.intervals import ragged
 from pypoplar.compiler.plan import Array
 from pypoplar.compiler.regions import Regions
-from pypoplar.compiler.stores import defined_fields
+from pypoplar.compiler.stores import ITSELF, WORKERS, defined_fields, written_in_full
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.tensor import Tensor
 
@@ -39,13 +39,18 @@ class Liveness:
         return found
 
 
-def find_liveness(graph: FrozenGraph, flow: ControlFlow, regions: Regions, handles: list[Tensor], used: Array) -> Liveness:
-    """The lives of the `used` variables (bool per variable). `regions` are those of all compute sets that are executed."""
+def find_liveness(
+    graph: FrozenGraph, workers: int, flow: ControlFlow, regions: Regions, handles: list[Tensor], used: Array
+) -> Liveness:
+    """The lives of the `used` variables (bool per variable). `regions` are those of all compute sets that are executed.
+
+    `workers` are those of a tile, which share the elements of MultiVertices.
+    """
     fixed = _fixed_variables(graph, handles) | ~used
     if fixed.all():
         nothing = np.zeros(0, np.int64)
         return Liveness(used, np.zeros(len(used) + 1, np.int64), nothing, nothing)
-    atoms = find_atoms(graph, flow.accesses, regions, defined_fields(graph.codelets), fixed)
+    atoms = find_atoms(graph, flow.accesses, regions, _full_edges(graph, workers, regions), fixed)
     variable, begin, end = _Flow(flow, atoms, len(used)).ranges()
     kept = ~fixed[variable]
     always = used & fixed
@@ -56,6 +61,19 @@ def find_liveness(graph: FrozenGraph, flow: ControlFlow, regions: Regions, handl
     order = np.argsort(variable[kept], kind="stable")
     variable, begin, end = (one[kept][order] for one in (variable, begin, end))
     return Liveness(always, np.searchsorted(variable, np.arange(len(used) + 1)), begin, end)
+
+
+def _full_edges(graph: FrozenGraph, workers: int, regions: Regions) -> Array:
+    """bool: the edges of `regions` to which a vertex surely writes all elements."""
+    edges, edge = graph.edges, regions.edge
+    bounds = defined_fields(graph.codelets, workers)
+    if not (bounds[regions.entry] >= 0).any() and not (bounds == WORKERS).any():
+        whole: Array = bounds[regions.entry] == ITSELF
+        return whole
+    counted = np.concatenate(([0], np.cumsum(edges.run_count)))
+    length = counted[edges.first_run[edge + 1]] - counted[edges.first_run[edge]]
+    first = regions.fields.first[graph.vertices.codelet[regions.vertex]]
+    return written_in_full(bounds, regions.entry, regions.vertex, edges.row[edge], length, first, workers)
 
 
 def _fixed_variables(graph: FrozenGraph, handles: list[Tensor]) -> Array:

@@ -1,18 +1,20 @@
-"""Which fields a codelet stores to whatever happens: those of its outputs that define their elements.
+"""Which outputs a vertex surely writes in full, so that their old elements need not be kept for it.
 
-Poplar takes an Output for written in full. Here an element of an Output that the vertex leaves alone keeps its value, so that is
-believed only of a field to which every way through the codelet stores: of a vector, by an index, row or slice that moves with a
-loop or is the worker's number. How far the loop goes is not looked at: it is taken to be entered, and to go over the elements.
+An element of an Output that the vertex leaves alone keeps its value. So an Output counts as written only where that can be shown:
+a scalar to which every way through the codelet stores, a vector or the rows of a list over which a loop goes from end to end and
+stores in every round. The loop's bound may be the length of another field; whether that is long enough is known vertex by vertex.
+The libraries' codelets write their outputs in full: workers share elements by arithmetic that is not looked through here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from attrs import define, field
+from attrs import define, field, frozen
 
 from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.hoisting import walk
 from pypoplar.codelet.typed import (
     Apply,
     Block,
@@ -21,98 +23,211 @@ from pypoplar.codelet.typed import (
     For,
     If,
     Leave,
+    Length,
+    Literal,
     Local,
     Once,
     Operand,
     Return,
     Row,
-    Slice,
     Store,
     TypedCodelet,
     While,
 )
 from pypoplar.compiler.plan import Array
 
-Names = frozenset[str]
-NOTHING: Names = frozenset()
-NO_FIELD = ""
+LIBRARIES = ("poputil::", "popops::", "poplin::", "popnn::")
+# What has to be as long as an output for it to be written in full; else the number of the field that has to be.
+NEVER, ITSELF, WORKERS = -1, -2, -3
 
 
-def defined_fields(codelets: Sequence[Codelet]) -> Array:
-    """bool, in the order of `FieldTable`: every way through the codelet stores to the field."""
-    found: list[bool] = []
+@frozen
+class Definition:
+    """Every way stores to a field by an index that goes from 0 to the length of `bound`, as far as the loops `within` get."""
+
+    bound: str  # a field's name, "" for scalars and rows, `WORKER` for the number of workers
+    within: frozenset[str] = frozenset()  # variables of the loops around it that the index needs
+
+
+Definitions = dict[str, Definition]
+WORKER = "<worker>"  # no field's name
+
+
+def defined_fields(codelets: Sequence[Codelet], workers: int) -> Array:
+    """int64, in the order of `FieldTable`: what decides whether the field is written in full; see `NEVER`."""
+    found: list[int] = []
     for one in codelets:
-        stored = stored_fields(one.typed)
-        found.extend(field.name in stored for field in one.typed.fields)
-    return np.array(found, bool)
+        numbers = {each.name: number for number, each in enumerate(one.typed.fields)}
+        known = {"": ITSELF, WORKER: WORKERS} | numbers
+        stored = stored_fields(one.typed, workers)
+        trusted = one.name.startswith(LIBRARIES)
+        for name in numbers:
+            bound = stored.get(name, "" if trusted else None)
+            found.append(NEVER if bound is None else ITSELF if bound == name else known[bound])
+    return np.array(found, np.int64)
 
 
-def stored_fields(codelet: TypedCodelet) -> Names:
-    """The names of the fields that a codelet stores to on every way through it."""
-    scalars = frozenset(one.name for one in codelet.fields if one.form == "scalar")
-    moving = set() if codelet.worker is None else {codelet.worker.name}
-    return _Walk(scalars, moving).stored(codelet.body)[0] - {NO_FIELD}
+def stored_fields(codelet: TypedCodelet, workers: int) -> Mapping[str, str]:
+    """The fields that every way through a codelet stores to, up to the length of which field: see `Definition.bound`."""
+    forms = {one.name: one.form for one in codelet.fields}
+    search = _Search(forms, workers)
+    if codelet.worker is not None:
+        search.walks[codelet.worker.name] = (WORKER, "")  # all workers' numbers, of no loop
+    return {name: one.bound for name, one in search.stored(codelet.body)[0].items() if not one.within}
 
 
 @define(eq=False)
-class _Walk:
-    """A walk through the body of a codelet, in order."""
+class _Search:
+    """A walk through the body of a codelet, in order, with what is known of its locals and spans."""
 
-    scalars: Names
-    moving: set[str]  # locals that follow a loop's variable or the worker's number
-    fields: dict[str, str] = field(factory=dict)  # of which field a row or slice is; of none if it does not move
+    forms: Mapping[str, str]
+    workers: int
+    lengths: dict[str, str] = field(factory=dict)  # locals that are the length of a span or list
+    walks: dict[str, tuple[str, str]] = field(factory=dict)  # locals that take all indices of a span or list, and of which loop
+    rows: dict[str, tuple[str, str]] = field(factory=dict)  # spans: of which list they are a row, by which local
 
-    def stored(self, block: Block) -> tuple[Names, bool]:
-        """The fields that a block stores to on every way through it, and whether a way may leave it before its end."""
-        done = NOTHING
+    def stored(self, block: Block) -> tuple[Definitions, bool]:
+        """What a block stores to on every way through it, and whether a way may leave it before its end."""
+        done: Definitions = {}
         for one in block:
             leaves = False
-            if isinstance(one, Store):
-                name = self.fields.get(one.span.name, one.span.name)
-                done |= {name} if name in self.scalars or self._moves(one.index) else NOTHING
-            elif isinstance(one, Apply):
-                change = self.moving.add if any(map(self._moves, one.arguments)) else self.moving.discard
-                change(one.target.name)
-            elif isinstance(one, Row | Slice):
-                self._bind(one)
-            elif isinstance(one, If):
-                then, leaves_then = self.stored(one.then)
-                otherwise, leaves_otherwise = self.stored(one.orelse)
-                done |= then & otherwise
-                leaves = leaves_then or leaves_otherwise
-            elif isinstance(one, For | While):
-                inner, leaves = self._of_loop(one)
-                done |= NOTHING if leaves else inner  # rounds that end early leave elements out
-                leaves = leaves and _returns(one.body)
-            elif isinstance(one, Once):
-                inner, leaves = self.stored(one.body)
-                done |= inner
-                leaves = leaves and _returns(one.body)
-            elif isinstance(one, Return | Leave | Break | Continue):
-                leaves = True
+            match one:
+                case Store():
+                    done |= self._definition(one)
+                case If():
+                    then, leaves_then = self.stored(one.then)
+                    otherwise, leaves_otherwise = self.stored(one.orelse)
+                    done |= {name: each for name, each in then.items() if otherwise.get(name) == each}
+                    leaves = leaves_then or leaves_otherwise
+                    self._forget(one.then + one.orelse)
+                case For():
+                    inner, leaves = self._of_loop(one)
+                    done |= inner
+                case While():
+                    self._forget(one.head + one.body)
+                    leaves = _returns(one.body)
+                case Once():
+                    inner, leaves = self.stored(one.body)
+                    done |= inner
+                    leaves = leaves and _returns(one.body)
+                    self._forget(one.body if leaves else ())
+                case Return() | Leave() | Break() | Continue():
+                    leaves = True
+                case _:
+                    self._note(one)
             if leaves:
                 return done, True
         return done, False
 
-    def _of_loop(self, loop: For | While) -> tuple[Names, bool]:
-        if isinstance(loop, While):
-            return self.stored(loop.head + loop.body)
-        self.moving.add(loop.variable.name)
-        return self.stored(loop.body)
+    def _of_loop(self, loop: For) -> tuple[Definitions, bool]:
+        """What the rounds of a loop store to; a loop that may be for nothing defines only what its own length decides."""
+        self._forget(loop.body)
+        variable = loop.variable.name
+        over = self._range(loop)
+        assigned = variable in _assigned(loop.body)
+        self._drop(variable)
+        if over is not None and not assigned:
+            self.walks[variable] = (over, variable)
+        inner, leaves = self.stored(loop.body)
+        self._forget(loop.body)
+        self._drop(variable)
+        if leaves:  # rounds that end early leave elements out
+            return {}, _returns(loop.body)
+        whole = {name: Definition(one.bound, one.within - {variable}) for name, one in inner.items() if variable in one.within}
+        return whole, False
 
-    def _moves(self, operand: Operand) -> bool:
-        return isinstance(operand, Local) and operand.name in self.moving
+    def _range(self, loop: For) -> str | None:
+        """Of which span a loop's variable takes all indices: one by one, or shared among the workers."""
+        bound = self.lengths.get(loop.stop.name) if isinstance(loop.stop, Local) else None
+        if isinstance(loop.start, Literal):
+            whole = loop.start.value == 0 and isinstance(loop.step, Literal) and loop.step.value == 1
+        else:
+            shared = self._walked(loop.start)[0] == WORKER
+            whole = shared and isinstance(loop.step, Literal) and loop.step.value == self.workers
+        return bound if whole else None
 
-    def _bind(self, one: Row | Slice) -> None:
-        whole, bounds = (one.rows, (one.index,)) if isinstance(one, Row) else (one.span, (one.begin, one.end))
-        of = self.fields.get(whole.name, whole.name) if any(map(self._moves, bounds)) else NO_FIELD
-        self.fields[one.target.name] = of if self.fields.get(one.target.name, of) == of else NO_FIELD
+    def _definition(self, one: Store) -> Definitions:
+        name = one.span.name
+        form = self.forms.get(name)
+        if form == "scalar":
+            return {name: Definition("")}
+        over, loop = self._walked(one.index)
+        if form == "vector" and over == WORKER:
+            return {name: Definition(WORKER)}
+        if form == "vector" and self.forms.get(over) == "vector":
+            return {name: Definition(over, frozenset({loop}))}
+        if name in self.rows and over == name:
+            of, outer = self.rows[name]
+            return {of: Definition("", frozenset({loop, outer}))}
+        return {}
+
+    def _walked(self, operand: Operand) -> tuple[str, str]:
+        """Of which span or list an operand takes all indices, and in which loop; of "" for others."""
+        return self.walks.get(operand.name, ("", "")) if isinstance(operand, Local) else ("", "")
+
+    def _note(self, one: object) -> None:
+        """What a statement without blocks says of its target."""
+        target = getattr(one, "target", None)
+        if target is None:
+            return
+        source = one.arguments[0] if isinstance(one, Apply) and one.operation.startswith("copy_") else None
+        length = self.lengths.get(source.name) if isinstance(source, Local) else None
+        index = self.walks.get(source.name) if isinstance(source, Local) else None
+        self._drop(target.name)
+        if isinstance(one, Length):
+            self.lengths[target.name] = one.span.name
+        elif isinstance(one, Row):
+            over, loop = self._walked(one.index)
+            if over == one.rows.name:
+                self.rows[target.name] = (over, loop)
+        elif length is not None:
+            self.lengths[target.name] = length
+        elif index is not None:
+            self.walks[target.name] = index
+
+    def _drop(self, name: str) -> None:
+        """Forget what is known of a local or span, and of what it is the length or the index of."""
+        self.lengths = {local: of for local, of in self.lengths.items() if name not in (local, of)}
+        self.walks = {local: of for local, of in self.walks.items() if local != name and name not in of}
+        self.rows = {span: of for span, of in self.rows.items() if span != name and name not in of}
+
+    def _forget(self, block: Block) -> None:
+        for name in _assigned(block):
+            self._drop(name)
+
+
+def _assigned(block: Block) -> set[str]:
+    """Locals and spans that a block assigns."""
+    made: set[str] = set()
+    for one in walk(block):
+        target = getattr(one, "target", None) or (one.variable if isinstance(one, For) else None)
+        if target is not None:
+            made.add(target.name)
+    return made
 
 
 def _returns(block: Block) -> bool:
     """Whether a block may end the vertex."""
-    for one in block:
-        inner = [getattr(one, name, ()) for name in ("then", "orelse", "head", "body")]
-        if isinstance(one, Return) or any(_returns(each) for each in inner):
-            return True
-    return False
+    return any(isinstance(one, Return) for one in walk(block))
+
+
+def written_in_full(bounds: Array, entry: Array, vertex: Array, row: Array, length: Array, first: Array, workers: int) -> Array:
+    """bool [edges]: the vertex surely writes all elements of the edge.
+
+    `bounds` is what `defined_fields` says. Of each edge: `entry` its field in the field table, `vertex`, `row`, `length` in
+    elements; `first` is the table's entry of the first field of the edge's codelet.
+    """
+    bound = bounds[entry]
+    full: Array = (bound == ITSELF) | ((bound == WORKERS) & (length <= workers))
+    for other in _distinct(bound[bound >= 0]):
+        longest = np.full(int(vertex.max()) + 1 if len(vertex) else 0, -1)
+        decides = (entry - first == other) & (row == 0)
+        longest[vertex[decides]] = length[decides]
+        chosen = bound == other
+        full[chosen] = longest[vertex[chosen]] >= length[chosen]
+    return full
+
+
+def _distinct(values: Array) -> Iterable[int]:
+    found: list[int] = np.unique(values).tolist()
+    return found
