@@ -157,7 +157,7 @@ WHERE (SELECT step FROM liveness ORDER BY not_always_live DESC LIMIT 1) BETWEEN 
 GROUP BY variable ORDER BY bytes DESC;""",
     "Who sends the most to whom": """
 SELECT exchange.name, source, destination, bytes
-FROM exchange_message JOIN exchange USING (exchange) ORDER BY bytes DESC LIMIT 10;""",
+FROM exchange_message JOIN exchange USING (message_list) ORDER BY bytes DESC LIMIT 10;""",
     "How the tiles of each step are balanced: mean over maximum": """
 SELECT step.name, ROUND(1.0 * SUM(cycles) / MAX(cycles) / execution.tiles, 3) AS balance
 FROM run_step_tile JOIN step USING (step), execution

@@ -166,6 +166,32 @@ def test_the_slowest_tile_of_each_execution_counts(mode):
     assert step.compute_cycles > step.cyclesByTile[1]
 
 
+def test_steps_of_a_compute_set_share_what_tiles_do_as_far_as_it_is_the_same(mode):
+    """Four steps, between the second and third of which the vertex gets more to do."""
+    bench = Bench()
+    rounds = bench.variable("rounds", [10], [1])
+
+    class Take(Vertex):
+        rounds: Input[INT]
+        out: Output[INT]
+
+        def compute(self):
+            total = 0
+            for i in range(self.rounds):
+                total += i
+            self.out = total
+
+    compute_set = bench.graph.addComputeSet("take")
+    bench.vertex(compute_set, Take, 1, rounds=rounds[0], out=bench.variable("out", [0], [1])[0])
+    take, more = Execute(compute_set), bench.execute(Add, 1, value=rounds[0], amount=100)
+    steps = execution(bench, Sequence([take, take, more, take, take]), mode).steps
+    cycles = [one.cyclesByTile for one in steps if one.name == "take" and one.type == "OnTileExecute"]
+    assert cycles[0] is cycles[1]
+    assert cycles[2] is cycles[3]
+    assert cycles[0][1] < cycles[2][1]
+    assert [np.flatnonzero(one).tolist() for one in cycles] == [[1]] * 4
+
+
 def test_averages_are_over_all_tiles(mode):
     bench = Bench()
     program = Repeat(3, works(bench, [0] * 7, [3] * 7, estimates=[10, 20, 30, 10, 10, 10, 50]))

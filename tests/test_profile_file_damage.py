@@ -72,7 +72,7 @@ def test_a_later_version_is_refused_by_its_number(changed):
 
 
 def test_tables_and_columns_that_are_missing_or_more(changed):
-    assert refusal(changed("DROP TABLE run_step_tile")) == "damaged: it has no table run_step_tile"
+    assert refusal(changed("DROP TABLE run_step")) == "damaged: it has no table run_step"
     told = refusal(changed("ALTER TABLE variable ADD COLUMN more INTEGER"))
     assert told == "damaged: the table variable has other columns than a profile's"
 
@@ -115,7 +115,7 @@ def test_a_number_of_another_kind_or_range_is_refused(changed, table, column, va
 def test_a_text_of_another_kind_is_refused(changed, table, column):
     told = refusal(changed(f"UPDATE {table} SET {column} = x'ff00' WHERE {column} = (SELECT MIN({column}) FROM {table})"))
     assert told == f"{table}.{column} has a value that is not text"
-    if column == "by_tile":
+    if column == "columns":
         assert "the columns are cycles" in refusal(changed(f"UPDATE {table} SET {column} = 'cycles cycle'"))
 
 
@@ -149,7 +149,8 @@ def test_a_text_of_another_kind_is_refused(changed, table, column):
         ("static_step", "program"),
         ("exchange", "exchange"),
         ("exchange", "step"),
-        ("exchange_message", "exchange"),
+        ("exchange", "message_list"),
+        ("exchange_message", "message_list"),
         ("exchange_message", "source"),
         ("exchange_message", "destination"),
         ("step", "step"),
@@ -157,7 +158,10 @@ def test_a_text_of_another_kind_is_refused(changed, table, column):
         ("run", "run"),
         ("run_step", "run"),
         ("run_step", "step"),
-        ("run_step_tile", "tile"),
+        ("run_step", "tile_profile"),
+        ("tile_profile", "tile_profile"),
+        ("tile_profile_tile", "tile_profile"),
+        ("tile_profile_tile", "tile"),
         ("trace_event", "event"),
         ("trace_event", "run"),
         ("trace_event", "step"),
@@ -165,7 +169,7 @@ def test_a_text_of_another_kind_is_refused(changed, table, column):
 )
 def test_a_number_of_nothing_is_refused(changed, table, column):
     told = refusal(changed(f"UPDATE {table} SET {column} = 1000 WHERE {column} = (SELECT MAX({column}) FROM {table})"))
-    assert told.startswith((f"{table}.{column}", "run_step.step is", "run_step_tile has")) or table in ("tile", "static_step")
+    assert told.startswith((f"{table}.{column}", "run_step.step is")) or table in ("tile", "static_step")
 
 
 def test_rows_that_are_missing_are_refused(changed):
@@ -174,6 +178,9 @@ def test_rows_that_are_missing_are_refused(changed):
     assert refusal(changed("DELETE FROM meta WHERE key = 'created'")) == "meta has no row created"
     assert refusal(changed("DELETE FROM tile WHERE tile = 2")).startswith("tile has ")
     assert refusal(changed("INSERT INTO run_step SELECT * FROM run_step LIMIT 1")).endswith("twice")
+    told = refusal(changed("UPDATE run_step SET tile_profile = 0 WHERE run = 1 AND step = 1"))
+    assert told == "run_step.tile_profile of step 1 in run 1 has other columns than in an earlier run"
+    assert "too many" in refusal(changed(f"UPDATE run_step SET times = {1 << 61} WHERE run = 0 AND step = 0"))
     assert refusal(changed("UPDATE target SET replicas = 0")) == "target.replicas is 0: expected 1 to 4611686018427387903"
     assert refusal(changed("UPDATE tile SET always_live = NULL WHERE tile = 1")).startswith("tile.always_live is NULL in some")
 

@@ -11,7 +11,7 @@ from attrs import evolve
 from profile_reports import full_report
 
 from pypoplar.profile.execution import Trace
-from pypoplar.profile.profile_file import save_report
+from pypoplar.profile.profile_file import load_report, save_report
 from pypoplar.profile.tile_memory import live_bytes
 
 ROOT = Path(__file__).parent.parent
@@ -108,3 +108,51 @@ def test_tiles_that_have_nothing_have_no_row(select):
     assert select("SELECT COUNT(*) FROM tile_memory") == [(6,)]
     assert select("SELECT tile FROM run_step_tile WHERE run = 0 AND step = 1") == [(0,), (1,), (2,)]
     assert select("SELECT COUNT(*) FROM run_step_tile WHERE run = 0 AND step = 2") == [(0,)]
+
+
+def test_what_tiles_do_again_is_stored_once(select):
+    """The full report's two steps by tile, in three runs that execute them 2, 2 and 10 times."""
+    assert select("SELECT tile_profile, columns FROM tile_profile ORDER BY tile_profile") == [
+        (0, "exchange_cycles bytes_sent bytes_received"),
+        (1, "cycles active_cycles"),
+    ]
+    assert select("SELECT run, tile_profile, times FROM run_step WHERE step = 1") == [(0, 1, 2), (1, 1, 2), (2, 1, 10)]
+    assert select("SELECT tile, cycles FROM tile_profile_tile WHERE tile_profile = 1") == [(0, 400), (1, 300), (2, 200)]
+    assert select("SELECT run, SUM(cycles), SUM(bytes_sent) FROM run_step_tile GROUP BY run") == [
+        (0, 1800, 128),
+        (1, 1800, 128),
+        (2, 9000, 640),
+    ]
+
+
+def test_executions_that_cannot_be_alike_are_stored_together(select):
+    report = full_report()
+    (run,) = (one for one in report.execution.runs if one.count > 1)
+    uneven = evolve(run.steps[1], cyclesByTile=run.steps[1].cyclesByTile + 1)
+    changed = evolve(report, execution=evolve(report.execution, steps=(uneven,), runs=(), trace=Trace()))
+    assert select("SELECT tile_profile, times FROM run_step", changed) == [(0, 1)]
+    assert select("SELECT cycles FROM tile_profile_tile", changed) == [(4001,), (3001,), (2001,), (1,)]
+
+
+def test_messages_that_several_exchanges_move_are_stored_once(select):
+    report = full_report()
+    (exchange,) = report.compilation.exchanges
+    other = evolve(exchange, name="other", bytes=exchange.bytes + 1)
+    again = evolve(exchange, step=2, bytes=exchange.bytes.copy())
+    changed = evolve(report, compilation=evolve(report.compilation, exchanges=(exchange, other, again)))
+    assert select("SELECT name, step, message_list FROM exchange ORDER BY exchange", changed) == [
+        ("gather", 0, 0),
+        ("other", 0, 1),
+        ("gather", 2, 0),
+    ]
+    assert select("SELECT COUNT(*) FROM exchange_message", changed) == [(4,)]
+    (query,) = (text for title, text in queries().items() if title == "Who sends the most to whom")
+    assert [name for name, *_ in select(query, changed)].count("gather") == 4
+
+
+def test_steps_that_do_the_same_share_arrays_when_they_are_loaded(tmp_path):
+    save_report(full_report(), tmp_path / "profile.pop")
+    first, second, third = load_report(tmp_path / "profile.pop").execution.runs
+    assert first.steps[1].cyclesByTile is second.steps[1].cyclesByTile
+    with pytest.raises(ValueError, match="read-only"):
+        third.steps[1].cyclesByTile[0] = 0

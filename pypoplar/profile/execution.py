@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,18 +100,28 @@ class Step:
         return self.bytesSentByTile + self.bytesReceivedByTile
 
 
-SUMMED = (  # attributes of a step that add up over runs
+SUMMED = (  # numbers of a step that add up over runs
     *("executions", "sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
-    *("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile"),
-    *("bytesSentByTile", "bytesReceivedByTile", "host_bytes", "flops", "memory_bytes"),
+    *("host_bytes", "flops", "memory_bytes"),
 )
+SUMMED_BY_TILE = ("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "bytesSentByTile", "bytesReceivedByTile")
+Sums = dict[tuple[int, ...], Array]  # ids of arrays -> their sum
 
 
-def summed(steps: list[Step]) -> Step:
-    """The same static step in several runs as one."""
+def summed(steps: Sequence[Step], sums: Sums | None = None) -> Step:
+    """The same static step in several runs as one. `sums` has the sums of arrays that other steps share with these."""
     if len(steps) == 1:
         return steps[0]
-    return evolve(steps[0], **{name: sum(getattr(one, name) for one in steps) for name in SUMMED})
+    known = {} if sums is None else sums
+    made: dict[str, Any] = {name: sum(getattr(one, name) for one in steps) for name in SUMMED}
+    for name in SUMMED_BY_TILE:
+        arrays = [getattr(one, name) for one in steps]
+        key = tuple(map(id, arrays))
+        if key not in known:
+            known[key] = np.sum(arrays, 0)
+            known[key].flags.writeable = False
+        made[name] = known[key]
+    return evolve(steps[0], **made)
 
 
 @frozen(eq=False)
@@ -132,6 +142,16 @@ class Run:
     def cycles(self) -> int:
         """Cycles of the machine, of all `count` runs together."""
         return sum(one.cycles for one in self.steps)
+
+
+def summed_runs(runs: Sequence[Run]) -> tuple[Step, ...]:
+    """The steps of all runs, each with its number once, by number."""
+    by_number: dict[int, list[Step]] = {}
+    for run in runs:
+        for step in run.steps:
+            by_number.setdefault(step.number, []).append(step)
+    sums: Sums = {}
+    return tuple(summed(by_number[number], sums) for number in sorted(by_number))
 
 
 @frozen(eq=False)

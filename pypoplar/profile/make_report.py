@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from pypoplar.compiler.executable import Array, Counts, Executable, TileMemory
 from pypoplar.compiler.executable import Step as StaticStep
-from pypoplar.profile.execution import Execution, Run, Step, VertexTypeCycles, summed
+from pypoplar.profile.execution import Execution, Run, Step, VertexTypeCycles, summed_runs
 from pypoplar.profile.make_programs import TYPES, make_programs, make_step_programs
 from pypoplar.profile.programs import Program
 from pypoplar.profile.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
@@ -51,7 +51,7 @@ def make_report(executable: Executable, history: RunHistory | None = None) -> Re
         vertex_types=_vertex_types(executable),
         loweredVariables=_variables(executable),
         exchanges=_exchanges(executable),
-        options={name: str(value) for name, value in executable.options.given},
+        options={name: option_text(value) for name, value in executable.options.given},
     )
     execution = _execution(executable, history, steps) if history is not None and history.runs else None
     return Report(compilation, execution, Version(version("pypoplar")))
@@ -83,6 +83,7 @@ class ExchangeReports(Sequence[ExchangeReport]):
     executable: Executable
     steps: tuple[int, ...]  # the static steps that exchange something
     made: dict[int, ExchangeReport] = field(factory=dict)
+    pairs: dict[int, tuple[Array, Array, Array]] = field(factory=dict)  # by the id of the messages
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -96,17 +97,20 @@ class ExchangeReports(Sequence[ExchangeReport]):
             return [self[one] for one in range(*number.indices(len(self)))]
         step = self.steps[number]
         if step not in self.made:
-            self.made[step] = _exchange(self.executable, step)
+            named = self.executable.exchanges[self.executable.steps[step].exchange]
+            rows = named.account.messages
+            if id(rows) not in self.pairs:  # exchanges of one compute set share their messages
+                self.pairs[id(rows)] = _pairs(rows, self.executable.target.getNumTiles())
+            self.made[step] = ExchangeReport(named.name, named.phase, step, *self.pairs[id(rows)])
         return self.made[step]
 
 
-def _exchange(executable: Executable, step: int) -> ExchangeReport:
-    named = executable.exchanges[executable.steps[step].exchange]
-    rows, tiles = named.account.messages, executable.target.getNumTiles()
+def _pairs(rows: Array, tiles: int) -> tuple[Array, Array, Array]:
+    """Sources, destinations and bytes of messages, one row for each pair of tiles."""
     pairs, row = np.unique(rows["source"].astype(np.int64) * tiles + rows["destination"], return_inverse=True)
     bytes = np.bincount(row, weights=rows["bytes"], minlength=len(pairs)).astype(np.int64)
     source, destination = np.divmod(pairs, tiles)
-    return ExchangeReport(named.name, named.phase, step, source.astype(np.int32), destination.astype(np.int32), bytes)
+    return source.astype(np.int32), destination.astype(np.int32), bytes
 
 
 def _exchanges(executable: Executable) -> ExchangeReports:
@@ -157,13 +161,9 @@ def _categories(memory: TileMemory, vertex_data: dict[str, int], by_type: dict[s
 
 def _execution(executable: Executable, history: RunHistory, programs: tuple[Program, ...]) -> Execution:
     runs = tuple(Run(one.name, _steps(executable, one, programs), one.count) for one in history.runs)
-    by_number: dict[int, list[Step]] = {}
-    for run in runs:
-        for step in run.steps:
-            by_number.setdefault(step.number, []).append(step)
     target = executable.target
     return Execution(
-        steps=tuple(summed(by_number[number]) for number in sorted(by_number)),
+        steps=summed_runs(runs),
         cycles_by_vertex_type=_vertex_type_cycles(executable, history),
         programs=history.programs,
         tiles=target.getNumTiles(),
@@ -188,8 +188,9 @@ def _vertex_type_cycles(executable: Executable, history: RunHistory) -> dict[str
 
 
 def _steps(executable: Executable, account: RunAccount, programs: tuple[Program, ...]) -> tuple[Step, ...]:
+    arrays = StepArrays(executable, account)
     return tuple(
-        _step(executable, account, number, programs[number])
+        _step(executable, account, number, programs[number], arrays)
         for number in np.flatnonzero(account.executions).tolist()
         if executable.steps[number].kind != "handle"
     )
@@ -222,17 +223,40 @@ def _multiplied(values: Array, times: int) -> Array:
     return same
 
 
-def _step(executable: Executable, account: RunAccount, number: int, program: Program) -> Step:
+@frozen(eq=False)
+class StepArrays:
+    """The arrays by tile of the steps of one account. Steps share them where they are equal, as they often are in a compute set."""
+
+    executable: Executable
+    account: RunAccount
+    computed: dict[int, tuple[Array, ...]] = field(factory=dict)  # by compute: cycles and slots of its active tiles, and of all
+    scaled: dict[tuple[int, int], tuple[Array, Array]] = field(factory=dict)  # by id and factor: the array, and multiplied
+
+    def compute(self, number: int, compute: int) -> tuple[Array, ...]:
+        """Cycles and slots of all tiles in a step, which executes this compute."""
+        here = slice(*self.account.first_tile[number : number + 2].tolist())
+        cycles, slots = self.account.tile_cycles[here], self.account.tile_slots[here]
+        last = self.computed.get(compute)
+        if last is None or not (np.array_equal(last[0], cycles) and np.array_equal(last[1], slots)):
+            first, end = self.executable.computes.first_active[compute : compute + 2].tolist()
+            on, tiles = self.executable.computes.active_tile[first:end], self.executable.target.getNumTiles()
+            last = self.computed[compute] = (cycles, slots, *(_by_tile(one, on, tiles) for one in (cycles, slots)))
+        return last[2:]
+
+    def multiplied(self, values: Array, times: int) -> Array:
+        """``values * times``."""
+        key = (id(values), times)
+        if key not in self.scaled:
+            self.scaled[key] = (values, _multiplied(values, times))
+        return self.scaled[key][1]
+
+
+def _step(executable: Executable, account: RunAccount, number: int, program: Program, arrays: StepArrays) -> Step:
     """A static step with all its executions. A worker's slot is one cycle of a tile that is never idle."""
-    one, tiles = executable.steps[number], executable.target.getNumTiles()
+    one = executable.steps[number]
     times = int(account.executions[number])
     nothing: Array = np.zeros(0, np.int64)
-    cycles, active = nothing, nothing
-    if one.compute >= 0:
-        first, last = executable.computes.first_active[one.compute : one.compute + 2].tolist()
-        on = executable.computes.active_tile[first:last]
-        here = slice(*account.first_tile[number : number + 2].tolist())
-        cycles, active = (_by_tile(counts[here], on, tiles) for counts in (account.tile_cycles, account.tile_slots))
+    cycles, active = arrays.compute(number, one.compute) if one.compute >= 0 else (nothing, nothing)
     moving = one.moving_cycles
     slowest = int(moving.max()) if len(moving) else 0
     exchange = executable.exchanges[one.exchange] if one.exchange >= 0 else None
@@ -250,9 +274,9 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
         host_exchange_cycles=one.host_cycles * times,
         cyclesByTile=cycles,
         activeCyclesByTile=active,
-        exchange_cycles_by_tile=_multiplied(moving, times),
-        bytesSentByTile=_multiplied(exchange.bytes_sent, times) if exchange is not None else nothing,
-        bytesReceivedByTile=_multiplied(exchange.bytes_received, times) if exchange is not None else nothing,
+        exchange_cycles_by_tile=arrays.multiplied(moving, times),
+        bytesSentByTile=arrays.multiplied(exchange.bytes_sent, times) if exchange is not None else nothing,
+        bytesReceivedByTile=arrays.multiplied(exchange.bytes_received, times) if exchange is not None else nothing,
         host_bytes=one.host_bytes * times,
         flops=int(account.step_flops[number]) if len(account.step_flops) else 0,
         memory_bytes=int(account.step_bytes[number]) if len(account.step_bytes) else 0,

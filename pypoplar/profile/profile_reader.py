@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from pypoplar.compiler.claims import claim, claim_each, claim_number, claim_range
-from pypoplar.profile.execution import Array, Execution, Run, Step, Trace, VertexTypeCycles
-from pypoplar.profile.profile_writer import ALL_RUNS, BY_TILE, COSTS, sum_of_runs
+from pypoplar.profile.execution import Array, Execution, Run, Step, Trace, VertexTypeCycles, summed_runs
+from pypoplar.profile.profile_writer import ALL_RUNS, COSTS
 from pypoplar.profile.programs import ComputeSet, Program, VertexInstances
 from pypoplar.profile.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.profile.tile_memory import LoweredVariables, MemoryByTile, nothing
+from pypoplar.profile.tile_profile_table import BY_TILE
 
 ENDLESS = 1 << 62
 """No count, size or number of cycles is as large."""
+CELLS = 1 << 17  # profiles times tiles that are read at once
 COUNTS = re.compile("[0-9,]+")
 TEXT, REAL, COUNT, PLACE, MAYBE = "text", "a number", "a count", "a place", "a count or NULL"
 """Kinds of values of a column: a count is 0 or more, a place -1 or more."""
@@ -32,7 +34,6 @@ class ProfileReader:
         self._database = database
         self._target = self._read_target()
         self._tiles = self._target.numTiles
-        self._tile_rows = 0  # of run_step_tile that have been read
         self._programs = self._read_programs()
         self._leaves = self._program_list("static_step", "step")
         self._steps = len(self._leaves) or ENDLESS  # steps have lower numbers
@@ -163,21 +164,19 @@ class ProfileReader:
         return LoweredVariables(names, always.astype(bool), first_life, begin, end, first, tile, bytes)
 
     def _exchanges(self) -> tuple[ExchangeReport, ...]:
-        rows = self._rows("exchange", name=TEXT, phase=TEXT, step=COUNT)
+        rows = self._rows("exchange", name=TEXT, phase=TEXT, step=COUNT, message_list=COUNT)
         self._numbered("exchange", "exchange", rows)
-        owner, source, destination, bytes = self._integers("exchange_message", ("exchange", "source", "destination", "bytes"))
-        claim_range("exchange_message.exchange", owner, 0, len(rows))
-        claim_each("exchange_message.exchange", np.diff(owner) >= 0, "is larger than the next one")
+        owner, source, destination, bytes = self._integers("exchange_message", ("message_list", "source", "destination", "bytes"))
+        claim_range("exchange_message.message_list", owner, 0, len(rows))
+        claim_each("exchange_message.message_list", np.diff(owner) >= 0, "is larger than the next one")
         claim_range("exchange_message.source", source, 0, self._tiles)
         claim_range("exchange_message.destination", destination, 0, self._tiles)
-        claim_range("exchange.step", np.array([step for *_, step in rows], np.int64), 0, self._steps)
+        claim_range("exchange.step", np.array([row[2] for row in rows], np.int64), 0, self._steps)
+        claim_range("exchange.message_list", np.array([row[3] for row in rows], np.int64), 0, len(rows))
         first = np.searchsorted(owner, np.arange(len(rows) + 1))
-        parts = [slice(*each) for each in pairwise(first)]
-        source, destination = source.astype(np.int32), destination.astype(np.int32)
-        return tuple(
-            ExchangeReport(name, phase, step, source[part], destination[part], bytes[part])
-            for (name, phase, step), part in zip(rows, parts, strict=True)
-        )
+        columns = (source.astype(np.int32), destination.astype(np.int32), bytes)
+        lists = [tuple(column[begin:end] for column in columns) for begin, end in pairwise(first.tolist())]
+        return tuple(ExchangeReport(name, phase, step, *lists[number]) for name, phase, step, number in rows)
 
     # Programs
 
@@ -229,7 +228,7 @@ class ProfileReader:
         steps, runs = self._read_runs()
         made = Execution(steps, by_type, tuple(ran), tiles, runs, self._trace(len(runs), missed), clock)
         if not steps:
-            made = Execution(sum_of_runs(made), by_type, made.programs, tiles, runs, made.trace, clock)
+            made = Execution(summed_runs(runs), by_type, made.programs, tiles, runs, made.trace, clock)
         return made
 
     def _read_runs(self) -> tuple[tuple[Step, ...], tuple[Run, ...]]:
@@ -238,14 +237,17 @@ class ProfileReader:
         self._numbered("run", "run", runs)
         described = self._described()
         by_run: dict[int, dict[int, Step]] = {number: {} for number in range(ALL_RUNS, len(runs))}
-        for run, number, *rest in self._rows("run_step", run=PLACE, step=COUNT, **dict.fromkeys(COSTS, COUNT), by_tile=TEXT):
+        profiles, known = self._tile_profiles(), dict[int, KeysView[str]]()
+        kinds = {"run": PLACE, "step": COUNT, **dict.fromkeys(COSTS, COUNT), "tile_profile": MAYBE, "times": COUNT}
+        for run, number, *rest in self._rows("run_step", **kinds):
             claim_number("run_step.run", run, ALL_RUNS, len(runs))
             claim(number in described, f"run_step.step is {number}: step has no such row")
             claim(number not in by_run[run], f"run_step has step {number} of run {run} twice")
             costs = dict(zip(COSTS, rest, strict=False))
-            by_run[run][number] = Step(**described[number], **costs, **self._by_tile(run, number, rest[-1]))
-        rows = self._database.execute("SELECT COUNT(*) FROM run_step_tile").fetchone()[0]
-        claim(rows == self._tile_rows, f"run_step_tile has {rows - self._tile_rows} rows of no run and step that run_step has")
+            by_tile: dict[str, Any] = profiles.multiplied(*rest[-2:])
+            fits = run == ALL_RUNS or known.setdefault(number, by_tile.keys()) == by_tile.keys()
+            claim(fits, f"run_step.tile_profile of step {number} in run {run} has other columns than in an earlier run")
+            by_run[run][number] = Step(**described[number], **costs, **by_tile)
         made = tuple(Run(name, tuple(by_run[number].values()), many) for number, (name, many) in enumerate(runs))
         return tuple(by_run[ALL_RUNS].values()), made
 
@@ -260,19 +262,31 @@ class ProfileReader:
             made[number] = {"number": number, "name": name, "type": type, "depth": depth, "num_ipus": ipus, "program": leaf}
         return made
 
-    def _by_tile(self, run: int, step: int, known: str) -> dict[str, Any]:
-        """A step's arrays by tile."""
-        columns = known.split()
-        claim(BY_TILE.keys() >= set(columns), f"run_step.by_tile is {known!r}: the columns are {' '.join(BY_TILE)}")
-        if not columns:
-            return {}
-        tile, *values = self._integers("run_step_tile", ("tile", *columns), "tile", f"WHERE run = {run} AND step = {step}")
-        claim_range("run_step_tile.tile", tile, 0, self._tiles)
-        self._tile_rows += len(tile)
-        made = np.zeros((len(columns), self._tiles), np.int64)
-        for row, one in zip(made, values, strict=True):
-            row[tile] = one
-        return {BY_TILE[column]: row for column, row in zip(columns, made, strict=True)}
+    def _tile_profiles(self) -> TileProfiles:
+        """What tiles did in steps, read by groups of profiles."""
+        rows = [columns.split() for (columns,) in self._rows("tile_profile", columns=TEXT)]
+        self._numbered("tile_profile", "tile_profile", rows)
+        for each in rows:
+            claim(BY_TILE.keys() >= set(each), f"tile_profile.columns is {' '.join(each)!r}: the columns are {' '.join(BY_TILE)}")
+        bounds = self._database.execute("SELECT MIN(tile_profile), MAX(tile_profile) FROM tile_profile_tile").fetchone()
+        if bounds != (None, None):
+            self._check("tile_profile_tile.tile_profile", COUNT, bounds)
+            claim_range("tile_profile_tile.tile_profile", np.array(bounds), 0, len(rows))
+        made: list[dict[str, Array]] = []
+        group = max(1, CELLS // max(1, self._tiles))
+        for begin in range(0, len(rows), group):
+            where = f"WHERE tile_profile >= {begin} AND tile_profile < {begin + group}"
+            columns = ("tile_profile", "tile", *BY_TILE)
+            number, tile, *values = self._integers("tile_profile_tile", columns, "tile_profile, tile", where)
+            claim_range("tile_profile_tile.tile", tile, 0, self._tiles)
+            for place, known in enumerate(rows[begin : begin + group], begin):
+                part = slice(*np.searchsorted(number, (place, place + 1)).tolist())
+                arrays = np.zeros((len(known), self._tiles), np.int64)
+                for row, column in zip(arrays, known, strict=True):
+                    row[tile[part]] = values[list(BY_TILE).index(column)][part]
+                arrays.flags.writeable = False
+                made.append({BY_TILE[column]: row for column, row in zip(known, arrays, strict=True)})
+        return TileProfiles(made)
 
     def _trace(self, runs: int, missed: int) -> Trace:
         event, run, step, begin, cycles = self._integers("trace_event", ("event", "run", "step", "begin_cycle", "cycles"))
@@ -281,3 +295,26 @@ class ProfileReader:
         ran = np.array([number for (number,) in self._rows("step", step=COUNT)], np.int64)
         claim_each("trace_event.step", np.isin(step, ran), "is not a step that ran")
         return Trace(step.astype(np.int32), run.astype(np.int32), begin, cycles, missed)
+
+
+class TileProfiles:
+    """The profiles of a file by number, each as a step's arrays by tile."""
+
+    def __init__(self, profiles: list[dict[str, Array]]) -> None:
+        self._profiles = profiles
+        self._most = [max((int(one.max()) for one in each.values() if len(one)), default=0) for each in profiles]
+        self._made: dict[tuple[int, int], dict[str, Array]] = {}
+
+    def multiplied(self, profile: int | None, times: int) -> dict[str, Array]:
+        """A profile that counts several times. Steps share the arrays, which cannot be written to."""
+        if profile is None:
+            return {}
+        claim(profile < len(self._profiles), f"run_step.tile_profile is {profile}: tile_profile has no such row")
+        claim(times * self._most[profile] < ENDLESS, f"run_step.times is {times}: the tiles' cycles or bytes are too many")
+        if times == 1:
+            return self._profiles[profile]
+        if (profile, times) not in self._made:
+            self._made[profile, times] = {name: one * times for name, one in self._profiles[profile].items()}
+            for one in self._made[profile, times].values():
+                one.flags.writeable = False
+        return self._made[profile, times]

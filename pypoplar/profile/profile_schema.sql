@@ -137,11 +137,12 @@ CREATE TABLE exchange (  -- The exchanges of the program.
     exchange INTEGER PRIMARY KEY,  -- number, from 0
     name TEXT NOT NULL,  -- of the compute set or copy
     phase TEXT NOT NULL,  -- "before" or "after" a compute set, or "copy"
-    step INTEGER NOT NULL  -- the static step
+    step INTEGER NOT NULL,  -- the static step
+    message_list INTEGER NOT NULL  -- what it moves: exchanges that move the same share one list
 );
 
-CREATE TABLE exchange_message (  -- What an exchange moves each time it runs: one row for each pair of tiles.
-    exchange INTEGER NOT NULL REFERENCES exchange,  -- the exchange
+CREATE TABLE exchange_message (  -- What exchanges move each time they run: one row for each pair of tiles.
+    message_list INTEGER NOT NULL,  -- number of the list, from 0
     source INTEGER NOT NULL REFERENCES tile,  -- the tile that sends
     destination INTEGER NOT NULL REFERENCES tile,  -- the tile that receives
     bytes INTEGER NOT NULL  -- how much
@@ -192,19 +193,24 @@ CREATE TABLE run_step (  -- What a step cost in a run, all its executions there 
     host_bytes INTEGER NOT NULL,  -- bytes of these transfers
     flops INTEGER NOT NULL,  -- floating-point operations; 0 without the option profiler.includeFlopEstimates
     memory_bytes INTEGER NOT NULL,  -- bytes that its vertices load and store; 0 without that option
-    by_tile TEXT NOT NULL  -- the columns of run_step_tile that the step has, with spaces between them
+    tile_profile INTEGER REFERENCES tile_profile,  -- what tiles did in it, NULL if nothing is known by tile
+    times INTEGER NOT NULL  -- how often the profile counts: the step's executions where it is what tiles did in one of them, else 1
 );
 
-CREATE TABLE run_step_tile (  -- What a tile did in a step of a run, all executions together, by tile.
-    run INTEGER NOT NULL,  -- as in run_step
-    step INTEGER NOT NULL,  -- as in run_step
+CREATE TABLE tile_profile (  -- What tiles did in a step. Steps in which they did the same, or a multiple of it, share a profile.
+    tile_profile INTEGER PRIMARY KEY,  -- number, from 0
+    columns TEXT NOT NULL  -- the columns of tile_profile_tile that are known, with spaces between them; the others are 0
+);
+
+CREATE TABLE tile_profile_tile (  -- What each tile did, by tile. The view run_step_tile has it for every step and run.
+    tile_profile INTEGER NOT NULL REFERENCES tile_profile,  -- the profile
     tile INTEGER NOT NULL REFERENCES tile,  -- the tile
     cycles INTEGER NOT NULL,  -- compute cycles with idle worker threads
     active_cycles INTEGER NOT NULL,  -- compute cycles without idle worker threads
     exchange_cycles INTEGER NOT NULL,  -- cycles in which it sends or receives
     bytes_sent INTEGER NOT NULL,  -- bytes that it sent
     bytes_received INTEGER NOT NULL,  -- bytes that it received
-    PRIMARY KEY (run, step, tile)
+    PRIMARY KEY (tile_profile, tile)
 ) WITHOUT ROWID;
 
 CREATE TABLE trace_event (  -- Executions of steps one after the other, as far as they were recorded.
@@ -230,11 +236,22 @@ CREATE VIEW run_total AS  -- Runs with what they cost.
         SUM(sync_cycles + exchange_cycles + global_exchange_cycles + compute_cycles + host_exchange_cycles) AS cycles
     FROM run JOIN run_step USING (run) GROUP BY run;
 
+CREATE VIEW run_step_tile AS  -- What each tile did in a step of a run, all executions together; tiles that did nothing are not there.
+    SELECT run, step, tile, times * cycles AS cycles, times * active_cycles AS active_cycles,
+        times * tile_profile_tile.exchange_cycles AS exchange_cycles,
+        times * bytes_sent AS bytes_sent, times * bytes_received AS bytes_received
+    FROM run_step JOIN tile_profile_tile USING (tile_profile);
+
 CREATE VIEW tile_total AS  -- What each tile did over all runs; tiles that did nothing are not there.
-    SELECT tile, SUM(cycles) AS cycles, SUM(active_cycles) AS active_cycles, SUM(exchange_cycles) AS exchange_cycles,
-        SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
-    FROM run_step_tile
-    WHERE (run < 0) = EXISTS (SELECT 1 FROM run_step WHERE run < 0)
+    WITH used AS (
+        SELECT tile_profile, SUM(times) AS times FROM run_step
+        WHERE (run < 0) = EXISTS (SELECT 1 FROM run_step WHERE run < 0)
+        GROUP BY tile_profile
+    )
+    SELECT tile, SUM(times * cycles) AS cycles, SUM(times * active_cycles) AS active_cycles,
+        SUM(times * exchange_cycles) AS exchange_cycles,
+        SUM(times * bytes_sent) AS bytes_sent, SUM(times * bytes_received) AS bytes_received
+    FROM used JOIN tile_profile_tile USING (tile_profile)
     GROUP BY tile;
 
 CREATE VIEW tile_total_memory AS  -- Memory of each tile, with and without what alignment leaves empty.

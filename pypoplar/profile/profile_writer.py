@@ -9,17 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.profile.execution import Array, Execution, Step, summed
+from pypoplar.profile.execution import Array, Execution, Step, summed_runs
 from pypoplar.profile.program_table import ProgramTable
 from pypoplar.profile.report import Compilation, Report
+from pypoplar.profile.tile_profile_table import BY_TILE, MessageTable, TileProfileTable
 
-BY_TILE = {  # column of run_step_tile -> attribute of a step
-    "cycles": "cyclesByTile",
-    "active_cycles": "activeCyclesByTile",
-    "exchange_cycles": "exchange_cycles_by_tile",
-    "bytes_sent": "bytesSentByTile",
-    "bytes_received": "bytesReceivedByTile",
-}
 COSTS = (  # columns of run_step, and attributes of a step
     *("executions", "sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
     *("host_bytes", "flops", "memory_bytes"),
@@ -35,6 +29,7 @@ class ProfileWriter:
         self._report = report
         self._tiles = report.compilation.target.numTiles
         self._programs = ProgramTable()
+        self._profiles = TileProfileTable(self._tiles)
 
     def write(self) -> None:
         report = self._report
@@ -77,10 +72,17 @@ class ProfileWriter:
         self._variables(one)
         self._rows("entry", [(number, self._programs.add(root)) for number, root in enumerate(one.programs)])
         self._rows("static_step", [(number, self._programs.add(leaf)) for number, leaf in enumerate(one.step_programs)])
+        self._exchanges(one)
+
+    def _exchanges(self, one: Compilation) -> None:
+        rows, lists = [], MessageTable()
         for number, exchange in enumerate(one.exchanges):
-            self._rows("exchange", [(number, exchange.name, exchange.phase, exchange.step)])
-            columns = (exchange.source.tolist(), exchange.destination.tolist(), exchange.bytes.tolist())
-            self._rows("exchange_message", zip(repeat(number), *columns, strict=False))
+            messages, new = lists.add(exchange)
+            rows.append((number, exchange.name, exchange.phase, exchange.step, messages))
+            if new:
+                columns = (exchange.source.tolist(), exchange.destination.tolist(), exchange.bytes.tolist())
+                self._rows("exchange_message", zip(repeat(messages), *columns, strict=False))
+        self._rows("exchange", rows)
 
     def _variables(self, one: Compilation) -> None:
         held = one.loweredVariables
@@ -101,26 +103,25 @@ class ProfileWriter:
         if not is_sum_of_runs(one):
             together = [(ALL_RUNS, step) for step in one.steps] + together
         described: dict[int, tuple[Any, ...]] = {}
-        for run, step in together:
-            self._step(run, step, described)
+        self._rows("run_step", [self._step(run, step, described) for run, step in together])
         self._rows("step", sorted(described.values()))
+        self._rows("tile_profile", enumerate(self._profiles.columns))
         trace = one.trace
         columns = (trace.run.tolist(), trace.step.tolist(), trace.begin.tolist(), trace.cycles.tolist())
         self._rows("trace_event", zip(range(len(trace)), *columns, strict=True))
 
-    def _step(self, run: int, step: Step, described: dict[int, tuple[Any, ...]]) -> None:
+    def _step(self, run: int, step: Step, described: dict[int, tuple[Any, ...]]) -> tuple[Any, ...]:
+        """The step's row in run_step. Its profile is written, if it is new, and what it is goes into `described`."""
         program = None if step.program is None else self._programs.add(step.program)
         about = (step.number, step.name, step.type, step.depth, step.num_ipus, program)
         if described.setdefault(step.number, about) != about:
             raise ValueError(f"two different steps have the number {step.number}: {described[step.number]} and {about}")
-        known = {column: array for column, name in BY_TILE.items() if len(array := getattr(step, name))}
-        costs = [int(getattr(step, name)) for name in COSTS]
-        self._rows("run_step", [(run, step.number, *costs, " ".join(known))])
-        if known:
-            arrays = [self._by_tile(f"{step.name}: {column}", array) for column, array in known.items()]
-            tiles = np.flatnonzero(np.logical_or.reduce([array != 0 for array in arrays]))
-            columns = [known[name][tiles].tolist() if name in known else repeat(0) for name in BY_TILE]
-            self._rows("run_step_tile", zip(repeat(run), repeat(step.number), tiles.tolist(), *columns, strict=False))
+        profile, times, new = self._profiles.add(step)
+        if new is not None:
+            tiles = np.flatnonzero(np.logical_or.reduce([array != 0 for array in new.values()]))
+            columns = [new[name][tiles].tolist() if name in new else repeat(0) for name in BY_TILE]
+            self._rows("tile_profile_tile", zip(repeat(profile), tiles.tolist(), *columns, strict=False))
+        return (run, step.number, *(int(getattr(step, name)) for name in COSTS), profile, times)
 
     def _by_tile(self, name: str, values: Array) -> Array:
         if len(values) != self._tiles:
@@ -143,22 +144,23 @@ class ProfileWriter:
 
 def is_sum_of_runs(one: Execution) -> bool:
     """Whether `steps` says no more than the runs' steps do."""
-    steps = sum_of_runs(one)
-    return len(steps) == len(one.steps) and all(map(_same, steps, one.steps))
+    steps = summed_runs(one.runs)
+    return len(steps) == len(one.steps) and _same(steps, one.steps)
 
 
-def sum_of_runs(one: Execution) -> tuple[Step, ...]:
-    """The steps of all runs, each with its number once, by number."""
-    by_number: dict[int, list[Step]] = {}
-    for run in one.runs:
-        for step in run.steps:
-            by_number.setdefault(step.number, []).append(step)
-    return tuple(summed(by_number[number]) for number in sorted(by_number))
+def _same(ones: Sequence[Step], others: Sequence[Step]) -> bool:
+    """Whether steps are the same, one by one."""
+    equal: dict[tuple[int, int], bool] = {}  # arrays that many steps share are compared once
 
+    def same_array(one: Array, other: Array) -> bool:
+        key = (id(one), id(other))
+        if key not in equal:
+            equal[key] = np.array_equal(one, other)
+        return equal[key]
 
-def _same(one: Step, other: Step) -> bool:
-    if any(getattr(one, name) != getattr(other, name) for name in ("number", "name", "type", "depth", "num_ipus", *COSTS)):
-        return False
-    return one.program is other.program and all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in BY_TILE.values()
+    return all(
+        one.program is other.program
+        and all(getattr(one, name) == getattr(other, name) for name in ("number", "name", "type", "depth", "num_ipus", *COSTS))
+        and all(same_array(getattr(one, name), getattr(other, name)) for name in BY_TILE.values())
+        for one, other in zip(ones, others, strict=True)
     )
