@@ -283,6 +283,11 @@ def _environment_options(environment: Mapping[str, str] | None) -> dict[str, Opt
     return values
 
 
+def option_text(value: OptionValue) -> str:
+    """A value as it is written in a dict of options: "true", not "True"."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def default_of(option: Option) -> OptionValue | None:
     """What the option is when nobody sets it; None where nothing reads it."""
     if not option.attribute:

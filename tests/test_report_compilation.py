@@ -45,7 +45,7 @@ def test_vertex_types_have_their_instances_and_memory():
 
 def test_options_that_were_set_are_in_the_report():
     report, _ = report_of({"debug.instrument": "true"})
-    assert report.compilation.options == {"debug.instrument": "True"}
+    assert report.compilation.options == {"debug.instrument": "true"}
 
 
 def test_categories_go_by_our_names_and_by_libpvas():

@@ -11,6 +11,7 @@ from attrs import field, frozen
 
 from pypoplar.compiler.executable import Array, Counts, Executable, TileMemory
 from pypoplar.compiler.executable import Step as StaticStep
+from pypoplar.options import option_text
 from pypoplar.profile.execution import Execution, Run, Step, VertexTypeCycles, summed_runs
 from pypoplar.profile.make_programs import TYPES, make_programs, make_step_programs
 from pypoplar.profile.programs import Program
