@@ -46,6 +46,8 @@ def test_the_error_has_the_whole_report(compile):
     assert over == [6]
     assert tiles[6].memory.category["variables"] >= report.compilation.target.bytesPerTile
     assert report.compilation.graph.numVertices == 1
+    held = {one.name: (one.size, one.always_live) for one in report.compilation.loweredVariables.forTile(6)}
+    assert held == {"large": (report.compilation.target.bytesPerTile, True), "small": (400, True), "value": (4, True)}
 
 
 def test_it_runs_all_the_same_where_asked_for(mode):

@@ -21,11 +21,11 @@ def make_lives(liveness: Liveness, flow: ControlFlow, marks: Mapping[BlockName, 
     first_step, last_step = begin[liveness.begin], end[liveness.end - 1]
     variable = np.repeat(np.arange(len(liveness.always)), np.diff(liveness.first))
     order = np.lexsort((first_step, variable))  # functions are not walked in the order in which they are lowered
-    return Lives(liveness.always, liveness.first, first_step[order], last_step[order], *_by_tile(homes, len(liveness.always)))
+    return Lives(liveness.always, liveness.first, first_step[order], last_step[order], *bytes_by_tile(homes, len(liveness.always)))
 
 
-def _by_tile(homes: Homes, variables: int) -> tuple[Array, Array, Array]:
-    """Rows of each variable, their tiles, and the bytes of the variable there."""
+def bytes_by_tile(homes: Homes, variables: int) -> tuple[Array, Array, Array]:
+    """Rows of each variable, int64 [variables + 1], their tiles, and the bytes of the variable there."""
     tiles = len(homes.tile_bytes)
     pair, place = np.unique(homes.variable * tiles + homes.tile, return_inverse=True)
     size = np.bincount(place, (homes.end - homes.begin) * homes.width, len(pair)).astype(np.int64)

@@ -6,10 +6,11 @@ import numpy as np
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.typed import Block
-from pypoplar.compiler.executable import Counts, TileMemory
+from pypoplar.compiler.executable import Counts, Lives, TileMemory
 from pypoplar.compiler.field_table import LIST, tabulate_fields
 from pypoplar.compiler.intervals import keys, union
 from pypoplar.compiler.liveness import Liveness
+from pypoplar.compiler.lives import bytes_by_tile
 from pypoplar.compiler.plan import Array, ComputePlan, Homes
 from pypoplar.compiler.vertex_state import VertexState, scalar_layout
 from pypoplar.compiler.wording import counted
@@ -135,7 +136,10 @@ def check_memory(graph: FrozenGraph, target: Target, homes: Homes, liveness: Liv
         *(_tile_line(graph, homes, liveness, memory, int(tile), limit) for tile in fullest),
     ]
     error = GraphMemoryAllocationError("\n".join(lines))
-    error.picture = (target, memory, counts)
+    names = graph.variables.names
+    no_lives = np.zeros(len(names) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)  # no steps are lowered yet
+    lives = Lives(liveness.always, *no_lives, *bytes_by_tile(homes, len(names)))
+    error.picture = (target, memory, counts, names, lives)
     raise error
 
 

@@ -9,7 +9,7 @@ from typing import overload
 import numpy as np
 from attrs import field, frozen
 
-from pypoplar.compiler.executable import Array, Counts, Executable, TileMemory
+from pypoplar.compiler.executable import Array, Counts, Executable, Lives, TileMemory
 from pypoplar.compiler.executable import Step as StaticStep
 from pypoplar.options import option_text
 from pypoplar.profile.execution import Execution, Run, Step, VertexTypeCycles, summed_runs
@@ -24,12 +24,16 @@ from pypoplar.types import FLOAT, HALF
 PRICED_BY = ("estimate", "estimator", "code")  # the columns of `Executable.priced_by`
 
 
-def memory_report(target: Target, memory: TileMemory, counts: Counts) -> Report:
-    """The report of a program that did not become an executable: what it needs of each tile's memory."""
+def memory_report(target: Target, memory: TileMemory, counts: Counts, names: tuple[str, ...], lives: Lives) -> Report:
+    """The report of a program that did not become an executable: what it needs of each tile's memory.
+
+    It says which variables are always live, and not when the others live: the program's steps are not known yet.
+    """
     compilation = Compilation(
         _target(target),
         ReportGraph(counts.vertices, counts.edges, counts.variables, counts.compute_sets),
         _categories(memory, {}, {}),
+        loweredVariables=_variables(names, lives),
     )
     return Report(compilation, None, Version(version("pypoplar")))
 
@@ -50,7 +54,7 @@ def make_report(executable: Executable, history: RunHistory | None = None) -> Re
         programs=make_programs(executable, steps),
         step_programs=steps,
         vertex_types=_vertex_types(executable),
-        loweredVariables=_variables(executable),
+        loweredVariables=_variables(executable.variable_names, executable.lives),
         exchanges=_exchanges(executable),
         options={name: option_text(value) for name, value in executable.options.given},
     )
@@ -133,10 +137,9 @@ def _vertex_types(executable: Executable) -> tuple[VertexType, ...]:
     )
 
 
-def _variables(executable: Executable) -> LoweredVariables:
-    lives = executable.lives
+def _variables(names: tuple[str, ...], lives: Lives) -> LoweredVariables:
     return LoweredVariables(
-        names=executable.variable_names,
+        names=names,
         always=lives.always,
         first_life=lives.first_range,
         life_begin=lives.range_begin,

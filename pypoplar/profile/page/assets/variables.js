@@ -16,7 +16,8 @@ async function readVariables() {
     const told = [];
     for (let at = read.first_life[number]; at < read.first_life[number + 1]; at++)
       if (read.life_begin[at] < read.life_end[at]) told.push(`${read.life_begin[at]} to ${read.life_end[at] - 1}`);
-    return told.length ? `steps ${told.join(", ")}` : "never";
+    if (told.length) return `steps ${told.join(", ")}`;
+    return read.life_begin.length ? "never" : "at times";  // a program that does not fit has no steps
   }
   function livesAt(number, step) {
     for (let at = read.first_life[number]; at < read.first_life[number + 1]; at++)
