@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from pypoplar import program as kinds
 from pypoplar.codelet.hoisting import walk
 from pypoplar.codelet.typed import DebugPrint
-from pypoplar.compiler import opcodes
+from pypoplar.compiler import lower_services, opcodes
 from pypoplar.compiler.compute_tables import ComputeTables
 from pypoplar.compiler.control_flow import BlockName
 from pypoplar.compiler.copies import plan_copy
@@ -23,9 +23,8 @@ from pypoplar.compiler.pieces import appended, turned
 from pypoplar.compiler.plan import Array, ComputePlan, Homes
 from pypoplar.compiler.program_tree import TreeBuilder, described
 from pypoplar.compiler.stream_order import stream_exchange
-from pypoplar.errors import ControlProgramError, MissingFeature
+from pypoplar.errors import ControlProgramError
 from pypoplar.graph.frozen import FrozenGraph
-from pypoplar.graph.location import line_text
 from pypoplar.graph.streams import DataStream, Function, HostFunction, RemoteBuffer
 from pypoplar.graph.tensor import Tensor
 from pypoplar.target import Target
@@ -82,7 +81,7 @@ class Lowering:
     _pending_calls: list[tuple[int, int, Function]] = field(factory=list)  # row and node of the program tree
     _block_marks: list[int] = field(factory=list)
     _programs: int = 0
-    _depth: int = 0
+    depth: int = 0
     _used_streams: set[int] = field(factory=set)
 
     def __attrs_post_init__(self) -> None:
@@ -91,14 +90,14 @@ class Lowering:
 
     # Rows and steps
 
-    def _row(self, code: int, *operands: int) -> int:
+    def row(self, code: int, *operands: int) -> int:
         self.rows.append([code, *operands, *[0] * (4 - len(operands))])
         return len(self.rows) - 1
 
-    def _here(self) -> int:
+    def here(self) -> int:
         return len(self.rows)
 
-    def _step(self, step: Step, detail: str = "") -> int:
+    def step(self, step: Step, detail: str = "") -> int:
         self.steps.append(step)
         self.tree.step(len(self.steps) - 1, self.exchanges[step.exchange].phase if step.exchange >= 0 else detail)
         return len(self.steps) - 1
@@ -107,7 +106,7 @@ class Lowering:
         self.exchanges.append(NamedExchange(name, phase, account, self.graph.variables.names))
         return len(self.exchanges) - 1
 
-    def _address(self, tensor: Tensor) -> int:
+    def address(self, tensor: Tensor) -> int:
         """The address of a one-element tensor."""
         element = int(tensor.runs().start[0])
         home = int(np.searchsorted(self.homes.begin, element, side="right")) - 1
@@ -134,49 +133,49 @@ class Lowering:
             return self.moves.add(pieces.position, pieces.address, pieces.bytes, pieces.tile)
         return self.moves.add(pieces.address, pieces.position, pieces.bytes, pieces.tile)
 
-    def _transfer(self, stream: int, tensor: Tensor, *, inward: bool, step: int = HANDLE_STEP) -> None:
+    def transfer(self, stream: int, tensor: Tensor, *, inward: bool, step: int = HANDLE_STEP) -> None:
         code = opcodes.STREAM_IN if inward else opcodes.STREAM_OUT
-        self._row(code, stream, self._host_moves(tensor, inward=inward), step)
+        self.row(code, stream, self._host_moves(tensor, inward=inward), step)
 
-    def _service(self, kind: str, **details: Any) -> int:
+    def service(self, kind: str, **details: Any) -> int:
         self.services.append({"kind": kind, **details})
         return len(self.services) - 1
 
-    def _fetch(self, tensor: Tensor, step: int = HANDLE_STEP) -> int:
+    def fetch(self, tensor: Tensor, step: int = HANDLE_STEP) -> int:
         """Bring a tensor to a host buffer of its own; returns the internal stream."""
         stream = self.internal_stream(tensor.elementType(), tensor.numElements())
-        self._transfer(stream, tensor, inward=False, step=step)
+        self.transfer(stream, tensor, inward=False, step=step)
         return stream
 
     def add_handle(self, tensor: Tensor, *, inward: bool) -> HostTensor:
         """The small program that copies a tensor to or from the host by its handle."""
-        entry = self._here()
+        entry = self.here()
         stream = self.internal_stream(tensor.elementType(), tensor.numElements())
-        self._transfer(stream, tensor, inward=inward)
-        self._row(opcodes.END)
+        self.transfer(stream, tensor, inward=inward)
+        self.row(opcodes.END)
         return HostTensor(tensor.elementType().__name__, tuple(tensor.shape()), stream, entry)
 
     # Programs
 
     def _open_block(self, name: BlockName) -> None:
         self._block_marks = self.marks[name] = []
-        self._mark()
+        self.mark()
 
-    def _mark(self) -> None:
+    def mark(self) -> None:
         """A position of the control flow begins here, or a block ends."""
         self._block_marks.append(len(self.steps))
 
     def add_program(self, one: kinds.Program) -> tuple[int, tuple[int, ...]]:
         """Lower one program of the engine; returns its first row and the streams that it uses."""
-        entry = self._here()
+        entry = self.here()
         self._used_streams = set()
         self._open_block(("program", self._programs))
         self._programs += 1
         self.tree.open_root("Sequence")
         self.lower(one)
         self.tree.close()
-        self._mark()
-        self._row(opcodes.END)
+        self.mark()
+        self.row(opcodes.END)
         self._finish_functions()
         return entry, tuple(sorted(self._used_streams))
 
@@ -185,7 +184,7 @@ class Lowering:
         if type(one) not in _LOWER:
             raise ControlProgramError(f"{one!r} is not a kind of program that an Engine can run")
         if not isinstance(one, kinds.Sequence):
-            self._mark()
+            self.mark()
         words = described(one)
         if words is not None:
             self.tree.open(*words)
@@ -195,13 +194,13 @@ class Lowering:
 
     def _inside(self, one: kinds.Program, role: str = "") -> None:
         """A part of a program; `role` names it where a program has several."""
-        self._depth += 1
+        self.depth += 1
         if role:
             self.tree.open("Sequence", role)
         self.lower(one)
         if role:
             self.tree.close()
-        self._depth -= 1
+        self.depth -= 1
 
     def _sequence(self, one: kinds.Sequence) -> None:
         """The programs in order, those of sequences within it in their place, however deep."""
@@ -224,30 +223,30 @@ class Lowering:
 
     def _execute(self, one: kinds.Execute) -> None:
         number = one.compute_set.getId()
-        result = NOWHERE if one.result is None else self._address(one.result)
+        result = NOWHERE if one.result is None else self.address(one.result)
         phases = self._phases_of(number, result)
         plan, name = phases.plan, self.graph.compute_sets[number]
         before = self._exchange(name, "before", plan.before)
         after = self._exchange(name, "after", plan.after)
         first = last = NOWHERE
         if len(plan.before.messages) or phases.copied_before.any():
-            first = self._step(self._moving(name, "exchange", 0, phases.before, phases.copied_before, before))
+            first = self.step(self._moving(name, "exchange", 0, phases.before, phases.copied_before, before))
         sync = sync_cycles(self.target, between_ipus=phases.before.crosses)
         nothing = np.zeros(0, np.int64)
-        middle = self._step(Step(name, "compute", sync, nothing, compute=phases.compute, depth=self._depth))
+        middle = self.step(Step(name, "compute", sync, nothing, compute=phases.compute, depth=self.depth))
         if len(plan.after.messages) or phases.copied_after.any():
             after_sync = sync_cycles(self.target, between_ipus=phases.after.crosses) if len(plan.after.messages) else 0
-            last = self._step(self._moving(name, "exchange", after_sync, phases.after, phases.copied_after, after))
-        self._row(opcodes.COMPUTE, phases.compute, first, middle, last)
+            last = self.step(self._moving(name, "exchange", after_sync, phases.after, phases.copied_after, after))
+        self.row(opcodes.COMPUTE, phases.compute, first, middle, last)
         if self.tables.touches is not None:
-            self._row(opcodes.SERVICE, self._service("judge", compute=phases.compute, name=name))
+            self.row(opcodes.SERVICE, self.service("judge", compute=phases.compute, name=name))
         if any(self._prints(int(one)) for one in np.unique(self.graph.vertices.codelet[plan.vertex])):
-            self._row(opcodes.SERVICE, self._service("prints"))
+            self.row(opcodes.SERVICE, self.service("prints"))
 
     def _moving(self, name: str, kind: str, sync: int, cost: ExchangeCost, copied: Array, exchange: int) -> Step:
         """A step that moves data between tiles and on them."""
         between = cost.global_cycles
-        return Step(name, kind, sync, cost.cycles, -1, exchange, 0, 0, self._depth, copied, global_exchange_cycles=between)
+        return Step(name, kind, sync, cost.cycles, -1, exchange, 0, 0, self.depth, copied, global_exchange_cycles=between)
 
     def _prints(self, codelet: int) -> bool:
         """Whether a codelet calls ``ipu.debug_print``."""
@@ -304,10 +303,10 @@ class Lowering:
         cost = price_exchange(self.target, plan.account, plan.offset, placed)
         sync = sync_cycles(self.target, between_ipus=cost.crosses) if len(plan.account.messages) else 0
         copied = rearrange_cycles(self.target, plan.pieces, self.graph.tiles)
-        step = self._step(self._moving(name, "copy", sync, cost, copied, exchange))
+        step = self.step(self._moving(name, "copy", sync, cost, copied, exchange))
         moves = self.moves.add_pieces(plan.pieces, self.addresses)
         if moves >= 0:
-            self._row(opcodes.MOVE, moves, step)
+            self.row(opcodes.MOVE, moves, step)
 
     def _host_step(self, one: kinds.Copy, name: str, tensor: Tensor, *, inward: bool) -> int:
         """The step of a transfer: over the host's link, and between the stream's order and the tensor's places."""
@@ -315,98 +314,98 @@ class Lowering:
         cycles = host_cycles(self.target, size, to_device=inward)
         order = None if one.optimise_memory else stream_exchange(self.graph.tiles, self.homes, tensor.runs(), inward=inward)
         if order is None:
-            step = Step(name, "stream", 0, np.zeros(0, np.int64), -1, -1, size, cycles, self._depth)
+            step = Step(name, "stream", 0, np.zeros(0, np.int64), -1, -1, size, cycles, self.depth)
         else:
             cost = price_exchange(self.target, order.account.exchange, order.account.offset, order.pieces)
             sync = sync_cycles(self.target, between_ipus=cost.crosses)
             copied, between = rearrange_cycles(self.target, order.local, self.graph.tiles), cost.global_cycles
-            step = Step(name, "stream", sync, cost.cycles, -1, -1, size, cycles, self._depth, copied, between)
-        return self._step(step, f"{size:,} bytes to the {'device' if inward else 'host'}")
+            step = Step(name, "stream", sync, cost.cycles, -1, -1, size, cycles, self.depth, copied, between)
+        return self.step(step, f"{size:,} bytes to the {'device' if inward else 'host'}")
 
     def _copy_in(self, one: kinds.Copy, stream: DataStream, tensor: Tensor) -> None:
         number = self.add_stream(stream)
         self._used_streams.add(number)
-        self._row(opcodes.CALLBACK, number, self._service("callback", stream=number))
-        self._transfer(number, tensor, inward=True, step=self._host_step(one, one.name or stream.handle(), tensor, inward=True))
+        self.row(opcodes.CALLBACK, number, self.service("callback", stream=number))
+        self.transfer(number, tensor, inward=True, step=self._host_step(one, one.name or stream.handle(), tensor, inward=True))
 
     def _copy_out(self, one: kinds.Copy, tensor: Tensor, stream: DataStream) -> None:
         number = self.add_stream(stream)
         self._used_streams.add(number)
-        self._transfer(number, tensor, inward=False, step=self._host_step(one, one.name or stream.handle(), tensor, inward=False))
-        self._row(opcodes.CALLBACK, number, self._service("callback", stream=number))
+        self.transfer(number, tensor, inward=False, step=self._host_step(one, one.name or stream.handle(), tensor, inward=False))
+        self.row(opcodes.CALLBACK, number, self.service("callback", stream=number))
 
     def _copy_remote(self, one: kinds.Copy, buffer: RemoteBuffer, tensor: Tensor, *, inward: bool) -> None:
-        offsets = NOWHERE if one.offset is None else self._fetch(one.offset)
+        offsets = NOWHERE if one.offset is None else self.fetch(one.offset)
         step = self._host_step(one, one.name or buffer.handle(), tensor, inward=inward)
         stream = self.internal_stream(tensor.elementType(), tensor.numElements())
         details = {"buffer": self.remote_numbers[buffer.handle()], "stream": stream, "offsets": offsets}
         if inward:
-            self._row(opcodes.SERVICE, self._service("remote_read", **details))
-            self._transfer(stream, tensor, inward=True, step=step)
+            self.row(opcodes.SERVICE, self.service("remote_read", **details))
+            self.transfer(stream, tensor, inward=True, step=step)
         else:
-            self._transfer(stream, tensor, inward=False, step=step)
-            self._row(opcodes.SERVICE, self._service("remote_write", **details))
+            self.transfer(stream, tensor, inward=False, step=step)
+            self.row(opcodes.SERVICE, self.service("remote_write", **details))
 
     def _repeat(self, one: kinds.Repeat) -> None:
         counter = self.counters
         self.counters += 1
-        start = self._row(opcodes.REPEAT, counter, one.count)
+        start = self.row(opcodes.REPEAT, counter, one.count)
         self._inside(one.body)
-        self._row(opcodes.REPEAT_END, counter, start + 1)
-        self.rows[start][3] = self._here()
+        self.row(opcodes.REPEAT_END, counter, start + 1)
+        self.rows[start][3] = self.here()
 
-    def _branch(self, predicate: Tensor) -> int:
+    def branch(self, predicate: Tensor) -> int:
         """A branch that is taken if the predicate is false; where to is filled in later."""
-        return self._row(opcodes.BRANCH, self._address(predicate), predicate.elementType().size)
+        return self.row(opcodes.BRANCH, self.address(predicate), predicate.elementType().size)
 
     def _repeat_while_true(self, one: kinds.RepeatWhileTrue) -> None:
-        start = self._here()
+        start = self.here()
         self._inside(one.condition, "condition")
-        self._mark()
-        leave = self._branch(one.predicate)
+        self.mark()
+        leave = self.branch(one.predicate)
         self._inside(one.body, "body")
-        self._row(opcodes.JUMP, start)
-        self.rows[leave][3] = self._here()
+        self.row(opcodes.JUMP, start)
+        self.rows[leave][3] = self.here()
 
     def _repeat_while_false(self, one: kinds.RepeatWhileFalse) -> None:
-        start = self._here()
+        start = self.here()
         self._inside(one.condition, "condition")
-        self._mark()
-        go_on = self._branch(one.predicate)
-        leave = self._row(opcodes.JUMP)
-        self.rows[go_on][3] = self._here()
+        self.mark()
+        go_on = self.branch(one.predicate)
+        leave = self.row(opcodes.JUMP)
+        self.rows[go_on][3] = self.here()
         self._inside(one.body, "body")
-        self._row(opcodes.JUMP, start)
-        self.rows[leave][1] = self._here()
+        self.row(opcodes.JUMP, start)
+        self.rows[leave][1] = self.here()
 
     def _if(self, one: kinds.If) -> None:
-        otherwise = self._branch(one.predicate)
+        otherwise = self.branch(one.predicate)
         self._inside(one.then, "then")
-        done = self._row(opcodes.JUMP)
-        self.rows[otherwise][3] = self._here()
+        done = self.row(opcodes.JUMP)
+        self.rows[otherwise][3] = self.here()
         empty = isinstance(one.otherwise, kinds.Sequence) and not one.otherwise.programs
         self._inside(one.otherwise, "" if empty else "else")
-        self.rows[done][1] = self._here()
+        self.rows[done][1] = self.here()
 
     def _switch(self, one: kinds.Switch) -> None:
-        address, size = self._address(one.index), one.index.elementType().size
+        address, size = self.address(one.index), one.index.elementType().size
         ends = []
         for value, case in one.cases:
             signed = int(np.array(value).astype(np.int64).astype(np.int32)) if size == 4 else value
-            other = self._row(opcodes.UNLESS_EQUAL, address, size, signed)
+            other = self.row(opcodes.UNLESS_EQUAL, address, size, signed)
             self._inside(case, f"case {value}")
-            ends.append(self._row(opcodes.JUMP))
-            self.rows[other][4] = self._here()
+            ends.append(self.row(opcodes.JUMP))
+            self.rows[other][4] = self.here()
         if one.default is not None:
             self._inside(one.default, "default")
         for end in ends:
-            self.rows[end][1] = self._here()
+            self.rows[end][1] = self.here()
 
     def _call(self, one: kinds.Call) -> None:
         if isinstance(one.function, HostFunction):
-            self._call_host(one, one.function)
+            lower_services.lower_call_host(self, one, one.function)
             return
-        self._pending_calls.append((self._row(opcodes.CALL), self.tree.current, one.function))
+        self._pending_calls.append((self.row(opcodes.CALL), self.tree.current, one.function))
 
     def _finish_functions(self) -> None:
         """Lower the functions that are called, each once, and fill in where they start."""
@@ -423,74 +422,15 @@ class Lowering:
         """A function, and those that it calls: their streams are its streams too."""
         outer = self._used_streams, self._pending_calls
         self._used_streams, self._pending_calls = set(), []
-        start, node = self._here(), self.tree.open_apart("Sequence", f"function {function.number}")
+        start, node = self.here(), self.tree.open_apart("Sequence", f"function {function.number}")
         self._open_block(("function", function.number))
         self.lower(function.program)
         self.tree.close()
-        self._mark()
-        self._row(opcodes.RETURN)
+        self.mark()
+        self.row(opcodes.RETURN)
         self._finish_functions()
         self._functions[function.number] = LoweredFunction(start, frozenset(self._used_streams), node)
         self._used_streams, self._pending_calls = outer
-
-    def _call_host(self, one: kinds.Call, function: HostFunction) -> None:
-        inputs = [self._fetch(tensor) for tensor in one.inputs]
-        outputs = [self.internal_stream(tensor.elementType(), tensor.numElements()) for tensor in one.outputs]
-        self._row(opcodes.SERVICE, self._service("host_function", name=function.handle(), inputs=inputs, outputs=outputs))
-        for stream, tensor in zip(outputs, one.outputs, strict=True):
-            self._transfer(stream, tensor, inward=True)
-
-    def _print(self, one: kinds.PrintTensor) -> None:
-        stream = self._fetch(one.tensor)
-        self._row(opcodes.SERVICE, self._service("print", title=one.title, stream=stream, shape=list(one.tensor.shape())))
-
-    def _write_undef(self, one: kinds.WriteUndef) -> None:
-        stream = self.internal_stream(one.tensor.elementType(), one.tensor.numElements())
-        self._row(opcodes.SERVICE, self._service("undefined", stream=stream))
-        self._transfer(stream, one.tensor, inward=True)
-
-    def _sync(self, one: kinds.Sync) -> None:
-        nothing = np.zeros(0, np.int64)
-        cycles = sync_cycles(self.target, between_ipus=one.type is not kinds.SyncType.INTERNAL)
-        self._row(opcodes.SYNC, self._step(Step(one.name or "Sync", "sync", cycles, nothing, depth=self._depth)))
-
-    def _abort(self, one: kinds.Abort) -> None:
-        self._row(opcodes.SERVICE, self._service("abort", message=one.message, location=line_text(one.location)))
-
-    def _abort_on_condition(self, one: kinds.AbortOnCondition) -> None:
-        go_on = self._branch(one.predicate)
-        self._row(opcodes.SERVICE, self._service("abort", message=one.message, location=line_text(one.location)))
-        self.rows[go_on][3] = self._here()
-
-    def _error(self, one: kinds.ErrorProgram) -> None:
-        stream = self._fetch(one.tensor)
-        details = {"message": one.message, "stream": stream, "shape": list(one.tensor.shape())}
-        self._row(opcodes.SERVICE, self._service("error", location=line_text(one.location), **details))
-
-    def _cycle_count(self, one: kinds.CycleCount) -> None:
-        clock = self.clocks
-        self.clocks += 1
-        self._row(opcodes.STAMP, clock)
-        self.lower(one.body)
-        self._mark()
-        self._row(opcodes.ELAPSED, clock, self._address(one.result))
-
-    def _cycle_stamp(self, one: kinds.CycleStamp) -> None:
-        self._row(opcodes.CLOCK, 0, self._address(one.result))
-
-    def _floating_point(self, one: kinds.SetFloatingPointBehaviour) -> None:
-        behaviour = one.behaviour
-        self._row(opcodes.FLOATING_POINT, behaviour.inv | behaviour.oflo << 1 | behaviour.div0 << 2)
-
-    def _stochastic_rounding(self, one: kinds.SetStochasticRounding) -> None:
-        if one.enabled:
-            raise MissingFeature(
-                f"{line_text(one.location)}: stochastic rounding is not there yet: halves round to nearest, ties to even"
-            )
-
-    def _seed(self, one: kinds.SetSeed) -> None:
-        stream = self._fetch(one.seed)
-        self._row(opcodes.SERVICE, self._service("seed", stream=stream, modifier=one.modifier))
 
 
 _LOWER: dict[type, Callable[[Lowering, Any], None]] = {
@@ -503,15 +443,15 @@ _LOWER: dict[type, Callable[[Lowering, Any], None]] = {
     kinds.If: Lowering._if,
     kinds.Switch: Lowering._switch,
     kinds.Call: Lowering._call,
-    kinds.PrintTensor: Lowering._print,
-    kinds.WriteUndef: Lowering._write_undef,
-    kinds.Sync: Lowering._sync,
-    kinds.Abort: Lowering._abort,
-    kinds.AbortOnCondition: Lowering._abort_on_condition,
-    kinds.ErrorProgram: Lowering._error,
-    kinds.CycleCount: Lowering._cycle_count,
-    kinds.CycleStamp: Lowering._cycle_stamp,
-    kinds.SetFloatingPointBehaviour: Lowering._floating_point,
-    kinds.SetStochasticRounding: Lowering._stochastic_rounding,
-    kinds.SetSeed: Lowering._seed,
+    kinds.PrintTensor: lower_services.lower_print,
+    kinds.WriteUndef: lower_services.lower_write_undef,
+    kinds.Sync: lower_services.lower_sync,
+    kinds.Abort: lower_services.lower_abort,
+    kinds.AbortOnCondition: lower_services.lower_abort_on_condition,
+    kinds.ErrorProgram: lower_services.lower_error,
+    kinds.CycleCount: lower_services.lower_cycle_count,
+    kinds.CycleStamp: lower_services.lower_cycle_stamp,
+    kinds.SetFloatingPointBehaviour: lower_services.lower_floating_point,
+    kinds.SetStochasticRounding: lower_services.lower_stochastic_rounding,
+    kinds.SetSeed: lower_services.lower_seed,
 }
