@@ -56,12 +56,30 @@ class Program(ShownInNotebooks):
         return {one.name: one.count for one in self.computeset.vertices} if self.computeset else {}
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Program]]:
-        """This node and all below it, each with its depth."""
+        """This node and all below it, each with its depth, in program order: a function once for every Call of it.
+
+        Functions that call each other twice over make it endless; `nodes` has each once.
+        """
         pending: list[tuple[int, Program]] = [(depth, self)]
         while pending:
             at, one = pending.pop()
             yield at, one
             pending.extend((at + 1, child) for child in reversed(one.children))
+
+    def nodes(self) -> list[Program]:
+        """This node and all below it, each object once, children before their parents."""
+        found: list[Program] = []
+        seen: set[int] = set()
+        pending = [(self, False)]
+        while pending:
+            one, entered = pending.pop()
+            if entered:
+                found.append(one)
+            elif id(one) not in seen:
+                seen.add(id(one))
+                pending.append((one, True))
+                pending.extend((child, False) for child in reversed(one.children) if id(child) not in seen)
+        return found
 
     def accept(self, visitor: object) -> Any:
         """Call the visitor's method for this type, such as ``visitOnTileExecute(program)``, if it has one."""

@@ -80,8 +80,9 @@ def steps_section(steps: Sequence[Step], programs: Sequence[Program]) -> list[st
     ran = {one.number: one for one in steps if one.number >= 0}
     lines = ["  Execution steps:"]
     seen: set[int] = set()
+    shown: set[int] = set()
     for number, program in enumerate(programs):
-        below = tree_lines(program, ran, seen)
+        below = tree_lines(program, ran, seen, shown)
         if below and len(programs) > 1:
             title = f"Program {number}" + (f" ({shown_name(program.name)})" if program.name else "")
             lines.append(f"    {title}:")
@@ -93,8 +94,11 @@ def steps_section(steps: Sequence[Step], programs: Sequence[Program]) -> list[st
     return lines
 
 
-def tree_lines(root: Program, ran: Mapping[int, Step], seen: set[int]) -> list[str]:
-    """A program tree as far as its steps ran; nameless sequences are not shown, nor is the one at the root."""
+def tree_lines(root: Program, ran: Mapping[int, Step], seen: set[int], shown: set[int]) -> list[str]:
+    """A program tree as far as its steps ran; nameless sequences are not shown, nor is the one at the root.
+
+    What stands in several places is written out at the first. `seen` are the steps, `shown` the ids of the programs so far.
+    """
     alive = ran_below(root, ran)
     lines: list[str] = []
     pending = [(4, root)]
@@ -108,26 +112,37 @@ def tree_lines(root: Program, ran: Mapping[int, Step], seen: set[int]) -> list[s
             if one.step not in seen:
                 lines += step_lines(ran[one.step], margin)
                 seen.add(one.step)
-        elif one.type != "Sequence" or (one.name and one is not root):
-            if one.type == "Call" and steps_of(one, ran) <= seen:
-                lines.append(f"{margin}{heading(one)} (its steps are above)")
-                continue
-            lines.append(f"{margin}{heading(one)}:")
+            continue
+        above = id(one) in shown or (one.type == "Call" and not has_more(one, ran, seen, shown))
+        shown.add(id(one))
+        if one.type != "Sequence" or (one.name and one is not root):
+            lines.append(f"{margin}{heading(one)}{' (its steps are above)' if above else ':'}")
             inner += 2
+        if above:
+            continue
         pending.extend((inner, child) for child in reversed(one.children))
     return lines
+
+
+def has_more(root: Program, ran: Mapping[int, Step], seen: set[int], shown: set[int]) -> bool:
+    """Whether a step that ran, and was not seen yet, is below a program. What has been shown has none."""
+    pending, visited = [root], set[int]()
+    while pending:
+        one = pending.pop()
+        if one.step in ran and one.step not in seen:
+            return True
+        if id(one) not in visited and id(one) not in shown:
+            visited.add(id(one))
+            pending.extend(reversed(one.children))
+    return False
 
 
 def ran_below(root: Program, ran: Mapping[int, Step]) -> dict[int, bool]:
     """By the id of each node whether a step at it or below it ran."""
     alive: dict[int, bool] = {}
-    for _, one in reversed(list(root.walk())):  # children come before their parents
+    for one in root.nodes():
         alive[id(one)] = one.step in ran or any(alive[id(child)] for child in one.children)
     return alive
-
-
-def steps_of(program: Program, ran: Mapping[int, Step]) -> set[int]:
-    return {one.step for _, one in program.walk() if one.step in ran}
 
 
 def step_lines(one: Step, indent: str) -> list[str]:
