@@ -483,6 +483,74 @@ def test_the_fields_that_a_codelet_stores_to_whatever_happens():
     assert stored_fields(Codelet.of_class(Fields).typed, 6) == itself | own | others
 
 
+def start(i, high):
+    """An index, or the first: what is known of `k` where it returns early is not so at its end."""
+    k = i
+    if high:
+        return k
+    k = 0
+    return k
+
+
+class OneOf(MultiVertex):
+    """Outputs that some way, or some worker, leaves in part as they are."""
+
+    x: Input[Vector[FLOAT]]
+    index_of_one_branch: Output[Vector[FLOAT]]
+    length_of_one_branch: Output[Vector[FLOAT]]
+    started: Output[Vector[FLOAT]]
+    shared_twice: Output[VectorList[FLOAT]]
+    shared_by_row: Output[VectorList[FLOAT]]
+    shared_by_element: Output[VectorList[FLOAT]]
+    shared_in_two_ways: Output[VectorList[FLOAT]]
+
+    def compute(self, worker):
+        high = self.x[0] > 0.0
+        for i in range(len(self.index_of_one_branch)):
+            k = 0
+            if high:
+                k = i
+                self.index_of_one_branch[k] = 1.0
+            else:
+                self.index_of_one_branch[k] = 2.0
+        n = 0
+        if high:
+            n = len(self.length_of_one_branch)
+            for i in range(n):
+                self.length_of_one_branch[i] = 1.0
+        else:
+            for i in range(n):
+                self.length_of_one_branch[i] = 2.0
+        for i in range(len(self.started)):
+            self.started[start(i, high)] = 1.0
+        for r in range(worker, len(self.shared_twice), 6):
+            row = self.shared_twice[r]
+            for i in range(worker, len(row), 6):
+                row[i] = 1.0
+        for r in range(worker, len(self.shared_by_row), 6):
+            row = self.shared_by_row[r]
+            for i in range(len(row)):
+                row[i] = 1.0
+        for r in range(len(self.shared_by_element)):
+            row = self.shared_by_element[r]
+            for i in range(worker, len(row), 6):
+                row[i] = 1.0
+        if worker < 3:
+            for r in range(worker, len(self.shared_in_two_ways), 6):
+                row = self.shared_in_two_ways[r]
+                for i in range(len(row)):
+                    row[i] = 1.0
+        else:
+            for r in range(len(self.shared_in_two_ways)):
+                row = self.shared_in_two_ways[r]
+                for i in range(worker, len(row), 6):
+                    row[i] = 1.0
+
+
+def test_what_one_branch_or_one_worker_stores_to_is_not_taken_for_what_all_do():
+    assert stored_fields(Codelet.of_class(OneOf).typed, 6) == {"shared_by_row": "", "shared_by_element": ""}
+
+
 class Ramp(Vertex):
     """As many elements as `x` has get a value; what `out` has beyond is left alone."""
 

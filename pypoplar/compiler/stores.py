@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.hoisting import walk
@@ -47,10 +47,23 @@ class Definition:
 
     bound: str  # a field's name, "" for scalars and rows, `WORKER` for the number of workers
     within: frozenset[str] = frozenset()  # variables of the loops around it that the index needs
+    shared: str = ""  # of which span or list each worker takes its share only: workers agree on what is whose
 
 
 Definitions = dict[str, Definition]
 WORKER = "<worker>"  # no field's name
+
+
+@frozen
+class Walk:
+    """What takes all indices of a span or list."""
+
+    over: str  # the span or list, `WORKER` for all workers' numbers, "" for none
+    loop: str = ""  # the variable of the loop that does so
+    shared: bool = False  # the workers take an index each in turn; else every worker takes all
+
+
+NO_WALK = Walk("")
 
 
 def defined_fields(codelets: Sequence[Codelet], workers: int) -> Array:
@@ -72,7 +85,7 @@ def stored_fields(codelet: TypedCodelet, workers: int) -> Mapping[str, str]:
     forms = {one.name: one.form for one in codelet.fields}
     search = _Search(forms, workers)
     if codelet.worker is not None:
-        search.walks[codelet.worker.name] = (WORKER, "")  # all workers' numbers, of no loop
+        search.walks[codelet.worker.name] = Walk(WORKER, shared=True)
     return {name: one.bound for name, one in search.stored(codelet.body)[0].items() if not one.within}
 
 
@@ -83,8 +96,8 @@ class _Search:
     forms: Mapping[str, str]
     workers: int
     lengths: dict[str, str] = field(factory=dict)  # locals that are the length of a span or list
-    walks: dict[str, tuple[str, str]] = field(factory=dict)  # locals that take all indices of a span or list, and of which loop
-    rows: dict[str, tuple[str, str]] = field(factory=dict)  # spans: of which list they are a row, by which local
+    walks: dict[str, Walk] = field(factory=dict)  # locals that take all indices of a span or list
+    rows: dict[str, Walk] = field(factory=dict)  # spans that are all rows of a list
 
     def stored(self, block: Block) -> tuple[Definitions, bool]:
         """What a block stores to on every way through it, and whether a way may leave it before its end."""
@@ -95,8 +108,8 @@ class _Search:
                 case Store():
                     done |= self._definition(one)
                 case If():
-                    then, leaves_then = self.stored(one.then)
-                    otherwise, leaves_otherwise = self.stored(one.orelse)
+                    then, leaves_then = self._branch(one.then)
+                    otherwise, leaves_otherwise = self._branch(one.orelse)
                     done |= {name: each for name, each in then.items() if otherwise.get(name) == each}
                     leaves = leaves_then or leaves_otherwise
                     self._forget(one.then + one.orelse)
@@ -107,10 +120,10 @@ class _Search:
                     self._forget(one.head + one.body)
                     leaves = _returns(one.body)
                 case Once():
-                    inner, leaves = self.stored(one.body)
+                    inner, left = self.stored(one.body)
                     done |= inner
-                    leaves = leaves and _returns(one.body)
-                    self._forget(one.body if leaves else ())
+                    leaves = left and _returns(one.body)
+                    self._forget(one.body if left else ())
                 case Return() | Leave() | Break() | Continue():
                     leaves = True
                 case _:
@@ -118,6 +131,13 @@ class _Search:
             if leaves:
                 return done, True
         return done, False
+
+    def _branch(self, block: Block) -> tuple[Definitions, bool]:
+        """What one of two branches stores to; what it learns of its locals is not so in the other."""
+        known = self.lengths.copy(), self.walks.copy(), self.rows.copy()
+        found = self.stored(block)
+        self.lengths, self.walks, self.rows = known
+        return found
 
     def _of_loop(self, loop: For) -> tuple[Definitions, bool]:
         """What the rounds of a loop store to; a loop that may be for nothing defines only what its own length decides."""
@@ -127,43 +147,42 @@ class _Search:
         assigned = variable in _assigned(loop.body)
         self._drop(variable)
         if over is not None and not assigned:
-            self.walks[variable] = (over, variable)
+            self.walks[variable] = over
         inner, leaves = self.stored(loop.body)
         self._forget(loop.body)
         self._drop(variable)
         if leaves:  # rounds that end early leave elements out
             return {}, _returns(loop.body)
-        whole = {name: Definition(one.bound, one.within - {variable}) for name, one in inner.items() if variable in one.within}
+        whole = {name: evolve(one, within=one.within - {variable}) for name, one in inner.items() if variable in one.within}
         return whole, False
 
-    def _range(self, loop: For) -> str | None:
-        """Of which span a loop's variable takes all indices: one by one, or shared among the workers."""
+    def _range(self, loop: For) -> Walk | None:
+        """The walk of a loop's variable: over all indices of a span one by one, or shared among the workers."""
         bound = self.lengths.get(loop.stop.name) if isinstance(loop.stop, Local) else None
-        if isinstance(loop.start, Literal):
-            whole = loop.start.value == 0 and isinstance(loop.step, Literal) and loop.step.value == 1
-        else:
-            shared = self._walked(loop.start)[0] == WORKER
-            whole = shared and isinstance(loop.step, Literal) and loop.step.value == self.workers
-        return bound if whole else None
+        shared = not isinstance(loop.start, Literal)
+        starts = self._walked(loop.start).over == WORKER if isinstance(loop.start, Local) else loop.start.value == 0
+        steps = isinstance(loop.step, Literal) and loop.step.value == (self.workers if shared else 1)
+        return Walk(bound, loop.variable.name, shared) if bound is not None and starts and steps else None
 
     def _definition(self, one: Store) -> Definitions:
         name = one.span.name
         form = self.forms.get(name)
         if form == "scalar":
             return {name: Definition("")}
-        over, loop = self._walked(one.index)
-        if form == "vector" and over == WORKER:
-            return {name: Definition(WORKER)}
-        if form == "vector" and self.forms.get(over) == "vector":
-            return {name: Definition(over, frozenset({loop}))}
-        if name in self.rows and over == name:
-            of, outer = self.rows[name]
-            return {of: Definition("", frozenset({loop, outer}))}
+        walk = self._walked(one.index)
+        shared = walk.over if walk.shared else ""
+        if form == "vector" and walk.over == WORKER:
+            return {name: Definition(WORKER, shared=shared)}
+        if form == "vector" and self.forms.get(walk.over) == "vector":
+            return {name: Definition(walk.over, frozenset({walk.loop}), shared)}
+        if name in self.rows and walk.over == name:
+            rows = self.rows[name]
+            if not (walk.shared and rows.shared):  # else a worker takes only its elements of only its rows
+                return {rows.over: Definition("", frozenset({walk.loop, rows.loop}), rows.over if rows.shared else shared)}
         return {}
 
-    def _walked(self, operand: Operand) -> tuple[str, str]:
-        """Of which span or list an operand takes all indices, and in which loop; of "" for others."""
-        return self.walks.get(operand.name, ("", "")) if isinstance(operand, Local) else ("", "")
+    def _walked(self, operand: Operand) -> Walk:
+        return self.walks.get(operand.name, NO_WALK) if isinstance(operand, Local) else NO_WALK
 
     def _note(self, one: object) -> None:
         """What a statement without blocks says of its target."""
@@ -177,9 +196,9 @@ class _Search:
         if isinstance(one, Length):
             self.lengths[target.name] = one.span.name
         elif isinstance(one, Row):
-            over, loop = self._walked(one.index)
-            if over == one.rows.name:
-                self.rows[target.name] = (over, loop)
+            walk = self._walked(one.index)
+            if walk.over == one.rows.name:
+                self.rows[target.name] = walk
         elif length is not None:
             self.lengths[target.name] = length
         elif index is not None:
@@ -188,8 +207,8 @@ class _Search:
     def _drop(self, name: str) -> None:
         """Forget what is known of a local or span, and of what it is the length or the index of."""
         self.lengths = {local: of for local, of in self.lengths.items() if name not in (local, of)}
-        self.walks = {local: of for local, of in self.walks.items() if local != name and name not in of}
-        self.rows = {span: of for span, of in self.rows.items() if span != name and name not in of}
+        self.walks = {local: of for local, of in self.walks.items() if name not in (local, of.over, of.loop)}
+        self.rows = {span: of for span, of in self.rows.items() if name not in (span, of.over, of.loop)}
 
     def _forget(self, block: Block) -> None:
         for name in _assigned(block):
