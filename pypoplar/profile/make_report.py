@@ -234,6 +234,7 @@ class StepArrays:
     executable: Executable
     account: RunAccount
     computed: dict[int, tuple[Array, ...]] = field(factory=dict)  # by compute: cycles and slots of its active tiles, and of all
+    moved: dict[tuple[int, int], Array] = field(factory=dict)  # by the ids of exchange and rearrangement: cycles of both
     scaled: dict[tuple[int, int], tuple[Array, Array]] = field(factory=dict)  # by id and factor: the array, and multiplied
 
     def compute(self, number: int, compute: int) -> tuple[Array, ...]:
@@ -246,6 +247,13 @@ class StepArrays:
             on, tiles = self.executable.computes.active_tile[first:end], self.executable.target.getNumTiles()
             last = self.computed[compute] = (cycles, slots, *(_by_tile(one, on, tiles) for one in (cycles, slots)))
         return last[2:]
+
+    def moving(self, step: StaticStep) -> Array:
+        """Cycles of an execution's exchange and of its copies on the tile."""
+        key = (id(step.exchange_cycles), id(step.rearrange_cycles))
+        if key not in self.moved:
+            self.moved[key] = step.moving_cycles
+        return self.moved[key]
 
     def multiplied(self, values: Array, times: int) -> Array:
         """``values * times``."""
@@ -261,7 +269,7 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
     times = int(account.executions[number])
     nothing: Array = np.zeros(0, np.int64)
     cycles, active = arrays.compute(number, one.compute) if one.compute >= 0 else (nothing, nothing)
-    moving = one.moving_cycles
+    moving = arrays.moving(one)
     slowest = int(moving.max()) if len(moving) else 0
     exchange = executable.exchanges[one.exchange] if one.exchange >= 0 else None
     return Step(

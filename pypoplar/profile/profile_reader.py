@@ -21,7 +21,6 @@ from pypoplar.profile.tile_profile_table import BY_TILE
 
 ENDLESS = 1 << 62
 """No count, size or number of cycles is as large."""
-CELLS = 1 << 17  # profiles times tiles that are read at once
 COUNTS = re.compile("[0-9,]+")
 TEXT, REAL, COUNT, PLACE, MAYBE = "text", "a number", "a count", "a place", "a count or NULL"
 """Kinds of values of a column: a count is 0 or more, a place -1 or more."""
@@ -263,29 +262,23 @@ class ProfileReader:
         return made
 
     def _tile_profiles(self) -> TileProfiles:
-        """What tiles did in steps, read by groups of profiles."""
-        rows = [columns.split() for (columns,) in self._rows("tile_profile", columns=TEXT)]
-        self._numbered("tile_profile", "tile_profile", rows)
-        for each in rows:
-            claim(BY_TILE.keys() >= set(each), f"tile_profile.columns is {' '.join(each)!r}: the columns are {' '.join(BY_TILE)}")
-        bounds = self._database.execute("SELECT MIN(tile_profile), MAX(tile_profile) FROM tile_profile_tile").fetchone()
-        if bounds != (None, None):
-            self._check("tile_profile_tile.tile_profile", COUNT, bounds)
-            claim_range("tile_profile_tile.tile_profile", np.array(bounds), 0, len(rows))
-        made: list[dict[str, Array]] = []
-        group = max(1, CELLS // max(1, self._tiles))
-        for begin in range(0, len(rows), group):
-            where = f"WHERE tile_profile >= {begin} AND tile_profile < {begin + group}"
-            columns = ("tile_profile", "tile", *BY_TILE)
-            number, tile, *values = self._integers("tile_profile_tile", columns, "tile_profile, tile", where)
+        """What tiles did in steps."""
+        names = [columns for (columns,) in self._rows("tile_profile", columns=TEXT)]
+        self._numbered("tile_profile", "tile_profile", names)
+        made, read = list[dict[str, Array]](), 0
+        for number, known in enumerate(names):
+            columns = known.split()
+            claim(BY_TILE.keys() >= set(columns), f"tile_profile.columns is {known!r}: the columns are {' '.join(BY_TILE)}")
+            tile, *values = self._integers("tile_profile_tile", ("tile", *columns), "tile", f"WHERE tile_profile = {number}")
             claim_range("tile_profile_tile.tile", tile, 0, self._tiles)
-            for place, known in enumerate(rows[begin : begin + group], begin):
-                part = slice(*np.searchsorted(number, (place, place + 1)).tolist())
-                arrays = np.zeros((len(known), self._tiles), np.int64)
-                for row, column in zip(arrays, known, strict=True):
-                    row[tile[part]] = values[list(BY_TILE).index(column)][part]
-                arrays.flags.writeable = False
-                made.append({BY_TILE[column]: row for column, row in zip(known, arrays, strict=True)})
+            read += len(tile)
+            arrays = np.zeros((len(columns), self._tiles), np.int64)
+            for row, one in zip(arrays, values, strict=True):
+                row[tile] = one
+            arrays.flags.writeable = False
+            made.append({BY_TILE[column]: row for column, row in zip(columns, arrays, strict=True)})
+        rows = self._database.execute("SELECT COUNT(*) FROM tile_profile_tile").fetchone()[0]
+        claim(rows == read, f"tile_profile_tile has {rows - read} rows of no profile that tile_profile has")
         return TileProfiles(made)
 
     def _trace(self, runs: int, missed: int) -> Trace:
