@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 import click
+from attrs import evolve
 
 from pypoplar import resources
 from pypoplar.codelet import cache
@@ -22,6 +23,7 @@ from pypoplar.presets import PRESETS
 from pypoplar.profile.perfetto_trace import TILES, write_trace
 from pypoplar.profile.profile_file import NAME as PROFILE_NAME
 from pypoplar.profile.profile_file import load_report
+from pypoplar.profile.report import Report
 from pypoplar.profile.summary import summary
 from pypoplar.target import Target
 
@@ -109,11 +111,12 @@ def trace(show_traceback: bool, profile: Path, output: Path | None, tiles: int) 
     The trace has the phases of supersteps, the program's levels, counters, and the slowest tiles. Without -o it is written beside
     the profile, with the ending .pftrace.
     """
-    place = output or (profile / PROFILE_NAME if profile.is_dir() else profile).with_suffix(".pftrace")
+    place = output or _profile_file(profile).with_suffix(".pftrace")
     with _short_errors(show_traceback):
+        _refuse_to_overwrite(place, profile)
         for note in write_trace(load_report(profile), place, tiles):
             click.echo(f"note: {note}", err=True)
-    click.echo(f"{place}  {place.stat().st_size / 1e6:.1f} MB, for https://ui.perfetto.dev")
+    click.echo(f"{place}  {_file_size(place)}, for https://ui.perfetto.dev")
 
 
 @main.command(short_help="Write a profile as a page to look at, or compare two.")
@@ -127,17 +130,21 @@ def trace(show_traceback: bool, profile: Path, output: Path | None, tiles: int) 
 def report(show_traceback: bool, profile: Path, other: Path | None, output: Path | None, show: bool) -> None:
     """Write PROFILE, a profile.pop or its directory, as one HTML file that needs no network.
 
-    With OTHER, the page compares the two: memory, liveness and cycles with their differences.
+    With OTHER, the page compares the two: memory, liveness and cycles with their differences. Without -o it is written beside
+    PROFILE, as comparison.html.
     """
     from pypoplar.profile import page  # only this command needs it
 
-    place = output or (profile / PROFILE_NAME if profile.is_dir() else profile).with_suffix(".html")
+    beside = _profile_file(profile)
+    place = output or (beside.with_suffix(".html") if other is None else beside.with_name("comparison.html"))
     with _short_errors(show_traceback):
         if other is None:
+            _refuse_to_overwrite(place, profile)
             page.write_page(load_report(profile), place)
         else:
-            page.write_comparison(load_report(profile), load_report(other), place)
-    click.echo(f"{place}  {place.stat().st_size / 1e6:.1f} MB")
+            _refuse_to_overwrite(place, profile, other)
+            page.write_comparison(_named(load_report(profile), profile), _named(load_report(other), other), place)
+    click.echo(f"{place}  {_file_size(place)}")
     if show:
         click.launch(place.resolve().as_uri())
 
@@ -153,6 +160,30 @@ def clear() -> None:
     size = cache.size()
     cache.clear()
     click.echo(f"cleared {size / 1e6:.1f} MB in {cache.location()}")
+
+
+def _profile_file(profile: Path) -> Path:
+    """The file that a user means by a profile or its directory."""
+    return profile / PROFILE_NAME if profile.is_dir() else profile
+
+
+def _refuse_to_overwrite(place: Path, *profiles: Path) -> None:
+    """A profile takes a run to get, so no page or trace of it takes its place."""
+    for one in map(_profile_file, profiles):
+        if place.exists() and one.exists() and place.samefile(one):
+            raise click.ClickException(f"{place}: this is the profile itself; choose another file for -o")
+    if not place.absolute().parent.is_dir():
+        raise click.ClickException(f"{place}: there is no directory {place.parent}")
+
+
+def _named(report: Report, profile: Path) -> Report:
+    """The report with the name by which the user calls it, if its engine has none."""
+    return report if report.name else evolve(report, name=str(profile))
+
+
+def _file_size(path: Path) -> str:
+    size = path.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
 
 
 @contextmanager

@@ -164,6 +164,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("profiler.format", TEXT),
     Option("profiler.programs.filter", TEXT, "accepted; the report has all programs"),
     Option("profiler.blocks.filter", TEXT, "accepted; the report has all steps"),
+    Option("profiler.blocks.tile", NUMBER, "accepted; the report has all tiles"),
 )
 # fmt: on
 BY_NAME: dict[str, Option] = {one.name: one for one in OPTIONS}
@@ -223,7 +224,7 @@ class EngineOptions:
             raise InvalidOption(f"engine options are a dict of names and values, got {options!r}") from None
         merged: dict[str, tuple[OptionValue, str]] = {name: (value, "") for name, value in pairs.items()}
         merged.update((name, (value, f" (from {ENVIRONMENT})")) for name, value in _environment_options(environment).items())
-        read = {name: _read(name, find_option(name).kind, value, origin) for name, (value, origin) in merged.items()}
+        read = {name: _read(name, find_option(name, origin).kind, value, origin) for name, (value, origin) in merged.items()}
         return cls._of(read)
 
     @classmethod
@@ -247,20 +248,23 @@ class EngineOptions:
         return self.parse({**dict(self.given), **options}, {})
 
 
-def find_option(name: object) -> Option:
-    """The option called `name`, else `InvalidOption` with the nearest name or the new name of a renamed one."""
+def find_option(name: object, origin: str = "") -> Option:
+    """The option called `name`, else `InvalidOption` with the nearest name or the new name of a renamed one.
+
+    `origin` says in the message where the name is from, if not from the program.
+    """
     if isinstance(name, str) and name in BY_NAME:
         return BY_NAME[name]
     text = str(name)
     if text in RENAMED:
-        raise InvalidOption(f"the option {text!r} is now called {RENAMED[text]!r}")
+        raise InvalidOption(f"the option {text!r}{origin} is now called {RENAMED[text]!r}")
     known = {option.lower(): option for option in BY_NAME}
     known.update({option.rpartition(".")[2].lower(): option for option in BY_NAME})
     near = difflib.get_close_matches(text.lower(), known, n=1) or difflib.get_close_matches(
         text.rpartition(".")[2].lower(), known, n=1
     )
     hint = f"; did you mean {known[near[0]]!r}?" if near else "; docs/options.md lists them"
-    raise InvalidOption(f"there is no engine option {text!r}{hint}")
+    raise InvalidOption(f"there is no engine option {text!r}{origin}{hint}")
 
 
 def _read(name: str, kind: Kind, value: OptionValue, origin: str) -> OptionValue:

@@ -122,7 +122,7 @@ def test_the_environment_overrides_the_program(monkeypatch):
         ("[1]", "must be a JSON object"),
         ('{"pypoplar.threads": "x"}', r"from POPLAR_ENGINE_OPTIONS.*integer"),
         ('{"pypoplar.threads": {}}', r"from POPLAR_ENGINE_OPTIONS.*integer"),
-        ('{"nope": 1}', "no engine option"),
+        ('{"nope": 1}', r"no engine option 'nope' \(from POPLAR_ENGINE_OPTIONS\)"),
     ],
 )
 def test_an_ill_formed_environment_is_named(text, message):

@@ -57,6 +57,33 @@ def test_two_profiles_are_compared(run, profile, tmp_path):
     assert '"kind":"comparison"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_a_comparison_stands_beside_the_first_profile_and_leaves_its_page_alone(run, profile, tmp_path):
+    save_report(report(compute("work", 0, [5, 2, 1, 0]), name=""), tmp_path / "other.pop")
+    assert run(profile).exit_code == 0
+    page = profile.with_suffix(".html").read_bytes()
+    assert run(profile, tmp_path / "other.pop").exit_code == 0
+    assert profile.with_suffix(".html").read_bytes() == page
+    text = (tmp_path / "comparison.html").read_text(encoding="utf-8")
+    assert "A: first" in text
+    assert f"B: {tmp_path / 'other.pop'}" in text
+
+
+def test_a_page_does_not_take_the_place_of_a_profile(run, profile, tmp_path):
+    save_report(report(compute("work", 0, [5, 2, 1, 0])), tmp_path / "other.pop")
+    for arguments in ((profile.parent, "-o", profile), (profile, tmp_path / "other.pop", "-o", tmp_path / "other.pop")):
+        before = arguments[-1].read_bytes()
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert result.stderr == f"Error: {arguments[-1]}: this is the profile itself; choose another file for -o\n"
+        assert arguments[-1].read_bytes() == before
+
+
+def test_a_page_for_a_directory_that_is_not_there_names_it(run, profile, tmp_path):
+    result = run(profile, "-o", tmp_path / "none" / "page.html")
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {tmp_path / 'none' / 'page.html'}: there is no directory {tmp_path / 'none'}\n"
+
+
 def test_the_page_is_opened_if_asked(run, profile, monkeypatch):
     opened = []
     monkeypatch.setattr("click.launch", opened.append)

@@ -71,6 +71,18 @@ def test_the_biggest_exchange_is_that_of_the_most_cycles():
     assert (found.weight, found.link) == ("notable", "exchange?step=2")
 
 
+@pytest.mark.parametrize(
+    ("sent", "received", "words"),
+    [
+        ([8, 0, 0, 0], [0, 8, 8, 8], "in 1 execution, and moves 8 B, which arrive as 24 B on several tiles at once."),
+        ([0] * 4, [0] * 4, "in 1 execution, and moves bytes on their tiles only, into another order."),
+    ],
+)
+def test_the_biggest_exchange_tells_what_is_sent_once_from_what_arrives(sent, received, words):
+    found = rules.biggest_exchange(report(EVEN, exchange("one", 1, [5] * 4, sent, received)))
+    assert words in found.text
+
+
 def test_a_program_without_exchange_has_no_biggest_one():
     assert rules.biggest_exchange(report(EVEN)) is None
 

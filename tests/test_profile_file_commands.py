@@ -41,7 +41,8 @@ def test_trace_is_written_beside_the_profile_or_where_it_is_asked_for(run, profi
     write_trace(REPORT, tmp_path / "expected", tiles=2)
     result = run("trace", profile, "--tiles", 2)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith(f"{profile.with_suffix('.pftrace')}  0.0 MB")
+    assert result.stdout.startswith(f"{profile.with_suffix('.pftrace')}  ")
+    assert " kB, for https://ui.perfetto.dev" in result.stdout
     assert result.stderr == "note: 30 later executions of steps were not recorded\n"
     assert profile.with_suffix(".pftrace").read_bytes() == (tmp_path / "expected").read_bytes()
     assert run("trace", profile.parent, "-o", tmp_path / "other", "--tiles", 2).exit_code == 0
@@ -68,11 +69,20 @@ def test_a_damaged_profile_is_one_line_on_stderr(run, tmp_path, command):
 def test_trace_without_its_package_or_place_says_so(run, profile, tmp_path, monkeypatch):
     result = run("trace", profile, "-o", tmp_path / "none" / "trace")
     assert result.exit_code == 1
-    assert "No such file or directory" in result.stderr
+    assert f"there is no directory {tmp_path / 'none'}" in result.stderr
     monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)
     result = run("trace", profile)
     assert result.exit_code == 1
     assert "pip install 'pypoplar[trace]'" in result.stderr
+
+
+@pytest.mark.parametrize("named", ["file", "directory"])
+def test_a_trace_does_not_take_the_place_of_its_profile(run, profile, named):
+    before = profile.read_bytes()
+    result = run("trace", profile if named == "file" else profile.parent, "-o", profile)
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {profile}: this is the profile itself; choose another file for -o\n"
+    assert profile.read_bytes() == before
 
 
 @pytest.mark.parametrize(("command", "words"), [("summary", "--variables"), ("trace", "ui.perfetto.dev")])

@@ -135,10 +135,11 @@ def biggest_exchange(report: Report) -> Insight | None:
     place, most = max(steps, key=lambda pair: _exchange(pair[1]))
     total = execution.totalCycles.total
     share = sum(_exchange(one) for _, one in steps) / total
-    sent = int(most.bytesSentByTile.sum())
     text = f"{shown(most.name)} takes {_exchange(most):,} cycles, {_exchange(most) / total:.1%} of the total, in"
-    text += f" {most.executions:,} executions, and moves {sent:,} B. All exchanges together take {share:.1%}."
     received = most.bytesReceivedByTile
+    times = "1 execution" if most.executions == 1 else f"{most.executions:,} executions"
+    text += f" {times}, and {_moved(int(most.bytesSentByTile.sum()), int(received.sum()))}."
+    text += f" All exchanges together take {share:.1%}."
     if len(received) and received.max():
         text += f" Tile {int(received.argmax()):,} receives the most: {int(received.max()):,} B."
     advice = "Map data to the tiles that use it; where one tile receives much more than the others, spread what it gathers."
@@ -245,6 +246,13 @@ RULES: tuple[Callable[[Report], Insight | None], ...] = (
     peak_liveness,
     far_from_peak,
 )
+
+
+def _moved(sent: int, received: int) -> str:
+    """What an exchange moves: on tiles, or between them, where what is sent once may reach several."""
+    if not sent and not received:
+        return "moves bytes on their tiles only, into another order"
+    return f"moves {sent:,} B" + (f", which arrive as {received:,} B on several tiles at once" if received > sent else "")
 
 
 def _exchange(step: Step) -> int:

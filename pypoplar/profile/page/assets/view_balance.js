@@ -60,7 +60,7 @@ if (page.data.kind === "report") {
       await store.load([step.rows.compute, step.rows.active]);
       const whole = store.row(step.rows.compute);
       words.textContent = whole
-        ? `Step ${page.format(step.number)}, ${page.format(step.executions)} executions: the mean tile computes ${page.format(Math.round(step.mean))} cycles, the slowest ${page.format(Math.round(step.most))}.`
+        ? `Step ${page.format(step.number)}, ${page.format(step.executions)} ${step.executions === 1 ? "execution" : "executions"}: the mean tile computes ${page.format(Math.round(step.mean))} cycles, the slowest ${page.format(Math.round(step.most))}.`
         : "The page has no room for this step's tiles; the table has its figures.";
       tiles.hidden = spread.hidden = !whole;
       if (!whole) return;

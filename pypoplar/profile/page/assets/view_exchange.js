@@ -17,7 +17,7 @@ if (page.data.kind === "report") {
     });
     const tiles = page.data.target.tiles;
     const map = page.figure("Bytes from tile to tile. Drag to zoom in, double click to zoom out.", "map");
-    const lines = page.figure("Bytes that each tile sends and receives.", "low");
+    const lines = page.figure("Bytes that each tile sends and receives; what it sends to several tiles at once counts for each of them.", "low");
     const heading = page.element("h2");
     const state = { chosen: null, logarithm: false, x: [0, tiles], y: [0, tiles] };
     const all = page.element("button", { type: "button", onclick: () => choose(null) }, "All exchanges");
