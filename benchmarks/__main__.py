@@ -30,6 +30,7 @@ ROWS = (
     "memory",
     "profiling",
     "page",
+    "unrolled",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,12 @@ from pypoplar.profile.tile_memory import Total
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+NO_TILES: Array = np.zeros(0, np.int64)
+
+
 def no_tiles() -> Array:
-    """The array of a step in which no tile takes part."""
-    return np.zeros(0, np.int64)
+    """The array of a step in which no tile takes part: one for all steps."""
+    return NO_TILES
 
 
 def share(values: Array) -> float:
@@ -105,6 +109,7 @@ SUMMED = (  # numbers of a step that add up over runs
     *("host_bytes", "flops", "memory_bytes"),
 )
 SUMMED_BY_TILE = ("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "bytesSentByTile", "bytesReceivedByTile")
+numbers_of = attrgetter(*SUMMED)
 Sums = dict[tuple[int, ...], Array]  # ids of arrays -> their sum
 
 
@@ -113,7 +118,8 @@ def summed(steps: Sequence[Step], sums: Sums | None = None) -> Step:
     if len(steps) == 1:
         return steps[0]
     known = {} if sums is None else sums
-    made: dict[str, Any] = {name: sum(getattr(one, name) for one in steps) for name in SUMMED}
+    numbers = map(sum, zip(*map(numbers_of, steps), strict=True))
+    made: dict[str, Any] = dict(zip(SUMMED, numbers, strict=True))
     for name in SUMMED_BY_TILE:
         arrays = [getattr(one, name) for one in steps]
         key = tuple(map(id, arrays))

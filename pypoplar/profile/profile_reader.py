@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pypoplar.compiler.claims import claim, claim_each, claim_number, claim_range
+from pypoplar.errors import FileLoadError
 from pypoplar.profile.execution import Array, Execution, Run, Step, Trace, VertexTypeCycles, summed_runs
 from pypoplar.profile.profile_writer import ALL_RUNS, COSTS
 from pypoplar.profile.programs import ComputeSet, Program, VertexInstances
@@ -193,7 +194,8 @@ class ProfileReader:
         claim_range("program.step", np.array([row[2] for row in rows], np.int64), -1, steps)
         children, made = child.tolist(), list[Program]()
         for (name, type, step, detail, compute_set), begin, end in zip(rows, first[:-1].tolist(), first[1:].tolist(), strict=True):
-            claim(compute_set is None or compute_set < len(sets), f"program.compute_set has no row {compute_set}")
+            if compute_set is not None and compute_set >= len(sets):
+                raise FileLoadError(f"program.compute_set has no row {compute_set}")
             parts = tuple(made[one] for one in children[begin:end])
             made.append(Program(name, type, parts, step, detail, None if compute_set is None else sets[compute_set]))
         return made
@@ -238,14 +240,17 @@ class ProfileReader:
         by_run: dict[int, dict[int, Step]] = {number: {} for number in range(ALL_RUNS, len(runs))}
         profiles, known = self._tile_profiles(), dict[int, KeysView[str]]()
         kinds = {"run": PLACE, "step": COUNT, **dict.fromkeys(COSTS, COUNT), "tile_profile": MAYBE, "times": COUNT}
-        for run, number, *rest in self._rows("run_step", **kinds):
-            claim_number("run_step.run", run, ALL_RUNS, len(runs))
-            claim(number in described, f"run_step.step is {number}: step has no such row")
-            claim(number not in by_run[run], f"run_step has step {number} of run {run} twice")
+        rows = self._rows("run_step", **kinds)
+        claim_range("run_step.run", np.array([row[0] for row in rows], np.int64), ALL_RUNS, len(runs))
+        for run, number, *rest in rows:
+            if number not in described:
+                raise FileLoadError(f"run_step.step is {number}: step has no such row")
+            if number in by_run[run]:
+                raise FileLoadError(f"run_step has step {number} of run {run} twice")
             costs = dict(zip(COSTS, rest, strict=False))
             by_tile: dict[str, Any] = profiles.multiplied(*rest[-2:])
-            fits = run == ALL_RUNS or known.setdefault(number, by_tile.keys()) == by_tile.keys()
-            claim(fits, f"run_step.tile_profile of step {number} in run {run} has other columns than in an earlier run")
+            if run != ALL_RUNS and known.setdefault(number, by_tile.keys()) != by_tile.keys():
+                raise FileLoadError(f"run_step.tile_profile of step {number} in run {run} has other columns than in an earlier run")
             by_run[run][number] = Step(**described[number], **costs, **by_tile)
         made = tuple(Run(name, tuple(by_run[number].values()), many) for number, (name, many) in enumerate(runs))
         return tuple(by_run[ALL_RUNS].values()), made
@@ -256,7 +261,8 @@ class ProfileReader:
         rows = self._rows("step", step=COUNT, name=TEXT, type=TEXT, depth=COUNT, ipus=COUNT, program=MAYBE)
         for number, name, type, depth, ipus, program in rows:
             claim_number("step.step", number, 0, self._steps)
-            claim(program is None or program < len(self._programs), f"step.program is {program}: program has no such row")
+            if program is not None and program >= len(self._programs):
+                raise FileLoadError(f"step.program is {program}: program has no such row")
             leaf = None if program is None else self._programs[program]
             made[number] = {"number": number, "name": name, "type": type, "depth": depth, "num_ipus": ipus, "program": leaf}
         return made
@@ -302,12 +308,11 @@ class TileProfiles:
         """A profile that counts several times. Steps share the arrays, which cannot be written to."""
         if profile is None:
             return {}
-        claim(profile < len(self._profiles), f"run_step.tile_profile is {profile}: tile_profile has no such row")
-        claim(times * self._most[profile] < ENDLESS, f"run_step.times is {times}: the tiles' cycles or bytes are too many")
-        if times == 1:
-            return self._profiles[profile]
         if (profile, times) not in self._made:
-            self._made[profile, times] = {name: one * times for name, one in self._profiles[profile].items()}
+            claim(profile < len(self._profiles), f"run_step.tile_profile is {profile}: tile_profile has no such row")
+            claim(times * self._most[profile] < ENDLESS, f"run_step.times is {times}: the tiles' cycles or bytes are too many")
+            arrays = self._profiles[profile]
+            self._made[profile, times] = arrays if times == 1 else {name: one * times for name, one in arrays.items()}
             for one in self._made[profile, times].values():
                 one.flags.writeable = False
         return self._made[profile, times]
