@@ -344,6 +344,21 @@ def test_estimators_serve_the_vertices_without_an_estimate(graph, x, compute):
     assert estimates.by_estimator.tolist() == [True, True, False]
 
 
+@pytest.mark.parametrize("given", [(2**41,), (5, 2**41), (np.array([1, 2**62]),), (-1,)])
+def test_estimates_whose_sums_could_overflow_are_refused(graph, compute, given):
+    made = graph.add_vertices(compute, "Plain", {}, [1, 1])
+    with pytest.raises(PoplarTypeError, match=r"is at least 0 and at most 2\*\*40, got"):
+        graph.setPerfEstimate(made if np.ndim(given[0]) else made[0], *given)
+
+
+@pytest.mark.parametrize("answer", [2**41, 2**70, (3, 2**63)])
+def test_an_estimator_whose_sums_could_overflow_is_refused(graph, compute, answer):
+    graph.addVertex(compute, "Plain")
+    graph.registerPerfEstimator("Plain", lambda vertex, target: answer)
+    with pytest.raises(PoplarTypeError, match=r"the estimator of Plain must return cycles as an int of 0 to 2\*\*40"):
+        graph.freeze()
+
+
 def test_an_estimator_that_answers_nonsense_is_refused(graph, compute):
     graph.addVertex(compute, "Plain")
     graph.registerPerfEstimator("Plain", lambda vertex, target: -1)

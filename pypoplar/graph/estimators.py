@@ -13,6 +13,7 @@ from pypoplar.errors import PoplarIndexError, PoplarTypeError, UnknownField
 from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenState, FrozenVertices
 from pypoplar.graph.intervals import offsets
 from pypoplar.graph.names import nearest
+from pypoplar.graph.state import MOST_ESTIMATED
 from pypoplar.target import Target
 from pypoplar.types import ElementType
 
@@ -139,9 +140,9 @@ def _checked(answer: Any, name: str) -> tuple[int, int]:
     elif not isinstance(answer, tuple):
         answer = (answer, None)
     given = answer[:1] if len(answer) == 2 and answer[1] is None else answer
-    if len(answer) != 2 or not all(isinstance(one, int | np.integer) and one >= 0 for one in given):
+    if len(answer) != 2 or not all(isinstance(one, int | np.integer) and 0 <= one <= MOST_ESTIMATED for one in given):
         raise PoplarTypeError(
-            f"the estimator of {name} must return cycles as an int of at least 0, or a VertexPerfEstimate; got {answer!r}"
+            f"the estimator of {name} must return cycles as an int of 0 to 2**40, or a VertexPerfEstimate; got {answer!r}"
         )
     return int(answer[0]), -1 if answer[1] is None else int(answer[1])
 

@@ -45,6 +45,9 @@ class StateTable:
         return FrozenState(rows[:, 0].copy(), rows[:, 1].astype(np.int32), rows[:, 2].copy().view(np.uint64), dict(self.vectors))
 
 
+MOST_ESTIMATED = 1 << 40  # cycles or flops of a vertex: sums over vertices and steps stay within 64 bits
+
+
 class EstimateTable:
     """Worker cycles and flops (-1 where none are given) of single vertices."""
 

@@ -17,7 +17,7 @@ from pypoplar.graph.edges import EdgeTable
 from pypoplar.graph.frozen import FrozenVertices
 from pypoplar.graph.location import LocationTable, line_text
 from pypoplar.graph.names import Names, nearest
-from pypoplar.graph.state import EstimateTable, StateTable
+from pypoplar.graph.state import MOST_ESTIMATED, EstimateTable, StateTable
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.values import bits_of, bits_of_many, values_of
 from pypoplar.graph.variables import Variables
@@ -304,8 +304,10 @@ class VertexTable:
         count = len(vertex) if isinstance(vertex, VertexRange) else 1
         asked = (cycles,) if flops is None else (cycles, flops)
         whole = [values_of(LONGLONG, given, count, f"estimate for {vertex!r}") for given in asked]
-        if min(int(one.min(initial=0)) for one in whole) < 0:
-            raise PoplarTypeError(f"an estimate for {vertex!r} is at least 0, got {cycles!r} cycles and {flops!r} flops")
+        if min(int(one.min(initial=0)) for one in whole) < 0 or max(int(one.max(initial=0)) for one in whole) > MOST_ESTIMATED:
+            raise PoplarTypeError(
+                f"an estimate for {vertex!r} is at least 0 and at most 2**40, got {cycles!r} cycles and {flops!r} flops"
+            )
         if flops is None:
             whole.append(np.full(count, -1))
         first = vertex._first if isinstance(vertex, VertexRange) else vertex._number
