@@ -159,9 +159,12 @@ GROUP BY variable ORDER BY bytes DESC;""",
 SELECT exchange.name, source, destination, bytes
 FROM exchange_message JOIN exchange USING (message_list) ORDER BY bytes DESC LIMIT 10;""",
     "How the tiles of each step are balanced: mean over maximum": """
-SELECT step.name, ROUND(1.0 * SUM(cycles) / MAX(cycles) / execution.tiles, 3) AS balance
-FROM run_step_tile JOIN step USING (step), execution
-WHERE run = 0 GROUP BY step HAVING MAX(cycles) > 0 ORDER BY balance;""",
+WITH balances AS (
+    SELECT tile_profile, ROUND(1.0 * SUM(cycles) / MAX(cycles) / execution.tiles, 3) AS balance
+    FROM tile_profile_tile, execution GROUP BY tile_profile HAVING MAX(cycles) > 0
+)
+SELECT step.name, balance FROM run_step JOIN step USING (step) JOIN balances USING (tile_profile)
+WHERE run = 0 ORDER BY balance;""",
     "The program's tree, with shared parts written out": """
 WITH RECURSIVE tree (path, depth, program) AS (
     SELECT printf('%04d', entry), 0, program FROM entry
