@@ -156,6 +156,7 @@ def test_out_of_memory_leaves_a_profile_of_the_graph(tmp_path):
     report = load_report(file)
     assert report.name == caught.value.report.name == "big"
     assert report.compilation.tiles[3].memory.total.excludingGaps >= 40_000_000
+    assert report.compilation.options == {ALL: "true", PLACE: str(tmp_path)}
     with pytest.raises(GraphMemoryAllocationError) as caught:
         compileGraph(graph, Sequence(), {ALL: True, GRAPH: False, PLACE: str(tmp_path)})
     assert "Profile" not in str(caught.value)

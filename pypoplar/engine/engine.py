@@ -32,7 +32,7 @@ from pypoplar.errors import (
     PoplarTypeError,
     StreamConnectionError,
 )
-from pypoplar.options import EngineOptions, OptionValue, find_option
+from pypoplar.options import EngineOptions, OptionValue, find_option, option_text
 from pypoplar.profile.make_report import make_report, memory_report
 from pypoplar.profile.report import Report
 from pypoplar.profile.run_account import RunHistory
@@ -77,9 +77,10 @@ def _compiled(
     try:
         return compile_graph(graph, programs, options, progress)
     except GraphMemoryAllocationError as error:
-        report = memory_report(*error.picture)  # type: ignore[arg-type]
-        error.report = evolve(report, name=name, created=_now())
         parsed = EngineOptions.parse(options)
+        report = memory_report(*error.picture)  # type: ignore[arg-type]
+        given = {option: option_text(value) for option, value in parsed.given}
+        error.report = evolve(report, compilation=evolve(report.compilation, options=given), name=name, created=_now())
         if not parsed.output_graph_profile:
             raise
         path = report_path(parsed, name).absolute()
