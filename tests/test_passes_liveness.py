@@ -25,10 +25,12 @@ from pypoplar import (
     Vertex,
     compileGraph,
     cycleStamp,
+    popops,
 )
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.compiler.compile import compile_graph
 from pypoplar.compiler.stores import WORKER, stored_fields
+from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import (
     AbortOnCondition,
     Call,
@@ -560,6 +562,28 @@ class Ramp(Vertex):
     def compute(self):
         for i in range(len(self.x)):
             self.out[i] = self.x[i] + 1.0
+
+
+class Own(Vertex, name="popops::Own"):
+    """In a library's namespace, but nobody's but the user's."""
+
+    x: Input[Vector[FLOAT]]
+    out: Output[Vector[FLOAT]]
+
+    def compute(self):
+        if self.x[0] > 1.0:
+            self.out[0] = 1.0
+
+
+def test_only_the_libraries_own_codelets_are_taken_to_write_in_full(bench):
+    popops.addCodelets(bench.graph)
+    out, total = bench.variable("out"), bench.variable("total")
+    vertices = [(Own, {"x": bench.source, "out": out})]
+    add = templateVertex("popops::BinaryOp1D", "ADD", FLOAT)
+    vertices.append((add, {"in1": bench.source, "in2": bench.source, "out": total, "share": 2}))
+    program = Sequence([bench.vertex(*vertices), bench.read(out), bench.read(total)])
+    assert bench.life(program, "out") == "always"
+    assert bench.life(program, "total") == [(1, 4)]
 
 
 @pytest.mark.parametrize("length", [3, 4])

@@ -9,6 +9,7 @@ The libraries' codelets write their outputs in full: workers share elements by a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from attrs import define, evolve, field, frozen
@@ -35,8 +36,8 @@ from pypoplar.codelet.typed import (
     While,
 )
 from pypoplar.compiler.plan import Array
+from pypoplar.resources import directory
 
-LIBRARIES = ("poputil::", "popops::", "poplin::", "popnn::")
 # What has to be as long as an output for it to be written in full; else the number of the field that has to be.
 NEVER, ITSELF, WORKERS = -1, -2, -3
 
@@ -69,11 +70,12 @@ NO_WALK = Walk("")
 def defined_fields(codelets: Sequence[Codelet], workers: int) -> Array:
     """int64, in the order of `FieldTable`: what decides whether the field is written in full; see `NEVER`."""
     found: list[int] = []
+    libraries = directory("codelets")
     for one in codelets:
         numbers = {each.name: number for number, each in enumerate(one.typed.fields)}
         known = {"": ITSELF, WORKER: WORKERS} | numbers
         stored = stored_fields(one.typed, workers)
-        trusted = one.name.startswith(LIBRARIES)
+        trusted = Path(one.location.file).parent == libraries  # not by its name: namespaces are open to all
         for name in numbers:
             bound = stored.get(name, "" if trusted else None)
             found.append(NEVER if bound is None else ITSELF if bound == name else known[bound])
