@@ -1,6 +1,7 @@
 """The page in headless Chromium: every view draws, nothing is loaded, nothing of the user's is executed."""
 
 import pytest
+from attrs import evolve
 from page_browser import browser
 from page_reports import compute, events, exchange, memory, messages, report, variables
 from selenium.webdriver.common.action_chains import ActionChains
@@ -240,6 +241,16 @@ def test_a_pixel_of_many_events_mixes_their_colours_by_their_time(show):
         "page.traceRuns().then((runs) => runs.load(0)).then((model) => { window.model = model; arguments[0](); });"
     )
     assert window.run(mixed) == [[200, 100, 50], [80, 40, 170], [0, 0, 250], [200, 100, 50]]
+
+
+def test_all_tiles_are_in_an_exchange_between_ipus(show):
+    move = evolve(exchange("move", 0, [20, 10, 20, 0], [8] * 4, [8] * 4), global_exchange_cycles=80)
+    window = show(report(move, trace=events((0, 100))), fragment="#trace")
+    shares = "const step = window.model.steps[0]; return [0, 1, 2, 3].map((tile) => page.tileShare(step, 'exchange', tile));"
+    window.driver.execute_async_script(
+        "page.traceRuns().then((runs) => runs.load(0)).then((model) => { window.model = model; arguments[0](); });"
+    )
+    assert window.run(shares) == [1, 0.9, 1, 0.8]
 
 
 def test_what_is_under_the_pointer_is_said_in_words(window, trace_page):

@@ -53,17 +53,22 @@ function describeStep(step, rows) {
   step.meanTotal = PHASES.reduce((sum, one) => sum + step.mean[one], 0);
   step.byTile = {
     sync: null,
-    exchange: rows.row(step.rows.exchange),
+    exchange: withGlobal(rows.row(step.rows.exchange), step.global_exchange_cycles),
     compute: rows.row(step.rows.compute),
     host: null,
   };
   step.whole = { sync: step.sync_cycles, exchange, compute: step.compute_cycles, host: step.host_exchange_cycles };
   step.evenly = {
     sync: 1,
-    exchange: exchange ? step.mean_exchange / exchange : 0,
+    exchange: exchange ? Math.min(1, (step.mean_exchange + step.global_exchange_cycles) / exchange) : 0,
     compute: step.compute_cycles ? step.mean_compute / step.compute_cycles : 0,
     host: 1,
   };
+}
+
+// All tiles are in an exchange between IPUs until it is over.
+function withGlobal(row, cycles) {
+  return row && cycles ? Float32Array.from(row, (one) => one + cycles) : row;
 }
 
 // Cycles of an event's phases: compute takes what the others leave of it; without compute, all are as long as in the mean.
