@@ -64,10 +64,21 @@ def test_a_step_that_stands_in_two_places_counts_once_in_what_holds_both():
         ("f", 30),
         ("loop", 35),
         ("f", 30),
-        ("f", 30),
         ("g", 5),
     ]
-    assert tree["shared"] == [0, 0, 2, 0, 0, 2, 1]
+    assert tree["shared"] == [0, 0, 2, 0, 0, 1]
+    assert tree["again"] == [-1, -1, -1, -1, 1, -1]  # the call in the loop is the one before
+
+
+def test_functions_that_call_each_other_many_times_are_listed_once():
+    one = compute("f", 0, [30] * 4)
+    inner = one.program
+    for number in range(40):
+        inner = Program(f"f{number}", "Call", (inner, inner))
+    tree = tree_data((inner,), report(one).execution)
+    assert tree["cycles"] == [30] * len(tree["cycles"])
+    assert len(tree["cycles"]) == 1 + 2 * 40
+    assert max(tree["shared"]) == 2**40
 
 
 def test_a_deep_tree_is_no_trouble():

@@ -575,6 +575,15 @@ class Own(Vertex, name="popops::Own"):
             self.out[0] = 1.0
 
 
+@pytest.mark.parametrize(("share", "life"), [(2, [(2, 4)]), (1, [(2, 4)]), (0, "always")])
+def test_a_librarys_workers_write_all_where_their_shares_reach(bench, share, life):
+    popops.addCodelets(bench.graph)
+    total = bench.variable("total")
+    add = templateVertex("popops::BinaryOp1D", "ADD", FLOAT)
+    vertex = bench.vertex((add, {"in1": bench.source, "in2": bench.source, "out": total, "share": share}))
+    assert bench.life(Sequence([bench.write(bench.sink), vertex, bench.read(total)]), "total") == life
+
+
 def test_only_the_libraries_own_codelets_are_taken_to_write_in_full(bench):
     popops.addCodelets(bench.graph)
     out, total = bench.variable("out"), bench.variable("total")

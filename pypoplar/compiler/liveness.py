@@ -19,7 +19,7 @@ from pypoplar.compiler.control_flow import Block, Choice, ControlFlow, Invoke, I
 from pypoplar.compiler.intervals import ragged
 from pypoplar.compiler.plan import Array
 from pypoplar.compiler.regions import Regions
-from pypoplar.compiler.stores import ITSELF, WORKERS, defined_fields, written_in_full
+from pypoplar.compiler.stores import ITSELF, NEVER, defined_fields, vertex_shares, written_in_full
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.tensor import Tensor
 
@@ -67,13 +67,13 @@ def _full_edges(graph: FrozenGraph, workers: int, regions: Regions) -> Array:
     """bool: the edges of `regions` to which a vertex surely writes all elements."""
     edges, edge = graph.edges, regions.edge
     bounds = defined_fields(graph.codelets, workers)
-    if not (bounds[regions.entry] >= 0).any() and not (bounds == WORKERS).any():
+    if np.isin(bounds, (NEVER, ITSELF)).all():
         whole: Array = bounds[regions.entry] == ITSELF
         return whole
     counted = np.concatenate(([0], np.cumsum(edges.run_count)))
     length = counted[edges.first_run[edge + 1]] - counted[edges.first_run[edge]]
     first = regions.fields.first[graph.vertices.codelet[regions.vertex]]
-    return written_in_full(bounds, regions.entry, regions.vertex, edges.row[edge], length, first, workers)
+    return written_in_full(bounds, regions.entry, regions.vertex, edges.row[edge], length, first, vertex_shares(graph), workers)
 
 
 def _fixed_variables(graph: FrozenGraph, handles: list[Tensor]) -> Array:

@@ -3,7 +3,7 @@
 An element of an Output that the vertex leaves alone keeps its value. So an Output counts as written only where that can be shown:
 a scalar to which every way through the codelet stores, a vector or the rows of a list over which a loop goes from end to end and
 stores in every round. The loop's bound may be the length of another field; whether that is long enough is known vertex by vertex.
-The libraries' codelets write their outputs in full: workers share elements by arithmetic that is not looked through here.
+In the libraries' codelets a worker takes the elements of its `share`; these are all if the shares of all workers reach that far.
 """
 
 from __future__ import annotations
@@ -36,10 +36,12 @@ from pypoplar.codelet.typed import (
     While,
 )
 from pypoplar.compiler.plan import Array
+from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.resources import directory
 
 # What has to be as long as an output for it to be written in full; else the number of the field that has to be.
-NEVER, ITSELF, WORKERS = -1, -2, -3
+NEVER, ITSELF, WORKERS, SHARES = -1, -2, -3, -4
+SHARE = "share"  # the libraries' plain field with the elements of one worker
 
 
 @frozen
@@ -77,8 +79,11 @@ def defined_fields(codelets: Sequence[Codelet], workers: int) -> Array:
         stored = stored_fields(one.typed, workers)
         trusted = Path(one.location.file).parent == libraries  # not by its name: namespaces are open to all
         for name in numbers:
-            bound = stored.get(name, "" if trusted else None)
-            found.append(NEVER if bound is None else ITSELF if bound == name else known[bound])
+            bound = stored.get(name)
+            if bound is not None:
+                found.append(ITSELF if bound == name else known[bound])
+            else:
+                found.append(SHARES if trusted and SHARE in numbers else NEVER)
     return np.array(found, np.int64)
 
 
@@ -232,14 +237,29 @@ def _returns(block: Block) -> bool:
     return any(isinstance(one, Return) for one in walk(block))
 
 
-def written_in_full(bounds: Array, entry: Array, vertex: Array, row: Array, length: Array, first: Array, workers: int) -> Array:
+def vertex_shares(graph: FrozenGraph) -> Array:
+    """int64 [vertices]: the elements of one worker, by the plain field `SHARE`; 0 where it has none or is not set."""
+    shares = np.zeros(len(graph.vertices.codelet), np.int64)
+    codelet = graph.vertices.codelet[graph.state.vertex]
+    for number, one in enumerate(graph.codelets):
+        position = [field for field, each in enumerate(one.typed.fields) if each.name == SHARE]
+        if position:
+            chosen = (codelet == number) & (graph.state.field == position[0])
+            shares[graph.state.vertex[chosen]] = graph.state.bits[chosen].astype(np.uint32)
+    return shares
+
+
+def written_in_full(
+    bounds: Array, entry: Array, vertex: Array, row: Array, length: Array, first: Array, shares: Array, workers: int
+) -> Array:
     """bool [edges]: the vertex surely writes all elements of the edge.
 
     `bounds` is what `defined_fields` says. Of each edge: `entry` its field in the field table, `vertex`, `row`, `length` in
-    elements; `first` is the table's entry of the first field of the edge's codelet.
+    elements; `first` is the table's entry of the first field of the edge's codelet. `shares` is by vertex.
     """
     bound = bounds[entry]
     full: Array = (bound == ITSELF) | ((bound == WORKERS) & (length <= workers))
+    full |= (bound == SHARES) & (shares[vertex] * workers >= length)
     for other in _distinct(bound[bound >= 0]):
         longest = np.full(int(vertex.max()) + 1 if len(vertex) else 0, -1)
         decides = (entry - first == other) & (row == 0)

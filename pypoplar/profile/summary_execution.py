@@ -46,7 +46,9 @@ def floating_point(execution: Execution, target: ReportTarget) -> list[str]:
     ]
     for unit, flops in target.peak_flops_per_cycle.items():
         peak = flops * target.numTiles * target.clockFrequency
-        share = f"of which achieved {rate / peak if peak else 0.0:.2%}" if rate <= peak else "less than achieved: other units do more"
+        share = (
+            f"of which achieved {rate / peak if peak else 0.0:.2%}" if rate <= peak else "less than achieved: other units do more"
+        )
         rows.append((f"Peak ({unit}):", f"{peak / 1e9:,.1f} GFLOP/s, {share}"))
     return labelled(rows, 2)
 

@@ -9,6 +9,9 @@ async function readTree() {
   const children = columns.parent.map(() => []);
   const roots = [];
   columns.parent.forEach((above, node) => (above < 0 ? roots : children[above]).push(node));
+  columns.again.forEach((first, node) => {
+    if (first >= 0) children[node] = children[first]; // what stands in several places is listed once
+  });
   const title = (node) => [columns.type[node], columns.name[node], columns.detail[node]].filter(Boolean).join(" \u00b7 ");
   return {
     ...columns,
