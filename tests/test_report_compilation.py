@@ -99,3 +99,13 @@ def test_variables_live_when_the_program_needs_them():
     assert memory.category["variables"] == memory.notAlwaysLiveBytes == 16  # they share their place
     assert compilation.tiles[2].memory.alwaysLiveBytes >= 16
     assert [one.name for one in compilation.alwaysLiveVariablesForTile(2)] == ["out"]
+
+
+def test_exchange_buffers_live_while_their_compute_set_is_executed():
+    report, executable = report_of()
+    compilation = report.compilation
+    (buffer,) = [one for one in compilation.loweredVariables if not one.always_live]
+    assert (buffer.name, buffer.size) == ("exchange buffer of sum", int(executable.memory.exchange_buffers.sum()))
+    held = [step.notAlwaysLiveMemory.bytes for step in compilation.livenessProgramSteps]
+    assert held == [0, 0, buffer.size, buffer.size]  # host handles, copy, exchange, compute
+    assert compilation.tiles[7].memory.notAlwaysLiveBytes == buffer.size > 0

@@ -102,6 +102,9 @@ class ComputeTables:
         self._append("result", np.array([result]))
         self._append("first_active", np.array([first_active]))
         self._append("first_vertex", np.array([vertices]))
+        buffered = np.flatnonzero(plan.buffer_bytes)
+        self._append("first_buffer", np.array([self._append("buffer_tile", buffered)]))
+        self._append("buffer_bytes", plan.buffer_bytes[buffered])
         return self._sizes["result"] - 1
 
     def _edge_words(self, plan: ComputePlan, position: Array, codelet: Array, words: Array, vertex: Array) -> Array:
@@ -188,6 +191,9 @@ class ComputeTables:
             group_kind=whole("group_kind"),
             first_vertex=whole("first_vertex", self._sizes.get("vertex", 0)),
             vertex=vertex,
+            first_buffer=whole("first_buffer", self._sizes.get("buffer_tile", 0)),
+            buffer_tile=whole("buffer_tile"),
+            buffer_bytes=whole("buffer_bytes"),
             list_order=whole("list_order"),
             estimate=estimate[vertex] if len(estimate) else estimate,
             flops=flops[vertex] if len(flops) else flops,

@@ -82,6 +82,9 @@ class Computes:
     result: Array  # int64 [computes]: address of the BOOL that takes the AND of compute's results, -1 for none
     codelet_words: Array  # int64 [codelets]: words of an edge row
     cost: Array  # int64 [active tiles]: a guess at the host's work, to divide tiles among threads
+    first_buffer: Array  # int64 [computes + 1]: the compute's entries in the next two, which are only reported
+    buffer_tile: Array  # int64: tiles that need some of their exchange buffer
+    buffer_bytes: Array  # int64: how much of it
 
 
 @frozen(eq=False)

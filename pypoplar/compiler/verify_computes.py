@@ -22,6 +22,7 @@ def verify_computes(executable: Executable, lists: int) -> None:
     """Check the compute tables of an executable with `lists` move lists, whose `tile_base` has been checked."""
     computes = executable.computes
     _verify_shapes(computes)
+    _verify_buffers(executable)
     _verify_groups(executable)
     _verify_tiles(executable)
     claim_range("computes.moves", computes.moves.ravel(), -1, lists)
@@ -51,6 +52,14 @@ def _verify_shapes(computes: Computes) -> None:
     claim_running("computes.first_active", computes.first_active, sets, active)
     claim_running("computes.first_group", computes.first_group, active, groups)
     claim_running("computes.first_vertex", computes.first_vertex, sets, vertices)
+
+
+def _verify_buffers(executable: Executable) -> None:
+    computes = executable.computes
+    claim_running("computes.first_buffer", computes.first_buffer, len(computes.result), computes.buffer_tile.size)
+    claim_range("computes.buffer_tile", computes.buffer_tile, 0, len(executable.tile_base) - 1)
+    claim_shape("computes.buffer_bytes", computes.buffer_bytes, computes.buffer_tile.size)
+    claim_range("computes.buffer_bytes", computes.buffer_bytes, 0, LARGEST)
 
 
 def _verify_groups(executable: Executable) -> None:

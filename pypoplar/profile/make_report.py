@@ -12,6 +12,7 @@ from attrs import field, frozen
 from pypoplar.compiler.executable import Array, Counts, Executable, Lives, TileMemory
 from pypoplar.compiler.executable import Step as StaticStep
 from pypoplar.options import option_text
+from pypoplar.profile.exchange_buffers import with_exchange_buffers
 from pypoplar.profile.execution import Execution, Run, Step, VertexTypeCycles, summed_runs
 from pypoplar.profile.make_programs import TYPES, make_programs, make_step_programs
 from pypoplar.profile.programs import Program
@@ -54,7 +55,7 @@ def make_report(executable: Executable, history: RunHistory | None = None) -> Re
         programs=make_programs(executable, steps),
         step_programs=steps,
         vertex_types=_vertex_types(executable),
-        loweredVariables=_variables(executable.variable_names, executable.lives),
+        loweredVariables=with_exchange_buffers(_variables(executable.variable_names, executable.lives), executable),
         exchanges=_exchanges(executable),
         options={name: option_text(value) for name, value in executable.options.given},
     )

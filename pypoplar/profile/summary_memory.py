@@ -113,8 +113,8 @@ def variable_storage(compilation: Compilation) -> list[str]:
     live = live_bytes(held, len(compilation.step_programs))
     lines = ["Variable Storage Liveness: All tiles", f"  Always-live bytes: {always:,}"]
     lines += ["  Always-live variables:", *variable_list(held, sizes, np.flatnonzero(held.always))]
-    if not len(live):
-        return lines
+    if not live.any():
+        return [*lines, "  Nothing is live at some steps only"]
     peak = int(live.argmax())
     lines += [
         f"  Maximum live bytes (including always-live): {always + int(live[peak]):,}",

@@ -1,0 +1,46 @@
+"""Exchange buffers as the report has them: beside the variables, as what lives while a compute set is executed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.compiler import opcodes
+from pypoplar.compiler.executable import Array, Executable
+from pypoplar.profile.tile_memory import LoweredVariables
+
+
+def with_exchange_buffers(variables: LoweredVariables, executable: Executable) -> LoweredVariables:
+    """The variables, and for each compute set that needs some of its tiles' exchange buffer an entry "exchange buffer of NAME".
+
+    It lives from the exchange before the compute set to the one after it, each time that the program has the compute set.
+    """
+    computes = executable.computes
+    sizes = np.diff(computes.first_buffer)
+    needed = np.flatnonzero(sizes)
+    compute, begin, end = _executions(executable)
+    chosen = np.isin(compute, needed)
+    owner = np.searchsorted(needed, compute[chosen])
+    order = np.lexsort((begin[chosen], owner))
+    lives = np.searchsorted(owner[order], np.arange(len(needed) + 1))
+    return LoweredVariables(
+        names=(*variables.names, *(f"exchange buffer of {_name(executable, compute, begin, one)}" for one in needed.tolist())),
+        always=np.concatenate((variables.always, np.zeros(len(needed), bool))),
+        first_life=np.concatenate((variables.first_life, variables.first_life[-1] + lives[1:])),
+        life_begin=np.concatenate((variables.life_begin, begin[chosen][order])),
+        life_end=np.concatenate((variables.life_end, end[chosen][order])),
+        first=np.concatenate((variables.first, variables.first[-1] + np.cumsum(sizes[needed]))),
+        tile=np.concatenate((variables.tile, computes.buffer_tile)),
+        bytes=np.concatenate((variables.bytes, computes.buffer_bytes)),
+    )
+
+
+def _executions(executable: Executable) -> tuple[Array, Array, Array]:
+    """Where the program executes computes: the compute, its first static step, and the step after its last."""
+    rows = executable.program[executable.program[:, 0] == opcodes.COMPUTE]
+    _, compute, before, middle, after = rows.T
+    return compute, np.where(before >= 0, before, middle), np.where(after >= 0, after, middle) + 1
+
+
+def _name(executable: Executable, compute: Array, begin: Array, number: int) -> str:
+    """The name of the compute set, from a step that executes it."""
+    return executable.steps[int(begin[np.flatnonzero(compute == number)[0]])].name
