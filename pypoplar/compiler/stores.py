@@ -3,7 +3,8 @@
 An element of an Output that the vertex leaves alone keeps its value. So an Output counts as written only where that can be shown:
 a scalar to which every way through the codelet stores, a vector or the rows of a list over which a loop goes from end to end and
 stores in every round. The loop's bound may be the length of another field; whether that is long enough is known vertex by vertex.
-In the libraries' codelets a worker takes the elements of its `share`; these are all if the shares of all workers reach that far.
+The libraries' codelets divide elements among workers by arithmetic that is not looked through here: they are taken to write all,
+those with a `share` for each worker if the shares reach to the end.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def defined_fields(codelets: Sequence[Codelet], workers: int) -> Array:
             if bound is not None:
                 found.append(ITSELF if bound == name else known[bound])
             else:
-                found.append(SHARES if trusted and SHARE in numbers else NEVER)
+                found.append((SHARES if SHARE in numbers else ITSELF) if trusted else NEVER)
     return np.array(found, np.int64)
 
 
