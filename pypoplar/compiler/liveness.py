@@ -6,7 +6,7 @@ other variable lives, in each program and function, from the first position that
 over the back edge of a loop covers the loop, one that goes over a call covers the function that is called.
 
 This is data flow over atoms (see `atoms`), exact but for what lives between the first and the last position of a block. An Output
-counts as written where every way through its codelet stores to it (see `stores`).
+counts as written where its vertex surely writes all of it (see `stores`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ those with a `share` for each worker if the shares reach to the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -261,15 +261,10 @@ def written_in_full(
     bound = bounds[entry]
     full: Array = (bound == ITSELF) | ((bound == WORKERS) & (length <= workers))
     full |= (bound == SHARES) & (shares[vertex] * workers >= length)
-    for other in _distinct(bound[bound >= 0]):
+    for other in np.unique(bound[bound >= 0]):
         longest = np.full(int(vertex.max()) + 1 if len(vertex) else 0, -1)
         decides = (entry - first == other) & (row == 0)
         longest[vertex[decides]] = length[decides]
         chosen = bound == other
         full[chosen] = longest[vertex[chosen]] >= length[chosen]
     return full
-
-
-def _distinct(values: Array) -> Iterable[int]:
-    found: list[int] = np.unique(values).tolist()
-    return found

@@ -18,16 +18,17 @@ def with_exchange_buffers(variables: LoweredVariables, executable: Executable) -
     sizes = np.diff(computes.first_buffer)
     needed = np.flatnonzero(sizes)
     compute, begin, end = _executions(executable)
-    chosen = np.isin(compute, needed)
-    owner = np.searchsorted(needed, compute[chosen])
-    order = np.lexsort((begin[chosen], owner))
-    lives = np.searchsorted(owner[order], np.arange(len(needed) + 1))
+    order = np.lexsort((begin, compute))
+    order = order[np.isin(compute[order], needed)]
+    compute, begin, end = compute[order], begin[order], end[order]
+    first_life = np.append(np.searchsorted(compute, needed), len(compute))
+    buffers = tuple(f"exchange buffer of {executable.steps[one].name}" for one in begin[first_life[:-1]].tolist())
     return LoweredVariables(
-        names=(*variables.names, *(f"exchange buffer of {_name(executable, compute, begin, one)}" for one in needed.tolist())),
+        names=variables.names + buffers,
         always=np.concatenate((variables.always, np.zeros(len(needed), bool))),
-        first_life=np.concatenate((variables.first_life, variables.first_life[-1] + lives[1:])),
-        life_begin=np.concatenate((variables.life_begin, begin[chosen][order])),
-        life_end=np.concatenate((variables.life_end, end[chosen][order])),
+        first_life=np.concatenate((variables.first_life, variables.first_life[-1] + first_life[1:])),
+        life_begin=np.concatenate((variables.life_begin, begin)),
+        life_end=np.concatenate((variables.life_end, end)),
         first=np.concatenate((variables.first, variables.first[-1] + np.cumsum(sizes[needed]))),
         tile=np.concatenate((variables.tile, computes.buffer_tile)),
         bytes=np.concatenate((variables.bytes, computes.buffer_bytes)),
@@ -39,8 +40,3 @@ def _executions(executable: Executable) -> tuple[Array, Array, Array]:
     rows = executable.program[executable.program[:, 0] == opcodes.COMPUTE]
     _, compute, before, middle, after = rows.T
     return compute, np.where(before >= 0, before, middle), np.where(after >= 0, after, middle) + 1
-
-
-def _name(executable: Executable, compute: Array, begin: Array, number: int) -> str:
-    """The name of the compute set, from a step that executes it."""
-    return executable.steps[int(begin[np.flatnonzero(compute == number)[0]])].name

@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 from attrs import field, frozen
 
+from pypoplar.compiler.estimates import PRICED_BY
 from pypoplar.compiler.executable import Array, Counts, Executable, Lives, TileMemory
 from pypoplar.compiler.executable import Step as StaticStep
 from pypoplar.options import option_text
@@ -21,8 +22,6 @@ from pypoplar.profile.run_account import RunAccount, RunHistory
 from pypoplar.profile.tile_memory import LoweredVariables, MemoryByTile
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF
-
-PRICED_BY = ("estimate", "estimator", "code")  # the columns of `Executable.priced_by`
 
 
 def memory_report(target: Target, memory: TileMemory, counts: Counts, names: tuple[str, ...], lives: Lives) -> Report:
@@ -127,7 +126,7 @@ def _exchanges(executable: Executable) -> ExchangeReports:
 
 
 def _vertex_types(executable: Executable) -> tuple[VertexType, ...]:
-    instances = _instances(executable)
+    instances = executable.priced_by.sum(1)
 
     def priced_by(number: int) -> dict[str, int]:
         return dict(zip(PRICED_BY, map(int, executable.priced_by[number]), strict=True))
@@ -179,7 +178,7 @@ def _execution(executable: Executable, history: RunHistory, programs: tuple[Prog
 
 
 def _vertex_type_cycles(executable: Executable, history: RunHistory) -> dict[str, VertexTypeCycles]:
-    instances, nothing = _instances(executable), np.zeros(len(executable.codelets), np.int64)
+    instances, nothing = executable.priced_by.sum(1), np.zeros(len(executable.codelets), np.int64)
 
     def total(name: str) -> Array:
         found = [getattr(one, name) for one in history.runs if len(getattr(one, name))]
@@ -199,15 +198,6 @@ def _steps(executable: Executable, account: RunAccount, programs: tuple[Program,
         for number in np.flatnonzero(account.executions).tolist()
         if executable.steps[number].kind != "handle"
     )
-
-
-def _instances(executable: Executable) -> Array:
-    """Vertices of each codelet; those of a compute set that is there once for each result it is executed with count once."""
-    computes = executable.computes
-    codelet = np.full(len(executable.vertex_names.tile), -1)
-    codelet[computes.vertex] = np.repeat(computes.group_codelet, computes.group_count)
-    counted: Array = np.bincount(codelet[codelet >= 0], minlength=len(executable.codelets))
-    return counted
 
 
 def _by_tile(counts: Array, on: Array, tiles: int) -> Array:
