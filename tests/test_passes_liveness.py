@@ -2,6 +2,7 @@
 
 import functools
 import random
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from pypoplar import (
     popops,
 )
 from pypoplar.codelet.codelet import Codelet
+from pypoplar.compiler import atoms
 from pypoplar.compiler.compile import compile_graph
 from pypoplar.compiler.stores import WORKER, stored_fields
 from pypoplar.poputil.vertex_templates import templateVertex
@@ -52,18 +54,21 @@ SEEDS = st.integers(0, 2**32 - 1)
 class Chaos:
     """Random programs of copies and control flow on a few hidden variables; a stream takes what they hold."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, programs=(1, 1, 2), functions=(0, 1, 2, 3), passing=0):
         self.random = random.Random(seed)
+        self.passing = passing  # how often values are made and used up on the spot, for each other step
         self.device = tiny(2)
         self.graph = Graph(self.device)
         self.hidden = [self._variable(f"h{number}", self.random.choice([1, 2, 2, 3])) for number in range(7)]
         self.bits = {name: self.graph.addHostToDeviceFIFO(name, INT, 1) for name in ("index", "more", "stop")}
         self.streams = {size: self.graph.addDeviceToHostFIFO(f"taken{size}", INT, size) for size in (1, 2, 3)}
         self.values = 100
+        self.kept = self._variable("kept", 3)
+        self.graph.createHostRead("kept", self.kept)
         self.functions = []
-        for _ in range(self.random.randrange(4)):
+        for _ in range(self.random.choice(functions)):
             self.functions.append(self.graph.addFunction(self._sequence(2)))
-        self.programs = [self._sequence(3) for _ in range(self.random.choice([1, 1, 2]))]
+        self.programs = [self._sequence(3) for _ in range(self.random.choice(programs))]
 
     def _variable(self, name, size):
         tensor = self.graph.addVariable(INT, [size], name)
@@ -72,12 +77,13 @@ class Chaos:
         return tensor
 
     def _sequence(self, depth):
-        made = [self._fill(depth, whole=True) for _ in range(self.random.choice([0, 0, 1, 3]))]
+        made = [self._fill(depth, whole=True) for _ in range(0 if self.passing else self.random.choice([0, 0, 1, 3]))]
         return Sequence([*made, *(self._step(depth) for _ in range(self.random.randint(1, 5)))])
 
     def _step(self, depth):
-        kinds = [self._fill] * 4 + [self._copy] * 2 + [self._take] * 4 + [self._undefined]
+        kinds = [self._fill] * 4 + [self._copy] * 2 + [self._keep] + [self._take] * 4 + [self._undefined]
         kinds += [self._repeat, self._while, self._if, self._switch, self._call, self._call] if depth else []
+        kinds += [self._pass] * (self.passing * len(kinds))
         return self.random.choice(kinds)(depth)
 
     def _part(self, tensor):
@@ -88,7 +94,9 @@ class Chaos:
 
     def _fill(self, depth, whole=False):
         part = self.random.choice(self.hidden)
-        part = part if whole else self._part(part)
+        return self._fill_part(part if whole else self._part(part))
+
+    def _fill_part(self, part):
         self.values += part.numElements()
         values = np.arange(self.values, self.values + part.numElements())
         constant = self.graph.addConstant(INT, part.shape(), values)
@@ -99,6 +107,17 @@ class Chaos:
         source, target = self.random.sample(self.hidden, 2)
         size = min(source.numElements(), target.numElements())
         return Copy(source[:size], target[:size])
+
+    def _pass(self, depth):
+        """Values that are there from here to here, in whole variables or in all their parts."""
+        chosen = self.random.sample(self.hidden, self.random.randint(1, 3))
+        parts = [part for one in chosen for part in ([one] if self.random.random() < 0.6 else [one[:1], one[1:]])]
+        made = [self._fill_part(part) for part in parts if part.numElements()]
+        return Sequence([*made, *(Copy(one, self.streams[one.numElements()]) for one in chosen)])
+
+    def _keep(self, depth):
+        source = self.random.choice(self.hidden)
+        return Copy(source, self.kept[: source.numElements()])
 
     def _take(self, depth):
         part = self._part(self.random.choice(self.hidden))
@@ -135,7 +154,7 @@ class Chaos:
         return Call(self.random.choice(self.functions)) if self.functions else Sequence()
 
     def taken(self, share, seed):
-        """What the stream took in some runs of an executable with or without shared memory."""
+        """What the streams took and the handle showed in some runs of an executable with or without shared memory."""
         executable = compile_graph(self.graph, self.programs, share_memory=share)
         engine = Engine(executable, mode="interpret")
         numbers, taken = random.Random(seed), []
@@ -153,9 +172,11 @@ class Chaos:
         for size in self.streams:
             engine.connectStreamToCallback(f"taken{size}", lambda array: taken.append(array.tolist()))
         engine.load(self.device)
-        for _ in range(4):
+        for number in [numbers.randrange(len(self.programs)) for _ in range(4 + len(self.programs))]:
             left[0] = 60
-            engine.run(numbers.randrange(len(self.programs)))
+            engine.run(number)
+            if numbers.random() < 0.5:
+                taken.append(engine.readTensor("kept").tolist())
         return taken, executable
 
 
@@ -168,6 +189,39 @@ def test_what_programs_hold_with_shared_memory_is_what_they_hold_without(seed, r
     for tile in range(2):
         needed = executable.lives.live_bytes(len(executable.steps), tile).max()
         assert needed <= executable.memory.not_always_live[tile] - executable.memory.exchange_buffers[tile]
+
+
+@settings(max_examples=60)
+@given(SEEDS, SEEDS)
+def test_many_programs_and_functions_hold_with_shared_memory_what_they_hold_without(seed, run):
+    made = Chaos(seed, programs=range(3, 13), functions=range(3, 13), passing=3)
+    (shared, _), (apart, _) = (made.taken(share, run) for share in (True, False))
+    assert shared == apart
+
+
+@settings(max_examples=60)
+@given(SEEDS, SEEDS, st.integers(0, 3))
+def test_variables_too_finely_cut_to_be_divided_hold_with_shared_memory_what_they_hold_without(seed, run, parts):
+    made = Chaos(seed, passing=2)
+    with patch.object(atoms, "MOST_PARTS", parts):
+        (shared, _), (apart, _) = (made.taken(share, run) for share in (True, False))
+    assert shared == apart
+
+
+def test_a_life_in_many_programs_covers_them_all(bench):
+    """Program 0 needs x and y at once; five more use them one after the other."""
+    graph = bench.graph
+    x, y = bench.variable("x"), bench.variable("y")
+    other = bench.variable("other")
+    graph.setInitialValue(other, 2)
+    programs = [Sequence([bench.write(x), Copy(other, y), bench.read(x)])]
+    programs += [Sequence([bench.write(x), bench.read(x), bench.write(y), bench.read(y)]) for _ in range(5)]
+    executable = compileGraph(graph, programs)
+    assert executable.shares_memory is False
+    engine = Engine(executable, mode="interpret")
+    engine.load(bench.device)
+    engine.run(0)
+    assert engine.readTensor("sink").tolist() == [1, 1, 1, 1]
 
 
 class Copies(Vertex):
@@ -228,7 +282,7 @@ class Bench:
 
     def life(self, programs, name):
         """ "always", "unused", or the ranges of a variable's life as names of steps."""
-        executable = compileGraph(self.graph, programs)
+        executable = compileGraph(self.graph, programs, {"pypoplar.run_out_of_memory": True})
         lives, number = executable.lives, executable.variable_names.index(name)
         if lives.always[number]:
             return "always"
@@ -264,6 +318,17 @@ def test_what_is_read_before_it_is_written_in_full_is_always_live(bench):
 def test_parts_that_cover_a_variable_define_it(bench):
     x = bench.variable("x")
     assert bench.life(Sequence([bench.write(x[2:]), bench.write(x[:1]), bench.write(x[1:2]), bench.read(x)]), "x") == [(1, 5)]
+
+
+def test_a_partial_write_does_not_define_a_variable_that_is_cut_into_too_many_parts_to_be_divided(bench):
+    count = 2 * (atoms.MOST_PARTS + 1)
+    x = bench.variable("x", count)
+    every_second = x.subSample(2, 0)
+    ones = bench.graph.addConstant(FLOAT, [1], 1)
+    bench.graph.setTileMapping(ones, 0)
+    partial = Copy(ones.broadcast(count // 2, 0), every_second)
+    assert bench.life(Sequence([partial, bench.read(x[:4])]), "x") == "always"
+    assert bench.life(Sequence([Copy(ones.broadcast(count, 0), x), partial, bench.read(x[:4])]), "x") == [(1, 4)]
 
 
 def test_outputs_that_cover_a_variable_define_it(bench):

@@ -16,12 +16,12 @@ from pypoplar.program import Copy, Sequence
 
 @st.composite
 def parts(draw):
-    """Lives of some variables, and the parts that tiles have of them."""
+    """Lives of some variables, their ranges in any order, and the parts that tiles have of them."""
     variables = draw(st.integers(1, 8))
     first, begin, end = [0], [], []
     for _ in range(variables):
         bounds = sorted(draw(st.sets(st.integers(0, 24), min_size=2, max_size=14)))
-        ranges = list(zip(bounds[0::2], bounds[1::2], strict=False))
+        ranges = draw(st.permutations(list(zip(bounds[0::2], bounds[1::2], strict=False))))
         begin += [one for one, _ in ranges]
         end += [one for _, one in ranges]
         first.append(len(begin))

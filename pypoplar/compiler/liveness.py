@@ -26,7 +26,7 @@ from pypoplar.graph.tensor import Tensor
 
 @frozen(eq=False)
 class Liveness:
-    """The lives of the variables in positions of the control flow; ranges are half-open and sorted by variable."""
+    """The lives of the variables in positions of the control flow; ranges are half-open, sorted by variable and begin."""
 
     always: Array  # bool [variables]: used and always live
     first: Array  # int64 [variables + 1]: a variable's ranges, none where it is always live or unused
@@ -58,7 +58,7 @@ def find_liveness(
     seen[variable] = True
     exposed = used & ~seen
     always |= exposed
-    order = np.argsort(variable[kept], kind="stable")
+    order = np.lexsort((begin[kept], variable[kept]))  # blocks are not visited in the order of their positions
     variable, begin, end = (one[kept][order] for one in (variable, begin, end))
     return Liveness(always, np.searchsorted(variable, np.arange(len(used) + 1)), begin, end)
 

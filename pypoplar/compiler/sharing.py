@@ -13,7 +13,7 @@ from pypoplar.compiler.intervals import ragged
 from pypoplar.compiler.liveness import Liveness
 from pypoplar.compiler.plan import Array
 
-MOST_RANGES = 4  # of a life, that are looked at one by one; the last stands for all that follow
+MOST_RANGES = 4  # of a life, that are looked at one by one; the last covers all that follow
 MOST_PLACES = 1 << 22  # parts of tiles that are placed together
 
 
@@ -42,7 +42,12 @@ def life_ranges(liveness: Liveness) -> LifeRanges:
         begin[has, column] = liveness.begin[first[has] + column]
         end[has, column] = liveness.end[first[has] + column]
     more = np.flatnonzero(count > columns)
-    end[more, columns - 1] = liveness.end[liveness.first[more + 1] - 1]
+    if len(more):
+        covered = count[more] - columns + 1
+        rest = ragged(first[more] + columns - 1, covered)
+        opens = np.cumsum(covered) - covered
+        begin[more, columns - 1] = np.minimum.reduceat(liveness.begin[rest], opens)
+        end[more, columns - 1] = np.maximum.reduceat(liveness.end[rest], opens)
     return LifeRanges(begin, end)
 
 
