@@ -6,12 +6,16 @@ python concurrent_programs.py NAME
 import gc
 import os
 import sys
+import threading
+import time
 import traceback
+from unittest.mock import patch
 
 import numpy as np
 from engine_builder import Add, Bench
 
 from pypoplar import FLOAT, Engine, Graph, Input, IPUModel, Output, Vector, Vertex, compileGraph
+from pypoplar.codelet import machine
 from pypoplar.program import Execute, Repeat
 
 
@@ -78,6 +82,35 @@ def fork():
     assert value(engine) == 3
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
     assert value(Engine(wide(Negate))) == -1.5
+
+
+def first_engines():
+    """Eight threads make the first engines of the process at once; each piece of machine code is loaded once."""
+    start, results, loaded, load = threading.Barrier(8), [], [], machine.load
+
+    def slow_load(code):
+        loaded.append(code)
+        time.sleep(0.02)
+        return load(code)
+
+    def work(number):
+        bench = Bench()
+        x = bench.variable("x", [1, 2], [0, 5])
+        executable = compileGraph(bench.graph, bench.execute(Add, 2, value=x[1], amount=number))
+        start.wait()
+        engine = Engine(executable, {"pypoplar.threads": 2})
+        engine.load()
+        engine.run()
+        results.append(engine.run() or number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    with patch.object(machine, "load", slow_load):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(results) == list(range(8))
+    assert len(loaded) == len(set(loaded)) > 3
 
 
 def resident():

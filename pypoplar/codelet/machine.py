@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-import functools
 import sys
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 from attrs import frozen
+
+from pypoplar.codelet.once import once
 
 # What the device calls a transcendental function is the float64 function of the host's C library. The names are ours so
 # that LLVM neither folds such a call at compile time nor replaces it by a vector form with other roundings.
@@ -45,7 +46,7 @@ class Host:
         return "+f16c" in self.features.split(",") or self.triple.startswith(("aarch64", "arm64"))
 
 
-@functools.cache
+@once
 def host() -> Host:
     """The processor of this process."""
     llvm.initialize_native_target()
@@ -74,7 +75,7 @@ def _mathematics() -> Any:
     return process if hasattr(process, "erfc") else ctypes.CDLL(ctypes.util.find_library("m"))
 
 
-@functools.cache
+@once
 def _register_library() -> None:
     """Give LLVM the addresses of the C library's functions under our names."""
     library = _mathematics()
@@ -217,7 +218,7 @@ define i128 @__modti3(i128 %a, i128 %b) {
 """
 
 
-@functools.cache
+@once
 def _wide_division() -> Any:
     """The division of 128-bit numbers, known to LLVM by the names under which compilers call it."""
     module = llvm.parse_assembly(_WIDE_DIVISION)

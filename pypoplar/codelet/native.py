@@ -33,7 +33,6 @@ row table's entries have a third word: the offset from `memory` of a byte per el
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from attrs import evolve, frozen
@@ -45,6 +44,7 @@ from pypoplar.codelet.hoisting import walk
 from pypoplar.codelet.jam_code import TOGETHER, JammedCode
 from pypoplar.codelet.jam_plan import Jam, plan_vertices
 from pypoplar.codelet.memory_access import BYTE, INT, WORD, word
+from pypoplar.codelet.once import one_at_a_time
 from pypoplar.codelet.typed import Price, TypedCodelet
 
 ENTRY = "pypoplar_codelet"
@@ -184,7 +184,6 @@ _MAKERS = tuple(
     )
 )  # fmt: skip
 _compiled: dict[str, NativeCodelet] = {}
-_lock = threading.Lock()
 
 
 def compile_codelet(
@@ -201,7 +200,7 @@ def compile_codelet(
     """
     checks = Checks(record_touches, uninitialised_checks, floating_point_checks, count_flops)
     key = _key(codelet, checks)
-    with _lock:
+    with one_at_a_time():
         if key not in _compiled:
             instructions = cache.load(key)
             if instructions is None:

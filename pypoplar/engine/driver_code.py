@@ -6,7 +6,6 @@ Where the cache has it, numba is not even imported.
 from __future__ import annotations
 
 import ctypes
-import functools
 import importlib
 from collections.abc import Callable
 from importlib.metadata import version
@@ -15,6 +14,7 @@ from pathlib import Path
 from attrs import frozen
 
 from pypoplar.codelet import cache, machine
+from pypoplar.codelet.once import once
 
 # The driver's units: module, and the function by which the unit is called.
 MOVING = ("pypoplar.engine.moving", "move_share")
@@ -39,14 +39,14 @@ class Unit:
     _code: machine.LoadedCode
 
 
-@functools.cache
+@once
 def load_unit(module: str, function: str) -> Unit:
     """A unit, from the cache or newly compiled."""
     code = machine.load(_object_code(_identity(), module, function))
     return Unit(code.address(_symbol(function)), code)
 
 
-@functools.cache
+@once
 def driver_function() -> Drive:
     """The driver: takes header, thread, threads; lets go of the interpreter's lock while it runs."""
     return _callable(load_unit(*DRIVER).address)
@@ -56,7 +56,7 @@ def _symbol(function: str) -> str:
     return f"pypoplar_unit_{function}"
 
 
-@functools.cache
+@once
 def _identity() -> str:
     """All that the object code depends on."""
     package = Path(__file__).parent.parent
