@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.profile.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed
-from pypoplar.profile.programs import ComputeSet, Program, VertexInstances
-from pypoplar.profile.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
-from pypoplar.profile.tile_memory import LoweredVariables, MemoryByTile
+from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed
+from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
+from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
+from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
 
 KINDS = ("DoExchange", "OnTileExecute", "OnTileExecute", "DoExchange", "OnTileExecute", "Sync")
 LAYERS = ("conv1", "conv2", "fc1", "fc2", "loss", "update")

@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmarks.made_report import made_report
 from benchmarks.measure import Figure, Row
-from pypoplar.profile.page import write_page
-from pypoplar.profile.report import Report
+from pypoplar.report.page import write_page
+from pypoplar.report.report import Report
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.measure import Figure, Row, seconds
 from pypoplar import FLOAT, Engine, Graph, Input, IPUModel, Output, Vector, Vertex
-from pypoplar.profile.profile_file import load_report, save_report
 from pypoplar.program import Execute, Sequence
+from pypoplar.report.file.sqlite_file import load_report, save_report
 
 MEGABYTE = 1e6
 RUNS = 3  # two with accounts of their own, and one more

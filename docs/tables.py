@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from pypoplar import errors, options
-from pypoplar.profile import profile_file
+from pypoplar.report.file import sqlite_file as profile_file
 
 HERE = Path(__file__).parent
 
@@ -182,10 +182,10 @@ def profile_page() -> str:
     queries = "\n\n".join(f"{title}:\n\n```sql\n{query.strip()}\n```" for title, query in QUERIES.items())
     return f"""# The profile file
 
-<!-- Made by docs/tables.py from pypoplar/profile/profile_schema.sql; a test compares them. -->
+<!-- Made by docs/tables.py from pypoplar/report/file/profile_schema.sql; a test compares them. -->
 
 A profile, `{profile_file.NAME}`, is an SQLite database: one file with everything that a report has. An Engine with the option
-`autoReport.all` writes it, and so does `pypoplar.profile.profile_file.save_report(engine.getReport(), path)`.
+`autoReport.all` writes it, and so does `pypoplar.report.file.sqlite_file.save_report(engine.getReport(), path)`.
 `pypoplar.pva.openReport(path)` reads it back as the same report, in any process. `pypoplar summary`, `pypoplar report` and
 `pypoplar trace` show it, and every SQL tool can query it: `sqlite3 profile.pop 'SELECT * FROM step_total'`.
 

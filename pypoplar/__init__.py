@@ -9,8 +9,8 @@ from importlib.metadata import version as _version
 from types import ModuleType as _ModuleType
 
 from pypoplar import program
-from pypoplar.codelet.fields import InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
-from pypoplar.compiler.executable import Executable
+from pypoplar.arrays.intervals import Interval, VariableInterval
+from pypoplar.codelet.language.fields import InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
 from pypoplar.device import Device, DeviceManager, IPUModel
 from pypoplar.engine.engine import Engine, compileGraph
 from pypoplar.engine.streams import StreamCallback
@@ -45,11 +45,11 @@ from pypoplar.errors import (
     UnknownHandle,
     UnknownVertexType,
 )
+from pypoplar.executable.executable import Executable
 from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.estimators import VertexIntrospector, VertexPerfEstimate
 from pypoplar.graph.graph import Graph, VariableMappingMethod
-from pypoplar.graph.intervals import Interval, VariableInterval
-from pypoplar.graph.streams import DataStream, Function, HostFunction, RemoteBuffer, ReplicatedStreamMode
+from pypoplar.graph.host_links import DataStream, Function, HostFunction, RemoteBuffer, ReplicatedStreamMode
 from pypoplar.graph.tensor import Tensor, UpsampleMethod
 from pypoplar.graph.vertices import ComputeSet, FieldRef, VertexRange, VertexRef
 from pypoplar.graph.views import append, concat, stack

@@ -17,14 +17,14 @@ import click
 from attrs import evolve
 
 from pypoplar import resources
-from pypoplar.codelet import cache
+from pypoplar.codelet.llvm import cache
 from pypoplar.errors import PoplarError
 from pypoplar.presets import PRESETS
-from pypoplar.profile.perfetto_trace import TILES, write_trace
-from pypoplar.profile.profile_file import NAME as PROFILE_NAME
-from pypoplar.profile.profile_file import load_report
-from pypoplar.profile.report import Report
-from pypoplar.profile.summary import summary
+from pypoplar.report.file.sqlite_file import NAME as PROFILE_NAME
+from pypoplar.report.file.sqlite_file import load_report
+from pypoplar.report.perfetto.perfetto_trace import TILES, write_trace
+from pypoplar.report.report import Report
+from pypoplar.report.text.summary import summary
 from pypoplar.target import Target
 
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -133,7 +133,7 @@ def report(show_traceback: bool, profile: Path, other: Path | None, output: Path
     With OTHER, the page compares the two: memory, liveness and cycles with their differences. Without -o it is written beside
     PROFILE, as comparison.html.
     """
-    from pypoplar.profile import page  # only this command needs it
+    from pypoplar.report import page  # only this command needs it
 
     beside = _profile_file(profile)
     place = output or (beside.with_suffix(".html") if other is None else beside.with_name("comparison.html"))

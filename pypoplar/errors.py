@@ -25,8 +25,8 @@ class AtomicStoreError(GraphCycleError):
 class GraphMemoryAllocationError(PoplarError, MemoryError):
     """A tile's memory does not hold what is placed on it; the attribute `report` has the whole picture."""
 
-    report: object | None = None  # a pypoplar.profile.report.Report
-    picture: tuple[object, ...] = ()  # what the report is made of: see pypoplar.compiler.tile_memory
+    report: object | None = None  # a pypoplar.report.report.Report
+    picture: tuple[object, ...] = ()  # what the report is made of: see pypoplar.compiler.memory.tile_memory
 
 
 class InvalidTileMapping(PoplarError, ValueError):

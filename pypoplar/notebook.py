@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class ShownInNotebooks:
-    """A base of classes of which `pypoplar.profile.notebook` has a view."""
+    """A base of classes of which `pypoplar.report.notebook_tables` has a view."""
 
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        from pypoplar.profile.notebook import html_of  # only notebooks need it
+        from pypoplar.report.notebook_tables import html_of  # only notebooks need it
 
         return html_of(self)

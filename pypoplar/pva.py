@@ -4,7 +4,7 @@
 >>> report = pva.openReport("profile.pop")  # doctest: +SKIP
 >>> sum(step.ipus[0].cycles for step in report.execution.steps)  # doctest: +SKIP
 
-Names are libpva's; what a report has besides is in snake_case, and `pypoplar.profile.report` lists it. Only profiles of pypoplar
+Names are libpva's; what a report has besides is in snake_case, and `pypoplar.report.report` lists it. Only profiles of pypoplar
 can be read: those of the Poplar SDK are of another form.
 """
 
@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import os
 
-from pypoplar.profile.execution import Execution, Run, Step
-from pypoplar.profile.profile_file import load_report
-from pypoplar.profile.programs import ComputeSet, Program, ProgramVisitor
-from pypoplar.profile.report import Compilation, InstrumentationSettings, Report, ReportGraph, ReportTarget, Version
-from pypoplar.profile.tile_memory import LivenessProgramStep, LoweredVariables, Tile, Variable
+from pypoplar.report.execution import Execution, Run, Step
+from pypoplar.report.file.sqlite_file import load_report
+from pypoplar.report.memory_report import LivenessProgramStep, LoweredVariables, Tile, Variable
+from pypoplar.report.program_nodes import ComputeSet, Program, ProgramVisitor
+from pypoplar.report.report import Compilation, InstrumentationSettings, Report, ReportGraph, ReportTarget, Version
 
 __all__ = [
     "openReport",

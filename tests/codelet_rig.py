@@ -6,9 +6,9 @@ import textwrap
 import numpy as np
 from native_rig import DTYPES, Memory, run_native
 
-from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.python_form import Fault, PythonForm, VertexContext
-from pypoplar.codelet.typed import Literal, Local, Span, SpanList
+from pypoplar.codelet.ir.typed import Literal, Local, Span, SpanList
+from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.python.python_form import Fault, PythonForm, VertexContext
 from pypoplar.testing.comparing import assert_same_bits
 
 
@@ -128,7 +128,7 @@ _count = 0
 PRELUDE = """\
 import math
 from pypoplar import ipu
-from pypoplar.codelet.fields import InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
+from pypoplar.codelet.language.fields import InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
 from pypoplar.types import *
 """
 

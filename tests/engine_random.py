@@ -32,7 +32,7 @@ from pypoplar import (
     cycleCount,
     ipu,
 )
-from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.program import (
     Call,
     Copy,

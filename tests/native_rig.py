@@ -4,8 +4,8 @@ import ctypes
 
 import numpy as np
 
-from pypoplar.codelet import native
-from pypoplar.codelet.python_form import Fault, PythonForm, VertexContext
+from pypoplar.codelet.llvm import codelet_code as native
+from pypoplar.codelet.python.python_form import Fault, PythonForm, VertexContext
 
 DTYPES = {
     "f32": np.float32, "f16": np.float16, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16,

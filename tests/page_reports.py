@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pypoplar.profile.execution import Execution, Run, Step, Trace, VertexTypeCycles
-from pypoplar.profile.programs import ComputeSet, Program, VertexInstances
-from pypoplar.profile.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
-from pypoplar.profile.tile_memory import LoweredVariables, MemoryByTile
+from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles
+from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
+from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
+from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
 
 LIMIT = 1000  # bytes of a tile
 

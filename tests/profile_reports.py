@@ -4,10 +4,10 @@ import numpy as np
 from attrs import fields, has
 from hypothesis import strategies as st
 
-from pypoplar.profile.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed
-from pypoplar.profile.programs import ComputeSet, Program, VertexInstances
-from pypoplar.profile.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
-from pypoplar.profile.tile_memory import LoweredVariables, MemoryByTile
+from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed
+from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
+from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
+from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
 
 PLAIN = (bool, int, float, str, type(None))
 

@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 import pytest
 from codelet_rig import codelet_of, module_from
 
-from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.fields import Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
+from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.language.fields import Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
 from pypoplar.errors import CodeletError, UnknownField
 from pypoplar.types import CHAR, FLOAT, HALF, INT, SUPPORTED, UNSIGNED_INT
 
@@ -39,7 +39,7 @@ EXPECTED = [
 ]
 NAMES = "InOut, Input, Output, Vector, VectorList, Vertex"
 IMPORTS = (
-    f"from typing import ClassVar\nfrom pypoplar.codelet.fields import {NAMES}\n"
+    f"from typing import ClassVar\nfrom pypoplar.codelet.language.fields import {NAMES}\n"
     "from pypoplar.types import BOOL, DOUBLE, FLOAT, HALF, INT, LONG, QUARTER, UNSIGNED_INT\n"
 )
 
@@ -63,7 +63,11 @@ def nested(text):
 
 def qualified(text):
     """The names of fields reached through their module."""
-    return "import pypoplar.codelet.fields as p\n" + IMPORTS + re.sub(r"\b(" + NAMES.replace(", ", "|") + r")\b", r"p.\1", text)
+    return (
+        "import pypoplar.codelet.language.fields as p\n"
+        + IMPORTS
+        + re.sub(r"\b(" + NAMES.replace(", ", "|") + r")\b", r"p.\1", text)
+    )
 
 
 FUTURE = "from __future__ import annotations\n"
@@ -237,7 +241,7 @@ def test_a_codelet_without_cycles_has_no_estimator():
 USER = """
 from typing import Generic, TypeVar
 
-from pypoplar.codelet.fields import InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
+from pypoplar.codelet.language.fields import InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
 from pypoplar.types import BOOL, FLOAT, HALF, INT
 
 T = TypeVar("T")

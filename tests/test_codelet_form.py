@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_rig import Memory
 
-from pypoplar.codelet.python_form import Fault, PythonForm, VertexContext
+from pypoplar.codelet.python.python_form import Fault, PythonForm, VertexContext
 
 
 def form_of(cls, **fields):

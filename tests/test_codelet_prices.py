@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from codelet_rig import codelet_of, lines, run, vertex
 
-from pypoplar.codelet import prices
-from pypoplar.codelet.operations import SIGNATURES
-from pypoplar.codelet.prices import ROWS, SLOTS, TABLE
+from pypoplar.codelet.ir import prices
+from pypoplar.codelet.ir.operations import SIGNATURES
+from pypoplar.codelet.ir.prices import ROWS, SLOTS, TABLE
 
 X = "x: InOut[Vector[FLOAT]]\nk: INT\nout: FLOAT"
 SOFTWARE = ["sin", "cos", "tan", "asin", "acos", "atan", "atan2", "power", "pow", "fmod", "mod", "floordiv", "erf", "erfc", "sinh"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 PRELUDE = """\
 import math
-from pypoplar.codelet.fields import InOut, Input, Output, Vector, VectorList, Vertex
+from pypoplar.codelet.language.fields import InOut, Input, Output, Vector, VectorList, Vertex
 from pypoplar.types import FLOAT, INT
 
 LIMIT = 5

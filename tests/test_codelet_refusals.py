@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 from codelet_rig import PRELUDE, codelet_of, module_from, vertex
 
-from pypoplar.codelet.diagnostics import STARS
-from pypoplar.codelet.environment import codelet_source
-from pypoplar.codelet.translate import translate
+from pypoplar.codelet.frontend.translate import translate
+from pypoplar.codelet.language.diagnostics import STARS
+from pypoplar.codelet.language.environment import codelet_source
 from pypoplar.errors import CodeletError, PoplarError
 
 FIELDS = """

@@ -6,9 +6,9 @@ from typing import Generic, TypeVar
 import pytest
 from codelet_rig import module_from, run
 
-from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.fields import InOut, Input, Output, Vector, Vertex
-from pypoplar.codelet.registry import CodeletRegistry, Template, collect
+from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.language.fields import InOut, Input, Output, Vector, Vertex
+from pypoplar.codelet.language.registry import CodeletRegistry, Template, collect
 from pypoplar.errors import CodeletError, FileLoadError, PoplarTypeError, TypeNotSupportedError, UnknownVertexType
 from pypoplar.types import DOUBLE, FLOAT, HALF, INT, UNSIGNED_INT
 
@@ -171,7 +171,7 @@ def test_the_same_codelet_twice_is_one():
 
 
 FIRST = """
-from pypoplar.codelet.fields import *
+from pypoplar.codelet.language.fields import *
 from pypoplar.types import *
 class Same(Vertex):
     x: InOut[INT]

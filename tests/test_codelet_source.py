@@ -12,8 +12,8 @@ import pytest
 from codelet_rig import codelet_of, lines, module_from, run, vertex
 
 from pypoplar import ipu
-from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.fields import InOut, Input, Output, Vector, Vertex
+from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.language.fields import InOut, Input, Output, Vector, Vertex
 from pypoplar.errors import CodeletError, FileLoadError
 from pypoplar.types import FLOAT, INT
 
@@ -51,7 +51,7 @@ def test_a_class_in_a_module_takes_its_constants_helpers_and_modules():
 
 def test_constants_are_frozen_when_the_codelet_is_made():
     names = module_from(
-        "from pypoplar.codelet.fields import *\nfrom pypoplar.types import INT\nK = 1\n\n"
+        "from pypoplar.codelet.language.fields import *\nfrom pypoplar.types import INT\nK = 1\n\n"
         + ("class Test(Vertex):\n    n: INT\n\n    def compute(self):\n        self.n = K\n")
     )
     before = codelet_of(names["Test"])
@@ -139,10 +139,10 @@ def test_inheritance_finds_fields_methods_and_constants_of_the_most_derived_clas
 def test_a_file_is_read_where_it_stands(tmp_path):
     file = tmp_path / "codelets.py"
     file.write_text(
-        "from pypoplar.codelet.fields import *\nfrom pypoplar.types import *\n\nFACTOR = 2\n\n\nclass Double(Vertex):\n"
+        "from pypoplar.codelet.language.fields import *\nfrom pypoplar.types import *\n\nFACTOR = 2\n\n\nclass Double(Vertex):\n"
         "    n: INT\n\n    def compute(self):\n        self.n = self.n * FACTOR\n"
     )
-    from pypoplar.codelet.registry import collect
+    from pypoplar.codelet.language.registry import collect
 
     (found,) = collect(file)
     assert (found.location.file, found.location.line) == (str(file), 7)
@@ -155,7 +155,7 @@ def test_text_in_linecache_is_enough():
 
 
 def test_text_that_cannot_be_parsed_as_a_whole_is_read_by_its_block():
-    text = "from pypoplar.codelet.fields import *\nfrom pypoplar.types import INT\nclass Cell(Vertex):\n    n: INT\n\n"
+    text = "from pypoplar.codelet.language.fields import *\nfrom pypoplar.types import INT\nclass Cell(Vertex):\n    n: INT\n\n"
     text += "    def compute(self):\n        self.n = 4\n"
     names = module_from(text)
     file = names["Cell"].compute.__code__.co_filename
@@ -166,7 +166,7 @@ def test_text_that_cannot_be_parsed_as_a_whole_is_read_by_its_block():
 
 def test_without_source_the_error_says_what_to_do():
     names = {"__name__": "nowhere"}
-    exec("from pypoplar.codelet.fields import *\nclass Lost(Vertex):\n    def compute(self):\n        pass\n", names)
+    exec("from pypoplar.codelet.language.fields import *\nclass Lost(Vertex):\n    def compute(self):\n        pass\n", names)
     with pytest.raises(
         CodeletError, match=r"source of Lost\.compute is not available.*write the class in a \.py file or a notebook"
     ):
@@ -191,7 +191,7 @@ def test_a_helper_without_source_is_refused_where_it_is_called():
 
 def test_a_file_that_has_changed_is_noticed(tmp_path):
     file = tmp_path / "changing.py"
-    text = "from pypoplar.codelet.fields import *\n\nclass A(Vertex):\n    def compute(self):\n        pass\n"
+    text = "from pypoplar.codelet.language.fields import *\n\nclass A(Vertex):\n    def compute(self):\n        pass\n"
     file.write_text(text)
     names = {"__name__": "changing"}
     exec(compile(text, str(file), "exec"), names)
@@ -350,7 +350,7 @@ def test_a_codelet_has_no_instances():
 
 
 def test_nothing_is_left_in_sys_modules_by_a_file_that_fails(tmp_path):
-    from pypoplar.codelet.registry import collect
+    from pypoplar.codelet.language.registry import collect
 
     file = tmp_path / "broken.py"
     file.write_text("raise KeyError('mine')\n")

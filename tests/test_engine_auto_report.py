@@ -11,8 +11,8 @@ import pytest
 from engine_builder import Add, Bench, tiny
 
 from pypoplar import FLOAT, Engine, Executable, Graph, GraphMemoryAllocationError, InvalidOption, compileGraph
-from pypoplar.profile.profile_file import load_report
 from pypoplar.program import Repeat, Sequence
+from pypoplar.report.file.sqlite_file import load_report
 
 ALL = "autoReport.all"
 PLACE = "autoReport.directory"

@@ -32,7 +32,7 @@ from pypoplar import (
     compileGraph,
 )
 from pypoplar.compiler.compile import compile_graph
-from pypoplar.compiler.verify import verify
+from pypoplar.executable.verify.executable_claims import verify
 from pypoplar.program import Copy, Sequence
 
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pypoplar import FLOAT, INT, Input, IPUModel, PoplarError, SyncType, Vector, Vertex
-from pypoplar.engine import account
-from pypoplar.engine import layout as at
-from pypoplar.engine.account import Account
+from pypoplar.engine import run_tables as account
 from pypoplar.engine.events import EventLog
+from pypoplar.engine.run_tables import Account
 from pypoplar.engine.runs import LATER, MOST_NAMES
+from pypoplar.interface import header_slots as at
 from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Repeat, Sequence, Switch, Sync
 
 KEPT = "autoReport.executionProfileProgramRunCount"

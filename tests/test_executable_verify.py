@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pypoplar import Executable, FileLoadError
-from pypoplar.compiler import opcodes
-from pypoplar.compiler.verify import verify
+from pypoplar.executable.verify.executable_claims import verify
+from pypoplar.interface import opcodes
 
 BUSY = ("transfers", "vertices", "shuffled", "control", "judged")
 FAR = 1 << 40

@@ -24,8 +24,8 @@ from pypoplar import (
     compileGraph,
     ipu,
 )
-from pypoplar.compiler.estimates import PRICED_BY
-from pypoplar.engine import machine_code
+from pypoplar.engine.native import machine_code
+from pypoplar.executable.estimates import PRICED_BY
 from pypoplar.program import Execute, Repeat, Sequence
 
 ON = {"profiler.includeFlopEstimates": "true"}

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pypoplar.arrays.intervals import Interval, counted, join_touching, offsets, paint
 from pypoplar.errors import PoplarIndexError, PoplarTypeError
-from pypoplar.graph.intervals import Interval, counted, join_touching, offsets, paint
 
 intervals = st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted)
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pypoplar.arrays.intervals import Interval
 from pypoplar.device import IPUModel
 from pypoplar.errors import InvalidTileMapping, PoplarIndexError, PoplarTypeError
 from pypoplar.graph.graph import Graph, VariableMappingMethod
-from pypoplar.graph.intervals import Interval
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.types import FLOAT

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.graph import strides
-from pypoplar.graph.regions import has_duplicates, misplaced
-from pypoplar.graph.runs import compress, join
+from pypoplar.arrays import strides
+from pypoplar.arrays.aliasing import has_duplicates, misplaced
+from pypoplar.arrays.element_runs import compress, join
 
 BOUNDS = np.array([0, 10, 10, 25, 60], np.int64)
 pieces = st.builds(

@@ -13,7 +13,7 @@ from pypoplar.errors import (
     TypeNotSupportedError,
 )
 from pypoplar.graph.graph import Graph
-from pypoplar.graph.streams import ReplicatedStreamMode
+from pypoplar.graph.host_links import ReplicatedStreamMode
 from pypoplar.program import Sequence
 from pypoplar.types import DOUBLE, FLOAT, HALF, INT
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pypoplar.arrays.intervals import Interval
 from pypoplar.device import IPUModel
 from pypoplar.errors import MissingFeature, PoplarTypeError, TensorShapeError, TensorWriteError, TypeNotSupportedError
 from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.graph import Graph
-from pypoplar.graph.intervals import Interval
 from pypoplar.graph.views import concat, stack
 from pypoplar.types import BOOL, CHAR, DOUBLE, FLOAT, HALF, INT, LONGLONG, UNSIGNED_CHAR, UNSIGNED_INT, UNSIGNED_LONGLONG
 

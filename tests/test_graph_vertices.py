@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pypoplar.codelet.fields import InOut, Input, Output, Vector, VectorList, Vertex
+from pypoplar.codelet.language.fields import InOut, Input, Output, Vector, VectorList, Vertex
 from pypoplar.device import IPUModel
 from pypoplar.errors import (
     GraphConnectionError,

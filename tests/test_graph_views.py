@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pypoplar.arrays.intervals import Interval, VariableInterval
 from pypoplar.device import IPUModel
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
 from pypoplar.graph.graph import Graph
-from pypoplar.graph.intervals import Interval, VariableInterval
 from pypoplar.graph.tensor import Tensor, UpsampleMethod
 from pypoplar.graph.views import append, concat, stack
 from pypoplar.types import FLOAT, HALF, INT, SHORT, UNSIGNED_INT

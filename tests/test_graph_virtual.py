@@ -2,11 +2,11 @@
 
 import pytest
 
-from pypoplar.codelet.fields import InOut, Vector, Vertex
+from pypoplar.arrays.intervals import Interval
+from pypoplar.codelet.language.fields import InOut, Vector, Vertex
 from pypoplar.device import IPUModel
 from pypoplar.errors import InvalidTileMapping
 from pypoplar.graph.graph import Graph, VariableMappingMethod
-from pypoplar.graph.intervals import Interval
 from pypoplar.types import FLOAT
 
 

@@ -5,11 +5,11 @@ import pytest
 from attrs import evolve
 
 from pypoplar.errors import InvalidOption
-from pypoplar.profile.execution import Execution, Step, VertexTypeCycles
-from pypoplar.profile.programs import ComputeSet, Program, VertexInstances
-from pypoplar.profile.report import Compilation, Report, ReportGraph, ReportTarget, Version, VertexType
-from pypoplar.profile.summary import summary
-from pypoplar.profile.tile_memory import LoweredVariables, MemoryByTile
+from pypoplar.report.execution import Execution, Step, VertexTypeCycles
+from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
+from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
+from pypoplar.report.report import Compilation, Report, ReportGraph, ReportTarget, Version, VertexType
+from pypoplar.report.text.summary import summary
 
 TILES = 16
 

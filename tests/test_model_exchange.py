@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pypoplar import FLOAT, HALF, Engine, Graph, Input, IPUModel, Output, Vector, VectorList, Vertex, concat
-from pypoplar.compiler.account import Transfers, account
-from pypoplar.compiler.costs import PRICES, link_cycles, price_exchange
+from pypoplar.compiler.exchange.exchange_costs import PRICES, link_cycles, price_exchange
+from pypoplar.compiler.exchange.message_account import Transfers, account
 from pypoplar.program import Copy, Execute, Sequence, Sync, SyncType
 from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
 

@@ -11,8 +11,9 @@ import pytest
 from native_rig import run_native
 from test_native_codelets import DOT, OUT, X, codelet, f32, floats, i32, ordered_dot
 
-from pypoplar.codelet import cache, machine, native
-from pypoplar.codelet.typed import Apply, Price, Store
+from pypoplar.codelet.ir.typed import Apply, Price, Store
+from pypoplar.codelet.llvm import cache, machine
+from pypoplar.codelet.llvm import codelet_code as native
 
 
 @pytest.fixture(autouse=True)
@@ -194,7 +195,7 @@ def test_the_default_directory_is_the_users(monkeypatch):
 
 def test_processes_and_threads_may_store_at_once(directory):
     script = """
-from pypoplar.codelet import cache
+from pypoplar.codelet.llvm import cache
 for i in range(200):
     key, content = f"key {i % 5}", bytes([i % 5]) * 10000
     assert cache.store(key, content)

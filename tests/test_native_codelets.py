@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from native_rig import DTYPES, run_native
 
-from pypoplar.codelet.native import compile_codelet
-from pypoplar.codelet.typed import (
+from pypoplar.codelet.ir.typed import (
     Apply,
     Break,
     Check,
@@ -32,6 +31,7 @@ from pypoplar.codelet.typed import (
     TypedField,
     While,
 )
+from pypoplar.codelet.llvm.codelet_code import compile_codelet
 
 RANDOM = np.random.default_rng(5)
 START = RANDOM.bit_generator.state

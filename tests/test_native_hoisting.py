@@ -3,10 +3,7 @@
 import pytest
 from test_native_codelets import DOT, OUT, STENCIL, A, B, K, N, X, Y, codelet, f32, i32
 
-from pypoplar.codelet.frame import Checks
-from pypoplar.codelet.hoisting import BindRow, InRange, Linear, ProvenLoad, ProvenStore, plan_loop, read_first, walk
-from pypoplar.codelet.jam_plan import plan_rounds, plan_vertices
-from pypoplar.codelet.typed import (
+from pypoplar.codelet.ir.typed import (
     Apply,
     Break,
     For,
@@ -26,6 +23,9 @@ from pypoplar.codelet.typed import (
     Store,
     While,
 )
+from pypoplar.codelet.llvm.eight_lanes_plan import plan_rounds, plan_vertices
+from pypoplar.codelet.llvm.emitter_state import Checks
+from pypoplar.codelet.llvm.loop_checks import BindRow, InRange, Linear, ProvenLoad, ProvenStore, plan_loop, read_first, walk
 
 J, M, FLAG = Local("j", "i32"), Local("m", "i32"), Local("flag", "bool")
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numba import types
 
-from pypoplar.codelet import intrinsics
-from pypoplar.codelet.intrinsics import (
+from pypoplar.engine.native import memory_operations as intrinsics
+from pypoplar.engine.native.memory_operations import (
     LOAD,
     LOAD_INVARIANT,
     STORE,

@@ -21,12 +21,12 @@ from pypoplar import (
     Vertex,
     concat,
 )
-from pypoplar.profile.execution import Execution, Step
-from pypoplar.profile.programs import ComputeSet, VertexInstances
-from pypoplar.profile.programs import Program as ReportProgram
-from pypoplar.profile.report import Compilation, Report, ReportGraph, ReportTarget, Version
-from pypoplar.profile.tile_memory import MemoryByTile
 from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Program, Repeat, Sequence, Switch
+from pypoplar.report.execution import Execution, Step
+from pypoplar.report.memory_report import MemoryByTile
+from pypoplar.report.program_nodes import ComputeSet, VertexInstances
+from pypoplar.report.program_nodes import Program as ReportProgram
+from pypoplar.report.report import Compilation, Report, ReportGraph, ReportTarget, Version
 
 NASTY = "<script>alert('x')</script> & \"quoted\""
 VOID = {"br", "path", "rect"}

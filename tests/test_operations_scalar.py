@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.codelet import operations
-from pypoplar.codelet.operations import FAULTS, FUNCTIONS, SIGNATURES, floating_fault
+from pypoplar.codelet.ir import operations
+from pypoplar.codelet.ir.operations import FAULTS, FUNCTIONS, SIGNATURES, floating_fault
 
 DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64}
 RANGES = {"i32": (-(2**31), 2**31 - 1), "u32": (0, 2**32 - 1), "i64": (-(2**63), 2**63 - 1), "u64": (0, 2**64 - 1)}

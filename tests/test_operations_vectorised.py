@@ -5,8 +5,8 @@ import pytest
 from native_rig import DTYPES, run_native
 from test_native_codelets import K, N, codelet, i32
 
-from pypoplar.codelet.operations import FAULTS, FUNCTIONS, SIGNATURES
-from pypoplar.codelet.typed import Apply, For, Length, Load, Local, Span, Store
+from pypoplar.codelet.ir.operations import FAULTS, FUNCTIONS, SIGNATURES
+from pypoplar.codelet.ir.typed import Apply, For, Length, Load, Local, Span, Store
 
 BATCHES = []  # operations with the same arguments, a few at a time
 for ARGUMENTS in dict.fromkeys(arguments for arguments, _ in SIGNATURES.values()):

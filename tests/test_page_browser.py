@@ -9,7 +9,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from benchmarks.made_report import made_report
-from pypoplar.profile.page import write_comparison, write_page
+from pypoplar.report.page import write_comparison, write_page
 
 VIEWS = ("summary", "insights", "memory", "liveness", "programs", "trace", "vertices", "exchange", "roofline", "balance")
 NOT_RUN = {

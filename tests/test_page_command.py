@@ -9,9 +9,9 @@ from page_reports import compute, report
 from pypoplar import FLOAT, Engine, Graph, InOut, IPUModel, Vertex
 from pypoplar.cli import main
 from pypoplar.errors import MissingFeature
-from pypoplar.profile.page import document, write_page
-from pypoplar.profile.profile_file import save_report
 from pypoplar.program import Copy, Execute, Repeat, Sequence
+from pypoplar.report.file.sqlite_file import save_report
+from pypoplar.report.page import document, write_page
 
 
 class Double(Vertex):

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from page_reports import compute, events, exchange, leaf, memory, messages, report, variables
 
 from benchmarks.made_report import made_report
-from pypoplar.profile.page import exchange_data, memory_data
-from pypoplar.profile.page.blocks import Blocks
-from pypoplar.profile.page.comparison import _merged, change, comparison_data, matched, matched_steps
-from pypoplar.profile.page.exchange_data import exchanges_data, grouped
-from pypoplar.profile.page.operations import compute_sets, vertex_type_rows
-from pypoplar.profile.page.program_data import tree_data
-from pypoplar.profile.page.report_data import report_data
-from pypoplar.profile.page.summary_data import machine_parts, mean_tile_parts
-from pypoplar.profile.programs import Program
+from pypoplar.report.page import exchange_data, memory_data
+from pypoplar.report.page.blocks import Blocks
+from pypoplar.report.page.comparison import _merged, change, comparison_data, matched, matched_steps
+from pypoplar.report.page.exchange_data import exchanges_data, grouped
+from pypoplar.report.page.operation_data import compute_sets, vertex_type_rows
+from pypoplar.report.page.program_data import tree_data
+from pypoplar.report.page.report_data import report_data
+from pypoplar.report.page.summary_data import machine_parts, mean_tile_parts
+from pypoplar.report.program_nodes import Program
 
 EVEN = compute("even", 0, [100, 100, 100, 100])
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.made_report import made_report
-from pypoplar.profile.page import write_page
-from pypoplar.profile.page.blocks import Blocks, TileRows
-from pypoplar.profile.page.document import json_text
+from pypoplar.report.page import write_page
+from pypoplar.report.page.blocks import Blocks, TileRows
+from pypoplar.report.page.document import json_text
 
 HOSTILE = "</script><img src=x onerror=alert(1)> \"quoted\" 'single' back\\slash {{data}} $& <b>bold</b> %{x} \u2028 é 漢字 \ud800"
 
@@ -153,7 +153,7 @@ def test_equal_rows_of_tiles_are_kept_once():
 
 
 def test_rows_of_tiles_beyond_what_a_page_can_hold_are_left_out_and_counted(monkeypatch):
-    monkeypatch.setattr("pypoplar.profile.page.blocks.MOST_CELLS", 6)
+    monkeypatch.setattr("pypoplar.report.page.blocks.MOST_CELLS", 6)
     rows = TileRows(Blocks(), 3)
     assert [rows.add(np.array(one)) for one in ([1, 2, 3], [4, 5, 6], [7, 8, 9], [4, 5, 6])] == [0, 1, -1, 1]
     assert rows.data()["left_out"] == 1

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from page_reports import LIMIT, compute, exchange, memory, report, variables
 
-from pypoplar.profile.execution import Step, VertexTypeCycles
-from pypoplar.profile.page import insights as rules
-from pypoplar.profile.page.insights import RULES, insights
+from pypoplar.report.execution import Step, VertexTypeCycles
+from pypoplar.report.page import insights as rules
+from pypoplar.report.page.insights import RULES, insights
 
 EVEN = compute("even", 0, [100, 100, 100, 100])
 

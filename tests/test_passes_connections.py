@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.compiler.connections import check_connections
-from pypoplar.compiler.mappings import check_mappings
+from pypoplar.compiler.check.connections import check_connections
+from pypoplar.compiler.check.mappings import check_mappings
 from pypoplar.errors import GraphConnectionError, InvalidTileMapping, TensorWriteError
 from pypoplar.types import FLOAT, HALF, INT
 from tests.passes_builder import Builder, FieldStandIn, all_used

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.compiler.copies import plan_copy
-from pypoplar.compiler.homes import place_variables
-from pypoplar.compiler.plan import CopyPlan
+from pypoplar.compiler.exchange.copy_plan import plan_copy
+from pypoplar.compiler.exchange.plan import CopyPlan
+from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
 from pypoplar.types import BOOL, FLOAT, HALF, LONGLONG
 from tests.passes_builder import Builder, all_used, frozen_runs

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.compiler.homes import place_variables
+from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.types import BOOL, FLOAT, HALF, LONGLONG
 from tests.passes_builder import Builder, all_used
 

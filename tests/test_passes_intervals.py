@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.compiler import intervals
+from pypoplar.arrays import interval_algebra as intervals
 
 POINTS = st.integers(0, 30)
 LISTS = st.lists(st.tuples(POINTS, POINTS).map(lambda pair: (min(pair), max(pair))), max_size=8)

@@ -28,10 +28,10 @@ from pypoplar import (
     cycleStamp,
     popops,
 )
-from pypoplar.codelet.codelet import Codelet
-from pypoplar.compiler import atoms
+from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.compiler.compile import compile_graph
-from pypoplar.compiler.stores import WORKER, stored_fields
+from pypoplar.compiler.liveness import atoms
+from pypoplar.compiler.liveness.full_writes import WORKER, stored_fields
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import (
     AbortOnCondition,

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pypoplar import FLOAT, Executable, FileLoadError, InOut, Input, Output, SyncType, Vector, Vertex, cycleCount
-from pypoplar.compiler.program_tree import TreeBuilder
-from pypoplar.profile.make_report import make_report
-from pypoplar.profile.programs import Program
+from pypoplar.executable.program_tree import TreeBuilder
 from pypoplar.program import (
     AbortOnCondition,
     Call,
@@ -26,6 +24,8 @@ from pypoplar.program import (
     Switch,
     Sync,
 )
+from pypoplar.report.make_report import make_report
+from pypoplar.report.program_nodes import Program
 
 
 class Double(Vertex):

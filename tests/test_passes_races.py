@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.compiler.races import find_races, first_race
-from pypoplar.compiler.regions import collect_regions
+from pypoplar.compiler.check.connected_regions import collect_regions
+from pypoplar.compiler.check.races import find_races, first_race
 from pypoplar.errors import GraphCycleError
 from tests.passes_builder import Builder, FieldStandIn
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pypoplar import FLOAT, Graph, GraphMemoryAllocationError, IPUModel, compileGraph
-from pypoplar.compiler.liveness import Liveness
-from pypoplar.compiler.sharing import share
+from pypoplar.compiler.liveness.liveness import Liveness
+from pypoplar.compiler.memory.sharing import share
 from pypoplar.program import Copy, Sequence
 
 

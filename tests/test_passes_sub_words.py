@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.compiler.exchange import plan_compute_set
-from pypoplar.compiler.homes import place_variables
-from pypoplar.compiler.sub_words import find_sub_word_stores
+from pypoplar.compiler.check.sub_words import find_sub_word_stores
+from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
+from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.errors import AtomicStoreError, GraphCycleError
 from pypoplar.types import BOOL, FLOAT, HALF
 from tests.passes_builder import Builder, FieldStandIn, all_used

@@ -12,14 +12,14 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from profile_reports import full_report, program_trees, reports
 
 from pypoplar import FLOAT, ApplicationRuntimeError, Engine, Graph, InOut, IPUModel, MissingFeature, Vertex
-from pypoplar.profile.execution import Trace
-from pypoplar.profile.nesting import Nesting
-from pypoplar.profile.perfetto_trace import write_trace
-from pypoplar.profile.profile_file import load_report, save_report
-from pypoplar.profile.program_table import ProgramTable
-from pypoplar.profile.programs import Program
-from pypoplar.profile.timeline import END_TO_END, WAIT
 from pypoplar.program import Call, Copy, Execute, Repeat, Sequence
+from pypoplar.report.execution import Trace
+from pypoplar.report.file.program_table import ProgramTable
+from pypoplar.report.file.sqlite_file import load_report, save_report
+from pypoplar.report.nesting import Nesting
+from pypoplar.report.perfetto.perfetto_trace import write_trace
+from pypoplar.report.program_nodes import Program
+from pypoplar.report.timeline import END_TO_END, WAIT
 
 
 class Read:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from profile_reports import differences, full_report
 
 from pypoplar import FileLoadError
-from pypoplar.profile.profile_file import SCHEMA, load_report, save_report
+from pypoplar.report.file.sqlite_file import SCHEMA, load_report, save_report
 
 REPORT = full_report()
 

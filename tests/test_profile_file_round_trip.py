@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from profile_reports import differences, reports
 
-from pypoplar.profile.profile_file import load_report, save_report
+from pypoplar.report.file.sqlite_file import load_report, save_report
 
 
 @given(reports())

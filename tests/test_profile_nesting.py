@@ -4,12 +4,12 @@ import pytest
 from attrs import evolve
 from profile_reports import differences, full_report
 
-from pypoplar.profile.nesting import Nesting
-from pypoplar.profile.notebook import report_html, report_program_html
-from pypoplar.profile.perfetto_trace import write_trace
-from pypoplar.profile.profile_file import load_report, save_report
-from pypoplar.profile.programs import Program
-from pypoplar.profile.summary import summary
+from pypoplar.report.file.sqlite_file import load_report, save_report
+from pypoplar.report.nesting import Nesting
+from pypoplar.report.notebook_tables import report_html, report_program_html
+from pypoplar.report.perfetto.perfetto_trace import write_trace
+from pypoplar.report.program_nodes import Program
+from pypoplar.report.text.summary import summary
 
 DEPTH = 40
 

@@ -8,9 +8,9 @@ from attrs import evolve
 from profile_reports import differences
 
 from pypoplar import FLOAT, Engine, FileLoadError, Graph, InOut, IPUModel, Vector, Vertex, pva
-from pypoplar.profile.profile_file import save_report
-from pypoplar.profile.programs import ComputeSet, Program, VertexInstances
 from pypoplar.program import Copy, Execute, Repeat, Sequence
+from pypoplar.report.file.sqlite_file import save_report
+from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 
 
 class Double(Vertex):

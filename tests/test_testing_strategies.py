@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pypoplar import FLOAT, INT, Graph, testing
 from pypoplar.target import Target
 from pypoplar.testing import strategies
-from pypoplar.testing.views import ARRAY_FORMS, View
+from pypoplar.testing.view_chains import ARRAY_FORMS, View
 
 shapes = strategies.shapes()
 

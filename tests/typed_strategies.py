@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 from native_rig import DTYPES
 
-from pypoplar.codelet.operations import FLOATS, REGISTERS, SIGNATURES, WIDTH
-from pypoplar.codelet.typed import (
+from pypoplar.codelet.ir.operations import FLOATS, REGISTERS, SIGNATURES, WIDTH
+from pypoplar.codelet.ir.typed import (
     Apply,
     Break,
     Check,

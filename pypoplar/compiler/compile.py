@@ -7,29 +7,29 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from pypoplar import program as kinds
-from pypoplar.compiler.compute_tables import CodeletShapes, ComputeTables
-from pypoplar.compiler.connections import check_connections
-from pypoplar.compiler.control_flow import ControlFlow, control_flow
-from pypoplar.compiler.estimates import count_priced_by, given_by_vertex
-from pypoplar.compiler.exchange import plan_compute_set
-from pypoplar.compiler.executable import Counts, Executable, RemotePlan, TileMemory, VertexNames
-from pypoplar.compiler.homes import place_variables, rounded_up
-from pypoplar.compiler.image import make_image
-from pypoplar.compiler.liveness import Liveness, find_liveness
-from pypoplar.compiler.lives import make_lives
-from pypoplar.compiler.lower import Lowering
-from pypoplar.compiler.mappings import check_mappings
-from pypoplar.compiler.moves import TileAddresses
-from pypoplar.compiler.plan import Array, Homes
-from pypoplar.compiler.races import find_races
-from pypoplar.compiler.regions import collect_regions
-from pypoplar.compiler.sub_words import find_sub_word_stores
-from pypoplar.compiler.survey import survey_graph
-from pypoplar.compiler.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
-from pypoplar.compiler.touches import TouchTables
-from pypoplar.compiler.usage import Usage, find_usage, used_variables
-from pypoplar.compiler.vertex_state import VertexState, place_state
+from pypoplar.compiler.check.connected_regions import collect_regions
+from pypoplar.compiler.check.connections import check_connections
+from pypoplar.compiler.check.mappings import check_mappings
+from pypoplar.compiler.check.races import find_races
+from pypoplar.compiler.check.sub_words import find_sub_word_stores
+from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
+from pypoplar.compiler.exchange.graph_index import survey_graph
+from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.liveness.control_flow import ControlFlow, control_flow
+from pypoplar.compiler.liveness.live_ranges import make_lives
+from pypoplar.compiler.liveness.liveness import Liveness, find_liveness
+from pypoplar.compiler.lowering.compute_tables import CodeletShapes, ComputeTables
+from pypoplar.compiler.lowering.lower import Lowering
+from pypoplar.compiler.lowering.move_tables import TileAddresses
+from pypoplar.compiler.lowering.touch_tables import TouchTables
+from pypoplar.compiler.lowering.usage import Usage, find_usage, used_variables
+from pypoplar.compiler.memory.load_image import make_image
+from pypoplar.compiler.memory.placement import place_variables, rounded_up
+from pypoplar.compiler.memory.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
+from pypoplar.compiler.memory.vertex_state import VertexState, place_state
 from pypoplar.errors import PoplarTypeError
+from pypoplar.executable.estimates import count_priced_by, given_by_vertex
+from pypoplar.executable.executable import Counts, Executable, RemotePlan, TileMemory, VertexNames
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
 from pypoplar.options import EngineOptions, OptionValue

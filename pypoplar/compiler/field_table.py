@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
-from pypoplar.codelet.codelet import Codelet
-from pypoplar.compiler.plan import Array
+from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.compiler.exchange.plan import Array
 from pypoplar.types import SUPPORTED
 
 INPUT, OUTPUT, INOUT, STATE = 0, 1, 2, 3

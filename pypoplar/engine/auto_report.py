@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pypoplar.errors import InvalidOption
 from pypoplar.options import EngineOptions
-from pypoplar.profile.report import Report
+from pypoplar.report.report import Report
 
 Make = Callable[[], Report]
 
@@ -24,7 +24,7 @@ def report_path(options: EngineOptions, name: str) -> Path:
 
 def save(report: Report, path: Path) -> None:
     """Write a profile, and the directories above it. Raises `OSError`."""
-    from pypoplar.profile.profile_file import save_report  # sqlite3 is only loaded where it is used
+    from pypoplar.report.file.sqlite_file import save_report  # sqlite3 is only loaded where it is used
 
     path.parent.mkdir(parents=True, exist_ok=True)
     save_report(report, path)

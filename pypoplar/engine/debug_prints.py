@@ -8,11 +8,11 @@ from typing import Any, TextIO
 import numpy as np
 from attrs import frozen
 
-from pypoplar.codelet.operations import REGISTERS
-from pypoplar.compiler.executable import Array, Executable
-from pypoplar.engine import layout as at
+from pypoplar.codelet.ir.operations import REGISTERS
+from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.printing import format_element
-from pypoplar.engine.state import EngineState
+from pypoplar.executable.executable import Array, Executable
+from pypoplar.interface import header_slots as at
 
 
 @frozen(order=False)
@@ -29,7 +29,7 @@ class DebugPrint:
 
 
 def read_buffer(executable: Executable, buffer: Array) -> Iterator[DebugPrint]:
-    """The records of one thread's buffer; see `pypoplar.codelet.native` for their form.
+    """The records of one thread's buffer; see `pypoplar.codelet.llvm.codelet_code` for their form.
 
     They end where nothing has been recorded. What does not fit into the buffer is left out; the mark of the group whose records
     come last may lie behind it.

@@ -11,7 +11,7 @@ import os
 import numpy as np
 from attrs import frozen
 
-from pypoplar.compiler.executable import Array, Computes, Executable, Moves
+from pypoplar.executable.executable import Array, Computes, Executable, Moves
 
 # Work is counted in units of about a third of a nanosecond; below SERIAL a step is done by one thread (about 15 us).
 SERIAL = 45_000

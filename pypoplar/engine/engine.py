@@ -14,15 +14,14 @@ import numpy as np
 from attrs import evolve
 
 from pypoplar.compiler.compile import Progress, compile_graph
-from pypoplar.compiler.executable import Array, Executable, HostTensor
 from pypoplar.device import Device
 from pypoplar.engine.auto_report import AutoReport, report_path, save
 from pypoplar.engine.division import divide
+from pypoplar.engine.engine_state import UNINITIALISED, EngineState, make_state
 from pypoplar.engine.faults import Fault, fault_error
 from pypoplar.engine.progress import CompileBar, RunBar, wanted
 from pypoplar.engine.runs import Runs
 from pypoplar.engine.services import Services
-from pypoplar.engine.state import UNINITIALISED, EngineState, make_state
 from pypoplar.engine.streams import Callback, HostStreams, unknown_name
 from pypoplar.errors import (
     ApplicationRuntimeError,
@@ -32,11 +31,12 @@ from pypoplar.errors import (
     PoplarTypeError,
     StreamConnectionError,
 )
+from pypoplar.executable.executable import Array, Executable, HostTensor
 from pypoplar.options import EngineOptions, OptionValue, find_option, option_text
-from pypoplar.profile.make_report import make_report, memory_report
-from pypoplar.profile.report import Report
-from pypoplar.profile.run_account import RunHistory
-from pypoplar.profile.summary import summary
+from pypoplar.report.make_report import make_report, memory_report
+from pypoplar.report.report import Report
+from pypoplar.report.run_account import RunHistory
+from pypoplar.report.text.summary import summary
 from pypoplar.types import BY_NAME
 
 if TYPE_CHECKING:
@@ -402,10 +402,10 @@ class Runner(Protocol):
 
 def _make_runner(mode: Mode, state: EngineState, services: Services) -> Runner:
     if mode == "native":
-        from pypoplar.engine.native import NativeRunner
+        from pypoplar.engine.native.runner import NativeRunner
 
         return NativeRunner(state, services)
-    from pypoplar.engine.interpreter import InterpretingRunner
+    from pypoplar.engine.interpreter.interpreter import InterpretingRunner
 
     return InterpretingRunner(state, services)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from attrs import define, field
 
-from pypoplar.compiler.executable import Array
-from pypoplar.engine import layout as at
-from pypoplar.profile.execution import Trace
+from pypoplar.executable.executable import Array
+from pypoplar.interface import header_slots as at
+from pypoplar.report.execution import Trace
 
 LIMIT = 65_536  # events of all kept runs together; further ones are counted only
 

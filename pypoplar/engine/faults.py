@@ -6,8 +6,7 @@ import linecache
 
 from attrs import frozen
 
-from pypoplar.codelet.typed import TypedCodelet
-from pypoplar.compiler.executable import Executable
+from pypoplar.codelet.ir.typed import TypedCodelet
 from pypoplar.errors import (
     CodeletArithmeticError,
     CodeletIndexError,
@@ -15,11 +14,12 @@ from pypoplar.errors import (
     CycleLimitError,
     UninitialisedReadError,
 )
+from pypoplar.executable.executable import Executable
 
 
 @frozen
 class Fault:
-    """The first fault of a step, by the lowest vertex: codes and values as `pypoplar.codelet.native` defines them."""
+    """The first fault of a step, by the lowest vertex: codes and values as `pypoplar.codelet.llvm.codelet_code` defines them."""
 
     vertex: int
     code: int

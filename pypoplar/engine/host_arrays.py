@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.compiler.executable import Array
+from pypoplar.executable.executable import Array
 
 
 def host_array(given: Any, dtype: np.dtype[Any]) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.compiler.executable import Array
+from pypoplar.executable.executable import Array
 
 
 def format_element(value: Any) -> str:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 from attrs import define, field, frozen
 
-from pypoplar.compiler.executable import Array
-from pypoplar.engine import layout as at
-from pypoplar.engine.account import Account
+from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import EventLog
-from pypoplar.engine.state import EngineState
-from pypoplar.profile.run_account import RunAccount, RunHistory
+from pypoplar.engine.run_tables import Account
+from pypoplar.executable.executable import Array
+from pypoplar.interface import header_slots as at
+from pypoplar.report.run_account import RunAccount, RunHistory
 
 LATER = "later runs"
 MOST_NAMES = 1000  # of runs in the report; of further ones only the number is known

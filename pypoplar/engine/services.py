@@ -9,14 +9,14 @@ from typing import Any, TextIO
 import numpy as np
 from attrs import define, field
 
-from pypoplar.compiler.executable import Array, Executable
 from pypoplar.engine.debug_prints import DebugPrint, write_prints
+from pypoplar.engine.element_races import judge_touches
+from pypoplar.engine.engine_state import UNINITIALISED, EngineState
 from pypoplar.engine.host_arrays import host_array
 from pypoplar.engine.printing import format_tensor
-from pypoplar.engine.state import UNINITIALISED, EngineState
 from pypoplar.engine.streams import HostStreams, unknown_name
-from pypoplar.engine.touched import judge_touches
 from pypoplar.errors import ApplicationRuntimeError, PoplarIndexError, StreamConnectionError, TensorIOStateError
+from pypoplar.executable.executable import Array, Executable
 from pypoplar.types import BY_NAME
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
-from pypoplar.compiler.executable import Array, StreamPlan
-from pypoplar.engine import layout as at
+from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.host_arrays import host_array
-from pypoplar.engine.state import EngineState
 from pypoplar.errors import ApplicationRuntimeError, StreamConnectionError, UnknownHandle
+from pypoplar.executable.executable import Array, StreamPlan
+from pypoplar.interface import header_slots as at
 from pypoplar.types import BY_NAME
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.graph import strides
-from pypoplar.graph.intervals import counted
+from pypoplar.arrays import strides
+from pypoplar.arrays.intervals import counted
 from pypoplar.graph.mapping import MappingTable
 from pypoplar.graph.tensor import Tensor
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import numpy as np
 
-from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.networks import compute_network

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from pypoplar.codelet.codelet import Codelet
+from pypoplar.arrays.intervals import offsets
+from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, UnknownField
+from pypoplar.graph.field_values import MOST_ESTIMATED
 from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenState, FrozenVertices
-from pypoplar.graph.intervals import offsets
 from pypoplar.graph.names import nearest
-from pypoplar.graph.state import MOST_ESTIMATED
 from pypoplar.target import Target
 from pypoplar.types import ElementType
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.typed import Location
+from pypoplar.codelet.ir.typed import Location
+from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.types import ElementType
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, TextIO, overload
 
 import numpy as np
 
-from pypoplar.codelet.registry import CodeletRegistry, collect
+from pypoplar.arrays.intervals import Interval
+from pypoplar.arrays.strides import row_major
+from pypoplar.codelet.language.registry import CodeletRegistry, collect
 from pypoplar.device import Device
 from pypoplar.errors import InvalidTileMapping, MissingFeature, PoplarTypeError
 from pypoplar.graph.cloning import TensorCloneMethod, clone_view
@@ -19,22 +21,13 @@ from pypoplar.graph.dot import write_computation_graph, write_vertex_graph
 from pypoplar.graph.estimators import VertexIntrospector
 from pypoplar.graph.freezing import freeze
 from pypoplar.graph.frozen import FrozenGraph
-from pypoplar.graph.intervals import Interval
+from pypoplar.graph.host_links import DataStream, Function, HostConnections, HostFunction, RemoteBuffer, ReplicatedStreamMode
 from pypoplar.graph.location import LocationTable, caller_location
 from pypoplar.graph.mapping import MappingTable, TileToTensorMapping, linear_pieces
 from pypoplar.graph.names import Scope
 from pypoplar.graph.networks import compute_network
 from pypoplar.graph.operands import check_writeable
 from pypoplar.graph.ordering import simplified, sorted_contiguous_regions, unbroadcast
-from pypoplar.graph.streams import (
-    DataStream,
-    Function,
-    HostConnections,
-    HostFunction,
-    RemoteBuffer,
-    ReplicatedStreamMode,
-)
-from pypoplar.graph.strides import row_major
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.tiles import Tiles
 from pypoplar.graph.values import values_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.intervals import Interval, counted, join_touching, paint
 from pypoplar.graph.frozen import FrozenMapping
-from pypoplar.graph.intervals import Interval, counted, join_touching, paint
 from pypoplar.graph.tensor import Tensor
 from pypoplar.notebook import ShownInNotebooks
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pypoplar.arrays.aliasing import misplaced
 from pypoplar.errors import PoplarTypeError, TensorShapeError, TensorWriteError
-from pypoplar.graph.regions import misplaced
 from pypoplar.graph.tensor import Tensor
 from pypoplar.types import ElementType
 

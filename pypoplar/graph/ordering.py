@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.element_runs import RunList
+from pypoplar.arrays.intervals import Interval, offsets
 from pypoplar.errors import PoplarIndexError, TensorShapeError
-from pypoplar.graph.intervals import Interval, offsets
-from pypoplar.graph.runs import RunList
 from pypoplar.graph.tensor import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]

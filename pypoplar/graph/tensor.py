@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from pypoplar.arrays import aliasing as regions
+from pypoplar.arrays import strides
+from pypoplar.arrays.element_runs import RunList, compress
+from pypoplar.arrays.intervals import Interval, VariableInterval
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
-from pypoplar.graph import regions, strides
 from pypoplar.graph.frozen import Runs
-from pypoplar.graph.intervals import Interval, VariableInterval
-from pypoplar.graph.runs import RunList, compress
 from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.notebook import ShownInNotebooks
 from pypoplar.types import FLOAT, ElementType, check_type

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.intervals import Interval
 from pypoplar.errors import InvalidTileMapping, PoplarIndexError, PoplarTypeError
-from pypoplar.graph.intervals import Interval
 from pypoplar.graph.tensor import Tensor
 from pypoplar.target import Target
 

@@ -10,14 +10,14 @@ from typing import Any, NoReturn
 import numpy as np
 from attrs import frozen
 
-from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.typed import Access, Form
+from pypoplar.codelet.ir.typed import Access, Form
+from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import GraphConnectionError, PoplarIndexError, PoplarTypeError, TensorShapeError, UnknownField
-from pypoplar.graph.edges import EdgeTable
+from pypoplar.graph.edge_table import EdgeTable
+from pypoplar.graph.field_values import MOST_ESTIMATED, EstimateTable, StateTable
 from pypoplar.graph.frozen import FrozenVertices
 from pypoplar.graph.location import LocationTable, line_text
 from pypoplar.graph.names import Names, nearest
-from pypoplar.graph.state import MOST_ESTIMATED, EstimateTable, StateTable
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.values import bits_of, bits_of_many, values_of
 from pypoplar.graph.variables import Variables

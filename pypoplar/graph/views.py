@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
+from pypoplar.arrays.element_runs import join
 from pypoplar.errors import PoplarTypeError, TensorShapeError
-from pypoplar.graph.runs import join
 from pypoplar.graph.tensor import Tensor
 
 

@@ -1,6 +1,6 @@
 """What the libraries' estimators of floating-point operations have in common: the conventions of PopLibs' FlopEstimation.
 
-They give a vertex's operations, those of all workers of a MultiVertex together. See `pypoplar.codelet.flops` for what counts.
+They give a vertex's operations, those of all workers of a MultiVertex together. See `pypoplar.codelet.ir.flops` for what counts.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from pypoplar.graph.intervals import Interval
+from pypoplar.arrays.intervals import Interval
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
 

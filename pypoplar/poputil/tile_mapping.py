@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any, overload
 
+from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
-from pypoplar.graph.intervals import Interval
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.region_splitting import splitRegions

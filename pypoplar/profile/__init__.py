@@ -1,1 +1,1 @@
-"""What a run cost: the report and its texts."""
+"""The old home of what writes profiles and pages, which is in `pypoplar.pva` now; these paths go on working."""

@@ -14,7 +14,7 @@ whom. `pypoplar.testing.strategies` (needs hypothesis) draws views, mappings and
 from pypoplar.testing.comparing import assert_same_bits
 from pypoplar.testing.exchanges import assert_exchange, assert_exchange_at_most, assert_no_exchange, exchanged
 from pypoplar.testing.running import MODES, Result, run
-from pypoplar.testing.vertices import run_vertex
+from pypoplar.testing.single_vertex import run_vertex
 
 __all__ = [
     "MODES",

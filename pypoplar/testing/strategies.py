@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from pypoplar.testing.graphs import Compute, Loop, Move, Share, SmallGraph
-from pypoplar.testing.views import View
+from pypoplar.testing.random_graphs import Compute, Loop, Move, Share, SmallGraph
+from pypoplar.testing.view_chains import View
 
 Draw = st.DrawFn
 Step = tuple[str, tuple[Any, ...]]

@@ -1,0 +1,1 @@
+"""Arrays: sorted intervals and the tables that the passes are made of."""

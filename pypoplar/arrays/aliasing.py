@@ -1,0 +1,96 @@
+"""Questions about runs: are they one strided view, does an element occur twice, do two views share elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pypoplar.arrays import strides
+from pypoplar.arrays.element_runs import RunList
+from pypoplar.arrays.intervals import Interval, VariableInterval, counted
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Shape = tuple[int, ...]
+
+
+def strided_form(runs: RunList, shape: Shape, variable_first: Array) -> tuple[int, Shape] | None:
+    """Offset and strides of the runs under `shape`, if they are one run or equal runs at equal distances in one variable."""
+    if len(runs) == 0:
+        return 0, strides.row_major(shape)
+    if len(runs) == 1:
+        return int(runs.start[0]), strides.row_major(shape, int(runs.step[0]))
+    distance = np.diff(runs.start)
+    alike = (distance == distance[0]).all() and (runs.count == runs.count[0]).all() and (runs.step == runs.step[0]).all()
+    if not alike or not _in_one_variable(runs.bounds(), variable_first):
+        return None
+    steps = strides.reshape((len(runs), int(runs.count[0])), (int(distance[0]), int(runs.step[0])), shape)
+    return None if steps is None else (int(runs.start[0]), steps)
+
+
+def strided_form_of_ids(ids: Array, variable_first: Array) -> tuple[int, Shape] | None:
+    """Offset and strides of an array of element ids, if they are strided in the array's own shape and of one variable."""
+    if prod(ids.shape) == 0:
+        return 0, strides.row_major(ids.shape)
+    origin = (0,) * ids.ndim
+    offset = int(ids[origin])
+    beside = [(*origin[:axis], 1, *origin[axis + 1 :]) for axis in range(ids.ndim)]
+    steps = tuple(int(ids[beside[axis]]) - offset if ids.shape[axis] > 1 else 1 for axis in range(ids.ndim))
+    if not (ids == strides.element_ids(offset, ids.shape, steps)).all():
+        return None
+    if not _in_one_variable(strides.bounds(offset, ids.shape, steps), variable_first):
+        return None
+    return offset, steps
+
+
+def _in_one_variable(bounds: tuple[int, int], variable_first: Array) -> bool:
+    low, high = np.searchsorted(variable_first, [bounds[0], bounds[1] - 1], side="right")
+    return bool(low == high)
+
+
+def contiguous(runs: RunList) -> list[Interval]:
+    """The runs, all of step 1, as intervals of the flattened view."""
+    return [Interval(begin, end) for begin, end in zip(runs.first[:-1].tolist(), runs.first[1:].tolist(), strict=True)]
+
+
+def of_variables(runs: RunList, variable_first: Array, names: Sequence[str]) -> list[VariableInterval]:
+    """The runs, all of step 1, as intervals of variables."""
+    numbers = np.searchsorted(variable_first, runs.start, side="right") - 1
+    begins = runs.start - variable_first[numbers]
+    return [
+        VariableInterval(names[number], Interval(begin, end))
+        for number, begin, end in zip(numbers.tolist(), begins.tolist(), (begins + runs.count).tolist(), strict=True)
+    ]
+
+
+def has_duplicates(runs: RunList) -> bool:
+    """Whether an element occurs twice. Runs are compared as ranges first, element by element only where ranges overlap."""
+    if ((runs.step == 0) & (runs.count > 1)).any():
+        return True
+    last = runs.start + (runs.count - 1) * runs.step
+    low, high = np.minimum(runs.start, last), np.maximum(runs.start, last) + 1
+    order = np.argsort(low, kind="stable")
+    if (low[order][1:] >= high[order][:-1]).all():
+        return False
+    ids = runs.ids()
+    return len(np.unique(ids)) < len(ids)
+
+
+def misplaced(source: RunList, target: RunList) -> int | None:
+    """An element that both views hold, but at different positions; None if there is none. `target` has no aliases.
+
+    Two runs of step 1 that overlap agree if both have their elements at the same distance from the positions in their views.
+    """
+    source, target = source.unit_steps(), target.unit_steps()
+    order = np.argsort(target.start, kind="stable")
+    begin, end = target.start[order], (target.start + target.count)[order]
+    low = np.searchsorted(end, source.start, side="right")
+    pairs = np.maximum(np.searchsorted(begin, source.start + source.count, side="left") - low, 0)
+    run = np.repeat(np.arange(len(source)), pairs)
+    other = order[low[run] + counted(pairs)]
+    bad = np.flatnonzero(source.first[run] - source.start[run] != target.first[other] - target.start[other])
+    if not len(bad):
+        return None
+    return int(max(source.start[run[bad[0]]], target.start[other[bad[0]]]))

@@ -1,0 +1,147 @@
+"""Views that are not strided: runs of element ids in flattened order, as NumPy arrays (start, count, step).
+
+Run k holds ``start[k] + i * step[k]`` for ``i < count[k]``. A run of one element has step 1; a run never leaves its variable.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pypoplar.arrays.intervals import counted, offsets
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class RunList:
+    """Runs with the position of each one's first element in the flattened view; ``first[-1]`` is the number of elements."""
+
+    __slots__ = ("count", "first", "start", "step")
+
+    def __init__(self, start: Array, count: Array, step: Array) -> None:
+        self.start = start
+        self.count = count
+        self.step = step
+        self.first = offsets(count)
+
+    def elements(self) -> int:
+        return int(self.first[-1])
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def ids(self) -> Array:
+        """All element ids in flattened order."""
+        if len(self.start) == self.elements():
+            return self.start
+        ids: Array = np.repeat(self.start, self.count) + counted(self.count) * np.repeat(self.step, self.count)
+        return ids
+
+    def bounds(self) -> tuple[int, int]:
+        """The half-open range of element ids from the smallest to the largest; there is at least one run."""
+        last = self.start + (self.count - 1) * self.step
+        return int(np.minimum(self.start, last).min()), int(np.maximum(self.start, last).max()) + 1
+
+    def cut(self, begin: Array, end: Array) -> tuple[RunList, Array]:
+        """The pieces of the flattened ranges ``[begin, end)``, range by range, and for each piece the number of its range."""
+        low = np.searchsorted(self.first, begin, side="right") - 1
+        high = np.searchsorted(self.first, end, side="left")
+        pieces = np.where(end > begin, high - low, 0)
+        owner = np.repeat(np.arange(len(begin)), pieces)
+        run = np.repeat(low, pieces) + counted(pieces)
+        piece_begin = np.maximum(self.first[run], begin[owner])
+        piece_end = np.minimum(self.first[run + 1], end[owner])
+        count = piece_end - piece_begin
+        start = self.start[run] + (piece_begin - self.first[run]) * self.step[run]
+        return RunList(start, count, np.where(count > 1, self.step[run], 1)), owner
+
+    def part(self, begin: int, end: int) -> RunList:
+        """The flattened range ``[begin, end)``."""
+        low = int(self.first.searchsorted(begin, side="right")) - 1
+        high = int(self.first.searchsorted(end, side="left"))
+        if end <= begin:
+            return RunList(self.start[:0], self.count[:0], self.step[:0])
+        start, count, step = self.start[low:high].copy(), self.count[low:high].copy(), self.step[low:high].copy()
+        skipped = begin - int(self.first[low])
+        start[0] += skipped * step[0]
+        count[0] -= skipped
+        count[-1] -= int(self.first[high]) - end
+        step[0] = step[0] if count[0] > 1 else 1
+        step[-1] = step[-1] if count[-1] > 1 else 1
+        return RunList(start, count, step)
+
+    def unit_steps(self) -> RunList:
+        """The same view in runs of step 1 only."""
+        if (self.step == 1).all():
+            return self
+        times = np.where(self.step == 1, 1, self.count)
+        owner = np.repeat(np.arange(len(self.start)), times)
+        start = self.start[owner] + counted(times) * self.step[owner]
+        return RunList(start, np.where(self.step == 1, self.count, 1)[owner], np.ones(len(owner), np.int64))
+
+
+def compress(ids: Array, variable_first: Array) -> RunList:
+    """The runs of a flat array of element ids. `variable_first` has the first element id of each variable."""
+    ids = np.ascontiguousarray(ids, dtype=np.int64).reshape(-1)
+    if len(ids) == 0:
+        return RunList(ids, ids, ids)
+    start, count, step = _greedy(ids)
+    last = start + (count - 1) * step
+    crossing = np.searchsorted(variable_first, start, side="right") != np.searchsorted(variable_first, last, side="right")
+    if crossing.any():
+        ids = np.repeat(start, count) + counted(count) * np.repeat(step, count)
+        variable = np.searchsorted(variable_first, ids, side="right")
+        run = np.repeat(np.arange(len(start)), count)
+        breaks = np.concatenate(([True], (run[1:] != run[:-1]) | (variable[1:] != variable[:-1])))
+        first = np.flatnonzero(breaks)
+        step = step[run[first]]
+        start = ids[first]
+        count = np.diff(np.concatenate((first, [len(ids)])))
+    return RunList(start, count, np.where(count > 1, step, 1))
+
+
+def _greedy(ids: Array) -> tuple[Array, Array, Array]:
+    """Runs of step 1 first, as memory lies; then, among the elements left alone, runs of three and more at an equal step."""
+    difference = np.diff(ids)
+    first = np.flatnonzero(np.concatenate(([True], difference != 1)))
+    count = np.diff(np.concatenate((first, [len(ids)])))
+    start = ids[first]
+    step = np.ones(len(first), np.int64)
+    alone = count == 1
+    if len(first) < 3 or not alone.any():
+        return start, count, step
+    # `gap[k]` joins runs k and k + 1, if both are single elements; equal neighbouring gaps form a group.
+    gap = np.diff(start)
+    joinable = alone[1:] & alone[:-1]
+    new_group = np.concatenate(([True], (gap[1:] != gap[:-1]) | ~joinable[1:] | ~joinable[:-1]))
+    group_first = np.flatnonzero(new_group)
+    group_length = np.diff(np.concatenate((group_first, [len(gap)])))
+    claims = joinable[group_first] & (group_length >= 2)
+    # Neighbouring groups share an element; the earlier one keeps it.
+    joined = np.repeat(claims, group_length)
+    taken = np.concatenate(([False], claims[:-1] & claims[1:]))
+    joined[group_first[taken]] = False
+    keep = np.concatenate(([True], ~joined))
+    kept = np.flatnonzero(keep)
+    merged = np.diff(np.concatenate((kept, [len(start)])))
+    step = np.where(merged > 1, gap[np.minimum(kept, len(gap) - 1)], 1)
+    return start[kept], np.where(merged > 1, merged, count[kept]), step
+
+
+def join(lists: list[RunList], variable_first: Array) -> RunList:
+    """The views one after another, with touching runs made one."""
+    start = np.concatenate([one.start for one in lists])
+    count = np.concatenate([one.count for one in lists])
+    step = np.concatenate([one.step for one in lists])
+    if len(start) < 2:
+        return RunList(start, count, step)
+    whole = RunList(start, count, step)
+    if whole.elements() <= 4 * len(start):
+        return compress(whole.ids(), variable_first)
+    touching = (step[1:] == 1) & (step[:-1] == 1) & (start[1:] == start[:-1] + count[:-1])
+    place = np.minimum(np.searchsorted(variable_first, start[1:]), len(variable_first) - 1)
+    touching &= variable_first[place] != start[1:]
+    first = np.flatnonzero(np.concatenate(([True], ~touching)))
+    count = np.add.reduceat(count, first)
+    return RunList(start[first], count, step[first])

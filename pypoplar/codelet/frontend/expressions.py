@@ -1,0 +1,415 @@
+"""Expressions of device code: operators, comparisons, conditions. Vectors are in `spans`, calls in `calls`."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from pypoplar.codelet.frontend.inference import (
+    FLOATS,
+    INTEGERS,
+    NAMES,
+    Group,
+    Mixed,
+    Number,
+    Text,
+    Value,
+    Vertex,
+    Weak,
+    common_type,
+    conversion,
+    literal,
+)
+from pypoplar.codelet.frontend.translator_state import Translation
+from pypoplar.codelet.ir.typed import Apply, If, Literal, Load, Local, Operand, Span
+from pypoplar.codelet.language.diagnostics import unsupported
+from pypoplar.codelet.language.environment import dotted_name
+from pypoplar.codelet.language.source import Meaning
+
+_SYMBOLS: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Add: ("add", "+"), ast.Sub: ("sub", "-"), ast.Mult: ("mul", "*"), ast.Div: ("div", "/"), ast.FloorDiv: ("floordiv", "//"),
+    ast.Mod: ("mod", "%"), ast.Pow: ("power", "**"), ast.BitAnd: ("and", "&"), ast.BitOr: ("or", "|"), ast.BitXor: ("xor", "^"),
+    ast.LShift: ("shift_left", "<<"), ast.RShift: ("shift_right", ">>"),
+}  # fmt: skip
+_COMPARISONS: dict[type[ast.AST], tuple[str, bool]] = {  # operation, operands swapped
+    ast.Lt: ("less", False), ast.LtE: ("less_equal", False), ast.Gt: ("less", True), ast.GtE: ("less_equal", True),
+    ast.Eq: ("equal", False), ast.NotEq: ("not_equal", False),
+}  # fmt: skip
+_FOLD: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}  # fmt: skip
+_LONGEST = 4096  # bits of a folded integer; nothing longer can be meant
+
+TRUE, FALSE = Literal(True, "bool"), Literal(False, "bool")
+
+
+class Expressions(Translation):
+    """Values of expressions. Typed operands are simple: what takes an operation has been emitted into a temporary."""
+
+    def call(self, node: ast.Call) -> Value:
+        raise NotImplementedError
+
+    def subscript(self, node: ast.Subscript) -> Value:
+        raise NotImplementedError
+
+    def field_value(self, node: ast.Attribute) -> Value:
+        raise NotImplementedError
+
+    def local_value(self, node: ast.Name, unique: str) -> Value:
+        raise NotImplementedError
+
+    # kinds of value
+
+    def value(self, node: ast.expr) -> Value:
+        """The value of any expression."""
+        match node:
+            case ast.Constant():
+                return self._constant(node)
+            case ast.Name() | ast.Attribute():
+                return self._named(node)
+            case ast.BinOp():
+                if isinstance(node.op, ast.MatMult):
+                    self.refuse(node, "device code has no @: write the loops out")
+                return self.binary(node, node.op, self.number(node.left), lambda: self.number(node.right))
+            case ast.UnaryOp():
+                return self._unary(node)
+            case ast.Compare():
+                return self._comparison(node)
+            case ast.BoolOp():
+                return self._boolean(node)
+            case ast.IfExp():
+                return self._conditional(node)
+            case ast.Call():
+                return self.call(node)
+            case ast.Subscript():
+                return self.subscript(node)
+            case ast.Tuple():
+                return Group(tuple(self.kept(one) for one in node.elts))
+        self.refuse(node, unsupported(node))
+
+    def kept(self, node: ast.expr) -> Value:
+        """The value of an expression, safe from later assignments to locals."""
+        found = self.value(node)
+        if isinstance(found, Local) and found.name in self.taken:
+            return self.apply("copy_" + found.type, (found,), found.type, node)
+        return found
+
+    def number(self, node: ast.expr) -> Number:
+        """The value of an expression that must be a number."""
+        found = self.value(node)
+        if isinstance(found, Weak | Local | Literal):
+            return found
+        self.refuse(node, f"expected a number, got {self.described(found)}")
+
+    def described(self, value: Value) -> str:
+        match value:
+            case Vertex():
+                return "the vertex itself"
+            case Text():
+                return "a string"
+            case Group():
+                return "several values" if value.values else "nothing, for it returns no value"
+            case Weak() | Local() | Literal():
+                return "a number"
+            case _:
+                hint = "a row list" if hasattr(value, "rows") else "a vector"
+                return f"{hint}, {value.origin}; index it"
+
+    def operand(self, number: Number, node: ast.AST) -> Operand:
+        """A typed operand; a literal alone counts as FLOAT or INT."""
+        return self.converted(number, number.alone, node) if isinstance(number, Weak) else number
+
+    def converted(self, number: Number, type: str, node: ast.AST) -> Operand:
+        """`number` in the register type `type`."""
+        if isinstance(number, Weak):
+            with self.at(node):
+                return literal(number.value, type)
+        operation = conversion(number.type, type)
+        return number if operation is None else self.apply(operation, (number,), type, node)
+
+    def apply(self, operation: str, arguments: tuple[Operand, ...], type: str, node: ast.AST) -> Local:
+        result = self.temporary(type)
+        self.emit(Apply(result, operation, arguments, self.where(node)))
+        return result
+
+    def copy(self, operand: Operand, target: Local, node: ast.AST) -> None:
+        """``target = operand``; what has just made the operand makes the target instead."""
+        if operand != target and not (isinstance(operand, Local) and self.retarget(operand, target)):
+            self.emit(Apply(target, f"copy_{target.type}", (operand,), self.where(node)))
+
+    def together(self, numbers: list[Number], nodes: list[ast.expr], node: ast.AST, about: str) -> list[Operand]:
+        """All in their common type."""
+        with self.at(node, about):
+            type = common_type(numbers)
+        return [self.converted(number, type, where) for number, where in zip(numbers, nodes, strict=True)]
+
+    # names and constants
+
+    def _constant(self, node: ast.Constant) -> Value:
+        match node.value:
+            case bool():
+                return Literal(node.value, "bool")
+            case int() | float():
+                return Weak(node.value)
+            case str():
+                return Text(node.value)
+            case None:
+                self.refuse(node, "device code has no None; use a number or a bool that says so")
+        self.refuse(node, f"device code has no {type(node.value).__name__}; its numbers are FLOAT, HALF, INT and the other types")
+
+    def _named(self, node: ast.Name | ast.Attribute) -> Value:
+        dotted = dotted_name(node)
+        root = dotted.partition(".")[0] if dotted is not None else None
+        if root is not None and root not in self.frame.names:
+            return self.meant(node, self.frame.source.names.get(dotted or "", Meaning("missing", f"name '{root}' is not defined")))
+        if isinstance(node, ast.Attribute):
+            return self.field_value(node)
+        if node.id in self.frame.bound:
+            return self.frame.bound[node.id]
+        return self.local_value(node, self.frame.names[node.id])
+
+    def meant(self, node: ast.expr, meaning: Meaning) -> Value:
+        """The value of a name from outside the function."""
+        match meaning.sort:
+            case "constant":
+                if isinstance(meaning.value, bool):
+                    return Literal(meaning.value, "bool")
+                return Text(meaning.value) if isinstance(meaning.value, str) else Weak(meaning.value)
+            case "missing":
+                self.refuse(node, str(meaning.value))
+            case "foreign":
+                self.refuse(node, f"device code cannot use {self.foreign(str(meaning.value))}")
+            case "type":
+                self.refuse(node, f"{meaning.value} is a type; write {meaning.value}(x) to convert x")
+        shown = ast.unparse(node)
+        self.refuse(node, f"{shown} is a function; call it: {shown}(...)")
+
+    def foreign(self, described: str) -> str:
+        """What a name that device code cannot use means, with what to write instead where that is known."""
+        raise NotImplementedError
+
+    # operators
+
+    def binary(
+        self,
+        node: ast.BinOp,
+        symbol: ast.operator,
+        left: Number,
+        right_of: Callable[[], Number],
+    ) -> Number:
+        """``left symbol right``; `node` is refused where they do not go together."""
+        right = right_of()
+        name, shown = _SYMBOLS[type(symbol)]
+        if isinstance(left, Weak) and isinstance(right, Weak):
+            return self._folded(node, symbol, left, right)
+        about = f"{shown}: "
+        if name in ("shift_left", "shift_right"):
+            return self._shift(node, name, left, right)
+        with self.at(node, about):
+            kind = common_type([left, right])
+            if kind == "bool" and name not in ("and", "or", "xor"):
+                raise Mixed("arithmetic on BOOL: write int(...) around each")
+            if kind in FLOATS and name in ("and", "or", "xor"):
+                raise Mixed(f"bit operations are for integers and BOOL, got {NAMES[kind]}")
+            if name == "div" and kind in ("i64", "u64"):
+                raise Mixed(f"{NAMES[kind]} has no true division: write //, or float(...) around both")
+        if name == "power" and isinstance(right, Weak) and right.value == 2:
+            same = self.converted(left, kind, node)
+            return self.apply(f"mul_{kind}", (same, same), kind, node)
+        if name == "div" and kind in INTEGERS:
+            kind = "f32"
+        arguments = (self.converted(left, kind, node.left), self.converted(right, kind, node.right))
+        return self.apply(f"{name}_{kind}", arguments, kind, node)
+
+    def _shift(self, node: ast.BinOp, name: str, left: Number, right: Number) -> Number:
+        symbol = "<<" if name == "shift_left" else ">>"
+        with self.at(node, f"{symbol}: "):
+            kind = common_type([left, right]) if isinstance(left, Weak) or isinstance(right, Weak) else left.type
+            for one in (left, right):
+                if (one.alone if isinstance(one, Weak) else one.type) not in INTEGERS:
+                    raise Mixed("shifts are for integers")
+            if kind in ("i32", "u32") and not isinstance(right, Weak) and right.type in ("i64", "u64"):
+                raise Mixed(f"the shift count is wider than the value: write int(...) around the {NAMES[right.type]}")
+        arguments = (self.converted(left, kind, node.left), self.converted(right, kind, node.right))
+        return self.apply(f"{name}_{kind}", arguments, kind, node)
+
+    def _folded(self, node: ast.expr, symbol: ast.AST, left: Weak, right: Weak) -> Number:
+        a, b = left.value, right.value
+        whole = isinstance(a, int) and isinstance(b, int)
+        if whole and isinstance(symbol, ast.LShift | ast.Pow) and b > 0 and abs(a) > 1:
+            growth = b if isinstance(symbol, ast.LShift) else b * abs(int(a)).bit_length()
+            if growth > _LONGEST:
+                self.refuse(node, "this number is too large for any type of the device")
+        try:
+            result = _FOLD[type(symbol)](a, b)
+        except (ArithmeticError, ValueError, TypeError) as error:
+            self.refuse(node, f"{ast.unparse(node)}: {error}")
+        if isinstance(result, bool):
+            return Literal(result, "bool")
+        if isinstance(result, int) and result.bit_length() > _LONGEST:
+            self.refuse(node, "this number is too large for any type of the device")
+        if not isinstance(result, int | float):
+            self.refuse(node, f"{ast.unparse(node)} is a {type(result).__name__}; the device has no such numbers")
+        return Weak(result)
+
+    def _unary(self, node: ast.UnaryOp) -> Number:
+        if isinstance(node.op, ast.Not):
+            condition = self.condition(node.operand)
+            if isinstance(condition, Literal):
+                return FALSE if condition.value else TRUE
+            return self.apply("not_bool", (condition,), "bool", node)
+        number = self.number(node.operand)
+        if isinstance(number, Weak):
+            value = number.value
+            if isinstance(node.op, ast.Invert):
+                if isinstance(value, float):
+                    self.refuse(node, "~ is for integers")
+                return Weak(~value)
+            return Weak(-value if isinstance(node.op, ast.USub) else value)
+        kind = number.type
+        if kind == "bool":
+            hint = "write not" if isinstance(node.op, ast.Invert) else "write int(...) around it"
+            self.refuse(node, f"arithmetic on BOOL: {hint}")
+        if isinstance(node.op, ast.UAdd):
+            return number
+        if isinstance(node.op, ast.USub):
+            return self.apply(f"neg_{kind}", (number,), kind, node)
+        if kind not in INTEGERS:
+            self.refuse(node, f"~ is for integers, got {NAMES[kind]}")
+        return self.apply(f"invert_{kind}", (number,), kind, node)
+
+    # conditions
+
+    def condition(self, node: ast.expr) -> Operand:
+        """A bool: numbers are true if not zero, as in Python."""
+        if isinstance(node, ast.BoolOp):
+            return self._short_circuit(node)
+        return self.truth(self.number(node), node)
+
+    def truth(self, number: Number, node: ast.AST) -> Operand:
+        if isinstance(number, Weak):
+            return TRUE if number.value else FALSE
+        return number if number.type == "bool" else self.apply(f"bool_from_{number.type}", (number,), "bool", node)
+
+    def _short_circuit(self, node: ast.BoolOp) -> Operand:
+        """``a and b``, ``a or b`` as a bool."""
+        wanted = isinstance(node.op, ast.And)
+        first, *rest = node.values
+        found = self.condition(first)
+        for one in rest:
+            if isinstance(found, Literal):
+                if found.value != wanted:
+                    return found
+                found = self.condition(one)
+                continue
+            found = self._continued(found, wanted, one)
+        return found
+
+    def _continued(self, found: Operand, wanted: bool, node: ast.expr) -> Operand:
+        """``found and node`` if `wanted`, else ``found or node``."""
+        with self.block() as inner:
+            other = self.condition(node)
+        return self._unless(found, wanted, inner, other, node)
+
+    def _unless(self, found: Operand, wanted: bool, inner: list[Any], other: Operand, node: ast.AST) -> Operand:
+        """`found` where it is not `wanted`, else `other`, which the statements `inner` compute."""
+        if isinstance(other, Literal) and not inner:
+            return found if other.value == wanted else other
+        result = self.temporary("bool")
+        with self.block(inner):
+            self.copy(other, result, node)
+        self.copy(found, result, node)
+        then, orelse = (tuple(inner), ()) if wanted else ((), tuple(inner))
+        self.emit(If(result, then, orelse, self.where(node)))
+        return result
+
+    def _comparison(self, node: ast.Compare) -> Number:
+        return self._links(node, 0, self.number(node.left))
+
+    def _links(self, node: ast.Compare, position: int, left: Number) -> Number:
+        """``left < b < c`` from the comparison at `position` on: what is to the right is evaluated only if that one holds."""
+        symbol, right_node = node.ops[position], node.comparators[position]
+        left_node = node.comparators[position - 1] if position else node.left
+        if type(symbol) not in _COMPARISONS:
+            self.refuse(node, f"device code has no '{_shown(symbol)}': compare numbers with == and !=")
+        right = self.number(right_node)
+        found = self._compared(node, symbol, left, right, left_node, right_node)
+        if position + 1 == len(node.ops) or (isinstance(found, Literal) and not found.value):
+            return found
+        if isinstance(found, Literal):
+            return self._links(node, position + 1, right)
+        with self.block() as inner:
+            rest = self.truth(self._links(node, position + 1, right), node)
+        return self._unless(self.truth(found, node), True, inner, rest, node)
+
+    def _compared(
+        self, node: ast.expr, symbol: ast.cmpop, left: Number, right: Number, left_node: ast.expr, right_node: ast.expr
+    ) -> Number:
+        if isinstance(left, Weak) and isinstance(right, Weak):
+            return self._folded(node, symbol, left, right)
+        name, swapped = _COMPARISONS[type(symbol)]
+        first, second = self.together([left, right], [left_node, right_node], node, "comparison: ")
+        if first.type == "bool" and name not in ("equal", "not_equal"):
+            self.refuse(node, "BOOL has no order: write int(...) around each")
+        arguments = (second, first) if swapped else (first, second)
+        return self.apply(f"{name}_{first.type}", arguments, "bool", node)
+
+    # values chosen at run time
+
+    def _conditional(self, node: ast.IfExp) -> Value:
+        condition = self.condition(node.test)
+        if isinstance(condition, Literal):
+            return self.value(node.body if condition.value else node.orelse)
+        with self.block() as then:
+            yes = self.number(node.body)
+        with self.block() as orelse:
+            no = self.number(node.orelse)
+        return self._either(node, condition, (then, yes, node.body), (orelse, no, node.orelse))
+
+    def _boolean(self, node: ast.BoolOp) -> Number:
+        """``a and b`` as a value: the operand at which Python would stop."""
+        first = self.number(node.values[0])
+        for one in node.values[1:]:
+            condition = self.truth(first, node)
+            wanted = isinstance(node.op, ast.And)
+            if isinstance(condition, Literal):
+                if condition.value == wanted:
+                    first = self.number(one)
+                continue
+            with self.block() as inner:
+                second = self.number(one)
+            kept: tuple[list[Any], Number, ast.expr] = ([], first, node.values[0])
+            other = (inner, second, one)
+            first = self._either(node, condition, *((other, kept) if wanted else (kept, other)))
+        return first
+
+    def _either(
+        self,
+        node: ast.expr,
+        condition: Operand,
+        yes: tuple[list[Any], Number, ast.expr],
+        no: tuple[list[Any], Number, ast.expr],
+    ) -> Number:
+        with self.at(node):
+            type = common_type([yes[1], no[1]])
+        result = self.temporary(type)
+        for statements, number, where in (yes, no):
+            with self.block(statements):
+                self.copy(self.converted(number, type, where), result, where)
+        self.emit(If(condition, tuple(yes[0]), tuple(no[0]), self.where(node)))
+        return result
+
+    def load(self, span: Span, type: str, index: Operand, node: ast.AST, checked: bool = True) -> Local:
+        result = self.temporary(type)
+        self.emit(Load(result, span, index, self.where(node), checked))
+        return result
+
+
+def _shown(symbol: ast.cmpop) -> str:
+    return {ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}.get(type(symbol), type(symbol).__name__)

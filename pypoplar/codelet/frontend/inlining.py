@@ -1,0 +1,187 @@
+"""Helper functions: each call is replaced by the function's body, with the types of its arguments."""
+
+from __future__ import annotations
+
+import ast
+
+from pypoplar.codelet.frontend.calls import Calls
+from pypoplar.codelet.frontend.expressions import FALSE
+from pypoplar.codelet.frontend.inference import Group, Number, SpanView, Value, Weak
+from pypoplar.codelet.frontend.locals import Found
+from pypoplar.codelet.frontend.translator_state import Frame, stored_names
+from pypoplar.codelet.ir.typed import Apply, Local, Once
+from pypoplar.codelet.language.diagnostics import STARS, nearest
+
+_MOST_CALLS = 5000
+
+
+class Inlining(Calls):
+    """Calls of helper functions and of the vertex's own methods."""
+
+    def body(self, statements: list[ast.stmt]) -> None:
+        raise NotImplementedError
+
+    def assign_name(self, target: ast.Name, value: Value, node: ast.expr) -> None:
+        raise NotImplementedError
+
+    def declare(self, frame: Frame) -> None:
+        raise NotImplementedError
+
+    def helper(self, node: ast.Call, number: int, first: Value | None) -> Value:
+        self._refuse_recursion(node, number)
+        self.inlined += 1
+        if self.inlined > _MOST_CALLS:
+            self.refuse(node, f"helper functions of helper functions: more than {_MOST_CALLS} calls when all are written out")
+        name = self.source.functions[number].name
+        arguments = self._bind(node, number, first)
+        frame = self.enter(number, f"_{name}{self.inlined}")
+        self.declare(frame)
+        stored = stored_names(frame.tree)
+        for parameter, (value, where) in arguments.items():
+            if parameter not in stored:
+                frame.bound[parameter] = self.pin(value)
+            elif isinstance(value, SpanView):
+                self.assign_span(frame.names[parameter], value, where, parameter)
+            else:
+                self.assign_number(frame.names[parameter], self._plain(value, where), where, parameter)
+        self.helpers[name] = None
+        reached = self.locals.assigned
+        self.frames.append(frame)
+        result = self._inline(node, frame)
+        self.frames.pop()
+        self.locals.assigned = reached if self.locals.assigned is not None or frame.ended else None
+        if isinstance(result, Local):
+            self.locals.assign(result.name)
+        return result
+
+    def _plain(self, value: Value, node: ast.AST) -> Number:
+        if not isinstance(value, Weak | Local) and not hasattr(value, "type"):
+            self.refuse(node, f"the helper function assigns to this parameter, which is {self.described(value)}")
+        return value  # type: ignore[return-value]
+
+    def _refuse_recursion(self, node: ast.Call, number: int) -> None:
+        numbers = [one.number for one in self.frames]
+        if number in numbers:
+            names = [one.source.name for one in self.frames[numbers.index(number) :]]
+            cycle = " -> ".join([*names, names[0]])
+            self.refuse(node, f"recursion ({cycle}): device code has no call stack; write a loop")
+
+    # arguments
+
+    def _bind(self, node: ast.Call, number: int, first: Value | None) -> dict[str, tuple[Value, ast.AST]]:
+        """The values of the parameters, evaluated in the order of the call; defaults where it leaves them out."""
+        tree, source = self.tree_of(number), self.source.functions[number]
+        parameters = tree.args
+        if parameters.vararg or parameters.kwarg:
+            self.refuse(node, f"{source.name} takes * arguments, which device code has not: name its parameters")
+        positional = [one.arg for one in (*parameters.posonlyargs, *parameters.args)]
+        every = positional + [one.arg for one in parameters.kwonlyargs]
+        bound: dict[str, tuple[Value, ast.AST]] = {}
+        free = list(positional)
+        if first is not None and free:
+            bound[free.pop(0)] = (first, node)
+        for one in node.args:
+            if isinstance(one, ast.Starred):
+                self.refuse(one, STARS)
+            if not free:
+                self.refuse(one, f"{source.name} takes {len(positional)} positional argument{'s' * (len(positional) != 1)}")
+            bound[free.pop(0)] = (self._argument(one), one)
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.refuse(keyword.value, STARS)
+            if keyword.arg not in every or keyword.arg in {one.arg for one in parameters.posonlyargs}:
+                self.refuse(keyword, f"{source.name} has no parameter '{keyword.arg}'{nearest(keyword.arg, every)}")
+            if keyword.arg in bound:
+                self.refuse(keyword, f"{source.name} gets '{keyword.arg}' twice")
+            bound[keyword.arg] = (self._argument(keyword.value), keyword.value)
+        for name in every:
+            if name not in bound and name in source.defaults:
+                bound[name] = (self.meant(node, source.defaults[name]), node)
+            elif name not in bound:
+                self.refuse(node, f"{source.name} needs a value for '{name}'")
+        return bound
+
+    def _argument(self, node: ast.expr) -> Value:
+        found = self.value(node)
+        if isinstance(found, Group):
+            self.refuse(node, "an argument is a number, a vector or the vertex; unpack several values first")
+        return found
+
+    # results
+
+    def _inline(self, node: ast.Call, frame: Frame) -> Value:
+        statements = frame.tree.body
+        returns = [one for one in ast.walk(frame.tree) if isinstance(one, ast.Return)]
+        if not returns or (len(returns) == 1 and statements[-1] is returns[0]):
+            return self._straight(frame, returns)
+        arities = {_arity(one) for one in returns}
+        if len(arities) > 1:
+            self.refuse(returns[-1], f"{frame.source.name} returns different numbers of values; return as many everywhere")
+        arity = arities.pop()
+        prefix = f"{frame.source.name}{self.inlined}"
+        frame.results = tuple(self.hidden(f"{prefix}_result{position}") for position in range(max(arity, 0)))
+        if any(_returns_inside(one) for one in ast.walk(frame.tree) if isinstance(one, ast.For | ast.While)):
+            frame.returned = self.hidden(f"{prefix}_returned")
+        with self.block() as inner:
+            if frame.returned is not None:
+                self.emit(Apply(Local(frame.returned, "bool"), "copy_bool", (FALSE,), self.where(node)))
+            self.body(statements)
+            if self.locals.assigned is not None and arity >= 0:
+                self.refuse(frame.tree, f"{frame.source.name} may end without a return value: return one on every path")
+        self.emit(Once(tuple(inner)))
+        values = tuple(Local(one, self.locals.type(one) or "i32") for one in frame.results)
+        return Group(values) if arity != 1 else values[0]
+
+    def _straight(self, frame: Frame, returns: list[ast.Return]) -> Value:
+        """A function with one return, at its end, or with none."""
+        statements = frame.tree.body
+        if not returns:
+            self.body(statements)
+            return Group(())
+        self.body(statements[:-1])
+        value = returns[0].value
+        if self.locals.assigned is None or value is None or (isinstance(value, ast.Constant) and value.value is None):
+            return Group(())
+        return self.value(value)
+
+    def return_from_helper(self, node: ast.Return, frame: Frame) -> None:
+        """Set the results and mark the path as ended; the caller leaves the block."""
+        frame.ended = True
+        if node.value is None or not frame.results:
+            return
+        nodes = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        values = [self.value(one) for one in nodes]
+        if len(values) == 1 and isinstance(values[0], Group):
+            self.refuse(node, "return the values one by one: a, b = f(x), then return a, b")
+        for unique, value, one in zip(frame.results, values, nodes, strict=True):
+            if isinstance(value, SpanView):
+                self.refuse(one, "a helper function that returns a vector has one return, at its end")
+            self.assign_number(unique, self._plain(value, one), one, frame.source.name, flexible=True)
+
+    def assign_number(self, unique: str, number: Number, node: ast.AST, shown: str, flexible: bool = False) -> None:
+        raise NotImplementedError
+
+    def hidden(self, name: str) -> str:
+        """A name for a local of our own that keeps its name from pass to pass."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+def found_number(number: Number, flexible: bool) -> Found:
+    """What an assignment of `number` says of a local's type. The type of a `flexible` one stays open for a literal."""
+    if isinstance(number, Weak):
+        return Found(weak=(number,)) if flexible else Found(number.alone)
+    return Found(number.type)
+
+
+def _arity(node: ast.Return) -> int:
+    """How many values a return gives; -1 for none."""
+    if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None):
+        return -1
+    return len(node.value.elts) if isinstance(node.value, ast.Tuple) else 1
+
+
+def _returns_inside(loop: ast.For | ast.While) -> bool:
+    return any(isinstance(one, ast.Return) for one in ast.walk(loop))

@@ -1,0 +1,87 @@
+"""The locals of a codelet: the one type of each, found by repeated passes, and which are assigned where.
+
+A pass translates the whole codelet with the types that the pass before found and collects what is assigned to each local.
+The first pass takes what it has met so far. When a pass finds the types it began with, it is the last.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from pypoplar.codelet.frontend.inference import Mixed, Weak, join, weak_with
+
+
+@frozen
+class Found:
+    """What is assigned to a local: a typed number, numbers whose type is open, or spans."""
+
+    type: str | None = None
+    weak: tuple[Weak, ...] = ()
+    span: tuple[str, bool] | None = None  # element, writable
+
+    @property
+    def resolved(self) -> str | None:
+        type = self.type
+        for one in self.weak:
+            type = one.alone if type is None else weak_with(one, type)
+        return type
+
+    def joined(self, other: Found) -> Found:
+        if self == Found():
+            return other
+        if (self.span is None) != (other.span is None):
+            raise Mixed("it is a vector in one place and a number in another; use two names")
+        if self.span is not None and other.span is not None:
+            if self.span[0] != other.span[0]:
+                raise Mixed("it is a vector of another element type elsewhere; use two names")
+            return Found(span=(self.span[0], self.span[1] and other.span[1]))
+        type = self.type or other.type
+        if self.type is not None and other.type is not None:
+            type = join(self.type, other.type)
+        found = Found(type, tuple(dict.fromkeys((*self.weak, *other.weak))))
+        return found if found.resolved else other
+
+
+class Locals:
+    """The types of all locals in one pass. Names are unique in the codelet, those of inlined helpers too."""
+
+    def __init__(self, before: dict[str, Found] | None) -> None:
+        self.before = before
+        self.found: dict[str, Found] = {}
+        self.declared: dict[str, str] = {}
+        self.assigned: frozenset[str] | None = frozenset()  # on every path to here; None where no path leads
+
+    def add(self, name: str, found: Found) -> None:
+        """Note an assignment."""
+        self.found[name] = self.found.get(name, Found()).joined(found)
+
+    def assign(self, name: str) -> None:
+        if self.assigned is not None:
+            self.assigned |= {name}
+
+    def type(self, name: str) -> str | None:
+        """The register type of a local that holds numbers."""
+        if name in self.declared:
+            return self.declared[name]
+        found = self._known(name)
+        return None if found is None else found.resolved
+
+    def holds_span(self, name: str) -> tuple[str, bool] | None:
+        found = self._known(name)
+        return None if found is None else found.span
+
+    def _known(self, name: str) -> Found | None:
+        if self.before is not None and name in self.before:
+            return self.before[name]
+        return self.found.get(name)
+
+    @property
+    def settled(self) -> bool:
+        return self.before == self.found
+
+
+def both(left: frozenset[str] | None, right: frozenset[str] | None) -> frozenset[str] | None:
+    """What is assigned where two paths meet."""
+    if left is None or right is None:
+        return left if right is None else right
+    return left & right

@@ -1,0 +1,227 @@
+"""Statements of device code: assignments, branches, loops, returns."""
+
+from __future__ import annotations
+
+import ast
+
+from pypoplar.codelet.frontend.inference import (
+    NAMES,
+    Group,
+    Mixed,
+    Number,
+    RowsView,
+    SpanView,
+    Value,
+    Vertex,
+    Weak,
+    check_store,
+    literal,
+    register_of,
+)
+from pypoplar.codelet.frontend.inlining import found_number
+from pypoplar.codelet.frontend.locals import both
+from pypoplar.codelet.frontend.loop_statements import Loops
+from pypoplar.codelet.frontend.translator_state import Frame
+from pypoplar.codelet.ir.typed import If, Literal, Local, Operand, Store
+from pypoplar.codelet.language.diagnostics import unsupported
+from pypoplar.codelet.language.environment import dotted_name
+from pypoplar.types import BY_NAME
+
+_ZERO = Literal(0, "i32")
+
+
+class Statements(Loops):
+    """Statements in order. What no path reaches is passed over, and so are the branches that a constant rules out."""
+
+    def body(self, statements: list[ast.stmt]) -> None:
+        for one in statements:
+            if self.locals.assigned is None:
+                return
+            with self.recovering():
+                self.statement(one)
+
+    def statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign():
+                value = self.value(node.value) if len(node.targets) == 1 else self.pin(self.kept(node.value))
+                for target in node.targets:
+                    self.assign(target, value, node.value)
+            case ast.AugAssign():
+                self._augmented(node)
+            case ast.AnnAssign():
+                self._annotated(node)
+            case ast.Expr():
+                self._expression(node.value)
+            case ast.If():
+                self._if(node)
+            case ast.While():
+                self.while_loop(node)
+            case ast.For():
+                self.for_loop(node)
+            case ast.Break() | ast.Continue():
+                self.jump(node)
+            case ast.Return():
+                self.give_back(node)
+            case ast.Assert():
+                self.check(node, node.test, node.msg)
+            case ast.Pass():
+                pass
+            case _:
+                self.refuse(node, unsupported(node))
+
+    def _expression(self, node: ast.expr) -> None:
+        if isinstance(node, ast.Call):
+            self.call_statement(node)
+        elif not isinstance(node, ast.Constant):  # docstrings
+            self.value(node)
+
+    # assignment
+
+    def assign(self, target: ast.expr, value: Value, node: ast.expr) -> None:
+        match target:
+            case ast.Name():
+                self.assign_name(target, value, node)
+            case ast.Tuple() | ast.List():
+                self._unpack(target, value, node)
+            case ast.Attribute() | ast.Subscript():
+                view, index, checked = self.place(target)
+                self.store(view, index, self.as_number(value, node), node, checked)
+            case _:
+                self.refuse(target, unsupported(target))
+
+    def as_number(self, value: Value, node: ast.AST) -> Number:
+        if isinstance(value, Weak | Local | Literal):
+            return value
+        self.refuse(node, f"expected a number, got {self.described(value)}")
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: Value, node: ast.expr) -> None:
+        if not isinstance(value, Group):
+            self.refuse(node, f"cannot unpack {self.described(value)}: write the values out, a, b = x, y")
+        if len(target.elts) != len(value.values):
+            self.refuse(target, f"{len(target.elts)} targets for {len(value.values)} values")
+        nodes = node.elts if isinstance(node, ast.Tuple) else [node] * len(value.values)
+        for one, part, where in zip(target.elts, value.values, nodes, strict=True):
+            self.assign(one, part, where)
+
+    def assign_name(self, target: ast.Name, value: Value, node: ast.expr) -> None:
+        if target.id in self.frame.bound:
+            self.refuse(target, f"'{target.id}' cannot be assigned: it is the vertex")
+        unique = self.frame.names[target.id]
+        match value:
+            case SpanView():
+                self.assign_span(unique, value, node, target.id)
+            case RowsView() | Vertex():
+                self.refuse(node, f"a local holds a number or a vector, not {self.described(value)}")
+            case _:
+                self.assign_number(unique, self.as_number(value, node), node, target.id)
+
+    def assign_number(self, unique: str, number: Number, node: ast.AST, shown: str, flexible: bool = False) -> None:
+        """Set a local, `shown` to the user; a `flexible` one is a helper's result, where a literal takes the others' type."""
+        declared = self.locals.declared.get(unique)
+        self.locals.assign(unique)
+        if declared is not None:
+            operand = self.stored(number, declared, f"'{shown}'", node)
+        else:
+            with self.at(node, f"'{shown}': "):
+                self.locals.add(unique, found_number(number, flexible))
+                type = self.locals.type(unique)
+                if type is None:
+                    raise Mixed("it is a vector elsewhere; use two names")
+            operand = self.converted(number, type, node)
+        self.copy(operand, Local(unique, operand.type), node)
+
+    def place(self, target: ast.Attribute | ast.Subscript) -> tuple[SpanView, Operand, bool]:
+        """The span and index that an assignment writes, and whether the index has to be checked."""
+        if isinstance(target, ast.Attribute):
+            owner = self.value(target.value)
+            if isinstance(owner, Vertex) and target.attr in self.fields:
+                view = self.field_view(target.attr)
+                if self.fields[target.attr].form != "scalar":
+                    kind = "list of rows: assign its elements, self.rows[r][c]" if isinstance(view, RowsView) else None
+                    self.refuse(target, f"self.{target.attr} is a {kind or 'vector: assign its elements in a loop'}")
+                assert isinstance(view, SpanView)
+                return self.writable(view, target), _ZERO, False
+            self.field_value(target)  # refuses what is not a field, with the nearest name
+            self.refuse(target, f"{ast.unparse(target)} is not a field; only fields can be assigned")
+        found = self.value(target.value)
+        if isinstance(target.slice, ast.Slice):
+            self.refuse(target, "a slice cannot be assigned: write a loop over its elements")
+        if isinstance(found, RowsView):
+            self.refuse(target, f"{ast.unparse(target)} is a row: assign its elements in a loop")
+        if not isinstance(found, SpanView):
+            self.refuse(target.value, f"{ast.unparse(target.value)} is {self.described(found)}: it has no elements")
+        return self.writable(found, target), self.index(target.slice), True
+
+    def writable(self, view: SpanView, node: ast.AST) -> SpanView:
+        if not view.writable:
+            self.refuse(node, f"{view.origin} is an Input, which a vertex only reads: make the field an Output or InOut")
+        return view
+
+    def stored(self, number: Number, memory: str, what: str, node: ast.AST) -> Operand:
+        """`number` as it is stored to `memory`: converted where that loses no more than a rounding, else refused."""
+        register = register_of(memory)
+        if isinstance(number, Weak):
+            with self.at(node, f"{what}: "):
+                return Literal(literal(number.value, memory).value, register)
+        with self.at(node):
+            check_store(number.type, memory, what)
+        operand = self.converted(number, register, node)
+        return operand if register == memory else self.apply(f"wrap_{memory}", (operand,), register, node)
+
+    def store(self, view: SpanView, index: Operand, number: Number, node: ast.AST, checked: bool) -> None:
+        operand = self.stored(number, view.span.element, view.origin, node)
+        self.emit(Store(view.span, index, operand, self.where(node), checked))
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name):
+            left = self.number(node.target)
+            whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+            result = self.binary(whole, node.op, left, lambda: self.number(node.value))
+            self.assign_name(node.target, result, whole)
+            return
+        view, index, checked = self.place(node.target)
+        whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+        left = self.load(view.span, register_of(view.span.element), index, node.target, checked)
+        self.store(view, index, self.binary(whole, node.op, left, lambda: self.number(node.value)), node, checked)
+
+    def declare(self, frame: Frame) -> None:
+        """Note the types that a function's annotations give to its locals."""
+        self.frames.append(frame)
+        for one in ast.walk(frame.tree):
+            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
+                type, unique = self._declared_type(one.annotation), frame.names[one.target.id]
+                if self.locals.declared.setdefault(unique, type) != type:
+                    self.refuse(one, f"'{one.target.id}' is declared {NAMES[self.locals.declared[unique]]} elsewhere")
+        self.frames.pop()
+
+    def _declared_type(self, node: ast.expr) -> str:
+        meaning = self.frame.source.names.get(dotted_name(node) or "")
+        if meaning is not None and meaning.sort == "builtin" and meaning.value in ("int", "float", "bool"):
+            return {"int": "i32", "float": "f32", "bool": "bool"}[str(meaning.value)]
+        if meaning is not None and meaning.sort == "type":
+            code = BY_NAME[str(meaning.value)].code
+            if code == register_of(code):
+                return code
+        self.refuse(node, "a local is FLOAT, HALF, INT, UNSIGNED_INT, LONGLONG, UNSIGNED_LONGLONG or BOOL")
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if not isinstance(node.target, ast.Name):
+            self.refuse(node, "only locals can be annotated in compute; fields are annotated in the class")
+        if node.value is not None:
+            self.assign_name(node.target, self.value(node.value), node.value)
+
+    # branches
+
+    def _if(self, node: ast.If) -> None:
+        condition = self.guarded(node.test)
+        if isinstance(condition, Literal):
+            self.body(node.body if condition.value else node.orelse)
+            return
+        before = self.locals.assigned
+        with self.block() as then:
+            self.body(node.body)
+        after, self.locals.assigned = self.locals.assigned, before
+        with self.block() as orelse:
+            self.body(node.orelse)
+        self.locals.assigned = both(after, self.locals.assigned)
+        self.emit(If(condition, tuple(then), tuple(orelse), self.where(node)))

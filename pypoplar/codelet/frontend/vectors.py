@@ -1,0 +1,132 @@
+"""Vectors of device code: fields, rows and slices, and the locals that stand for them."""
+
+from __future__ import annotations
+
+import ast
+
+from pypoplar.codelet.frontend.expressions import Expressions
+from pypoplar.codelet.frontend.inference import INTEGERS, NAMES, RowsView, SpanView, Value, Vertex, Weak, register_of
+from pypoplar.codelet.frontend.locals import Found
+from pypoplar.codelet.ir.typed import Length, Literal, Local, Operand, Row, Slice, Span, SpanList
+from pypoplar.codelet.language.diagnostics import nearest
+
+_ZERO = Literal(0, "i32")
+SIZES = ("size", "shape", "length")  # what people write for len
+
+
+class Spans(Expressions):
+    """Field access, subscripts, slices, lengths."""
+
+    def field_value(self, node: ast.Attribute) -> Value:
+        if not isinstance(self.value(node.value), Vertex):
+            shown = ast.unparse(node.value)
+            hint = f"write len({shown})" if node.attr in SIZES else "only the vertex has fields"
+            self.refuse(node, f"{shown} has no attributes in device code; {hint}")
+        if node.attr not in self.fields:
+            if node.attr in self.source.attributes:
+                return self.meant(node, self.source.attributes[node.attr])
+            names = [*self.fields, *self.source.attributes]
+            hint = nearest(node.attr, names) or (f"; it has {', '.join(self.fields)}" if self.fields else "")
+            self.refuse(node, f"{self.source.name} has no field '{node.attr}'{hint}")
+        view = self.field_view(node.attr)
+        if isinstance(view, SpanView) and self.fields[node.attr].form == "scalar":
+            return self.load(view.span, register_of(view.span.element), _ZERO, node, checked=False)
+        return view
+
+    def field_view(self, attribute: str) -> SpanView | RowsView:
+        """The memory of a field; a scalar field is a span of one element."""
+        field = self.fields[attribute]
+        writable, origin = field.access != "input", f"self.{attribute}"
+        if field.form == "list":
+            return RowsView(SpanList(field.name, field.type.code), writable, origin)
+        return SpanView(Span(field.name, field.type.code), writable, origin)
+
+    def local_value(self, node: ast.Name, unique: str) -> Value:
+        if self.locals.assigned is not None and unique not in self.locals.assigned:
+            known = unique in self.locals.found or (self.locals.before is not None and unique in self.locals.before)
+            reason = "on some path to here it has no value" if known else "it has no value yet"
+            self.refuse(node, f"'{node.id}' may be unassigned here: {reason}")
+        held = self.locals.holds_span(unique)
+        if held is not None:
+            return SpanView(Span(self.span_name(unique), held[0]), held[1], f"{node.id}, a view,", stable=False)
+        type = self.locals.type(unique)
+        if type is None:
+            self.refuse(node, f"'{node.id}' may be unassigned here")
+        return Local(unique, type)
+
+    def kept(self, node: ast.expr) -> Value:
+        found = super().kept(node)
+        if isinstance(found, SpanView) and not found.stable:
+            return self.bind_slice(found, _ZERO, self.length(found, node), found.origin, node)
+        return found
+
+    def subscript(self, node: ast.Subscript) -> Value:
+        found = self.value(node.value)
+        match found:
+            case RowsView():
+                return self.row(found, node)
+            case SpanView() if isinstance(node.slice, ast.Slice):
+                return self.slice(found, node, node.slice)
+            case SpanView():
+                index = self.index(node.slice)
+                return self.load(found.span, register_of(found.span.element), index, node)
+        self.refuse(node, f"{ast.unparse(node.value)} is {self.described(found)}, not a vector: it has no elements")
+
+    def index(self, node: ast.expr) -> Operand:
+        """The value of an index: an integer, not below zero."""
+        if isinstance(node, ast.Tuple):
+            self.refuse(node, "a list field is indexed row by row: self.rows[r][c]")
+        number = self.number(node)
+        if isinstance(number, Weak):
+            if isinstance(number.value, float):
+                self.refuse(node, f"an index is an integer, got {number.value}")
+            if number.value < 0:
+                self.refuse(node, f"index {number.value}: device code has no negative indices; write len(...) - {-number.value}")
+            return self.operand(number, node)
+        if number.type not in INTEGERS:
+            hint = "int(...)" if number.type != "bool" else "int(...), or a conditional expression"
+            self.refuse(node, f"an index is an integer, got {NAMES[number.type]}: write {hint}")
+        return number
+
+    def row(self, found: RowsView, node: ast.Subscript) -> SpanView:
+        """Bind a row of a list field."""
+        if isinstance(node.slice, ast.Slice):
+            self.refuse(node, "rows cannot be sliced: index one row, self.rows[r], and slice it")
+        return self.bind_row(found, self.index(node.slice), ast.unparse(node), node)
+
+    def bind_row(self, found: RowsView, index: Operand, origin: str, node: ast.AST) -> SpanView:
+        span = Span(self.fresh("row"), found.rows.element)
+        self.emit(Row(span, found.rows, index, self.where(node)))
+        return SpanView(span, found.writable, origin)
+
+    def slice(self, found: SpanView, node: ast.Subscript, slice: ast.Slice) -> SpanView:
+        """Bind a slice."""
+        if slice.step is not None:
+            step = self.number(slice.step)
+            if not isinstance(step, Weak) or step.value != 1:
+                self.refuse(slice.step, "a slice in device code has step 1: write a loop over range(begin, end, step)")
+        begin = self.index(slice.lower) if slice.lower is not None else _ZERO
+        end = self.index(slice.upper) if slice.upper is not None else self.length(found, node)
+        return self.bind_slice(found, begin, end, ast.unparse(node), node)
+
+    def bind_slice(self, found: SpanView, begin: Operand, end: Operand, origin: str, node: ast.AST) -> SpanView:
+        span = Span(self.fresh("slice"), found.span.element)
+        self.emit(Slice(span, found.span, begin, end, self.where(node)))
+        return SpanView(span, found.writable, origin)
+
+    def length(self, found: SpanView | RowsView, node: ast.AST) -> Local:
+        result = self.temporary("i32")
+        self.emit(Length(result, found.span if isinstance(found, SpanView) else found.rows, self.where(node)))
+        return result
+
+    # locals that stand for vectors
+
+    def assign_span(self, unique: str, view: SpanView, node: ast.AST, shown: str) -> None:
+        """Bind a local to a vector."""
+        with self.at(node, f"'{shown}': "):
+            self.locals.add(unique, Found(span=(view.span.element, view.writable)))
+        target = Span(self.span_name(unique), view.span.element)
+        if view.span != target and not self.retarget(view.span, target):
+            whole = self.bind_slice(view, _ZERO, self.length(view, node), view.origin, node)
+            self.retarget(whole.span, target)
+        self.locals.assign(unique)

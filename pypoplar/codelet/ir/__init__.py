@@ -1,0 +1,1 @@
+"""The typed form of codelets, its operations, and what they cost."""

@@ -1,0 +1,296 @@
+"""The typed form of a codelet: what both engines run.
+
+The translator turns a codelet's Python into this form once. It is a tree of statements in which every operation is a
+typed call with simple operands (``add_f32(a, b)``), every memory access names its span and index, every basic block
+begins with its price, and every statement knows the user's line. Short-circuit and conditional expressions, helper calls and
+iteration over vectors have become statements already, so what is left has no hidden order and no hidden types.
+
+Register types: ``f32 f16 i32 u32 i64 u64 bool``. Memory types add ``i8 u8 i16 u16``; loading them gives an ``i32``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal as OneOf
+from typing import Union
+
+from attrs import field, frozen
+
+Access = OneOf["input", "output", "inout", "state"]
+Form = OneOf["scalar", "vector", "list"]
+Kind = OneOf["vertex", "multi", "supervisor"]
+
+
+@frozen
+class Local:
+    """A local variable or temporary; a name has one type in the whole codelet."""
+
+    name: str
+    type: str
+
+
+def exactly(value: object) -> object:
+    """What tells constants apart: -0.0 is not 0.0, True is not 1, and a NaN equals itself."""
+    return (type(value), value.hex()) if isinstance(value, float) else (type(value), value)
+
+
+@frozen
+class Literal:
+    value: int | float | bool = field(eq=exactly)
+    type: str
+
+
+Operand = Union[Local, Literal]
+
+
+@frozen
+class Span:
+    """A contiguous piece of the tile's memory: a field, a row of a list field, or a slice of either."""
+
+    name: str
+    element: str  # memory type
+
+
+@frozen
+class SpanList:
+    """A ``VectorList`` field: rows, each a span of its own length."""
+
+    name: str
+    element: str
+
+
+@frozen
+class Apply:
+    """``target = operation(*arguments)``; operation is a name of `pypoplar.codelet.ir.operations`, such as ``add_f32``."""
+
+    target: Local
+    operation: str
+    arguments: tuple[Operand, ...]
+    where: int
+
+
+@frozen
+class Load:
+    """``target = span[index]``. An unchecked load is the value of a scalar field (index 0)."""
+
+    target: Local
+    span: Span
+    index: Operand
+    where: int
+    checked: bool = True
+
+
+@frozen
+class Store:
+    """``span[index] = value``; `value` already has the register type of the span's element."""
+
+    span: Span
+    index: Operand
+    value: Operand
+    where: int
+    checked: bool = True
+
+
+@frozen
+class Length:
+    """``target = len(span)``, an ``i32``."""
+
+    target: Local
+    span: Span | SpanList
+    where: int
+
+
+@frozen
+class Row:
+    """``target = rows[index]``: binds the span `target`; index beyond the rows is an error."""
+
+    target: Span
+    rows: SpanList
+    index: Operand
+    where: int
+
+
+@frozen
+class Slice:
+    """``target = span[begin:end]``; ``0 <= begin <= end <= len(span)`` or an error."""
+
+    target: Span
+    span: Span
+    begin: Operand
+    end: Operand
+    where: int
+
+
+@frozen
+class If:
+    condition: Operand
+    then: Block
+    orelse: Block
+    where: int
+
+
+@frozen
+class While:
+    """Run `head`; while `condition` (set by head) is true run `body` and `head` again. Subject to the cycle limit."""
+
+    head: Block
+    condition: Operand
+    body: Block
+    where: int
+
+
+@frozen
+class For:
+    """``for variable in range(start, stop, step)``; the operands are fixed when the loop starts; step 0 is an error.
+
+    The variable keeps its last value after the loop, as in Python, and may be assigned in the body without effect on the count.
+    """
+
+    variable: Local
+    start: Operand
+    stop: Operand
+    step: Operand
+    body: Block
+    where: int
+
+
+@frozen
+class Once:
+    """A block that `Leave` leaves: the body of an inlined helper function. A `Leave` never stands inside a loop of its Once."""
+
+    body: Block
+
+
+@frozen
+class Leave:
+    """Go to the end of the innermost `Once`."""
+
+
+@frozen
+class Break:
+    pass
+
+
+@frozen
+class Continue:
+    pass
+
+
+@frozen
+class Return:
+    """End the vertex; `value` (bool) where compute returns one."""
+
+    value: Operand | None
+    where: int
+
+
+@frozen
+class Price:
+    """The basic block that begins here costs `slots` worker issue slots, and is `flops` and `bytes` of work.
+
+    The work is floating-point operations, and bytes of elements loaded and stored. It is no part of the representation, which
+    native code that does not count it is cached by.
+    """
+
+    slots: int
+    flops: int = field(default=0, repr=False)
+    bytes: int = field(default=0, repr=False)
+
+    @staticmethod
+    def total(prices: Iterable[Price]) -> Price:
+        """The price of several blocks."""
+        slots = flops = size = 0
+        for one in prices:
+            slots, flops, size = slots + one.slots, flops + one.flops, size + one.bytes
+        return Price(slots, flops, size)
+
+
+@frozen
+class Check:
+    """``ipu.check(condition, message)``: a false condition is an error; `message` indexes `TypedCodelet.texts`."""
+
+    condition: Operand
+    message: int
+    where: int
+
+
+@frozen
+class DebugPrint:
+    """``ipu.debug_print(text, *values)``; `text` indexes `TypedCodelet.texts`."""
+
+    text: int
+    arguments: tuple[Operand, ...]
+    where: int
+
+
+@frozen
+class Special:
+    """``target = name()``: ``cycle_count`` (u32), ``random_u32`` (u32), ``random_f32`` (f32, uniform in [0, 1))."""
+
+    target: Local
+    name: OneOf["cycle_count", "random_u32", "random_f32"]
+    where: int
+
+
+@frozen
+class HostCall:
+    """``print(...)`` or ``breakpoint()``: only mode="interpret" runs it; the native engine passes over it."""
+
+    name: OneOf["print", "breakpoint"]
+    text: str
+    arguments: tuple[Operand, ...]
+    where: int
+
+
+Statement = Union[
+    Apply, Load, Store, Length, Row, Slice, If, While, For, Once, Leave, Break, Continue, Return, Price, Check, DebugPrint,
+    Special, HostCall,
+]  # fmt: skip
+Block = tuple[Statement, ...]
+
+
+@frozen
+class Location:
+    """A line of the user's code."""
+
+    file: str
+    line: int
+    function: str
+
+
+@frozen
+class TypedField:
+    """A field as both engines see it. An edge row has, field by field in this order, these 64-bit words:
+
+    scalar edge or state: [address]; vector edge or state: [address, length]; list: [first entry in the row table, rows],
+    where a row's entry in the row table is the pair [address, length].
+    """
+
+    name: str  # as in the graph, without the trailing underscore
+    access: Access
+    form: Form
+    element: str  # memory type
+
+    @property
+    def words(self) -> int:
+        return 1 if self.form == "scalar" else 2
+
+
+@frozen
+class TypedCodelet:
+    """A codelet ready to run. `worker` is the local that holds a MultiVertex's worker number."""
+
+    name: str
+    kind: Kind
+    fields: tuple[TypedField, ...]
+    body: Block
+    returns: bool
+    locations: tuple[Location, ...]
+    texts: tuple[str, ...] = ()
+    worker: Local | None = None
+    helpers: tuple[str, ...] = field(default=())  # names of inlined helper functions, for people who read dumps
+
+    @property
+    def words(self) -> int:
+        """64-bit words of an edge row."""
+        return sum(one.words for one in self.fields)

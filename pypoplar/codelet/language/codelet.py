@@ -1,0 +1,100 @@
+"""A codelet as the graph and the engines hold it: fields, source, and the typed form made of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from pypoplar.codelet.frontend.translate import translate
+from pypoplar.codelet.ir.typed import Kind, Location, TypedCodelet
+from pypoplar.codelet.language.declaration import Bindings, declared_of
+from pypoplar.codelet.language.declaration import Field as Field
+from pypoplar.codelet.language.diagnostics import nearest
+from pypoplar.codelet.language.environment import codelet_source
+from pypoplar.codelet.language.fields import Vertex
+from pypoplar.codelet.language.source import CodeletSource
+from pypoplar.errors import FileLoadError, UnknownField
+
+Estimator = Callable[[Any], Any]  # of a `pypoplar.VertexIntrospector`; gives worker cycles
+
+
+@frozen
+class Codelet:
+    """One kind of vertex. Equal sources make equal codelets.
+
+    Making one translates it: what device code cannot do is a `CodeletError`. `estimator` is the class's ``cycles`` method; it is
+    called on the host, with a `VertexIntrospector`, and is not part of the JSON form.
+    """
+
+    source: CodeletSource
+    location: Location = field(eq=False)
+    estimator: Estimator | None = field(default=None, eq=False)
+    typed: TypedCodelet = field(init=False, eq=False, repr=False)
+
+    @typed.default
+    def _translated(self) -> TypedCodelet:
+        return translate(self.source)
+
+    def __hash__(self) -> int:
+        return hash(self.source.name)
+
+    @staticmethod
+    def of_class(cls: type[Vertex], bindings: Bindings | None = None) -> Codelet:
+        """The codelet of a class, or of a template with `bindings` for its type variables."""
+        declared = declared_of(cls)
+        source = codelet_source(cls, bindings or {})
+        return Codelet(source, Location(declared.file, declared.line, cls.__qualname__), _estimator(cls))
+
+    @property
+    def name(self) -> str:
+        """As in ``addVertex``: ``"Scale"``, ``"Scale<float>"``."""
+        return self.source.name
+
+    @property
+    def kind(self) -> Kind:
+        return self.source.kind
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.source.fields
+
+    def field_number(self, name: str) -> int:
+        """The position of a field; else `UnknownField` with the nearest name."""
+        for number, one in enumerate(self.fields):
+            if one.name == name:
+                return number
+        names = [one.name for one in self.fields]
+        has = f"; it has {', '.join(names)}" if names else "; it has none"
+        raise UnknownField(f"codelet {self.name} has no field '{name}'{nearest(name, names) or has}")
+
+    def to_json(self) -> dict[str, Any]:
+        """The codelet as the json module writes it."""
+        return {
+            "source": self.source.to_json(),
+            "file": self.location.file,
+            "line": self.location.line,
+            "class": self.location.function,
+        }
+
+    @staticmethod
+    def from_json(tree: Mapping[str, Any]) -> Codelet:
+        """The codelet that `to_json` wrote, translated anew; nothing of it is executed. Damage is a `FileLoadError`."""
+        try:
+            location = Location(str(tree["file"]), int(tree["line"]), str(tree["class"]))
+            source = tree["source"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileLoadError(f"damaged codelet: {type(error).__name__}: {error}") from error
+        return Codelet(CodeletSource.from_json(source), location)
+
+
+def _estimator(cls: type[Vertex]) -> Estimator | None:
+    for one in cls.__mro__:
+        if "cycles" in vars(one) and not isinstance(one.__dict__["cycles"], int | float):
+            plain = vars(one)["cycles"]
+            if isinstance(plain, staticmethod | classmethod):
+                return getattr(cls, "cycles")  # type: ignore[no-any-return]  # noqa: B009
+            return functools.partial(plain, cls)  # constants of the class are reached through self
+    return None

@@ -1,0 +1,231 @@
+"""What the class statement of a codelet declares: its name, kind and fields, with type variables bound."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, ForwardRef, Generic, TypeVar, get_args, get_origin
+
+from attrs import frozen
+
+from pypoplar.codelet.ir.typed import Access, Form, Kind
+from pypoplar.codelet.language.diagnostics import refusal
+from pypoplar.codelet.language.fields import (
+    Declared,
+    InOut,
+    Input,
+    MultiVertex,
+    Output,
+    SupervisorVertex,
+    Vector,
+    VectorList,
+    Vertex,
+)
+from pypoplar.codelet.language.source_text import annotation_node
+from pypoplar.errors import CodeletError, PoplarError
+from pypoplar.types import ElementType, check_type
+
+Bindings = Mapping[Any, ElementType]  # type variables of a template and the types they stand for
+
+_ACCESS: dict[object, Access] = {Input: "input", Output: "output", InOut: "inout"}
+_ROOTS = (Vertex, MultiVertex, SupervisorVertex)
+
+
+@frozen
+class Field:
+    """A field of a codelet. `name` is the graph's: ``in_`` in the class is ``in`` here."""
+
+    name: str
+    access: Access
+    form: Form
+    type: ElementType
+
+    @property
+    def attribute(self) -> str:
+        """The name in the class."""
+        return self.name + "_" if keyword.iskeyword(self.name) else self.name
+
+
+def user_classes(cls: type[Vertex]) -> Iterator[type]:
+    """The user's classes that make up a codelet, the most derived first."""
+    for one in cls.__mro__:
+        if issubclass(one, Vertex) and one not in _ROOTS:
+            yield one
+
+
+def kind_of(cls: type[Vertex]) -> Kind:
+    if issubclass(cls, MultiVertex):
+        return "multi"
+    return "supervisor" if issubclass(cls, SupervisorVertex) else "vertex"
+
+
+def parameters_of(cls: type[Vertex]) -> tuple[Any, ...]:
+    """The type variables of a template, in order; none for an ordinary codelet."""
+    return tuple(getattr(cls, "__parameters__", ()))
+
+
+def base_name(cls: type[Vertex]) -> str:
+    """The name without type arguments."""
+    return declared_of(cls).name or cls.__name__
+
+
+def declared_of(cls: type[Vertex]) -> Declared:
+    return cls.__dict__.get("__declared__", cls.__declared__)  # type: ignore[no-any-return]
+
+
+def split_name(name: str) -> tuple[str, tuple[str, ...]]:
+    """``"popops::Reduce<add, float>"`` is ``("popops::Reduce", ("add", "float"))``; nested angle brackets stay whole."""
+    base, bracket, rest = name.partition("<")
+    if not bracket or not rest.endswith(">"):
+        return name, ()
+    pieces, depth = [""], 0
+    for one in rest[:-1]:
+        depth += (one == "<") - (one == ">")
+        if one == "," and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += one
+    return base.strip(), tuple(" ".join(one.split()) for one in pieces)
+
+
+def full_name(cls: type[Vertex], arguments: tuple[ElementType, ...]) -> str:
+    """The name of a codelet or of an instance of a template: ``"Scale<float>"``."""
+    base, fixed = split_name(base_name(cls))
+    words = [*fixed, *(one.spelling for one in arguments)]
+    return f"{base}<{','.join(words)}>" if words else base
+
+
+def bindings_of(cls: type, own: Bindings) -> dict[type, dict[Any, ElementType]]:
+    """For each class of a codelet the types that its type variables stand for."""
+    found: dict[type, dict[Any, ElementType]] = {cls: dict(own)}
+    for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
+        origin, arguments = get_origin(base) or base, get_args(base)
+        if origin is Generic or not isinstance(origin, type) or not issubclass(origin, Vertex):
+            continue
+        bound = {}
+        for variable, argument in zip(getattr(origin, "__parameters__", ()), arguments, strict=False):
+            meant = own.get(argument, argument) if isinstance(argument, TypeVar) else argument
+            if isinstance(meant, ElementType):
+                bound[variable] = meant
+        found = bindings_of(origin, bound) | found
+    return found
+
+
+def check_arguments(cls: type[Vertex], arguments: tuple[Any, ...]) -> Bindings:
+    """The bindings of a template's type variables to `arguments`; else raise, naming what the template takes."""
+    variables = parameters_of(cls)
+    if len(variables) != len(arguments):
+        wanted = ", ".join(one.__name__ for one in variables)
+        raise CodeletError(
+            f"{base_name(cls)} takes {len(variables)} type argument{'s' * (len(variables) != 1)}"
+            f"{f' ({wanted})' if wanted else ''}, got {len(arguments)}"
+        )
+    for variable, argument in zip(variables, arguments, strict=True):
+        type = check_type(argument)
+        allowed = variable.__constraints__
+        if allowed and type not in allowed:
+            names = ", ".join(one.__name__ for one in allowed)
+            raise CodeletError(f"{base_name(cls)}: {variable.__name__} is one of {names}, got {type.__name__}")
+    return dict(zip(variables, arguments, strict=True))
+
+
+def fields_of(cls: type[Vertex], own: Bindings) -> tuple[Field, ...]:
+    """The fields of a codelet, those of base classes first."""
+    found: dict[str, Field] = {}
+    bindings = bindings_of(cls, own)
+    for one in reversed(list(user_classes(cls))):
+        for attribute, annotation in inspect.get_annotations(one).items():
+            try:
+                field = _field(one, attribute, annotation, bindings.get(one, {}))
+            except _NotAField as reason:
+                raise _refused(one, attribute, str(reason)) from None
+            except PoplarError as reason:
+                raise _refused(one, attribute, str(reason)) from reason
+            if field is not None:
+                found.pop(field.name, None)
+                found[field.name] = field
+    return tuple(found.values())
+
+
+class _NotAField(Exception):
+    """An annotation that makes no field; the text says why."""
+
+
+def _refused(cls: type, attribute: str, reason: str) -> CodeletError:
+    declared: Declared = cls.__dict__["__declared__"]
+    lines, node = annotation_node(declared.file, declared.line, cls.__name__, attribute)
+    message = f"{cls.__name__}.{attribute}: {reason}"
+    if node is None:
+        return CodeletError(message, (declared.file, declared.line, None, None))
+    return refusal(message, declared.file, lines, 1, node)
+
+
+def _field(cls: type, attribute: str, annotation: Any, bindings: Bindings) -> Field | None:
+    annotation = _evaluate(cls, annotation)
+    if annotation is ClassVar or get_origin(annotation) is ClassVar:
+        return None
+    if attribute in vars(cls):
+        if isinstance(vars(cls)[attribute], int | float) and annotation in (int, float, bool):
+            return None  # SIZE: int = 8 is a constant
+        raise _NotAField("a field has no value in the class; set it with graph.setInitialValue or in addVertex")
+    access, content = _access(cls, annotation)
+    form: Form = "scalar"
+    origin = get_origin(content) or content
+    if origin in (Vector, VectorList):
+        form = "vector" if origin is Vector else "list"
+        arguments = get_args(content)
+        if len(arguments) != 1:
+            raise _NotAField(f"write {origin.__name__}[FLOAT], or another element type in the brackets")
+        content = _evaluate(cls, arguments[0])
+    if form == "list" and access == "state":
+        raise _NotAField("a VectorList is an edge: write Input[VectorList[...]], Output[...] or InOut[...]")
+    name = attribute[:-1] if attribute.endswith("_") and keyword.iskeyword(attribute[:-1]) else attribute
+    return Field(name, access, form, _element(content, form, bindings))
+
+
+def _access(cls: type, annotation: Any) -> tuple[Access, Any]:
+    origin = get_origin(annotation) or annotation
+    if isinstance(origin, type) and origin in _ACCESS:
+        arguments = get_args(annotation)
+        if len(arguments) != 1:
+            raise _NotAField(f"write {origin.__name__}[FLOAT] or {origin.__name__}[Vector[FLOAT]]")
+        return _ACCESS[origin], _evaluate(cls, arguments[0])
+    return "state", annotation
+
+
+def _element(content: Any, form: Form, bindings: Bindings) -> ElementType:
+    if isinstance(content, TypeVar):
+        if content not in bindings:
+            raise _NotAField(f"{content} has no type here: make the class Generic[{content.__name__}]")
+        return bindings[content]
+    if isinstance(content, ElementType):
+        return check_type(content)
+    hint = {float: "FLOAT or HALF", int: "INT or UNSIGNED_INT", bool: "BOOL"}.get(content)
+    if hint is not None:
+        raise _NotAField(f"{content.__name__} is Python's; write {hint}")
+    origin = get_origin(content) or content
+    if origin in (Vector, VectorList) and form != "scalar":
+        raise _NotAField("a vector of vectors is VectorList[FLOAT]; fields have at most two dimensions")
+    if isinstance(origin, type) and origin in _ACCESS:
+        raise _NotAField("Input, Output or InOut stands outside: Input[Vector[FLOAT]], Input[VectorList[FLOAT]]")
+    shown = getattr(content, "__name__", repr(content))
+    raise _NotAField(f"a field is of an element type such as FLOAT, of Vector or of VectorList; got {shown}")
+
+
+def _evaluate(cls: type, annotation: Any) -> Any:
+    """The object that an annotation means, if it was written as a string or under ``from __future__ import annotations``."""
+    if isinstance(annotation, ForwardRef):
+        annotation = annotation.__forward_arg__
+    if not isinstance(annotation, str):
+        return annotation
+    module = sys.modules.get(cls.__module__)
+    names = dict(vars(module)) if module else {}
+    names.update(getattr(vars(cls).get("compute"), "__globals__", {}))  # where the module is not in sys.modules
+    names.update(cls.__dict__["__declared__"].names)
+    names.update({one.__name__: one for one in getattr(cls, "__type_params__", ())})  # class Scale[T](Vertex)
+    try:
+        return eval(annotation, names)
+    except Exception as error:
+        raise _NotAField(f"the annotation cannot be read: {error}") from error

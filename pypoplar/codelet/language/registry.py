@@ -1,0 +1,239 @@
+"""The codelets of a graph: found in classes, modules and files, kept under their names, templates instantiated on demand."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+from itertools import product
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args, get_origin
+
+from attrs import frozen
+
+from pypoplar.codelet.ir.typed import Location
+from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.language.declaration import base_name, check_arguments, declared_of, full_name, parameters_of, split_name
+from pypoplar.codelet.language.diagnostics import nearest
+from pypoplar.codelet.language.fields import MultiVertex, SupervisorVertex, Vertex
+from pypoplar.errors import CodeletError, FileLoadError, PoplarTypeError, UnknownVertexType
+from pypoplar.types import BY_SPELLING, ElementType
+
+_ROOTS = (Vertex, MultiVertex, SupervisorVertex)
+INSTANCES = 6  # most names of instances in a message
+_LIBRARIES = ("poplin", "popnn", "popops", "poputil")
+
+
+@frozen
+class Template:
+    """A codelet class with type variables; `Scale[FLOAT]` is one of its instances."""
+
+    cls: type[Vertex]
+
+    @property
+    def name(self) -> str:
+        return base_name(self.cls)
+
+    @property
+    def location(self) -> Location:
+        declared = declared_of(self.cls)
+        return Location(declared.file, declared.line, self.cls.__qualname__)
+
+    @property
+    def spelling(self) -> str:
+        """The name with its type variables, for messages: ``Scale<T>``."""
+        base, fixed = split_name(self.name)
+        return f"{base}<{','.join([*fixed, *(one.__name__ for one in parameters_of(self.cls))])}>"
+
+    def instance(self, arguments: tuple[Any, ...]) -> Codelet:
+        return Codelet.of_class(self.cls, check_arguments(self.cls, arguments))
+
+
+def collect(source: Any) -> list[Codelet | Template]:
+    """The codelets of a class, an instance of a template (``Scale[FLOAT]``), a module, or a ``.py`` file given by its path.
+
+    Of a module: the classes defined in it whose name has no leading underscore; that is for bases of codelets.
+    """
+    if isinstance(source, str | os.PathLike):
+        source = _load(Path(source))
+    if isinstance(source, ModuleType):
+        own = [one for one in vars(source).values() if _is_codelet(one) and one.__module__ == source.__name__]
+        found = [one for one in own if not one.__name__.startswith("_")]
+        if not found:
+            raise CodeletError(f"{source.__name__} has no codelets: no subclass of Vertex with a compute method")
+        return [_of_class(one) for one in dict.fromkeys(found)]
+    origin = get_origin(source)
+    if origin is not None and _is_codelet(origin):
+        return [Template(origin).instance(get_args(source))]
+    if isinstance(source, type) and issubclass(source, Vertex):
+        return [_of_class(source)]
+    raise PoplarTypeError(f"expected a subclass of pypoplar.Vertex, a module or the path of a .py file, got {source!r}")
+
+
+def _is_codelet(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, Vertex) and found not in _ROOTS and hasattr(found, "compute")
+
+
+def _of_class(cls: type[Vertex]) -> Codelet | Template:
+    if cls in _ROOTS:
+        raise PoplarTypeError(f"{cls.__name__} is the base of codelets; derive a class from it")
+    return Template(cls) if parameters_of(cls) else Codelet.of_class(cls)
+
+
+def _load(path: Path) -> ModuleType:
+    """Import a file of codelets. Its own errors come through as they are."""
+    if not path.is_file():
+        raise FileLoadError(f"no file of codelets at '{path}' (looked in {Path.cwd()})")
+    whole = path.resolve()
+    name = f"{whole.stem}_{hashlib.sha256(str(whole).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, whole)
+    if spec is None or spec.loader is None:
+        raise FileLoadError(f"'{path}' is not a Python file: codelets come in .py files")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where annotations and dataclasses look for it
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+class CodeletRegistry:
+    """The codelets of one graph, numbered in the order in which they were added or first instantiated."""
+
+    def __init__(self) -> None:
+        self._codelets: list[Codelet] = []
+        self._numbers: dict[str, int] = {}
+        self._templates: dict[tuple[str, tuple[str, ...], int], Template] = {}
+        self._classes: dict[Any, int] = {}
+
+    @property
+    def codelets(self) -> tuple[Codelet, ...]:
+        return tuple(self._codelets)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all codelets and, spelled with their type variables, of all templates."""
+        return (*self._numbers, *(one.spelling for one in self._templates.values()))
+
+    def __contains__(self, name: str) -> bool:
+        return _normal(name) in self._numbers or self._template_of(name) is not None
+
+    def add(self, codelets: list[Codelet | Template]) -> None:
+        """Add what `collect` found. The same codelet twice is fine; two different ones of one name are a `CodeletError`."""
+        for one in codelets:
+            if isinstance(one, Template):
+                self._add_template(one)
+            else:
+                self._add_codelet(one)
+
+    def find(self, wanted: Any) -> tuple[int, Codelet]:
+        """The number and codelet of a name, a class or an instance of a template; classes are added where they are new."""
+        if isinstance(wanted, str):
+            number = self._numbers.get(_normal(wanted))
+            if number is None:
+                number = self._instance_of(wanted)
+        elif not isinstance(wanted, type) and get_origin(wanted) is None:
+            raise PoplarTypeError(f"expected the name or the class of a codelet, got {wanted!r}")
+        else:
+            number = self._classes.get(wanted)
+            if number is None:
+                number = self._classes[wanted] = self._number_of(wanted)
+        return number, self._codelets[number]
+
+    def _number_of(self, wanted: Any) -> int:
+        (found,) = collect(wanted)
+        if isinstance(found, Template):
+            raise CodeletError(
+                f"{found.name} is a template: name its types, such as {found.cls.__name__}[{_example(found)}] "
+                f'or "{full_name(found.cls, _types(found))}"'
+            )
+        return self._add_codelet(found)
+
+    def _add_codelet(self, codelet: Codelet) -> int:
+        number = self._numbers.get(codelet.name)
+        if number is None:
+            self._refuse_other(self._template_of(codelet.name), codelet)
+            number = self._numbers[codelet.name] = len(self._codelets)
+            self._codelets.append(codelet)
+        elif self._codelets[number] != codelet:
+            self._refuse_other(self._codelets[number], codelet)
+        return number
+
+    def _add_template(self, template: Template) -> None:
+        base, fixed = split_name(template.name)
+        key = (base, fixed, len(parameters_of(template.cls)))
+        known = self._templates.setdefault(key, template)
+        if known.cls is not template.cls and known.location != template.location:
+            self._refuse_other(known, template)
+        self._templates[key] = template
+
+    @staticmethod
+    def _refuse_other(known: Codelet | Template | None, new: Codelet | Template) -> None:
+        if known is None or (isinstance(known, Template) and isinstance(new, Codelet) and known.location == new.location):
+            return
+        places = [f"{one.location.file}:{one.location.line}" for one in (known, new)]
+        where = "" if places[0] != places[1] else ", with other constants, helper functions or text"
+        raise CodeletError(
+            f"two different codelets are called '{new.name}': one at {places[0]}, one at {places[1]}{where}; rename one, "
+            'or give it a name of its own: class X(Vertex, name="library::X")'
+        )
+
+    def _template_of(self, name: str) -> Template | None:
+        """The template of which `name` would be an instance."""
+        base, arguments = split_name(name)
+        for count in range(1, len(arguments) + 1):
+            found = self._templates.get((base, arguments[: len(arguments) - count], count))
+            if found is not None:
+                return found
+        return None
+
+    def _instances_text(self, spelling: str) -> str:
+        """Names of instances of the template that is spelled so: those there are, then those there could be."""
+        template = next((one for one in self._templates.values() if one.spelling == spelling), None)
+        if template is None:
+            return ""
+        base, fixed = split_name(template.name)
+        known = [one for one in self._numbers if split_name(one)[0] == base and split_name(one)[1][: len(fixed)] == fixed]
+        names = list(dict.fromkeys([*known, *_spellings(template)]))
+        listed = ", ".join(f"'{one}'" for one in names[:INSTANCES]) + (" and more" if len(names) > INSTANCES else "")
+        return f" It is a template: name its types, as in {listed}"
+
+    def _instance_of(self, name: str) -> int:
+        template = self._template_of(name)
+        if template is None:
+            base, _ = split_name(name)
+            same = [one for one in self.names if split_name(one)[0] == base]
+            hint = f"; did you mean '{same[0]}'?{self._instances_text(same[0])}" if same else nearest(name, self.names)
+            has = hint or (f"; added were {', '.join(self.names[:8])}" if self.names else "; none has been added")
+            library = name.partition("::")[0] if "::" in name else ""
+            if library in _LIBRARIES and not any(one.startswith(f"{library}::") for one in self.names):
+                has = f"; call {library}.addCodelets(graph) first"
+            raise UnknownVertexType(f"no codelet is called '{name}'{has}")
+        words = split_name(name)[1][-len(parameters_of(template.cls)) :]
+        for word in words:
+            if word not in BY_SPELLING:
+                raise UnknownVertexType(f"'{name}': no element type is called '{word}'{nearest(word, BY_SPELLING)}")
+        return self._add_codelet(template.instance(tuple(BY_SPELLING[one] for one in words)))
+
+
+def _spellings(template: Template) -> list[str]:
+    """Names of instances, with the types that each parameter may be."""
+    choices = [one.__constraints__ or (BY_SPELLING["float"], BY_SPELLING["half"]) for one in parameters_of(template.cls)]
+    return [full_name(template.cls, types) for types in product(*choices)]
+
+
+def _normal(name: str) -> str:
+    base, arguments = split_name(name)
+    return f"{base}<{','.join(arguments)}>" if arguments else base
+
+
+def _types(template: Template) -> tuple[ElementType, ...]:
+    return tuple((one.__constraints__ or (BY_SPELLING["float"],))[0] for one in parameters_of(template.cls))
+
+
+def _example(template: Template) -> str:
+    return ", ".join(one.__name__ for one in _types(template))

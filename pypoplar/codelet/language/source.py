@@ -1,0 +1,158 @@
+"""A codelet's source: all that the translator needs, on its own.
+
+The text of ``compute`` and of the helper functions it reaches, the fields, and the meaning of every name these use, frozen
+when the codelet is added. It can be written as JSON and read in another process, where only the translator sees it: the
+user's Python is parsed there, never executed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import Literal as OneOf
+
+from attrs import field, frozen
+
+from pypoplar.codelet.ir.typed import Kind, exactly
+from pypoplar.codelet.language.declaration import Field
+from pypoplar.codelet.language.source_text import Listing
+from pypoplar.errors import FileLoadError
+from pypoplar.types import BY_NAME
+
+Sort = OneOf["constant", "helper", "method", "math", "ipu", "builtin", "type", "foreign", "missing"]
+_SORTS = ("constant", "helper", "method", "math", "ipu", "builtin", "type", "foreign", "missing")
+
+
+@frozen
+class Meaning:
+    """What a name means in device code.
+
+    ``constant``: `value` is the number or text. ``helper``, ``method``: `value` is a function's position in
+    `CodeletSource.functions`; a method gets the vertex as its first argument. ``math``, ``ipu``, ``builtin``, ``type``: `value` is
+    the name there. ``foreign``: something device code cannot use, which `value` describes. ``missing``: nothing has that name.
+    """
+
+    sort: Sort
+    value: int | float | bool | str = field(eq=exactly)
+
+
+@frozen
+class FunctionSource:
+    """The text of a function and the meanings of the names in it that are not its own."""
+
+    name: str
+    listing: Listing
+    names: dict[str, Meaning]  # dotted names as written: "math.exp", "SIZE"
+    defaults: dict[str, Meaning] = field(factory=dict)  # of parameters; frozen values
+
+
+@frozen
+class CodeletSource:
+    name: str
+    kind: Kind
+    fields: tuple[Field, ...]
+    functions: tuple[FunctionSource, ...]  # compute comes first
+    attributes: dict[str, Meaning]  # class attributes reached through the vertex: self.SIZE, self.helper
+
+    def to_json(self) -> dict[str, Any]:
+        """A tree of dicts, lists, strings and numbers, as the json module writes them."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "fields": [[one.name, one.access, one.form, one.type.__name__] for one in self.fields],
+            "functions": [
+                {
+                    "name": one.name,
+                    "file": one.listing.file,
+                    "line": one.listing.first_line,
+                    "text": one.listing.text,
+                    "names": _write(one.names),
+                    "defaults": _write(one.defaults),
+                }
+                for one in self.functions
+            ],
+            "attributes": _write(self.attributes),
+        }
+
+    @staticmethod
+    def from_json(tree: Any) -> CodeletSource:
+        """The source that `to_json` wrote; else `FileLoadError`. Nothing of it is executed."""
+        try:
+            functions = tuple(
+                FunctionSource(
+                    _text(one["name"]),
+                    Listing(_text(one["file"]), _number(one["line"]), _text(one["text"])),
+                    _read(one["names"]),
+                    _read(one["defaults"]),
+                )
+                for one in tree["functions"]
+            )
+            fields = tuple(_read_field(*one) for one in tree["fields"])
+            source = CodeletSource(
+                _text(tree["name"]),
+                _one_of(tree["kind"], "vertex", "multi", "supervisor"),
+                fields,
+                functions,
+                _read(tree["attributes"]),
+            )
+            source._check()
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileLoadError(f"damaged source of a codelet: {type(error).__name__}: {error}") from error
+        return source
+
+    def _check(self) -> None:
+        """Raise ValueError where a position or a name does not fit the rest."""
+        if not self.functions:
+            raise ValueError("a codelet without functions")
+        if len({one.name for one in self.fields}) != len(self.fields):
+            raise ValueError("two fields of one name")
+        for names in (self.attributes, *(one.names for one in self.functions), *(one.defaults for one in self.functions)):
+            for meaning in names.values():
+                if meaning.sort in ("helper", "method"):
+                    if not isinstance(meaning.value, int) or not 0 <= meaning.value < len(self.functions):
+                        raise ValueError(f"no function {meaning.value!r}")
+                elif meaning.sort != "constant" and not isinstance(meaning.value, str):
+                    raise ValueError(f"{meaning.sort} {meaning.value!r}")
+
+
+def _write(names: dict[str, Meaning]) -> dict[str, list[Any]]:
+    return {
+        key: [one.sort, {"float": one.value.hex()} if isinstance(one.value, float) else one.value] for key, one in names.items()
+    }
+
+
+def _read(tree: Any) -> dict[str, Meaning]:
+    found = {}
+    for key, (sort, value) in tree.items():
+        if isinstance(value, dict):
+            value = float.fromhex(value["float"])
+        if not isinstance(value, int | float | str):
+            raise ValueError(f"{key}: {value!r}")
+        found[_text(key)] = Meaning(_one_of(sort, *_SORTS), value)
+    return found
+
+
+def _read_field(name: Any, access: Any, form: Any, type: Any) -> Field:
+    return Field(
+        _text(name),
+        _one_of(access, "input", "output", "inout", "state"),
+        _one_of(form, "scalar", "vector", "list"),
+        BY_NAME[type],
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected text, got {value!r}")
+    return value
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"expected a line number, got {value!r}")
+    return value
+
+
+def _one_of(value: Any, *allowed: str) -> Any:
+    if value not in allowed:
+        raise ValueError(f"expected one of {', '.join(allowed)}, got {value!r}")
+    return value

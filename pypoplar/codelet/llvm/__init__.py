@@ -1,0 +1,1 @@
+"""Codelets as machine code of the host, by LLVM."""

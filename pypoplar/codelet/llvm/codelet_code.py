@@ -1,0 +1,220 @@
+"""Native code of codelets: `compile_codelet` turns the typed form into machine instructions, called by address.
+
+A call runs a group of vertices of one codelet on one tile::
+
+    f(memory, rows, row_table, count, slots, results, context)
+
+All arguments are ``int64`` and nothing is returned. `memory` is the address of the arena's byte 0; `rows` of the group's first edge
+row, whose words `pypoplar.codelet.ir.typed.TypedField` describes, with addresses as byte offsets from `memory`; `row_table` of the
+row table; `count` the number of vertices. `slots` is the address of ``int64[count]`` (of a MultiVertex ``int64[count * workers]``)
+that gets each vertex's slots. `results` is 0 or the address of ``uint8[count]`` that gets what compute returned (of a MultiVertex
+the AND of its workers; 1 where nothing is returned). `context` is the address of ``int64[16]``:
+
+    ====  =====================================================================================================
+    0     code of the group's first fault (`pypoplar.codelet.ir.operations`); 0 before the call and without a fault
+    1-4   the fault's vertex (its row in the group), location, value and bound
+    5     cycle limit in slots; a ``while`` loop beyond it is a fault; 0 for none
+    6     the model's clock in cycles when the compute set's vertices start
+    7     address of the tile's random state, four words of xoshiro128**
+    8-10  the debug buffer: address (0 for none), capacity in int64 words, words used (counts on when the buffer is full)
+    11    first worker of a MultiVertex
+    12    workers of a tile, also of a MultiVertex
+    13    floating-point exceptions that are faults: 1 invalid, 2 overflow, 4 division by zero
+    14    where work is counted: the address of ``int64[count, 2]`` (of a MultiVertex ``int64[count * workers, 2]``) that gets
+          each vertex's floating-point operations, and the bytes of the elements that it loaded and stored
+    ====  =====================================================================================================
+
+A vertex that faults stops, the others run. A debug record is: vertex (row in the group), location, text, n, and then n times the
+type (its position in `pypoplar.codelet.ir.operations.REGISTERS`) and the value (a float as float64).
+
+Where touches are recorded, an edge row has one more word behind those of each scalar and vector field that is not state, and the
+row table's entries have a third word: the offset from `memory` of a byte per element, in which a read sets bit 0 and a write bit 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve, frozen
+from llvmlite import ir
+
+from pypoplar.codelet.ir.typed import Price, TypedCodelet
+from pypoplar.codelet.llvm import cache, machine
+from pypoplar.codelet.llvm.eight_lanes import TOGETHER, JammedCode
+from pypoplar.codelet.llvm.eight_lanes_plan import Jam, plan_vertices
+from pypoplar.codelet.llvm.emitter_state import FIRST_WORKER, FLOPS, WORKERS, Checks, Frame
+from pypoplar.codelet.llvm.loop_checks import walk
+from pypoplar.codelet.llvm.memory_access import BYTE, INT, WORD, word
+from pypoplar.codelet.llvm.once import one_at_a_time
+
+ENTRY = "pypoplar_codelet"
+
+
+@frozen(eq=False)
+class NativeCodelet:
+    """Machine instructions in this process; `address` holds as long as this object lives."""
+
+    address: int
+    _code: machine.LoadedCode
+
+
+class _Group(JammedCode):
+    """The whole function: goes through the vertices of a group."""
+
+    def write_function(self) -> None:
+        builder = self.builder
+        start = builder.block
+        top, following, after = (self.function.append_basic_block(name) for name in ("vertex", "vertex.next", "return"))
+        builder.cbranch(builder.icmp_signed(">", self.count, word(0)), top, after)
+        builder.position_at_end(top)
+        number = builder.phi(WORD)
+        number.add_incoming(word(0), start)
+        jam = plan_vertices(self.codelet, self.checks)
+        if self.codelet.kind == "multi":
+            self.workers(number, following)
+        else:
+            if jam is not None:
+                self.run(jam, number, top, after)
+            self.vertex(number, following)
+        builder.position_at_end(following)
+        upcoming = builder.add(number, word(1))
+        number.add_incoming(upcoming, following)
+        builder.cbranch(builder.icmp_signed("<", upcoming, self.count), top, after)
+        builder.position_at_end(after)
+        builder.ret_void()
+        self.allocations.branch(start)
+
+    def run(self, jam: Jam, number: Any, top: Any, after: Any) -> None:
+        """Where enough vertices are left, try to run several at a time; go on here for a single one."""
+        builder = self.builder
+        names = ("together", "together.end", "single")
+        together, done, single = (builder.append_basic_block(name) for name in names)
+        upcoming = builder.add(number, word(TOGETHER))
+        builder.cbranch(builder.icmp_signed("<=", upcoming, self.count), together, single)
+        builder.position_at_end(together)
+        self.vertices(jam, number, single, done)
+        builder.position_at_end(done)
+        number.add_incoming(upcoming, done)
+        builder.cbranch(builder.icmp_signed("<", upcoming, self.count), top, after)
+        builder.position_at_end(single)
+
+    def vertex(self, number: Any, following: Any) -> None:
+        builder = self.builder
+        end = builder.append_basic_block("vertex.end")
+        frame = self.begin(number, end)
+        self.block(frame, self.codelet.body)
+        self.finish(frame)
+        builder.branch(following)
+
+    def finish(self, frame: Frame) -> None:
+        """The end of a vertex; both those that fault and those that do not come here."""
+        self.go(frame.end)
+        self.builder.position_at_end(frame.end)
+        self.put_counts(frame, frame.number)
+        self.put_result(frame)
+
+    def workers(self, number: Any, following: Any) -> None:
+        """A MultiVertex: each worker in turn; after a fault the rest of them does nothing."""
+        builder = self.builder
+        first, count = self.load_context(FIRST_WORKER), self.load_context(WORKERS)
+        names = ("worker.end", "worker", "workers.end", "worker.runs", "worker.failed")
+        end, top, done, running, failed = (builder.append_basic_block(name) for name in names)
+        frame = self.begin(number, end, failed)
+        stopped = self.allocate(BYTE)
+        builder.store(BYTE(0), stopped)
+        start = builder.block
+        builder.branch(top)
+        builder.position_at_end(top)
+        worker = builder.phi(WORD)
+        worker.add_incoming(word(0), start)
+        self.begin_counting(frame)
+        builder.cbranch(builder.icmp_unsigned("==", builder.load(stopped), BYTE(0)), running, end)
+        builder.position_at_end(failed)
+        builder.store(BYTE(1), stopped)
+        builder.branch(end)
+        builder.position_at_end(running)
+        self.load_scalars(frame)
+        if self.codelet.worker is not None:
+            self.assign(frame, self.codelet.worker, builder.trunc(builder.add(first, worker), INT))
+        self.block(frame, self.codelet.body)
+        self.go(end)
+        builder.position_at_end(end)
+        self.put_counts(frame, builder.add(builder.mul(number, count), worker))
+        upcoming = builder.add(worker, word(1))
+        worker.add_incoming(upcoming, end)
+        builder.cbranch(builder.icmp_signed("<", upcoming, count), top, done)
+        builder.position_at_end(done)
+        self.put_result(frame)
+        builder.branch(following)
+
+    def put_counts(self, frame: Frame, number: Any) -> None:
+        """Leave what a vertex, or a worker of one, has cost, as entry `number` of the tables."""
+        self.put_word(self.slots, number, self.builder.load(frame.slots))
+        if frame.work:
+            table, first = self.load_context(FLOPS), self.builder.mul(number, word(2))
+            for column, counted in enumerate(frame.work):
+                self.put_word(table, self.builder.add(first, word(column)), self.builder.load(counted))
+
+    def put_word(self, table: Any, number: Any, value: Any) -> None:
+        address = self.builder.add(table, self.builder.mul(number, word(8)))
+        self.builder.store(value, self.builder.inttoptr(address, WORD.as_pointer()), align=8)
+
+    def put_result(self, frame: Frame) -> None:
+        builder = self.builder
+        with builder.if_then(builder.icmp_signed("!=", self.results, word(0))):
+            address = builder.inttoptr(builder.add(self.results, frame.number), BYTE.as_pointer())
+            builder.store(builder.load(frame.result), address)
+
+
+def assembly_text(codelet: TypedCodelet, checks: Checks = Checks()) -> str:  # noqa: B008  # frozen
+    """The codelet in LLVM's language, before LLVM works on it."""
+    module = ir.Module(ENTRY)
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD] * 7), ENTRY)
+    function.attributes.add("nounwind")
+    _Group(function, codelet, checks).write_function()
+    return str(module)
+
+
+# The modules that decide what the code of a codelet is: code of other versions of them is not used.
+_MAKERS = tuple(
+    f"pypoplar.codelet.{one}"
+    for one in (
+        "llvm.codelet_code", "llvm.eight_lanes", "llvm.eight_lanes_plan", "llvm.vertex_code", "llvm.loop_code",
+        "llvm.emitter_state", "llvm.debug_and_random",
+        "llvm.memory_access", "llvm.loop_checks", "llvm.arithmetic", "llvm.halves", "llvm.machine",
+        "ir.operations", "ir.typed",
+    )
+)  # fmt: skip
+_compiled: dict[str, NativeCodelet] = {}
+
+
+def compile_codelet(
+    codelet: TypedCodelet,
+    *,
+    record_touches: bool = False,
+    uninitialised_checks: bool = False,
+    floating_point_checks: bool = False,
+    count_flops: bool = False,
+) -> NativeCodelet:
+    """The native code of a codelet, compiled or found in the cache; each of the flags is a version of its own.
+
+    Codelets that differ in names alone share their code.
+    """
+    checks = Checks(record_touches, uninitialised_checks, floating_point_checks, count_flops)
+    key = _key(codelet, checks)
+    with one_at_a_time():
+        if key not in _compiled:
+            instructions = cache.load(key)
+            if instructions is None:
+                instructions = machine.compile_text(assembly_text(codelet, checks))
+                cache.store(key, instructions)
+            code = machine.load(instructions)
+            _compiled[key] = NativeCodelet(code.address(ENTRY), code)
+        return _compiled[key]
+
+
+def _key(codelet: TypedCodelet, checks: Checks) -> str:
+    """All that the code depends on, as text: equality of literals would not do, for 0.0 == -0.0 and 1 == True."""
+    essence = evolve(codelet, name="", locations=(), texts=(), helpers=())
+    work = [(one.flops, one.bytes) for one in walk(codelet.body) if isinstance(one, Price)] if checks.flops else []
+    return "\n".join((repr(essence), repr(work), repr(checks), machine.host().identity, cache.fingerprint(*_MAKERS)))

@@ -1,0 +1,473 @@
+"""Which index checks of an innermost loop can be made once, before it.
+
+`plan_loop` looks at a ``For`` without inner loops and finds the accesses whose index is linear in the loop's variable, with
+everything else fixed while the loop runs. Such an index takes its extremes in the first and the last round, so two comparisons
+before the loop stand for all of its checks. The plan has the work to do before the loop (`setup`, in order; some of it are checks)
+and the body with the proven accesses marked. Where a check of the setup fails, the engine runs the loop as it was written, with a
+check at each access, so that a fault is exact.
+
+Device integers wrap at 32 bits while the checks are done in 64. That is sound: an index built from sums and products of 32-bit
+values is, modulo 2**32, its exact value, and if the exact value lies in the span then it is the register's value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar, Union
+
+from attrs import evolve, frozen
+
+from pypoplar.codelet.ir.operations import FAULTS, FLOATS
+from pypoplar.codelet.ir.typed import (
+    Apply,
+    Block,
+    Break,
+    Check,
+    Continue,
+    DebugPrint,
+    For,
+    HostCall,
+    If,
+    Leave,
+    Length,
+    Literal,
+    Load,
+    Local,
+    Once,
+    Operand,
+    Price,
+    Return,
+    Row,
+    Slice,
+    Span,
+    SpanList,
+    Special,
+    Statement,
+    Store,
+    While,
+)
+
+Value = TypeVar("Value")
+
+NARROW = ("i32", "u32")
+_LARGEST_FACTOR = 1 << 20  # keeps every sum of the checks within 64 bits
+_LARGEST_CONSTANT = 1 << 40
+_MOST_TERMS = 8
+
+
+@frozen
+class Linear:
+    """``scale * variable + sum(factor * local) + constant``, exact; the locals are fixed while the loop runs."""
+
+    scale: int = 0
+    terms: tuple[tuple[Local, int], ...] = ()
+    constant: int = 0
+
+    def plus(self, other: Linear, sign: int = 1) -> Linear:
+        factors = dict(self.terms)
+        for local, factor in other.terms:
+            factors[local] = factors.get(local, 0) + sign * factor
+        terms = tuple((local, factor) for local, factor in factors.items() if factor)
+        return Linear(self.scale + sign * other.scale, terms, self.constant + sign * other.constant)
+
+    def times(self, factor: int) -> Linear:
+        if factor == 0:
+            return Linear()
+        return Linear(self.scale * factor, tuple((local, one * factor) for local, one in self.terms), self.constant * factor)
+
+    @property
+    def is_small(self) -> bool:
+        factors = [self.scale, *(factor for _, factor in self.terms)]
+        within = all(abs(factor) <= _LARGEST_FACTOR for factor in factors) and abs(self.constant) <= _LARGEST_CONSTANT
+        return within and len(self.terms) <= _MOST_TERMS
+
+
+@frozen
+class InRange:
+    """Setup: every iteration's index must lie in the span, or the loop runs as written."""
+
+    span: Span
+    index: Linear
+
+
+@frozen
+class BindRow:
+    """Setup: the row at a fixed index must exist, or the loop runs as written; binds `target` to it."""
+
+    target: Span
+    rows: SpanList
+    index: Linear
+
+
+@frozen
+class ProvenLoad:
+    """``target = span[index]`` without a check."""
+
+    target: Local
+    span: Span
+    index: Linear
+    where: int
+
+
+@frozen
+class ProvenStore:
+    """``span[index] = value`` without a check."""
+
+    span: Span
+    index: Linear
+    value: Operand
+    where: int
+
+
+@frozen
+class Rebind:
+    """The span `target` becomes the span `source`."""
+
+    target: Span
+    source: Span
+
+
+Setup = Union[Apply, Length, Load, InRange, BindRow]
+
+
+@frozen
+class LoopPlan:
+    """What to do instead of a loop with checks.
+
+    `body` holds statements of the typed form and `ProvenLoad`, `ProvenStore`, `Rebind`. `straight` says that it runs straight
+    through, without branches and faults; its `Price` statements are gone then, and `price` is that of a round.
+    """
+
+    setup: tuple[Setup, ...]
+    body: Block
+    straight: bool
+    price: Price
+
+    @property
+    def has_checks(self) -> bool:
+        return any(isinstance(one, InRange | BindRow) for one in self.setup)
+
+
+def walk(block: Block) -> Iterator[Statement]:
+    """Every statement of a block, with those inside others."""
+    for statement in block:
+        yield statement
+        for inner in inner_blocks(statement):
+            yield from walk(inner)
+
+
+def inner_blocks(statement: Statement) -> tuple[Block, ...]:
+    match statement:
+        case If(then=then, orelse=orelse):
+            return (then, orelse)
+        case While(head=head, body=body):
+            return (head, body)
+        case For(body=body) | Once(body=body):
+            return (body,)
+    return ()
+
+
+def assigned(block: Block) -> set[str]:
+    """Names of locals and spans that a block may assign."""
+    found = set()
+    for statement in walk(block):
+        match statement:
+            case Apply(target=target) | Load(target=target) | Length(target=target) | Special(target=target):
+                found.add(target.name)
+            case ProvenLoad(target=target):
+                found.add(target.name)
+            case Row(target=span) | Slice(target=span) | Rebind(target=span):
+                found.add(span.name)
+            case For(variable=variable):
+                found.add(variable.name)
+    return found
+
+
+def reads(statement: Statement) -> set[str]:
+    """Names of the locals and bound spans that a statement itself reads, without those of the statements in it."""
+    found: list[Operand | Span | SpanList | None] = []
+    match statement:
+        case Apply(arguments=arguments) | DebugPrint(arguments=arguments) | HostCall(arguments=arguments):
+            found += arguments
+        case Load(span=span, index=index):
+            found += span, index
+        case Store(span=span, index=index, value=value):
+            found += span, index, value
+        case ProvenLoad(span=span):
+            found.append(span)
+        case ProvenStore(span=span, value=value):
+            found += span, value
+        case Length(span=span):
+            found.append(span)
+        case Row(index=index):
+            found.append(index)
+        case Slice(span=span, begin=begin, end=end):
+            found += span, begin, end
+        case Rebind(source=span):
+            found.append(span)
+        case If(condition=condition) | While(condition=condition) | Check(condition=condition):
+            found.append(condition)
+        case For(start=start, stop=stop, step=step):
+            found += start, stop, step
+        case Return(value=value):
+            found.append(value)
+    return {one.name for one in found if isinstance(one, Local | Span | SpanList)}
+
+
+def read_first(block: Block) -> set[str]:
+    """Names that a block may read before it has set them."""
+    found: set[str] = set()
+    known: set[str] = set()
+    for statement in block:
+        if isinstance(statement, While):  # its condition is read after its head
+            found |= read_first((*statement.head, If(statement.condition, statement.body, (), statement.where))) - known
+            continue
+        found |= reads(statement) - known
+        inside = {statement.variable.name} if isinstance(statement, For) else set()
+        for inner in inner_blocks(statement):
+            found |= read_first(inner) - known - inside
+        if not inner_blocks(statement):
+            known |= assigned((statement,))
+    return found
+
+
+def never_faults(statement: Apply) -> bool:
+    """Whether an operation cannot be an error, at least with these arguments."""
+    fault = FAULTS.get(statement.operation)
+    if fault is None:
+        return True
+    last = statement.arguments[-1]
+    return isinstance(last, Literal) and not fault(int(last.value))
+
+
+class _Analysis:
+    """Goes through a loop's body once, in order, and writes the plan."""
+
+    def __init__(self, loop: For, stored: frozenset[str]) -> None:
+        self.loop = loop
+        self.stored = stored
+        self.changing = assigned(loop.body) | {loop.variable.name}
+        self.linear: dict[str, Linear] = {loop.variable.name: Linear(1)}
+        self.copies: dict[str, Local] = {}  # a local of the body that is fixed -> the local that the setup computes
+        self.spans: dict[str, Span] = {}  # a span bound in the body -> the span that the setup binds
+        self.setup: list[Setup] = []
+        self.checked: set[InRange] = set()
+        self.bound: dict[tuple[str, Linear], Span] = {}
+
+    # What an operand is
+
+    def value(self, operand: Operand) -> Linear | None:
+        """The operand as a linear function of the loop's variable, if it is one."""
+        if operand.type not in NARROW:
+            return None
+        if isinstance(operand, Literal):
+            return Linear(constant=int(operand.value))
+        if operand.name in self.linear:
+            return self.linear[operand.name]
+        return None if operand.name in self.changing else Linear(terms=((operand, 1),))
+
+    def fixed(self, operand: Operand) -> Operand | None:
+        """The operand as it can be read before the loop, if it can."""
+        if isinstance(operand, Literal) or operand.name not in self.changing:
+            return operand
+        return self.copies.get(operand.name)
+
+    def span(self, span: Span) -> Span | None:
+        if span.name in self.spans:
+            return self.spans[span.name]
+        return None if span.name in self.changing else span
+
+    def forget(self, names: set[str]) -> None:
+        for name in names:
+            self.linear.pop(name, None)
+            self.copies.pop(name, None)
+            self.spans.pop(name, None)
+
+    # Statements
+
+    def block(self, block: Block) -> Block:
+        made: list[Statement] = []
+        for statement in block:
+            made.extend(self.statement(statement))
+        return tuple(made)
+
+    def statement(self, statement: Statement) -> Block:
+        match statement:
+            case Apply():
+                self.apply(statement)
+            case Length(target=target, span=span):
+                known = self.span(span) if isinstance(span, Span) else span
+                self.fix(target, evolve(statement, span=known) if known is not None else None)
+            case Load(target=target, span=span, checked=False):
+                self.fix(target, statement if span.name not in self.stored else None)
+            case Load(target=target, span=span, index=index, where=where):
+                proven = self.prove(span, index)
+                self.forget({target.name})
+                if proven is not None:
+                    return (ProvenLoad(target, proven.span, proven.index, where),)  # type: ignore[return-value]
+            case Store(span=span, index=index, value=value, where=where, checked=True):
+                proven = self.prove(span, index)
+                if proven is not None:
+                    return (ProvenStore(proven.span, proven.index, value, where),)  # type: ignore[return-value]
+            case Row():
+                return self.row(statement)
+            case Slice(target=span):
+                self.forget({span.name})
+            case Special(target=target):
+                self.forget({target.name})
+            case If():
+                return (self.branch(statement),)
+            case Once(body=body):
+                made = Once(self.block(body))
+                self.forget(assigned(body))
+                return (made,)
+        return (statement,)
+
+    def apply(self, statement: Apply) -> None:
+        result = _linear_result(statement, [self.value(one) for one in statement.arguments])
+        arguments = [self.fixed(one) for one in statement.arguments]
+        self.forget({statement.target.name})
+        known = [one for one in arguments if one is not None]
+        if len(known) == len(arguments) and statement.target.type in NARROW and never_faults(statement):
+            self.fix(statement.target, evolve(statement, arguments=tuple(known)))
+        if result is not None and result.is_small:
+            self.linear[statement.target.name] = result
+
+    def fix(self, target: Local, statement: Apply | Length | Load | None) -> None:
+        """Note that `statement`, which gives a target of the body its value, can be done before the loop."""
+        self.forget({target.name})
+        if statement is None or target.type not in NARROW:
+            return
+        copy = Local(f"{target.name}~{len(self.setup)}", target.type)
+        self.setup.append(evolve(statement, target=copy))
+        self.copies[target.name] = copy
+        self.linear[target.name] = Linear(terms=((copy, 1),))
+
+    def prove(self, span: Span, index: Operand) -> InRange | None:
+        known, value = self.span(span), self.value(index)
+        if known is None or value is None or not value.is_small:
+            return None
+        check = InRange(known, value)
+        if check not in self.checked:
+            self.checked.add(check)
+            self.setup.append(check)
+        return check
+
+    def row(self, statement: Row) -> Block:
+        value = self.value(statement.index)
+        target = statement.target
+        self.forget({target.name})
+        if value is None or value.scale or not value.is_small:
+            return (statement,)
+        key = (statement.rows.name, value)
+        if key not in self.bound:
+            self.bound[key] = Span(f"{target.name}~{len(self.setup)}", target.element)
+            self.setup.append(BindRow(self.bound[key], statement.rows, value))
+        self.spans[target.name] = self.bound[key]
+        return (Rebind(target, self.bound[key]),)  # type: ignore[return-value]
+
+    def branch(self, statement: If) -> If:
+        before = self.linear.copy(), self.copies.copy(), self.spans.copy()
+        then = self.block(statement.then)
+        after_then = self.linear, self.copies, self.spans
+        self.linear, self.copies, self.spans = before
+        orelse = self.block(statement.orelse)
+        self.linear = _common(self.linear, after_then[0])
+        self.copies = _common(self.copies, after_then[1])
+        self.spans = _common(self.spans, after_then[2])
+        return evolve(statement, then=then, orelse=orelse)
+
+
+def _common(one: dict[str, Value], other: dict[str, Value]) -> dict[str, Value]:
+    return {key: value for key, value in one.items() if other.get(key) == value}
+
+
+def _linear_result(statement: Apply, values: list[Linear | None]) -> Linear | None:
+    """The result of an operation on linear values, where it is linear again."""
+    name, _, type = statement.operation.rpartition("_")
+    first = values[0]
+    if first is None or statement.target.type not in NARROW:
+        return None
+    if name == "copy" or statement.operation in ("i32_from_u32", "u32_from_i32", "i32_from_i32", "u32_from_u32"):
+        return first
+    if type not in NARROW:
+        return None
+    if name == "neg":
+        return first.times(-1)
+    second = values[1] if len(values) == 2 else None
+    if second is None:
+        return None
+    match name:
+        case "add":
+            return first.plus(second)
+        case "sub":
+            return first.plus(second, -1)
+        case "mul" if not second.scale and not second.terms:
+            return first.times(second.constant)
+        case "mul" if not first.scale and not first.terms:
+            return second.times(first.constant)
+        case "shift_left" if not second.scale and not second.terms and 0 <= second.constant < 32:
+            return first.times(1 << second.constant)
+    return None
+
+
+def _needed(setup: list[Setup]) -> tuple[Setup, ...]:
+    """The setup without values that no check uses."""
+    wanted: set[str] = set()
+    kept: list[Setup] = []
+    for one in reversed(setup):
+        match one:
+            case InRange(index=index) | BindRow(index=index):
+                wanted |= {local.name for local, _ in index.terms}
+            case Apply(target=target, arguments=arguments):
+                if target.name not in wanted:
+                    continue
+                wanted |= {operand.name for operand in arguments if isinstance(operand, Local)}
+            case Length(target=target) | Load(target=target):
+                if target.name not in wanted:
+                    continue
+        kept.append(one)
+    return tuple(reversed(kept))
+
+
+def is_straight(block: Block, *, floats_fault: bool = False) -> bool:
+    """Whether a block runs from its first to its last statement, always."""
+    for statement in block:
+        match statement:
+            case Apply(target=target):
+                if not never_faults(statement) or (floats_fault and target.type in FLOATS):
+                    return False
+            case Load(checked=checked) | Store(checked=checked):
+                if checked:
+                    return False
+            case Row() | Slice() | If() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Check():
+                return False
+            case DebugPrint() | Special() | HostCall() | Length() | Price() | ProvenLoad() | ProvenStore() | Rebind():
+                pass
+    return True
+
+
+def plan_loop(loop: For, stored: frozenset[str], *, floats_fault: bool = False) -> LoopPlan | None:
+    """How to run a loop with its checks before it, or None where nothing can be gained.
+
+    `stored` names the fields that the codelet stores to; `floats_fault` says that floating-point exceptions are faults.
+    """
+    if loop.variable.type not in NARROW or any(isinstance(one, For | While) for one in walk(loop.body)):
+        return None
+    if any(operand.type not in NARROW for operand in (loop.start, loop.stop, loop.step)):
+        return None
+    analysis = _Analysis(loop, stored)
+    body = analysis.block(loop.body)
+    setup = _needed(analysis.setup)
+    straight = is_straight(body, floats_fault=floats_fault)
+    price = Price(0)
+    if straight:
+        # A cycle counter in the body must see the slots so far.
+        if any(isinstance(one, Special) and one.name == "cycle_count" for one in body):
+            straight = False
+        else:
+            price = Price.total(one for one in body if isinstance(one, Price))
+            body = tuple(one for one in body if not isinstance(one, Price))
+    if not setup and not straight:
+        return None
+    return LoopPlan(setup, body, straight, price)

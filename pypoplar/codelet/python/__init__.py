@@ -1,0 +1,1 @@
+"""The form of codelets that the interpreter runs."""

@@ -1,0 +1,227 @@
+"""What the Python form of a codelet works with: its tile's memory, its vectors, and what a vertex knows of its surroundings."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+from attrs import define, field
+
+from pypoplar.codelet.ir import operations
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Number = int | float | bool
+
+FORMATS = {
+    "f32": struct.Struct("<f"), "i8": struct.Struct("<b"), "u8": struct.Struct("<B"), "i16": struct.Struct("<h"),
+    "u16": struct.Struct("<H"), "i32": struct.Struct("<i"), "u32": struct.Struct("<I"), "i64": struct.Struct("<q"),
+    "u64": struct.Struct("<Q"), "bool": struct.Struct("<B"), "f16": struct.Struct("<H"),
+}  # fmt: skip
+_UNWRITTEN = {"f32": (FORMATS["u32"], 0xFFFFFFFF), "f16": (FORMATS["u16"], 0xFFFF), "bool": (FORMATS["u8"], 0xFF)}
+_DOUBLE = struct.Struct("<d")
+
+
+class Fault(Exception):
+    """What stops a vertex: a code of `pypoplar.codelet.ir.operations`, the location's number, and what was wrong."""
+
+    def __init__(self, code: int, where: int, value: int = 0, bound: int = 0) -> None:
+        super().__init__(code, where, value, bound)
+        self.code, self.where, self.value, self.bound = code, where, value, bound
+
+
+@define(eq=False)
+class VertexContext:
+    """What a vertex meets besides its fields. `slots`, `flops` and `bytes` count as it runs; `random` is its tile's state."""
+
+    clock: int = 0  # cycles when the compute set's vertices start
+    cycle_limit: int = 0  # slots; 0 for none
+    random: Array = field(factory=lambda: np.array([1, 2, 3, 4], np.uint32))  # xoshiro128**
+    floating_point_mask: int = 0  # exceptions that are faults: 1 invalid, 2 overflow, 4 division by zero
+    uninitialised_is_fault: bool = False
+    workers: int = 6
+    debug_print: Callable[[int, int, tuple[Number, ...]], None] | None = None  # gets location, text number, values
+    slot_cycles: int = 6  # of one slot
+    slots: int = 0
+    flops: int = 0  # where they are counted
+    bytes: int = 0  # of elements loaded and stored, the same
+
+    def check_limit(self, where: int) -> None:
+        """At the top of each round of a ``while``."""
+        limit = self.cycle_limit or 2**63 - 1
+        if self.slots > limit:
+            raise Fault(operations.CYCLE_LIMIT, where, self.slots, limit)
+
+    def record(self, where: int, text: int, values: tuple[Number, ...]) -> None:
+        if self.debug_print is not None:
+            self.debug_print(where, text, values)
+
+    def cycle_count(self) -> int:
+        return (self.clock + self.slots * self.slot_cycles) % 2**32
+
+    def random_u32(self) -> int:
+        """The next number of xoshiro128**."""
+        s0, s1, s2, s3 = (int(one) for one in self.random)
+        result = _rotated(s1 * 5 % 2**32, 7) * 9 % 2**32
+        shifted = (s1 << 9) % 2**32
+        s2, s3 = s2 ^ s0, s3 ^ s1
+        s1, s0 = s1 ^ s2, s0 ^ s3
+        s2, s3 = s2 ^ shifted, _rotated(s3, 11)
+        self.random[:] = s0, s1, s2, s3
+        return result
+
+    def random_f32(self) -> float:
+        """Uniform in [0, 1): the upper 24 bits of the next number."""
+        return (self.random_u32() >> 8) * 2.0**-24
+
+
+def _rotated(value: int, bits: int) -> int:
+    return (value << bits | value >> (32 - bits)) % 2**32
+
+
+class Vector:
+    """A piece of the tile's memory: a field, a row or a slice. It reads like a list, in a debugger say."""
+
+    __slots__ = ("_address", "_bytes", "_checks", "_element", "_length", "_memory", "_touch")
+
+    def __init__(self, memory: Array, element: str, address: int, length: int, touch: int, checks: bool) -> None:
+        self._memory, self._element, self._address, self._length = memory, element, address, length
+        self._bytes = memory.data
+        self._touch = touch  # offset of a byte per element, -1 for none
+        self._checks = checks  # reading what nothing has written is a fault
+
+    @property
+    def length(self) -> int:
+        return self._length
+
+    def load(self, index: int, where: int) -> Number:
+        """The element at `index`, checked."""
+        self._check(index, where)
+        if self._touch >= 0:
+            self._memory[self._touch + index] |= 1
+        if self._checks and self._element in _UNWRITTEN:
+            form, pattern = _UNWRITTEN[self._element]
+            if form.unpack_from(self._bytes, self._place(index))[0] == pattern:
+                raise Fault(operations.UNINITIALISED, where, index)
+        return self._read(index)
+
+    def store(self, index: int, value: Number, where: int) -> None:
+        """Write the element at `index`, checked; `value` fits the element's register type."""
+        self._check(index, where)
+        if self._touch >= 0:
+            self._memory[self._touch + index] |= 2
+        form, place = FORMATS[self._element], self._place(index)
+        if self._element == "f16":
+            form.pack_into(self._bytes, place, int(np.float16(value).view(np.uint16)))
+        elif self._element == "f32" and value != value:
+            bits = int.from_bytes(_DOUBLE.pack(value), "little")  # a NaN keeps its bits
+            FORMATS["u32"].pack_into(self._bytes, place, (bits >> 32 & 0x80000000) | 0x7F800000 | (bits >> 29 & 0x7FFFFF))
+        elif self._element in ("i8", "u8", "i16", "u16"):
+            size = 8 * form.size
+            whole = int(value) % (1 << size)
+            signed = self._element[0] == "i" and whole >> (size - 1)
+            form.pack_into(self._bytes, place, whole - (1 << size) if signed else whole)
+        else:
+            form.pack_into(self._bytes, place, value)
+
+    def slice(self, begin: int, end: int, where: int) -> Vector:
+        """The elements from `begin` up to `end`, a view."""
+        if not 0 <= end <= self._length:
+            raise Fault(operations.SLICE_BOUNDS, where, _signed(end), self._length)
+        if not 0 <= begin <= end:
+            raise Fault(operations.SLICE_BOUNDS, where, _signed(begin), end)
+        touch = self._touch + begin if self._touch >= 0 else -1
+        return Vector(self._memory, self._element, self._place(begin), end - begin, touch, self._checks)
+
+    def _check(self, index: int, where: int) -> None:
+        if not 0 <= index < self._length:
+            raise Fault(operations.INDEX, where, _signed(index), self._length)
+
+    def _place(self, index: int) -> int:
+        return self._address + index * FORMATS[self._element].size
+
+    def _read(self, index: int) -> Number:
+        value = FORMATS[self._element].unpack_from(self._bytes, self._place(index))[0]
+        if self._element == "f16":
+            return float(np.uint16(value).view(np.float16))
+        if self._element == "bool":
+            return bool(value)
+        if self._element == "f32" and value != value:
+            bits = FORMATS["u32"].unpack_from(self._bytes, self._place(index))[0]
+            wide = (bits & 0x80000000) << 32 | 0x7FF << 52 | (bits & 0x7FFFFF) << 29
+            return float(_DOUBLE.unpack(wide.to_bytes(8, "little"))[0])
+        return value  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> Number:
+        if not 0 <= index < self._length:
+            raise IndexError(f"index {index} of {self._length} elements")
+        return self._read(index)
+
+    def __iter__(self) -> Iterator[Number]:
+        return (self._read(index) for index in range(self._length))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(str(one) for one in list(self)[:8])
+        return f"[{shown}{', ...' if self._length > 8 else ''}]"
+
+
+class Rows:
+    """A list field: rows, each a vector of its own length."""
+
+    __slots__ = ("_checks", "_element", "_first", "_length", "_memory", "_table", "_width")
+
+    def __init__(self, memory: Array, element: str, table: Array, first: int, length: int, width: int, checks: bool) -> None:
+        self._memory, self._element, self._table, self._first, self._length = memory, element, table, first, length
+        self._width = width  # words of an entry: address, length, and the touch bytes' offset where touches are recorded
+        self._checks = checks
+
+    @property
+    def length(self) -> int:
+        return self._length
+
+    def row(self, index: int, where: int) -> Vector:
+        """The row at `index`, checked."""
+        if not 0 <= index < self._length:
+            raise Fault(operations.ROW_INDEX, where, _signed(index), self._length)
+        return self[index]
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> Vector:
+        if not 0 <= index < self._length:
+            raise IndexError(f"row {index} of {self._length} rows")
+        entry = [int(one) for one in self._table[(self._first + index) * self._width :][: self._width]]
+        touch = entry[2] if self._width == 3 else -1
+        return Vector(self._memory, self._element, entry[0], entry[1], touch, self._checks)
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(repr(self[index]) for index in range(min(4, self._length)))}{', ...' if self._length > 4 else ''}]"
+
+
+class Fields:
+    """``self`` as a debugger shows it."""
+
+    def __init__(self, views: dict[str, Vector | Rows], scalars: frozenset[str]) -> None:
+        self.__dict__["_views"], self.__dict__["_scalars"] = views, scalars
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._views:
+            raise AttributeError(f"no field '{name}'")
+        found = self._views[name]
+        return found[0] if name in self._scalars else found
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("fields can be looked at here, not set")
+
+    def __repr__(self) -> str:
+        return ", ".join(f"{name} = {getattr(self, name)!r}" for name in self._views)
+
+
+def _signed(value: int) -> int:
+    """An index as a fault records it: 64 bits, signed."""
+    return value - 2**64 if value >= 2**63 else value

@@ -1,0 +1,1 @@
+"""What the compiler refuses: connections, mappings, races."""

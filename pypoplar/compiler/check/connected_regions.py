@@ -1,0 +1,62 @@
+"""The regions that vertices connect to: what the checks of connections and races judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.interval_algebra import Strands, keys, ragged, touched_strands
+from pypoplar.compiler.check.overlaps import disjoint
+from pypoplar.compiler.exchange.plan import Array
+from pypoplar.compiler.field_table import INPUT, FieldTable, tabulate_fields
+from pypoplar.graph.frozen import FrozenGraph
+
+
+@frozen(eq=False)
+class Regions:
+    """The edges of the vertices of some compute sets, and the elements they touch.
+
+    `strands` are sets of elements: a broadcast element is there once, a reversed run is a stretch. Their owners index `edge`.
+    Where `disjoint` is set, no strand of a compute set that is written overlaps another of the same compute set.
+    """
+
+    span: int
+    fields: FieldTable
+    edge: Array  # int64, the graph's edge numbers, ascending
+    entry: Array  # int64, of the edge's field in the field table
+    vertex: Array  # int64, of each edge
+    strands: Strands
+    key: Array  # int64, of each strand: its first element in its compute set, ``compute set * span + element``
+    written: Array  # bool, of each strand
+    disjoint: bool
+
+
+def used_vertices(graph: FrozenGraph, compute_sets: Sequence[int]) -> Array:
+    """bool [vertices]: those of the compute sets."""
+    used = np.zeros(len(graph.compute_sets), bool)
+    used[list(compute_sets)] = True
+    found: Array = used[graph.vertices.compute_set]
+    return found
+
+
+def collect_regions(graph: FrozenGraph, compute_sets: Sequence[int]) -> Regions:
+    """The regions of all vertices of the given compute sets."""
+    edges = graph.edges
+    used = used_vertices(graph, compute_sets)[edges.vertex]
+    edge = np.flatnonzero(used)
+    whole = len(edge) == len(used)
+    vertex = edges.vertex if whole else edges.vertex[edge]
+    fields = tabulate_fields(graph.codelets)
+    entry = fields.entries(graph.vertices.codelet[vertex], edges.field if whole else edges.field[edge])
+
+    first = edges.first_run[:-1] if whole else edges.first_run[edge]
+    count = np.diff(edges.first_run) if whole else edges.first_run[edge + 1] - first
+    run = ragged(first, count)
+    owner = np.repeat(np.arange(len(edge)), count)
+    strands = touched_strands(owner, edges.run_start[run], edges.run_count[run], edges.run_step[run])
+    written = fields.access[entry][strands.owner] != INPUT
+    span = int(graph.variables.first[-1]) + 1
+    key = keys(graph.vertices.compute_set[vertex][strands.owner], strands.begin, span)
+    return Regions(span, fields, edge, entry, vertex, strands, key, written, disjoint(key, key + strands.length, written))

@@ -1,0 +1,191 @@
+"""Connections: every field of every vertex has its edge, of the right type, and may do to it what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pypoplar.arrays.interval_algebra import keys, meets, sums, union
+from pypoplar.compiler.check.connected_regions import Regions, collect_regions, used_vertices
+from pypoplar.compiler.check.overlaps import Claims, find_overlap
+from pypoplar.compiler.exchange.plan import Array
+from pypoplar.compiler.field_table import INPUT, LIST, SCALAR, STATE
+from pypoplar.compiler.wording import (
+    and_others,
+    at,
+    compute_set_name,
+    counted,
+    elements_of_variable,
+    field_name,
+    variable_of,
+    vertex_location,
+    vertex_name,
+)
+from pypoplar.errors import GraphConnectionError, TensorWriteError
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.types import SUPPORTED
+
+
+def check_connections(graph: FrozenGraph, compute_sets: Sequence[int], regions: Regions | None = None) -> None:
+    """Check all fields of all vertices of the compute sets; the message is about the first vertex of each kind of fault.
+
+    `GraphConnectionError`: a field without an edge or with two, of another element type than its tensor, a scalar field
+    on several elements, and fields of one vertex that overlap with a write. `TensorWriteError`: an Output or InOut on a
+    constant, or on a view that holds an element twice. Pass the regions if they have been collected already.
+    """
+    if regions is None:
+        regions = collect_regions(graph, compute_sets)
+    _check_counts(graph, compute_sets, regions)
+    _check_types(graph, regions)
+    _check_scalars(graph, regions)
+    _check_constants(graph, regions)
+    _check_aliases(graph, regions)
+    _check_overlaps(graph, regions)
+
+
+def _check_counts(graph: FrozenGraph, compute_sets: Sequence[int], regions: Regions) -> None:
+    """Each field once; of a list field, rows 0, 1, ... once each."""
+    edges, fields, edge = graph.edges, regions.fields, regions.edge
+    field, row, form = edges.field[edge], edges.row[edge], fields.form[regions.entry]
+    opens = np.ones(len(edge), bool)
+    opens[1:] = (regions.vertex[1:] != regions.vertex[:-1]) | (field[1:] != field[:-1])
+    expected_row = np.zeros(len(edge), np.int64)
+    expected_row[1:] = np.where(opens[1:], 0, row[:-1] + 1)
+    wrong = np.flatnonzero(np.where(form == LIST, row != expected_row, ~opens))
+    if len(wrong):
+        raise GraphConnectionError(_connected_wrongly(graph, regions, wrong, opens))
+    connected = np.bincount(regions.vertex[opens], minlength=len(graph.vertices.codelet))
+    is_edge = np.concatenate(([0], np.cumsum(fields.access != STATE)))
+    needed = is_edge[fields.first[1:]] - is_edge[fields.first[:-1]]
+    lacking = np.flatnonzero(used_vertices(graph, compute_sets) & (connected < needed[graph.vertices.codelet]))
+    if len(lacking):
+        raise GraphConnectionError(_not_connected(graph, lacking))
+
+
+def _connected_wrongly(graph: FrozenGraph, regions: Regions, wrong: Array, opens: Array) -> str:
+    edge = int(regions.edge[wrong[0]])
+    vertex, field, row = int(graph.edges.vertex[edge]), int(graph.edges.field[edge]), int(graph.edges.row[edge])
+    name = field_name(graph, vertex, field)
+    if not opens[wrong[0]] and int(graph.edges.row[edge - 1]) == row:
+        times = int(((graph.edges.vertex == vertex) & (graph.edges.field == field) & (graph.edges.row == row)).sum())
+        what = f"field {field_name(graph, vertex, field, row)} is connected {times} times, expected once"
+    else:
+        what = f"rows of field {name} are connected up to {row}, but not all rows before it"
+    return _about(graph, vertex, what) + and_others(graph, regions.vertex[wrong])
+
+
+def _not_connected(graph: FrozenGraph, lacking: Array) -> str:
+    vertex = int(lacking[0])
+    codelet = graph.codelets[int(graph.vertices.codelet[vertex])]
+    here = graph.edges.field[slice(*np.searchsorted(graph.edges.vertex, [vertex, vertex + 1]))]
+    fields = [one for number, one in enumerate(codelet.fields) if one.access != "state" and number not in here]
+    names = ", ".join(f"{codelet.name}.{one.name}" for one in fields)
+    what = f"field{'' if len(fields) == 1 else 's'} {names} {'is' if len(fields) == 1 else 'are'} not connected to a tensor"
+    return _about(graph, vertex, what) + and_others(graph, lacking)
+
+
+def _check_types(graph: FrozenGraph, regions: Regions) -> None:
+    given = graph.edges.type[regions.edge]
+    wrong = np.flatnonzero(given != regions.fields.type[regions.entry])
+    if len(wrong):
+        vertex, name = _first(graph, regions, wrong)
+        expected = SUPPORTED[regions.fields.type[regions.entry[wrong[0]]]]
+        got = f"{_tensor(graph, regions, wrong[0])} of type {SUPPORTED[given[wrong[0]]]!r}"
+        what = f"field {name} takes elements of type {expected!r}, got {got}"
+        raise GraphConnectionError(_about(graph, vertex, what) + and_others(graph, regions.vertex[wrong]))
+
+
+def _check_scalars(graph: FrozenGraph, regions: Regions) -> None:
+    edges = graph.edges
+    counts = np.concatenate(([0], np.cumsum(edges.run_count)))
+    length = counts[edges.first_run[regions.edge + 1]] - counts[edges.first_run[regions.edge]]
+    wrong = np.flatnonzero((regions.fields.form[regions.entry] == SCALAR) & (length != 1))
+    if len(wrong):
+        vertex, name = _first(graph, regions, wrong)
+        what = f"field {name} is a scalar and takes 1 element, got {int(length[wrong[0]]):,}"
+        raise GraphConnectionError(_about(graph, vertex, what) + and_others(graph, regions.vertex[wrong]))
+
+
+def _check_constants(graph: FrozenGraph, regions: Regions) -> None:
+    constants = np.array(sorted(graph.variables.constants), np.int64)
+    if len(constants) == 0:
+        return
+    first = graph.variables.first
+    constant = union(first[constants], first[constants + 1])
+    begin = regions.strands.begin
+    end = begin + regions.strands.length
+    wrong = np.flatnonzero(regions.written & meets(begin, end, *constant))
+    if len(wrong):
+        owner = regions.strands.owner[wrong]
+        vertex, name = _first(graph, regions, owner)
+        number = int(constants[(first[constants] < end[wrong[0]]) & (begin[wrong[0]] < first[constants + 1])][0])
+        added = at(graph.variables.locations[number])
+        what = f"field {name} would write to constant '{graph.variables.names[number]}' (added at {added})"
+        raise TensorWriteError(_about(graph, vertex, what) + and_others(graph, regions.vertex[owner]))
+
+
+def _check_aliases(graph: FrozenGraph, regions: Regions) -> None:
+    """Only views of several runs, or with a broadcast run, can hold an element twice."""
+    edges, edge = graph.edges, regions.edge
+    suspect = regions.fields.access[regions.entry] != INPUT
+    broadcast = np.concatenate(([0], np.cumsum((edges.run_step == 0) & (edges.run_count > 1))))
+    many = edges.first_run[edge + 1] - edges.first_run[edge] > 1
+    many |= broadcast[edges.first_run[edge + 1]] > broadcast[edges.first_run[edge]]
+    suspect &= many
+    if not bool(suspect.any()):
+        return
+    counts = np.concatenate(([0], np.cumsum(edges.run_count)))
+    length = counts[edges.first_run[edge + 1]] - counts[edges.first_run[edge]]
+    chosen = suspect[regions.strands.owner]
+    begin = keys(regions.strands.owner[chosen], regions.strands.begin[chosen], regions.span)
+    begin, end = union(begin, begin + regions.strands.length[chosen])
+    distinct = sums(end - begin, begin // regions.span, len(edge))
+    wrong = np.flatnonzero(suspect & (distinct < length))
+    if len(wrong):
+        vertex, name = _first(graph, regions, wrong)
+        twice = int(length[wrong[0]] - distinct[wrong[0]])
+        what = (
+            f"field {name} would write to {_tensor(graph, regions, wrong[0])}, a view that holds "
+            f"{counted(twice, 'element')} of its {int(length[wrong[0]]):,} more than once"
+        )
+        raise TensorWriteError(_about(graph, vertex, what) + and_others(graph, regions.vertex[wrong]))
+
+
+def _check_overlaps(graph: FrozenGraph, regions: Regions) -> None:
+    """Fields of one vertex that share an element, one of them writing it: they must be one InOut."""
+    if regions.disjoint:
+        return
+    owner, begin = regions.strands.owner, regions.strands.begin
+    claims = Claims(regions.vertex[owner], owner, begin, begin + regions.strands.length, regions.written)
+    overlap = find_overlap(claims, regions.span)
+    if overlap is None:
+        return
+    one, other = (
+        field_name(graph, overlap.group, int(graph.edges.field[edge]), int(graph.edges.row[edge]))
+        for edge in regions.edge[[overlap.writer, overlap.other]]
+    )
+    what = (
+        f"field {one} writes to {elements_of_variable(graph, overlap.begin, overlap.end)} that field {other} of the same vertex "
+        f"{'writes' if overlap.both_write else 'reads'}; use one InOut field for both"
+    )
+    raise GraphConnectionError(_about(graph, overlap.group, what))
+
+
+def _about(graph: FrozenGraph, vertex: int, what: str) -> str:
+    return f"{vertex_location(graph, vertex)}: {what}: {vertex_name(graph, vertex)} of {compute_set_name(graph, vertex)}"
+
+
+def _first(graph: FrozenGraph, regions: Regions, wrong: Array) -> tuple[int, str]:
+    """The first offending edge's vertex and field."""
+    edge = int(regions.edge[wrong[0]])
+    vertex = int(graph.edges.vertex[edge])
+    return vertex, field_name(graph, vertex, int(graph.edges.field[edge]), int(graph.edges.row[edge]))
+
+
+def _tensor(graph: FrozenGraph, regions: Regions, number: int) -> str:
+    """The variable behind an edge, as far as one name can say it."""
+    run = int(graph.edges.first_run[regions.edge[number]])
+    if run == int(graph.edges.first_run[regions.edge[number] + 1]):
+        return "an empty tensor"
+    return f"a view of variable '{graph.variables.names[variable_of(graph, int(graph.edges.run_start[run]))]}'"

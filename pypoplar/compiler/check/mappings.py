@@ -1,0 +1,62 @@
+"""Tile mappings: everything that a program uses has a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pypoplar.arrays.interval_algebra import overlay
+from pypoplar.compiler.check.connected_regions import used_vertices
+from pypoplar.compiler.exchange.plan import Array
+from pypoplar.compiler.wording import at, compute_set_name, counted, element_ranges, vertex_location, vertex_name
+from pypoplar.errors import InvalidTileMapping
+from pypoplar.graph.frozen import FrozenGraph
+
+MOST_VARIABLES = 5
+
+
+def check_mappings(graph: FrozenGraph, used_variables: Array, compute_sets: Sequence[int]) -> None:
+    """Raise `InvalidTileMapping` if an element of a used variable (bool per variable) or a vertex of a compute set has no tile."""
+    first = graph.variables.first
+    parts = overlay(graph.mapping.begin, graph.mapping.end, first[:-1], first[1:])
+    mapped = np.bincount(parts.right, weights=parts.end - parts.begin, minlength=len(first) - 1).astype(np.int64)
+    missing = np.flatnonzero((np.diff(first) > mapped) & np.asarray(used_variables, bool))
+    if len(missing):
+        raise InvalidTileMapping(_about_variables(graph, missing, mapped))
+    unplaced = np.flatnonzero(used_vertices(graph, compute_sets) & (graph.vertices.tile < 0))
+    if len(unplaced):
+        raise InvalidTileMapping(_about_vertices(graph, unplaced))
+
+
+def _about_variables(graph: FrozenGraph, missing: Array, mapped: Array) -> str:
+    lines = []
+    for variable in missing[:MOST_VARIABLES].tolist():
+        size = int(graph.variables.first[variable + 1] - graph.variables.first[variable])
+        kind = "constant" if variable in graph.variables.constants else "variable"
+        lines.append(
+            f"{at(graph.variables.locations[variable])}: {kind} '{graph.variables.names[variable]}' has no tile for "
+            f"{size - int(mapped[variable]):,} of its {counted(size, 'element')}: {element_ranges(_gaps(graph, variable))}"
+        )
+    if len(missing) > MOST_VARIABLES:
+        lines.append(f"and {counted(len(missing) - MOST_VARIABLES, 'more variable')}")
+    return "\n".join(lines) + "\nmap them with setTileMapping"
+
+
+def _gaps(graph: FrozenGraph, variable: int) -> list[tuple[int, int]]:
+    """The elements of a variable without a tile, as ranges within the variable."""
+    first, end = int(graph.variables.first[variable]), int(graph.variables.first[variable + 1])
+    mapping = graph.mapping
+    here = (mapping.end > first) & (mapping.begin < end)
+    begins = np.append(mapping.begin[here], end)
+    ends = np.insert(mapping.end[here], 0, first)
+    return [(int(low) - first, int(high) - first) for low, high in zip(ends, begins, strict=True) if low < high]
+
+
+def _about_vertices(graph: FrozenGraph, unplaced: Array) -> str:
+    vertex = int(unplaced[0])
+    more = f" (nor have {counted(len(unplaced) - 1, 'other')})" if len(unplaced) > 1 else ""
+    return (
+        f"{vertex_location(graph, vertex)}: {vertex_name(graph, vertex)} of {compute_set_name(graph, vertex)} has no tile{more}; "
+        "map them with setTileMapping"
+    )

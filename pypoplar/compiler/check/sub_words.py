@@ -1,0 +1,99 @@
+"""Stores narrower than a word: two workers of a tile must not write into one 32-bit word of its memory.
+
+A worker stores a half, a bool or a char by reading the word around it and writing it back, so two at once lose one of the stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from pypoplar.arrays.interval_algebra import keys
+from pypoplar.compiler.check.overlaps import Claims, Overlap, find_overlap
+from pypoplar.compiler.exchange.plan import Array, ComputePlan, Homes
+from pypoplar.compiler.field_table import INPUT, TYPE_SIZES, FieldTable, tabulate_fields
+from pypoplar.compiler.wording import compute_set_name, counted, elements_of_variable, field_name, vertex_location, vertex_name
+from pypoplar.errors import AtomicStoreError
+from pypoplar.graph.frozen import FrozenGraph
+
+WORD = 4  # bytes: the atomic store granularity
+
+
+def find_sub_word_stores(graph: FrozenGraph, plans: Iterable[ComputePlan], homes: Homes) -> None:
+    """Raise `AtomicStoreError` if two vertices of a compute set that run beside each other write into one word of their tile.
+
+    Judged on the places that the plans give the fields. A MultiVertex or SupervisorVertex has the tile for itself.
+    """
+    if not bool((homes.width < WORD).any()):
+        return
+    fields = tabulate_fields(graph.codelets)
+    for plan in plans:
+        narrow = _narrow_stores(graph, fields, plan)
+        if len(narrow) == 0:
+            continue
+        claims, span = _words(graph, fields, plan, narrow)
+        overlap = find_overlap(claims, span)
+        if overlap is not None:
+            raise AtomicStoreError(_message(graph, plan, overlap))
+
+
+def _entries(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan, edge: Array) -> Array:
+    return fields.entries(graph.vertices.codelet[plan.vertex[plan.edge_position[edge]]], plan.edge_field[edge])
+
+
+def _narrow_stores(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan) -> Array:
+    """The plan's edges through which workers store parts of words."""
+    entry = _entries(graph, fields, plan, np.arange(len(plan.edge_position)))
+    narrow = (fields.access[entry] != INPUT) & (TYPE_SIZES[fields.type[entry]] < WORD) & (plan.edge_length > 0)
+    narrow &= fields.shared_worker[graph.vertices.codelet[plan.vertex]][plan.edge_position]
+    return np.flatnonzero(narrow)
+
+
+def _words(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan, edge: Array) -> tuple[Claims, int]:
+    """The words that each vertex writes into. A group is a tile's memory or its exchange buffer."""
+    position = plan.edge_position[edge]
+    size = plan.edge_length[edge] * TYPE_SIZES[fields.type[_entries(graph, fields, plan, edge)]]
+    begin = plan.edge_offset[edge] // WORD
+    end = (plan.edge_offset[edge] + size + (WORD - 1)) // WORD
+    group = keys(plan.tile[position], plan.edge_in_buffer[edge].astype(np.int64), 2)
+    return Claims(group, plan.vertex[position], begin, end, np.ones(len(edge), bool)), int(end.max()) + 1
+
+
+def _message(graph: FrozenGraph, plan: ComputePlan, overlap: Overlap) -> str:
+    one, what = _store(graph, plan, overlap.writer, overlap)
+    other, other_what = _store(graph, plan, overlap.other, overlap)
+    more = f"; {counted(overlap.parties, 'vertex', 'vertices')} of this tile do so" if overlap.parties > 2 else ""
+    return (
+        f"{vertex_location(graph, overlap.writer)}: Field {one} writes to {what} into the same 32-bit word of tile "
+        f"{overlap.group // 2} as field {other} to {other_what} in same {compute_set_name(graph, overlap.writer)}: "
+        f"{vertex_name(graph, overlap.writer)} and {vertex_name(graph, overlap.other)}, added at "
+        f"{vertex_location(graph, overlap.other)}, run on different workers, and one of the stores would be lost{more}"
+    )
+
+
+def _store(graph: FrozenGraph, plan: ComputePlan, vertex: int, overlap: Overlap) -> tuple[str, str]:
+    """The field through which a vertex writes into the first shared word, and the elements in that word."""
+    in_buffer = bool(overlap.group % 2)
+    codelet = graph.codelets[int(graph.vertices.codelet[vertex])]
+    position = int(np.flatnonzero(plan.vertex == vertex)[0])
+    for k in np.flatnonzero(plan.edge_position == position).tolist():
+        field, row = int(plan.edge_field[k]), int(plan.edge_row[k])
+        size = codelet.fields[field].type.size
+        begin = int(plan.edge_offset[k])
+        end = begin + int(plan.edge_length[k]) * size
+        if codelet.fields[field].access == "input" or size >= WORD or bool(plan.edge_in_buffer[k]) != in_buffer:
+            continue
+        low, high = max(overlap.begin * WORD, begin), min((overlap.begin + 1) * WORD, end)
+        if low < high:
+            # what shares a word lies in one piece, so the edge's elements have consecutive ids
+            start = _first_element(graph, vertex, field, row)
+            elements = elements_of_variable(graph, start + (low - begin) // size, start + (high - begin) // size)
+            return field_name(graph, vertex, field, row), elements
+    raise LookupError(f"vertex {vertex} does not write into word {overlap.begin}")
+
+
+def _first_element(graph: FrozenGraph, vertex: int, field: int, row: int) -> int:
+    edges = graph.edges
+    edge = np.flatnonzero((edges.vertex == vertex) & (edges.field == field) & (edges.row == row))[0]
+    return int(edges.run_start[edges.first_run[edge]])

@@ -1,0 +1,89 @@
+"""The edges of one compute set: sorted by tile, and their elements resolved to strands."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.interval_algebra import Strands, keys, ordered_strands, ragged, sums
+from pypoplar.compiler.exchange.graph_index import Survey
+from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.field_table import TYPE_SIZES
+from pypoplar.graph.frozen import FrozenGraph
+
+EMPTY, IN_PLACE, LANDED, GATHERED = 0, 1, 2, 3
+
+
+@frozen(eq=False)
+class Edges:
+    """The edges of one compute set, by position of their vertex, field and row; and their elements as strands."""
+
+    vertex: Array  # int64 [vertices of the set]
+    vertex_tile: Array  # int64
+    position: Array  # int64 [edges]
+    tile: Array  # int64
+    field: Array  # int32
+    row: Array  # int32
+    access: Array  # int8
+    width: Array  # int64, bytes per element
+    length: Array  # int64, elements
+    strands: Strands  # owner: index into the edges
+    begin: Array  # int64, keys of the strands on the tile of their vertex
+    end: Array
+
+
+def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
+    vertex = survey.vertex_order[survey.first_vertex[number] : survey.first_vertex[number + 1]]
+    tile = graph.vertices.tile[vertex].astype(np.int64)
+    first = survey.first_edge[vertex]
+    count = survey.first_edge[vertex + 1] - first
+    edge = ragged(first, count)
+    position = np.repeat(np.arange(len(vertex)), count)
+    field = graph.edges.field[edge]
+    entry = survey.fields.entries(graph.vertices.codelet[vertex][position], field)
+
+    first_run = graph.edges.first_run[edge]
+    runs = graph.edges.first_run[edge + 1] - first_run
+    run = ragged(first_run, runs)
+    strands = ordered_strands(
+        np.repeat(np.arange(len(edge)), runs), graph.edges.run_start[run], graph.edges.run_count[run], graph.edges.run_step[run]
+    )
+    begin = keys(tile[position][strands.owner], strands.begin, survey.span)
+    return Edges(
+        vertex,
+        tile,
+        position,
+        tile[position],
+        field,
+        graph.edges.row[edge],
+        survey.fields.access[entry],
+        TYPE_SIZES[graph.edges.type[edge]],
+        sums(strands.length, strands.owner, len(edge)),
+        strands,
+        begin,
+        begin + strands.length,
+    )
+
+
+def place_edges(edges: Edges, homes: Homes, survey: Survey) -> tuple[Array, Array]:
+    """What becomes of each edge, and the offsets of those used in place."""
+    owner = edges.strands.owner
+    placement = np.full(len(edges.position), EMPTY, np.int8)
+    offset = np.zeros(len(edges.position), np.int64)
+    if len(owner) == 0 or len(survey.resident_begin) == 0:
+        placement[owner] = GATHERED
+        return placement, offset
+    resident = np.searchsorted(survey.resident_end, edges.begin, "right")
+    exists = resident < len(survey.resident_begin)
+    resident = np.minimum(resident, len(survey.resident_begin) - 1)
+    starts = survey.resident_begin[resident]
+    local = exists & (starts <= edges.begin) & (edges.end <= survey.resident_end[resident])
+    foreign = ~exists | (edges.end <= starts)
+
+    strands = np.bincount(owner, minlength=len(placement))
+    placement[owner] = np.where(local, IN_PLACE, np.where(foreign, LANDED, GATHERED))
+    placement[strands > 1] = GATHERED
+    home = survey.resident_home[resident]
+    offset[owner] = homes.offset[home] + (edges.strands.begin - homes.begin[home]) * homes.width[home]
+    offset[placement != IN_PLACE] = 0
+    return placement, offset

@@ -1,0 +1,122 @@
+"""The plan of a compute set: where the fields of its vertices lie, and what moves before and after them.
+
+A vertex reaches its own tile's memory only. An edge that lies there in one piece is used in place. What a tile's vertices touch
+elsewhere has a place in the tile's *landing area*, once, in order of element ids; an edge that lies there in one piece points into
+it. Every other edge (strided, of several runs, partly here and partly elsewhere) gets a buffer in which its elements are
+*gathered*. Landing area and gather buffers together are the tile's exchange buffer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.arrays.interval_algebra import keys, overlay, subtract, union
+from pypoplar.compiler.exchange.compute_set_edges import GATHERED, LANDED, Edges, place_edges, select_edges
+from pypoplar.compiler.exchange.exchange_buffer import Landing, Parts, from_homes, land, remote_parts
+from pypoplar.compiler.exchange.gathers import plan_gathers
+from pypoplar.compiler.exchange.graph_index import Survey, survey_graph
+from pypoplar.compiler.exchange.halo_copies import chosen_homes, copied_pieces
+from pypoplar.compiler.exchange.message_account import Account, Transfers, account
+from pypoplar.compiler.exchange.pieces import appended, joined, no_pieces, sorted_by_target_tile, turned
+from pypoplar.compiler.exchange.plan import Array, ComputePlan, Homes, Pieces
+from pypoplar.compiler.field_table import INPUT, OUTPUT
+from pypoplar.graph.frozen import FrozenGraph
+
+
+def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Survey | None = None) -> ComputePlan:
+    """Plan compute set `number`. Pass the survey where several are planned: it is the same for all."""
+    if survey is None:
+        survey = survey_graph(graph, homes)
+    edges = select_edges(graph, survey, number)
+    placement, offset = place_edges(edges, homes, survey)
+    moving = np.flatnonzero(placement[edges.strands.owner] >= LANDED)
+    if len(moving) == 0:
+        return _plan_inplace_edges(graph, edges, offset, number)
+
+    access = edges.access[edges.strands.owner[moving]]
+    landed = placement[edges.strands.owner[moving]] == LANDED
+    incoming = remote_parts(survey, homes, edges, moving[access != OUTPUT])
+    outgoing = remote_parts(survey, homes, edges, moving[access != INPUT])
+    landing = land(graph.tiles, survey, incoming, outgoing)
+    one_piece = moving[landed]
+    offset[edges.strands.owner[one_piece]] = landing.place(edges.begin[one_piece])
+
+    gathers = plan_gathers(edges, np.flatnonzero(placement == GATHERED), homes, survey, landing)
+    offset[gathers.edge] = gathers.offset
+    old = _old_values(survey, homes, edges, moving[landed & (access == OUTPUT)], incoming, landing)
+    constants = chosen_homes(homes, survey.constant)
+    before, arrivals = _arrivals(graph.tiles, survey, homes, incoming, landing)
+    after, departures = _departures(graph.tiles, survey, homes, outgoing, landing)
+    return ComputePlan(
+        compute_set=number,
+        vertex=edges.vertex,
+        tile=edges.vertex_tile,
+        edge_position=edges.position,
+        edge_field=edges.field,
+        edge_row=edges.row,
+        edge_offset=offset,
+        edge_in_buffer=placement >= LANDED,
+        edge_length=edges.length,
+        exchange_before=before,
+        gather=gathers.gather,
+        preload=sorted_by_target_tile(appended(old, gathers.preload)),
+        scatter=gathers.scatter,
+        exchange_after=after,
+        before=arrivals.exchange,
+        after=departures.exchange,
+        before_offset=arrivals.offset,
+        after_offset=departures.offset,
+        copied_before=copied_pieces(edges, placement, offset, gathers.gather, constants),
+        copied_after=turned(copied_pieces(edges, placement, offset, turned(gathers.scatter), constants)),
+        buffer_bytes=landing.bytes + gathers.bytes,
+    )
+
+
+def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Array, number: int) -> ComputePlan:
+    none, nothing = no_pieces(), np.zeros(0, np.int64)
+    silence = account(graph.tiles, Transfers(nothing, nothing, nothing, nothing, nothing)).exchange
+    return ComputePlan(
+        compute_set=number,
+        vertex=edges.vertex,
+        tile=edges.vertex_tile,
+        edge_position=edges.position,
+        edge_field=edges.field,
+        edge_row=edges.row,
+        edge_offset=offset,
+        edge_in_buffer=np.zeros(len(offset), bool),
+        edge_length=edges.length,
+        exchange_before=none,
+        gather=none,
+        preload=none,
+        scatter=none,
+        exchange_after=none,
+        before=silence,
+        after=silence,
+        before_offset=nothing,
+        after_offset=nothing,
+        copied_before=none,
+        copied_after=none,
+        buffer_bytes=np.zeros(graph.tiles, np.int64),
+    )
+
+
+def _arrivals(tiles: int, survey: Survey, homes: Homes, incoming: Parts, landing: Landing) -> tuple[Pieces, Account]:
+    pieces = from_homes(survey, homes, incoming, landing)
+    transfers = Transfers(pieces.source_tile, pieces.target_tile, homes.variable[incoming.home], pieces.source_offset, pieces.bytes)
+    return joined(pieces), account(tiles, transfers)
+
+
+def _departures(tiles: int, survey: Survey, homes: Homes, outgoing: Parts, landing: Landing) -> tuple[Pieces, Account]:
+    back = from_homes(survey, homes, outgoing, landing)
+    transfers = Transfers(back.target_tile, back.source_tile, homes.variable[outgoing.home], back.target_offset, back.bytes)
+    return joined(sorted_by_target_tile(turned(back))), account(tiles, transfers)
+
+
+def _old_values(survey: Survey, homes: Homes, edges: Edges, strands: Array, incoming: Parts, landing: Landing) -> Pieces:
+    """What an Output that landed holds before its vertex writes it, but for what arrives anyway."""
+    written = union(edges.begin[strands], edges.end[strands])
+    arriving = keys(incoming.tile, incoming.begin, survey.span)
+    begin, end = subtract(*written, arriving, arriving + (incoming.end - incoming.begin))
+    tile = begin // survey.span
+    parts = overlay(begin - tile * survey.span, end - tile * survey.span, homes.begin, homes.end)
+    return joined(from_homes(survey, homes, Parts(tile[parts.left], parts.begin, parts.end, parts.right), landing))

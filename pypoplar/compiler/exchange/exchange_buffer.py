@@ -1,0 +1,80 @@
+"""Landing areas: where elements of other tiles lie while a tile's vertices read or write them."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.interval_algebra import before_in_group, holder, keys, overlay, sums, union
+from pypoplar.compiler.exchange.compute_set_edges import Edges
+from pypoplar.compiler.exchange.graph_index import Survey
+from pypoplar.compiler.exchange.pieces import make_pieces
+from pypoplar.compiler.exchange.plan import Array, Homes, Pieces
+from pypoplar.compiler.memory.placement import rounded_up
+from pypoplar.errors import InvalidTileMapping
+
+BUFFER_ALIGNMENT = 8
+
+
+@frozen(eq=False)
+class Parts:
+    """Elements of other tiles that a tile's vertices touch: sorted by tile and element, each within one home."""
+
+    tile: Array
+    begin: Array  # int64, element ids
+    end: Array
+    home: Array
+
+
+@frozen(eq=False)
+class Landing:
+    """The landing areas: a sorted list of keys ``tile * span + element``."""
+
+    begin: Array
+    end: Array
+    offset: Array  # int64, bytes from the start of the tile's exchange buffer
+    width: Array
+    bytes: Array  # int64 [tiles]
+
+    def place(self, key: Array) -> Array:
+        """Offsets of elements that are known to have landed."""
+        at = holder(self.begin, key)
+        found: Array = self.offset[at] + (key - self.begin[at]) * self.width[at]
+        return found
+
+
+def remote_parts(survey: Survey, homes: Homes, edges: Edges, strands: Array) -> Parts:
+    """The union, tile by tile, of the elements of some strands that live on other tiles."""
+    begin, end = union(edges.begin[strands], edges.end[strands])
+    tile = begin // survey.span
+    begin, end = begin - tile * survey.span, end - tile * survey.span
+    parts = overlay(begin, end, homes.begin, homes.end)
+    if int((parts.end - parts.begin).sum()) != int((end - begin).sum()):
+        raise InvalidTileMapping("a compute set touches elements that have no place in any tile's memory")
+    remote = homes.tile[parts.right] != tile[parts.left]
+    return Parts(tile[parts.left][remote], parts.begin[remote], parts.end[remote], parts.right[remote])
+
+
+def land(tiles: int, survey: Survey, incoming: Parts, outgoing: Parts) -> Landing:
+    tile = np.concatenate((incoming.tile, outgoing.tile))
+    begin = keys(tile, np.concatenate((incoming.begin, outgoing.begin)), survey.span)
+    begin, end = union(begin, begin + np.concatenate((incoming.end - incoming.begin, outgoing.end - outgoing.begin)))
+    tile = begin // survey.span
+    # elements of different widths do not lie in one stretch of bytes
+    parts = overlay(begin - tile * survey.span, end - tile * survey.span, survey.width_begin, survey.width_end)
+    tile, width = tile[parts.left], survey.width[parts.right]
+    size = rounded_up((parts.end - parts.begin) * width, BUFFER_ALIGNMENT)
+    begin = keys(tile, parts.begin, survey.span)
+    return Landing(begin, begin + (parts.end - parts.begin), before_in_group(size, tile), width, sums(size, tile, tiles))
+
+
+def from_homes(survey: Survey, homes: Homes, parts: Parts, landing: Landing) -> Pieces:
+    """From where elements live to where they land."""
+    return make_pieces(
+        homes.tile[parts.home],
+        homes.offset[parts.home] + (parts.begin - homes.begin[parts.home]) * homes.width[parts.home],
+        parts.tile,
+        landing.place(keys(parts.tile, parts.begin, survey.span)),
+        (parts.end - parts.begin) * homes.width[parts.home],
+        target_in_buffer=True,
+    )

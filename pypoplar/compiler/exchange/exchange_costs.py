@@ -1,0 +1,186 @@
+"""What sync, exchange and host transfers cost, by the formulas of the machine model; see ``docs/model.md``.
+
+Cycles of compute are not here: they come from the code as it runs.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.interval_algebra import keys, overlay, union
+from pypoplar.compiler.exchange.pieces import chosen
+from pypoplar.compiler.exchange.plan import Array, Exchange, Pieces
+from pypoplar.target import Target
+
+
+@frozen
+class ExchangePrices:
+    """Prices of moving data that no `Target` getter gives. Marks: S PopLibs' source, I inferred."""
+
+    message_cycles: int = 3  # I: a tile handles at most one contiguous piece in three cycles
+    copy_slots: int = 35  # S: a vertex that copies, beside the bytes; BroadcastSelectorSelectCycles for LongMemcpy
+    # S: memcpy on a tile by the size of its atoms, bytes a cycle; ConvModel's rearrangement prices have the same order
+    narrow_bytes_per_cycle: tuple[tuple[int, int], ...] = ((8, 8), (4, 4), (1, 2))
+
+
+PRICES = ExchangePrices()
+
+
+@frozen(eq=False)
+class Messages:
+    """Some messages of an exchange, with where they begin in their source's memory."""
+
+    rows: Array  # of MESSAGE
+    offset: Array  # int64, bytes
+
+    def chosen(self, which: Array) -> Messages:
+        return Messages(self.rows[which], self.offset[which])
+
+
+@frozen(eq=False)
+class ExchangeCost:
+    """What an exchange phase costs."""
+
+    cycles: Array  # int64 [tiles]: within the IPUs
+    global_cycles: int  # between IPUs, of the slowest link or tile
+    crosses: bool  # whether anything goes from one IPU to another
+
+
+def price_exchange(target: Target, account: Exchange, offset: Array, pieces: Array) -> ExchangeCost:
+    """The cost of an exchange phase.
+
+    A tile takes as long as the slower of what it sends and receives, at 4 bytes a cycle, and 3 cycles a contiguous piece. `offset`
+    is where each message begins in its source's memory, `pieces` counts the pieces that each tile puts or takes in memory where
+    these are more than its messages. What goes from one IPU to another is an exchange of its own, at the pace of the slowest link.
+    """
+    tiles = target.getNumTiles()
+    messages = Messages(account.messages, offset)
+    if target.getNumIPUs() == 1:
+        return ExchangeCost(_port_cycles(target, messages, pieces), 0, False)
+    per_ipu = target.getTilesPerIPU()
+    across = messages.rows["source"] // per_ipu != messages.rows["destination"] // per_ipu
+    if not across.any():
+        return ExchangeCost(_port_cycles(target, messages, pieces), 0, False)
+    outside = messages.chosen(across)
+    beyond = np.bincount(outside.rows["source"], minlength=tiles) + np.bincount(outside.rows["destination"], minlength=tiles)
+    ports = int(_port_cycles(target, outside, np.zeros(tiles, np.int64)).max())
+    within = _port_cycles(target, messages.chosen(~across), np.maximum(pieces - beyond, 0))
+    return ExchangeCost(within, max(ports, link_cycles(target, _flows(target, outside))), True)
+
+
+def _port_cycles(target: Target, messages: Messages, pieces: Array) -> Array:
+    """Cycles that each tile's exchange port is busy with these messages."""
+    tiles, rate = target.getNumTiles(), target.getExchangeBytesPerCycle()
+    if len(messages.rows) == 0:
+        return np.zeros(tiles, np.int64)
+    span = int((messages.offset + messages.rows["bytes"]).max()) + 1
+    begin = keys(messages.rows["source"], messages.offset, span)
+    once_begin, once_end = union(begin, begin + messages.rows["bytes"])  # a multicast is sent once
+    source = once_begin // span
+    sent = np.bincount(source, weights=once_end - once_begin, minlength=tiles).astype(np.int64)
+    received = np.bincount(messages.rows["destination"], weights=messages.rows["bytes"], minlength=tiles).astype(np.int64)
+    sharing = target.getTilesPerSharedExchangeBus() if target.supportsExchangeBusSharing() else 1
+    if sharing > 1:
+        shared = _shared(messages, sharing, tiles, target.getTilesPerIPU(), span)
+        received -= shared - -(-shared // sharing)
+    most = np.maximum(np.bincount(source, minlength=tiles), np.bincount(messages.rows["destination"], minlength=tiles))
+    cycles: Array = np.maximum(np.maximum(-(-sent // rate), -(-received // rate)), np.maximum(most, pieces) * PRICES.message_cycles)
+    return cycles.astype(np.int64)
+
+
+def _shared(messages: Messages, sharing: int, tiles: int, per_ipu: int, span: int) -> Array:
+    """Bytes by tile that all tiles of its super tile receive alike: these come over all their buses together."""
+    groups = -(-per_ipu // sharing)  # of an IPU
+    ipu, tile = np.divmod(messages.rows["destination"].astype(np.int64), per_ipu)
+    group, member = ipu * groups + tile // sharing, tile % sharing
+    begin = keys(group * tiles + messages.rows["source"], messages.offset, span)
+    end = begin + messages.rows["bytes"]
+    first = member == 0
+    common_begin, common_end = union(begin[first], end[first])
+    for number in range(1, sharing):
+        this = member == number
+        common = overlay(common_begin, common_end, *union(begin[this], end[this]))
+        common_begin, common_end = common.begin, common.end
+    by_group = np.bincount(common_begin // span // tiles, weights=common_end - common_begin, minlength=tiles // per_ipu * groups)
+    tile = np.arange(tiles)
+    shared: Array = by_group.astype(np.int64)[tile // per_ipu * groups + tile % per_ipu // sharing]
+    return shared
+
+
+def _flows(target: Target, messages: Messages) -> Array:
+    """int64 [IPUs, IPUs]: bytes from one to the other. What several tiles of an IPU receive crosses once."""
+    ipus, per_ipu, tiles = target.getNumIPUs(), target.getTilesPerIPU(), target.getNumTiles()
+    span = int((messages.offset + messages.rows["bytes"]).max()) + 1
+    to = messages.rows["destination"].astype(np.int64) // per_ipu
+    begin = keys(to * tiles + messages.rows["source"], messages.offset, span)
+    once_begin, once_end = union(begin, begin + messages.rows["bytes"])
+    to, source = np.divmod(once_begin // span, tiles)
+    flow = np.bincount(source // per_ipu * ipus + to, weights=once_end - once_begin, minlength=ipus * ipus)
+    return flow.astype(np.int64).reshape(ipus, ipus)
+
+
+def link_cycles(target: Target, flows: Array) -> int:
+    """Cycles for the bytes ``flows[source, destination]`` between IPUs.
+
+    Every pair of IPUs has a link for both directions together. The flows that a `GlobalExchangeConstraint` names share its
+    bandwidth instead.
+    """
+    free = flows.copy()
+    seconds = 0.0
+    for limit in target.getGlobalExchangeConstraints():
+        named = [(one.src, one.dst) for one in limit.flows if max(one.src, one.dst) < len(flows)]
+        for flow in named:
+            free[flow] = 0
+        seconds = max(seconds, 8 * sum(int(flows[one]) for one in named) / limit.bandwidth)
+    both_ways = int((free + free.T).max())
+    seconds = max(seconds, both_ways / target.ipu_link_bytes_per_second)
+    return math.ceil(seconds * target.getTileClockFrequency())
+
+
+def sync_cycles(target: Target, *, between_ipus: bool = False) -> int:
+    """Cycles of the sync before a phase, as the farthest tile sees it; between IPUs where the phase needs it."""
+    return target.getGlobalSyncCycles() if between_ipus else target.getMaxIPUSyncDelay()
+
+
+def vertex_side_pieces(tiles: int, arriving: Pieces, gathered: Pieces) -> Array:
+    """Contiguous pieces that each tile receives for its vertices: each is written straight to its place.
+
+    `arriving` comes into the landing area, from where `gathered` would take it. Departing pieces are counted the same way, turned.
+    """
+    landed = chosen(gathered, gathered.source_in_buffer)
+    if len(arriving.bytes) == 0:
+        return np.zeros(tiles, np.int64)
+    span = int((arriving.target_offset + arriving.bytes).max()) + 1
+    begin = np.sort(keys(arriving.target_tile, arriving.target_offset, span))
+    from_key = keys(landed.target_tile, landed.source_offset, span)
+    first = np.searchsorted(begin, from_key, "right") - 1
+    last = np.searchsorted(begin, from_key + landed.bytes, "left")
+    touched = np.zeros(len(begin) + 1, np.int64)
+    np.add.at(touched, first, 1)
+    np.add.at(touched, last, -1)
+    left = begin[np.cumsum(touched[:-1]) == 0] // span
+    pieces: Array = np.bincount(left, minlength=tiles)
+    return pieces + np.bincount(landed.target_tile, weights=last - first, minlength=tiles).astype(np.int64)
+
+
+def rearrange_cycles(target: Target, pieces: Pieces, tiles: int) -> Array:
+    """Cycles per tile of the pieces that move within it, as the memcpy they are; pieces from other tiles cost nothing here."""
+    here = pieces.source_tile == pieces.target_tile
+    size, tile = pieces.bytes[here], pieces.target_tile[here]
+    aligned = (pieces.source_offset[here] | pieces.target_offset[here] | size) & 7
+    rate = np.full(len(size), PRICES.narrow_bytes_per_cycle[-1][1])
+    rate[aligned & 3 == 0] = PRICES.narrow_bytes_per_cycle[1][1]
+    rate[aligned == 0] = target.memcpy_bytes_per_cycle
+    cycles: Array = np.bincount(tile, weights=-(-size // rate), minlength=tiles).astype(np.int64)
+    cycles[cycles > 0] += PRICES.copy_slots * target.getNumWorkerContexts()
+    return cycles
+
+
+def host_cycles(target: Target, bytes: int, *, to_device: bool) -> int:
+    """Cycles of one stream copy: its bytes over the host link plus a host sync."""
+    rate = target.host_write_bytes_per_second if to_device else target.host_read_bytes_per_second
+    seconds = bytes / rate + target.host_sync_seconds
+    return round(seconds * target.getTileClockFrequency())

@@ -1,0 +1,164 @@
+"""Gather buffers: copies in one piece of edges whose elements do not lie in one piece on their vertex's tile."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.interval_algebra import before_in_group, overlay, ragged, sums
+from pypoplar.compiler.exchange.compute_set_edges import Edges
+from pypoplar.compiler.exchange.exchange_buffer import BUFFER_ALIGNMENT, Landing
+from pypoplar.compiler.exchange.graph_index import Survey
+from pypoplar.compiler.exchange.pieces import chosen, joined, make_pieces, no_pieces, turned
+from pypoplar.compiler.exchange.plan import Array, Homes, Pieces
+from pypoplar.compiler.field_table import INPUT, OUTPUT
+from pypoplar.compiler.memory.placement import rounded_up
+
+
+@frozen(eq=False)
+class Gathers:
+    edge: Array  # int64, index into the compute set's edges
+    offset: Array  # int64, bytes from the start of the tile's exchange buffer
+    gather: Pieces
+    preload: Pieces
+    scatter: Pieces
+    bytes: Array  # int64 [tiles]: what the gather buffers add to the exchange buffer
+
+
+@frozen(eq=False)
+class Wanted:
+    """The gathered edges and their strands: `owner` indexes `edge`, `first` and `count` find an edge's strands."""
+
+    edge: Array
+    strand: Array  # int64, index into the compute set's strands
+    owner: Array
+    first: Array
+    count: Array
+    place: Array  # int64, elements from the start of the edge to the strand
+
+
+def plan_gathers(edges: Edges, gathered: Array, homes: Homes, survey: Survey, landing: Landing) -> Gathers:
+    """Buffers for the edges `gathered`, behind the landing areas, and what moves into and out of them on the tile."""
+    tiles = len(landing.bytes)
+    if len(gathered) == 0:
+        none, nothing = no_pieces(), np.zeros(0, np.int64)
+        return Gathers(nothing, nothing, none, none, none, np.zeros(tiles, np.int64))
+    wanted = _wanted(edges, gathered)
+    keeper = _shared(edges, wanted)
+    own = keeper == np.arange(len(gathered))
+    tile, size = edges.tile[gathered], edges.length[gathered] * edges.width[gathered]
+    size = np.where(own, rounded_up(size, BUFFER_ALIGNMENT), 0)
+    offset = (landing.bytes[tile] + before_in_group(size, tile))[keeper]
+
+    kept = own[wanted.owner]
+    strand, owner = wanted.strand[kept], wanted.owner[kept]
+    width = edges.width[gathered[owner]]
+    target = offset[owner] + wanted.place[kept] * width
+    access = edges.access[gathered[owner]]
+    moves, left = _moves(edges, strand, target, width, homes, survey, landing)
+    output = access == OUTPUT
+    return Gathers(
+        gathered,
+        offset,
+        joined(chosen(moves, ~output[left])),
+        _old_values(edges, strand[output], target[output], width[output], homes),
+        joined(turned(chosen(moves, access[left] != INPUT))),
+        sums(size, tile, tiles),
+    )
+
+
+def _wanted(edges: Edges, gathered: Array) -> Wanted:
+    first = np.searchsorted(edges.strands.owner, gathered)
+    count = np.searchsorted(edges.strands.owner, gathered, "right") - first
+    strand = ragged(first, count)
+    owner = np.repeat(np.arange(len(gathered)), count)
+    place = before_in_group(edges.strands.length[strand], owner)
+    return Wanted(gathered, strand, owner, np.cumsum(count) - count, count, place)
+
+
+def _shared(edges: Edges, wanted: Wanted) -> Array:
+    """For each gathered edge the one whose buffer it uses: itself, or the first Input of the tile that has the same elements."""
+    keeper = np.arange(len(wanted.edge))
+    inputs = np.flatnonzero(edges.access[wanted.edge] == INPUT)
+    if len(inputs) < 2:
+        return keeper
+    print_of = _fingerprints(edges, wanted)[inputs]
+    tile = edges.tile[wanted.edge[inputs]]
+    order = np.lexsort((inputs, print_of, tile))
+    alike = (tile[order[1:]] == tile[order[:-1]]) & (print_of[order[1:]] == print_of[order[:-1]])
+    opens = np.concatenate(([True], ~alike))
+    leader = np.empty_like(inputs)
+    leader[order] = inputs[order][np.flatnonzero(opens)][np.cumsum(opens) - 1]
+    follows = leader != inputs
+    same = _same_elements(edges, wanted, inputs[follows], leader[follows])
+    keeper[inputs[follows][same]] = leader[follows][same]
+    return keeper
+
+
+def _fingerprints(edges: Edges, wanted: Wanted) -> Array:
+    """uint64 per gathered edge; equal lists of strands have equal ones."""
+    begin, length = edges.strands.begin[wanted.strand], edges.strands.length[wanted.strand]
+    mixed = begin.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + length.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed ^= mixed >> np.uint64(29)
+    mixed = (mixed + wanted.place.astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    total: Array = np.add.reduceat(mixed, wanted.first)
+    return total
+
+
+def _same_elements(edges: Edges, wanted: Wanted, one: Array, other: Array) -> Array:
+    """Fingerprints may collide: compare the strands themselves."""
+    same: Array = (wanted.count[one] == wanted.count[other]) & (edges.width[wanted.edge[one]] == edges.width[wanted.edge[other]])
+    one, other, compared = one[same], other[same], np.flatnonzero(same)
+    count = wanted.count[one]
+    mine, theirs = wanted.strand[ragged(wanted.first[one], count)], wanted.strand[ragged(wanted.first[other], count)]
+    strands = edges.strands
+    differs = (strands.begin[mine] != strands.begin[theirs]) | (strands.length[mine] != strands.length[theirs])
+    same[compared[np.repeat(np.arange(len(one)), count)[differs]]] = False
+    return same
+
+
+def _moves(
+    edges: Edges, strand: Array, target: Array, width: Array, homes: Homes, survey: Survey, landing: Landing
+) -> tuple[Pieces, Array]:
+    """From tile memory and landing area into the gather buffers, by tile and place; and the strand of each piece."""
+    begin, end = edges.begin[strand], edges.end[strand]
+    here = overlay(begin, end, survey.resident_begin, survey.resident_end)
+    home = survey.resident_home[here.right]
+    landed = overlay(begin, end, landing.begin, landing.end)
+    left = np.concatenate((here.left, landed.left))
+    into = target[left] + (np.concatenate((here.begin, landed.begin)) - begin[left]) * width[left]
+    tile = edges.tile[edges.strands.owner[strand]][left]
+    pieces = make_pieces(
+        tile,
+        np.concatenate(
+            (
+                homes.offset[home] + (here.begin - survey.resident_begin[here.right]) * homes.width[home],
+                landing.offset[landed.right] + (landed.begin - landing.begin[landed.right]) * landing.width[landed.right],
+            )
+        ),
+        tile,
+        into,
+        np.concatenate((here.end - here.begin, landed.end - landed.begin)) * width[left],
+        source_in_buffer=np.arange(len(left)) >= len(here.left),
+        target_in_buffer=True,
+    )
+    order = np.lexsort((into, tile)) if len(here.left) and len(landed.left) else np.arange(len(left))
+    return chosen(pieces, order), left[order]
+
+
+def _old_values(edges: Edges, strand: Array, target: Array, width: Array, homes: Homes) -> Pieces:
+    """What gathered Outputs hold before their vertices write them, from wherever the elements live."""
+    begin, length = edges.strands.begin[strand], edges.strands.length[strand]
+    parts = overlay(begin, begin + length, homes.begin, homes.end)
+    return joined(
+        make_pieces(
+            homes.tile[parts.right],
+            homes.offset[parts.right] + (parts.begin - homes.begin[parts.right]) * homes.width[parts.right],
+            edges.tile[edges.strands.owner[strand]][parts.left],
+            target[parts.left] + (parts.begin - begin[parts.left]) * width[parts.left],
+            (parts.end - parts.begin) * width[parts.left],
+            target_in_buffer=True,
+        )
+    )

@@ -1,0 +1,72 @@
+"""What the plans of all compute sets have in common, worked out once: who belongs where."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.interval_algebra import keys, sorting_order
+from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.field_table import FieldTable, tabulate_fields
+from pypoplar.graph.frozen import FrozenGraph
+
+
+@frozen(eq=False)
+class Survey:
+    """Indices over the graph and its homes. `span` makes composite keys ``tile * span + element``."""
+
+    span: int
+    fields: FieldTable
+    vertex_order: Array  # int64: vertices by compute set, tile, order of adding
+    first_vertex: Array  # int64 [compute sets + 1], into vertex_order
+    first_edge: Array  # int64 [vertices + 1], into the graph's edges
+    resident_begin: Array  # int64, keys: what lives on each tile, sorted by tile and element
+    resident_end: Array
+    resident_home: Array  # int64, index into Homes
+    constant: Array  # bool [homes]: what lives there never changes
+    width_begin: Array  # int64, element ids: stretches of elements of one width, over variables
+    width_end: Array
+    width: Array  # int64, bytes
+
+
+def survey_graph(graph: FrozenGraph, homes: Homes) -> Survey:
+    span = int(graph.variables.first[-1]) + 1
+    vertices = graph.vertices
+    group = vertices.compute_set.astype(np.int64) * (graph.tiles + 1) + vertices.tile + 1
+    order = sorting_order(group)
+    if order is None:
+        order = np.arange(len(group))
+    bounds = np.searchsorted(group[order], np.arange(len(graph.compute_sets) + 1) * (graph.tiles + 1))
+
+    resident = keys(homes.tile, homes.begin, span)
+    by_tile = np.argsort(resident, kind="stable")
+    resident_begin = resident[by_tile]
+    resident_end = resident_begin + (homes.end - homes.begin)[by_tile]
+    return Survey(
+        span,
+        tabulate_fields(graph.codelets),
+        order,
+        bounds,
+        edges_of_vertices(graph),
+        resident_begin,
+        resident_end,
+        by_tile,
+        np.isin(homes.variable, list(graph.variables.constants)),
+        *_widths(graph),
+    )
+
+
+def edges_of_vertices(graph: FrozenGraph) -> Array:
+    """int64 [vertices + 1]: the edges of vertex v are those from entry v to entry v + 1."""
+    return np.searchsorted(graph.edges.vertex, np.arange(len(graph.vertices.codelet) + 1))
+
+
+def _widths(graph: FrozenGraph) -> tuple[Array, Array, Array]:
+    first = graph.variables.first.astype(np.int64)
+    width = np.array([one.size for one in graph.variables.types], np.int64)
+    filled = first[1:] > first[:-1]
+    begin, width = first[:-1][filled], width[filled]
+    opens = np.ones(len(width), bool)
+    opens[1:] = width[1:] != width[:-1]
+    begin = begin[opens]
+    return begin, np.append(begin[1:], first[-1:])[: len(begin)], width[opens]

@@ -1,0 +1,87 @@
+"""Which of the elements that a compute set gathers have to be copied on their tile.
+
+An edge that lies partly on its vertex's tile and partly elsewhere is gathered into a buffer here. A compiler that lays out a tile's
+memory need not copy what is on the tile: where it is one stretch of memory, what arrives can be laid directly before and behind it,
+as the halo of a block is. This holds unless another vertex of the compute set needs the memory beyond that end as it is, or
+something else there. Constants can be laid wherever they are needed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.arrays.interval_algebra import Array, keys
+from pypoplar.compiler.exchange.compute_set_edges import GATHERED, IN_PLACE, Edges
+from pypoplar.compiler.exchange.pieces import chosen
+from pypoplar.compiler.exchange.plan import Homes, Pieces
+
+
+def copied_pieces(edges: Edges, placement: Array, offset: Array, gather: Pieces, constants: Homes) -> Pieces:
+    """The pieces of `gather` that a worker copies: of what is on the tile already, all that no layout saves.
+
+    `placement` and `offset` say what becomes of each edge and where it lies.
+    """
+    resident = np.flatnonzero(~gather.source_in_buffer & ~_constant(gather, constants))
+    own = chosen(gather, resident)
+    if len(resident) == 0:
+        return own
+    size = edges.length * edges.width
+    span = int(max((offset + size).max(), (own.source_offset + own.bytes).max(), (own.target_offset + own.bytes).max())) + 1
+    gathered = np.flatnonzero(placement == GATHERED)
+    starts, first = np.unique(keys(edges.tile[gathered], offset[gathered], span), return_index=True)
+    target = keys(own.target_tile, own.target_offset, span)
+    buffer = np.searchsorted(starts, target, "right") - 1
+    alone = np.flatnonzero(np.bincount(buffer, minlength=len(starts))[buffer] == 1)
+
+    tile, begin = own.source_tile[alone], own.source_offset[alone]
+    low, high = keys(tile, begin, span), keys(tile, begin + own.bytes[alone], span)
+    before = target[alone] > starts[buffer[alone]]  # something arrives in front of it
+    behind = target[alone] + own.bytes[alone] < starts[buffer[alone]] + size[gathered[first[buffer[alone]]]]
+    place = resident[alone]  # pieces of a buffer follow each other in `gather`
+    front, back = np.maximum(place - 1, 0), np.minimum(place + 1, len(gather.bytes) - 1)
+    arrives_before = 2 * (gather.source_offset + gather.bytes)[front] + gather.source_in_buffer[front]
+    arrives_behind = 2 * gather.source_offset[back] + gather.source_in_buffer[back]
+    here = np.flatnonzero(placement == IN_PLACE)
+    fixed = keys(edges.tile[here], offset[here], span)
+    needed_low, needed_high = np.concatenate((fixed, low)), np.concatenate((fixed + size[here], high))
+    free = np.ones(len(alone), bool)
+    for end, arrives, what in ((low, before, arrives_before), (high, behind, arrives_behind)):
+        claimed = np.flatnonzero(arrives)
+        _, one_each, group = np.unique(end[claimed], return_index=True, return_inverse=True)
+        agrees = np.zeros(len(alone), bool)
+        agrees[claimed] = what[claimed] == what[claimed][one_each][group]  # with the first that wants something there
+        free &= ~arrives | (agrees & ~_inside(end, needed_low, needed_high))
+    copied = np.ones(len(own.bytes), bool)
+    copied[alone[free]] = False
+    return chosen(own, copied)
+
+
+def chosen_homes(homes: Homes, which: Array) -> Homes:
+    """Some of the homes."""
+    return Homes(
+        homes.begin[which],
+        homes.end[which],
+        homes.tile[which],
+        homes.offset[which],
+        homes.width[which],
+        homes.variable[which],
+        homes.tile_bytes,
+    )
+
+
+def _constant(pieces: Pieces, constants: Homes) -> Array:
+    """Which of the pieces come from constants, as far as they come from a tile's own memory."""
+    if len(constants.begin) == 0 or len(pieces.bytes) == 0:
+        return np.zeros(len(pieces.bytes), bool)
+    end = constants.offset + (constants.end - constants.begin) * constants.width
+    span = int(max(end.max(), pieces.source_offset.max())) + 1
+    low, high = np.sort(keys(constants.tile, constants.offset, span)), np.sort(keys(constants.tile, end, span))
+    place = keys(pieces.source_tile, pieces.source_offset, span)
+    inside: Array = np.searchsorted(low, place, "right") > np.searchsorted(high, place, "right")
+    return inside
+
+
+def _inside(place: Array, begin: Array, end: Array) -> Array:
+    """Whether any of the intervals goes on at `place` from below to above."""
+    inside: Array = np.searchsorted(np.sort(begin), place, "left") > np.searchsorted(np.sort(end), place, "right")
+    return inside

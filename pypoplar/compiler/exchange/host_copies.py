@@ -1,0 +1,37 @@
+"""Where the elements of a tensor lie for a copy between tile memory and one dense host array."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.compiler.exchange.copy_plan import lay_out
+from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.lowering.move_tables import TileAddresses
+from pypoplar.graph.frozen import Runs
+
+
+@frozen(eq=False)
+class HostPieces:
+    position: Array  # int64, bytes from the start of the host array
+    address: Array  # int64, in the simulated memory
+    bytes: Array  # int64
+    tile: Array  # int64
+
+
+def host_pieces(homes: Homes, addresses: TileAddresses, runs: Runs) -> HostPieces:
+    """The pieces of a view, each contiguous on both sides, in the view's order; neighbours are joined."""
+    side = lay_out(homes, runs)
+    if len(side.place) == 0:
+        nothing = np.zeros(0, np.int64)
+        return HostPieces(nothing, nothing, nothing, nothing)
+    width = homes.width[side.home]
+    size = np.diff(side.place, append=runs.elements()) * width
+    tile = homes.tile[side.home]
+    address = addresses.base[tile] + side.offset
+    opens = np.ones(len(size), bool)
+    opens[1:] = (address[1:] != address[:-1] + size[:-1]) | (tile[1:] != tile[:-1])
+    first = np.flatnonzero(opens)
+    joined = np.add.reduceat(size, first)
+    position = np.concatenate(([0], np.cumsum(joined)))[:-1]
+    return HostPieces(position, address[first], joined, tile[first])

@@ -1,0 +1,91 @@
+"""The account of an exchange: who sends what to whom.
+
+A message is a contiguous piece of one variable in the source's memory, sent to one receiver: what a receiver gets several times is
+counted once, and pieces that touch in the source's memory are one message. Sending one piece to several tiles is sending once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.interval_algebra import Array, is_sorted, keys, union
+from pypoplar.compiler.exchange.plan import MESSAGE, Exchange
+
+
+@frozen(eq=False)
+class Transfers:
+    """Bytes that leave one tile's memory for another tile: the raw material of an account, in any order."""
+
+    source: Array  # int64, tiles
+    destination: Array  # int64, tiles
+    variable: Array  # int64
+    offset: Array  # int64, bytes in the source's memory
+    bytes: Array  # int64, at least 1
+
+
+@frozen(eq=False)
+class Account:
+    exchange: Exchange  # its messages are sorted by receiver, source and place in the source's memory
+    offset: Array  # int64 [messages], bytes in the source's memory
+    rearranged: Array  # int64 [tiles], bytes that do not lie at the receiver as they lay at the source
+
+
+def account(tiles: int, transfers: Transfers) -> Account:
+    """The account of these transfers.
+
+    What arrives as a message of its own can go straight to its place. Transfers that are parts of a larger message, or copies of
+    what has arrived already, go to several places of the receiver.
+    """
+    if len(transfers.bytes) == 0:
+        nothing = np.zeros(tiles, np.int64)
+        return Account(Exchange(np.zeros(0, MESSAGE), nothing, nothing), np.zeros(0, np.int64), nothing)
+    span = int((transfers.offset + transfers.bytes).max()) + 1
+    begin, size, variable = _sorted(tiles, transfers, span)
+    reach = begin + size
+    np.maximum.accumulate(reach, out=reach)
+    opens = np.ones(len(begin), bool)
+    np.greater(begin[1:], reach[:-1], out=opens[1:])
+    if variable.strides[0]:
+        opens[1:] |= variable[1:] != variable[:-1]
+    starts = np.flatnonzero(opens)
+
+    messages = np.empty(len(starts), MESSAGE)
+    messages["variable"] = variable[starts]
+    messages["bytes"] = reach[np.append(starts[1:], len(begin)) - 1] - begin[starts]
+    pair, offset = np.divmod(begin[starts], span)
+    messages["destination"], messages["source"] = np.divmod(pair, tiles)
+    received = _per_tile(tiles, messages["destination"], messages["bytes"])
+    parts = np.diff(np.append(starts, len(begin)))
+    rearranged = _per_tile(tiles, messages["destination"], np.where(parts > 1, np.add.reduceat(size, starts), 0))
+    return Account(Exchange(messages, _sent(tiles, messages, offset, span), received), offset, rearranged)
+
+
+def _sorted(tiles: int, transfers: Transfers, span: int) -> tuple[Array, Array, Array]:
+    """The transfers by receiver, source and offset: key of the first byte, bytes, variable."""
+    begin = keys(transfers.destination * tiles + transfers.source, transfers.offset, span)
+    size, variable = _constant(transfers.bytes), _constant(transfers.variable)
+    if is_sorted(begin):
+        return begin, size, variable
+    if not size.strides[0] and not variable.strides[0]:
+        begin.sort()  # many times faster than finding the order that sorts
+        return begin, size, variable
+    order = np.argsort(begin)
+    return begin[order], size[order] if size.strides[0] else size, variable[order] if variable.strides[0] else variable
+
+
+def _constant(values: Array) -> Array:
+    """The same values, without memory of their own (stride 0) where all are equal."""
+    return np.broadcast_to(values[0], values.shape) if bool((values == values[0]).all()) else values
+
+
+def _sent(tiles: int, messages: Array, offset: Array, span: int) -> Array:
+    """Bytes that each tile sends; what several tiles receive counts once."""
+    begin = keys(messages["source"], offset, span)
+    once_begin, once_end = union(begin, begin + messages["bytes"])
+    return _per_tile(tiles, once_begin // span, once_end - once_begin)
+
+
+def _per_tile(tiles: int, tile: Array, bytes: Array) -> Array:
+    # the weights are doubles: exact up to 2**53 bytes
+    return np.bincount(tile, weights=bytes, minlength=tiles).astype(np.int64)

@@ -1,0 +1,101 @@
+"""Lists of memory pieces to be moved: how they are made, turned round, joined and sorted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.arrays.interval_algebra import sorting_order
+from pypoplar.compiler.exchange.plan import Array, Pieces
+
+
+def make_pieces(
+    source_tile: Array,
+    source_offset: Array,
+    target_tile: Array,
+    target_offset: Array,
+    bytes: Array,
+    *,
+    source_in_buffer: Array | bool = False,
+    target_in_buffer: Array | bool = False,
+) -> Pieces:
+    def flags(given: Array | bool) -> Array:
+        return np.full(len(bytes), given) if isinstance(given, bool) else given
+
+    return Pieces(source_tile, source_offset, target_tile, target_offset, bytes, flags(source_in_buffer), flags(target_in_buffer))
+
+
+def no_pieces() -> Pieces:
+    none = np.zeros(0, np.int64)
+    return make_pieces(none, none, none, none, none)
+
+
+def chosen(pieces: Pieces, which: Array) -> Pieces:
+    """The pieces of a mask or of a list of positions, in that order."""
+    return Pieces(*(column[which] for column in columns(pieces)))
+
+
+def columns(pieces: Pieces) -> tuple[Array, ...]:
+    return (
+        pieces.source_tile,
+        pieces.source_offset,
+        pieces.target_tile,
+        pieces.target_offset,
+        pieces.bytes,
+        pieces.source_in_buffer,
+        pieces.target_in_buffer,
+    )
+
+
+def turned(pieces: Pieces) -> Pieces:
+    """The same pieces on the way back."""
+    return Pieces(
+        pieces.target_tile,
+        pieces.target_offset,
+        pieces.source_tile,
+        pieces.source_offset,
+        pieces.bytes,
+        pieces.target_in_buffer,
+        pieces.source_in_buffer,
+    )
+
+
+def appended(one: Pieces, other: Pieces) -> Pieces:
+    if len(one.bytes) == 0:
+        return other
+    if len(other.bytes) == 0:
+        return one
+    return Pieces(*(np.concatenate(pair) for pair in zip(columns(one), columns(other), strict=True)))
+
+
+def sorted_by_target_tile(pieces: Pieces) -> Pieces:
+    """Stable: pieces of a tile keep their order."""
+    order = sorting_order(pieces.target_tile)
+    return pieces if order is None else chosen(pieces, order)
+
+
+def joined(pieces: Pieces) -> Pieces:
+    """Neighbours in the list that continue each other in both memories become one piece."""
+    if len(pieces.bytes) < 2:
+        return pieces
+    continues = (
+        (pieces.source_offset[1:] == pieces.source_offset[:-1] + pieces.bytes[:-1])
+        & (pieces.target_offset[1:] == pieces.target_offset[:-1] + pieces.bytes[:-1])
+        & (pieces.source_tile[1:] == pieces.source_tile[:-1])
+        & (pieces.target_tile[1:] == pieces.target_tile[:-1])
+        & (pieces.source_in_buffer[1:] == pieces.source_in_buffer[:-1])
+        & (pieces.target_in_buffer[1:] == pieces.target_in_buffer[:-1])
+    )
+    if not bool(continues.any()):
+        return pieces
+    starts = np.flatnonzero(np.concatenate(([True], ~continues)))
+    bytes = np.add.reduceat(pieces.bytes, starts)
+    first = chosen(pieces, starts)
+    return Pieces(
+        first.source_tile,
+        first.source_offset,
+        first.target_tile,
+        first.target_offset,
+        bytes,
+        first.source_in_buffer,
+        first.target_in_buffer,
+    )

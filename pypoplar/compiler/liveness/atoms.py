@@ -1,0 +1,164 @@
+"""Divides the variables into atoms: sets of elements that every access of the programs treats alike.
+
+A compute set, or a program with tensors, is an *access*: it reads some elements, and then it writes some. Elements of a variable
+that the same accesses read and the same accesses write are of one atom. So what is true of an atom is true of each of its elements,
+and slices that are written one by one define their variable when the last one is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.interval_algebra import keys, overlay, ragged, touched_strands, union
+from pypoplar.compiler.check.connected_regions import Regions
+from pypoplar.compiler.exchange.plan import Array
+from pypoplar.compiler.field_table import OUTPUT
+from pypoplar.compiler.liveness.control_flow import Access
+from pypoplar.graph.frozen import FrozenGraph
+
+READ, WRITE, TOUCH = 0, 1, 2
+"""What is done to elements: a touch writes some elements of a variable that is not divided, and defines none."""
+KINDS = 3
+MOST_PARTS = 1 << 20  # of a variable, over all accesses: one that is cut more finely than that is not divided
+
+
+@frozen(eq=False)
+class Atoms:
+    """Entries `first[k]` to `first[k + 1]` of `atom` are those that list k names; list ``KINDS * access + kind``."""
+
+    variable: Array  # int64 [atoms]
+    first: Array  # int64 [lists + 1]
+    atom: Array  # int64
+
+
+@frozen(eq=False)
+class Stretches:
+    """Elements by list, sorted by list and element; a list names no element twice."""
+
+    list: Array  # int64
+    begin: Array  # int64, element ids
+    end: Array  # int64
+
+
+def find_atoms(graph: FrozenGraph, accesses: Sequence[Access], regions: Regions, full: Array, fixed: Array) -> Atoms:
+    """The atoms of all variables but the `fixed` ones (bool per variable).
+
+    `full`: bool, the edges of `regions` to which a vertex writes all elements.
+    """
+    first = graph.variables.first.astype(np.int64)
+    stretches = _joined([_of_compute_sets(accesses, regions, graph, full), _of_tensors(accesses)], int(first[-1]))
+    parts = overlay(stretches.begin, stretches.end, first[:-1], first[1:])
+    kept = ~fixed[parts.right] & (parts.begin < parts.end)
+    stretches = Stretches(stretches.list[parts.left[kept]], parts.begin[kept], parts.end[kept])
+    variable = parts.right[kept]
+    fine = _too_fine(stretches, variable, first)
+    if fine.any():
+        stretches, variable = _undivided(stretches, variable, first, fine)
+    return _divided(stretches, variable, first, len(accesses))
+
+
+def _of_compute_sets(accesses: Sequence[Access], regions: Regions, graph: FrozenGraph, full: Array) -> Stretches:
+    """What the vertices of each compute set read and write."""
+    number = np.full(len(graph.compute_sets), -1)
+    for access, one in enumerate(accesses):
+        if one.compute_set >= 0:
+            number[one.compute_set] = access
+    reads = (regions.fields.access[regions.entry] != OUTPUT) | ~full
+    made = []
+    for what, chosen in ((READ, reads[regions.strands.owner]), (WRITE, regions.written)):
+        key, length = regions.key, regions.strands.length
+        if not bool(chosen.all()):
+            key, length = key[chosen], length[chosen]
+        begin, end = union(key, key + length)
+        compute_set = begin // regions.span
+        start = compute_set * regions.span
+        made.append(Stretches(number[compute_set] * KINDS + what, begin - start, end - start))
+    return _appended(made)
+
+
+def _of_tensors(accesses: Sequence[Access]) -> Stretches:
+    """What programs read and write by themselves."""
+    lists: list[int] = []
+    runs = []
+    for access, one in enumerate(accesses):
+        for what, tensors in ((READ, one.reads), (WRITE, one.writes)):
+            for tensor in tensors:
+                lists.append(access * KINDS + what)
+                runs.append(tensor.runs())
+    nothing = np.zeros(0, np.int64)
+    if not runs:
+        return Stretches(nothing, nothing, nothing)
+    owner = np.repeat(np.array(lists, np.int64), [len(one.start) for one in runs])
+    columns = (np.concatenate([getattr(one, name) for one in runs]) for name in ("start", "count", "step"))
+    strands = touched_strands(owner, *columns)
+    return Stretches(strands.owner, strands.begin, strands.begin + strands.length)
+
+
+def _appended(made: list[Stretches]) -> Stretches:
+    return Stretches(*(np.concatenate([getattr(one, name) for one in made]) for name in ("list", "begin", "end")))
+
+
+def _joined(made: list[Stretches], elements: int) -> Stretches:
+    whole = _appended(made)
+    key = keys(whole.list, whole.begin, elements + 1)
+    begin, end = union(key, key + (whole.end - whole.begin))
+    lists = begin // (elements + 1)
+    start = lists * (elements + 1)
+    return Stretches(lists, begin - start, end - start)
+
+
+def _cuts(stretches: Stretches, first: Array) -> Array:
+    """Where an access begins or ends to treat elements otherwise, or a variable begins."""
+    return np.unique(np.concatenate((stretches.begin, stretches.end, first)))
+
+
+def _too_fine(stretches: Stretches, variable: Array, first: Array) -> Array:
+    """bool [variables]: cut into so many parts by so many accesses that looking at each would take long."""
+    cuts = _cuts(stretches, first)
+    parts = np.searchsorted(cuts, stretches.end) - np.searchsorted(cuts, stretches.begin)
+    fine: Array = np.bincount(variable, parts, len(first) - 1) > MOST_PARTS
+    return fine
+
+
+def _undivided(stretches: Stretches, variable: Array, first: Array, fine: Array) -> tuple[Stretches, Array]:
+    """Look at the `fine` variables as a whole: reading a part reads all, and only what writes all at once defines it."""
+    begin, end = first[variable], first[variable + 1]
+    here = fine[variable]
+    part = here & (stretches.list % KINDS == WRITE) & ((stretches.begin > begin) | (stretches.end < end))
+    lists = np.where(part, stretches.list - WRITE + TOUCH, stretches.list)
+    whole = Stretches(lists, np.where(here, begin, stretches.begin), np.where(here, end, stretches.end))
+    once = np.unique(np.stack((whole.list, whole.begin, whole.end, variable)), axis=1)
+    return Stretches(*once[:3]), once[3]
+
+
+def _divided(stretches: Stretches, variable: Array, first: Array, accesses: int) -> Atoms:
+    """Elements whose lists have the same sum of random numbers are of one atom."""
+    cuts = _cuts(stretches, first)
+    begin, end = np.searchsorted(cuts, stretches.begin), np.searchsorted(cuts, stretches.end)
+    change = np.zeros(len(cuts) + 1, np.uint64)
+    number = _scattered(stretches.list)
+    np.add.at(change, begin, number)
+    np.subtract.at(change, end, number)
+    signature = np.cumsum(change)[: len(cuts)]
+    of = np.clip(np.searchsorted(first, cuts, "right") - 1, 0, max(len(first) - 2, 0))
+    _, alike = np.unique(signature, return_inverse=True)
+    pairs, atom = np.unique(of * (int(alike.max(initial=0)) + 1) + alike, return_inverse=True)
+    atom_variable = np.zeros(len(pairs), np.int64)
+    atom_variable[atom] = of
+
+    count = end - begin
+    key = np.unique(np.repeat(stretches.list, count) * max(len(pairs), 1) + atom[ragged(begin, count)])
+    lists = key // max(len(pairs), 1)
+    return Atoms(atom_variable, np.searchsorted(lists, np.arange(accesses * KINDS + 1)), key - lists * max(len(pairs), 1))
+
+
+def _scattered(lists: Array) -> Array:
+    """A number of 64 bits for each list, always the same: the splitmix64 generator's."""
+    mixed = (lists.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    scattered: Array = mixed ^ (mixed >> np.uint64(31))
+    return scattered

@@ -1,0 +1,270 @@
+"""Which outputs a vertex surely writes in full, so that their old elements need not be kept for it.
+
+An element of an Output that the vertex leaves alone keeps its value. So an Output counts as written only where that can be shown:
+a scalar to which every way through the codelet stores, a vector or the rows of a list over which a loop goes from end to end and
+stores in every round. The loop's bound may be the length of another field; whether that is long enough is known vertex by vertex.
+The libraries' codelets divide elements among workers by arithmetic that is not looked through here: they are taken to write all,
+those with a `share` for each worker if the shares reach to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from attrs import define, evolve, field, frozen
+
+from pypoplar.codelet.ir.typed import (
+    Apply,
+    Block,
+    Break,
+    Continue,
+    For,
+    If,
+    Leave,
+    Length,
+    Literal,
+    Local,
+    Once,
+    Operand,
+    Return,
+    Row,
+    Store,
+    TypedCodelet,
+    While,
+)
+from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.llvm.loop_checks import walk
+from pypoplar.compiler.exchange.plan import Array
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.resources import directory
+
+# What has to be as long as an output for it to be written in full; else the number of the field that has to be.
+NEVER, ITSELF, WORKERS, SHARES = -1, -2, -3, -4
+SHARE = "share"  # the libraries' plain field with the elements of one worker
+
+
+@frozen
+class Definition:
+    """Every way stores to a field by an index that goes from 0 to the length of `bound`, as far as the loops `within` get."""
+
+    bound: str  # a field's name, "" for scalars and rows, `WORKER` for the number of workers
+    within: frozenset[str] = frozenset()  # variables of the loops around it that the index needs
+    shared: str = ""  # of which span or list each worker takes its share only: workers agree on what is whose
+
+
+Definitions = dict[str, Definition]
+WORKER = "<worker>"  # no field's name
+
+
+@frozen
+class Walk:
+    """What takes all indices of a span or list."""
+
+    over: str  # the span or list, `WORKER` for all workers' numbers, "" for none
+    loop: str = ""  # the variable of the loop that does so
+    shared: bool = False  # the workers take an index each in turn; else every worker takes all
+
+
+NO_WALK = Walk("")
+
+
+def defined_fields(codelets: Sequence[Codelet], workers: int) -> Array:
+    """int64, in the order of `FieldTable`: what decides whether the field is written in full; see `NEVER`."""
+    found: list[int] = []
+    libraries = directory("codelets")
+    for one in codelets:
+        numbers = {each.name: number for number, each in enumerate(one.typed.fields)}
+        known = {"": ITSELF, WORKER: WORKERS} | numbers
+        stored = stored_fields(one.typed, workers)
+        trusted = Path(one.location.file).parent == libraries  # not by its name: namespaces are open to all
+        for name in numbers:
+            bound = stored.get(name)
+            if bound is not None:
+                found.append(ITSELF if bound == name else known[bound])
+            else:
+                found.append((SHARES if SHARE in numbers else ITSELF) if trusted else NEVER)
+    return np.array(found, np.int64)
+
+
+def stored_fields(codelet: TypedCodelet, workers: int) -> Mapping[str, str]:
+    """The fields that every way through a codelet stores to, up to the length of which field: see `Definition.bound`."""
+    forms = {one.name: one.form for one in codelet.fields}
+    search = _Search(forms, workers)
+    if codelet.worker is not None:
+        search.walks[codelet.worker.name] = Walk(WORKER, shared=True)
+    return {name: one.bound for name, one in search.stored(codelet.body)[0].items() if not one.within}
+
+
+@define(eq=False)
+class _Search:
+    """A walk through the body of a codelet, in order, with what is known of its locals and spans."""
+
+    forms: Mapping[str, str]
+    workers: int
+    lengths: dict[str, str] = field(factory=dict)  # locals that are the length of a span or list
+    walks: dict[str, Walk] = field(factory=dict)  # locals that take all indices of a span or list
+    rows: dict[str, Walk] = field(factory=dict)  # spans that are all rows of a list
+
+    def stored(self, block: Block) -> tuple[Definitions, bool]:
+        """What a block stores to on every way through it, and whether a way may leave it before its end."""
+        done: Definitions = {}
+        for one in block:
+            leaves = False
+            match one:
+                case Store():
+                    done |= self._definition(one)
+                case If():
+                    then, leaves_then = self._branch(one.then)
+                    otherwise, leaves_otherwise = self._branch(one.orelse)
+                    done |= {name: each for name, each in then.items() if otherwise.get(name) == each}
+                    leaves = leaves_then or leaves_otherwise
+                    self._forget(one.then + one.orelse)
+                case For():
+                    inner, leaves = self._of_loop(one)
+                    done |= inner
+                case While():
+                    self._forget(one.head + one.body)
+                    leaves = _returns(one.body)
+                case Once():
+                    inner, left = self.stored(one.body)
+                    done |= inner
+                    leaves = left and _returns(one.body)
+                    self._forget(one.body if left else ())
+                case Return() | Leave() | Break() | Continue():
+                    leaves = True
+                case _:
+                    self._note(one)
+            if leaves:
+                return done, True
+        return done, False
+
+    def _branch(self, block: Block) -> tuple[Definitions, bool]:
+        """What one of two branches stores to; what it learns of its locals is not so in the other."""
+        known = self.lengths.copy(), self.walks.copy(), self.rows.copy()
+        found = self.stored(block)
+        self.lengths, self.walks, self.rows = known
+        return found
+
+    def _of_loop(self, loop: For) -> tuple[Definitions, bool]:
+        """What the rounds of a loop store to; a loop that may be for nothing defines only what its own length decides."""
+        self._forget(loop.body)
+        variable = loop.variable.name
+        over = self._range(loop)
+        assigned = variable in _assigned(loop.body)
+        self._drop(variable)
+        if over is not None and not assigned:
+            self.walks[variable] = over
+        inner, leaves = self.stored(loop.body)
+        self._forget(loop.body)
+        self._drop(variable)
+        if leaves:  # rounds that end early leave elements out
+            return {}, _returns(loop.body)
+        whole = {name: evolve(one, within=one.within - {variable}) for name, one in inner.items() if variable in one.within}
+        return whole, False
+
+    def _range(self, loop: For) -> Walk | None:
+        """The walk of a loop's variable: over all indices of a span one by one, or shared among the workers."""
+        bound = self.lengths.get(loop.stop.name) if isinstance(loop.stop, Local) else None
+        shared = not isinstance(loop.start, Literal)
+        starts = self._walked(loop.start).over == WORKER if isinstance(loop.start, Local) else loop.start.value == 0
+        steps = isinstance(loop.step, Literal) and loop.step.value == (self.workers if shared else 1)
+        return Walk(bound, loop.variable.name, shared) if bound is not None and starts and steps else None
+
+    def _definition(self, one: Store) -> Definitions:
+        name = one.span.name
+        form = self.forms.get(name)
+        if form == "scalar":
+            return {name: Definition("")}
+        walk = self._walked(one.index)
+        shared = walk.over if walk.shared else ""
+        if form == "vector" and walk.over == WORKER:
+            return {name: Definition(WORKER, shared=shared)}
+        if form == "vector" and self.forms.get(walk.over) == "vector":
+            return {name: Definition(walk.over, frozenset({walk.loop}), shared)}
+        if name in self.rows and walk.over == name:
+            rows = self.rows[name]
+            if not (walk.shared and rows.shared):  # else a worker takes only its elements of only its rows
+                return {rows.over: Definition("", frozenset({walk.loop, rows.loop}), rows.over if rows.shared else shared)}
+        return {}
+
+    def _walked(self, operand: Operand) -> Walk:
+        return self.walks.get(operand.name, NO_WALK) if isinstance(operand, Local) else NO_WALK
+
+    def _note(self, one: object) -> None:
+        """What a statement without blocks says of its target."""
+        target = getattr(one, "target", None)
+        if target is None:
+            return
+        source = one.arguments[0] if isinstance(one, Apply) and one.operation.startswith("copy_") else None
+        length = self.lengths.get(source.name) if isinstance(source, Local) else None
+        index = self.walks.get(source.name) if isinstance(source, Local) else None
+        self._drop(target.name)
+        if isinstance(one, Length):
+            self.lengths[target.name] = one.span.name
+        elif isinstance(one, Row):
+            walk = self._walked(one.index)
+            if walk.over == one.rows.name:
+                self.rows[target.name] = walk
+        elif length is not None:
+            self.lengths[target.name] = length
+        elif index is not None:
+            self.walks[target.name] = index
+
+    def _drop(self, name: str) -> None:
+        """Forget what is known of a local or span, and of what it is the length or the index of."""
+        self.lengths = {local: of for local, of in self.lengths.items() if name not in (local, of)}
+        self.walks = {local: of for local, of in self.walks.items() if name not in (local, of.over, of.loop)}
+        self.rows = {span: of for span, of in self.rows.items() if name not in (span, of.over, of.loop)}
+
+    def _forget(self, block: Block) -> None:
+        for name in _assigned(block):
+            self._drop(name)
+
+
+def _assigned(block: Block) -> set[str]:
+    """Locals and spans that a block assigns."""
+    made: set[str] = set()
+    for one in walk(block):
+        target = getattr(one, "target", None) or (one.variable if isinstance(one, For) else None)
+        if target is not None:
+            made.add(target.name)
+    return made
+
+
+def _returns(block: Block) -> bool:
+    """Whether a block may end the vertex."""
+    return any(isinstance(one, Return) for one in walk(block))
+
+
+def vertex_shares(graph: FrozenGraph) -> Array:
+    """int64 [vertices]: the elements of one worker, by the plain field `SHARE`; 0 where it has none or is not set."""
+    shares = np.zeros(len(graph.vertices.codelet), np.int64)
+    codelet = graph.vertices.codelet[graph.state.vertex]
+    for number, one in enumerate(graph.codelets):
+        position = [field for field, each in enumerate(one.typed.fields) if each.name == SHARE]
+        if position:
+            chosen = (codelet == number) & (graph.state.field == position[0])
+            shares[graph.state.vertex[chosen]] = graph.state.bits[chosen].astype(np.uint32)
+    return shares
+
+
+def written_in_full(
+    bounds: Array, entry: Array, vertex: Array, row: Array, length: Array, first: Array, shares: Array, workers: int
+) -> Array:
+    """bool [edges]: the vertex surely writes all elements of the edge.
+
+    `bounds` is what `defined_fields` says. Of each edge: `entry` its field in the field table, `vertex`, `row`, `length` in
+    elements; `first` is the table's entry of the first field of the edge's codelet. `shares` is by vertex.
+    """
+    bound = bounds[entry]
+    full: Array = (bound == ITSELF) | ((bound == WORKERS) & (length <= workers))
+    full |= (bound == SHARES) & (shares[vertex] * workers >= length)
+    for other in np.unique(bound[bound >= 0]):
+        longest = np.full(int(vertex.max()) + 1 if len(vertex) else 0, -1)
+        decides = (entry - first == other) & (row == 0)
+        longest[vertex[decides]] = length[decides]
+        chosen = bound == other
+        full[chosen] = longest[vertex[chosen]] >= length[chosen]
+    return full

@@ -1,0 +1,33 @@
+"""The lives of variables as an executable has them: in static steps, with what the variables take on each tile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.liveness.control_flow import BlockName, ControlFlow
+from pypoplar.compiler.liveness.liveness import Liveness
+from pypoplar.executable.executable import Lives
+
+
+def make_lives(liveness: Liveness, flow: ControlFlow, marks: Mapping[BlockName, Sequence[int]], homes: Homes) -> Lives:
+    """`marks` has the first step of every position of each block, and the step after its last; see `Lowering`."""
+    begin, end = (np.zeros(flow.positions, np.int64) for _ in range(2))
+    for name, block in flow.blocks.items():
+        begin[block.begin : block.end] = marks[name][:-1]
+        end[block.begin : block.end] = marks[name][1:]
+    first_step, last_step = begin[liveness.begin], end[liveness.end - 1]
+    variable = np.repeat(np.arange(len(liveness.always)), np.diff(liveness.first))
+    order = np.lexsort((first_step, variable))  # functions are not walked in the order in which they are lowered
+    return Lives(liveness.always, liveness.first, first_step[order], last_step[order], *bytes_by_tile(homes, len(liveness.always)))
+
+
+def bytes_by_tile(homes: Homes, variables: int) -> tuple[Array, Array, Array]:
+    """Rows of each variable, int64 [variables + 1], their tiles, and the bytes of the variable there."""
+    tiles = len(homes.tile_bytes)
+    pair, place = np.unique(homes.variable * tiles + homes.tile, return_inverse=True)
+    size = np.bincount(place, (homes.end - homes.begin) * homes.width, len(pair)).astype(np.int64)
+    first = np.searchsorted(pair, np.arange(variables + 1) * tiles)
+    return first, pair % tiles, size

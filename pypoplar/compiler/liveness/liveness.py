@@ -1,0 +1,239 @@
+"""When variables live: which hold values from run to run, and from where to where in the programs the others are needed.
+
+A variable is *always live* if it is a constant, has an initial value or a host handle, or if some program may read an element of it
+before that program has written it: then the value is one of an earlier run, or what was there when the engine was loaded. Every
+other variable lives, in each program and function, from the first position that touches or needs it to the last; a life that goes
+over the back edge of a loop covers the loop, one that goes over a call covers the function that is called.
+
+This is data flow over atoms (see `atoms`), exact but for what lives between the first and the last position of a block. An Output
+counts as written where its vertex surely writes all of it (see `stores`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import define, field, frozen
+
+from pypoplar.arrays.interval_algebra import ragged
+from pypoplar.compiler.check.connected_regions import Regions
+from pypoplar.compiler.exchange.plan import Array
+from pypoplar.compiler.liveness.atoms import KINDS, READ, WRITE, Atoms, find_atoms
+from pypoplar.compiler.liveness.control_flow import Block, Choice, ControlFlow, Invoke, Item, Items, Loop, Run
+from pypoplar.compiler.liveness.full_writes import ITSELF, NEVER, defined_fields, vertex_shares, written_in_full
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.graph.tensor import Tensor
+
+
+@frozen(eq=False)
+class Liveness:
+    """The lives of the variables in positions of the control flow; ranges are half-open, sorted by variable and begin."""
+
+    always: Array  # bool [variables]: used and always live
+    first: Array  # int64 [variables + 1]: a variable's ranges, none where it is always live or unused
+    begin: Array  # int64
+    end: Array  # int64
+
+    def shared(self) -> Array:
+        """bool [variables]: those that live only at times."""
+        found: Array = np.diff(self.first) > 0
+        return found
+
+
+def find_liveness(
+    graph: FrozenGraph, workers: int, flow: ControlFlow, regions: Regions, handles: list[Tensor], used: Array
+) -> Liveness:
+    """The lives of the `used` variables (bool per variable). `regions` are those of all compute sets that are executed.
+
+    `workers` are those of a tile, which share the elements of MultiVertices.
+    """
+    fixed = _fixed_variables(graph, handles) | ~used
+    if fixed.all():
+        nothing = np.zeros(0, np.int64)
+        return Liveness(used, np.zeros(len(used) + 1, np.int64), nothing, nothing)
+    atoms = find_atoms(graph, flow.accesses, regions, _full_edges(graph, workers, regions), fixed)
+    variable, begin, end = _Flow(flow, atoms, len(used)).ranges()
+    kept = ~fixed[variable]
+    always = used & fixed
+    seen = np.zeros(len(used), bool)
+    seen[variable] = True
+    exposed = used & ~seen
+    always |= exposed
+    order = np.lexsort((begin[kept], variable[kept]))  # blocks are not visited in the order of their positions
+    variable, begin, end = (one[kept][order] for one in (variable, begin, end))
+    return Liveness(always, np.searchsorted(variable, np.arange(len(used) + 1)), begin, end)
+
+
+def _full_edges(graph: FrozenGraph, workers: int, regions: Regions) -> Array:
+    """bool: the edges of `regions` to which a vertex surely writes all elements."""
+    edges, edge = graph.edges, regions.edge
+    bounds = defined_fields(graph.codelets, workers)
+    if np.isin(bounds, (NEVER, ITSELF)).all():
+        whole: Array = bounds[regions.entry] == ITSELF
+        return whole
+    counted = np.concatenate(([0], np.cumsum(edges.run_count)))
+    length = counted[edges.first_run[edge + 1]] - counted[edges.first_run[edge]]
+    first = regions.fields.first[graph.vertices.codelet[regions.vertex]]
+    return written_in_full(bounds, regions.entry, regions.vertex, edges.row[edge], length, first, vertex_shares(graph), workers)
+
+
+def _fixed_variables(graph: FrozenGraph, handles: list[Tensor]) -> Array:
+    """bool [variables]: those that hold something before and after every run."""
+    variables = graph.variables
+    fixed = np.zeros(len(variables.names), bool)
+    fixed[list(variables.constants)] = True
+    for runs in [*(runs for runs, _ in variables.initial), *(one.runs() for one in handles)]:
+        fixed[np.searchsorted(variables.first, runs.start[runs.count > 0], side="right") - 1] = True
+    return fixed
+
+
+@frozen(eq=False)
+class Summary:
+    """What a piece of program does to atoms: bool [atoms] each."""
+
+    use: Array  # may be read before they are written
+    define: Array  # are written whatever happens
+
+
+@define(eq=False)
+class _Flow:
+    """Data flow over the blocks of some programs."""
+
+    flow: ControlFlow
+    atoms: Atoms
+    variables: int
+    first: Array = field(init=False)  # int64 [positions + 1]: a position's events, reads before writes
+    atom: Array = field(init=False)  # int64 [events]
+    kind: Array = field(init=False)  # int64 [events]
+    _summaries: dict[int, Summary] = field(factory=dict)  # by id of a list of items
+    _leaving: dict[int, Array] = field(factory=dict)  # function -> bool [atoms]: live when it returns
+    _low: Array = field(init=False)
+    _high: Array = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        position = np.fromiter(self.flow.access_of.keys(), np.int64, len(self.flow.access_of))
+        access = np.fromiter(self.flow.access_of.values(), np.int64, len(self.flow.access_of))
+        order = np.argsort(position)
+        lists = (access[order][:, None] * KINDS + np.arange(KINDS)).ravel()
+        count = self.atoms.first[lists + 1] - self.atoms.first[lists]
+        self.atom = self.atoms.atom[ragged(self.atoms.first[lists], count)]
+        self.kind = np.repeat(np.tile(np.arange(KINDS), len(order)), count)
+        events = np.zeros(self.flow.positions + 1, np.int64)
+        events[position[order] + 1] = count.reshape(-1, KINDS).sum(1)
+        self.first = np.cumsum(events)
+
+    def ranges(self) -> tuple[Array, Array, Array]:
+        """Variable, begin and end of every range of the variables that live only at times."""
+        made = []
+        always = np.zeros(self.variables, bool)
+        for block in self.flow.callers_first():
+            self._low, self._high = np.full(self.variables, self.flow.positions), np.full(self.variables, -1)
+            kind, number = block.name
+            live = np.zeros(len(self.atoms.variable), bool) if kind == "program" else self._leaving[number]
+            self._touch_events(block)
+            self._touch(live, block.end - 1)
+            live = self._before(block.items, live)
+            self._touch(live, block.begin)
+            if kind == "program":
+                always[self.atoms.variable[live]] = True
+            variable = np.flatnonzero(self._high >= 0)
+            made.append((variable, self._low[variable], self._high[variable] + 1))
+        variable, begin, end = (np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*made, strict=True))
+        kept = ~always[variable]
+        return variable[kept], begin[kept], end[kept]
+
+    # What is touched where
+
+    def _touch_events(self, block: Block) -> None:
+        begin, end = int(self.first[block.begin]), int(self.first[block.end])
+        variable = self.atoms.variable[self.atom[begin:end]]
+        position = np.repeat(np.arange(block.begin, block.end), np.diff(self.first[block.begin : block.end + 1]))
+        np.minimum.at(self._low, variable, position)
+        np.maximum.at(self._high, variable, position)
+
+    def _touch(self, live: Array, begin: int, end: int | None = None) -> None:
+        """The variables of live atoms live at a position, or from `begin` to `end`."""
+        variable = self.atoms.variable[live]
+        self._low[variable] = np.minimum(self._low[variable], begin)
+        self._high[variable] = np.maximum(self._high[variable], begin if end is None else end - 1)
+
+    # Backwards through the program
+
+    def _before(self, items: Items, live: Array) -> Array:
+        """What is live before some items, where `live` is live after them."""
+        live = live.copy()
+        for one in reversed(items):
+            if isinstance(one, Run):
+                use, define = self._of_run(one)
+                live[define] = False
+                live[use] = True
+            else:
+                live = self._before_item(one, live)
+        return live
+
+    def _before_item(self, one: Loop | Choice | Invoke, live: Array) -> Array:
+        if isinstance(one, Choice):
+            before = np.zeros(len(live), bool)
+            for branch in one.branches:
+                before |= self._before(branch, live)
+            return before
+        if isinstance(one, Invoke):
+            leaving = self._leaving.setdefault(one.function, np.zeros(len(live), bool))
+            leaving |= live
+            function = self._of_function(one.function)
+            before = function.use | (live & ~function.define)
+            self._touch(before | live, one.position)
+            return before
+        head, body = self._summary(one.head), self._summary(one.body)
+        before = head.use | ((live | body.use) & ~head.define)
+        self._touch(before, one.begin, one.end)
+        self._before(one.body, before)
+        self._before(one.head, live | body.use | (before & ~body.define))
+        return before
+
+    # Summaries
+
+    def _of_run(self, run: Run) -> tuple[Array, Array]:
+        """The atoms that a run reads first, and those that it writes."""
+        events = slice(int(self.first[run.begin]), int(self.first[run.end]))
+        atom, kind = self.atom[events], self.kind[events]
+        changing = kind <= WRITE
+        if not changing.all():
+            atom, kind = atom[changing], kind[changing]
+        if len(atom) == 0:
+            return atom, atom
+        found, first = np.unique(atom, return_index=True)
+        return found[kind[first] == READ], atom[kind == WRITE]
+
+    def _of_function(self, number: int) -> Summary:
+        return self._summary(self.flow.blocks["function", number].items)
+
+    def _summary(self, items: Items) -> Summary:
+        known = self._summaries.get(id(items))
+        if known is None:
+            known = self._summaries[id(items)] = self._summarised(items)
+        return known
+
+    def _summarised(self, items: Items) -> Summary:
+        use, defined = np.zeros(len(self.atoms.variable), bool), np.zeros(len(self.atoms.variable), bool)
+        for one in items:
+            if isinstance(one, Run):
+                reads, writes = self._of_run(one)
+                use[reads[~defined[reads]]] = True
+                defined[writes] = True
+            else:
+                part = self._of_item(one)
+                use |= part.use & ~defined
+                defined |= part.define
+        return Summary(use, defined)
+
+    def _of_item(self, one: Item) -> Summary:
+        if isinstance(one, Loop):
+            head, body = self._summary(one.head), self._summary(one.body)
+            return Summary(head.use | (body.use & ~head.define), head.define)
+        if isinstance(one, Choice):
+            branches = [self._summary(branch) for branch in one.branches]
+            return Summary(
+                np.logical_or.reduce([part.use for part in branches]), np.logical_and.reduce([part.define for part in branches])
+            )
+        assert isinstance(one, Invoke)
+        return self._of_function(one.function)

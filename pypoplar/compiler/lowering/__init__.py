@@ -1,0 +1,1 @@
+"""From programs and plans to the flat tables of an executable."""

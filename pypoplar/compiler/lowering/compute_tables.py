@@ -1,0 +1,206 @@
+"""Lowers planned compute sets to the driver's tables: groups of equal vertices, edge rows, schedules."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import define, field, frozen
+
+from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.compiler.exchange.plan import Array, ComputePlan
+from pypoplar.compiler.lowering.move_tables import TileAddresses
+from pypoplar.compiler.lowering.touch_tables import TouchTables
+from pypoplar.compiler.memory.vertex_state import VertexState
+from pypoplar.executable.executable import Computes
+from pypoplar.graph.frozen import FrozenGraph
+
+KINDS = {"vertex": 0, "multi": 1, "supervisor": 2}
+VERTEX_COST = 12  # the host's work for a vertex, for each element that it touches 1; a unit is about a third of a nanosecond
+TILE_COST = 12
+
+
+@frozen(eq=False)
+class CodeletShapes:
+    """The codelets' shapes as arrays, indexed by codelet and field."""
+
+    words: Array  # int64 [codelets]: words of an edge row
+    field_word: Array  # int64 [codelets, most fields]: first word of a field
+    form: Array  # int8 [codelets, most fields]: 0 scalar, 1 vector, 2 list
+    state: Array  # bool [codelets, most fields]
+    kind: Array  # int64 [codelets]
+
+    @staticmethod
+    def of(codelets: tuple[Codelet, ...], *, record_touches: bool) -> CodeletShapes:
+        """`record_touches` adds a word to each scalar and vector edge: where its touched elements are marked."""
+        most = max([len(one.fields) for one in codelets], default=0) or 1
+        shape = (len(codelets), most)
+        made = CodeletShapes(
+            np.zeros(len(codelets), np.int64),
+            np.zeros(shape, np.int64),
+            np.zeros(shape, np.int8),
+            np.zeros(shape, bool),
+            np.array([KINDS[one.kind] for one in codelets], np.int64),
+        )
+        for number, codelet in enumerate(codelets):
+            word = 0
+            for position, one in enumerate(codelet.fields):
+                made.field_word[number, position] = word
+                made.form[number, position] = ("scalar", "vector", "list").index(one.form)
+                made.state[number, position] = one.access == "state"
+                word += 1 if one.form == "scalar" else 2
+                word += record_touches and one.form != "list" and one.access != "state"
+            made.words[number] = word
+        return made
+
+
+@define(eq=False)
+class ComputeTables:
+    """The tables while they are made, compute set by compute set."""
+
+    graph: FrozenGraph
+    shapes: CodeletShapes
+    addresses: TileAddresses
+    state: VertexState
+    touches: TouchTables | None
+    _parts: dict[str, list[Array]] = field(factory=dict)
+    _sizes: dict[str, int] = field(factory=dict)
+
+    def _append(self, name: str, values: Array) -> int:
+        """Append to a table; returns where the values begin."""
+        begin = self._sizes.get(name, 0)
+        self._parts.setdefault(name, []).append(np.asarray(values, np.int64))
+        self._sizes[name] = begin + len(values)
+        return begin
+
+    def add(self, plan: ComputePlan, moves: tuple[int, int, int, int, int], result: int) -> int:
+        """Add a compute set; returns its number among the computes."""
+        vertex_codelet = self.graph.vertices.codelet[plan.vertex].astype(np.int64)
+        order = np.lexsort((vertex_codelet, plan.tile))
+        position = np.empty(len(order), np.int64)
+        position[order] = np.arange(len(order))
+        tile, codelet = plan.tile[order], vertex_codelet[order]
+        opens = np.ones(len(order), bool)
+        opens[1:] = (tile[1:] != tile[:-1]) | (codelet[1:] != codelet[:-1])
+        group_first = np.flatnonzero(opens)
+        tile_opens = np.ones(len(group_first), bool)
+        tile_opens[1:] = tile[group_first][1:] != tile[group_first][:-1]
+        active = np.flatnonzero(tile_opens)
+
+        words = self.shapes.words[codelet]
+        row_start = np.concatenate(([0], np.cumsum(words)))[:-1] + self._sizes.get("words", 0)
+        self._append("words", self._edge_words(plan, position, codelet, words, plan.vertex[order]))
+        vertices = self._append("vertex", plan.vertex[order])
+        groups = self._append("group_codelet", codelet[group_first])
+        self._append("group_row", row_start[group_first])
+        self._append("group_count", np.diff(np.append(group_first, len(order))))
+        self._append("group_position", group_first + vertices)
+        self._append("group_kind", self.shapes.kind[codelet[group_first]])
+        self._append("list_order", self._list_order(plan.tile, position))
+        first_active = self._append("active_tile", tile[group_first[active]])
+        self._append("first_group", active + groups)
+        self._append("cost", self._cost(plan, active, group_first, position))
+        self._append("moves", np.array(moves))
+        self._append("result", np.array([result]))
+        self._append("first_active", np.array([first_active]))
+        self._append("first_vertex", np.array([vertices]))
+        buffered = np.flatnonzero(plan.buffer_bytes)
+        self._append("first_buffer", np.array([self._append("buffer_tile", buffered)]))
+        self._append("buffer_bytes", plan.buffer_bytes[buffered])
+        return self._sizes["result"] - 1
+
+    def _edge_words(self, plan: ComputePlan, position: Array, codelet: Array, words: Array, vertex: Array) -> Array:
+        """The edge rows of a compute set, in the order of `position`."""
+        local_start = np.concatenate(([0], np.cumsum(words)))
+        made = np.zeros(int(local_start[-1]), np.int64)
+        edge_vertex = position[plan.edge_position]
+        edge_codelet = codelet[edge_vertex]
+        form = self.shapes.form[edge_codelet, plan.edge_field]
+        word = local_start[edge_vertex] + self.shapes.field_word[edge_codelet, plan.edge_field]
+        tile = plan.tile[plan.edge_position]
+        address = np.where(plan.edge_in_buffer, self.addresses.buffer[tile], self.addresses.base[tile]) + plan.edge_offset
+        address = np.where(plan.edge_length > 0, address, self.addresses.base[tile])
+        flat = form < 2
+        made[word[flat]] = address[flat]
+        vectors = form == 1
+        made[word[vectors] + 1] = plan.edge_length[vectors]
+        columns = [address, plan.edge_length]
+        if self.touches is not None:
+            marks = self.touches.add(plan, address)
+            made[word[flat] + 1 + vectors[flat]] = marks[flat]
+            columns.append(marks)
+        rows = np.flatnonzero(form == 2)
+        if len(rows):
+            entries = self._append("row_table", np.stack(columns, 1)[rows].ravel()) // len(columns)
+            opens = np.ones(len(rows), bool)
+            opens[1:] = word[rows][1:] != word[rows][:-1]
+            lists = np.flatnonzero(opens)
+            made[word[rows[lists]]] = entries + lists
+            made[word[rows[lists]] + 1] = np.diff(np.append(lists, len(rows)))
+        self._state_words(made, local_start[:-1], codelet, vertex)
+        return made
+
+    def _state_words(self, made: Array, start: Array, codelet: Array, vertex: Array) -> None:
+        base = self.addresses.base[self.graph.vertices.tile[vertex]]
+        for number in np.unique(codelet):
+            for position in np.flatnonzero(self.shapes.state[number]):
+                here = codelet == number
+                word = start[here] + self.shapes.field_word[number, position]
+                if self.shapes.form[number, position] == 0:
+                    made[word] = base[here] + self.state.vertex_offset[vertex[here]] + self.state.field_offset[number, position]
+                    continue
+                for at, one, tile_base in zip(word, vertex[here], base[here], strict=True):
+                    offset, length = self.state.vectors.get((int(one), int(position)), (0, 0))
+                    made[at], made[at + 1] = tile_base + offset, length
+
+    @staticmethod
+    def _list_order(tile: Array, position: Array) -> Array:
+        """For each vertex in list order, its place among the tile's vertices as they are grouped."""
+        opens = np.ones(len(tile), bool)
+        opens[1:] = tile[1:] != tile[:-1]
+        first = np.flatnonzero(opens)
+        return position - first[np.cumsum(opens) - 1] if len(tile) else position
+
+    @staticmethod
+    def _cost(plan: ComputePlan, active: Array, group_first: Array, position: Array) -> Array:
+        elements = np.bincount(position[plan.edge_position], weights=plan.edge_length, minlength=len(position))
+        if len(active) == 0:
+            return np.zeros(0, np.int64)
+        whole: Array = np.add.reduceat(elements + VERTEX_COST, group_first[active]).astype(np.int64) + TILE_COST
+        return whole
+
+    def finish(self, estimate: Array, flops: Array) -> Computes:
+        """All tables. `estimate` gives worker cycles by graph vertex, -1 where they are derived; empty if none is given.
+
+        `flops` gives floating-point operations in the same way.
+        """
+
+        def whole(name: str, *end: int) -> Array:
+            parts = self._parts.get(name, [])
+            return np.ascontiguousarray(
+                np.concatenate([*parts, np.array(end, np.int64)]) if parts or end else np.zeros(0), np.int64
+            )
+
+        vertex = whole("vertex")
+        return Computes(
+            first_active=whole("first_active", self._sizes.get("active_tile", 0)),
+            active_tile=whole("active_tile"),
+            first_group=whole("first_group", self._sizes.get("group_codelet", 0)),
+            group_codelet=whole("group_codelet"),
+            group_row=whole("group_row"),
+            group_count=whole("group_count"),
+            group_position=whole("group_position"),
+            group_kind=whole("group_kind"),
+            first_vertex=whole("first_vertex", self._sizes.get("vertex", 0)),
+            vertex=vertex,
+            first_buffer=whole("first_buffer", self._sizes.get("buffer_tile", 0)),
+            buffer_tile=whole("buffer_tile"),
+            buffer_bytes=whole("buffer_bytes"),
+            list_order=whole("list_order"),
+            estimate=estimate[vertex] if len(estimate) else estimate,
+            flops=flops[vertex] if len(flops) else flops,
+            words=whole("words"),
+            row_table=whole("row_table"),
+            moves=whole("moves").reshape(-1, 5),
+            result=whole("result"),
+            codelet_words=self.shapes.words,
+            cost=whole("cost"),
+        )

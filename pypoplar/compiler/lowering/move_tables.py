@@ -1,0 +1,242 @@
+"""Collects the move lists of an executable, and folds regular rows of pieces into single records."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import define, field, frozen
+
+from pypoplar.compiler.exchange.plan import Array, Pieces
+from pypoplar.executable.executable import Moves
+
+LISTED_BYTES = 4  # pieces up to this size may be named by a list of places
+SHORTEST_LIST = 4
+FAN_OUT_PIECE = 64  # blocks whose mean piece is larger than this are as quickly fetched from where they live
+
+
+@frozen(eq=False)
+class TileAddresses:
+    """Byte addresses in the simulated memory: of every tile, and of its exchange buffer."""
+
+    base: Array  # int64 [tiles + 1]
+    buffer: Array  # int64 [tiles]
+
+    def sources(self, pieces: Pieces) -> Array:
+        return self._resolve(pieces.source_tile, pieces.source_offset, pieces.source_in_buffer)
+
+    def targets(self, pieces: Pieces) -> Array:
+        return self._resolve(pieces.target_tile, pieces.target_offset, pieces.target_in_buffer)
+
+    def _resolve(self, tile: Array, offset: Array, in_buffer: Array) -> Array:
+        resolved: Array = np.where(in_buffer, self.buffer[tile], self.base[tile]) + offset
+        return resolved
+
+
+@frozen(eq=False)
+class Records:
+    """Pieces to move, in columns; see `Moves`. `places` are the units that the lists of these records name."""
+
+    source: Array
+    target: Array
+    bytes: Array
+    count: Array
+    source_step: Array
+    target_step: Array
+    source_list: Array
+    target_list: Array
+    tile: Array
+    places: Array
+
+
+def fold(source: Array, target: Array, bytes: Array, tile: Array) -> Records:
+    """Records for pieces in the order given.
+
+    Three or more pieces that follow each other in equal steps become one record; small pieces that are irregular on one side
+    only become a record with a list of places.
+
+    >>> fold(np.arange(0, 40, 8), np.arange(0, 20, 4), np.full(5, 4), np.zeros(5, int)).count
+    array([5])
+    """
+    first, count = _regular_rows(source, target, bytes, tile)
+    many = count > 1
+    following = np.minimum(first + 1, len(source) - 1)
+    none = np.full(len(first), -1)
+    regular = Records(
+        source=source[first],
+        target=target[first],
+        bytes=bytes[first],
+        count=count,
+        source_step=np.where(many, source[following] - source[first], 0),
+        target_step=np.where(many, target[following] - target[first], 0),
+        source_list=none,
+        target_list=none,
+        tile=tile[first],
+        places=np.zeros(0, np.uint32),
+    )
+    return _listed(_listed(regular, sources=True), sources=False)
+
+
+def _regular_rows(source: Array, target: Array, bytes: Array, tile: Array) -> tuple[Array, Array]:
+    """First piece and number of pieces of each record: rows of equal steps, and what is left one by one."""
+    size = len(source)
+    if size < 3:
+        return np.arange(size), np.ones(size, np.int64)
+    source_step, target_step = np.diff(source), np.diff(target)
+    alike = (bytes[1:] == bytes[:-1]) & (tile[1:] == tile[:-1])
+    continues = alike[1:] & alike[:-1] & (source_step[1:] == source_step[:-1]) & (target_step[1:] == target_step[:-1])
+    # A row is a maximal run of equal steps; neighbouring rows share a piece, which the earlier of two folded rows takes.
+    start = np.flatnonzero(np.concatenate(([True], ~continues)))
+    steps = np.diff(np.append(start, size - 1))
+    folded = (steps >= 2) & alike[start]
+    taken = np.zeros(len(start), np.int64)
+    taken[1:] = folded[:-1]
+    row_first = (start + taken)[folded]
+    row_count = (steps + 1 - taken)[folded]
+    change = np.zeros(size + 1, np.int64)
+    np.add.at(change, row_first, 1)
+    np.add.at(change, row_first + row_count, -1)
+    leads = np.cumsum(change[:-1]) == 0
+    leads[row_first] = True
+    count = np.ones(size, np.int64)
+    count[row_first] = row_count
+    first = np.flatnonzero(leads)
+    return first, count[first]
+
+
+def _listed(records: Records, *, sources: bool) -> Records:
+    """Join single small pieces that are contiguous on one side into records with a list of places for the other side."""
+    irregular, dense = (records.source, records.target) if sources else (records.target, records.source)
+    single = (records.count == 1) & (records.source_list < 0) & (records.bytes <= LISTED_BYTES)
+    unit = np.where(single, records.bytes, 1)
+    single &= (irregular % unit == 0) & (irregular // unit < 1 << 32) & (unit != 3)
+    if np.count_nonzero(single) < SHORTEST_LIST:
+        return records
+    joins = single[1:] & single[:-1] & (records.bytes[1:] == records.bytes[:-1]) & (records.tile[1:] == records.tile[:-1])
+    joins &= dense[1:] - dense[:-1] == records.bytes[1:]
+    first = np.flatnonzero(np.concatenate(([True], ~joins)))
+    length = np.diff(np.append(first, len(single)))
+    short = np.repeat(length < SHORTEST_LIST, length)
+    keep = np.flatnonzero(np.concatenate(([True], ~joins)) | short)
+    count = records.count.copy()
+    long = length >= SHORTEST_LIST
+    count[first[long]] = length[long]
+    member = np.flatnonzero(~short)
+    list_start = np.full(len(single), -1)
+    list_start[first[long]] = len(records.places) + np.concatenate(([0], np.cumsum(length[long])))[:-1]
+    places = (irregular[member] // records.bytes[member]).astype(np.uint32)
+    dense_step = np.where(list_start >= 0, records.bytes, 0)
+    zero = np.zeros(len(single), np.int64)
+    return Records(
+        source=np.where((list_start >= 0) & sources, 0, records.source)[keep],
+        target=np.where((list_start >= 0) & (not sources), 0, records.target)[keep],
+        bytes=records.bytes[keep],
+        count=count[keep],
+        source_step=(records.source_step + (zero if sources else dense_step))[keep],
+        target_step=(records.target_step + (dense_step if sources else zero))[keep],
+        source_list=(list_start if sources else records.source_list)[keep],
+        target_list=(records.target_list if sources else list_start)[keep],
+        tile=records.tile[keep],
+        places=np.concatenate((records.places, places)),
+    )
+
+
+@frozen(eq=False)
+class FanOut:
+    """Pieces of an exchange, split: what has to be fetched, and blocks that another tile has just received in the same form."""
+
+    fetched: Array  # positions of pieces
+    source: Array  # int64, addresses in the memory of the tile that received the block first
+    target: Array
+    bytes: Array
+    tile: Array
+
+
+def fan_out(source: Array, target: Array, bytes: Array, tile: Array) -> FanOut | None:
+    """Find blocks of many small pieces that several tiles receive alike: the host copies them from the first receiver.
+
+    A block is a maximal row of pieces whose targets are contiguous. None if there is nothing to gain. What a tile receives, and the
+    account of it, are the same either way.
+    """
+    size = len(source)
+    if size < SHORTEST_LIST:
+        return None
+    opens = np.concatenate(([True], (tile[1:] != tile[:-1]) | (target[1:] != target[:-1] + bytes[:-1])))
+    start = np.flatnonzero(opens)
+    length = np.diff(np.append(start, size))
+    block = np.cumsum(opens) - 1
+    inside = (np.arange(size) - start[block]).astype(np.uint64)
+    with np.errstate(over="ignore"):
+        mixed = source.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ bytes.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * (inside * np.uint64(2) + np.uint64(0x165667B19E3779F9))
+        key = np.add.reduceat(mixed, start) ^ length.astype(np.uint64)
+    whole = np.add.reduceat(bytes, start)
+    _, leader, group = np.unique(key, return_index=True, return_inverse=True)
+    leader = leader[group]
+    # Equal keys are a good guess only: every piece is compared with the leader's.
+    same_length = length[leader] == length
+    twin = np.where(same_length[block], start[leader[block]] + inside.astype(np.int64), 0)
+    equal = (source[twin] == source) & (bytes[twin] == bytes) & same_length[block]
+    copied = np.logical_and.reduceat(equal, start)
+    copied &= (leader != np.arange(len(start))) & (length >= SHORTEST_LIST) & (whole <= length * FAN_OUT_PIECE)
+    if not copied.any():
+        return None
+    return FanOut(
+        np.flatnonzero(~copied[block]), target[start[leader[copied]]], target[start[copied]], whole[copied], tile[start[copied]]
+    )
+
+
+@define(eq=False)
+class MoveLists:
+    """The move lists of an executable while it is made. A list is named by its number; -1 is the empty list."""
+
+    _lists: list[Records] = field(factory=list)
+
+    def add(self, source: Array, target: Array, bytes: Array, tile: Array) -> int:
+        """Add a list, sorted by the tile whose thread moves the piece; order within a tile is kept."""
+        order = np.argsort(tile, kind="stable")
+        self._lists.append(fold(source[order], target[order], bytes[order], tile[order]))
+        return len(self._lists) - 1
+
+    def add_pieces(self, pieces: Pieces, addresses: TileAddresses, *, by_source: bool = False) -> int:
+        """Add planned pieces, moved by the target tile's thread or by the source tile's; -1 if there are none."""
+        if len(pieces.bytes) == 0:
+            return -1
+        tile = pieces.source_tile if by_source else pieces.target_tile
+        return self.add(addresses.sources(pieces), addresses.targets(pieces), pieces.bytes, tile)
+
+    def add_exchange(self, pieces: Pieces, addresses: TileAddresses) -> tuple[int, int]:
+        """Add what tiles receive before a compute set: what is fetched, and what is copied from a first receiver."""
+        if len(pieces.bytes) == 0:
+            return -1, -1
+        source, target = addresses.sources(pieces), addresses.targets(pieces)
+        fan = fan_out(source, target, pieces.bytes, pieces.target_tile)
+        if fan is None:
+            return self.add(source, target, pieces.bytes, pieces.target_tile), -1
+        fetched = fan.fetched
+        first = self.add(source[fetched], target[fetched], pieces.bytes[fetched], pieces.target_tile[fetched])
+        return first, self.add(fan.source, fan.target, fan.bytes, fan.tile)
+
+    def finish(self) -> Moves:
+        lengths = [len(one.source) for one in self._lists]
+        places = np.concatenate(([0], np.cumsum([len(one.places) for one in self._lists], dtype=np.int64)))
+
+        def column(name: str) -> Array:
+            parts = [getattr(one, name) for one in self._lists]
+            return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), np.int64)
+
+        def lists(name: str) -> Array:
+            parts = [np.where(getattr(one, name) < 0, -1, getattr(one, name) + places[n]) for n, one in enumerate(self._lists)]
+            return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), np.int64)
+
+        return Moves(
+            first=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64),
+            source=column("source"),
+            target=column("target"),
+            bytes=column("bytes"),
+            count=column("count"),
+            source_step=column("source_step"),
+            target_step=column("target_step"),
+            source_list=lists("source_list"),
+            target_list=lists("target_list"),
+            tile=column("tile"),
+            places=np.concatenate([np.zeros(0, np.uint32), *(one.places for one in self._lists)]),
+        )

@@ -1,0 +1,63 @@
+"""The tables by which an engine judges which elements vertices touched; see `Touches`."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import define, field
+
+from pypoplar.arrays.interval_algebra import ragged
+from pypoplar.compiler.exchange.graph_index import Survey
+from pypoplar.compiler.exchange.plan import Array, ComputePlan, Homes
+from pypoplar.compiler.lowering.move_tables import TileAddresses
+from pypoplar.executable.executable import Touches
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.types import SUPPORTED
+
+
+@define(eq=False)
+class TouchTables:
+    """The tables while they are made, compute set by compute set."""
+
+    graph: FrozenGraph
+    homes: Homes
+    addresses: TileAddresses
+    survey: Survey
+    size: int = 0  # bytes for the marks of the largest compute set
+    _edges: list[Array] = field(factory=list)  # numbers of the graph's edges
+    _address: list[Array] = field(factory=list)
+    _touch: list[Array] = field(factory=list)
+
+    def add(self, plan: ComputePlan, address: Array) -> Array:
+        """Add the edges of a compute set, whose addresses are given; returns where each edge's elements are marked."""
+        first, last = self.survey.first_edge[plan.vertex], self.survey.first_edge[plan.vertex + 1]
+        length = plan.edge_length
+        touch = int(self.addresses.base[-1]) + np.concatenate(([0], np.cumsum(length)))
+        self._edges.append(ragged(first, last - first))
+        self._address.append(address)
+        self._touch.append(touch[:-1])
+        self.size = max(self.size, int(touch[-1] - touch[0]))
+        return touch[:-1]
+
+    def finish(self) -> Touches:
+        edges = self.graph.edges
+        chosen = np.concatenate([np.zeros(0, np.int64), *self._edges])
+        runs = ragged(edges.first_run[chosen], edges.first_run[chosen + 1] - edges.first_run[chosen])
+        sizes = np.array([one.size for one in SUPPORTED], np.int64)
+        homes = self.homes
+        return Touches(
+            first_edge=np.concatenate(([0], np.cumsum([len(one) for one in self._edges]))).astype(np.int64),
+            edge_vertex=edges.vertex[chosen].astype(np.int64),
+            edge_field=edges.field[chosen].astype(np.int64),
+            edge_address=np.concatenate([np.zeros(0, np.int64), *self._address]),
+            edge_width=sizes[edges.type[chosen]],
+            edge_touch=np.concatenate([np.zeros(0, np.int64), *self._touch]),
+            first_run=np.concatenate(([0], np.cumsum(edges.first_run[chosen + 1] - edges.first_run[chosen]))).astype(np.int64),
+            run_start=edges.run_start[runs],
+            run_count=edges.run_count[runs],
+            run_step=edges.run_step[runs],
+            home_begin=homes.begin,
+            home_address=self.addresses.base[homes.tile] + homes.offset,
+            home_width=homes.width,
+            first_element=self.graph.variables.first.astype(np.int64),
+            vertex_codelet=self.graph.vertices.codelet.astype(np.int64),
+        )

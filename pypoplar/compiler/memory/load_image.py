@@ -1,0 +1,82 @@
+"""What `Engine.load` writes into tile memory: constants, initial values of variables and of plain fields."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import define, field
+
+from pypoplar.compiler.exchange.host_copies import host_pieces
+from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.lowering.move_tables import TileAddresses
+from pypoplar.compiler.memory.vertex_state import VertexState
+from pypoplar.executable.executable import Image
+from pypoplar.graph.frozen import FrozenGraph, Runs
+
+
+@define(eq=False)
+class _ImageParts:
+    address: list[Array] = field(factory=list)
+    bytes: list[Array] = field(factory=list)
+    data: list[Array] = field(factory=list)
+
+    def add(self, address: Array, size: Array, data: Array) -> None:
+        self.address.append(np.asarray(address, np.int64))
+        self.bytes.append(np.asarray(size, np.int64))
+        self.data.append(np.ascontiguousarray(data).view(np.uint8).ravel())
+
+    def finish(self) -> Image:
+        def joined(parts: list[Array], kind: type) -> Array:
+            return np.concatenate(parts).astype(kind) if parts else np.zeros(0, kind)
+
+        return Image(joined(self.address, np.int64), joined(self.bytes, np.int64), joined(self.data, np.uint8))
+
+
+def make_image(graph: FrozenGraph, homes: Homes, addresses: TileAddresses, state: VertexState, used: Array) -> Image:
+    """Later writes win: constants, then initial values in the order in which they were set, then plain fields."""
+    parts = _ImageParts()
+    placed = np.zeros(len(graph.variables.names), bool)
+    placed[homes.variable] = True
+    for number, values in graph.variables.constants.items():
+        if placed[number]:
+            _add_values(parts, homes, addresses, _whole(graph, number), values)
+    for runs, values in graph.variables.initial:
+        variable = np.searchsorted(graph.variables.first, runs.start, side="right") - 1
+        if len(variable) and placed[variable].all():
+            _add_values(parts, homes, addresses, runs, values)
+    _add_scalars(parts, graph, addresses, state, used)
+    for (vertex, number), (offset, length) in state.vectors.items():
+        values = graph.state.vectors[vertex, number]
+        base = addresses.base[int(graph.vertices.tile[vertex])]
+        if length:
+            parts.add(np.array([base + offset]), np.array([values.nbytes]), values)
+    return parts.finish()
+
+
+def _whole(graph: FrozenGraph, variable: int) -> Runs:
+    first = graph.variables.first
+    one = np.ones(1, np.int64)
+    return Runs(first[variable : variable + 1], first[variable + 1 : variable + 2] - first[variable : variable + 1], one)
+
+
+def _add_values(parts: _ImageParts, homes: Homes, addresses: TileAddresses, runs: Runs, values: Array) -> None:
+    pieces = host_pieces(homes, addresses, runs)
+    parts.add(pieces.address, pieces.bytes, values)
+
+
+def _add_scalars(parts: _ImageParts, graph: FrozenGraph, addresses: TileAddresses, state: VertexState, used: Array) -> None:
+    """Scalar plain fields, all those of one width at once."""
+    given = graph.state
+    if len(given.vertex) == 0:
+        return
+    most = max(len(one.fields) for one in graph.codelets)
+    widths = np.zeros((len(graph.codelets), most), np.int64)
+    for number, codelet in enumerate(graph.codelets):
+        widths[number, : len(codelet.fields)] = [one.type.size for one in codelet.fields]
+    codelet_of = graph.vertices.codelet[given.vertex]
+    width = widths[codelet_of, given.field]
+    tile = np.maximum(graph.vertices.tile[given.vertex], 0)
+    address = addresses.base[tile] + state.vertex_offset[given.vertex] + state.field_offset[codelet_of, given.field]
+    raw = given.bits.astype("<u8").view(np.uint8).reshape(-1, 8)
+    for size in np.unique(width):
+        here = used[given.vertex] & (width == size)
+        parts.add(address[here], np.full(int(here.sum()), size), raw[here][:, : int(size)])

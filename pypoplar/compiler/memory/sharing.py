@@ -1,0 +1,128 @@
+"""Lets variables whose lives do not overlap share memory: where the parts of such variables lie on each tile.
+
+On every tile the largest part comes first, and each part takes the lowest place that is free for as long as it lives. All tiles
+take their steps at the same time, and tiles with the same parts take them as one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.interval_algebra import ragged
+from pypoplar.compiler.exchange.plan import Array
+from pypoplar.compiler.liveness.liveness import Liveness
+
+MOST_RANGES = 4  # of a life, that are looked at one by one; the last covers all that follow
+MOST_PLACES = 1 << 22  # parts of tiles that are placed together
+
+
+@frozen(eq=False)
+class LifeRanges:
+    """The ranges of each variable's life in columns, int64 [variables, ranges]; those that are not there are empty."""
+
+    begin: Array
+    end: Array
+
+    def overlap(self, one: Array, other: Array) -> Array:
+        """Whether the life of each of some variables overlaps that of the variable at the same place in the other array."""
+        found = np.zeros(np.broadcast_shapes(one.shape, other.shape), bool)
+        for i in range(self.begin.shape[1]):
+            for j in range(self.begin.shape[1]):
+                found |= (self.begin[:, i][one] < self.end[:, j][other]) & (self.begin[:, j][other] < self.end[:, i][one])
+        return found
+
+
+def life_ranges(liveness: Liveness) -> LifeRanges:
+    first, count = liveness.first[:-1], np.diff(liveness.first)
+    columns = min(int(count.max(initial=1)), MOST_RANGES)
+    begin, end = (np.zeros((len(count), columns), np.int64) for _ in range(2))
+    for column in range(columns):
+        has = np.flatnonzero(count > column)
+        begin[has, column] = liveness.begin[first[has] + column]
+        end[has, column] = liveness.end[first[has] + column]
+    more = np.flatnonzero(count > columns)
+    if len(more):
+        covered = count[more] - columns + 1
+        rest = ragged(first[more] + columns - 1, covered)
+        opens = np.cumsum(covered) - covered
+        begin[more, columns - 1] = np.minimum.reduceat(liveness.begin[rest], opens)
+        end[more, columns - 1] = np.maximum.reduceat(liveness.end[rest], opens)
+    return LifeRanges(begin, end)
+
+
+def share(tile: Array, variable: Array, size: Array, liveness: Liveness) -> Array:
+    """The offset of each part within the shared memory of its tile.
+
+    `tile` must be sorted; a part is what a tile has of a variable, a multiple of the alignment of parts in size.
+    """
+    offset = np.zeros(len(tile), np.int64)
+    if len(tile) == 0:
+        return offset
+    order = np.lexsort((variable, liveness.begin[liveness.first[variable]], -size, tile))
+    opens = np.flatnonzero(np.concatenate(([True], tile[1:] != tile[:-1])))
+    count = np.diff(np.append(opens, len(tile)))
+    leader = _leaders(opens, count, variable[order], size[order])
+    lives = life_ranges(liveness)
+    alone = np.flatnonzero(leader == np.arange(len(opens)))
+    alone = alone[np.argsort(-count[alone], kind="stable")]
+    begin = 0
+    while begin < len(alone):
+        most = int(count[alone[begin]])
+        end = begin + max(MOST_PLACES // most, 1)
+        together = alone[begin:end]
+        inside = ragged(np.zeros(len(together), np.int64), count[together])
+        entry = order[ragged(opens[together], count[together])]
+        row = np.repeat(np.arange(len(together)), count[together])
+        variables, sizes = (np.zeros((len(together), most), np.int64) for _ in range(2))
+        variables[row, inside], sizes[row, inside] = variable[entry], size[entry]
+        offset[entry] = _place(variables, sizes, count[together], lives)[row, inside]
+        begin = end
+    follower = np.flatnonzero(leader != np.arange(len(opens)))
+    mine = ragged(opens[follower], count[follower])
+    offset[order[mine]] = offset[order[ragged(opens[leader[follower]], count[follower])]]
+    return offset
+
+
+def _leaders(opens: Array, count: Array, variable: Array, size: Array) -> Array:
+    """The first tile, as far as is easily seen, with the same variables and sizes as each tile, which may be itself."""
+    inside = np.arange(len(variable)) - np.repeat(opens, count)
+    mixed = (variable * 0x9E3779B97F4A7C1 + size).astype(np.uint64) * (inside * 2 + 1).astype(np.uint64)
+    key = np.add.reduceat((mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9), opens)
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    leader = first[group]
+    # equal keys are a good guess only: every part is compared with the leader's
+    alike = count[leader] == count
+    twin = np.where(np.repeat(alike, count), np.repeat(opens[leader], count) + inside, 0)
+    alike &= np.logical_and.reduceat((variable[twin] == variable) & (size[twin] == size), opens)
+    made: Array = np.where(alike, leader, np.arange(len(opens)))
+    return made
+
+
+def _place(variable: Array, size: Array, count: Array, lives: LifeRanges) -> Array:
+    """Offsets of the parts in the rows of a table, in their order; `count` parts in each row, which does not rise."""
+    start = np.zeros(variable.shape, np.int64)
+    for number in range(variable.shape[1]):
+        rows = int(np.searchsorted(-count, -number, "left"))
+        clash = lives.overlap(variable[:rows, number : number + 1], variable[:rows, :number])
+        row, column = np.nonzero(clash)
+        begin = start[row, column]
+        start[:rows, number] = _first_gaps(row, begin, begin + size[row, column], size[:rows, number])
+    return start
+
+
+def _first_gaps(row: Array, begin: Array, end: Array, size: Array) -> Array:
+    """The lowest offset in each row at which `size` bytes are free, where the stretches `begin, end` are taken."""
+    found = np.zeros(len(size), np.int64)
+    if len(row) == 0:
+        return found
+    span = int(end.max()) + 1
+    order = np.argsort(row * span + begin)
+    row, begin, end = row[order], begin[order], end[order]
+    reach = np.maximum.accumulate(row * span + end) - row * span
+    before = np.concatenate(([0], reach[:-1]))
+    before[1:][row[1:] != row[:-1]] = 0
+    found[row] = reach  # of several values for a row the last one stays: what all of them reach
+    free = np.flatnonzero(begin - before >= size[row])[::-1]
+    found[row[free]] = before[free]
+    return found

@@ -1,0 +1,176 @@
+"""What lies in each tile's memory, by category, and the check that it fits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.arrays.interval_algebra import keys, union
+from pypoplar.codelet.ir.typed import Block
+from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.compiler.exchange.plan import Array, ComputePlan, Homes
+from pypoplar.compiler.field_table import LIST, tabulate_fields
+from pypoplar.compiler.liveness.live_ranges import bytes_by_tile
+from pypoplar.compiler.liveness.liveness import Liveness
+from pypoplar.compiler.memory.vertex_state import VertexState, scalar_layout
+from pypoplar.compiler.wording import counted
+from pypoplar.errors import GraphMemoryAllocationError
+from pypoplar.executable.executable import Counts, Lives, TileMemory
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.options import EngineOptions
+from pypoplar.target import Target
+
+POINTER_BYTES = 4  # I: an edge pointer, a length, a row pointer: one 32-bit word each
+VERTEX_POINTER_BYTES = 4  # I: the vertex itself, in the list of its worker
+ENTRY_INSTRUCTIONS = 8  # I: entry and exit of a codelet
+
+
+def instruction_count(block: Block) -> int:
+    """Statements of a block and of all blocks in it: about one instruction each."""
+    count = 0
+    for statement in block:
+        count += 1
+        for inner in ("then", "orelse", "head", "body"):
+            count += instruction_count(getattr(statement, inner, ()))
+    return count
+
+
+def measure_memory(
+    graph: FrozenGraph,
+    target: Target,
+    options: EngineOptions,
+    homes: Homes,
+    state: VertexState,
+    plans: list[ComputePlan],
+    used: Array,
+    always: Array,
+) -> TileMemory:
+    """Bytes of every tile by category. `used` marks the vertices that programs execute, `always` the variables always live."""
+    tiles = graph.tiles
+    constant = np.zeros(len(graph.variables.names), bool)
+    constant[list(graph.variables.constants)] = True
+    size = (homes.end - homes.begin) * homes.width
+    held = always[homes.variable]
+
+    def per_tile(tile: Array, weight: Array) -> Array:
+        return np.bincount(tile, weights=weight, minlength=tiles).astype(np.int64)
+
+    constants = per_tile(homes.tile, np.where(constant[homes.variable], size, 0))
+    kept = per_tile(homes.tile, np.where(held & ~constant[homes.variable], size, 0))
+    shared = _covered(homes, ~held)
+    buffers = np.zeros(tiles, np.int64)
+    for plan in plans:
+        buffers = np.maximum(buffers, plan.buffer_bytes)
+    vertices = np.flatnonzero(used)
+    tile = graph.vertices.tile[vertices].astype(np.int64)
+    busy = np.bincount(tile, minlength=tiles) > 0
+    pointers, code = per_tile(tile, vertex_pointers(graph, vertices)), _code(graph, target, vertices, tile, tiles)
+    stack = np.where(busy, target.getNumWorkerContexts() * options.worker_stack_bytes + options.supervisor_stack_bytes, 0)
+    return TileMemory(
+        variables=kept + shared,
+        constants=constants,
+        exchange_buffers=buffers,
+        vertex_state=state.tile_bytes,
+        edge_pointers=pointers,
+        code=code,
+        stack=stack,
+        gaps=homes.tile_bytes - kept - shared - constants,
+        always_live=kept + constants + state.tile_bytes + pointers + code + stack,
+        not_always_live=shared + buffers,
+    )
+
+
+def _covered(homes: Homes, which: Array) -> Array:
+    """int64 [tiles]: bytes on which at least one of some homes lies."""
+    tile, offset = homes.tile[which], homes.offset[which]
+    span = int(homes.tile_bytes.max(initial=0)) + 1
+    key = keys(tile, offset, span)
+    begin, end = union(key, key + (homes.end - homes.begin)[which] * homes.width[which])
+    return np.bincount(begin // span, end - begin, len(homes.tile_bytes)).astype(np.int64)
+
+
+def vertex_pointers(graph: FrozenGraph, vertices: Array) -> Array:
+    """Bytes of pointers and lengths of each of these vertices, with the rows of its lists."""
+    words = np.array(
+        [sum(1 if one.form == "scalar" else 2 for one in codelet.fields if one.access != "state") for codelet in graph.codelets]
+    )
+    own = (
+        words[graph.vertices.codelet[vertices]] * POINTER_BYTES + VERTEX_POINTER_BYTES
+        if len(graph.codelets)
+        else np.zeros(0, np.int64)
+    )
+    fields = tabulate_fields(graph.codelets)
+    edges = graph.edges
+    if len(edges.vertex) == 0:
+        return np.asarray(own)
+    is_row = fields.form[fields.entries(graph.vertices.codelet[edges.vertex], edges.field)] == LIST
+    rows = np.bincount(edges.vertex[is_row], minlength=len(graph.vertices.codelet))
+    whole: Array = own + rows[vertices] * 2 * POINTER_BYTES
+    return whole
+
+
+def _code(graph: FrozenGraph, target: Target, vertices: Array, tile: Array, tiles: int) -> Array:
+    """Every codelet that a tile runs lies there once."""
+    sizes = np.array(
+        [(instruction_count(one.typed.body) + ENTRY_INSTRUCTIONS) * target.instruction_bytes for one in graph.codelets]
+    )
+    if len(vertices) == 0:
+        return np.zeros(tiles, np.int64)
+    pairs = np.unique(tile * len(sizes) + graph.vertices.codelet[vertices])
+    return np.bincount(pairs // len(sizes), weights=sizes[pairs % len(sizes)], minlength=tiles).astype(np.int64)
+
+
+def state_bytes(codelets: tuple[Codelet, ...]) -> Array:
+    """Bytes of a vertex's plain fields, by codelet."""
+    return np.array([scalar_layout(one)[1] for one in codelets], np.int64)
+
+
+def check_memory(graph: FrozenGraph, target: Target, homes: Homes, liveness: Liveness, memory: TileMemory, counts: Counts) -> None:
+    """`GraphMemoryAllocationError` if a tile holds more than its memory: the fullest tiles, and what is largest on them."""
+    total, limit = memory.total(), target.getBytesPerTile()
+    over = np.flatnonzero(total > limit)
+    if len(over) == 0:
+        return
+    fullest = over[np.argsort(-total[over], kind="stable")][:5]
+    lines = [
+        f"out of memory: {len(over)} of {graph.tiles} tiles hold more than the {limit:,} bytes of their memory; the fullest are",
+        *(_tile_line(graph, homes, liveness, memory, int(tile), limit) for tile in fullest),
+    ]
+    error = GraphMemoryAllocationError("\n".join(lines))
+    names = graph.variables.names
+    no_lives = np.zeros(len(names) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)  # no steps are lowered yet
+    lives = Lives(liveness.always, *no_lives, *bytes_by_tile(homes, len(names)))
+    error.picture = (target, memory, counts, names, lives)
+    raise error
+
+
+def _tile_line(graph: FrozenGraph, homes: Homes, liveness: Liveness, memory: TileMemory, tile: int, limit: int) -> str:
+    """What lies on a tile when most of it is needed: variables that live at other times are only counted."""
+    total = int(memory.total()[tile])
+    here = homes.tile == tile
+    size = np.bincount(homes.variable[here], (homes.end - homes.begin)[here] * homes.width[here], len(liveness.always))
+    size = size.astype(np.int64)
+    absent = (size > 0) & ~_at_peak(liveness, size)
+    held = np.flatnonzero(np.where(absent, 0, size))
+    largest, rest = np.split(held[np.argsort(-size[held], kind="stable")], [3])
+    users = {f"variable {graph.variables.names[one]!r}": int(size[one]) for one in largest}
+    if len(rest):
+        users[counted(len(rest), "more variable")] = int(size[rest].sum())
+    for name in ("exchange_buffers", "vertex_state", "edge_pointers", "code", "stack"):
+        users[name.replace("_", " ")] = int(getattr(memory, name)[tile])
+    users["gaps"] = total - sum(users.values())
+    parts = [f"{name} {bytes:,}" for name, bytes in sorted(users.items(), key=lambda one: -one[1]) if bytes]
+    shared = f"; {counted(int(absent.sum()), 'variable')} more at other times" if absent.any() else ""
+    return f"  tile {tile}: {total:,} bytes, {total - limit:,} too many: {', '.join(parts)}{shared}"
+
+
+def _at_peak(liveness: Liveness, size: Array) -> Array:
+    """bool [variables]: always live, or alive where those that live only at times are largest together."""
+    lasting = np.repeat(size, np.diff(liveness.first))
+    change = np.zeros(int(liveness.end.max(initial=0)) + 1, np.int64)
+    np.add.at(change, liveness.begin, lasting)
+    np.subtract.at(change, liveness.end, lasting)
+    peak = int(np.argmax(np.cumsum(change)))
+    alive = np.flatnonzero((liveness.begin <= peak) & (peak < liveness.end))
+    found = liveness.always.copy()
+    found[np.searchsorted(liveness.first, alive, "right") - 1] = True
+    return found

@@ -1,0 +1,79 @@
+"""Where the plain fields of vertices live: after the variables, vertex by vertex, each vertex 8-byte aligned."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.interval_algebra import before_in_group, sums
+from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.graph.frozen import FrozenGraph
+
+
+@frozen(eq=False)
+class VertexState:
+    """Offsets count from the start of the tile's memory."""
+
+    vertex_offset: Array  # int64 [vertices]: of the vertex's scalar fields; meaningless where it has none
+    field_offset: Array  # int64 [codelets, most fields]: of a scalar field within its vertex
+    vectors: dict[tuple[int, int], tuple[int, int]]  # (vertex, field) -> offset in the tile, elements
+    tile_bytes: Array  # int64 [tiles]
+
+
+def scalar_layout(codelet: Codelet) -> tuple[list[int], int]:
+    """Offsets of a codelet's fields within its scalar state (0 for others), and the bytes of all."""
+    offsets, end = [], 0
+    for one in codelet.fields:
+        if one.access != "state" or one.form != "scalar":
+            offsets.append(0)
+            continue
+        end = -(-end // one.type.size) * one.type.size
+        offsets.append(end)
+        end += one.type.size
+    return offsets, -(-end // 8) * 8
+
+
+def place_state(graph: FrozenGraph, homes: Homes, used: Array) -> VertexState:
+    """Lay out the plain fields of the vertices that `used` (bool per vertex) marks."""
+    layouts = [scalar_layout(one) for one in graph.codelets]
+    most = max([len(offsets) for offsets, _ in layouts], default=0)
+    field_offset = np.zeros((len(layouts), max(most, 1)), np.int64)
+    for number, (offsets, _) in enumerate(layouts):
+        field_offset[number, : len(offsets)] = offsets
+    sizes = np.array([size for _, size in layouts] or [0], np.int64)
+    size = np.where(used, sizes[graph.vertices.codelet] if len(layouts) else 0, 0).astype(np.int64)
+    vectors = _vector_sizes(graph, used)
+    for (vertex, _), (count, width) in vectors.items():
+        size[vertex] += -(-count * width // 8) * 8
+    tile = graph.vertices.tile.astype(np.int64)
+    here = np.flatnonzero(size)
+    here = here[np.argsort(tile[here], kind="stable")]
+    offset = np.zeros(len(size), np.int64)
+    offset[here] = homes.tile_bytes[tile[here]] + before_in_group(size[here], tile[here])
+    return VertexState(
+        offset, field_offset, _place_vectors(graph, vectors, offset, sizes), sums(size[here], tile[here], graph.tiles)
+    )
+
+
+def _vector_sizes(graph: FrozenGraph, used: Array) -> dict[tuple[int, int], tuple[int, int]]:
+    """(vertex, field) -> (elements, bytes of one) of the vector states that used vertices have."""
+    sizes = {}
+    for (vertex, field), values in graph.state.vectors.items():
+        if used[vertex]:
+            codelet = graph.codelets[int(graph.vertices.codelet[vertex])]
+            sizes[vertex, field] = (len(values), codelet.fields[field].type.size)
+    return sizes
+
+
+def _place_vectors(
+    graph: FrozenGraph, vectors: dict[tuple[int, int], tuple[int, int]], offset: Array, scalars: Array
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Vector states follow their vertex's scalars, in the order of the fields."""
+    placed = {}
+    ends: dict[int, int] = {}
+    for (vertex, field), (count, width) in sorted(vectors.items()):
+        begin = ends.get(vertex, int(offset[vertex] + scalars[graph.vertices.codelet[vertex]]))
+        placed[vertex, field] = (begin, count)
+        ends[vertex] = begin + -(-count * width // 8) * 8
+    return placed

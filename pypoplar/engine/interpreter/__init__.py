@@ -1,0 +1,1 @@
+"""The engine in plain Python: the specification."""

@@ -1,0 +1,32 @@
+"""Where the driver's threads meet."""
+
+from __future__ import annotations
+
+from pypoplar.engine.native.header_access import table
+from pypoplar.engine.native.memory_operations import atomic_add, atomic_load, atomic_store, pause, yield_processor
+from pypoplar.engine.native.unit import part
+from pypoplar.interface import header_slots as at
+
+SPINS = 2000  # looks at the barrier before letting other threads of the system run
+
+
+@part
+def wait(header: int, threads: int) -> bool:  # pragma: no cover
+    """Meet the other threads. False if thread 0 gives the program up at this meeting.
+
+    That it gives up at a later one may be known already: there those who have gone on from here will be missed.
+    """
+    shared = table(header, at.SHARED)
+    generation = atomic_load(shared + 8 * at.GENERATION)
+    if atomic_add(shared + 8 * at.ARRIVED, 1) == threads - 1:
+        atomic_store(shared + 8 * at.ARRIVED, 0)
+        atomic_store(shared + 8 * at.GENERATION, generation + 1)
+        return bool(atomic_load(shared + 8 * at.ABANDON) != generation + 1)
+    looks = 0
+    while atomic_load(shared + 8 * at.GENERATION) == generation:
+        looks += 1
+        if looks < SPINS:
+            pause()
+        else:
+            yield_processor()
+    return bool(atomic_load(shared + 8 * at.ABANDON) != generation + 1)

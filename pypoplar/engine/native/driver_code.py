@@ -1,0 +1,93 @@
+"""The driver as native code: compiled by numba once, kept in the cache, called with its three integers.
+
+Where the cache has it, numba is not even imported.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from attrs import frozen
+
+from pypoplar.codelet.llvm import cache, machine
+from pypoplar.codelet.llvm.once import once
+
+# The driver's units: module, and the function by which the unit is called.
+MOVING = ("pypoplar.engine.native.moves", "move_share")
+SUPERSTEP = ("pypoplar.engine.native.superstep", "superstep")
+GENERAL = ("pypoplar.engine.native.general_tiles", "general_tile")
+DRIVER = ("pypoplar.engine.native.driver", "drive")
+SOURCES = (
+    *("engine/native/" + one for one in ("barrier.py", "driver.py", "general_tiles.py", "header_access.py")),
+    *("engine/native/" + one for one in ("memory_operations.py", "moves.py", "superstep.py", "tile_account.py", "unit.py")),
+    *("interface/header_slots.py", "interface/opcodes.py"),
+)
+
+
+Drive = Callable[[int, int, int], int]
+
+
+@frozen(eq=False)
+class Unit:
+    """A unit of the driver in this process."""
+
+    address: int
+    _code: machine.LoadedCode
+
+
+@once
+def load_unit(module: str, function: str) -> Unit:
+    """A unit, from the cache or newly compiled."""
+    code = machine.load(_object_code(_identity(), module, function))
+    return Unit(code.address(_symbol(function)), code)
+
+
+@once
+def driver_function() -> Drive:
+    """The driver: takes header, thread, threads; lets go of the interpreter's lock while it runs."""
+    return _callable(load_unit(*DRIVER).address)
+
+
+def _symbol(function: str) -> str:
+    return f"pypoplar_unit_{function}"
+
+
+@once
+def _identity() -> str:
+    """All that the object code depends on."""
+    package = Path(__file__).parent.parent.parent
+    sources = "".join((package / one).read_text() for one in SOURCES)
+    return f"driver {sources} numba {version('numba')} {machine.host().identity}"
+
+
+def _object_code(identity: str, module: str, function: str) -> bytes:
+    key = f"{identity} {module}"
+    code = cache.load(key)
+    if code is None:
+        code = _compile(module, function)
+        cache.store(key, code)
+    return code
+
+
+def _compile(module: str, function: str) -> bytes:
+    from pypoplar.engine.native.unit import assembly_of
+
+    return machine.assemble(assembly_of(getattr(importlib.import_module(module), function), _symbol(function)))
+
+
+def _callable(address: int) -> Drive:
+    """numba's calling convention: result and exception by reference; the driver raises none."""
+    word = ctypes.c_int64
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(word), ctypes.POINTER(ctypes.c_void_p), word, word, word)
+    function = prototype(address)
+
+    def drive(header: int, thread: int, threads: int) -> int:
+        result, exception = word(), ctypes.c_void_p()
+        function(ctypes.byref(result), ctypes.byref(exception), header, thread, threads)
+        return int(result.value)
+
+    return drive

@@ -1,0 +1,57 @@
+"""The native code of an executable's codelets."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.codelet.llvm.codelet_code import NativeCodelet, compile_codelet
+from pypoplar.engine.debug_prints import clear_prints
+from pypoplar.engine.engine_state import EngineState
+from pypoplar.engine.native.driver_code import GENERAL, MOVING, SUPERSTEP, load_unit
+from pypoplar.executable.executable import Array, Executable
+from pypoplar.interface import header_slots as at
+
+
+@frozen(eq=False)
+class MachineCode:
+    """Addresses by codelet number; the code lives as long as this object."""
+
+    addresses: Array  # int64
+    codelets: tuple[NativeCodelet, ...]
+
+
+def machine_code(executable: Executable) -> MachineCode:
+    """Compile the codelets, or find them in the cache."""
+    compiled = tuple(
+        compile_codelet(
+            one.typed,
+            floating_point_checks=executable.floating_point_checks,
+            uninitialised_checks=executable.options.uninitialised == "error",
+            record_touches=executable.options.races == "elements",
+            count_flops=executable.options.flop_estimates,
+        )
+        for one in executable.codelets
+    )
+    return MachineCode(np.array([one.address for one in compiled], np.int64), compiled)
+
+
+def install_codelets(state: EngineState, code: MachineCode) -> None:
+    """Tell the driver where the codelets are, and what every call of one is told."""
+    state.header[at.MOVE_UNIT] = load_unit(*MOVING).address
+    state.header[at.SUPERSTEP_UNIT] = load_unit(*SUPERSTEP).address
+    if not state.tables[at.ACTIVE_SIMPLE].all():
+        state.header[at.GENERAL_UNIT] = load_unit(*GENERAL).address
+    state.tables[at.CODELETS][: len(code.addresses)] = code.addresses
+    contexts = state.rows(at.CONTEXTS, at.CONTEXT_WORDS)
+    contexts[:, 5] = state.executable.slot_limit
+    for thread, buffer in enumerate(state.debug_buffers):
+        contexts[thread, 8] = buffer.ctypes.data if len(buffer) else 0
+    contexts[:, 9] = max(state.debug_buffers.shape[1] - at.MARK_WORDS, 0)
+    clear_prints(state)
+    contexts[:, 11] = 0
+    contexts[:, 12] = state.executable.target.getNumWorkerContexts()
+    state.floating_point_mask = state.floating_point_mask  # of thread 0: a run that was given up may have left others behind
+    if state.header[at.FLOPS]:
+        words = 2 * int(state.header[at.SLOTS_WORDS])
+        contexts[:, at.CONTEXT_FLOPS] = state.header[at.FLOPS] + 8 * words * np.arange(len(contexts))

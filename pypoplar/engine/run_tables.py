@@ -1,0 +1,72 @@
+"""What runs cost, as the driver counts it, in tables that an engine can put aside and exchange for others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.executable.executable import Array
+from pypoplar.interface import header_slots as at
+
+BY_STEP = (at.EXECUTIONS, at.COMPUTE_CYCLES)
+BY_TILE = (at.TILE_CYCLES, at.TILE_SLOTS)  # of every compute step; see EngineState.step_account
+BY_THREAD = (at.CODELET_SLOTS, at.STEP_FLOPS, at.CODELET_FLOPS)
+SMALL = 1 << 14  # words that are copied sooner than one has found out which of them have changed
+
+
+@frozen(eq=False)
+class Account:
+    """Counts of one or more runs, by the tables' place in the driver's header.
+
+    The tables are made of pages that take no memory before something is counted there: what a run does not come to is free.
+    """
+
+    whole: Array  # int64: all tables, end to end
+    tables: Mapping[int, Array]
+    step_account: Array  # int64 [steps + 1]: where a step's tiles begin in the tables of BY_TILE
+    places: Array  # int64: of the tables in the header
+    addresses: Array  # int64: of the tables, in the same order
+
+    @classmethod
+    def empty(cls, sizes: Mapping[int, int], step_account: Array) -> Self:
+        """An account in which nothing has been counted; `sizes` has the entries of each table."""
+        return cls._of(np.zeros(sum(sizes.values()), np.int64), sizes, step_account)
+
+    @classmethod
+    def _of(cls, whole: Array, sizes: Mapping[int, int], step_account: Array) -> Self:
+        ends = np.cumsum(list(sizes.values()))
+        tables = dict(zip(sizes, np.split(whole, ends[:-1]), strict=True))
+        addresses = whole.ctypes.data + 8 * (ends - list(sizes.values()))
+        return cls(whole, tables, step_account, np.array(list(sizes), np.int64), addresses)
+
+    def settled(self, *, copied: bool) -> Self:
+        """The counts as reports may keep them: nobody can change them. They are a copy if more is to be counted here."""
+        whole = self.whole.copy() if copied else self.whole.view()
+        whole.flags.writeable = False
+        return self._of(whole, {which: len(one) for which, one in self.tables.items()}, self.step_account)
+
+    def take_over(self, newer: Account) -> None:
+        """Become equal to `newer`, which was equal before some runs that have come to their end.
+
+        Only what lies between the first and the last step that they executed can differ, so that a run of a small part of a large
+        program costs little here.
+        """
+        if len(self.whole) <= SMALL:
+            self.whole[:] = newer.whole
+            return
+        ours, theirs = self.tables[at.EXECUTIONS], newer.tables[at.EXECUTIONS]
+        touched = np.flatnonzero(ours != theirs)
+        if len(touched) == 0:
+            return
+        steps = slice(int(touched[0]), int(touched[-1]) + 1)
+        tiles = slice(int(self.step_account[steps.start]), int(self.step_account[steps.stop]))
+        for tables, part in ((BY_STEP, steps), (BY_TILE, tiles), (BY_THREAD, slice(None))):
+            for which in tables:
+                self.tables[which][part] = newer.tables[which][part]
+
+    def restore(self, older: Account) -> None:
+        """Become equal to `older` again, whatever has been counted since, and however far a step has got."""
+        self.whole[:] = older.whole

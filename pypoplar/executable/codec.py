@@ -1,0 +1,220 @@
+"""Turns an executable into arrays and a tree that JSON can hold, and back.
+
+The fields of the classes in `PARTS` decide the form, by their declared types: a field that is added later is carried along. Arrays
+of one path, such as ``steps.exchange_cycles``, are laid end to end; the tree says where each begins, and an array that several
+parts share is kept once.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import types
+from collections.abc import Mapping
+from typing import Any, get_args, get_origin, get_type_hints
+
+import attrs
+import numpy as np
+from attrs import define, field
+
+from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.compiler.exchange.plan import MESSAGE, Array, Exchange
+from pypoplar.errors import FileLoadError
+from pypoplar.executable import executable as parts
+from pypoplar.executable.program_tree import ProgramTree
+from pypoplar.executable.verify.claims import claim
+from pypoplar.options import EngineOptions
+from pypoplar.target import Target
+
+PARTS: tuple[type, ...] = (
+    parts.Executable,
+    parts.Computes,
+    parts.Counts,
+    parts.HostTensor,
+    parts.Image,
+    parts.Lives,
+    parts.Moves,
+    parts.NamedExchange,
+    parts.RemotePlan,
+    parts.Step,
+    parts.StreamPlan,
+    parts.TileMemory,
+    parts.Touches,
+    parts.VertexNames,
+    Exchange,
+    ProgramTree,
+)
+OWN_FORM: tuple[type, ...] = (Codelet, EngineOptions, Target)
+"""Classes with `to_json` and `from_json` of their own; `from_json` checks what it is given."""
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "exchanges.account.messages": MESSAGE,
+    "image.data": np.dtype(np.uint8),
+    "lives.always": np.dtype(bool),
+    "moves.places": np.dtype(np.uint32),
+}
+INTEGER = np.dtype(np.int64)
+"""What arrays hold that `DTYPES` does not name."""
+
+
+@functools.cache
+def fields_of(part: type) -> dict[str, Any]:
+    """The fields of a class of `PARTS` with their declared types."""
+    hints = get_type_hints(part)
+    return {one.name: hints[one.name] for one in attrs.fields(part)}
+
+
+def path_to(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+@define(eq=False)
+class Packer:
+    """Collects the arrays and texts of what `pack` has turned into a tree."""
+
+    texts: list[tuple[str, ...]] = field(factory=list)
+    _parts: dict[str, list[Array]] = field(factory=dict)
+    _sizes: dict[str, int] = field(factory=dict)
+    _seen: dict[int, tuple[object, Any]] = field(factory=dict)  # by identity; holds the object, so that it keeps its identity
+
+    def pack(self, value: Any, kind: Any, path: str = "") -> Any:
+        """The tree of a value of the declared type `kind`."""
+        if isinstance(kind, types.UnionType):
+            return None if value is None else self.pack(value, present(kind), path)
+        if kind == Array:
+            return self._once(value, lambda: self._array(value, path))
+        if kind == tuple[str, ...]:
+            return self._once(value, lambda: self._text(value))
+        if kind in PARTS:
+            return {name: self.pack(getattr(value, name), of, path_to(path, name)) for name, of in fields_of(kind).items()}
+        if kind in OWN_FORM:
+            return value.to_json()
+        if get_origin(kind) in (list, tuple):
+            return [self.pack(one, of, path) for one, of in zip(value, element_types(kind, len(value)), strict=True)]
+        if get_origin(kind) is Mapping:
+            return {name: self.pack(one, get_args(kind)[1], path) for name, one in value.items()}
+        return plain(value) if kind is Any else kind(value)
+
+    def _once(self, value: object, make: Any) -> Any:
+        if id(value) not in self._seen:
+            self._seen[id(value)] = value, make()
+        return self._seen[id(value)][1]
+
+    def _array(self, value: Array, path: str) -> list[Any]:
+        begin = self._sizes.get(path, 0)
+        self._parts.setdefault(path, []).append(np.asarray(value, DTYPES.get(path, INTEGER)).ravel())
+        self._sizes[path] = begin + value.size
+        return [path, begin, *value.shape]
+
+    def _text(self, value: tuple[str, ...]) -> int:
+        self.texts.append(value)
+        return len(self.texts) - 1
+
+    def arrays(self) -> dict[str, Array]:
+        """The arrays by path, each of rank 1."""
+        return {path: one[0] if len(one) == 1 else np.concatenate(one) for path, one in self._parts.items()}
+
+
+def plain(value: Any) -> Any:
+    """A value that JSON can hold as it is; `TypeError` for any other."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    raise TypeError(f"{value!r} cannot be part of a saved executable")
+
+
+def present(kind: types.UnionType) -> Any:
+    """What ``X | None`` is if it is not None."""
+    return next(one for one in get_args(kind) if one is not type(None))
+
+
+def element_types(kind: Any, length: int) -> tuple[Any, ...]:
+    """The declared types of the elements of a list or tuple."""
+    declared = get_args(kind)
+    return (declared[0],) * length if get_origin(kind) is list or declared[-1] is Ellipsis else declared
+
+
+@define(eq=False)
+class Unpacker:
+    """Makes values of a tree, where everything has exactly the form that its declared type asks for; else `FileLoadError`."""
+
+    arrays: Mapping[str, Array]
+    texts: list[tuple[str, ...]]
+    used: set[str] = field(factory=set)  # the arrays that the tree has asked for
+    _made: dict[tuple[Any, ...], Array] = field(factory=dict)  # what was shared is shared again
+
+    def unpack(self, tree: Any, kind: Any, path: str = "", where: str = "") -> Any:
+        """The value of the declared type `kind`. `where` names it in messages: the path with the positions in lists."""
+        if isinstance(kind, types.UnionType):
+            return None if tree is None else self.unpack(tree, present(kind), path, where)
+        if kind == Array:
+            return self._array(tree, path, where)
+        if kind == tuple[str, ...]:
+            claim(
+                type(tree) is int and 0 <= tree < len(self.texts), f"{where} is {short(tree)}: expected one of the lists of texts"
+            )
+            return self.texts[tree]
+        if kind in PARTS:
+            return self._part(tree, kind, path, where)
+        if kind in OWN_FORM:
+            return _own_form(tree, kind, where)
+        if get_origin(kind) in (list, tuple):
+            return self._sequence(tree, kind, path, where)
+        if get_origin(kind) is Mapping:
+            claim_kind(tree, dict, where)
+            return {name: self.unpack(one, get_args(kind)[1], path, f"{where}[{name!r}]") for name, one in tree.items()}
+        return tree if kind is Any else claim_kind(tree, kind, where)
+
+    def _part(self, tree: Any, kind: type, path: str, where: str) -> Any:
+        claim_kind(tree, dict, where)
+        declared = fields_of(kind)
+        for problem, names in (("lacks", declared.keys() - tree.keys()), ("has surplus", tree.keys() - declared.keys())):
+            claim(not names, f"{where or 'the executable'} {problem} {', '.join(sorted(names))}")
+        values = {name: self.unpack(tree[name], of, path_to(path, name), path_to(where, name)) for name, of in declared.items()}
+        return kind(**values)
+
+    def _sequence(self, tree: Any, kind: Any, path: str, where: str) -> Any:
+        claim_kind(tree, list, where)
+        declared = element_types(kind, len(tree))
+        claim(len(declared) == len(tree), f"{where} has {len(tree)} entries: expected {len(declared)}")
+        made = [self.unpack(one, of, path, f"{where}[{i}]") for i, (one, of) in enumerate(zip(tree, declared, strict=True))]
+        return made if get_origin(kind) is list else tuple(made)
+
+    def _array(self, tree: Any, path: str, where: str) -> Array:
+        fine = isinstance(tree, list) and len(tree) in (3, 4) and isinstance(tree[0], str)
+        claim(fine and all(type(one) is int and one >= 0 for one in tree[1:]), f"{where} is {short(tree)}: expected an array")
+        name, begin, *shape = tree
+        claim(name in self.arrays, f"the array {name} of {where} is missing")
+        self.used.add(name)
+        whole, wanted = self.arrays[name], DTYPES.get(path, INTEGER)
+        claim(whole.dtype == wanted, f"{where} is an array of {whole.dtype}: expected {wanted}")
+        size = math.prod(shape)
+        claim(begin + size <= len(whole), f"{where} ends at {begin + size}, but the array {name} has {len(whole)} entries")
+        return self._made.setdefault(tuple(tree), whole[begin : begin + size].reshape(shape))
+
+
+def claim_kind(tree: Any, kind: type, where: str) -> Any:
+    """`tree` if it is of exactly this type, and of 64 bits if it is a number."""
+    kinds = {int: "a whole number", bool: "true or false", str: "a text", list: "a list", dict: "named values"}
+    claim(type(tree) is kind, f"{where or 'the executable'} is {short(tree)}: expected {kinds.get(kind, kind.__name__)}")
+    claim(kind is not int or -(1 << 63) <= tree < 1 << 63, f"{where} does not fit in 64 bits")
+    return tree
+
+
+def short(tree: Any) -> str:
+    """The beginning of what a tree looks like."""
+    text = repr(tree)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _own_form(tree: Any, kind: Any, where: str) -> Any:
+    claim_kind(tree, dict, where)
+    try:
+        return kind.from_json(tree)
+    except Exception as problem:  # the translator is not made for text that nobody wrote
+        raise FileLoadError(f"{where} is damaged: {str(problem) or type(problem).__name__}") from problem

@@ -1,0 +1,29 @@
+"""What estimates say of vertices, as the engine and the report read it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.compiler.exchange.plan import Array
+from pypoplar.graph.frozen import FrozenGraph
+
+PRICED_BY = ("estimate", "estimator", "code")
+"""Who decides a vertex's cycles: `Graph.setPerfEstimate`, an estimator of the codelet, or the code as it runs."""
+
+
+def given_by_vertex(graph: FrozenGraph, given: Array) -> Array:
+    """What estimates give (cycles or flops), by vertex; -1 where the code decides; empty if it decides everywhere."""
+    if not (given >= 0).any():
+        return np.zeros(0, np.int64)
+    whole = np.full(len(graph.vertices.codelet), -1, np.int64)
+    whole[graph.estimates.vertex] = given
+    return whole
+
+
+def count_priced_by(graph: FrozenGraph, used: Array) -> Array:
+    """int64 [codelets, 3]: how many of the vertices numbered `used` are priced by each of `PRICED_BY`."""
+    by = np.full(len(graph.vertices.codelet), PRICED_BY.index("code"))
+    by[graph.estimates.vertex] = graph.estimates.by_estimator  # 0 or 1
+    codelets, kinds = len(graph.codelets), len(PRICED_BY)
+    counted: Array = np.bincount(graph.vertices.codelet[used] * kinds + by[used], minlength=codelets * kinds)
+    return counted.astype(np.int64).reshape(codelets, kinds)

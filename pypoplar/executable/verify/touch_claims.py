@@ -1,0 +1,88 @@
+"""Claims about the tables by which an engine judges races from what vertices really touched."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.compiler.exchange.plan import Array
+from pypoplar.executable.executable import Executable, Touches
+from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
+
+EDGES = ("edge_vertex", "edge_field", "edge_address", "edge_width", "edge_touch")
+RUNS = ("run_start", "run_count", "run_step")
+HOMES = ("home_begin", "home_address", "home_width")
+
+
+def verify_touches(executable: Executable) -> None:
+    """Check the tables of an executable whose compute tables have been checked; only one that judges races so has them."""
+    touches, wanted = executable.touches, executable.options.races == "elements"
+    claim((touches is not None) == wanted, f"touches are {'missing' if wanted else 'surplus'}: see the option pypoplar.races")
+    claim(wanted or executable.touch_bytes == 0, f"touch_bytes is {executable.touch_bytes}, but nothing is marked")
+    if touches is not None:
+        _verify_shapes(executable, touches)
+        _verify_fields(executable, touches)
+        _verify_marks(executable, touches)
+        _verify_elements(executable, touches)
+
+
+def _verify_shapes(executable: Executable, touches: Touches) -> None:
+    edges, runs, homes = len(touches.edge_vertex), len(touches.run_start), len(touches.home_begin)
+    for names, size in ((EDGES, edges), (RUNS, runs), (HOMES, homes)):
+        for name in names:
+            claim_shape(f"touches.{name}", getattr(touches, name), size)
+    claim_running("touches.first_edge", touches.first_edge, len(executable.computes.result), edges)
+    claim_running("touches.first_run", touches.first_run, edges, runs)
+    claim_shape("touches.vertex_codelet", touches.vertex_codelet, len(executable.vertex_names.location))
+    claim_shape("touches.first_element", touches.first_element, len(executable.variable_names) + 1)
+
+
+def _verify_fields(executable: Executable, touches: Touches) -> None:
+    codelets = executable.codelets
+    claim_range("touches.vertex_codelet", touches.vertex_codelet, 0, len(codelets))
+    claim_range("touches.edge_vertex", touches.edge_vertex, 0, len(touches.vertex_codelet))
+    fields = np.array([len(one.fields) for one in codelets], np.int64)
+    known = fields[touches.vertex_codelet[touches.edge_vertex]]
+    claim_each("touches.edge_field", (touches.edge_field >= 0) & (touches.edge_field < known), "is no field of its codelet")
+
+
+def lengths(touches: Touches) -> Array:
+    """Elements of every edge."""
+    ends = np.concatenate(([0], np.cumsum(touches.run_count)))
+    whole: Array = ends[touches.first_run[1:]] - ends[touches.first_run[:-1]]
+    return whole
+
+
+def _verify_marks(executable: Executable, touches: Touches) -> None:
+    """The edges and their marks lie in memory; the marks of a compute set end to end."""
+    tiles = int(executable.tile_base[-1])
+    claim_range("touches.run_count", touches.run_count, 0, executable.touch_bytes + 1)
+    claim_range("touches.edge_width", touches.edge_width, 1, 9)
+    claim_range("touches.edge_address", touches.edge_address, 0, tiles + 1)
+    claim_range("touches.edge_touch", touches.edge_touch, tiles, executable.memory_bytes + 1)
+    length = lengths(touches)
+    claim_each("touches.edge_address", touches.edge_address + length * touches.edge_width <= tiles, "reaches beyond the memory")
+    ends = touches.edge_touch + length
+    claim_each("touches.edge_touch", ends <= executable.memory_bytes, "reaches beyond the memory")
+    opens = np.zeros(len(ends) + 1, bool)
+    opens[touches.first_edge] = True
+    claim_each("touches.edge_touch", opens[1:-1] | (touches.edge_touch[1:] == ends[:-1]), "is not followed by the next edge's")
+
+
+def _verify_elements(executable: Executable, touches: Touches) -> None:
+    """Every element of a run is of a variable and has a home in memory."""
+    first = touches.first_element
+    claim_range("touches.first_element", first, 0, LARGEST)
+    claim_running("touches.first_element", first, len(first) - 1, int(first[-1]))
+    claim_range("touches.run_start", touches.run_start, 0, LARGEST)
+    claim_range("touches.run_step", touches.run_step, -LARGEST, LARGEST)
+    steps = np.maximum(touches.run_count - 1, 0)
+    claim_each("touches.run_step", steps <= LARGEST // np.maximum(np.abs(touches.run_step), 1), "goes too far")
+    last = touches.run_start + steps * touches.run_step
+    low, high = np.minimum(touches.run_start, last), np.maximum(touches.run_start, last)
+    claim_range("touches.home_begin", touches.home_begin, 0, LARGEST)
+    claim_each("touches.home_begin", touches.home_begin[1:] > touches.home_begin[:-1], "is not followed by a higher one")
+    least = int(touches.home_begin[0]) if len(touches.home_begin) else LARGEST
+    some = touches.run_count > 0
+    claim_each("touches.run_start", ~some | ((low >= least) & (high < first[-1])), "leads to elements without a home")
+    claim_range("touches.home_width", touches.home_width, 1, 9)
+    claim_range("touches.home_address", touches.home_address, 0, int(executable.tile_base[-1]))

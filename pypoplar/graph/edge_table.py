@@ -1,0 +1,149 @@
+"""Edges between vertex fields and views, as one flat table of runs."""
+
+from __future__ import annotations
+
+from array import array
+from math import prod
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.intervals import counted, offsets
+from pypoplar.arrays.strides import element_ids
+from pypoplar.graph.frozen import FrozenEdges
+from pypoplar.graph.tensor import Tensor
+from pypoplar.types import SUPPORTED, ElementType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+TYPE_CODE: dict[ElementType, int] = {one: number << 16 for number, one in enumerate(SUPPORTED)}
+_FIELD = (1 << 16) - 1
+_TYPE_SHIFT, _TYPE = 16, (1 << 8) - 1
+_CONTINUES = 1 << 24
+_ROW_SHIFT = 32
+
+
+@frozen(eq=False)
+class Rows:
+    """One view per row: the runs of all rows, and the row that each run is of. A row without elements has one run of count 0."""
+
+    start: Array
+    count: Array
+    step: Array
+    owner: Array
+
+
+def rows_of(tensor: Tensor, rows: int) -> Rows:
+    """The tensor's flattened elements cut into `rows` equal rows."""
+    length = prod(tensor._shape) // rows if rows else 0
+    number = np.arange(rows, dtype=np.int64)
+    if length == 0:
+        zero = np.zeros(rows, np.int64)
+        return Rows(zero, zero, zero + 1, number)
+    shape, steps = tensor._shape, tensor._strides
+    outer = len(shape) - (length > 1)  # dimensions that go over the rows, where a row is one run
+    if steps is not None and prod(shape[:outer]) == rows:
+        start = element_ids(tensor._offset, shape[:outer], steps[:outer]).reshape(-1)
+        return Rows(start, np.full(rows, length), np.full(rows, steps[-1] if length > 1 else 1), number)
+    pieces, owner = tensor._run_list().cut(number * length, (number + 1) * length)
+    return Rows(pieces.start, pieces.count, pieces.step, owner)
+
+
+class EdgeTable:
+    """One row (vertex, code, start, count, step) per run; `code` packs field, type, row of a list field, and "continues".
+
+    A run that continues belongs to the same edge as the run before it. Edges connected twice are kept twice: the compiler
+    judges that.
+    """
+
+    __slots__ = ("_runs",)
+
+    def __init__(self) -> None:
+        self._runs = array("q")
+
+    def connect(self, vertex: int, field: int, tensor: Tensor, row: int = 0) -> None:
+        """Add one edge to the whole of a tensor."""
+        code = field + TYPE_CODE[tensor._type] + (row << _ROW_SHIFT)
+        steps = tensor._strides
+        if steps is not None:
+            shape = tensor._shape
+            if len(shape) == 1:
+                self._runs.extend((vertex, code, tensor._offset, shape[0], steps[0]))
+                return
+            if not shape:
+                self._runs.extend((vertex, code, tensor._offset, 1, 1))
+                return
+        self._append(np.full(1, vertex), np.full(1, code), rows_of(tensor, 1))
+
+    def connect_rows(self, vertex: int, field: int, tensor: Tensor, first_row: int = 0) -> None:
+        """Add one edge of a list field per index of dimension 0."""
+        number = np.arange(tensor._shape[0], dtype=np.int64) + first_row
+        code = field + TYPE_CODE[tensor._type] + (number << _ROW_SHIFT)
+        self._append(np.full(len(number), vertex), code, rows_of(tensor, len(number)))
+
+    def connect_many(self, first_vertex: int, vertices: int, field: int, tensor: Tensor, rows: int | None) -> None:
+        """Add an edge to each vertex, index v of dimension 0 to vertex v; or `rows` edges, index r of dimension 1 to row r."""
+        each = 1 if rows is None else rows
+        vertex = np.repeat(np.arange(first_vertex, first_vertex + vertices, dtype=np.int64), each)
+        code = field + TYPE_CODE[tensor._type] + (np.tile(np.arange(each, dtype=np.int64), vertices) << _ROW_SHIFT)
+        self._append(vertex, code, rows_of(tensor, vertices * each))
+
+    def _append(self, vertex: Array, code: Array, rows: Rows) -> None:
+        """Add edges with the views of `rows`."""
+        block = np.empty((len(rows.start), 5), np.int64)
+        if len(rows.owner) == len(vertex):
+            block[:, 0], block[:, 1] = vertex, code
+        else:
+            block[:, 0], block[:, 1] = vertex[rows.owner], code[rows.owner]
+            block[1:, 1] += _CONTINUES * (rows.owner[1:] == rows.owner[:-1])
+        block[:, 2], block[:, 3], block[:, 4] = rows.start, rows.count, rows.step
+        if len(block):
+            self._runs.frombytes(block.data.cast("B"))
+
+    def remove(self, first_vertex: int) -> None:
+        """Take back the edges at the end of the table of vertices from `first_vertex` on."""
+        end = len(self._runs)
+        while end and self._runs[end - 5] >= first_vertex:
+            end -= 5
+        del self._runs[end:]
+
+    def freeze(self) -> FrozenEdges:
+        table = np.array(self._runs, dtype=np.int64).reshape(-1, 5)  # a view would keep the table from growing while it lives
+        head = np.flatnonzero((table[:, 1] & _CONTINUES) == 0)
+        length = np.diff(np.concatenate((head, [len(table)])))
+        vertex, code = table[head, 0], table[head, 1]
+        field, row = code & _FIELD, code >> _ROW_SHIFT
+        order = _sorting(vertex, field, row)
+        if order is None:
+            runs = table[:, 2:]
+        else:
+            vertex, code, field, row = vertex[order], code[order], field[order], row[order]
+            head, length = head[order], length[order]
+            runs = table[np.repeat(head, length) + counted(length), 2:]
+        start, count, step = (column.copy() for column in runs.T)
+        first_run = offsets(length)
+        full = count > 0
+        if not full.all():  # an edge without elements has no runs
+            first_run = offsets(full)[first_run]
+            start, count, step = start[full], count[full], step[full]
+        return FrozenEdges(
+            vertex=vertex,
+            field=field.astype(np.int32),
+            row=row.astype(np.int32),
+            type=((code >> _TYPE_SHIFT) & _TYPE).astype(np.int16),
+            first_run=first_run,
+            run_start=start,
+            run_count=count,
+            run_step=np.where(count > 1, step, 1),
+        )
+
+
+def _sorting(vertex: Array, field: Array, row: Array) -> Array | None:
+    """The stable order by vertex, field, row; None where edges lie in that order already."""
+    if len(vertex) == 0:
+        return None
+    key = (vertex * (int(field.max()) + 1) + field) * (int(row.max()) + 1) + row
+    if (key[1:] >= key[:-1]).all():
+        return None
+    return np.argsort(key, kind="stable")

@@ -1,0 +1,1 @@
+"""What a run cost: the report and its texts."""

@@ -1,0 +1,258 @@
+"""The report's picture of running: steps, runs, the trace of supersteps, and what the mean tile did. Cycles are tile cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from pypoplar.report.libpva_hints import missing
+from pypoplar.report.memory_report import Total
+from pypoplar.report.program_nodes import Program
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+NO_TILES: Array = np.zeros(0, np.int64)
+
+
+def no_tiles() -> Array:
+    """The array of a step in which no tile takes part: one for all steps."""
+    return NO_TILES
+
+
+def share(values: Array) -> float:
+    """Mean over maximum, the balance of `values`: 1 where all are equal, 0 where there is nothing to balance."""
+    most = int(values.max()) if len(values) else 0
+    return float(values.mean()) / most if most else 0.0
+
+
+@frozen
+class IpuStep:
+    """One IPU's part of a step."""
+
+    cycles: int
+
+
+@frozen(eq=False, kw_only=True)
+class Step:
+    """A static step of the program with what all its executions cost together.
+
+    `type` is a program type of libpva: ``OnTileExecute``, ``DoExchange``, ``StreamCopy``, ``Sync``. An array is empty where the
+    step has no such part. `cyclesByTile` counts a tile's compute cycles with idle worker threads, `activeCyclesByTile` without.
+    """
+
+    name: str
+    type: str
+    executions: int
+    number: int = -1  # of the static step
+    depth: int = 0  # how deep in Repeat, If, Switch and Call the step stands
+    sync_cycles: int = 0
+    exchange_cycles: int = 0
+    global_exchange_cycles: int = 0  # between IPUs, on all tiles alike; `exchange_cycles` is what goes on within them
+    compute_cycles: int = 0
+    host_exchange_cycles: int = 0
+    cyclesByTile: Array = field(factory=no_tiles)
+    activeCyclesByTile: Array = field(factory=no_tiles)
+    exchange_cycles_by_tile: Array = field(factory=no_tiles)
+    bytesSentByTile: Array = field(factory=no_tiles)
+    bytesReceivedByTile: Array = field(factory=no_tiles)
+    host_bytes: int = 0
+    flops: int = 0  # floating-point operations, with the engine option profiler.includeFlopEstimates
+    memory_bytes: int = 0  # that its vertices load and store, with the same option
+    program: Program | None = None
+    num_ipus: int = 1
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
+
+    @property
+    def cycles(self) -> int:
+        """All cycles of the step: sync, exchange, compute, host."""
+        exchange = self.exchange_cycles + self.global_exchange_cycles
+        return self.sync_cycles + exchange + self.compute_cycles + self.host_exchange_cycles
+
+    @property
+    def ipus(self) -> tuple[IpuStep, ...]:
+        """The step on each IPU: all IPUs go from step to step together, so each takes as long as the step."""
+        return (IpuStep(self.cycles),) * self.num_ipus
+
+    @property
+    def activeTiles(self) -> int:
+        """Tiles that compute, or in an exchange those that send or receive."""
+        if self.type == "OnTileExecute" or not len(self.bytesSentByTile):
+            return int(np.count_nonzero(self.cyclesByTile))
+        return int(np.count_nonzero(self.bytesSentByTile + self.bytesReceivedByTile))
+
+    @property
+    def tileBalance(self) -> float:
+        """Mean over maximum of the tiles' compute cycles, or in an exchange of the bytes that they send and receive; 0 to 1."""
+        return share(self._load())
+
+    @property
+    def activeTileBalance(self) -> float:
+        """As `tileBalance`, over the active tiles only."""
+        load = self._load()
+        return share(load[load > 0])
+
+    def _load(self) -> Array:
+        if len(self.cyclesByTile):
+            return self.cyclesByTile
+        return self.bytesSentByTile + self.bytesReceivedByTile
+
+
+SUMMED = (  # numbers of a step that add up over runs
+    *("executions", "sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
+    *("host_bytes", "flops", "memory_bytes"),
+)
+SUMMED_BY_TILE = ("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "bytesSentByTile", "bytesReceivedByTile")
+numbers_of = attrgetter(*SUMMED)
+Sums = dict[tuple[int, ...], Array]  # ids of arrays -> their sum
+
+
+def summed(steps: Sequence[Step], sums: Sums | None = None) -> Step:
+    """The same static step in several runs as one. `sums` has the sums of arrays that other steps share with these."""
+    if len(steps) == 1:
+        return steps[0]
+    known = {} if sums is None else sums
+    numbers = map(sum, zip(*map(numbers_of, steps), strict=True))
+    made: dict[str, Any] = dict(zip(SUMMED, numbers, strict=True))
+    for name in SUMMED_BY_TILE:
+        arrays = [getattr(one, name) for one in steps]
+        key = tuple(map(id, arrays))
+        if key not in known:
+            known[key] = np.sum(arrays, 0)
+            known[key].flags.writeable = False
+        made[name] = known[key]
+    return evolve(steps[0], **made)
+
+
+@frozen(eq=False)
+class Run:
+    """A run of a program, or `count` runs together: those after the first ``autoReport.executionProfileProgramRunCount``.
+
+    `steps` are the static steps that ran, in program order, with what they cost in this run.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    count: int = 1
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of the machine, of all `count` runs together."""
+        return sum(one.cycles for one in self.steps)
+
+
+def summed_runs(runs: Sequence[Run]) -> tuple[Step, ...]:
+    """The steps of all runs, each with its number once, by number."""
+    by_number: dict[int, list[Step]] = {}
+    for run in runs:
+        for step in run.steps:
+            by_number.setdefault(step.number, []).append(step)
+    sums: Sums = {}
+    return tuple(summed(by_number[number], sums) for number in sorted(by_number))
+
+
+@frozen(eq=False)
+class Trace:
+    """The executions of steps one after the other, as far as they were recorded: arrays of one entry per execution.
+
+    Event i is static step ``step[i]`` in run ``run[i]``; it begins at machine cycle ``begin[i]`` and lasts ``cycles[i]``: sync,
+    exchange or host exchange as the step says, compute as its slowest tile took this time. What a tile did in an event is known for
+    the mean execution of the step in that run: ``Step.cyclesByTile / Step.executions``.
+    """
+
+    step: Array = field(factory=lambda: np.zeros(0, np.int32))
+    run: Array = field(factory=lambda: np.zeros(0, np.int32))
+    begin: Array = field(factory=no_tiles)  # int64
+    cycles: Array = field(factory=no_tiles)  # int64
+    missed: int = 0  # executions that were not recorded: later runs, and what went beyond the limit
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+
+@frozen
+class VertexTypeCycles:
+    """The vertices of one type: how many are in the program, and the cycles of all their executions, idle threads left out."""
+
+    instances: int
+    cycles: int
+    flops: int = 0  # with the engine option profiler.includeFlopEstimates
+    memory_bytes: int = 0
+
+
+@frozen
+class TileAverage:
+    """Cycles of the mean tile over the whole run. They add up to the run's cycles.
+
+    As in Poplar's summary, `sync` is whatever is left beside compute, exchange and host exchange: the syncs themselves and the
+    waiting for slower tiles, which `waiting` has alone.
+    """
+
+    compute_including_idle: float
+    compute_excluding_idle: float
+    exchange: float
+    global_exchange: float
+    host_exchange: float
+    sync: float
+    waiting: float = 0.0
+
+
+@frozen(eq=False)
+class Execution:
+    """What the runs since the engine was loaded, or its profile reset, cost."""
+
+    steps: tuple[Step, ...]  # the static steps that ran, each with all its executions
+    cycles_by_vertex_type: Mapping[str, VertexTypeCycles]
+    programs: tuple[str, ...] = ()  # names of what has run, in order; equal neighbours count once
+    tiles: int = 0
+    runs: tuple[Run, ...] = ()
+    trace: Trace = field(factory=Trace)
+    clockFrequency: float = 0.0  # Hz
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
+
+    @property
+    def totalCycles(self) -> Total:
+        """Cycles of the machine from start to end of all runs."""
+        return Total(sum(one.cycles for one in self.steps))
+
+    @property
+    def seconds(self) -> float:
+        """What the cycles take at the target's clock."""
+        return self.totalCycles.total / self.clockFrequency if self.clockFrequency else 0.0
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of all vertices; 0 without the engine option profiler.includeFlopEstimates."""
+        return sum(one.flops for one in self.steps)
+
+    @property
+    def tile_average(self) -> TileAverage:
+        """Where the time of the mean tile went."""
+
+        def mean(name: str) -> float:
+            return float(sum(int(getattr(one, name).sum()) for one in self.steps)) / self.tiles if self.tiles else 0.0
+
+        compute, exchange = mean("cyclesByTile"), mean("exchange_cycles_by_tile")
+        between = float(sum(one.global_exchange_cycles for one in self.steps))
+        host = float(sum(one.host_exchange_cycles for one in self.steps))
+        rest = self.totalCycles.total - compute - exchange - between - host
+        return TileAverage(
+            compute_including_idle=compute,
+            compute_excluding_idle=mean("activeCyclesByTile"),
+            exchange=exchange,
+            global_exchange=between,
+            host_exchange=host,
+            sync=rest,
+            waiting=rest - sum(one.sync_cycles for one in self.steps),
+        )

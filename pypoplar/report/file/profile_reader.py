@@ -1,0 +1,318 @@
+"""Makes a report of the tables of a profile file. Every value is checked: `FileLoadError` says which one is wrong."""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+from collections.abc import KeysView, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pypoplar.errors import FileLoadError
+from pypoplar.executable.verify.claims import claim, claim_each, claim_number, claim_range
+from pypoplar.report.execution import Array, Execution, Run, Step, Trace, VertexTypeCycles, summed_runs
+from pypoplar.report.file.profile_writer import ALL_RUNS, COSTS
+from pypoplar.report.file.tile_profile_table import BY_TILE
+from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, nothing
+from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
+from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
+
+ENDLESS = 1 << 62
+"""No count, size or number of cycles is as large."""
+COUNTS = re.compile("[0-9,]+")
+TEXT, REAL, COUNT, PLACE, MAYBE = "text", "a number", "a count", "a place", "a count or NULL"
+"""Kinds of values of a column: a count is 0 or more, a place -1 or more."""
+
+
+class ProfileReader:
+    """Reads one report from tables that have the schema's columns, whatever is in them."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        self._target = self._read_target()
+        self._tiles = self._target.numTiles
+        self._programs = self._read_programs()
+        self._leaves = self._program_list("static_step", "step")
+        self._steps = len(self._leaves) or ENDLESS  # steps have lower numbers
+
+    def report(self) -> Report:
+        about = dict(self._rows("meta", "key", key=TEXT, value=TEXT))
+        for key in ("created", "name", "poplar_version"):
+            claim(key in about, f"meta has no row {key}")
+        return Report(self._compilation(), self._execution(), Version(about["poplar_version"]), about["name"], about["created"])
+
+    # Reading tables
+
+    def _rows(self, table: str, order: str = "rowid", /, **kinds: str) -> list[tuple[Any, ...]]:
+        """All rows of a table that is never large, in the order in which they were written."""
+        rows = self._database.execute(f"SELECT {', '.join(kinds)} FROM {table} ORDER BY {order}").fetchall()
+        for (column, kind), values in zip(kinds.items(), zip(*rows, strict=True), strict=False):
+            self._check(f"{table}.{column}", kind, values)
+        return rows
+
+    def _check(self, name: str, kind: str, values: Sequence[Any]) -> None:
+        types = set(map(type, values))
+        if kind == TEXT:
+            claim(types <= {str}, f"{name} has a value that is not text")
+        elif kind == REAL:
+            claim(types <= {float} and all(map(math.isfinite, values)) and min(values) >= 0, f"{name} is not a number of 0 or more")
+        else:
+            known = [one for one in values if one is not None] if kind == MAYBE else values
+            claim(types <= ({int, type(None)} if kind == MAYBE else {int}), f"{name} has a value that is not an integer")
+            claim_range(name, np.array(known, np.int64), -1 if kind == PLACE else 0, ENDLESS)
+
+    def _one(self, table: str, /, **kinds: str) -> tuple[Any, ...]:
+        """The row of a table that has one."""
+        rows = self._rows(table, **kinds)
+        claim(len(rows) == 1, f"{table} has {len(rows)} rows: expected 1")
+        return rows[0]
+
+    def _integers(self, table: str, columns: Sequence[str], order: str = "rowid", where: str = "") -> list[Array]:
+        """Columns of a table that may be large, each as an array; every value 0 or more.
+
+        SQLite joins a column's values to one text, which NumPy reads: half the time of a Python object for each value.
+        """
+        joined = ", ".join(f"GROUP_CONCAT({one})" for one in columns)
+        source = f"(SELECT {', '.join(columns)} FROM {table} {where} ORDER BY {order})"
+        rows, *texts = self._database.execute(f"SELECT COUNT(*), {joined} FROM {source}").fetchone()
+        return [self._parse(f"{table}.{name}", rows, text or "") for name, text in zip(columns, texts, strict=True)]
+
+    def _parse(self, name: str, rows: int, text: str) -> Array:
+        fine = COUNTS.fullmatch(text) is not None and ",," not in f",{text}," and text.count(",") == max(rows - 1, 0)
+        claim(fine or rows == 0, f"{name} has a value that is not a count")
+        values = np.fromstring(text, np.int64, sep=",")
+        claim_range(name, values, 0, ENDLESS)
+        return values
+
+    def _numbered(self, table: str, key: str, rows: Sequence[Any]) -> None:
+        """Rows of a table whose key is a row's place: the last one tells, as SQLite keeps them in order, each once."""
+        if rows:
+            last = self._database.execute(f"SELECT MIN({key}), MAX({key}) FROM {table}").fetchone()
+            claim(last == (0, len(rows) - 1), f"{table}.{key} goes from {last[0]} to {last[1]}: expected 0 to {len(rows) - 1}")
+
+    # Compilation
+
+    def _read_target(self) -> ReportTarget:
+        machine = {"architecture": TEXT, "system": TEXT, "ipus": COUNT, "tiles_per_ipu": COUNT, "bytes_per_tile": COUNT}
+        speed = {"clock_frequency": REAL, "worker_contexts": COUNT, "replicas": COUNT, "memory_bytes_per_cycle": COUNT}
+        architecture, system, ipus, tiles, memory, clock, workers, replicas, loads = self._one("target", **machine, **speed)
+        claim_number("target.replicas", replicas, 1, ENDLESS)
+        peak = dict(self._rows("peak_flops", unit=TEXT, flops_per_cycle=REAL))
+        return ReportTarget(architecture, ipus, tiles, memory, clock, workers, replicas, system, peak, loads)
+
+    def _compilation(self) -> Compilation:
+        types = self._rows("vertex_type", name=TEXT, instances=COUNT, memory=COUNT)
+        self._numbered("vertex_type", "vertex_type", types)
+        priced: list[dict[str, int]] = [{} for _ in types]
+        for number, source, vertices in self._rows("vertex_type_pricing", vertex_type=COUNT, priced_by=TEXT, vertices=COUNT):
+            claim_number("vertex_type_pricing.vertex_type", number, 0, len(types))
+            priced[number][source] = vertices
+        return Compilation(
+            self._target,
+            ReportGraph(*self._one("graph", vertices=COUNT, edges=COUNT, variables=COUNT, compute_sets=COUNT)),
+            self._memory(),
+            self._program_list("entry", "entry"),
+            self._leaves,
+            tuple(VertexType(name, many, size, each) for (name, many, size), each in zip(types, priced, strict=True)),
+            self._variables(),
+            self._exchanges(),
+            dict(self._rows("engine_option", name=TEXT, value=TEXT)),
+        )
+
+    def _memory(self) -> MemoryByTile:
+        tile, gaps = self._integers("tile", ("tile", "gaps"), "tile")
+        claim(len(tile) == self._tiles, f"tile has {len(tile)} rows: the target has {self._tiles} tiles")
+        claim_each("tile.tile", tile == np.arange(self._tiles), "is not the number of the row")
+        names = [name for (name,) in self._rows("memory_category", "category", name=TEXT)]
+        self._numbered("memory_category", "category", names)
+        category, tile, bytes = self._integers("tile_memory", ("category", "tile", "bytes"), "category, tile")
+        claim_range("tile_memory.category", category, 0, len(names))
+        claim_range("tile_memory.tile", tile, 0, self._tiles)
+        sizes = np.zeros((len(names), self._tiles), np.int64)
+        sizes[category, tile] = bytes
+        live = [self._known("tile", one) for one in ("always_live", "not_always_live")]
+        by_category, by_type = (dict(self._rows(f"vertex_memory_by_{one}", name=TEXT, bytes=COUNT)) for one in ("category", "type"))
+        return MemoryByTile(dict(zip(names, sizes, strict=True)), gaps, by_category, by_type, *live)
+
+    def _known(self, table: str, column: str) -> Array:
+        """A column that may be NULL in every row."""
+        rows, known = self._database.execute(f"SELECT COUNT(*), COUNT({column}) FROM {table}").fetchone()
+        claim(known in (0, rows), f"{table}.{column} is NULL in some rows and not in others")
+        return self._integers(table, (column,))[0] if known else nothing()
+
+    def _variables(self) -> LoweredVariables:
+        rows = self._rows("variable", name=TEXT, always_live=COUNT)
+        self._numbered("variable", "variable", rows)
+        names, always_live = zip(*rows, strict=True) if rows else ((), ())
+        always = np.array(always_live, np.int64)
+        claim_range("variable.always_live", always, 0, 2)
+        living, begin, end = self._integers("variable_life", ("variable", "first_step", "end_step"))
+        claim_range("variable_life.variable", living, 0, len(names))
+        claim_each("variable_life.variable", np.diff(living) >= 0, "is larger than the next one")
+        claim_range("variable_life.first_step", begin, 0, self._steps + 1)
+        claim_range("variable_life.end_step", end, 0, self._steps + 1)
+        claim_each("variable_life.end_step", end >= begin, "is before first_step")
+        first_life = np.searchsorted(living, np.arange(len(names) + 1)).astype(np.int64)
+        owner, tile, bytes = self._integers("variable_tile", ("variable", "tile", "bytes"))
+        claim_range("variable_tile.variable", owner, 0, len(names))
+        claim_each("variable_tile.variable", np.diff(owner) >= 0, "is larger than the next one")
+        claim_range("variable_tile.tile", tile, 0, self._tiles)
+        first = np.searchsorted(owner, np.arange(len(names) + 1)).astype(np.int64)
+        return LoweredVariables(names, always.astype(bool), first_life, begin, end, first, tile, bytes)
+
+    def _exchanges(self) -> tuple[ExchangeReport, ...]:
+        rows = self._rows("exchange", name=TEXT, phase=TEXT, step=COUNT, message_list=COUNT)
+        self._numbered("exchange", "exchange", rows)
+        owner, source, destination, bytes = self._integers("exchange_message", ("message_list", "source", "destination", "bytes"))
+        claim_range("exchange_message.message_list", owner, 0, len(rows))
+        claim_each("exchange_message.message_list", np.diff(owner) >= 0, "is larger than the next one")
+        claim_range("exchange_message.source", source, 0, self._tiles)
+        claim_range("exchange_message.destination", destination, 0, self._tiles)
+        claim_range("exchange.step", np.array([row[2] for row in rows], np.int64), 0, self._steps)
+        claim_range("exchange.message_list", np.array([row[3] for row in rows], np.int64), 0, len(rows))
+        first = np.searchsorted(owner, np.arange(len(rows) + 1))
+        columns = (source.astype(np.int32), destination.astype(np.int32), bytes)
+        lists = [tuple(column[begin:end] for column in columns) for begin, end in pairwise(first.tolist())]
+        return tuple(ExchangeReport(name, phase, step, *lists[number]) for name, phase, step, number in rows)
+
+    # Programs
+
+    def _read_programs(self) -> list[Program]:
+        """The programs by number: each is made of ones that are made before it."""
+        sets = self._compute_sets()
+        rows = self._rows("program", name=TEXT, type=TEXT, step=PLACE, detail=TEXT, compute_set=MAYBE)
+        self._numbered("program", "program", rows)
+        parent, position, child = self._integers("program_child", ("parent", "position", "child"), "parent, position")
+        claim_range("program_child.parent", parent, 0, len(rows))
+        claim_each("program_child.child", child < parent, "is not before its parent")
+        first = np.searchsorted(parent, np.arange(len(rows) + 1))
+        claim_each("program_child.position", position == np.arange(len(parent)) - first[parent], "is not its place")
+        steps = self._database.execute("SELECT COUNT(*) FROM static_step").fetchone()[0] or ENDLESS
+        claim_range("program.step", np.array([row[2] for row in rows], np.int64), -1, steps)
+        children, made = child.tolist(), list[Program]()
+        for (name, type, step, detail, compute_set), begin, end in zip(rows, first[:-1].tolist(), first[1:].tolist(), strict=True):
+            if compute_set is not None and compute_set >= len(sets):
+                raise FileLoadError(f"program.compute_set has no row {compute_set}")
+            parts = tuple(made[one] for one in children[begin:end])
+            made.append(Program(name, type, parts, step, detail, None if compute_set is None else sets[compute_set]))
+        return made
+
+    def _compute_sets(self) -> list[ComputeSet]:
+        names = [name for (name,) in self._rows("compute_set", name=TEXT)]
+        self._numbered("compute_set", "compute_set", names)
+        vertices: list[list[VertexInstances]] = [[] for _ in names]
+        for number, type, many in self._rows("compute_set_vertex", compute_set=COUNT, vertex_type=TEXT, vertices=COUNT):
+            claim_number("compute_set_vertex.compute_set", number, 0, len(names))
+            vertices[number].append(VertexInstances(type, many))
+        return [ComputeSet(name, tuple(each)) for name, each in zip(names, vertices, strict=True)]
+
+    def _program_list(self, table: str, key: str) -> tuple[Program, ...]:
+        numbers = [number for (number,) in self._rows(table, program=COUNT)]
+        self._numbered(table, key, numbers)
+        claim_range(f"{table}.program", np.array(numbers, np.int64), 0, len(self._programs))
+        return tuple(self._programs[one] for one in numbers)
+
+    # Execution
+
+    def _execution(self) -> Execution | None:
+        rows = self._rows("execution", tiles=COUNT, clock_frequency=REAL, missed=COUNT)
+        claim(len(rows) < 2, f"execution has {len(rows)} rows: expected at most 1")
+        if not rows:
+            return None
+        tiles, clock, missed = rows[0]
+        ran = [name for (name,) in self._rows("executed_program", name=TEXT)]
+        types = {"name": TEXT, "instances": COUNT, "cycles": COUNT, "flops": COUNT, "memory_bytes": COUNT}
+        by_type = {name: VertexTypeCycles(*each) for name, *each in self._rows("vertex_type_cycles", **types)}
+        steps, runs = self._read_runs()
+        made = Execution(steps, by_type, tuple(ran), tiles, runs, self._trace(len(runs), missed), clock)
+        if not steps:
+            made = Execution(summed_runs(runs), by_type, made.programs, tiles, runs, made.trace, clock)
+        return made
+
+    def _read_runs(self) -> tuple[tuple[Step, ...], tuple[Run, ...]]:
+        """The steps of all runs together, if the file has them, and the runs."""
+        runs = self._rows("run", name=TEXT, runs=COUNT)
+        self._numbered("run", "run", runs)
+        described = self._described()
+        by_run: dict[int, dict[int, Step]] = {number: {} for number in range(ALL_RUNS, len(runs))}
+        profiles, known = self._tile_profiles(), dict[int, KeysView[str]]()
+        kinds = {"run": PLACE, "step": COUNT, **dict.fromkeys(COSTS, COUNT), "tile_profile": MAYBE, "times": COUNT}
+        rows = self._rows("run_step", **kinds)
+        claim_range("run_step.run", np.array([row[0] for row in rows], np.int64), ALL_RUNS, len(runs))
+        for run, number, *rest in rows:
+            if number not in described:
+                raise FileLoadError(f"run_step.step is {number}: step has no such row")
+            if number in by_run[run]:
+                raise FileLoadError(f"run_step has step {number} of run {run} twice")
+            costs = dict(zip(COSTS, rest, strict=False))
+            by_tile: dict[str, Any] = profiles.multiplied(*rest[-2:])
+            if run != ALL_RUNS and known.setdefault(number, by_tile.keys()) != by_tile.keys():
+                raise FileLoadError(f"run_step.tile_profile of step {number} in run {run} has other columns than in an earlier run")
+            by_run[run][number] = Step(**described[number], **costs, **by_tile)
+        made = tuple(Run(name, tuple(by_run[number].values()), many) for number, (name, many) in enumerate(runs))
+        return tuple(by_run[ALL_RUNS].values()), made
+
+    def _described(self) -> dict[int, dict[str, Any]]:
+        """What is the same of a step in all runs, by its number."""
+        made: dict[int, dict[str, Any]] = {}
+        rows = self._rows("step", step=COUNT, name=TEXT, type=TEXT, depth=COUNT, ipus=COUNT, program=MAYBE)
+        for number, name, type, depth, ipus, program in rows:
+            claim_number("step.step", number, 0, self._steps)
+            if program is not None and program >= len(self._programs):
+                raise FileLoadError(f"step.program is {program}: program has no such row")
+            leaf = None if program is None else self._programs[program]
+            made[number] = {"number": number, "name": name, "type": type, "depth": depth, "num_ipus": ipus, "program": leaf}
+        return made
+
+    def _tile_profiles(self) -> TileProfiles:
+        """What tiles did in steps."""
+        names = [columns for (columns,) in self._rows("tile_profile", columns=TEXT)]
+        self._numbered("tile_profile", "tile_profile", names)
+        made, read = list[dict[str, Array]](), 0
+        for number, known in enumerate(names):
+            columns = known.split()
+            claim(BY_TILE.keys() >= set(columns), f"tile_profile.columns is {known!r}: the columns are {' '.join(BY_TILE)}")
+            tile, *values = self._integers("tile_profile_tile", ("tile", *columns), "tile", f"WHERE tile_profile = {number}")
+            claim_range("tile_profile_tile.tile", tile, 0, self._tiles)
+            read += len(tile)
+            arrays = np.zeros((len(columns), self._tiles), np.int64)
+            for row, one in zip(arrays, values, strict=True):
+                row[tile] = one
+            arrays.flags.writeable = False
+            made.append({BY_TILE[column]: row for column, row in zip(columns, arrays, strict=True)})
+        rows = self._database.execute("SELECT COUNT(*) FROM tile_profile_tile").fetchone()[0]
+        claim(rows == read, f"tile_profile_tile has {rows - read} rows of no profile that tile_profile has")
+        return TileProfiles(made)
+
+    def _trace(self, runs: int, missed: int) -> Trace:
+        event, run, step, begin, cycles = self._integers("trace_event", ("event", "run", "step", "begin_cycle", "cycles"))
+        claim_each("trace_event.event", event == np.arange(len(event)), "is not the number of the row")
+        claim_range("trace_event.run", run, 0, runs)
+        ran = np.array([number for (number,) in self._rows("step", step=COUNT)], np.int64)
+        claim_each("trace_event.step", np.isin(step, ran), "is not a step that ran")
+        return Trace(step.astype(np.int32), run.astype(np.int32), begin, cycles, missed)
+
+
+class TileProfiles:
+    """The profiles of a file by number, each as a step's arrays by tile."""
+
+    def __init__(self, profiles: list[dict[str, Array]]) -> None:
+        self._profiles = profiles
+        self._most = [max((int(one.max()) for one in each.values() if len(one)), default=0) for each in profiles]
+        self._made: dict[tuple[int, int], dict[str, Array]] = {}
+
+    def multiplied(self, profile: int | None, times: int) -> dict[str, Array]:
+        """A profile that counts several times. Steps share the arrays, which cannot be written to."""
+        if profile is None:
+            return {}
+        if (profile, times) not in self._made:
+            claim(profile < len(self._profiles), f"run_step.tile_profile is {profile}: tile_profile has no such row")
+            claim(times * self._most[profile] < ENDLESS, f"run_step.times is {times}: the tiles' cycles or bytes are too many")
+            arrays = self._profiles[profile]
+            self._made[profile, times] = arrays if times == 1 else {name: one * times for name, one in arrays.items()}
+            for one in self._made[profile, times].values():
+                one.flags.writeable = False
+        return self._made[profile, times]

@@ -1,0 +1,166 @@
+"""Fills the tables of a profile file from a report."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from itertools import count, repeat
+from typing import Any
+
+import numpy as np
+
+from pypoplar.report.execution import Array, Execution, Step, summed_runs
+from pypoplar.report.file.program_table import ProgramTable
+from pypoplar.report.file.tile_profile_table import BY_TILE, MessageTable, TileProfileTable
+from pypoplar.report.report import Compilation, Report
+
+COSTS = (  # columns of run_step, and attributes of a step
+    *("executions", "sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
+    *("host_bytes", "flops", "memory_bytes"),
+)
+ALL_RUNS = -1  # in the place of a run's number, for all runs together
+
+
+class ProfileWriter:
+    """Writes one report into empty tables."""
+
+    def __init__(self, database: sqlite3.Connection, report: Report) -> None:
+        self._database = database
+        self._report = report
+        self._tiles = report.compilation.target.numTiles
+        self._programs = ProgramTable()
+        self._profiles = TileProfileTable(self._tiles)
+
+    def write(self) -> None:
+        report = self._report
+        about = {"name": report.name, "created": report.created, "poplar_version": report.poplarVersion.string}
+        self._rows("meta", sorted(about.items()))
+        self._compilation(report.compilation)
+        if report.execution is not None:
+            self._execution(report.execution)
+        self._program_tables()
+
+    def _rows(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Insert rows of whole tables: one value for each column, in the schema's order."""
+        columns = len(self._database.execute(f"PRAGMA table_info({table})").fetchall())
+        self._database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", rows)
+
+    def _compilation(self, one: Compilation) -> None:
+        target, graph, memory = one.target, one.graph, one.memory
+        machine = (target.architecture, target.system, target.numIPUs, target.tilesPerIpu, target.bytesPerTile)
+        speed = (target.clockFrequency, target.numWorkerContexts, target.numReplicas, target.memory_bytes_per_cycle)
+        self._rows("target", [(*machine, *speed)])
+        self._rows("peak_flops", target.peak_flops_per_cycle.items())
+        self._rows("engine_option", one.options.items())
+        self._rows("graph", [(graph.numVertices, graph.numEdges, graph.numVars, graph.numComputeSets)])
+        gaps = self._by_tile("memory.gaps", memory.gaps).tolist()
+        live = (
+            self._known("memory.always_live", memory.always_live),
+            self._known("memory.not_always_live", memory.not_always_live),
+        )
+        self._rows("tile", zip(count(), gaps, *live, strict=False))
+        self._rows("memory_category", enumerate(memory.categories))
+        for number, (name, sizes) in enumerate(memory.categories.items()):
+            tiles = np.flatnonzero(self._by_tile(name, sizes))
+            self._rows("tile_memory", zip(repeat(number), tiles.tolist(), sizes[tiles].tolist(), strict=False))
+        self._rows("vertex_memory_by_category", memory.vertex_data.items())
+        self._rows("vertex_memory_by_type", memory.vertex_data_by_type.items())
+        types = one.vertex_types
+        self._rows("vertex_type", [(number, each.name, each.instances, each.memory) for number, each in enumerate(types)])
+        pricing = [(number, *entry) for number, each in enumerate(types) for entry in each.priced_by.items()]
+        self._rows("vertex_type_pricing", pricing)
+        self._variables(one)
+        self._rows("entry", [(number, self._programs.add(root)) for number, root in enumerate(one.programs)])
+        self._rows("static_step", [(number, self._programs.add(leaf)) for number, leaf in enumerate(one.step_programs)])
+        self._exchanges(one)
+
+    def _exchanges(self, one: Compilation) -> None:
+        rows, lists = [], MessageTable()
+        for number, exchange in enumerate(one.exchanges):
+            messages, new = lists.add(exchange)
+            rows.append((number, exchange.name, exchange.phase, exchange.step, messages))
+            if new:
+                columns = (exchange.source.tolist(), exchange.destination.tolist(), exchange.bytes.tolist())
+                self._rows("exchange_message", zip(repeat(messages), *columns, strict=False))
+        self._rows("exchange", rows)
+
+    def _variables(self, one: Compilation) -> None:
+        held = one.loweredVariables
+        self._rows("variable", zip(range(len(held)), held.names, held.always.astype(int).tolist(), strict=True))
+        lives = (held.life_owner().tolist(), held.life_begin.tolist(), held.life_end.tolist())
+        self._rows("variable_life", zip(*lives, strict=True))
+        self._rows("variable_tile", zip(held.owner().tolist(), held.tile.tolist(), held.bytes.tolist(), strict=True))
+
+    def _execution(self, one: Execution) -> None:
+        self._rows("execution", [(one.tiles, one.clockFrequency, one.trace.missed)])
+        self._rows("executed_program", [(name,) for name in one.programs])
+        by_type = one.cycles_by_vertex_type.items()
+        self._rows(
+            "vertex_type_cycles", [(name, each.instances, each.cycles, each.flops, each.memory_bytes) for name, each in by_type]
+        )
+        self._rows("run", [(number, run.name, run.count) for number, run in enumerate(one.runs)])
+        together = [(number, step) for number, run in enumerate(one.runs) for step in run.steps]
+        if not is_sum_of_runs(one):
+            together = [(ALL_RUNS, step) for step in one.steps] + together
+        described: dict[int, tuple[Any, ...]] = {}
+        self._rows("run_step", [self._step(run, step, described) for run, step in together])
+        self._rows("step", sorted(described.values()))
+        self._rows("tile_profile", enumerate(self._profiles.columns))
+        trace = one.trace
+        columns = (trace.run.tolist(), trace.step.tolist(), trace.begin.tolist(), trace.cycles.tolist())
+        self._rows("trace_event", zip(range(len(trace)), *columns, strict=True))
+
+    def _step(self, run: int, step: Step, described: dict[int, tuple[Any, ...]]) -> tuple[Any, ...]:
+        """The step's row in run_step. Its profile is written, if it is new, and what it is goes into `described`."""
+        program = None if step.program is None else self._programs.add(step.program)
+        about = (step.number, step.name, step.type, step.depth, step.num_ipus, program)
+        if described.setdefault(step.number, about) != about:
+            raise ValueError(f"two different steps have the number {step.number}: {described[step.number]} and {about}")
+        profile, times, new = self._profiles.add(step)
+        if new is not None:
+            tiles = np.flatnonzero(np.logical_or.reduce([array != 0 for array in new.values()]))
+            columns = [new[name][tiles].tolist() if name in new else repeat(0) for name in BY_TILE]
+            self._rows("tile_profile_tile", zip(repeat(profile), tiles.tolist(), *columns, strict=False))
+        return (run, step.number, *(int(getattr(step, name)) for name in COSTS), profile, times)
+
+    def _by_tile(self, name: str, values: Array) -> Array:
+        if len(values) != self._tiles:
+            raise ValueError(f"{name} has {len(values)} entries for {self._tiles} tiles")
+        return values
+
+    def _known(self, name: str, values: Array) -> Iterable[int | None]:
+        """Values by tile, which may not be known."""
+        return self._by_tile(name, values).tolist() if len(values) else repeat(None)
+
+    def _program_tables(self) -> None:
+        table = self._programs
+        self._rows("compute_set", [(number, name) for number, (name, _) in enumerate(table.compute_sets)])
+        vertices = [(number, *each) for number, (_, entries) in enumerate(table.compute_sets) for each in entries]
+        self._rows("compute_set_vertex", vertices)
+        self._rows("program", [(number, *each[:5]) for number, each in enumerate(table.programs)])
+        children = [(number, place, child) for number, each in enumerate(table.programs) for place, child in enumerate(each[-1])]
+        self._rows("program_child", children)
+
+
+def is_sum_of_runs(one: Execution) -> bool:
+    """Whether `steps` says no more than the runs' steps do."""
+    steps = summed_runs(one.runs)
+    return len(steps) == len(one.steps) and _same(steps, one.steps)
+
+
+def _same(ones: Sequence[Step], others: Sequence[Step]) -> bool:
+    """Whether steps are the same, one by one."""
+    equal: dict[tuple[int, int], bool] = {}  # arrays that many steps share are compared once
+
+    def same_array(one: Array, other: Array) -> bool:
+        key = (id(one), id(other))
+        if key not in equal:
+            equal[key] = np.array_equal(one, other)
+        return equal[key]
+
+    return all(
+        one.program is other.program
+        and all(getattr(one, name) == getattr(other, name) for name in ("number", "name", "type", "depth", "num_ipus", *COSTS))
+        and all(same_array(getattr(one, name), getattr(other, name)) for name in BY_TILE.values())
+        for one, other in zip(ones, others, strict=True)
+    )

@@ -1,0 +1,62 @@
+"""Makes the report's program trees from the executable's table of nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.executable.executable import Executable
+from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
+
+TYPES = {
+    "exchange": "DoExchange",
+    "copy": "DoExchange",
+    "compute": "OnTileExecute",
+    "stream": "StreamCopy",
+    "sync": "Sync",
+    "handle": "StreamCopy",
+}
+"""The program types of libpva that static steps are, by their kind."""
+
+
+def make_step_programs(executable: Executable) -> tuple[Program, ...]:
+    """The static steps as programs, by number."""
+    tree, sets = executable.tree, _vertices_by_compute(executable)
+    detail = dict(zip(tree.step.tolist(), tree.detail, strict=True))
+
+    def compute_set(name: str, compute: int) -> ComputeSet | None:
+        return ComputeSet(name, sets[compute]) if compute >= 0 else None
+
+    return tuple(
+        Program(
+            one.name, TYPES[one.kind], step=number, detail=detail.get(number, ""), computeset=compute_set(one.name, one.compute)
+        )
+        for number, one in enumerate(executable.steps)
+    )
+
+
+def make_programs(executable: Executable, steps: tuple[Program, ...]) -> tuple[Program, ...]:
+    """The tree of each program of the engine; its leaves are those of `steps`. A function is the same object in every Call."""
+    tree = executable.tree
+    made: list[Program] = []
+    for node, (type, step) in enumerate(zip(tree.type, tree.step.tolist(), strict=True)):
+        if step >= 0:
+            made.append(steps[step])
+        else:
+            children = tuple(made[child] for child in tree.children(node).tolist())
+            made.append(Program(tree.name[node], type, children, detail=tree.detail[node]))
+    return tuple(made[node] for node in tree.root.tolist())
+
+
+def _vertices_by_compute(executable: Executable) -> list[tuple[VertexInstances, ...]]:
+    """Vertex types with how many vertices there are of each, by compute."""
+    computes, codelets = executable.computes, executable.codelets
+    count = len(computes.first_active) - 1
+    active = np.repeat(np.arange(count), np.diff(computes.first_active))
+    compute = np.repeat(active, np.diff(computes.first_group))
+    kinds = max(len(codelets), 1)
+    keys, place = np.unique(compute * kinds + computes.group_codelet, return_inverse=True)
+    vertices = np.bincount(place, weights=computes.group_count, minlength=len(keys)).astype(np.int64)
+    found: list[list[VertexInstances]] = [[] for _ in range(count)]
+    for key, number in zip(keys.tolist(), vertices.tolist(), strict=True):
+        found[key // kinds].append(VertexInstances(codelets[key % kinds].name, number))
+    return [tuple(one) for one in found]

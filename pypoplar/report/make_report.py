@@ -1,0 +1,287 @@
+"""Makes the report of an executable and of its runs from their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import overload
+
+import numpy as np
+from attrs import field, frozen
+
+from pypoplar.executable.estimates import PRICED_BY
+from pypoplar.executable.executable import Array, Counts, Executable, Lives, TileMemory
+from pypoplar.executable.executable import Step as StaticStep
+from pypoplar.options import option_text
+from pypoplar.report.exchange_buffers import with_exchange_buffers
+from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed_runs
+from pypoplar.report.make_programs import TYPES, make_programs, make_step_programs
+from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
+from pypoplar.report.program_nodes import Program
+from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
+from pypoplar.report.run_account import RunAccount, RunHistory
+from pypoplar.target import Target
+from pypoplar.types import FLOAT, HALF
+
+
+def memory_report(target: Target, memory: TileMemory, counts: Counts, names: tuple[str, ...], lives: Lives) -> Report:
+    """The report of a program that did not become an executable: what it needs of each tile's memory.
+
+    It says which variables are always live, and not when the others live: the program's steps are not known yet.
+    """
+    compilation = Compilation(
+        _target(target),
+        ReportGraph(counts.vertices, counts.edges, counts.variables, counts.compute_sets),
+        _categories(memory, {}, {}),
+        loweredVariables=_variables(names, lives),
+    )
+    return Report(compilation, None, Version(version("pypoplar")))
+
+
+def make_report(executable: Executable, history: RunHistory | None = None) -> Report:
+    """The report; its execution part is None while nothing has run."""
+    counts = executable.counts
+    vertex_data = {
+        "internal_vertex_state": int(executable.memory.vertex_state.sum()),
+        "edge_pointers": int(executable.memory.edge_pointers.sum()),
+    }
+    by_type = dict(zip((one.name for one in executable.codelets), map(int, executable.vertex_bytes), strict=True))
+    steps = make_step_programs(executable)
+    compilation = Compilation(
+        _target(executable.target),
+        ReportGraph(counts.vertices, counts.edges, counts.variables, counts.compute_sets),
+        _categories(executable.memory, vertex_data, by_type),
+        programs=make_programs(executable, steps),
+        step_programs=steps,
+        vertex_types=_vertex_types(executable),
+        loweredVariables=with_exchange_buffers(_variables(executable.variable_names, executable.lives), executable),
+        exchanges=_exchanges(executable),
+        options={name: option_text(value) for name, value in executable.options.given},
+    )
+    execution = _execution(executable, history, steps) if history is not None and history.runs else None
+    return Report(compilation, execution, Version(version("pypoplar")))
+
+
+def _target(target: Target) -> ReportTarget:
+    return ReportTarget(
+        architecture=target.getTargetArchString(),
+        numIPUs=target.getNumIPUs(),
+        tilesPerIpu=target.getTilesPerIPU(),
+        bytesPerTile=target.getBytesPerTile(),
+        clockFrequency=target.getTileClockFrequency(),
+        numWorkerContexts=target.getNumWorkerContexts(),
+        system=target.getTargetSystemString(),
+        peak_flops_per_cycle={
+            "half, convolution units": target.conv_unit_flops_per_cycle(HALF),
+            "float, convolution units": target.conv_unit_flops_per_cycle(FLOAT),
+            "half, vector code": target.vector_flops_per_cycle(HALF),
+            "float, vector code": target.vector_flops_per_cycle(FLOAT),
+        },
+        memory_bytes_per_cycle=target.tile_memory_bytes_per_cycle,
+    )
+
+
+@frozen(eq=False)
+class ExchangeReports(Sequence[ExchangeReport]):
+    """The exchanges of the program's steps, each made when it is asked for."""
+
+    executable: Executable
+    steps: tuple[int, ...]  # the static steps that exchange something
+    made: dict[int, ExchangeReport] = field(factory=dict)
+    pairs: dict[int, tuple[Array, Array, Array]] = field(factory=dict)  # by the id of the messages
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @overload
+    def __getitem__(self, number: int) -> ExchangeReport: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[ExchangeReport]: ...
+    def __getitem__(self, number: int | slice) -> ExchangeReport | list[ExchangeReport]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        step = self.steps[number]
+        if step not in self.made:
+            named = self.executable.exchanges[self.executable.steps[step].exchange]
+            rows = named.account.messages
+            if id(rows) not in self.pairs:  # exchanges of one compute set share their messages
+                self.pairs[id(rows)] = _pairs(rows, self.executable.target.getNumTiles())
+            self.made[step] = ExchangeReport(named.name, named.phase, step, *self.pairs[id(rows)])
+        return self.made[step]
+
+
+def _pairs(rows: Array, tiles: int) -> tuple[Array, Array, Array]:
+    """Sources, destinations and bytes of messages, one row for each pair of tiles."""
+    pairs, row = np.unique(rows["source"].astype(np.int64) * tiles + rows["destination"], return_inverse=True)
+    bytes = np.bincount(row, weights=rows["bytes"], minlength=len(pairs)).astype(np.int64)
+    source, destination = np.divmod(pairs, tiles)
+    return source.astype(np.int32), destination.astype(np.int32), bytes
+
+
+def _exchanges(executable: Executable) -> ExchangeReports:
+    def moves(step: StaticStep) -> bool:
+        return step.exchange >= 0 and len(executable.exchanges[step.exchange].account.messages) > 0
+
+    return ExchangeReports(executable, tuple(number for number, one in enumerate(executable.steps) if moves(one)))
+
+
+def _vertex_types(executable: Executable) -> tuple[VertexType, ...]:
+    instances = executable.priced_by.sum(1)
+
+    def priced_by(number: int) -> dict[str, int]:
+        return dict(zip(PRICED_BY, map(int, executable.priced_by[number]), strict=True))
+
+    return tuple(
+        VertexType(one.name, int(instances[number]), int(executable.vertex_bytes[number]), priced_by(number))
+        for number, one in enumerate(executable.codelets)
+    )
+
+
+def _variables(names: tuple[str, ...], lives: Lives) -> LoweredVariables:
+    return LoweredVariables(
+        names=names,
+        always=lives.always,
+        first_life=lives.first_range,
+        life_begin=lives.range_begin,
+        life_end=lives.range_end,
+        first=lives.first,
+        tile=lives.tile,
+        bytes=lives.bytes,
+    )
+
+
+def _categories(memory: TileMemory, vertex_data: dict[str, int], by_type: dict[str, int]) -> MemoryByTile:
+    categories = {
+        "variables": memory.variables,
+        "constants": memory.constants,
+        "exchange_buffers": memory.exchange_buffers,
+        "vertex_state": memory.vertex_state,
+        "edge_pointers": memory.edge_pointers,
+        "code": memory.code,
+        "stack": memory.stack,
+    }
+    return MemoryByTile(categories, memory.gaps, vertex_data, by_type, memory.always_live, memory.not_always_live)
+
+
+def _execution(executable: Executable, history: RunHistory, programs: tuple[Program, ...]) -> Execution:
+    runs = tuple(Run(one.name, _steps(executable, one, programs), one.count) for one in history.runs)
+    target = executable.target
+    return Execution(
+        steps=summed_runs(runs),
+        cycles_by_vertex_type=_vertex_type_cycles(executable, history),
+        programs=history.programs,
+        tiles=target.getNumTiles(),
+        runs=runs,
+        trace=history.trace,
+        clockFrequency=target.getTileClockFrequency(),
+    )
+
+
+def _vertex_type_cycles(executable: Executable, history: RunHistory) -> dict[str, VertexTypeCycles]:
+    instances, nothing = executable.priced_by.sum(1), np.zeros(len(executable.codelets), np.int64)
+
+    def total(name: str) -> Array:
+        found = [getattr(one, name) for one in history.runs if len(getattr(one, name))]
+        return np.sum(found, 0) if found else nothing
+
+    cycles, flops, bytes = total("codelet_slots"), total("codelet_flops"), total("codelet_bytes")
+    return {
+        one.name: VertexTypeCycles(int(instances[number]), int(cycles[number]), int(flops[number]), int(bytes[number]))
+        for number, one in enumerate(executable.codelets)
+    }
+
+
+def _steps(executable: Executable, account: RunAccount, programs: tuple[Program, ...]) -> tuple[Step, ...]:
+    arrays = StepArrays(executable, account)
+    return tuple(
+        _step(executable, account, number, programs[number], arrays)
+        for number in np.flatnonzero(account.executions).tolist()
+        if executable.steps[number].kind != "handle"
+    )
+
+
+def _by_tile(counts: Array, on: Array, tiles: int) -> Array:
+    """Counts of the tiles `on` as an array of all tiles: without memory of its own where they are all."""
+    if len(counts) == tiles:
+        return counts
+    whole: Array = np.zeros(tiles, np.int64)
+    whole[on] = counts
+    return whole
+
+
+def _multiplied(values: Array, times: int) -> Array:
+    """``values * times``, without memory of its own where it is the same."""
+    if times != 1:
+        return values * times
+    same: Array = values.view()
+    same.flags.writeable = False  # it is the executable's
+    return same
+
+
+@frozen(eq=False)
+class StepArrays:
+    """The arrays by tile of the steps of one account. Steps share them where they are equal, as they often are in a compute set."""
+
+    executable: Executable
+    account: RunAccount
+    computed: dict[int, tuple[Array, ...]] = field(factory=dict)  # by compute: cycles and slots of its active tiles, and of all
+    moved: dict[tuple[int, int], Array] = field(factory=dict)  # by the ids of exchange and rearrangement: cycles of both
+    scaled: dict[tuple[int, int], tuple[Array, Array]] = field(factory=dict)  # by id and factor: the array, and multiplied
+
+    def compute(self, number: int, compute: int) -> tuple[Array, ...]:
+        """Cycles and slots of all tiles in a step, which executes this compute."""
+        here = slice(*self.account.first_tile[number : number + 2].tolist())
+        cycles, slots = self.account.tile_cycles[here], self.account.tile_slots[here]
+        last = self.computed.get(compute)
+        if last is None or not (np.array_equal(last[0], cycles) and np.array_equal(last[1], slots)):
+            first, end = self.executable.computes.first_active[compute : compute + 2].tolist()
+            on, tiles = self.executable.computes.active_tile[first:end], self.executable.target.getNumTiles()
+            last = self.computed[compute] = (cycles, slots, *(_by_tile(one, on, tiles) for one in (cycles, slots)))
+        return last[2:]
+
+    def moving(self, step: StaticStep) -> Array:
+        """Cycles of an execution's exchange and of its copies on the tile."""
+        key = (id(step.exchange_cycles), id(step.rearrange_cycles))
+        if key not in self.moved:
+            self.moved[key] = step.moving_cycles
+        return self.moved[key]
+
+    def multiplied(self, values: Array, times: int) -> Array:
+        """``values * times``."""
+        key = (id(values), times)
+        if key not in self.scaled:
+            self.scaled[key] = (values, _multiplied(values, times))
+        return self.scaled[key][1]
+
+
+def _step(executable: Executable, account: RunAccount, number: int, program: Program, arrays: StepArrays) -> Step:
+    """A static step with all its executions. A worker's slot is one cycle of a tile that is never idle."""
+    one = executable.steps[number]
+    times = int(account.executions[number])
+    nothing: Array = np.zeros(0, np.int64)
+    cycles, active = arrays.compute(number, one.compute) if one.compute >= 0 else (nothing, nothing)
+    moving = arrays.moving(one)
+    slowest = int(moving.max()) if len(moving) else 0
+    exchange = executable.exchanges[one.exchange] if one.exchange >= 0 else None
+    return Step(
+        name=one.name,
+        number=number,
+        num_ipus=executable.target.getNumIPUs(),
+        type=TYPES[one.kind],
+        executions=times,
+        depth=one.depth,
+        sync_cycles=one.sync_cycles * times,
+        exchange_cycles=slowest * times,
+        global_exchange_cycles=one.global_exchange_cycles * times,
+        compute_cycles=int(account.compute_cycles[number]),
+        host_exchange_cycles=one.host_cycles * times,
+        cyclesByTile=cycles,
+        activeCyclesByTile=active,
+        exchange_cycles_by_tile=arrays.multiplied(moving, times),
+        bytesSentByTile=arrays.multiplied(exchange.bytes_sent, times) if exchange is not None else nothing,
+        bytesReceivedByTile=arrays.multiplied(exchange.bytes_received, times) if exchange is not None else nothing,
+        host_bytes=one.host_bytes * times,
+        flops=int(account.step_flops[number]) if len(account.step_flops) else 0,
+        memory_bytes=int(account.step_bytes[number]) if len(account.step_bytes) else 0,
+        program=program,
+    )

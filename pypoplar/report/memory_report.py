@@ -1,0 +1,280 @@
+"""The report's picture of tile memory: by tile, by category, by variable and by step of the program. Sizes are bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from attrs import field, frozen
+
+from pypoplar.report.libpva_hints import missing
+
+if TYPE_CHECKING:
+    from pypoplar.report.program_nodes import Program
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def nothing() -> Array:
+    """An array with no entries: what is not known, or of no tile."""
+    return np.zeros(0, np.int64)
+
+
+@frozen
+class Total:
+    """`total`, as libpva writes sums: ``report.execution.totalCycles.total``."""
+
+    total: int
+
+
+@frozen
+class Bytes:
+    """`bytes`, as libpva writes sizes: ``step.notAlwaysLiveMemory.bytes``."""
+
+    bytes: int
+
+
+@frozen
+class TotalMemory:
+    """Bytes of a tile with and without what alignment leaves empty."""
+
+    includingGaps: int
+    excludingGaps: int
+
+
+# libpva's names of categories where they are not ours in camelCase.
+LIBPVA_CATEGORIES = {
+    "variable": "variables",
+    "constant": "constants",
+    "messageBuffer": "exchange_buffers",
+    "vertexInstanceState": "vertex_state",
+    "vertexCode": "code",
+    "edgePointer": "edge_pointers",
+}
+
+
+class Categories(Mapping[str, int]):
+    """Bytes by category: ``category["variables"]``, or as libpva has it ``category.vertexCode.total``."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self._sizes = dict(sizes)
+
+    def __getitem__(self, name: str) -> int:
+        return self._sizes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sizes)
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def __repr__(self) -> str:
+        return repr(self._sizes)
+
+    def __getattr__(self, name: str) -> Total:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        ours = LIBPVA_CATEGORIES.get(name) or "".join(f"_{one.lower()}" if one.isupper() else one for one in name)
+        if ours not in self._sizes:
+            raise AttributeError(f"there is no memory category {name!r}: the categories are {', '.join(self._sizes)}")
+        return Total(self._sizes[ours])
+
+
+@frozen
+class TileMemoryReport:
+    """One tile's memory: ``report.compilation.tiles[3].memory.category["variables"]``."""
+
+    total: TotalMemory
+    category: Categories
+    alwaysLiveBytes: int = 0
+    notAlwaysLiveBytes: int = 0  # at most, over the steps of the program
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
+
+
+@frozen
+class Tile:
+    number: int
+    memory: TileMemoryReport
+
+
+@frozen(eq=False)
+class MemoryByTile:
+    """The memory of all tiles. A category is a name in snake_case, such as ``"exchange_buffers"``, with one number per tile."""
+
+    categories: Mapping[str, Array]  # int64 [tiles] each
+    gaps: Array  # int64 [tiles]: bytes that alignment leaves empty
+    vertex_data: Mapping[str, int] = field(factory=dict)  # by category over all tiles: "internal_vertex_state", "edge_pointers"...
+    vertex_data_by_type: Mapping[str, int] = field(factory=dict)  # by vertex type over all tiles
+    always_live: Array = field(factory=nothing)  # int64 [tiles]
+    not_always_live: Array = field(factory=nothing)  # int64 [tiles]: at most, over the steps of the program
+
+    def excluding_gaps(self) -> Array:
+        """Bytes in use on each tile."""
+        made: Array = np.zeros(len(self.gaps), np.int64)
+        for one in self.categories.values():
+            made = made + one
+        return made
+
+    def including_gaps(self) -> Array:
+        """Bytes on each tile from the first in use to the last."""
+        made: Array = self.excluding_gaps() + self.gaps
+        return made
+
+
+@frozen(eq=False)
+class Tiles(Sequence[Tile]):
+    """The tiles of the target, made when asked for."""
+
+    memory: MemoryByTile
+
+    def __len__(self) -> int:
+        return len(self.memory.gaps)
+
+    @overload
+    def __getitem__(self, number: int) -> Tile: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Tile]: ...
+    def __getitem__(self, number: int | slice) -> Tile | list[Tile]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        memory = self.memory
+        tile = range(len(self))[number]
+        category = {name: int(one[tile]) for name, one in memory.categories.items()}
+        used = sum(category.values())
+        always, rest = (int(one[tile]) if len(one) else 0 for one in (memory.always_live, memory.not_always_live))
+        total = TotalMemory(used + int(memory.gaps[tile]), used)
+        return Tile(tile, TileMemoryReport(total, Categories(category), always, rest))
+
+    def __iter__(self) -> Iterator[Tile]:
+        return (self[one] for one in range(len(self)))
+
+
+@frozen
+class Variable:
+    """A variable of the graph, on one tile or on all of them: `size` is its bytes there.
+
+    `begin` and `end` are the first static step at which it lives and the step after the last; both are -1 where it is always live,
+    or no step uses it.
+    """
+
+    name: str
+    size: int
+    always_live: bool
+    begin: int = -1
+    end: int = -1
+
+
+@frozen(eq=False)
+class LoweredVariables(Sequence[Variable]):
+    """The variables, when they live and where they lie.
+
+    A variable that is not always live has lives: ranges of static steps, one for each program or function that uses it. Those of
+    variable v are rows `first_life[v]` to `first_life[v + 1]` of `life_begin` and `life_end` (the step after the last). Rows
+    `first[v]` to `first[v + 1]` of `tile` and `bytes` are what it takes on its tiles.
+    """
+
+    names: tuple[str, ...] = ()
+    always: Array = field(factory=lambda: np.zeros(0, bool))  # bool [variables]
+    first_life: Array = field(factory=lambda: np.zeros(1, np.int64))  # int64 [variables + 1]
+    life_begin: Array = field(factory=nothing)  # int64
+    life_end: Array = field(factory=nothing)  # int64
+    first: Array = field(factory=lambda: np.zeros(1, np.int64))  # int64 [variables + 1]
+    tile: Array = field(factory=nothing)
+    bytes: Array = field(factory=nothing)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, number: int) -> Variable: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Variable]: ...
+    def __getitem__(self, number: int | slice) -> Variable | list[Variable]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        return self._variable(range(len(self))[number], None)
+
+    def _variable(self, number: int, size: int | None) -> Variable:
+        if size is None:
+            size = int(self.bytes[self.first[number] : self.first[number + 1]].sum())
+        lives = slice(int(self.first_life[number]), int(self.first_life[number + 1]))
+        begin, end = (int(self.life_begin[lives].min()), int(self.life_end[lives].max())) if lives.start < lives.stop else (-1, -1)
+        return Variable(self.names[number], size, bool(self.always[number]), begin, end)
+
+    @property
+    def allBriefVars(self) -> tuple[Variable, ...]:
+        """All variables with their bytes on all tiles together."""
+        return tuple(self)
+
+    def total_bytes(self) -> Array:
+        """int64 [variables]: bytes on all tiles together."""
+        summed = np.concatenate(([0], np.cumsum(self.bytes)))
+        sizes: Array = (summed[self.first[1:]] - summed[self.first[:-1]]).astype(np.int64)
+        return sizes
+
+    def owner(self) -> Array:
+        """int64 [rows]: the variable of each row of `tile` and `bytes`."""
+        owners: Array = np.repeat(np.arange(len(self.names)), np.diff(self.first))
+        return owners
+
+    @staticmethod
+    def with_one_life(
+        names: tuple[str, ...], always: Array, begin: Array, end: Array, first: Array, tile: Array, bytes: Array
+    ) -> LoweredVariables:
+        """Variables with at most one life each: `begin` and `end` are int64 [variables], -1 where there is none."""
+        lives = np.asarray(begin) >= 0
+        first_life = np.concatenate(([0], np.cumsum(lives))).astype(np.int64)
+        return LoweredVariables(names, always, first_life, np.asarray(begin)[lives], np.asarray(end)[lives], first, tile, bytes)
+
+    def life_owner(self) -> Array:
+        """int64 [lives]: the variable of each life."""
+        owners: Array = np.repeat(np.arange(len(self.names)), np.diff(self.first_life))
+        return owners
+
+    def living(self, step: int) -> Array:
+        """The variables that live at a static step and not always, in order."""
+        here = (self.life_begin <= step) & (step < self.life_end)
+        found: Array = np.unique(self.life_owner()[here])
+        return found
+
+    def forTile(self, tile: int) -> tuple[Variable, ...]:
+        """The variables of one tile with their bytes there."""
+        rows = np.flatnonzero(self.tile == tile)
+        owner = self.owner()[rows]
+        return tuple(self._variable(int(one), int(size)) for one, size in zip(owner, self.bytes[rows], strict=True))
+
+
+@frozen(eq=False)
+class LivenessProgramStep:
+    """One static step of the program with what lives there besides what is always live."""
+
+    program: Program
+    notAlwaysLiveMemory: Bytes
+    variables: LoweredVariables
+    number: int  # of the static step
+
+    @property
+    def notAlwaysLiveVariables(self) -> tuple[Variable, ...]:
+        """The variables that live at this step and not always, with their bytes on all tiles."""
+        return tuple(self.variables[int(one)] for one in self.variables.living(self.number))
+
+    def notAlwaysLiveMemoryForTile(self, tile: int) -> Bytes:
+        """Bytes of those variables on one tile."""
+        held = self.variables
+        here = np.zeros(len(held), bool)
+        here[held.living(self.number)] = True
+        rows = (held.tile == tile) & here[held.owner()]
+        return Bytes(int(held.bytes[rows].sum()))
+
+
+def live_bytes(variables: LoweredVariables, steps: int) -> Array:
+    """int64 [steps]: bytes, on all tiles together, of the variables that live at each static step and not always."""
+    sizes = variables.total_bytes()[variables.life_owner()]
+    change = np.zeros(steps + 1, np.int64)
+    np.add.at(change, variables.life_begin, sizes)
+    np.subtract.at(change, variables.life_end, sizes)
+    summed: Array = np.cumsum(change)[:steps]
+    return summed

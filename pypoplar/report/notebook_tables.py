@@ -1,0 +1,305 @@
+"""What a notebook shows of tensors, tile mappings, reports and programs: small pieces of HTML.
+
+They stand alone: no scripts, no styles but their own, nothing loaded. All text of the user's is escaped. They are made for any
+object in any state, such as an empty tensor, a variable without tiles, or a program that has not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from html import escape
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from pypoplar.report.program_nodes import Program as ReportProgram
+from pypoplar.report.report import Report, ReportTarget
+from pypoplar.report.text.text_columns import heading
+
+if TYPE_CHECKING:
+    from pypoplar.graph.mapping import TileToTensorMapping
+    from pypoplar.graph.tensor import Tensor
+    from pypoplar.program import Program
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Node = TypeVar("Node")
+Described = tuple[str, Sequence[tuple[str, Node]]]  # what a node is, and the nodes below it with a word about each
+
+COLUMNS = 1472  # most columns of a strip; more tiles than that share columns
+DEPTH = 8  # levels of a program tree
+OPEN = 2  # levels that are unfolded at first
+CHILDREN = 20  # parts shown of one program
+NODES = 400  # parts shown in all
+INTERVALS = 4  # intervals shown of one tile
+TILES = 12  # tiles whose intervals are shown
+TEXT = 120  # characters of one value
+COLOURS = {"compute": "#4878a8", "exchange": "#e08a3c", "sync": "#9a9a9a", "host exchange": "#6a9a58", "waiting": "#d8d8d8"}
+OVER = "#c0392b"
+FIXED = 'vector-effect="non-scaling-stroke"'  # a line is one pixel wide, however the strip is stretched
+INDENT = "margin-left: 16px"
+
+
+def html_of(shown: object) -> str:
+    """The view of an object that has one."""
+    from pypoplar.graph.mapping import TileToTensorMapping
+    from pypoplar.graph.tensor import Tensor
+    from pypoplar.program import Program
+
+    views: tuple[tuple[type, Callable[[Any], str]], ...] = (
+        (Tensor, tensor_html),
+        (TileToTensorMapping, mapping_html),
+        (Report, report_html),
+        (ReportProgram, report_program_html),
+        (Program, program_html),
+    )
+    return next(view(shown) for kind, view in views if isinstance(shown, kind))
+
+
+def block(*parts: str) -> str:
+    """The frame around everything that is shown."""
+    return f'<div style="font-family: sans-serif; font-size: 13px; line-height: 1.5">{"".join(parts)}</div>'
+
+
+def strip(values: Array, limit: float = 0.0, title: str = "") -> str:
+    """A value for each tile as a bar, from left to right; with a line where the limit is, and red above it."""
+    shown = np.asarray(values, np.float64)
+    if not len(shown):
+        return ""
+    if len(shown) > COLUMNS:
+        starts = np.arange(COLUMNS) * len(shown) // COLUMNS
+        shown = np.maximum.reduceat(shown, starts)
+    top = max(float(shown.max()), limit, 1e-300)
+    over = bool(limit) and float(shown.max()) > limit
+    first = np.flatnonzero(np.concatenate(([True], shown[1:] != shown[:-1])))
+    heights = np.where(shown[first] > 0, np.maximum(40 * shown[first] / top, 1.0), 0.0)
+    steps = "".join(f"H{x}V{40 - height:.4g}" for x, height in zip(first.tolist(), heights.tolist(), strict=True))
+    line = f'<path d="M0 {40 - 40 * limit / top:.4g}h{len(shown)}" stroke="{OVER}" stroke-width="1" {FIXED}/>' if limit else ""
+    return (
+        f'<svg viewBox="0 0 {len(shown)} 40" preserveAspectRatio="none" role="img" width="100%" height="40" '
+        f'style="max-width: 900px; display: block; border: 1px solid #ccc"><title>{escape(title)}</title>'
+        f'<path d="M0 40{steps}H{len(shown)}V40Z" fill="{OVER if over else COLOURS["compute"]}"/>{line}</svg>'
+    )
+
+
+def shares(parts: Sequence[tuple[str, float]]) -> str:
+    """A bar divided into named parts, and its legend with percentages."""
+    whole = sum(amount for _, amount in parts)
+    if whole <= 0:
+        return ""
+    bars, legend, begin = [], [], 0.0
+    for name, amount in parts:
+        if amount <= 0:
+            continue
+        colour = COLOURS[name]
+        bars.append(f'<rect x="{begin:.4g}" y="0" width="{1000 * amount / whole:.4g}" height="16" fill="{colour}"/>')
+        legend.append(f'<span style="color: {colour}">&#9632;</span> {escape(name)} {amount / whole:.1%}')
+        begin += 1000 * amount / whole
+    return (
+        '<svg viewBox="0 0 1000 16" preserveAspectRatio="none" role="img" width="100%" height="16" '
+        f'style="max-width: 900px; display: block">{"".join(bars)}</svg><div>{" &nbsp; ".join(legend)}</div>'
+    )
+
+
+def table(rows: Iterable[tuple[str, str]]) -> str:
+    """Labels and values, which are HTML."""
+    cell = "padding: 0 12px 0 0; text-align: left"
+    lines = (f'<tr><td style="{cell}">{escape(label)}</td><td style="{cell}">{value}</td></tr>' for label, value in rows)
+    return f'<table style="border-collapse: collapse">{"".join(lines)}</table>'
+
+
+# Tensors
+
+
+def tensor_html(tensor: Tensor) -> str:
+    """A tensor's name, type, shape, and how its bytes are spread over the tiles."""
+    if not tensor.valid():
+        return block("<b>Tensor()</b>: the null tensor")
+    size = tensor.elementType().size
+    head = f"<b>{escape(tensor._described())}</b>: {tensor.numElements():,} elements, {tensor.numElements() * size:,} bytes"
+    if tensor.containsAliases():
+        head += ", some of them several times"
+    graph = tensor.graph
+    begin, end, tile = graph._mapping.pieces_of(tensor)
+    return block(head, *spread(begin, end, tile, tensor.numElements(), graph.getTarget().getNumTiles(), size))
+
+
+def mapping_html(mapping: TileToTensorMapping) -> str:
+    """A tile mapping: which tile holds how many elements, and which."""
+    rows = [(one.begin(), one.end(), tile) for tile, intervals in enumerate(mapping) for one in intervals]
+    begin, end, tile = np.array(rows, np.int64).reshape(-1, 3).T
+    some = "" if mapping.complete else "; some elements have no tile"
+    head = f"<b>tile mapping</b> of {int((end - begin).sum()):,} elements{some}"
+    return block(head, *spread(begin, end, tile, int((end - begin).sum()), len(mapping), 0))
+
+
+def spread(begin: Array, end: Array, tile: Array, elements: int, tiles: int, size: int) -> list[str]:
+    """How the flattened ranges ``[begin, end)`` lie on tiles; in bytes if the size of an element is given, else in elements."""
+    count = end - begin
+    held = np.bincount(tile, weights=count, minlength=tiles).astype(np.int64)
+    used = np.flatnonzero(held)
+    missing = elements - int(count.sum())
+    parts = []
+    if missing:
+        parts.append(f'<div style="color: {OVER}">unmapped: {missing:,} of {elements:,} elements have no tile</div>')
+    if not len(used):
+        return parts
+    fullest = int(held.argmax())
+    where = f"tile {used[0]:,}" if len(used) == 1 else f"tiles {used[0]:,} to {used[-1]:,}"
+    unit = "bytes" if size else "elements"
+    most = (
+        f"at most {int(held[fullest]) * (size or 1):,} {unit} (tile {fullest:,}), {held[used].mean() * (size or 1):,.1f} on average"
+    )
+    parts.append(f"<div>on {len(used):,} of {tiles:,} tiles, {where}; {most}</div>")
+    parts.append(strip(held, title=f"{unit} by tile"))
+    return [*parts, interval_list(begin, end, tile, used)]
+
+
+def interval_list(begin: Array, end: Array, tile: Array, used: Array) -> str:
+    """The intervals of the first tiles, folded away."""
+    rows = []
+    for one in used[:TILES].tolist():
+        here = np.flatnonzero(tile == one)
+        texts = [f"[{begin[piece]}:{end[piece]})" for piece in here[:INTERVALS].tolist()]
+        rows.append((f"tile {one:,}", escape(" ".join(texts)) + more(len(here) - INTERVALS)))
+    rest = f"<div>{more(len(used) - TILES)} tiles</div>" if len(used) > TILES else ""
+    return f"<details><summary>elements by tile</summary>{table(rows)}{rest}</details>"
+
+
+def more(count: int) -> str:
+    return f" &hellip; {count:,} more" if count > 0 else ""
+
+
+# Reports
+
+
+def report_html(report: Report) -> str:
+    """A report: the machine, the graph, the memory of its fullest tile, and where the mean tile's cycles went."""
+    compilation, execution = report.compilation, report.execution
+    target, graph = compilation.target, compilation.graph
+    rows = [("target", machine(target))]
+    counts = (graph.numVertices, "vertices"), (graph.numEdges, "edges"), (graph.numVars, "variables")
+    rows.append(("graph", ", ".join(f"{count:,} {what}" for count, what in (*counts, (graph.numComputeSets, "compute sets")))))
+    whole = compilation.memory.including_gaps()
+    if len(whole) and target.bytesPerTile:
+        rows.append(("fullest tile", fullest(whole, target.bytesPerTile)))
+    title = " ".join(filter(None, ("report", report.name)))
+    parts = [f"<b>{escape(title)}</b>"]
+    if execution is None:
+        return block(*parts, table([*rows, ("cycles", "it has not run")]), strip(whole, target.bytesPerTile, "memory by tile"))
+    total = execution.totalCycles.total
+    time = f", {total / target.clockFrequency * 1e6:,.1f} &micro;s" if target.clockFrequency else ""
+    rows.append(("cycles", f"{total:,}{time}"))
+    mean = execution.tile_average
+    known = [
+        ("compute", mean.compute_including_idle),
+        ("exchange", mean.exchange + mean.global_exchange),
+        ("sync", mean.sync - mean.waiting),
+        ("host exchange", mean.host_exchange),
+        ("waiting", mean.waiting),
+    ]
+    parts += [table(rows), "<div>cycles of the mean tile</div>", shares(known), "<div>memory by tile</div>"]
+    return block(*parts, strip(whole, target.bytesPerTile, "memory by tile"))
+
+
+def machine(target: ReportTarget) -> str:
+    name = target.system or target.architecture
+    return f"{escape(name)}, {target.numIPUs:,} x {target.tilesPerIpu:,} tiles at {target.clockFrequency / 1e9:,.2f} GHz"
+
+
+def fullest(whole: Array, limit: int) -> str:
+    """The fullest tile's bytes against its memory."""
+    tile = int(whole.argmax())
+    text = f"tile {tile:,}: {int(whole[tile]):,} of {limit:,} bytes ({whole[tile] / limit:.1%})"
+    over = int(np.count_nonzero(whole > limit))
+    return f'{text}, <span style="color: {OVER}">{over:,} tiles out of memory</span>' if over else text
+
+
+# Programs
+
+
+def report_program_html(program: ReportProgram) -> str:
+    """A program tree of a report."""
+    return block(tree(program, describe_report_program))
+
+
+def describe_report_program(one: ReportProgram) -> Described[ReportProgram]:
+    counts = ", ".join(f"{count:,} {name}" for name, count in one.vertices.items())
+    step = f"step {one.step}" if one.step >= 0 else ""
+    return titled(heading(one), "", filter(None, (counts, step))), [("", child) for child in one.children]
+
+
+def program_html(program: Program) -> str:
+    """A program as the user built it, with what is inside it."""
+    return block(tree(program, describe_program))
+
+
+def describe_program(one: Program) -> Described[Program]:
+    from pypoplar.program import Program
+
+    details, below = [], []
+    for key, value in vars(one).items():
+        if key in ("name", "location"):
+            continue
+        if key == "cases":
+            below += [(f"case {number}", case) for number, case in value]
+        elif isinstance(value, Program):
+            below.append((key, value))
+        elif isinstance(value, list) and all(isinstance(part, Program) for part in value):
+            below += [("", part) for part in value]
+        elif value is not None and value is not False and value != "":
+            details.append(f"{key.replace('_', ' ')} {shown_value(value)}")
+    called = getattr(getattr(one, "function", None), "program", None)
+    if isinstance(called, Program):
+        below.append(("", called))
+    return titled(type(one).__name__, getattr(one, "name", ""), details), below
+
+
+def shown_value(value: object) -> str:
+    """An argument of a program, short."""
+    from pypoplar.graph.host_links import Function
+    from pypoplar.graph.tensor import Tensor
+    from pypoplar.graph.vertices import ComputeSet
+
+    if isinstance(value, Tensor):
+        text = value._described()
+    elif isinstance(value, ComputeSet):
+        text = value.name
+    elif isinstance(value, Function):
+        text = str(value.number)
+    elif isinstance(value, Enum):
+        text = value.name
+    elif isinstance(value, list):
+        text = ", ".join(shown_value(one) for one in value[:INTERVALS]) + (" ..." if len(value) > INTERVALS else "")
+    else:
+        text = str(value)
+    return text if len(text) <= TEXT else text[: TEXT - 4] + " ..."
+
+
+def titled(kind: str, name: str, details: Iterable[str]) -> str:
+    """A node's line, as HTML."""
+    shown = f" <i>{escape(str(name))}</i>" if name else ""
+    return f"<b>{escape(kind)}</b>{shown}{''.join(f' &middot; {escape(one)}' for one in details)}"
+
+
+def tree(root: Node, describe: Callable[[Node], Described[Node]]) -> str:
+    """Nested foldable lists. Of what is too deep or too much, only the number of parts is said."""
+    left = NODES
+
+    def shown(word: str, one: Node, depth: int) -> str:
+        nonlocal left
+        left -= 1
+        text, below = describe(one)
+        line = f"{escape(word)}: {text}" if word else text
+        if not below:
+            return f'<div style="{INDENT}">{line}</div>'
+        parts = []
+        for name, part in below[:CHILDREN]:
+            if depth + 1 >= DEPTH or left <= 0:
+                break
+            parts.append(shown(name, part, depth + 1))
+        rest = f'<div style="{INDENT}">{more(len(below) - len(parts))}</div>' if len(below) > len(parts) else ""
+        unfolded = " open" if depth < OPEN else ""
+        return f'<details{unfolded} style="{INDENT}"><summary>{line}</summary>{"".join(parts)}{rest}</details>'
+
+    return shown("", root, 0)

@@ -1,0 +1,110 @@
+"""Puts a page together: one HTML file with its data, its scripts and Plotly in it, which loads nothing and may load nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import metadata
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pypoplar.errors import MissingFeature
+from pypoplar.report.page.blocks import plain
+
+BASE = (
+    "core",
+    "format",
+    "controls",
+    "table",
+    "plot",
+    "facts",
+    "tabs",
+    "variables",
+    "tree",
+    "trace_model",
+    "trace_raster",
+    "trace_input",
+    "trace_canvas",
+)
+VIEWS = {
+    "report": ("summary", "insights", "memory", "liveness", "programs", "trace", "vertices", "exchange", "roofline", "balance"),
+    "comparison": ("compare_summary", "compare_memory", "compare_liveness", "compare_operations", "compare_steps"),
+}
+
+
+def write_document(path: Path, title: str, subtitle: str, data: Mapping[str, Any], blocks: Sequence[str]) -> None:
+    """Write the page of `data`, whose "kind" is a key of `VIEWS`. The file appears whole or not at all."""
+    scripts = "\n".join(asset(f"{name}.js") for name in (*BASE, *(f"view_{one}" for one in VIEWS[data["kind"]]), "start"))
+    plotly = plotly_script()
+    pieces = {
+        "policy": policy(scripts, plotly),
+        "version": html.escape(metadata.version("pypoplar")),
+        "title": html.escape(title),
+        "heading": html.escape(title),
+        "subtitle": html.escape(subtitle),
+        "style": asset("page.css"),
+        "data": "\n".join(data_elements(data, blocks)),
+        "scripts": scripts,
+        "plotly": plotly,
+    }
+    # One pass over the template: what is put in is not looked at again.
+    text = re.sub(r"{{(\w+)}}", lambda found: pieces[found[1]], asset("page.html"))
+    write_whole(path, text.encode("utf-8", "xmlcharrefreplace"))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write into a file beside `path`, then give it the name."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)  # as open() would have made it
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def data_elements(data: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:
+    """The script elements that hold data: they are text to the browser, not code."""
+    first = f'<script type="application/json" id="data">{json_text(data)}</script>'
+    return [first, *(f'<script type="text/plain" id="block{number}">{text}</script>' for number, text in enumerate(blocks))]
+
+
+def json_text(value: Any) -> str:
+    """JSON that may stand in a script element: nothing in it can end the element or begin another."""
+    text = json.dumps(value, separators=(",", ":"), default=plain)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def policy(*scripts: str) -> str:
+    """A Content-Security-Policy: just these scripts run, also when one is made of text later on, and nothing is loaded."""
+    digests = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in scripts)
+    rest = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {digests}; {rest}"
+
+
+@cache
+def asset(name: str) -> str:
+    """A file of this package's own."""
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@cache
+def plotly_script() -> str:
+    """plotly.min.js, as the package plotly brings it; it must not end the script element that holds it."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise MissingFeature("the page needs plotly: pip install 'pypoplar[report]'") from None
+    return re.sub("</(script)", r"<\\/\1", str(get_plotlyjs()).replace("\r", ""), flags=re.IGNORECASE)

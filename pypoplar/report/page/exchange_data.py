@@ -1,0 +1,52 @@
+"""The page's exchanges: messages from tile to tile, one row for each pair, coarser where there are too many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pypoplar.report.execution import Array
+from pypoplar.report.page.blocks import Blocks
+from pypoplar.report.report import ExchangeReport
+
+MOST_PAIRS = 3_000_000  # of all exchanges; beyond it, those with the most pairs are kept by groups of tiles
+GROUP = 4  # tiles in such a group
+
+
+def exchanges_data(exchanges: Sequence[ExchangeReport], executions: Mapping[int, int], blocks: Blocks) -> dict[str, Any] | None:
+    """All exchanges. `width` is 1 where pairs of tiles are exact, else the tiles of a group, which its first tile stands for."""
+    if not exchanges:
+        return None
+    pairs = sum(len(one.source) for one in exchanges)
+    listed: list[dict[str, Any]] = []
+    parts: list[tuple[Array, Array, Array]] = []
+    for one in exchanges:
+        coarse = pairs > MOST_PAIRS and len(one.source) > MOST_PAIRS // len(exchanges)
+        rows = grouped(one) if coarse else (one.source, one.destination, one.bytes)
+        parts.append(rows)
+        listed.append(
+            {
+                "name": one.name,
+                "phase": one.phase,
+                "step": one.step,
+                "executions": executions.get(one.step, 0),
+                "bytes": int(one.bytes.sum()),
+                "pairs": len(one.source),
+                "rows": len(rows[0]),
+                "width": GROUP if coarse else 1,
+            }
+        )
+    source, destination, size = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return {"list": listed, "source": blocks.array(source), "destination": blocks.array(destination), "bytes": blocks.array(size)}
+
+
+def grouped(exchange: ExchangeReport) -> tuple[Array, Array, Array]:
+    """The exchange between groups of `GROUP` tiles, each named by its first tile."""
+    source, destination = exchange.source // GROUP, exchange.destination // GROUP
+    groups = int(max(source.max(), destination.max())) + 1
+    keys, place = np.unique(source.astype(np.int64) * groups + destination, return_inverse=True)
+    size = np.zeros(len(keys), np.int64)
+    np.add.at(size, place, exchange.bytes)
+    return (keys // groups * GROUP).astype(np.int32), (keys % groups * GROUP).astype(np.int32), size

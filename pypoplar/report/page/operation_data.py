@@ -1,0 +1,105 @@
+"""What compute sets and vertex types cost, from the report's steps: the rows of tables, roofline and balance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from pypoplar.report.execution import Execution, Step, VertexTypeCycles
+from pypoplar.report.report import Report
+
+
+@frozen
+class ComputeSetCost:
+    """A compute set with all its executions. `steps` is how many static steps execute it; `tile_cycles` is summed over tiles."""
+
+    name: str
+    steps: int
+    executions: int
+    cycles: int  # compute cycles of the slowest tile, summed over executions
+    tile_cycles: int
+    active_cycles: int
+    tiles: int  # of the target; 0 where the report has no cycles by tile
+    flops: int
+    memory_bytes: int
+    vertices: Mapping[str, int] = field(factory=dict)
+
+    @property
+    def balance(self) -> float:
+        """Mean over maximum of the tiles' cycles, over all executions together."""
+        return self.tile_cycles / (self.tiles * self.cycles) if self.cycles and self.tiles else 0.0
+
+    @property
+    def lost(self) -> float:
+        """Cycles that would be saved if every execution were spread evenly over all tiles."""
+        return self.cycles * (1 - self.balance)
+
+
+def compute_set_name(step: Step) -> str:
+    return step.program.computeset.name if step.program is not None and step.program.computeset is not None else step.name
+
+
+def compute_sets(execution: Execution) -> list[ComputeSetCost]:
+    """The compute sets that ran, from the one with the most cycles to the one with the fewest."""
+    by_name: dict[str, list[Step]] = {}
+    for one in execution.steps:
+        if one.type == "OnTileExecute":
+            by_name.setdefault(compute_set_name(one), []).append(one)
+    made = [
+        ComputeSetCost(
+            name=name,
+            steps=len(steps),
+            executions=sum(one.executions for one in steps),
+            cycles=sum(one.compute_cycles for one in steps),
+            tile_cycles=sum(int(one.cyclesByTile.sum()) for one in steps),
+            active_cycles=sum(int(one.activeCyclesByTile.sum()) for one in steps),
+            tiles=max(len(one.cyclesByTile) for one in steps),
+            flops=sum(one.flops for one in steps),
+            memory_bytes=sum(one.memory_bytes for one in steps),
+            vertices=steps[0].program.vertices if steps[0].program is not None else {},
+        )
+        for name, steps in by_name.items()
+    ]
+    return sorted(made, key=lambda one: (-one.cycles, one.name))
+
+
+def vertex_type_rows(report: Report) -> list[dict[str, Any]]:
+    """Vertex types with their instances, cycles, floating-point operations and memory, the most cycles first."""
+    ran: Mapping[str, VertexTypeCycles] = report.execution.cycles_by_vertex_type if report.execution else {}
+    compiled = {one.name: one for one in report.compilation.vertex_types}
+    rows = []
+    for name in dict.fromkeys((*ran, *compiled)):
+        cost, made = ran.get(name), compiled.get(name)
+        rows.append(
+            {
+                "name": name,
+                "instances": cost.instances if cost else made.instances if made else 0,
+                "cycles": cost.cycles if cost else 0,
+                "flops": cost.flops if cost else 0,
+                "memory_bytes": cost.memory_bytes if cost else 0,
+                "memory": made.memory if made else report.compilation.memory.vertex_data_by_type.get(name, 0),
+                "priced_by": ", ".join(f"{by} {count:,}" for by, count in made.priced_by.items() if count) if made else "",
+            }
+        )
+    return sorted(rows, key=lambda one: (-one["cycles"], -one["memory"], one["name"]))
+
+
+def compute_set_rows(execution: Execution) -> list[dict[str, Any]]:
+    """Compute sets as rows of the page's tables."""
+    return [
+        {
+            "name": one.name,
+            "steps": one.steps,
+            "executions": one.executions,
+            "cycles": one.cycles,
+            "balance": round(one.balance, 6),
+            "lost": round(one.lost),
+            "flops": one.flops,
+            "memory_bytes": one.memory_bytes,
+            "vertices": sum(one.vertices.values()),
+            "types": ", ".join(one.vertices),
+        }
+        for one in compute_sets(execution)
+    ]

@@ -1,0 +1,123 @@
+"""The page's first view: the target, the graph, the options, the headline numbers, where the time goes, the longest steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pypoplar.report.execution import Execution
+from pypoplar.report.page.step_data import step_number
+from pypoplar.report.report import Report, ReportTarget
+
+LONGEST = 20  # steps in the table
+Fact = dict[str, Any]  # "label" and "value", with a "unit" that page.js writes the value in
+
+
+def summary_data(report: Report) -> dict[str, Any]:
+    """The first view of a report."""
+    compilation, execution = report.compilation, report.execution
+    graph = compilation.graph
+    return {
+        "name": report.name,
+        "created": report.created,
+        "version": report.poplarVersion.string,
+        "headline": headline(report),
+        "target": _target(compilation.target),
+        "graph": [
+            fact("Vertices", graph.numVertices),
+            fact("Edges", graph.numEdges),
+            fact("Variables", graph.numVars),
+            fact("Compute sets", graph.numComputeSets),
+            fact("Vertex types", len(compilation.vertex_types)),
+            fact("Steps of the program", len(compilation.step_programs)),
+        ],
+        "options": [fact(name, value, "text") for name, value in compilation.options.items()],
+        "programs": list(execution.programs) if execution else [],
+        "machine": machine_parts(execution) if execution else None,
+        "mean_tile": mean_tile_parts(execution) if execution else None,
+        "longest": _longest(execution) if execution else [],
+    }
+
+
+def fact(label: str, value: Any, unit: str = "count") -> Fact:
+    return {"label": label, "value": value, "unit": unit}
+
+
+def headline(report: Report) -> list[Fact]:
+    """The numbers that stand on top."""
+    memory, target, execution = report.compilation.memory, report.compilation.target, report.execution
+    whole = memory.including_gaps()
+    most = int(whole.max()) if len(whole) else 0
+    facts = []
+    if execution is not None:
+        facts += [
+            fact("Cycles", execution.totalCycles.total, "cycles"),
+            fact("Time at the target's clock", execution.seconds, "seconds"),
+            fact("Supersteps and copies executed", sum(one.executions for one in execution.steps)),
+        ]
+    facts += [fact("Memory of all tiles", int(whole.sum()), "bytes"), fact("Fullest tile", most, "bytes")]
+    facts.append(fact("Fullest tile, of its memory", most / target.bytesPerTile if target.bytesPerTile else 0.0, "share"))
+    if execution is not None:
+        facts.append(fact("Bytes sent between tiles", sum(int(one.bytesSentByTile.sum()) for one in execution.steps), "bytes"))
+        facts.append(fact("Bytes to and from the host", sum(one.host_bytes for one in execution.steps), "bytes"))
+        if execution.flops:
+            rate = execution.flops / execution.seconds if execution.seconds else 0.0
+            facts += [fact("Floating-point operations", execution.flops, "flop"), fact("Achieved", rate, "flop/s")]
+    return facts
+
+
+def machine_parts(execution: Execution) -> list[dict[str, Any]]:
+    """All cycles by what the machine did; in each step the slowest tile decides, so the parts add up to the total."""
+    exchange = sum(one.exchange_cycles + one.global_exchange_cycles for one in execution.steps)
+    return [
+        {"part": "compute", "label": "Compute", "cycles": sum(one.compute_cycles for one in execution.steps)},
+        {"part": "exchange", "label": "Exchange", "cycles": exchange},
+        {"part": "sync", "label": "Sync", "cycles": sum(one.sync_cycles for one in execution.steps)},
+        {"part": "host", "label": "Host", "cycles": sum(one.host_exchange_cycles for one in execution.steps)},
+    ]
+
+
+def mean_tile_parts(execution: Execution) -> list[dict[str, Any]]:
+    """The same cycles as the mean tile spends them; what is left is waiting for slower tiles."""
+    mean = execution.tile_average
+    exchange = mean.exchange + mean.global_exchange
+    return [
+        {"part": "compute", "label": "Compute", "cycles": mean.compute_excluding_idle},
+        {"part": "threads", "label": "Compute, idle threads", "cycles": mean.compute_including_idle - mean.compute_excluding_idle},
+        {"part": "exchange", "label": "Exchange", "cycles": exchange},
+        {"part": "sync", "label": "Sync", "cycles": mean.sync - mean.waiting},
+        {"part": "host", "label": "Host", "cycles": mean.host_exchange},
+        {"part": "idle", "label": "Waiting for other tiles", "cycles": mean.waiting},
+    ]
+
+
+def _target(target: ReportTarget) -> list[Fact]:
+    return [
+        fact("System", target.system or "not named", "text"),
+        fact("Architecture", target.architecture, "text"),
+        fact("IPUs", target.numIPUs),
+        fact("Tiles per IPU", target.tilesPerIpu),
+        fact("Tiles", target.numTiles),
+        fact("Replicas", target.numReplicas),
+        fact("Worker threads per tile", target.numWorkerContexts),
+        fact("Memory per tile", target.bytesPerTile, "bytes"),
+        fact("Memory", target.totalMemory, "bytes"),
+        fact("Clock", float(target.clockFrequency), "Hz"),
+    ]
+
+
+def _longest(execution: Execution) -> list[dict[str, Any]]:
+    total = execution.totalCycles.total
+    numbered = [(step_number(one, place), one) for place, one in enumerate(execution.steps)]
+    chosen = sorted(numbered, key=lambda pair: (-pair[1].cycles, pair[0]))[:LONGEST]
+    return [
+        {
+            "number": number,
+            "name": one.name,
+            "type": one.type,
+            "executions": one.executions,
+            "cycles": one.cycles,
+            "share": one.cycles / total if total else 0.0,
+            "balance": one.tileBalance if one.activeTiles else None,
+        }
+        for number, one in chosen
+    ]

@@ -1,0 +1,1 @@
+"""Reports as traces for the Perfetto UI."""

@@ -1,0 +1,224 @@
+"""What a program needs and what its runs cost, under the names of libpva where libpva has one.
+
+A `Report` is plain data: `compilation` is known once an executable is made, `execution` once it has run. Names in camelCase are
+libpva's, names in snake_case are ours. Cycles are tile cycles, sizes bytes. Arrays hold one number per tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from attrs import field, frozen
+
+from pypoplar.notebook import ShownInNotebooks
+from pypoplar.report.execution import Array, Execution
+from pypoplar.report.libpva_hints import missing
+from pypoplar.report.memory_report import (
+    Bytes,
+    LivenessProgramStep,
+    LoweredVariables,
+    MemoryByTile,
+    Tile,
+    Tiles,
+    Variable,
+    live_bytes,
+)
+from pypoplar.report.program_nodes import ComputeSet, Program
+
+PROFILE_VERSION = 1
+"""The version of profile files that this release writes and reads: see docs/profile-file.md."""
+
+
+@frozen
+class Version:
+    """A release. `string` is the whole of it: ``"0.1.0"``."""
+
+    string: str
+
+    @property
+    def major(self) -> int:
+        return self._part(0)
+
+    @property
+    def minor(self) -> int:
+        return self._part(1)
+
+    @property
+    def point(self) -> int:
+        return self._part(2)
+
+    def _part(self, number: int) -> int:
+        parts = self.string.split(".")
+        return int(parts[number]) if number < len(parts) and parts[number].isdigit() else 0
+
+
+@frozen
+class ReportTarget:
+    """The machine that the program was compiled for."""
+
+    architecture: str
+    numIPUs: int
+    tilesPerIpu: int
+    bytesPerTile: int
+    clockFrequency: float  # Hz
+    numWorkerContexts: int = 6
+    numReplicas: int = 1
+    system: str = ""  # the preset's name: "bow"
+    # Ceilings of the roofline, per tile and cycle: floating-point operations by name of the unit, and bytes of tile memory.
+    peak_flops_per_cycle: Mapping[str, float] = field(factory=dict)
+    memory_bytes_per_cycle: int = 0
+
+    @property
+    def numTiles(self) -> int:
+        """Tiles of all IPUs together."""
+        return self.numIPUs * self.tilesPerIpu
+
+    @property
+    def bytesPerIPU(self) -> int:
+        return self.tilesPerIpu * self.bytesPerTile
+
+    @property
+    def totalMemory(self) -> int:
+        """Memory of all tiles of all IPUs."""
+        return self.numIPUs * self.bytesPerIPU
+
+
+@frozen
+class ReportGraph:
+    """How large the graph is, as far as its programs use it."""
+
+    numVertices: int
+    numEdges: int
+    numVars: int
+    numComputeSets: int
+
+
+@frozen
+class VertexType:
+    """A vertex type: its vertices in the program, their memory, and what priced their cycles.
+
+    `priced_by` counts vertices by ``"estimate"`` (`Graph.setPerfEstimate`), ``"estimator"`` (of the codelet or its library) and
+    ``"code"`` (the code as it ran).
+    """
+
+    name: str
+    instances: int
+    memory: int  # bytes of state and pointers
+    priced_by: Mapping[str, int] = field(factory=dict)
+
+
+@frozen(eq=False)
+class ExchangeReport:
+    """One exchange of the program: a row for each pair of tiles between which bytes go, sorted by source and destination.
+
+    What a tile sends to several others at once (a multicast) counts for each of them.
+    """
+
+    name: str
+    phase: str  # "before" or "after" a compute set, or "copy"
+    step: int  # the static step
+    source: Array  # int32
+    destination: Array  # int32
+    bytes: Array  # int64
+
+
+@frozen
+class IpuReport:
+    """One IPU's tiles, which keep the numbers that they have among those of all IPUs."""
+
+    number: int
+    tiles: Sequence[Tile]
+
+
+@frozen
+class InstrumentationSettings:
+    """What was counted, in libpva's words: ``"Vertex"``, ``"Tile"``, ``"Ipu"``, ``"Device"`` or ``"Off"``."""
+
+    computeInstrumentationLevel: str
+    externalExchangeInstrumentationLevel: str
+
+
+@frozen(eq=False)
+class Compilation:
+    """What the compiler made of the graph and its programs."""
+
+    target: ReportTarget
+    graph: ReportGraph
+    memory: MemoryByTile
+    programs: tuple[Program, ...] = ()  # one tree for each program of the engine
+    step_programs: tuple[Program, ...] = ()  # by number of the static step
+    vertex_types: tuple[VertexType, ...] = ()
+    loweredVariables: LoweredVariables = field(factory=LoweredVariables)
+    exchanges: Sequence[ExchangeReport] = ()
+    options: Mapping[str, str] = field(factory=dict)  # engine options that were set
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
+
+    @property
+    def tiles(self) -> Tiles:
+        """The tiles of all IPUs."""
+        return Tiles(self.memory)
+
+    @property
+    def ipus(self) -> tuple[IpuReport, ...]:
+        """The IPUs, each with its tiles."""
+        tiles, each = self.tiles, self.target.tilesPerIpu
+        return tuple(IpuReport(one, tiles[one * each : (one + 1) * each]) for one in range(self.target.numIPUs))
+
+    @property
+    def computeSets(self) -> tuple[ComputeSet, ...]:
+        """The compute sets that the programs execute, in program order, each once."""
+        found = {one.computeset.name: one.computeset for one in self.step_programs if one.computeset is not None}
+        return tuple(found.values())
+
+    @property
+    def livenessProgramSteps(self) -> Sequence[LivenessProgramStep]:
+        """The static steps in program order with what lives at each besides what is always live."""
+        held = live_bytes(self.loweredVariables, len(self.step_programs))
+        return [
+            LivenessProgramStep(one, Bytes(int(size)), self.loweredVariables, number)
+            for number, (one, size) in enumerate(zip(self.step_programs, held, strict=True))
+        ]
+
+    @property
+    def alwaysLiveVariables(self) -> tuple[Variable, ...]:
+        """The variables whose memory is never used for anything else, with their bytes on all tiles together."""
+        return tuple(self.loweredVariables[int(one)] for one in np.flatnonzero(self.loweredVariables.always))
+
+    def alwaysLiveVariablesForTile(self, tile: int) -> tuple[Variable, ...]:
+        """The variables on a tile whose memory is never used for anything else."""
+        return tuple(one for one in self.loweredVariables.forTile(tile) if one.always_live)
+
+    def by_ipu(self, values: Array) -> Array:
+        """Values by tile as rows of IPUs: [numIPUs, tilesPerIpu]."""
+        rows: Array = np.asarray(values).reshape(self.target.numIPUs, self.target.tilesPerIpu)
+        return rows
+
+
+@frozen(eq=False)
+class Report(ShownInNotebooks):
+    """Everything that is known of a program. `execution` is None until the program has run."""
+
+    compilation: Compilation
+    execution: Execution | None
+    poplarVersion: Version
+    name: str = ""  # of the engine, or of the file that the report was read from
+    created: str = ""  # when, ISO 8601
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
+
+    @property
+    def version(self) -> Version:
+        """Of the profile files that this release writes."""
+        return Version(f"{PROFILE_VERSION}.0.0")
+
+    @property
+    def instrumentationSettings(self) -> InstrumentationSettings:
+        """Cycles are counted by tile unless the options ask for something else; the model needs no instrumentation for it."""
+        levels = ("computeInstrumentationLevel", "externalExchangeInstrumentationLevel")
+        options = self.compilation.options
+        return InstrumentationSettings(*(str(options.get(f"debug.{one}", "tile")).capitalize() for one in levels))

@@ -1,0 +1,74 @@
+"""The text of `Engine.printProfileSummary`: a report for people, section by section in Poplar's order and words."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from pypoplar.errors import InvalidOption
+from pypoplar.options import OptionValue, read_flag
+from pypoplar.report.report import Report, ReportGraph, ReportTarget
+from pypoplar.report.text.summary_execution import execution_section, steps_section
+from pypoplar.report.text.summary_memory import memory_section
+from pypoplar.report.text.text_columns import columns
+
+OPTIONS = ("showExecutionSteps", "showOptimizations", "showPerIpuMemoryUsage", "showVarStorage")
+
+
+def summary(report: Report, options: Mapping[str, OptionValue] | None = None) -> str:
+    """The summary of `report`: target, graph, memory usage, and what running cost if the program has run.
+
+    Options, each ``"true"`` or ``"false"``: ``"showVarStorage"`` adds variables and when they live, ``"showPerIpuMemoryUsage"``
+    the memory of each IPU, ``"showExecutionSteps"`` the steps of the program; ``"showOptimizations"`` adds nothing, because the
+    compiler makes no optimisations that it could list. An unknown one raises `InvalidOption`.
+    """
+    chosen = read_options(options or {})
+    compilation, execution = report.compilation, report.execution
+    lines = [*target_section(compilation.target), "", *graph_section(compilation.graph), ""]
+    lines += memory_section(compilation, per_ipu=chosen["showPerIpuMemoryUsage"], variables=chosen["showVarStorage"])
+    if execution is not None:
+        lines += ["", *execution_section(execution, compilation)]
+        if chosen["showExecutionSteps"]:
+            lines += ["", *steps_section(execution.steps, compilation.programs)]
+    return "\n".join(lines) + "\n"
+
+
+def read_options(options: Mapping[str, OptionValue]) -> dict[str, bool]:
+    """The options as bools, all of `OPTIONS`."""
+    chosen = dict.fromkeys(OPTIONS, False)
+    for name, value in options.items():
+        if name not in chosen:
+            near = difflib.get_close_matches(str(name), OPTIONS, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; the options are {', '.join(OPTIONS)}"
+            raise InvalidOption(f"printProfileSummary has no option {name!r}{hint}")
+        chosen[name] = read_flag(name, value)
+    return chosen
+
+
+def target_section(target: ReportTarget) -> list[str]:
+    """The machine."""
+    rows = [
+        ("Number of IPUs:", f"{target.numIPUs:,}"),
+        ("Tiles per IPU:", f"{target.tilesPerIpu:,}"),
+        ("Total Tiles:", f"{target.numTiles:,}"),
+        ("Memory Per-Tile:", f"{target.bytesPerTile / 1024:,.1f} kB"),
+        ("Total Memory:", f"{target.totalMemory / 1024**2:,.1f} MB"),
+        ("Clock Speed (approx):", f"{target.clockFrequency / 1e6:,.1f} MHz"),
+        ("Number of Replicas:", f"{target.numReplicas:,}"),
+        ("IPUs per Replica:", f"{target.numIPUs // target.numReplicas:,}"),
+        ("Tiles per Replica:", f"{target.numTiles // target.numReplicas:,}"),
+        ("Memory per Replica:", f"{target.totalMemory / target.numReplicas / 1024**2:,.1f} MB"),
+    ]
+    label = max(len(one) for one, _ in rows)
+    return ["Target:", *(f"  {left:<{label}}  {right}" for left, right in rows)]
+
+
+def graph_section(graph: ReportGraph) -> list[str]:
+    """The graph's size."""
+    rows = [
+        ("Number of vertices:", f"{graph.numVertices:,}"),
+        ("Number of edges:", f"{graph.numEdges:,}"),
+        ("Number of variables:", f"{graph.numVars:,}"),
+        ("Number of compute sets:", f"{graph.numComputeSets:,}"),
+    ]
+    return ["Graph:", *columns(rows, 2)]

@@ -1,0 +1,183 @@
+"""The execution sections of the profile summary: where cycles went in all, by vertex type, and step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pypoplar.report.execution import Execution, Step
+from pypoplar.report.program_nodes import Program
+from pypoplar.report.report import Compilation, ReportTarget
+from pypoplar.report.text.text_columns import Line, heading, labelled, shown_name
+
+
+def execution_section(execution: Execution, compilation: Compilation) -> list[str]:
+    """What the runs cost: in all, for the mean tile, in floating-point operations, and by vertex type."""
+    target = compilation.target
+    total, mean = execution.totalCycles.total, execution.tile_average
+    microseconds = total / target.clockFrequency * 1e6
+    lines = ["Execution:", "  Programs executed:"]
+    lines += [f"    {name}" for name in execution.programs] or ["    (none)"]
+
+    def part(cycles: float) -> str:
+        return f"{cycles:,.1f} ({cycles / total if total else 0.0:.1%} of total)"
+
+    rows = [
+        ("Total cycles:", f"{total:,} (approx {microseconds:,.1f} microseconds)"),
+        ("Tile average compute cycles (including idle threads):", part(mean.compute_including_idle)),
+        ("Tile average compute cycles (excluding idle threads):", part(mean.compute_excluding_idle)),
+        ("Tile average IPU exchange cycles:", part(mean.exchange)),
+        ("Tile average global exchange cycles:", part(mean.global_exchange)),
+        ("Tile average host exchange cycles:", part(mean.host_exchange)),
+        ("Tile average sync cycles:", part(mean.sync)),
+    ]
+    lines += ["", *labelled(rows, 2)]
+    if execution.flops:
+        lines += ["", *floating_point(execution, target)]
+    return [*lines, "", "  Cycles by vertex type:", *by_vertex_type(execution, compilation)]
+
+
+def floating_point(execution: Execution, target: ReportTarget) -> list[str]:
+    """Floating-point operations of all runs, per second, and as a share of what the tiles' units can do."""
+    seconds = execution.totalCycles.total / target.clockFrequency
+    rate = execution.flops / seconds if seconds else 0.0
+    rows: list[Line] = [
+        ("Floating-point operations (FLOPs):", f"{execution.flops:,}"),
+        ("Achieved:", f"{rate / 1e9:,.3f} GFLOP/s"),
+    ]
+    for unit, flops in target.peak_flops_per_cycle.items():
+        peak = flops * target.numTiles * target.clockFrequency
+        share = (
+            f"of which achieved {rate / peak if peak else 0.0:.2%}" if rate <= peak else "less than achieved: other units do more"
+        )
+        rows.append((f"Peak ({unit}):", f"{peak / 1e9:,.1f} GFLOP/s, {share}"))
+    return labelled(rows, 2)
+
+
+def by_vertex_type(execution: Execution, compilation: Compilation) -> list[str]:
+    """Vertex types by their cycles, the most first, with what priced them."""
+    types = sorted(execution.cycles_by_vertex_type.items(), key=lambda entry: (-entry[1].cycles, entry[0]))
+    priced = {one.name: pricing(one.priced_by) for one in compilation.vertex_types}
+    labels = [f"{name} ({one.instances:,} instances):" for name, one in types]
+    cycles = [f"{one.cycles:,}" for _, one in types]
+    flops = [f"{one.flops:,} FLOPs" if execution.flops else "" for _, one in types]
+    wide = [max(map(len, column), default=0) for column in (labels, cycles, flops)]
+    lines = []
+    for (name, _), left, middle, right in zip(types, labels, cycles, flops, strict=True):
+        line = f"    {left:<{wide[0]}}  {middle:>{wide[1]}}  {right:>{wide[2]}}  {priced.get(name, '')}"
+        lines.append(line.rstrip())
+    return lines
+
+
+def pricing(counts: Mapping[str, int]) -> str:
+    """``priced by code``; with numbers of vertices where there is more than one price: ``priced by code 10, estimate 2``."""
+    kinds = [one for one, count in counts.items() if count]
+    shown = kinds if len(kinds) < 2 else [f"{one} {counts[one]:,}" for one in kinds]
+    return f"priced by {', '.join(shown)}" if kinds else ""
+
+
+def steps_section(steps: Sequence[Step], programs: Sequence[Program]) -> list[str]:
+    """The steps that ran with what all their executions cost, within the loops, branches and calls of the program.
+
+    A function's steps stand at its first call, with what all its calls cost together.
+    """
+    ran = {one.number: one for one in steps if one.number >= 0}
+    lines = ["  Execution steps:"]
+    seen: set[int] = set()
+    shown: set[int] = set()
+    for number, program in enumerate(programs):
+        below = tree_lines(program, ran, seen, shown)
+        if below and len(programs) > 1:
+            title = f"Program {number}" + (f" ({shown_name(program.name)})" if program.name else "")
+            lines.append(f"    {title}:")
+            below = [f"  {one}" for one in below]
+        lines += below
+    for one in steps:
+        if one.number not in seen:
+            lines += step_lines(one, " " * (4 + 2 * one.depth))
+    return lines
+
+
+def tree_lines(root: Program, ran: Mapping[int, Step], seen: set[int], shown: set[int]) -> list[str]:
+    """A program tree as far as its steps ran; nameless sequences are not shown, nor is the one at the root.
+
+    What stands in several places is written out at the first. `seen` are the steps, `shown` the ids of the programs so far.
+    """
+    alive = ran_below(root, ran)
+    lines: list[str] = []
+    pending = [(4, root)]
+    while pending:
+        indent, one = pending.pop()
+        if not alive[id(one)]:
+            continue
+        inner = indent
+        margin = " " * indent
+        if one.step in ran:
+            if one.step not in seen:
+                lines += step_lines(ran[one.step], margin)
+                seen.add(one.step)
+            continue
+        above = id(one) in shown or (one.type == "Call" and not has_more(one, ran, seen, shown))
+        shown.add(id(one))
+        if one.type != "Sequence" or (one.name and one is not root):
+            lines.append(f"{margin}{heading(one)}{' (its steps are above)' if above else ':'}")
+            inner += 2
+        if above:
+            continue
+        pending.extend((inner, child) for child in reversed(one.children))
+    return lines
+
+
+def has_more(root: Program, ran: Mapping[int, Step], seen: set[int], shown: set[int]) -> bool:
+    """Whether a step that ran, and was not seen yet, is below a program. What has been shown has none."""
+    pending, visited = [root], set[int]()
+    while pending:
+        one = pending.pop()
+        if one.step in ran and one.step not in seen:
+            return True
+        if id(one) not in visited and id(one) not in shown:
+            visited.add(id(one))
+            pending.extend(reversed(one.children))
+    return False
+
+
+def ran_below(root: Program, ran: Mapping[int, Step]) -> dict[int, bool]:
+    """By the id of each node whether a step at it or below it ran."""
+    alive: dict[int, bool] = {}
+    for one in root.nodes():
+        alive[id(one)] = one.step in ran or any(alive[id(child)] for child in one.children)
+    return alive
+
+
+def step_lines(one: Step, indent: str) -> list[str]:
+    """A step with its cycles, tiles, balance and bytes."""
+    times = f" ({one.executions:,} executions)" if one.executions != 1 else ""
+    lines = [f"{one.type}: {shown_name(one.name)}{times}", f"  Cycles: {one.cycles:,}{composition(one)}"]
+    if one.activeTiles:
+        balance = f"(balance {one.tileBalance:.1%}, of active tiles {one.activeTileBalance:.1%})"
+        lines.append(f"  Active tiles: {one.activeTiles:,} {balance}")
+    including, excluding = int(one.cyclesByTile.sum()), int(one.activeCyclesByTile.sum())
+    if including:
+        lines.append(f"  Thread balance: {excluding / including:.1%}")
+    if one.program is not None and one.program.vertices:
+        lines.append(f"  Vertices: {', '.join(f'{name} ({count:,})' for name, count in one.program.vertices.items())}")
+    sent, received = int(one.bytesSentByTile.sum()), int(one.bytesReceivedByTile.sum())
+    if sent or received:
+        lines.append(f"  Exchange: {sent:,} B sent, {received:,} B received")
+    if one.host_bytes:
+        lines.append(f"  Host: {one.host_bytes:,} B")
+    if one.flops:
+        lines.append(f"  FLOPs: {one.flops:,}")
+    return [f"{indent}{line}" for line in lines]
+
+
+def composition(one: Step) -> str:
+    """What the cycles of a step consist of, in brackets."""
+    parts = [
+        (one.sync_cycles, "sync"),
+        (one.exchange_cycles, "exchange"),
+        (one.global_exchange_cycles, "global exchange"),
+        (one.compute_cycles, "compute"),
+        (one.host_exchange_cycles, "host exchange"),
+    ]
+    split = ", ".join(f"{title} {cycles:,}" for cycles, title in parts if cycles)
+    return f" ({split})" if split else ""

@@ -1,0 +1,152 @@
+"""The memory sections of the profile summary: by category, by tile, by IPU, by variable and by step of the program."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.report.memory_report import Array, LoweredVariables, MemoryByTile, live_bytes
+from pypoplar.report.program_nodes import Program
+from pypoplar.report.report import Compilation, ReportTarget
+from pypoplar.report.text.text_columns import Line, columns, labelled, shown_name, size, words
+
+BAR = 40  # characters of the longest bar of the histogram
+RANGES = 10  # most ranges of the histogram
+FULLEST = 5  # tiles whose memory is shown when some are out of memory
+VARIABLES = 100  # most variables of a list; the rest is summed
+
+
+def memory_section(compilation: Compilation, *, per_ipu: bool, variables: bool) -> list[str]:
+    """The memory of all tiles: totals, by category, and how evenly it is spread; on request by IPU and by variable."""
+    memory, target = compilation.memory, compilation.target
+    used, whole = memory.excluding_gaps(), memory.including_gaps()
+    lines = ["Memory Usage:", "  Total:"]
+    lines += columns([("Including Gaps:", size(int(whole.sum()))), ("Excluding Gaps:", size(int(used.sum())))], 4)
+    # The regions of a tile's memory are not modelled apart: what fits counts as non-interleaved, what does not as overflowed.
+    over = min(int(np.maximum(whole - target.bytesPerTile, 0).sum()), int(used.sum()))
+    regions = [("Non-interleaved:", int(used.sum()) - over), ("Overflowed:", over)]
+    lines += ["      By Memory Region:", *columns([(name, size(count)) for name, count in regions], 8), "      By Data Type:"]
+    lines += columns([(f"{words(name)}:", size(int(one.sum()))) for name, one in memory.categories.items()], 8)
+    lines += vertex_data(compilation)
+    lines += ["  By Tile (Excluding Gaps):", *histogram(used), *fullest(memory, target)]
+    if per_ipu:
+        lines += by_ipu(compilation)
+    if variables and len(compilation.loweredVariables):  # a graph whose memory does not suffice has only sums
+        lines += ["", *variable_storage(compilation)]
+    return lines
+
+
+def vertex_data(compilation: Compilation) -> list[str]:
+    """The memory of vertices by category and by type, the largest first."""
+    memory = compilation.memory
+    lines = [f"  Vertex Data ({compilation.graph.numVertices:,} vertices):"]
+    for title, table in (("By Category:", memory.vertex_data), ("By Type:", memory.vertex_data_by_type)):
+        if not table:
+            continue
+        by_type = table is memory.vertex_data_by_type
+        entries = sorted(table.items(), key=lambda entry: (-entry[1], entry[0])) if by_type else list(table.items())
+        lines.append(f"    {title}")
+        lines += columns([(f"{name if by_type else words(name).capitalize()}:", size(count)) for name, count in entries], 6)
+    return lines
+
+
+def histogram(used: Array) -> list[str]:
+    """How many tiles use how many KB."""
+    if not len(used):
+        return []
+    low, high = int(used.min()) // 1024, int(used.max()) // 1024 + 1
+    step = -(-(high - low) // RANGES)
+    edges = [low + step * one for one in range(-(-(high - low) // step) + 1)]
+    counts = np.histogram(used / 1024, edges)[0]
+    number = len(f"{edges[-1]:,}")
+    most = int(counts.max())
+    lines = [f"    {'Range (KB)':<{2 * number + 3}}  {'Histogram':<{BAR}}  Count (tiles)"]
+    for begin, end, count in zip(edges[:-1], edges[1:], counts, strict=True):
+        bar = "*" * (max(1, BAR * int(count) // most) if count else 0)
+        lines.append(f"    {f'{begin:>{number},} - {end:>{number},}':<{max(2 * number + 3, 10)}}  {bar:<{BAR}}  {int(count):,}")
+    return lines
+
+
+def maxima(used: Array, whole: Array, limit: int, first_tile: int = 0) -> list[str]:
+    """The fullest tile with and without gaps, and how many tiles are over their memory."""
+    lines = []
+    for title, values in (("Including", whole), ("Excluding", used)):
+        tile = int(values.argmax())
+        most = int(values[tile])
+        lines.append(f"    Maximum ({title} Gaps): {most:,} B ({most / 1024:,.1f} K) on tile {first_tile + tile:,}")
+    return [*lines, f"    {int(np.count_nonzero(whole > limit)):,} tile(s) out of memory"]
+
+
+def fullest(memory: MemoryByTile, target: ReportTarget) -> list[str]:
+    """The fullest tile, and where memory does not suffice what fills the fullest ones."""
+    used, whole = memory.excluding_gaps(), memory.including_gaps()
+    if not len(used):
+        return []
+    lines = maxima(used, whole, target.bytesPerTile)
+    out = int(np.count_nonzero(whole > target.bytesPerTile))
+    for tile in np.argsort(-whole, kind="stable")[: min(FULLEST, out)]:
+        rows = [(f"{words(name)}:", size(int(one[tile]))) for name, one in memory.categories.items()]
+        rows.append(("Over by:", size(int(whole[tile]) - target.bytesPerTile)))
+        lines += [f"  Tile # {int(tile):,} memory usage:", *columns(rows, 4)]
+    return lines
+
+
+def by_ipu(compilation: Compilation) -> list[str]:
+    """The memory of each IPU and its fullest tile."""
+    memory, target = compilation.memory, compilation.target
+    lines = []
+    rows = zip(compilation.by_ipu(memory.excluding_gaps()), compilation.by_ipu(memory.including_gaps()), strict=True)
+    for ipu, (used, whole) in enumerate(rows):
+        totals = [
+            (f"{title} Gaps:", f"{size(int(values.sum()))} ({values.sum() / target.bytesPerIPU:.1%} of the IPU)")
+            for title, values in (("Including", whole), ("Excluding", used))
+        ]
+        lines += [f"  IPU {ipu} (tiles {ipu * target.tilesPerIpu:,} to {(ipu + 1) * target.tilesPerIpu - 1:,}):"]
+        lines += [*columns(totals, 4), *maxima(used, whole, target.bytesPerTile, ipu * target.tilesPerIpu)]
+    return lines
+
+
+def variable_storage(compilation: Compilation) -> list[str]:
+    """What is always live, what lives at the step with the most live bytes, and how many bytes live at each step."""
+    memory, held = compilation.memory, compilation.loweredVariables
+    sizes = held.total_bytes()
+    always = int(memory.always_live.sum()) if len(memory.always_live) else int(sizes[held.always].sum())
+    live = live_bytes(held, len(compilation.step_programs))
+    lines = ["Variable Storage Liveness: All tiles", f"  Always-live bytes: {always:,}"]
+    lines += ["  Always-live variables:", *variable_list(held, sizes, np.flatnonzero(held.always))]
+    if not live.any():
+        return [*lines, "  Nothing is live at some steps only"]
+    peak = int(live.argmax())
+    lines += [
+        f"  Maximum live bytes (including always-live): {always + int(live[peak]):,}",
+        f"  Maximum not-always-live bytes: {int(live[peak]):,} at {step_title(compilation.step_programs, peak)}",
+        "  Not-always-live variables at that step:",
+    ]
+    lines += variable_list(held, sizes, held.living(peak))
+    return [*lines, "  Not-always-live bytes by program step:", *liveness(compilation.step_programs, live)]
+
+
+def variable_list(held: LoweredVariables, sizes: Array, chosen: Array) -> list[str]:
+    """Variables with their bytes on all tiles, the largest first; those beyond `VARIABLES` in one line."""
+    if not len(chosen):
+        return ["    (none)"]
+    order = chosen[np.argsort(-sizes[chosen], kind="stable")]
+    rows: list[Line] = [(shown_name(held.names[one]), size(int(sizes[one]))) for one in order[:VARIABLES].tolist()]
+    rest = order[VARIABLES:]
+    if len(rest):
+        rows.append((f"({len(rest):,} smaller ones)", size(int(sizes[rest].sum()))))
+    return columns(rows, 4)
+
+
+def liveness(steps: tuple[Program, ...], live: Array) -> list[str]:
+    """A line for each step, or for neighbours with as many live bytes."""
+    starts = np.flatnonzero(np.concatenate(([True], live[1:] != live[:-1])))
+    ends = np.append(starts[1:], len(live)) - 1
+    rows = []
+    for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
+        title = step_title(steps, first) if first == last else f"steps {first:,} to {last:,}"
+        rows.append((f"{title}:", f"{int(live[first]):,}"))
+    return labelled(rows, 4)
+
+
+def step_title(steps: tuple[Program, ...], number: int) -> str:
+    return f"step {number:,} ({steps[number].type} {shown_name(steps[number].name)})"

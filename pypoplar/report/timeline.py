@@ -1,0 +1,274 @@
+"""The runs of a report on a time line: phases of supersteps, the program's levels, counters and single tiles, in nanoseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from attrs import define, field, frozen
+
+from pypoplar.errors import ApplicationRuntimeError
+from pypoplar.report.execution import Array, Execution, Run, Step
+from pypoplar.report.memory_report import live_bytes
+from pypoplar.report.nesting import Nesting
+from pypoplar.report.report import Report
+
+PHASES = {  # in the order in which a step goes through them -> the attribute of a step that has their cycles
+    "Sync": "sync_cycles",
+    "Exchange": "exchange_cycles",
+    "Global exchange": "global_exchange_cycles",
+    "Host exchange": "host_exchange_cycles",
+    "Compute": "compute_cycles",
+}
+WAIT = "wait"
+LONGEST = 1 << 62  # ns
+END_TO_END = "no executions of steps were recorded: the static steps are laid end to end, each with all its executions"
+
+
+@frozen(eq=False)
+class Slices:
+    """Stretches of time, each before what is inside of it. `name` and `step` are places in the lists of the time line."""
+
+    begin: Array  # int64: ns
+    end: Array  # int64: ns
+    name: Array  # int64
+    step: Array  # int64; -1 for a stretch that says nothing of a step
+
+
+@frozen(eq=False)
+class Values:
+    """A counter: it has ``value[i]`` from ``time[i]`` on."""
+
+    time: Array  # int64: ns
+    value: Array  # float64
+    unit: str
+
+
+@frozen(eq=False)
+class Track:
+    name: str
+    content: Slices | Values
+
+
+@frozen(eq=False)
+class TrackGroup:
+    name: str
+    tracks: tuple[Track, ...]
+
+
+@frozen(eq=False)
+class Timeline:
+    """What there is to draw. `notes` says in sentences what it does not show, or not as it was."""
+
+    groups: tuple[TrackGroup, ...]
+    names: Sequence[str]
+    steps: Sequence[Mapping[str, str | int | float]]  # what to say of a step in a run
+    notes: tuple[str, ...] = ()
+
+
+@frozen(eq=False)
+class Events:
+    """Executions of steps, one after the other. `part` is a place in `parts`: steps, each in a run."""
+
+    parts: tuple[tuple[int, Step], ...]  # number of the run, and the step there
+    times: Array  # int64 [parts]: by how many executions a step's costs are to be divided
+    part: Array  # int64 [events]
+    begin: Array  # int64 [events]: cycles
+    cycles: Array  # int64 [events]
+
+    @property
+    def run(self) -> Array:
+        """int64 [events]: the run of each event."""
+        runs: Array = np.array([run for run, _ in self.parts], np.int64)[self.part]
+        return runs
+
+    def mean(self, values: Sequence[int]) -> Array:
+        """int64 [parts]: values of the parts for one event of each."""
+        means: Array = np.array(values, np.int64).reshape(len(self.parts)) // np.maximum(self.times, 1)
+        return means
+
+
+def make_timeline(report: Report, tiles: int = 4) -> Timeline:
+    """The time line of all runs, with the `tiles` tiles of each IPU that compute for the most cycles.
+
+    Raises `ApplicationRuntimeError` if nothing has run.
+    """
+    execution = report.execution
+    if execution is None or not execution.steps:
+        raise ApplicationRuntimeError("the profile has no runs to trace: run the program before it is saved")
+    runs = execution.runs if any(one.steps for one in execution.runs) else (Run("all runs", execution.steps),)
+    events = _recorded(execution)
+    recorded = len(events.part) > 0
+    if not recorded:
+        events = _end_to_end(runs)
+    notes = [] if recorded else [END_TO_END]
+    if recorded and execution.trace.missed:
+        notes.append(f"{execution.trace.missed:,} later executions of steps were not recorded")
+    clock = execution.clockFrequency or report.compilation.target.clockFrequency or 1e9
+    return _Drawing(report, runs, events, clock).timeline(tiles, tuple(notes))
+
+
+def _recorded(execution: Execution) -> Events:
+    """The events of the trace."""
+    trace = execution.trace
+    parts = [(number, step) for number, run in enumerate(execution.runs) for step in run.steps]
+    place = {(run, step.number): place for place, (run, step) in enumerate(parts)}
+    pairs, which = np.unique(np.stack([trace.run, trace.step]), axis=1, return_inverse=True)
+    known = np.array([place.get((run, step), -1) for run, step in pairs.T.tolist()], np.int64)
+    part = known[which.reshape(-1)]
+    kept = part >= 0
+    times = np.array([step.executions for _, step in parts], np.int64)
+    return Events(tuple(parts), times, part[kept], trace.begin[kept], trace.cycles[kept])
+
+
+def _end_to_end(runs: Sequence[Run]) -> Events:
+    """Every step of every run as one event with all its cycles."""
+    parts = [(number, step) for number, run in enumerate(runs) for step in run.steps]
+    cycles = np.array([step.cycles for _, step in parts], np.int64)
+    return Events(tuple(parts), np.ones(len(parts), np.int64), np.arange(len(parts)), np.cumsum(cycles) - cycles, cycles)
+
+
+@define(eq=False)
+class _Drawing:
+    """Makes the tracks."""
+
+    report: Report
+    runs: Sequence[Run]
+    events: Events
+    clock: float
+    names: dict[str, int] = field(factory=dict)
+
+    def timeline(self, tiles: int, notes: tuple[str, ...]) -> Timeline:
+        bounds = self._bounds()
+        target = self.report.compilation.target
+        shown = self.report.name or target.system or target.architecture
+        main = [self._run_track(), self._program_track(), *self._phase_tracks(bounds), *self._counter_tracks()]
+        groups = [TrackGroup(f"{shown}: all IPUs" if target.numIPUs > 1 else shown, tuple(main)), *self._tile_groups(bounds, tiles)]
+        described = [self._describe(run, step) for run, step in self.events.parts]
+        return Timeline(tuple(groups), tuple(self.names), described, notes)
+
+    def _ns(self, cycles: Array) -> Array:
+        ns: Array = np.rint(cycles * (1e9 / self.clock)).astype(np.int64)
+        return ns
+
+    def _name(self, text: str) -> int:
+        return self.names.setdefault(text, len(self.names))
+
+    def _step_names(self) -> Array:
+        """int64 [parts]: what a step is called."""
+        return np.array([self._name(step.name or step.type) for _, step in self.events.parts], np.int64)
+
+    def _bounds(self) -> Array:
+        """int64 [events, phases + 1]: cycles at which phases begin and end; the last one that a step has lasts until its end."""
+        events = self.events
+        means = np.stack([events.mean([getattr(one, name) for _, one in events.parts]) for name in PHASES.values()], 1)
+        places = np.arange(len(PHASES))
+        last = np.where(means > 0, places, -1).max(1)[events.part]
+        ends = events.begin[:, None] + np.cumsum(means, 1)[events.part]
+        finish = (events.begin + events.cycles)[:, None]
+        ends = np.where(places >= last[:, None], finish, np.minimum(ends, finish))
+        bounds: Array = np.concatenate((events.begin[:, None], ends), 1)
+        if bounds.min() < 0 or float(bounds.max()) * 1e9 >= LONGEST * self.clock:
+            raise ApplicationRuntimeError("the runs take longer than the 64-bit nanoseconds of a trace hold")
+        return bounds
+
+    def _slices(self, begin: Array, end: Array, name: Array, step: Array | None = None) -> Slices:
+        return Slices(self._ns(begin), self._ns(end), name, np.full(len(name), -1) if step is None else step)
+
+    def _run_track(self) -> Track:
+        events = self.events
+        run = events.run
+        first = np.flatnonzero(np.diff(run, prepend=-1))
+        last = np.append(first[1:], len(run)) - 1
+        called = [f"{one.name or 'run'} ({one.count:,} runs)" if one.count > 1 else one.name or "run" for one in self.runs]
+        names = np.array([self._name(called[one]) for one in run[first].tolist()], np.int64)
+        end = events.begin + events.cycles
+        return Track("Runs", self._slices(events.begin[first], end[last], names))
+
+    def _program_track(self) -> Track:
+        """The levels of the program that the steps stand in, down to the steps."""
+        events, nesting = self.events, Nesting(self.report.compilation.programs, self.report.compilation.step_programs)
+        numbers = np.array([step.number for _, step in events.parts], np.int64)[events.part]
+        levels = nesting.levels(events.run.tolist(), numbers.tolist())
+        names = self._step_names()[events.part].tolist()
+        rows = [(one.first, one.last, names[one.first] if one.title is None else self._name(one.title)) for one in levels]
+        first, last, name = np.array(rows, np.int64).reshape(-1, 3).T
+        return Track("Program", self._slices(events.begin[first], (events.begin + events.cycles)[last], name))
+
+    def _phase_tracks(self, bounds: Array) -> Iterator[Track]:
+        names = self._step_names()[self.events.part]
+        for place, phase in enumerate(PHASES):
+            begin, end = bounds[:, place], bounds[:, place + 1]
+            here = end > begin
+            if here.any():
+                yield Track(phase, self._slices(begin[here], end[here], names[here], self.events.part[here]))
+
+    def _counter_tracks(self) -> Iterator[Track]:
+        events, parts = self.events, [step for _, step in self.events.parts]
+        part, begin, end = events.part, events.begin, events.begin + events.cycles
+        sent = events.mean([int(one.bytesSentByTile.sum()) for one in parts])
+        yield Track("Bytes exchanged", self._values(begin, end, sent[part], "bytes"))
+        active = np.array([one.activeTiles for one in parts])
+        yield Track("Active tiles", self._values(begin, end, active[part], "tiles"))
+        balance = np.array([one.tileBalance for one in parts])
+        yield Track("Tile balance", self._values(begin, end, balance[part], "mean over maximum"))
+        flops = events.mean([one.flops for one in parts])[part]
+        if flops.any():
+            rate = np.divide(flops * self.clock, events.cycles, out=np.zeros(len(flops)), where=events.cycles > 0)
+            yield Track("FLOP/s", self._values(begin, end, rate, "FLOP/s"))
+        compilation = self.report.compilation
+        if compilation.step_programs and (len(compilation.loweredVariables) or len(compilation.memory.always_live)):
+            always = int(compilation.memory.always_live.sum())
+            live = always + live_bytes(compilation.loweredVariables, len(compilation.step_programs))
+            numbers = np.array([one.number for one in parts], np.int64)[part]
+            yield Track("Live memory", self._values(begin, None, live[numbers], "bytes"))
+
+    def _values(self, begin: Array, end: Array | None, value: Array, unit: str) -> Values:
+        """A counter that has a value during each event, and 0 in between unless `end` is None; where it changes."""
+        time = begin
+        if end is not None:
+            gap = np.append(begin[1:] > end[:-1], True) & (end > begin)
+            time = np.concatenate((begin, end[gap]))
+            order = np.argsort(time, kind="stable")
+            time, value = time[order], np.concatenate((value, np.zeros(int(gap.sum()))))[order]
+        changes = np.flatnonzero(np.diff(value, prepend=np.nan) != 0)
+        return Values(self._ns(time[changes]), value[changes].astype(np.float64), unit)
+
+    def _tile_groups(self, bounds: Array, tiles: int) -> Iterator[TrackGroup]:
+        """The tiles of each IPU with the most cycles: their own compute in each superstep, and their wait for the slowest tile."""
+        execution, compilation = self.report.execution, self.report.compilation
+        totals = np.zeros(compilation.target.numTiles, np.int64)
+        for step in execution.steps if execution is not None else ():
+            totals[: len(step.cyclesByTile)] += step.cyclesByTile
+        for ipu, row in enumerate(compilation.by_ipu(totals)):
+            chosen = [int(one) for one in np.argsort(-row, kind="stable")[:tiles] if row[one]]
+            first = ipu * compilation.target.tilesPerIpu
+            tracks = tuple(self._tile_track(first + one, bounds) for one in chosen)
+            if tracks:
+                yield TrackGroup(f"IPU {ipu}: slowest tiles", tracks)
+
+    def _tile_track(self, tile: int, bounds: Array) -> Track:
+        events = self.events
+        own = events.mean([int(one.cyclesByTile[tile]) if len(one.cyclesByTile) else 0 for _, one in events.parts])[events.part]
+        begin, end = bounds[:, -2], bounds[:, -1]
+        middle = np.minimum(begin + own, end)
+        names = self._step_names()[events.part]
+        # Each event's compute and wait, side by side; those that take no time are left out.
+        begins, ends = np.stack((begin, middle), 1).ravel(), np.stack((middle, end), 1).ravel()
+        label = np.stack((names, np.full(len(names), self._name(WAIT))), 1).ravel()
+        here = ends > begins
+        return Track(f"Tile {tile}", self._slices(begins[here], ends[here], label[here]))
+
+    def _describe(self, run: int, step: Step) -> dict[str, str | int | float]:
+        """What a slice says of its step: of the mean execution, where it was executed more than once in the run."""
+        times = max(step.executions, 1)
+        said: dict[str, str | int | float] = {"step": step.number, "type": step.type, "run": run, "executions": step.executions}
+        if len(step.bytesSentByTile):
+            said["bytes sent"] = int(step.bytesSentByTile.sum()) // times
+        if step.host_bytes:
+            said["host bytes"] = step.host_bytes // times
+        if step.activeTiles:
+            said |= {"active tiles": step.activeTiles, "tile balance": round(step.tileBalance, 4)}
+        if step.flops:
+            said["flops"] = step.flops // times
+        return said

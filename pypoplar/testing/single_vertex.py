@@ -1,0 +1,69 @@
+"""Running one vertex of a codelet: the shortest unit test of device code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pypoplar.codelet.language.declaration import Field
+from pypoplar.codelet.language.registry import CodeletRegistry
+from pypoplar.device import Device
+from pypoplar.engine.engine import Mode
+from pypoplar.errors import TensorShapeError
+from pypoplar.graph.values import values_of
+from pypoplar.testing.running import MODES, Result, run
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def run_vertex(
+    codelet: Any,
+    fields: Mapping[str, Any],
+    *,
+    tile: int = 0,
+    device: Device | None = None,
+    options: Mapping[str, Any] | None = None,
+    modes: Sequence[Mode] = MODES,
+) -> Result:
+    """Run one vertex of `codelet` on the values of its fields, in both engines, and return what it left in them.
+
+    A scalar field takes a number, a `Vector` a sequence, a `VectorList` a sequence of sequences; they become arrays of the
+    field's type. Outputs need a value for their length and for what the vertex does not write. Plain fields go in and are not
+    returned. Everything lies on the vertex's tile, so nothing is exchanged.
+    """
+    declared = {one.name: one for one in CodeletRegistry().find(codelet)[1].fields}
+    edges = {name: value for name, value in fields.items() if name in declared and declared[name].access != "state"}
+    arrays: dict[str, Array] = {}
+    rows: dict[str, list[str]] = {}
+    for name, value in edges.items():
+        if declared[name].form == "list":
+            rows[name] = [f"{name}_row_{number}" for number in range(len(value))]
+            arrays.update((row, _array(declared[name], one, 1)) for row, one in zip(rows[name], value, strict=True))
+        else:
+            arrays[name] = _array(declared[name], value, 0 if declared[name].form == "scalar" else 1)
+
+    def build(graph: Any, **tensors: Any) -> Any:
+        compute_set = graph.addComputeSet("run_vertex")
+        values = {
+            name: [tensors[row] for row in rows[name]] if name in rows else tensors.get(name, value)
+            for name, value in fields.items()
+        }
+        graph.setTileMapping(graph.addVertex(compute_set, codelet, values), tile)
+        return compute_set
+
+    result = run(build, arrays, mapping=dict.fromkeys(arrays, tile), device=device, options=options, modes=modes)
+    gathered = {name: [result[row] for row in rows[name]] if name in rows else result[name] for name in edges}
+    return Result(gathered, result.streams, result.printed, result.engine)
+
+
+def _array(field: Field, value: Any, rank: int) -> Array:
+    wanted = "a number" if rank == 0 else "a sequence of numbers"
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        raise TensorShapeError(f"field {field.name!r} takes {wanted}, got rows of different lengths") from None
+    if given.ndim != rank:
+        raise TensorShapeError(f"field {field.name!r} takes {wanted}, got an array of shape {list(given.shape)}")
+    return values_of(field.type, value, given.size, f"field {field.name!r}").reshape(given.shape)
