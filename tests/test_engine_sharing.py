@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from attrs import evolve
 from engine_builder import Bench, shown, tiny
+from engine_outcome import outcome
 from engine_random import Count, Halve, Largest, RandomProgram, Rows, Speak
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_engine_equality import outcome
 
 from pypoplar import (
     FLOAT,

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 from native_rig import run_native
-from test_native_codelets import DOT, OUT, X, codelet, f32, floats, i32, ordered_dot
+from written_codelets import DOT, OUT, X, codelet, f32, floats, i32, ordered_dot
 
 from pypoplar.codelet.ir.typed import Apply, Price, Store
 from pypoplar.codelet.llvm import cache, machine

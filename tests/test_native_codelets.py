@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from native_rig import DTYPES, run_native
+from written_codelets import DOT, OUT, RANDOM, START, STENCIL, A, B, J, K, N, X, Y, codelet, f32, floats, i32, ordered_dot
 
 from pypoplar.codelet.ir.typed import (
     Apply,
@@ -17,7 +18,6 @@ from pypoplar.codelet.ir.typed import (
     Literal,
     Load,
     Local,
-    Location,
     Once,
     Price,
     Return,
@@ -27,71 +27,15 @@ from pypoplar.codelet.ir.typed import (
     SpanList,
     Special,
     Store,
-    TypedCodelet,
-    TypedField,
     While,
 )
 from pypoplar.codelet.llvm.codelet_code import compile_codelet
-
-RANDOM = np.random.default_rng(5)
-START = RANDOM.bit_generator.state
 
 
 @pytest.fixture(autouse=True)
 def _random_numbers_from_the_start():
     """Each test has the same numbers, whichever run before it."""
     RANDOM.bit_generator.state = START
-
-
-def i32(value):
-    return Literal(value, "i32")
-
-
-def f32(value):
-    return Literal(value, "f32")
-
-
-def codelet(fields, *body, kind="vertex", returns=False, worker=None):
-    """A codelet from field texts such as ``"a input vector f32"``."""
-    made = tuple(TypedField(*one.split()) for one in fields)
-    places = tuple(Location("codelets.py", line, "compute") for line in range(10))
-    return TypedCodelet("Test", kind, made, tuple(body), returns, places, ("first", "second"), worker)
-
-
-A, B, OUT = Span("a", "f32"), Span("b", "f32"), Span("out", "f32")
-K, N, J = Local("i", "i32"), Local("n", "i32"), Local("j", "i32")
-X, Y, Z, TOTAL = Local("x", "f32"), Local("y", "f32"), Local("z", "f32"), Local("total", "f32")
-
-DOT = codelet(
-    ["a input vector f32", "b input vector f32", "out output scalar f32"],
-    Price(14),
-    Apply(TOTAL, "copy_f32", (f32(0.0),), 0),
-    Length(N, A, 0),
-    For(
-        K, i32(0), N, i32(1),
-        (
-            Price(4),
-            Load(X, A, K, 1),
-            Load(Y, B, K, 2),
-            Apply(Z, "mul_f32", (X, Y), 1),
-            Apply(TOTAL, "add_f32", (TOTAL, Z), 1),
-        ),
-        1,
-    ),
-    Price(2),
-    Store(OUT, i32(0), TOTAL, 3, checked=False),
-)  # fmt: skip
-
-
-def ordered_dot(a, b):
-    total = np.float32(0)
-    for x, y in zip(a, b, strict=True):
-        total += x * y
-    return total
-
-
-def floats(*shape):
-    return RANDOM.standard_normal(shape).astype(np.float32)
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 40])
@@ -296,46 +240,6 @@ def test_what_compute_returns_is_written_and_a_vertex_may_end_early():
     outcome = run_native(check, [{"a": v, "out": -1} for v in (0.5, 2.0, 0.0)])
     assert outcome.results == [1, 0, 1]
     assert [one["out"][0] for one in outcome.fields] == [-1, 2, -1]
-
-
-STENCIL = codelet(
-    ["a input list f32", "out output list f32"],
-    Length(N, SpanList("a", "f32"), 0),
-    Apply(N, "sub_i32", (N, i32(1)), 0),
-    For(
-        K, i32(1), N, i32(1),
-        (
-            Row(Span("row", "f32"), SpanList("a", "f32"), K, 1),
-            Length(Local("m", "i32"), Span("row", "f32"), 1),
-            Apply(Local("m1", "i32"), "sub_i32", (Local("m", "i32"), i32(1)), 1),
-            Price(5),
-            For(
-                J, i32(1), Local("m1", "i32"), i32(1),
-                (
-                    Price(11),
-                    Apply(Local("r", "i32"), "sub_i32", (K, i32(1)), 2),
-                    Row(Span("up", "f32"), SpanList("a", "f32"), Local("r", "i32"), 2),
-                    Load(X, Span("up", "f32"), J, 2),
-                    Apply(Local("r", "i32"), "add_i32", (K, i32(1)), 3),
-                    Row(Span("down", "f32"), SpanList("a", "f32"), Local("r", "i32"), 3),
-                    Load(Y, Span("down", "f32"), J, 3),
-                    Apply(X, "add_f32", (X, Y), 3),
-                    Apply(Local("c", "i32"), "sub_i32", (J, i32(1)), 4),
-                    Load(Y, Span("row", "f32"), Local("c", "i32"), 4),
-                    Apply(X, "add_f32", (X, Y), 4),
-                    Apply(Local("c", "i32"), "add_i32", (J, i32(1)), 5),
-                    Load(Y, Span("row", "f32"), Local("c", "i32"), 5),
-                    Apply(X, "add_f32", (X, Y), 5),
-                    Apply(X, "mul_f32", (X, f32(0.25)), 5),
-                    Row(Span("to", "f32"), SpanList("out", "f32"), K, 6),
-                    Store(Span("to", "f32"), J, X, 6),
-                ),
-                2,
-            ),
-        ),
-        1,
-    ),
-)  # fmt: skip
 
 
 def test_a_stencil_on_rows_equals_numpys():

@@ -1,7 +1,7 @@
 """Which index checks are found to hold for a whole loop, and which code may run eight at a time."""
 
 import pytest
-from test_native_codelets import DOT, OUT, STENCIL, A, B, K, N, X, Y, codelet, f32, i32
+from written_codelets import DOT, OUT, STENCIL, A, B, K, N, X, Y, codelet, f32, i32
 
 from pypoplar.codelet.ir.typed import (
     Apply,

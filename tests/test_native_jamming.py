@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from native_rig import Memory, run_native
-from test_native_codelets import DOT, K, N, X, Y, Z, codelet, f32, floats, i32, ordered_dot
+from written_codelets import DOT, K, N, X, Y, Z, codelet, f32, floats, i32, ordered_dot
 
 from pypoplar.codelet.ir.typed import Apply, For, If, Length, Literal, Load, Local, Price, Return, Row, Span, SpanList, Store
 from pypoplar.codelet.llvm import codelet_code as native

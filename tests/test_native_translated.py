@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from native_rig import run_native
-from test_native_codelets import floats, ordered_dot
+from written_codelets import floats, ordered_dot
 
 from pypoplar import FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
 from pypoplar.codelet.ir.typed import For, Load, Store

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from native_rig import DTYPES, run_native
-from test_native_codelets import K, N, codelet, i32
+from written_codelets import K, N, codelet, i32
 
 from pypoplar.codelet.ir.operations import FAULTS, FUNCTIONS, SIGNATURES
 from pypoplar.codelet.ir.typed import Apply, For, Length, Load, Local, Span, Store
