@@ -1,0 +1,141 @@
+"""Copy plans, done piece by piece in NumPy tile memories."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from passes_builder import Builder, all_used, frozen_runs
+from passes_simulator import Tiles, element
+
+from pypoplar.compiler.exchange.copy_plan import plan_copy
+from pypoplar.compiler.exchange.plan import CopyPlan
+from pypoplar.compiler.memory.placement import place_variables
+from pypoplar.errors import InvalidTileMapping, TensorShapeError
+from pypoplar.types import BOOL, FLOAT, HALF, LONGLONG
+
+
+@st.composite
+def copies(draw: Any) -> tuple[Builder, Any, Any]:
+    """A random view copied into elements of another variable, or permuted elements onto themselves."""
+    builder = Builder(tiles=4)
+    type = draw(st.sampled_from([FLOAT, HALF, LONGLONG, BOOL]))
+    variables = [
+        builder.variable(size, draw(tiles_of(size)), type=type)
+        for size in draw(st.lists(st.integers(1, 16), min_size=2, max_size=3))
+    ]
+    order = draw(st.sampled_from(["forward", "reversed", "shuffled"]))
+    target = np.concatenate(variables[1:])[draw(st.integers(0, 3)) :: draw(st.integers(1, 3))]
+    if order == "reversed":
+        target = target[::-1]
+    if order == "shuffled":
+        target = target[draw(st.permutations(range(len(target))))]
+    kind = draw(st.sampled_from(["slice", "any", "one"]))
+    if kind == "slice":
+        begin = draw(st.integers(0, len(variables[0])))
+        source = variables[0][begin:]
+    elif kind == "one":
+        source = np.repeat(variables[0][:1], len(target))
+    else:
+        source = variables[0][draw(st.lists(st.integers(0, len(variables[0]) - 1), max_size=len(target)))]
+    size = min(len(source), len(target))
+    source, target = source[:size], target[:size]
+    if size and draw(st.booleans()):
+        source = np.concatenate((source, target[:1]))
+        target = np.concatenate((target, target[:1]))[: len(source)]
+        source, target = source[1:], target[1:]
+    return builder, source, target
+
+
+@st.composite
+def tiles_of(draw: Any, size: int) -> list[int]:
+    where: list[int] = []
+    while len(where) < size:
+        where += [draw(st.integers(0, 3))] * draw(st.integers(1, 8))
+    return where[:size]
+
+
+def done(builder: Builder, source: Any, target: Any) -> tuple[Tiles, CopyPlan]:
+    graph = builder.freeze()
+    homes = place_variables(graph, all_used(graph))
+    plan = plan_copy(graph, homes, frozen_runs(source), frozen_runs(target))
+    tiles = Tiles(homes, np.zeros(builder.tiles, int))
+    tiles.move(plan.pieces)
+    return tiles, plan
+
+
+@given(copies())
+def test_every_target_element_gets_its_source_and_nothing_else_changes(made: tuple[Builder, Any, Any]) -> None:
+    builder, source, target = made
+    tiles, plan = done(builder, source, target)
+    values = {int(to): int(start) for start, to in zip(source, target, strict=True)}
+    for number in tiles.elements():
+        assert tiles.at(number).tolist() == element(values.get(number, number) + 1, tiles.width(number)).tolist()
+    assert not plan.pieces.source_in_buffer.any()
+    assert not plan.pieces.target_in_buffer.any()
+
+
+@given(copies())
+def test_the_account_counts_each_element_once_for_each_receiver(made: tuple[Builder, Any, Any]) -> None:
+    builder, source, target = made
+    tiles, plan = done(builder, source, target)
+    arrives, leaves = defaultdict(set), defaultdict(set)
+    for start, to in zip(source.tolist(), target.tolist(), strict=True):
+        if tiles.tile(start) != tiles.tile(to):
+            arrives[tiles.tile(to)].add(start)
+            leaves[tiles.tile(start)].add(start)
+    width = builder.types[0].size
+    assert plan.account.bytes_received.tolist() == [width * len(arrives[tile]) for tile in range(4)]
+    assert plan.account.bytes_sent.tolist() == [width * len(leaves[tile]) for tile in range(4)]
+    rows = plan.account.messages
+    assert np.bincount(rows["destination"], rows["bytes"], 4).tolist() == plan.account.bytes_received.tolist()
+    assert (rows["source"] != rows["destination"]).all()
+
+
+def test_pieces_are_as_long_as_both_sides_are_contiguous() -> None:
+    builder = Builder()
+    x, y = builder.variable(8, [0] * 4 + [1] * 4), builder.variable(8, [2] * 6 + [3] * 2)
+    _, plan = done(builder, x, y)
+    assert plan.pieces.bytes.tolist() == [16, 8, 8]
+    assert plan.account.messages.tolist() == [(0, 2, 16, 0), (1, 2, 8, 0), (1, 3, 8, 0)]
+    assert plan.on_tile_bytes.tolist() == [0, 0, 0, 0]
+
+
+def test_an_element_that_is_its_own_target_does_not_move() -> None:
+    builder = Builder()
+    x = builder.variable(8, 0)
+    _, plan = done(builder, x, x)
+    assert len(plan.pieces.bytes) == 0
+    assert plan.on_tile_bytes.sum() == 0
+
+
+def test_what_is_spread_out_after_it_arrived_counts_as_bytes_on_the_tile() -> None:
+    builder = Builder()
+    x, y = builder.variable(4, 0), builder.variable(4, 1)
+    _, plan = done(builder, x[::-1], y)
+    assert plan.account.messages.tolist() == [(0, 1, 16, 0)]
+    assert plan.on_tile_bytes.tolist() == [0, 16, 0, 0]
+    _, plan = done(builder, np.repeat(x[:1], 4), y)
+    assert plan.account.messages.tolist() == [(0, 1, 4, 0)]
+    assert plan.on_tile_bytes.tolist() == [0, 16, 0, 0]
+
+
+def test_a_copy_on_the_tile_is_no_exchange() -> None:
+    builder = Builder()
+    x, y = builder.variable(4, 2), builder.variable(4, 2)
+    _, plan = done(builder, x, y)
+    assert len(plan.account.messages) == 0
+    assert plan.on_tile_bytes.tolist() == [0, 0, 16, 0]
+
+
+def test_unequal_counts_and_elements_without_a_home_are_refused() -> None:
+    builder = Builder()
+    x, y = builder.variable(4, 0), builder.variable(4, [1, 1, 1, -1])
+    with pytest.raises(TensorShapeError, match="3 elements into 4"):
+        done(builder, x[:3], y)
+    with pytest.raises(InvalidTileMapping):
+        done(builder, x, y)

@@ -1,0 +1,47 @@
+"""The codelets in the documentation translate and mean what it says."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from codelet_rig import codelet_of, module_from, run
+
+from pypoplar.codelet.language.registry import CodeletRegistry, Template, collect
+from pypoplar.types import HALF
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "codelets.md"
+
+
+@pytest.fixture(scope="module")
+def names():
+    return module_from("\n".join(re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)))
+
+
+def test_the_documents_codelets_translate(names):
+    classes = [one for one in names.values() if isinstance(one, type) and one.__module__ == names["__name__"]]
+    assert {one.__name__ for one in classes} == {"Scale", "BinaryOp", "Clamp", "Assembler"}
+    for cls in classes:
+        for found in collect(cls):
+            assert (found.instance((HALF,)) if isinstance(found, Template) else found).typed.body
+
+
+def test_the_documents_instances_have_their_names(names):
+    registry = CodeletRegistry()
+    registry.add([*collect(names["Add"]), *collect(names["Largest"])])
+    assert run(registry.find("mine::BinaryOp<add,float>")[1], left=[1, 2], right=[3, 5])["left"] == [4, 7]
+    assert run(registry.find("mine::BinaryOp<max,int>")[1], left=[1, 7], right=[3, 5])["left"] == [3, 7]
+
+
+def test_the_documents_clamp_clamps(names):
+    ran = run(names["Clamp"], data=[-1, 0.5, 9], longest=0, rows=[[1], [1, 2]])
+    assert (ran["data"], ran["longest"]) == ([0, 0.5, 6], [2])
+    assert run(names["Clamp"], data=np.zeros(0), longest=0, rows=[]).fault[0] == 6
+
+
+def test_the_documents_estimator_counts(names):
+    class Introspector:
+        def fieldSize(self, name):
+            return 5
+
+    assert codelet_of(names["Assembler"]).estimator(Introspector()) == 20

@@ -1,0 +1,72 @@
+"""The README's programs run and its commands are what they are said to be."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", *(f"docs/{one.name}" for one in sorted((ROOT / "docs").glob("*.md")))]
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.S | re.M)
+
+
+def programs(page):
+    """The blocks of a page, each a test file; or all of them together as one program, which a page goes on with."""
+    found = blocks(page, "python")
+    return found if any("def test_" in one for one in found) else ["\n".join(found)] if found else []
+
+
+PROGRAMS = [(page, number, text) for page in PAGES for number, text in enumerate(programs(page))]
+
+
+@pytest.mark.parametrize(("page", "number", "text"), PROGRAMS, ids=[f"{page}-{number}" for page, number, _ in PROGRAMS])
+def test_a_program_in_the_documents_runs(page, number, text, tmp_path):
+    program = tmp_path / f"program_{number}.py"
+    program.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-W", "error", str(program)]
+    if "def test_" in text:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pypoplar.testing.plugin", str(program)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_first_program_is_short_and_prints_squares(tmp_path):
+    first = blocks("README.md", "python")[0]
+    assert len(first.splitlines()) <= 20
+    program = tmp_path / "first.py"
+    program.write_text(first, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True)
+    assert "x: [1.0000000 2.2500000 4.0000000 6.2500000]" in done.stderr
+
+
+def test_the_readme_has_the_newcomers_two_commands():
+    regression, tests = [line for block in blocks("README.md", "sh") for line in block.splitlines() if "venv" in line]
+    assert regression.endswith("pypoplar tutorial regression")
+    assert "pytest" in tests
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert 'grep -m 1 "^python3 -m venv .venv && .*pytest" README.md' in script
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_between_documents_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        if "://" not in link:
+            assert ((ROOT / page).parent / link).exists(), link
+
+
+def test_the_version_is_the_same_everywhere():
+    import tomllib
+
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -1,0 +1,31 @@
+"""Ctrl-C while a program runs: it stops soon, and the engine can be used again. Each in a process of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import interrupted_programs
+import pytest
+
+PROGRAMS = Path(interrupted_programs.__file__)
+
+
+def output_of(name, mode):
+    command = [sys.executable, "-W", "error", str(PROGRAMS), name, mode]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_an_interrupt_ends_a_loop_and_the_engine_goes_on(mode):
+    assert output_of("loop", mode) == "interrupted\ndone\n"
+
+
+@pytest.mark.parametrize("name", ["condition", "callback"])
+def test_an_interrupt_ends_whatever_waits(name, mode):
+    assert output_of(name, mode) == "done\n"
+
+
+def test_an_interrupt_may_come_at_any_time_on_any_number_of_threads():
+    assert output_of("anywhere", "native") == "done\n"

@@ -1,0 +1,145 @@
+"""Programs for `tests/engine/test_concurrency.py` that need a process of their own.
+
+python concurrent_programs.py NAME
+"""
+
+import gc
+import os
+import sys
+import threading
+import time
+import traceback
+from unittest.mock import patch
+
+import numpy as np
+from engine_builder import Add, Bench
+
+from pypoplar import FLOAT, Engine, Graph, Input, IPUModel, Output, Vector, Vertex, compileGraph
+from pypoplar.codelet.llvm import machine
+from pypoplar.program import Execute, Repeat
+
+
+class Scale(Vertex):
+    x: Input[Vector[FLOAT]]
+    y: Output[Vector[FLOAT]]
+
+    def compute(self):
+        for i in range(len(self.x)):
+            self.y[i] = 2.0 * self.x[i]
+
+
+class Negate(Vertex):
+    """Nothing has compiled it before the process forks."""
+
+    x: Input[Vector[FLOAT]]
+    y: Output[Vector[FLOAT]]
+
+    def compute(self):
+        for i in range(len(self.x)):
+            self.y[i] = -self.x[i]
+
+
+def wide(codelet, length=64):
+    """A program on all tiles of a Bow, large enough for several threads."""
+    graph = Graph(IPUModel().createDevice())
+    x, y = (graph.addVariable(FLOAT, [1472, length], name) for name in "xy")
+    for tensor in (x, y):
+        graph.setTileMapping(tensor, [[(tile * length, (tile + 1) * length)] for tile in range(1472)])
+    graph.setInitialValue(x, 1.5)
+    graph.createHostRead("y", y)
+    compute_set = graph.addComputeSet("wide")
+    graph.add_vertices(compute_set, codelet, {"x": x, "y": y}, np.arange(1472)[::-1])
+    return compileGraph(graph, Repeat(3, Execute(compute_set)))
+
+
+def value(engine):
+    engine.load()
+    engine.run()
+    found = np.unique(engine.readTensor("y"))
+    assert len(found) == 1
+    return float(found[0])
+
+
+def fork():
+    """The parent's engine, and new ones, work in the parent and in its children."""
+    executable = wide(Scale)
+    engine = Engine(executable, {"pypoplar.threads": 2})
+    assert value(engine) == 3
+    children = []
+    for number in range(3):
+        child = os.fork()
+        if child == 0:
+            try:
+                assert value(engine) == 3
+                assert value(Engine(executable, {"pypoplar.threads": number})) == 3
+                assert value(Engine(wide(Negate), {"pypoplar.threads": 2})) == -1.5
+                assert value(Engine(executable, mode="interpret")) == 3
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        children.append(child)
+    assert value(engine) == 3
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
+    assert value(Engine(wide(Negate))) == -1.5
+
+
+def first_engines():
+    """Eight threads make the first engines of the process at once; each piece of machine code is loaded once."""
+    start, results, loaded, load = threading.Barrier(8), [], [], machine.load
+
+    def slow_load(code):
+        loaded.append(code)
+        time.sleep(0.02)
+        return load(code)
+
+    def work(number):
+        bench = Bench()
+        x = bench.variable("x", [1, 2], [0, 5])
+        executable = compileGraph(bench.graph, bench.execute(Add, 2, value=x[1], amount=number))
+        start.wait()
+        engine = Engine(executable, {"pypoplar.threads": 2})
+        engine.load()
+        engine.run()
+        results.append(engine.run() or number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    with patch.object(machine, "load", slow_load):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(results) == list(range(8))
+    assert len(loaded) == len(set(loaded)) > 3
+
+
+def resident():
+    """Bytes of memory that the process has."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def growth():
+    """Engines that are dropped leave nothing behind."""
+
+    def use():
+        bench = Bench()
+        x = bench.variable("x", np.zeros(50_000, np.int32), 3)  # 200 KB
+        engine = bench.engine(bench.execute(Add, value=x[0], amount=1))
+        engine.run()
+        assert engine.readTensor("x")[0] == 1
+
+    for _ in range(20):
+        use()
+    gc.collect()
+    before = resident()
+    for _ in range(150):
+        use()
+    gc.collect()
+    grown = resident() - before
+    assert grown < 15_000_000, grown
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
+    print("done")

@@ -1,0 +1,130 @@
+"""Programs for `tests/engine/test_interrupts.py`, each run in a process of its own: they are interrupted and go on.
+
+    python interrupted_programs.py NAME MODE
+
+Signals come from a timer, and again and again: where in the program the first arrives does not matter.
+"""
+
+import io
+import random
+import signal
+import sys
+import threading
+import time
+from unittest.mock import patch
+
+import numpy as np
+from engine_builder import Add, Bench, Less, tiny
+from engine_random import ALL, RandomProgram
+
+from pypoplar import AtomicStoreError, Engine, InOut, Vector, Vertex, compileGraph
+from pypoplar.engine import division
+from pypoplar.program import Copy, Repeat, RepeatWhileTrue, Sequence
+from pypoplar.types import INT
+
+FOREVER = 2**40
+
+
+class Increment(Vertex):
+    values: InOut[Vector[INT]]
+
+    def compute(self):
+        for i in range(len(self.values)):
+            self.values[i] += 1
+
+
+def interrupted(work, seconds=0.05):
+    """Do something that has no end, until an interrupt arrives."""
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    raise AssertionError("it ended by itself")
+
+
+def loop(mode):
+    """A Repeat that would run for years; the signal is the one of Ctrl-C."""
+    bench = Bench()
+    x = bench.variable("x", np.zeros(64, np.int32), np.arange(64) % 16)
+    step = bench.execute(Increment, 3, values=x)
+    engine = bench.engine([Repeat(FOREVER, step), step], mode)
+
+    def interrupt_once_it_runs():
+        while not engine._state.executed_steps():
+            time.sleep(0.01)
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt_once_it_runs, daemon=True).start()
+    try:
+        engine.run(0)
+    except KeyboardInterrupt:
+        print("interrupted")
+    done = engine.readTensor("x")
+    assert done.min() > 0
+    engine.run(1)
+    assert engine.readTensor("x").min() >= done.min()
+    engine.load()
+    engine.run(1)
+    assert (engine.readTensor("x") == 1).all()
+    assert engine.getReport().execution.programs == ("program 1",)
+
+
+def condition(mode):
+    """A loop whose condition never becomes false."""
+    bench = Bench()
+    x, flag = bench.variable("x", 0), bench.variable("flag", True, 4)
+    body = bench.execute(Add, value=x, amount=0)
+    test = bench.execute(Less, value=x, out=flag, limit=1)
+    engine = bench.engine([RepeatWhileTrue(test, flag, body), body], mode)
+    for _ in range(3):
+        interrupted(engine.run)
+    engine.run(1)
+
+
+def callback(mode):
+    """A callback that waits for something that never comes."""
+    bench = Bench()
+    x = bench.variable("x", [0, 0])
+    stream = bench.graph.addHostToDeviceFIFO("in", INT, 2)
+    engine = bench.engine(Sequence([bench.execute(Add, value=x[0], amount=1), Copy(stream, x)]), mode)
+    engine.connectStreamToCallback("in", lambda chunk: threading.Event().wait(60))
+    for _ in range(3):
+        interrupted(engine.run)
+    engine.connectStreamToCallback("in", lambda chunk: [5, 6])
+    engine.run()
+    assert engine.readTensor("x").tolist() == [5, 6]
+
+
+def anywhere(mode):
+    """Random programs on several threads, interrupted at random times, compute right afterwards."""
+    numbers = random.Random(11)
+    for _ in range(25):
+        made = RandomProgram(random.Random(numbers.getrandbits(32)), tiny(numbers.choice([1, 3, 16])), ALL, 5, clock=False)
+        try:
+            executable = compileGraph(
+                made.graph, [Sequence(made.programs), Repeat(FOREVER, Sequence([Sequence(), *made.programs]))]
+            )
+        except AtomicStoreError:
+            continue
+        left = []
+        for threads in (1, 2, 3):
+            with patch.object(division, "SERIAL", numbers.choice([0, 3000])):
+                engine = Engine(executable, {"pypoplar.threads": threads}, mode=mode)
+            engine.setPrintStream(io.StringIO())
+            made.connect(engine)
+            engine.load()
+            for _ in range(4):
+                interrupted(lambda engine=engine: engine.run(1), numbers.uniform(0.0005, 0.01))
+            engine.load()
+            engine.run(0)
+            left.append([engine.readTensor(name).tobytes() for name in made.variables])
+        assert left[0] == left[1] == left[2]
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](sys.argv[2])
+    print("done")

@@ -1,0 +1,158 @@
+"""The tables of a profile are documented, hold plain values, and say in SQL what the report says."""
+
+import importlib.util
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from profile_reports import full_report
+
+from pypoplar.report.execution import Trace
+from pypoplar.report.file.sqlite_file import load_report, save_report
+from pypoplar.report.memory_report import live_bytes
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "profile-file.md").read_text(encoding="utf-8")
+
+
+def queries():
+    spec = importlib.util.spec_from_file_location("documents_tables", ROOT / "docs" / "tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.QUERIES
+
+
+@pytest.fixture
+def select(tmp_path):
+    """Runs a query on the profile of a report, and checks that values are plain."""
+
+    def run(query, report=None):
+        path = tmp_path / "profile.pop"
+        save_report(report or full_report(), path)
+        with closing(sqlite3.connect(path)) as database:
+            rows = database.execute(query).fetchall()
+        assert {type(value) for row in rows for value in row} <= {int, float, str, type(None)}
+        return rows
+
+    return run
+
+
+def test_every_table_and_column_is_documented_with_its_meaning(select):
+    sections = dict(re.findall(r"^### (\w+)\n\n\S.*\n\n((?:\|.*\n)+)", PAGE, re.MULTILINE))
+    tables = [name for (name,) in select("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    assert set(sections) == set(tables)
+    for name in tables:
+        columns = [row[0] for row in select(f"SELECT name FROM pragma_table_info('{name}')")]
+        assert re.findall(r"^\| `(\w+)` \| .+ \| \S.* \|$", sections[name], re.MULTILINE) == columns
+    for (view,) in select("SELECT name FROM sqlite_schema WHERE type = 'view'"):
+        assert re.search(rf"^\| `{view}` \| \S.* \|$", PAGE, re.MULTILINE), view
+
+
+@pytest.mark.parametrize("title", list(queries()))
+def test_an_example_query_finds_something(select, title):
+    assert f"{title}:\n\n```sql\n{queries()[title].strip()}\n```" in PAGE
+    for one in queries()[title].split(";"):
+        if one.strip():
+            assert select(one)
+
+
+def test_the_tree_query_writes_the_program_out(select):
+    rows = select(queries()["The program's tree, with shared parts written out"])
+    assert [one.rstrip() for (one,) in rows] == [
+        " Sequence",
+        "   Repeat  10 times",
+        "     Sequence step",
+        "       DoExchange gather",
+        "       OnTileExecute multiply",
+        "   Call",
+        "     Sequence step",
+        "       DoExchange gather",
+        "       OnTileExecute multiply",
+        "   StreamCopy out",
+    ]
+
+
+def test_views_of_steps_and_runs_say_what_the_report_says(select):
+    execution = full_report().execution
+    assert select("SELECT step, executions, cycles FROM step_total") == [
+        (one.number, one.executions, one.cycles) for one in execution.steps
+    ]
+    assert select("SELECT name, runs, cycles FROM run_total") == [(one.name, one.count, one.cycles) for one in execution.runs]
+    cycles = sum(one.cyclesByTile for one in execution.steps if len(one.cyclesByTile))
+    assert select("SELECT cycles FROM tile_total ORDER BY tile") == [(one,) for one in cycles.tolist()]
+
+
+def test_views_count_once_what_is_there_with_and_without_runs(select):
+    report = full_report()
+    other = tuple(evolve(one, executions=one.executions + 1) for one in report.execution.steps)  # not the sum of the runs
+    for runs, trace in (((), Trace()), (report.execution.runs, report.execution.trace)):
+        changed = evolve(report, execution=evolve(report.execution, steps=other, runs=runs, trace=trace))
+        assert select("SELECT executions, cycles FROM step_total", changed) == [(one.executions, one.cycles) for one in other]
+        assert select("SELECT SUM(bytes_sent) FROM tile_total", changed) == [(int(other[0].bytesSentByTile.sum()),)]
+
+
+def test_views_of_memory_say_what_the_report_says(select):
+    compilation = full_report().compilation
+    memory, variables = compilation.memory, compilation.loweredVariables
+    rows = select("SELECT excluding_gaps, including_gaps FROM tile_total_memory")
+    assert rows == list(zip(memory.excluding_gaps().tolist(), memory.including_gaps().tolist(), strict=True))
+    assert select("SELECT name, bytes FROM category_total") == [(name, one.sum()) for name, one in memory.categories.items()]
+    assert select("SELECT name, bytes FROM variable_total") == [(one.name, one.size) for one in variables]
+    assert [one for (one,) in select("SELECT not_always_live FROM liveness")] == live_bytes(variables, 3).tolist()
+
+
+def test_tiles_that_have_nothing_have_no_row(select):
+    assert select("SELECT COUNT(*) FROM tile_memory") == [(6,)]
+    assert select("SELECT tile FROM run_step_tile WHERE run = 0 AND step = 1") == [(0,), (1,), (2,)]
+    assert select("SELECT COUNT(*) FROM run_step_tile WHERE run = 0 AND step = 2") == [(0,)]
+
+
+def test_what_tiles_do_again_is_stored_once(select):
+    """The full report's two steps by tile, in three runs that execute them 2, 2 and 10 times."""
+    assert select("SELECT tile_profile, columns FROM tile_profile ORDER BY tile_profile") == [
+        (0, "exchange_cycles bytes_sent bytes_received"),
+        (1, "cycles active_cycles"),
+    ]
+    assert select("SELECT run, tile_profile, times FROM run_step WHERE step = 1") == [(0, 1, 2), (1, 1, 2), (2, 1, 10)]
+    assert select("SELECT tile, cycles FROM tile_profile_tile WHERE tile_profile = 1") == [(0, 400), (1, 300), (2, 200)]
+    assert select("SELECT run, SUM(cycles), SUM(bytes_sent) FROM run_step_tile GROUP BY run") == [
+        (0, 1800, 128),
+        (1, 1800, 128),
+        (2, 9000, 640),
+    ]
+
+
+def test_executions_that_cannot_be_alike_are_stored_together(select):
+    report = full_report()
+    (run,) = (one for one in report.execution.runs if one.count > 1)
+    uneven = evolve(run.steps[1], cyclesByTile=run.steps[1].cyclesByTile + 1)
+    changed = evolve(report, execution=evolve(report.execution, steps=(uneven,), runs=(), trace=Trace()))
+    assert select("SELECT tile_profile, times FROM run_step", changed) == [(0, 1)]
+    assert select("SELECT cycles FROM tile_profile_tile", changed) == [(4001,), (3001,), (2001,), (1,)]
+
+
+def test_messages_that_several_exchanges_move_are_stored_once(select):
+    report = full_report()
+    (exchange,) = report.compilation.exchanges
+    other = evolve(exchange, name="other", bytes=exchange.bytes + 1)
+    again = evolve(exchange, step=2, bytes=exchange.bytes.copy())
+    changed = evolve(report, compilation=evolve(report.compilation, exchanges=(exchange, other, again)))
+    assert select("SELECT name, step, message_list FROM exchange ORDER BY exchange", changed) == [
+        ("gather", 0, 0),
+        ("other", 0, 1),
+        ("gather", 2, 0),
+    ]
+    assert select("SELECT COUNT(*) FROM exchange_message", changed) == [(4,)]
+    (query,) = (text for title, text in queries().items() if title == "Who sends the most to whom")
+    assert [name for name, *_ in select(query, changed)].count("gather") == 4
+
+
+def test_steps_that_do_the_same_share_arrays_when_they_are_loaded(tmp_path):
+    save_report(full_report(), tmp_path / "profile.pop")
+    first, second, third = load_report(tmp_path / "profile.pop").execution.runs
+    assert first.steps[1].cyclesByTile is second.steps[1].cyclesByTile
+    with pytest.raises(ValueError, match="read-only"):
+        third.steps[1].cyclesByTile[0] = 0
