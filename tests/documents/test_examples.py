@@ -1,4 +1,4 @@
-"""The example programs run unchanged: those in the folder that PYPOPLAR_EXAMPLES names, or those beside the checkout."""
+"""The example programs run unchanged, and are those that lie beside the checkout or that PYPOPLAR_EXAMPLES names."""
 
 import importlib.util
 import os
@@ -11,27 +11,33 @@ import pytest
 
 from pypoplar import resources
 
-EXAMPLES = Path(os.environ.get("PYPOPLAR_EXAMPLES", Path(__file__).parents[3] / "shared" / "examples"))
-NAMES = sorted({"matvec", "races", "regression", "variables"} | {one.stem for one in EXAMPLES.glob("*.py")})
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+NAMES = sorted(script.stem for script in EXAMPLES.glob("*.py"))
+GIVEN = Path(os.environ.get("PYPOPLAR_EXAMPLES", ROOT.parent / "shared" / "examples"))
+GIVEN_NAMES = sorted({*NAMES, *(script.stem for script in GIVEN.glob("*.py"))})
 
 
-def example_named(name):
-    script = EXAMPLES / f"{name}.py"
-    if not script.exists():
-        pytest.skip(f"{script} is not there; the environment variable PYPOPLAR_EXAMPLES names the folder of the examples")
-    return script
+def test_the_examples_are_there():
+    assert {"matvec", "races", "regression", "variables"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_runs_without_a_warning(name, tmp_path):
-    command = [sys.executable, "-W", "error", str(example_named(name))]
+    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("name", GIVEN_NAMES)
+def test_an_example_is_the_one_that_was_given(name):
+    if not GIVEN.is_dir():
+        pytest.skip(f"{GIVEN} is not there; the environment variable PYPOPLAR_EXAMPLES names the folder of the examples as given")
+    assert (EXAMPLES / f"{name}.py").read_bytes() == (GIVEN / f"{name}.py").read_bytes()
+
+
 def test_the_regression_learns_what_numpy_learns():
-    script = example_named("regression")
-    spec = importlib.util.spec_from_file_location("regression_example", script)
+    spec = importlib.util.spec_from_file_location("regression_example", EXAMPLES / "regression.py")
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
     with np.load(resources.directory("tutorials") / "data" / "digits.npz") as data:
