@@ -29,7 +29,10 @@ from pypoplar.compiler.memory.tile_memory import check_memory, measure_memory, s
 from pypoplar.compiler.memory.vertex_state import VertexState, place_state
 from pypoplar.errors import PoplarTypeError
 from pypoplar.executable.estimates import count_priced_by, given_by_vertex
-from pypoplar.executable.executable import Counts, Executable, RemotePlan, TileMemory, VertexNames
+from pypoplar.executable.executable import Executable
+from pypoplar.executable.graph_facts import Counts, VertexNames
+from pypoplar.executable.host_plans import RemotePlan
+from pypoplar.executable.memory_use import TileMemory
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
 from pypoplar.options import EngineOptions, OptionValue

@@ -11,7 +11,9 @@ import os
 import numpy as np
 from attrs import frozen
 
-from pypoplar.executable.executable import Array, Computes, Executable, Moves
+from pypoplar.executable.compute_sets import Computes
+from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.move_lists import Moves
 
 # Work is counted in units of about a third of a nanosecond; below SERIAL a step is done by one thread (about 15 us).
 SERIAL = 45_000

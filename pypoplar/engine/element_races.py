@@ -6,7 +6,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.errors import GraphCycleError
-from pypoplar.executable.executable import Array, Executable, Touches
+from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.touched_edges import Touches
 
 WRITTEN = 2
 

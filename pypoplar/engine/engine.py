@@ -31,7 +31,8 @@ from pypoplar.errors import (
     PoplarTypeError,
     StreamConnectionError,
 )
-from pypoplar.executable.executable import Array, Executable, HostTensor
+from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.host_plans import HostTensor
 from pypoplar.options import EngineOptions, OptionValue, find_option, option_text
 from pypoplar.report.make_report import make_report, memory_report
 from pypoplar.report.report import Report

@@ -10,7 +10,8 @@ from attrs import define, field
 
 from pypoplar.engine.division import Division
 from pypoplar.engine.run_tables import Account
-from pypoplar.executable.executable import Array, Computes, Executable
+from pypoplar.executable.compute_sets import Computes
+from pypoplar.executable.executable import Array, Executable
 from pypoplar.interface import header_slots as at
 
 UNINITIALISED = 0xFF  # every byte of memory that nothing has written: NaN as a float or half, -1 or the largest integer

@@ -17,7 +17,8 @@ from attrs import define, field
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.host_arrays import host_array
 from pypoplar.errors import ApplicationRuntimeError, StreamConnectionError, UnknownHandle
-from pypoplar.executable.executable import Array, StreamPlan
+from pypoplar.executable.executable import Array
+from pypoplar.executable.host_plans import StreamPlan
 from pypoplar.interface import header_slots as at
 from pypoplar.types import BY_NAME
 

@@ -18,29 +18,39 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.codelet.language.codelet import Codelet
-from pypoplar.compiler.exchange.plan import MESSAGE, Array, Exchange
+from pypoplar.compiler.exchange.plan import Array
 from pypoplar.errors import FileLoadError
-from pypoplar.executable import executable as parts
+from pypoplar.executable.compute_sets import Computes
+from pypoplar.executable.exchange_account import MESSAGE, Exchange, NamedExchange
+from pypoplar.executable.executable import Executable
+from pypoplar.executable.graph_facts import Counts, VertexNames
+from pypoplar.executable.host_plans import HostTensor, RemotePlan, StreamPlan
+from pypoplar.executable.memory_image import Image
+from pypoplar.executable.memory_use import TileMemory
+from pypoplar.executable.move_lists import Moves
 from pypoplar.executable.program_tree import ProgramTree
+from pypoplar.executable.steps import Step
+from pypoplar.executable.touched_edges import Touches
+from pypoplar.executable.variable_lives import Lives
 from pypoplar.executable.verify.claims import claim
 from pypoplar.options import EngineOptions
 from pypoplar.target import Target
 
 PARTS: tuple[type, ...] = (
-    parts.Executable,
-    parts.Computes,
-    parts.Counts,
-    parts.HostTensor,
-    parts.Image,
-    parts.Lives,
-    parts.Moves,
-    parts.NamedExchange,
-    parts.RemotePlan,
-    parts.Step,
-    parts.StreamPlan,
-    parts.TileMemory,
-    parts.Touches,
-    parts.VertexNames,
+    Executable,
+    Computes,
+    Counts,
+    HostTensor,
+    Image,
+    Lives,
+    Moves,
+    NamedExchange,
+    RemotePlan,
+    Step,
+    StreamPlan,
+    TileMemory,
+    Touches,
+    VertexNames,
     Exchange,
     ProgramTree,
 )

@@ -10,8 +10,11 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.executable.estimates import PRICED_BY
-from pypoplar.executable.executable import Array, Counts, Executable, Lives, TileMemory
-from pypoplar.executable.executable import Step as StaticStep
+from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.graph_facts import Counts
+from pypoplar.executable.memory_use import TileMemory
+from pypoplar.executable.steps import Step as StaticStep
+from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import option_text
 from pypoplar.report.exchange_buffers import with_exchange_buffers
 from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed_runs

@@ -12,7 +12,8 @@ from attrs import frozen
 
 from pypoplar.arrays.interval_algebra import keys, overlay, union
 from pypoplar.compiler.exchange.pieces import chosen
-from pypoplar.compiler.exchange.plan import Array, Exchange, Pieces
+from pypoplar.compiler.exchange.plan import Array, Pieces
+from pypoplar.executable.exchange_account import Exchange
 from pypoplar.target import Target
 
 

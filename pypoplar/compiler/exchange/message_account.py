@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.interval_algebra import Array, is_sorted, keys, union
-from pypoplar.compiler.exchange.plan import MESSAGE, Exchange
+from pypoplar.executable.exchange_account import MESSAGE, Exchange
 
 
 @frozen(eq=False)

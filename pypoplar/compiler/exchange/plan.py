@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from pypoplar.executable.exchange_account import Exchange
 
-MESSAGE = np.dtype([("source", np.int32), ("destination", np.int32), ("bytes", np.int64), ("variable", np.int32)])
-"""A row of an exchange: one contiguous piece of one variable in the source tile's memory, to one receiver."""
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @frozen(eq=False)
@@ -42,15 +41,6 @@ class Pieces:
     bytes: Array  # int64
     source_in_buffer: Array  # bool: source_offset counts from the start of the source tile's exchange buffer
     target_in_buffer: Array  # bool: the same for target_offset
-
-
-@frozen(eq=False)
-class Exchange:
-    """The account of one exchange phase."""
-
-    messages: Array  # of MESSAGE
-    bytes_sent: Array  # int64 [tiles]; a multicast counts once
-    bytes_received: Array  # int64 [tiles]
 
 
 @frozen(eq=False)

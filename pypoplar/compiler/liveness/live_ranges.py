@@ -9,7 +9,7 @@ import numpy as np
 from pypoplar.compiler.exchange.plan import Array, Homes
 from pypoplar.compiler.liveness.control_flow import BlockName, ControlFlow
 from pypoplar.compiler.liveness.liveness import Liveness
-from pypoplar.executable.executable import Lives
+from pypoplar.executable.variable_lives import Lives
 
 
 def make_lives(liveness: Liveness, flow: ControlFlow, marks: Mapping[BlockName, Sequence[int]], homes: Homes) -> Lives:

@@ -10,7 +10,7 @@ from pypoplar.compiler.exchange.plan import Array, ComputePlan
 from pypoplar.compiler.lowering.move_tables import TileAddresses
 from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.vertex_state import VertexState
-from pypoplar.executable.executable import Computes
+from pypoplar.executable.compute_sets import Computes
 from pypoplar.graph.frozen import FrozenGraph
 
 KINDS = {"vertex": 0, "multi": 1, "supervisor": 2}

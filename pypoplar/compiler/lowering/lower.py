@@ -29,8 +29,10 @@ from pypoplar.compiler.lowering import lower_services
 from pypoplar.compiler.lowering.compute_tables import ComputeTables
 from pypoplar.compiler.lowering.move_tables import MoveLists, TileAddresses
 from pypoplar.errors import ControlProgramError
-from pypoplar.executable.executable import HostTensor, NamedExchange, Step, StreamPlan
+from pypoplar.executable.exchange_account import NamedExchange
+from pypoplar.executable.host_plans import HostTensor, StreamPlan
 from pypoplar.executable.program_tree import TreeBuilder, described
+from pypoplar.executable.steps import Step
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.host_links import DataStream, Function, HostFunction, RemoteBuffer
 from pypoplar.graph.tensor import Tensor

@@ -9,7 +9,7 @@ import numpy as np
 from pypoplar import program as kinds
 from pypoplar.compiler.exchange.exchange_costs import sync_cycles
 from pypoplar.errors import MissingFeature
-from pypoplar.executable.executable import Step
+from pypoplar.executable.steps import Step
 from pypoplar.graph.host_links import HostFunction
 from pypoplar.graph.location import line_text
 from pypoplar.interface import opcodes

@@ -6,7 +6,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.compiler.exchange.plan import Array, Pieces
-from pypoplar.executable.executable import Moves
+from pypoplar.executable.move_lists import Moves
 
 LISTED_BYTES = 4  # pieces up to this size may be named by a list of places
 SHORTEST_LIST = 4

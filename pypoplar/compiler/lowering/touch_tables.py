@@ -9,7 +9,7 @@ from pypoplar.arrays.interval_algebra import ragged
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.plan import Array, ComputePlan, Homes
 from pypoplar.compiler.lowering.move_tables import TileAddresses
-from pypoplar.executable.executable import Touches
+from pypoplar.executable.touched_edges import Touches
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.types import SUPPORTED
 

@@ -9,7 +9,7 @@ from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange.plan import Array, Homes
 from pypoplar.compiler.lowering.move_tables import TileAddresses
 from pypoplar.compiler.memory.vertex_state import VertexState
-from pypoplar.executable.executable import Image
+from pypoplar.executable.memory_image import Image
 from pypoplar.graph.frozen import FrozenGraph, Runs
 
 

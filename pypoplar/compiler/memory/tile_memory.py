@@ -14,7 +14,9 @@ from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.compiler.memory.vertex_state import VertexState, scalar_layout
 from pypoplar.compiler.wording import counted
 from pypoplar.errors import GraphMemoryAllocationError
-from pypoplar.executable.executable import Counts, Lives, TileMemory
+from pypoplar.executable.graph_facts import Counts
+from pypoplar.executable.memory_use import TileMemory
+from pypoplar.executable.variable_lives import Lives
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.options import EngineOptions
 from pypoplar.target import Target

@@ -11,7 +11,8 @@ from attrs import frozen
 from pypoplar.codelet.language.codelet import Codelet, Field
 from pypoplar.compiler.exchange.plan import Array
 from pypoplar.compiler.lowering.compute_tables import KINDS, CodeletShapes
-from pypoplar.executable.executable import Computes, Executable
+from pypoplar.executable.compute_sets import Computes
+from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 
 MOST_PRICES = 1 << 40  # of a group: one for each vertex and worker

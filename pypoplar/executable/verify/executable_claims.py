@@ -10,7 +10,9 @@ import numpy as np
 
 from pypoplar.compiler.compile import TILE_ALIGNMENT
 from pypoplar.executable.estimates import PRICED_BY
-from pypoplar.executable.executable import Executable, NamedExchange, Step
+from pypoplar.executable.exchange_account import NamedExchange
+from pypoplar.executable.executable import Executable
+from pypoplar.executable.steps import Step
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_number, claim_range, claim_running, claim_shape
 from pypoplar.executable.verify.compute_claims import verify_computes
 from pypoplar.executable.verify.host_claims import verify_host

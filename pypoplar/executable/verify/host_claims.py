@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pypoplar.compiler.exchange.plan import Array
-from pypoplar.executable.executable import Executable, HostTensor
+from pypoplar.executable.executable import Executable
+from pypoplar.executable.host_plans import HostTensor
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_number
 from pypoplar.types import BY_NAME
 

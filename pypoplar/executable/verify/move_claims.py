@@ -7,7 +7,7 @@ from attrs import frozen
 
 from pypoplar.compiler.exchange.plan import Array
 from pypoplar.compiler.lowering.move_tables import LISTED_BYTES
-from pypoplar.executable.executable import Moves
+from pypoplar.executable.move_lists import Moves
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 
 COLUMNS = ("source", "target", "bytes", "count", "source_step", "target_step", "source_list", "target_list", "tile")

@@ -1,0 +1,47 @@
+"""The static steps of the control program, as the report names them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def _nothing() -> Array:
+    return np.zeros(0, np.int64)
+
+
+@frozen(eq=False)
+class Step:
+    """A static step of the program, as the report names it; loops run it many times.
+
+    `kind` is ``"exchange"``, ``"compute"``, ``"copy"``, ``"stream"``, ``"sync"``, or ``"handle"`` for host reads and writes by
+    handle, which belong to no program.
+    """
+
+    name: str
+    kind: str
+    sync_cycles: int
+    exchange_cycles: Array  # int64 [tiles] or empty: known when the program is compiled
+    compute: int = -1  # index into Computes
+    exchange: int = -1  # index into Executable.exchanges
+    host_bytes: int = 0
+    host_cycles: int = 0
+    depth: int = 0  # of Repeat, If, Switch and Call around it
+    rearrange_cycles: Array = field(factory=_nothing)  # int64 [tiles] or empty: copies on the tile before or after the exchange
+    global_exchange_cycles: int = 0  # between IPUs, the same for all tiles
+
+    @property
+    def moving_cycles(self) -> Array:
+        """Cycles by tile of the exchange within the IPUs and of the copies on the tile; empty where nothing moves."""
+        return self.exchange_cycles + self.rearrange_cycles if len(self.rearrange_cycles) else self.exchange_cycles
+
+    @property
+    def fixed_cycles(self) -> int:
+        """Cycles of one execution but for its vertices."""
+        moving = self.moving_cycles
+        slowest = int(moving.max()) if len(moving) else 0
+        return self.sync_cycles + slowest + self.global_exchange_cycles + self.host_cycles

@@ -1,0 +1,57 @@
+"""When variables live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@frozen(eq=False)
+class Lives:
+    """When variables live, in static steps (see `Executable.steps`), and how much each takes on each tile.
+
+    A variable that lives only at times has a range of steps in every program and function in which it lives: variable v those from
+    ``first_range[v]`` to ``first_range[v + 1]``, half-open, sorted. A range is empty where only the host uses the variable. Rows
+    ``first[v]`` to ``first[v + 1]`` of `tile` and `bytes` are what it takes on its tiles, alignment not counted. There are neither
+    ranges nor rows of variables that no program uses.
+    """
+
+    always: Array  # bool [variables]: constants, and variables whose values are needed from run to run
+    first_range: Array  # int64 [variables + 1]
+    range_begin: Array  # int64: the first step
+    range_end: Array  # int64: the step after the last
+    first: Array  # int64 [variables + 1]
+    tile: Array  # int64
+    bytes: Array  # int64
+
+    @property
+    def begin(self) -> Array:
+        """int64 [variables]: the first step of all ranges, -1 for variables that are always live or not used."""
+        return self._bound(self.range_begin, np.minimum)
+
+    @property
+    def end(self) -> Array:
+        """int64 [variables]: the step after the last of all ranges, -1 for variables that are always live or not used."""
+        return self._bound(self.range_end, np.maximum)
+
+    def _bound(self, values: Array, choose: np.ufunc) -> Array:
+        made = np.full(len(self.always), -1, np.int64)
+        some = np.flatnonzero(np.diff(self.first_range))
+        if len(some):
+            made[some] = choose.reduceat(values, self.first_range[some])
+        return made
+
+    def live_bytes(self, steps: int, tile: int | None = None) -> Array:
+        """int64 [steps]: bytes that live at each static step and not always, on one tile or on all together."""
+        here = np.ones(len(self.tile), bool) if tile is None else self.tile == tile
+        total = np.concatenate(([0], np.cumsum(np.where(here, self.bytes, 0))))
+        size = np.repeat(total[self.first[1:]] - total[self.first[:-1]], np.diff(self.first_range))
+        change = np.zeros(steps + 1, np.int64)
+        np.add.at(change, self.range_begin, size)
+        np.subtract.at(change, self.range_end, size)
+        made: Array = np.cumsum(change)[:steps]
+        return made
