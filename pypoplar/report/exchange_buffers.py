@@ -22,7 +22,7 @@ def with_exchange_buffers(variables: LoweredVariables, executable: Executable) -
     order = order[np.isin(compute[order], needed)]
     compute, begin, end = compute[order], begin[order], end[order]
     first_life = np.append(np.searchsorted(compute, needed), len(compute))
-    buffers = tuple(f"exchange buffer of {executable.steps[one].name}" for one in begin[first_life[:-1]].tolist())
+    buffers = tuple(f"exchange buffer of {executable.steps[step].name}" for step in begin[first_life[:-1]].tolist())
     return LoweredVariables(
         names=variables.names + buffers,
         always=np.concatenate((variables.always, np.zeros(len(needed), bool))),

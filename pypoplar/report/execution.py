@@ -117,17 +117,17 @@ def summed(steps: Sequence[Step], sums: Sums | None = None) -> Step:
     """The same static step in several runs as one. `sums` has the sums of arrays that other steps share with these."""
     if len(steps) == 1:
         return steps[0]
-    known = {} if sums is None else sums
+    known_sums = {} if sums is None else sums
     numbers = map(sum, zip(*map(numbers_of, steps), strict=True))
-    made: dict[str, Any] = dict(zip(SUMMED, numbers, strict=True))
+    totals: dict[str, Any] = dict(zip(SUMMED, numbers, strict=True))
     for name in SUMMED_BY_TILE:
-        arrays = [getattr(one, name) for one in steps]
+        arrays = [getattr(step, name) for step in steps]
         key = tuple(map(id, arrays))
-        if key not in known:
-            known[key] = np.sum(arrays, 0)
-            known[key].flags.writeable = False
-        made[name] = known[key]
-    return evolve(steps[0], **made)
+        if key not in known_sums:
+            known_sums[key] = np.sum(arrays, 0)
+            known_sums[key].flags.writeable = False
+        totals[name] = known_sums[key]
+    return evolve(steps[0], **totals)
 
 
 @frozen(eq=False)
@@ -147,7 +147,7 @@ class Run:
     @property
     def cycles(self) -> int:
         """Cycles of the machine, of all `count` runs together."""
-        return sum(one.cycles for one in self.steps)
+        return sum(step.cycles for step in self.steps)
 
 
 def summed_runs(runs: Sequence[Run]) -> tuple[Step, ...]:
@@ -224,7 +224,7 @@ class Execution:
     @property
     def totalCycles(self) -> Total:
         """Cycles of the machine from start to end of all runs."""
-        return Total(sum(one.cycles for one in self.steps))
+        return Total(sum(step.cycles for step in self.steps))
 
     @property
     def seconds(self) -> float:
@@ -234,18 +234,18 @@ class Execution:
     @property
     def flops(self) -> int:
         """Floating-point operations of all vertices; 0 without the engine option profiler.includeFlopEstimates."""
-        return sum(one.flops for one in self.steps)
+        return sum(step.flops for step in self.steps)
 
     @property
     def tile_average(self) -> TileAverage:
         """Where the time of the mean tile went."""
 
         def mean(name: str) -> float:
-            return float(sum(int(getattr(one, name).sum()) for one in self.steps)) / self.tiles if self.tiles else 0.0
+            return float(sum(int(getattr(step, name).sum()) for step in self.steps)) / self.tiles if self.tiles else 0.0
 
         compute, exchange = mean("cyclesByTile"), mean("exchange_cycles_by_tile")
-        between = float(sum(one.global_exchange_cycles for one in self.steps))
-        host = float(sum(one.host_exchange_cycles for one in self.steps))
+        between = float(sum(step.global_exchange_cycles for step in self.steps))
+        host = float(sum(step.host_exchange_cycles for step in self.steps))
         rest = self.totalCycles.total - compute - exchange - between - host
         return TileAverage(
             compute_including_idle=compute,
@@ -254,5 +254,5 @@ class Execution:
             global_exchange=between,
             host_exchange=host,
             sync=rest,
-            waiting=rest - sum(one.sync_cycles for one in self.steps),
+            waiting=rest - sum(step.sync_cycles for step in self.steps),
         )

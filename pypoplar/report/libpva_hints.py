@@ -27,5 +27,5 @@ def missing(self: object, name: str) -> NoReturn:
     """The `__getattr__` of a report's classes: Python's error, with a hint where libpva has the attribute."""
     kind = type(self).__name__
     hint = INSTEAD.get(kind, {}).get(name)
-    told = f": libpva has it, here {hint}" if hint else ""
-    raise AttributeError(f"{kind!r} object has no attribute {name!r}{told}", name=name, obj=self)
+    remedy = f": libpva has it, here {hint}" if hint else ""
+    raise AttributeError(f"{kind!r} object has no attribute {name!r}{remedy}", name=name, obj=self)

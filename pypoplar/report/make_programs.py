@@ -28,23 +28,23 @@ def make_step_programs(executable: Executable) -> tuple[Program, ...]:
 
     return tuple(
         Program(
-            one.name, TYPES[one.kind], step=number, detail=detail.get(number, ""), computeset=compute_set(one.name, one.compute)
+            step.name, TYPES[step.kind], step=number, detail=detail.get(number, ""), computeset=compute_set(step.name, step.compute)
         )
-        for number, one in enumerate(executable.steps)
+        for number, step in enumerate(executable.steps)
     )
 
 
 def make_programs(executable: Executable, steps: tuple[Program, ...]) -> tuple[Program, ...]:
     """The tree of each program of the engine; its leaves are those of `steps`. A function is the same object in every Call."""
     tree = executable.tree
-    made: list[Program] = []
+    programs: list[Program] = []
     for node, (type, step) in enumerate(zip(tree.type, tree.step.tolist(), strict=True)):
         if step >= 0:
-            made.append(steps[step])
+            programs.append(steps[step])
         else:
-            children = tuple(made[child] for child in tree.children(node).tolist())
-            made.append(Program(tree.name[node], type, children, detail=tree.detail[node]))
-    return tuple(made[node] for node in tree.root.tolist())
+            children = tuple(programs[child] for child in tree.children(node).tolist())
+            programs.append(Program(tree.name[node], type, children, detail=tree.detail[node]))
+    return tuple(programs[node] for node in tree.root.tolist())
 
 
 def _vertices_by_compute(executable: Executable) -> list[tuple[VertexInstances, ...]]:
@@ -56,7 +56,7 @@ def _vertices_by_compute(executable: Executable) -> list[tuple[VertexInstances, 
     kinds = max(len(codelets), 1)
     keys, place = np.unique(compute * kinds + computes.group_codelet, return_inverse=True)
     vertices = np.bincount(place, weights=computes.group_count, minlength=len(keys)).astype(np.int64)
-    found: list[list[VertexInstances]] = [[] for _ in range(count)]
+    vertex_types: list[list[VertexInstances]] = [[] for _ in range(count)]
     for key, number in zip(keys.tolist(), vertices.tolist(), strict=True):
-        found[key // kinds].append(VertexInstances(codelets[key % kinds].name, number))
-    return [tuple(one) for one in found]
+        vertex_types[key // kinds].append(VertexInstances(codelets[key % kinds].name, number))
+    return [tuple(entries) for entries in vertex_types]

@@ -48,7 +48,7 @@ def make_report(executable: Executable, history: RunHistory | None = None) -> Re
         "internal_vertex_state": int(executable.memory.vertex_state.sum()),
         "edge_pointers": int(executable.memory.edge_pointers.sum()),
     }
-    by_type = dict(zip((one.name for one in executable.codelets), map(int, executable.vertex_bytes), strict=True))
+    by_type = dict(zip((codelet.name for codelet in executable.codelets), map(int, executable.vertex_bytes), strict=True))
     steps = make_step_programs(executable)
     compilation = Compilation(
         _target(executable.target),
@@ -102,7 +102,7 @@ class ExchangeReports(Sequence[ExchangeReport]):
     def __getitem__(self, number: slice) -> list[ExchangeReport]: ...
     def __getitem__(self, number: int | slice) -> ExchangeReport | list[ExchangeReport]:
         if isinstance(number, slice):
-            return [self[one] for one in range(*number.indices(len(self)))]
+            return [self[place] for place in range(*number.indices(len(self)))]
         step = self.steps[number]
         if step not in self.made:
             named = self.executable.exchanges[self.executable.steps[step].exchange]
@@ -125,7 +125,7 @@ def _exchanges(executable: Executable) -> ExchangeReports:
     def moves(step: StaticStep) -> bool:
         return step.exchange >= 0 and len(executable.exchanges[step.exchange].account.messages) > 0
 
-    return ExchangeReports(executable, tuple(number for number, one in enumerate(executable.steps) if moves(one)))
+    return ExchangeReports(executable, tuple(number for number, step in enumerate(executable.steps) if moves(step)))
 
 
 def _vertex_types(executable: Executable) -> tuple[VertexType, ...]:
@@ -135,8 +135,8 @@ def _vertex_types(executable: Executable) -> tuple[VertexType, ...]:
         return dict(zip(PRICED_BY, map(int, executable.priced_by[number]), strict=True))
 
     return tuple(
-        VertexType(one.name, int(instances[number]), int(executable.vertex_bytes[number]), priced_by(number))
-        for number, one in enumerate(executable.codelets)
+        VertexType(codelet.name, int(instances[number]), int(executable.vertex_bytes[number]), priced_by(number))
+        for number, codelet in enumerate(executable.codelets)
     )
 
 
@@ -167,7 +167,7 @@ def _categories(memory: TileMemory, vertex_data: dict[str, int], by_type: dict[s
 
 
 def _execution(executable: Executable, history: RunHistory, programs: tuple[Program, ...]) -> Execution:
-    runs = tuple(Run(one.name, _steps(executable, one, programs), one.count) for one in history.runs)
+    runs = tuple(Run(account.name, _steps(executable, account, programs), account.count) for account in history.runs)
     target = executable.target
     return Execution(
         steps=summed_runs(runs),
@@ -184,13 +184,13 @@ def _vertex_type_cycles(executable: Executable, history: RunHistory) -> dict[str
     instances, nothing = executable.priced_by.sum(1), np.zeros(len(executable.codelets), np.int64)
 
     def total(name: str) -> Array:
-        found = [getattr(one, name) for one in history.runs if len(getattr(one, name))]
-        return np.sum(found, 0) if found else nothing
+        arrays = [getattr(account, name) for account in history.runs if len(getattr(account, name))]
+        return np.sum(arrays, 0) if arrays else nothing
 
     cycles, flops, bytes = total("codelet_slots"), total("codelet_flops"), total("codelet_bytes")
     return {
-        one.name: VertexTypeCycles(int(instances[number]), int(cycles[number]), int(flops[number]), int(bytes[number]))
-        for number, one in enumerate(executable.codelets)
+        codelet.name: VertexTypeCycles(int(instances[number]), int(cycles[number]), int(flops[number]), int(bytes[number]))
+        for number, codelet in enumerate(executable.codelets)
     }
 
 
@@ -203,12 +203,12 @@ def _steps(executable: Executable, account: RunAccount, programs: tuple[Program,
     )
 
 
-def _by_tile(counts: Array, on: Array, tiles: int) -> Array:
+def _by_tile(counts: Array, active: Array, tiles: int) -> Array:
     """Counts of the tiles `on` as an array of all tiles: without memory of its own where they are all."""
     if len(counts) == tiles:
         return counts
     whole: Array = np.zeros(tiles, np.int64)
-    whole[on] = counts
+    whole[active] = counts
     return whole
 
 
@@ -233,13 +233,13 @@ class StepArrays:
 
     def compute(self, number: int, compute: int) -> tuple[Array, ...]:
         """Cycles and slots of all tiles in a step, which executes this compute."""
-        here = slice(*self.account.first_tile[number : number + 2].tolist())
-        cycles, slots = self.account.tile_cycles[here], self.account.tile_slots[here]
+        rows = slice(*self.account.first_tile[number : number + 2].tolist())
+        cycles, slots = self.account.tile_cycles[rows], self.account.tile_slots[rows]
         last = self.computed.get(compute)
         if last is None or not (np.array_equal(last[0], cycles) and np.array_equal(last[1], slots)):
             first, end = self.executable.computes.first_active[compute : compute + 2].tolist()
-            on, tiles = self.executable.computes.active_tile[first:end], self.executable.target.getNumTiles()
-            last = self.computed[compute] = (cycles, slots, *(_by_tile(one, on, tiles) for one in (cycles, slots)))
+            active, tiles = self.executable.computes.active_tile[first:end], self.executable.target.getNumTiles()
+            last = self.computed[compute] = (cycles, slots, *(_by_tile(counts, active, tiles) for counts in (cycles, slots)))
         return last[2:]
 
     def moving(self, step: StaticStep) -> Array:
@@ -259,31 +259,31 @@ class StepArrays:
 
 def _step(executable: Executable, account: RunAccount, number: int, program: Program, arrays: StepArrays) -> Step:
     """A static step with all its executions. A worker's slot is one cycle of a tile that is never idle."""
-    one = executable.steps[number]
+    static_step = executable.steps[number]
     times = int(account.executions[number])
     nothing: Array = np.zeros(0, np.int64)
-    cycles, active = arrays.compute(number, one.compute) if one.compute >= 0 else (nothing, nothing)
-    moving = arrays.moving(one)
+    cycles, active = arrays.compute(number, static_step.compute) if static_step.compute >= 0 else (nothing, nothing)
+    moving = arrays.moving(static_step)
     slowest = int(moving.max()) if len(moving) else 0
-    exchange = executable.exchanges[one.exchange] if one.exchange >= 0 else None
+    exchange = executable.exchanges[static_step.exchange] if static_step.exchange >= 0 else None
     return Step(
-        name=one.name,
+        name=static_step.name,
         number=number,
         num_ipus=executable.target.getNumIPUs(),
-        type=TYPES[one.kind],
+        type=TYPES[static_step.kind],
         executions=times,
-        depth=one.depth,
-        sync_cycles=one.sync_cycles * times,
+        depth=static_step.depth,
+        sync_cycles=static_step.sync_cycles * times,
         exchange_cycles=slowest * times,
-        global_exchange_cycles=one.global_exchange_cycles * times,
+        global_exchange_cycles=static_step.global_exchange_cycles * times,
         compute_cycles=int(account.compute_cycles[number]),
-        host_exchange_cycles=one.host_cycles * times,
+        host_exchange_cycles=static_step.host_cycles * times,
         cyclesByTile=cycles,
         activeCyclesByTile=active,
         exchange_cycles_by_tile=arrays.multiplied(moving, times),
         bytesSentByTile=arrays.multiplied(exchange.bytes_sent, times) if exchange is not None else nothing,
         bytesReceivedByTile=arrays.multiplied(exchange.bytes_received, times) if exchange is not None else nothing,
-        host_bytes=one.host_bytes * times,
+        host_bytes=static_step.host_bytes * times,
         flops=int(account.step_flops[number]) if len(account.step_flops) else 0,
         memory_bytes=int(account.step_bytes[number]) if len(account.step_bytes) else 0,
         program=program,

@@ -75,7 +75,7 @@ class Categories(Mapping[str, int]):
     def __getattr__(self, name: str) -> Total:
         if name.startswith("_"):
             raise AttributeError(name)
-        ours = LIBPVA_CATEGORIES.get(name) or "".join(f"_{one.lower()}" if one.isupper() else one for one in name)
+        ours = LIBPVA_CATEGORIES.get(name) or "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
         if ours not in self._sizes:
             raise AttributeError(f"there is no memory category {name!r}: the categories are {', '.join(self._sizes)}")
         return Total(self._sizes[ours])
@@ -113,15 +113,15 @@ class MemoryByTile:
 
     def excluding_gaps(self) -> Array:
         """Bytes in use on each tile."""
-        made: Array = np.zeros(len(self.gaps), np.int64)
-        for one in self.categories.values():
-            made = made + one
-        return made
+        total: Array = np.zeros(len(self.gaps), np.int64)
+        for sizes in self.categories.values():
+            total = total + sizes
+        return total
 
     def including_gaps(self) -> Array:
         """Bytes on each tile from the first in use to the last."""
-        made: Array = self.excluding_gaps() + self.gaps
-        return made
+        total: Array = self.excluding_gaps() + self.gaps
+        return total
 
 
 @frozen(eq=False)
@@ -139,17 +139,17 @@ class Tiles(Sequence[Tile]):
     def __getitem__(self, number: slice) -> list[Tile]: ...
     def __getitem__(self, number: int | slice) -> Tile | list[Tile]:
         if isinstance(number, slice):
-            return [self[one] for one in range(*number.indices(len(self)))]
+            return [self[number] for number in range(*number.indices(len(self)))]
         memory = self.memory
         tile = range(len(self))[number]
-        category = {name: int(one[tile]) for name, one in memory.categories.items()}
+        category = {name: int(sizes[tile]) for name, sizes in memory.categories.items()}
         used = sum(category.values())
-        always, rest = (int(one[tile]) if len(one) else 0 for one in (memory.always_live, memory.not_always_live))
+        always, rest = (int(live[tile]) if len(live) else 0 for live in (memory.always_live, memory.not_always_live))
         total = TotalMemory(used + int(memory.gaps[tile]), used)
         return Tile(tile, TileMemoryReport(total, Categories(category), always, rest))
 
     def __iter__(self) -> Iterator[Tile]:
-        return (self[one] for one in range(len(self)))
+        return (self[number] for number in range(len(self)))
 
 
 @frozen
@@ -194,7 +194,7 @@ class LoweredVariables(Sequence[Variable]):
     def __getitem__(self, number: slice) -> list[Variable]: ...
     def __getitem__(self, number: int | slice) -> Variable | list[Variable]:
         if isinstance(number, slice):
-            return [self[one] for one in range(*number.indices(len(self)))]
+            return [self[number] for number in range(*number.indices(len(self)))]
         return self._variable(range(len(self))[number], None)
 
     def _variable(self, number: int, size: int | None) -> Variable:
@@ -236,15 +236,15 @@ class LoweredVariables(Sequence[Variable]):
 
     def living(self, step: int) -> Array:
         """The variables that live at a static step and not always, in order."""
-        here = (self.life_begin <= step) & (step < self.life_end)
-        found: Array = np.unique(self.life_owner()[here])
-        return found
+        living_rows = (self.life_begin <= step) & (step < self.life_end)
+        living: Array = np.unique(self.life_owner()[living_rows])
+        return living
 
     def forTile(self, tile: int) -> tuple[Variable, ...]:
         """The variables of one tile with their bytes there."""
         rows = np.flatnonzero(self.tile == tile)
         owner = self.owner()[rows]
-        return tuple(self._variable(int(one), int(size)) for one, size in zip(owner, self.bytes[rows], strict=True))
+        return tuple(self._variable(int(variable), int(size)) for variable, size in zip(owner, self.bytes[rows], strict=True))
 
 
 @frozen(eq=False)
@@ -259,15 +259,15 @@ class LivenessProgramStep:
     @property
     def notAlwaysLiveVariables(self) -> tuple[Variable, ...]:
         """The variables that live at this step and not always, with their bytes on all tiles."""
-        return tuple(self.variables[int(one)] for one in self.variables.living(self.number))
+        return tuple(self.variables[int(number)] for number in self.variables.living(self.number))
 
     def notAlwaysLiveMemoryForTile(self, tile: int) -> Bytes:
         """Bytes of those variables on one tile."""
-        held = self.variables
-        here = np.zeros(len(held), bool)
-        here[held.living(self.number)] = True
-        rows = (held.tile == tile) & here[held.owner()]
-        return Bytes(int(held.bytes[rows].sum()))
+        variables = self.variables
+        living = np.zeros(len(variables), bool)
+        living[variables.living(self.number)] = True
+        rows = (variables.tile == tile) & living[variables.owner()]
+        return Bytes(int(variables.bytes[rows].sum()))
 
 
 def live_bytes(variables: LoweredVariables, steps: int) -> Array:

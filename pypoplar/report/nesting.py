@@ -30,7 +30,7 @@ class Nesting:
 
     def __init__(self, roots: Sequence[Program], steps: Sequence[Program]) -> None:
         table = ProgramTable()
-        tops, self._leaves = [table.add(one) for one in roots], [table.add(one) for one in steps]
+        tops, self._leaves = [table.add(root) for root in roots], [table.add(step) for step in steps]
         self._rows = list(table.programs)
         self._above = _parents([row[-1] for row in self._rows], tops)
         self._dominator, self._depth = _dominators(self._above)
@@ -43,14 +43,14 @@ class Nesting:
         times with nothing between is one level.
         """
         paths = {step: self._path(step) for step in set(steps)}
-        made: list[Level] = []
+        levels: list[Level] = []
         opened: list[int] = []  # programs, outermost first
         places: list[int] = []  # of their levels in `made`
 
         def close(depth: int, last: int) -> None:
             while len(opened) > depth:
                 place = places.pop()
-                made[place] = Level(made[place].first, last, self._title(opened.pop()))
+                levels[place] = Level(levels[place].first, last, self._title(opened.pop()))
 
         for event, step in enumerate(steps):
             path, depth = paths[step], 0
@@ -61,11 +61,11 @@ class Nesting:
             close(depth, event - 1)
             for program in path[depth:]:
                 opened.append(program)
-                places.append(len(made))
-                made.append(Level(event, event, None))
-            made.append(Level(event, event, None))
+                places.append(len(levels))
+                levels.append(Level(event, event, None))
+            levels.append(Level(event, event, None))
         close(0, len(steps) - 1)
-        return made
+        return levels
 
     def _path(self, step: int) -> list[int]:
         """The programs that are on every way to a step, outermost first.
@@ -73,12 +73,12 @@ class Nesting:
         ``~loop`` after a loop is one iteration of it, where nothing else says so: the loop has several parts.
         """
         path: list[int] = []
-        at = self._dominator[self._leaves[step]] if step < len(self._leaves) else -1
-        while at >= 0:
-            if self._is_loop(at) and len(self._rows[at][-1]) > 1:
-                path.append(~at)
-            path.append(at)
-            at = self._dominator[at]
+        program = self._dominator[self._leaves[step]] if step < len(self._leaves) else -1
+        while program >= 0:
+            if self._is_loop(program) and len(self._rows[program][-1]) > 1:
+                path.append(~program)
+            path.append(program)
+            program = self._dominator[program]
         return path[::-1]
 
     def _is_loop(self, program: int) -> bool:
@@ -101,7 +101,7 @@ class Nesting:
         if program < 0:
             return "iteration"
         name, kind, _, detail, *_ = self._rows[program]
-        return " ".join(one for one in (kind, name, f"({detail})" if detail else "") if one)
+        return " ".join(word for word in (kind, name, f"({detail})" if detail else "") if word)
 
 
 def _shared(path: Sequence[int], other: Sequence[int]) -> int:
@@ -113,39 +113,39 @@ def _shared(path: Sequence[int], other: Sequence[int]) -> int:
 def _parents(children: Sequence[Sequence[int]], tops: Sequence[int]) -> list[list[int]]:
     """By program: the programs that it is directly a part of, -1 for one of the engine's."""
     above: list[list[int]] = [[] for _ in children]
-    for one in tops:
-        above[one].append(-1)
-    for one, parts in enumerate(children):
+    for program in tops:
+        above[program].append(-1)
+    for program, parts in enumerate(children):
         for part in parts:
-            above[part].append(one)
+            above[part].append(program)
     return above
 
 
 def _dominators(above: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
     """By program: the lowest program that is on every way to it, -1 for none, and how many there are above."""
     dominator, depth = [-1] * len(above), [0] * len(above)
-    for one in reversed(range(len(above))):  # parents have higher numbers
-        if not above[one]:
+    for program in reversed(range(len(above))):  # parents have higher numbers
+        if not above[program]:
             continue
-        nearest, *others = above[one]
+        nearest, *others = above[program]
         for other in others:
             while nearest != other:
                 if nearest >= 0 and (other < 0 or depth[nearest] >= depth[other]):
                     nearest = dominator[nearest]
                 else:
                     other = dominator[other]
-        dominator[one] = nearest
-        depth[one] = depth[nearest] + 1 if nearest >= 0 else 0
+        dominator[program] = nearest
+        depth[program] = depth[nearest] + 1 if nearest >= 0 else 0
     return dominator, depth
 
 
 def _places(children: Sequence[Sequence[int]], tops: Sequence[int]) -> dict[int, int]:
     """By program: its place among all in the order in which they are first met."""
-    found: dict[int, int] = {}
+    place: dict[int, int] = {}
     pending = list(reversed(tops))
     while pending:
-        one = pending.pop()
-        if one not in found:
-            found[one] = len(found)
-            pending.extend(reversed(children[one]))
-    return found
+        program = pending.pop()
+        if program not in place:
+            place[program] = len(place)
+            pending.extend(reversed(children[program]))
+    return place

@@ -126,42 +126,41 @@ def tensor_html(tensor: Tensor) -> str:
 
 def mapping_html(mapping: TileToTensorMapping) -> str:
     """A tile mapping: which tile holds how many elements, and which."""
-    rows = [(one.begin(), one.end(), tile) for tile, intervals in enumerate(mapping) for one in intervals]
+    rows = [(interval.begin(), interval.end(), tile) for tile, intervals in enumerate(mapping) for interval in intervals]
     begin, end, tile = np.array(rows, np.int64).reshape(-1, 3).T
-    some = "" if mapping.complete else "; some elements have no tile"
-    head = f"<b>tile mapping</b> of {int((end - begin).sum()):,} elements{some}"
+    note = "" if mapping.complete else "; some elements have no tile"
+    head = f"<b>tile mapping</b> of {int((end - begin).sum()):,} elements{note}"
     return block(head, *spread(begin, end, tile, int((end - begin).sum()), len(mapping), 0))
 
 
 def spread(begin: Array, end: Array, tile: Array, elements: int, tiles: int, size: int) -> list[str]:
     """How the flattened ranges ``[begin, end)`` lie on tiles; in bytes if the size of an element is given, else in elements."""
     count = end - begin
-    held = np.bincount(tile, weights=count, minlength=tiles).astype(np.int64)
-    used = np.flatnonzero(held)
+    counts = np.bincount(tile, weights=count, minlength=tiles).astype(np.int64)
+    used = np.flatnonzero(counts)
     missing = elements - int(count.sum())
     parts = []
     if missing:
         parts.append(f'<div style="color: {OVER}">unmapped: {missing:,} of {elements:,} elements have no tile</div>')
     if not len(used):
         return parts
-    fullest = int(held.argmax())
+    fullest = int(counts.argmax())
     where = f"tile {used[0]:,}" if len(used) == 1 else f"tiles {used[0]:,} to {used[-1]:,}"
     unit = "bytes" if size else "elements"
-    most = (
-        f"at most {int(held[fullest]) * (size or 1):,} {unit} (tile {fullest:,}), {held[used].mean() * (size or 1):,.1f} on average"
-    )
+    each = size or 1
+    most = f"at most {int(counts[fullest]) * each:,} {unit} (tile {fullest:,}), {counts[used].mean() * each:,.1f} on average"
     parts.append(f"<div>on {len(used):,} of {tiles:,} tiles, {where}; {most}</div>")
-    parts.append(strip(held, title=f"{unit} by tile"))
+    parts.append(strip(counts, title=f"{unit} by tile"))
     return [*parts, interval_list(begin, end, tile, used)]
 
 
 def interval_list(begin: Array, end: Array, tile: Array, used: Array) -> str:
     """The intervals of the first tiles, folded away."""
     rows = []
-    for one in used[:TILES].tolist():
-        here = np.flatnonzero(tile == one)
-        texts = [f"[{begin[piece]}:{end[piece]})" for piece in here[:INTERVALS].tolist()]
-        rows.append((f"tile {one:,}", escape(" ".join(texts)) + more(len(here) - INTERVALS)))
+    for number in used[:TILES].tolist():
+        pieces = np.flatnonzero(tile == number)
+        texts = [f"[{begin[piece]}:{end[piece]})" for piece in pieces[:INTERVALS].tolist()]
+        rows.append((f"tile {number:,}", escape(" ".join(texts)) + more(len(pieces) - INTERVALS)))
     rest = f"<div>{more(len(used) - TILES)} tiles</div>" if len(used) > TILES else ""
     return f"<details><summary>elements by tile</summary>{table(rows)}{rest}</details>"
 
@@ -191,14 +190,14 @@ def report_html(report: Report) -> str:
     time = f", {total / target.clockFrequency * 1e6:,.1f} &micro;s" if target.clockFrequency else ""
     rows.append(("cycles", f"{total:,}{time}"))
     mean = execution.tile_average
-    known = [
+    parts_known = [
         ("compute", mean.compute_including_idle),
         ("exchange", mean.exchange + mean.global_exchange),
         ("sync", mean.sync - mean.waiting),
         ("host exchange", mean.host_exchange),
         ("waiting", mean.waiting),
     ]
-    parts += [table(rows), "<div>cycles of the mean tile</div>", shares(known), "<div>memory by tile</div>"]
+    parts += [table(rows), "<div>cycles of the mean tile</div>", shares(parts_known), "<div>memory by tile</div>"]
     return block(*parts, strip(whole, target.bytesPerTile, "memory by tile"))
 
 
@@ -223,10 +222,10 @@ def report_program_html(program: ReportProgram) -> str:
     return block(tree(program, describe_report_program))
 
 
-def describe_report_program(one: ReportProgram) -> Described[ReportProgram]:
-    counts = ", ".join(f"{count:,} {name}" for name, count in one.vertices.items())
-    step = f"step {one.step}" if one.step >= 0 else ""
-    return titled(heading(one), "", filter(None, (counts, step))), [("", child) for child in one.children]
+def describe_report_program(program: ReportProgram) -> Described[ReportProgram]:
+    counts = ", ".join(f"{count:,} {name}" for name, count in program.vertices.items())
+    step = f"step {program.step}" if program.step >= 0 else ""
+    return titled(heading(program), "", filter(None, (counts, step))), [("", child) for child in program.children]
 
 
 def program_html(program: Program) -> str:
@@ -234,11 +233,11 @@ def program_html(program: Program) -> str:
     return block(tree(program, describe_program))
 
 
-def describe_program(one: Program) -> Described[Program]:
+def describe_program(program: Program) -> Described[Program]:
     from pypoplar.program import Program
 
     details, below = [], []
-    for key, value in vars(one).items():
+    for key, value in vars(program).items():
         if key in ("name", "location"):
             continue
         if key == "cases":
@@ -249,10 +248,10 @@ def describe_program(one: Program) -> Described[Program]:
             below += [("", part) for part in value]
         elif value is not None and value is not False and value != "":
             details.append(f"{key.replace('_', ' ')} {shown_value(value)}")
-    called = getattr(getattr(one, "function", None), "program", None)
-    if isinstance(called, Program):
-        below.append(("", called))
-    return titled(type(one).__name__, getattr(one, "name", ""), details), below
+    function_program = getattr(getattr(program, "function", None), "program", None)
+    if isinstance(function_program, Program):
+        below.append(("", function_program))
+    return titled(type(program).__name__, getattr(program, "name", ""), details), below
 
 
 def shown_value(value: object) -> str:
@@ -270,7 +269,7 @@ def shown_value(value: object) -> str:
     elif isinstance(value, Enum):
         text = value.name
     elif isinstance(value, list):
-        text = ", ".join(shown_value(one) for one in value[:INTERVALS]) + (" ..." if len(value) > INTERVALS else "")
+        text = ", ".join(shown_value(part) for part in value[:INTERVALS]) + (" ..." if len(value) > INTERVALS else "")
     else:
         text = str(value)
     return text if len(text) <= TEXT else text[: TEXT - 4] + " ..."
@@ -279,17 +278,17 @@ def shown_value(value: object) -> str:
 def titled(kind: str, name: str, details: Iterable[str]) -> str:
     """A node's line, as HTML."""
     shown = f" <i>{escape(str(name))}</i>" if name else ""
-    return f"<b>{escape(kind)}</b>{shown}{''.join(f' &middot; {escape(one)}' for one in details)}"
+    return f"<b>{escape(kind)}</b>{shown}{''.join(f' &middot; {escape(detail)}' for detail in details)}"
 
 
 def tree(root: Node, describe: Callable[[Node], Described[Node]]) -> str:
     """Nested foldable lists. Of what is too deep or too much, only the number of parts is said."""
     left = NODES
 
-    def shown(word: str, one: Node, depth: int) -> str:
+    def shown(word: str, node: Node, depth: int) -> str:
         nonlocal left
         left -= 1
-        text, below = describe(one)
+        text, below = describe(node)
         line = f"{escape(word)}: {text}" if word else text
         if not below:
             return f'<div style="{INDENT}">{line}</div>'

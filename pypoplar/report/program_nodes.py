@@ -32,7 +32,7 @@ class ComputeSet:
 
     @property
     def numVertices(self) -> int:
-        return sum(one.count for one in self.vertices)
+        return sum(vertices.count for vertices in self.vertices)
 
 
 @frozen
@@ -53,7 +53,7 @@ class Program(ShownInNotebooks):
     @property
     def vertices(self) -> Mapping[str, int]:
         """Vertices by type, of a compute set."""
-        return {one.name: one.count for one in self.computeset.vertices} if self.computeset else {}
+        return {vertices.name: vertices.count for vertices in self.computeset.vertices} if self.computeset else {}
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Program]]:
         """This node and all below it, each with its depth, in program order: a function once for every Call of it.
@@ -62,24 +62,24 @@ class Program(ShownInNotebooks):
         """
         pending: list[tuple[int, Program]] = [(depth, self)]
         while pending:
-            at, one = pending.pop()
-            yield at, one
-            pending.extend((at + 1, child) for child in reversed(one.children))
+            level, node = pending.pop()
+            yield level, node
+            pending.extend((level + 1, child) for child in reversed(node.children))
 
     def nodes(self) -> list[Program]:
         """This node and all below it, each object once, children before their parents."""
-        found: list[Program] = []
+        nodes: list[Program] = []
         seen: set[int] = set()
         pending = [(self, False)]
         while pending:
-            one, entered = pending.pop()
+            node, entered = pending.pop()
             if entered:
-                found.append(one)
-            elif id(one) not in seen:
-                seen.add(id(one))
-                pending.append((one, True))
-                pending.extend((child, False) for child in reversed(one.children) if id(child) not in seen)
-        return found
+                nodes.append(node)
+            elif id(node) not in seen:
+                seen.add(id(node))
+                pending.append((node, True))
+                pending.extend((child, False) for child in reversed(node.children) if id(child) not in seen)
+        return nodes
 
     def accept(self, visitor: object) -> Any:
         """Call the visitor's method for this type, such as ``visitOnTileExecute(program)``, if it has one."""

@@ -165,32 +165,34 @@ class Compilation:
     @property
     def ipus(self) -> tuple[IpuReport, ...]:
         """The IPUs, each with its tiles."""
-        tiles, each = self.tiles, self.target.tilesPerIpu
-        return tuple(IpuReport(one, tiles[one * each : (one + 1) * each]) for one in range(self.target.numIPUs))
+        tiles, per_ipu = self.tiles, self.target.tilesPerIpu
+        return tuple(IpuReport(number, tiles[number * per_ipu : (number + 1) * per_ipu]) for number in range(self.target.numIPUs))
 
     @property
     def computeSets(self) -> tuple[ComputeSet, ...]:
         """The compute sets that the programs execute, in program order, each once."""
-        found = {one.computeset.name: one.computeset for one in self.step_programs if one.computeset is not None}
-        return tuple(found.values())
+        compute_sets = {
+            program.computeset.name: program.computeset for program in self.step_programs if program.computeset is not None
+        }
+        return tuple(compute_sets.values())
 
     @property
     def livenessProgramSteps(self) -> Sequence[LivenessProgramStep]:
         """The static steps in program order with what lives at each besides what is always live."""
-        held = live_bytes(self.loweredVariables, len(self.step_programs))
+        live_by_step = live_bytes(self.loweredVariables, len(self.step_programs))
         return [
-            LivenessProgramStep(one, Bytes(int(size)), self.loweredVariables, number)
-            for number, (one, size) in enumerate(zip(self.step_programs, held, strict=True))
+            LivenessProgramStep(program, Bytes(int(size)), self.loweredVariables, number)
+            for number, (program, size) in enumerate(zip(self.step_programs, live_by_step, strict=True))
         ]
 
     @property
     def alwaysLiveVariables(self) -> tuple[Variable, ...]:
         """The variables whose memory is never used for anything else, with their bytes on all tiles together."""
-        return tuple(self.loweredVariables[int(one)] for one in np.flatnonzero(self.loweredVariables.always))
+        return tuple(self.loweredVariables[int(number)] for number in np.flatnonzero(self.loweredVariables.always))
 
     def alwaysLiveVariablesForTile(self, tile: int) -> tuple[Variable, ...]:
         """The variables on a tile whose memory is never used for anything else."""
-        return tuple(one for one in self.loweredVariables.forTile(tile) if one.always_live)
+        return tuple(variable for variable in self.loweredVariables.forTile(tile) if variable.always_live)
 
     def by_ipu(self, values: Array) -> Array:
         """Values by tile as rows of IPUs: [numIPUs, tilesPerIpu]."""
@@ -221,4 +223,4 @@ class Report(ShownInNotebooks):
         """Cycles are counted by tile unless the options ask for something else; the model needs no instrumentation for it."""
         levels = ("computeInstrumentationLevel", "externalExchangeInstrumentationLevel")
         options = self.compilation.options
-        return InstrumentationSettings(*(str(options.get(f"debug.{one}", "tile")).capitalize() for one in levels))
+        return InstrumentationSettings(*(str(options.get(f"debug.{level}", "tile")).capitalize() for level in levels))

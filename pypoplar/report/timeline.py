@@ -96,7 +96,7 @@ def make_timeline(report: Report, tiles: int = 4) -> Timeline:
     execution = report.execution
     if execution is None or not execution.steps:
         raise ApplicationRuntimeError("the profile has no runs to trace: run the program before it is saved")
-    runs = execution.runs if any(one.steps for one in execution.runs) else (Run("all runs", execution.steps),)
+    runs = execution.runs if any(run.steps for run in execution.runs) else (Run("all runs", execution.steps),)
     events = _recorded(execution)
     recorded = len(events.part) > 0
     if not recorded:
@@ -113,9 +113,9 @@ def _recorded(execution: Execution) -> Events:
     trace = execution.trace
     parts = [(number, step) for number, run in enumerate(execution.runs) for step in run.steps]
     place = {(run, step.number): place for place, (run, step) in enumerate(parts)}
-    pairs, which = np.unique(np.stack([trace.run, trace.step]), axis=1, return_inverse=True)
-    known = np.array([place.get((run, step), -1) for run, step in pairs.T.tolist()], np.int64)
-    part = known[which.reshape(-1)]
+    pairs, place_of_pair = np.unique(np.stack([trace.run, trace.step]), axis=1, return_inverse=True)
+    known_parts = np.array([place.get((run, step), -1) for run, step in pairs.T.tolist()], np.int64)
+    part = known_parts[place_of_pair.reshape(-1)]
     kept = part >= 0
     times = np.array([step.executions for _, step in parts], np.int64)
     return Events(tuple(parts), times, part[kept], trace.begin[kept], trace.cycles[kept])
@@ -161,7 +161,7 @@ class _Drawing:
     def _bounds(self) -> Array:
         """int64 [events, phases + 1]: cycles at which phases begin and end; the last one that a step has lasts until its end."""
         events = self.events
-        means = np.stack([events.mean([getattr(one, name) for _, one in events.parts]) for name in PHASES.values()], 1)
+        means = np.stack([events.mean([getattr(step, name) for _, step in events.parts]) for name in PHASES.values()], 1)
         places = np.arange(len(PHASES))
         last = np.where(means > 0, places, -1).max(1)[events.part]
         ends = events.begin[:, None] + np.cumsum(means, 1)[events.part]
@@ -180,8 +180,8 @@ class _Drawing:
         run = events.run
         first = np.flatnonzero(np.diff(run, prepend=-1))
         last = np.append(first[1:], len(run)) - 1
-        called = [f"{one.name or 'run'} ({one.count:,} runs)" if one.count > 1 else one.name or "run" for one in self.runs]
-        names = np.array([self._name(called[one]) for one in run[first].tolist()], np.int64)
+        labels = [f"{run.name or 'run'} ({run.count:,} runs)" if run.count > 1 else run.name or "run" for run in self.runs]
+        names = np.array([self._name(labels[number]) for number in run[first].tolist()], np.int64)
         end = events.begin + events.cycles
         return Track("Runs", self._slices(events.begin[first], end[last], names))
 
@@ -191,7 +191,9 @@ class _Drawing:
         numbers = np.array([step.number for _, step in events.parts], np.int64)[events.part]
         levels = nesting.levels(events.run.tolist(), numbers.tolist())
         names = self._step_names()[events.part].tolist()
-        rows = [(one.first, one.last, names[one.first] if one.title is None else self._name(one.title)) for one in levels]
+        rows = [
+            (level.first, level.last, names[level.first] if level.title is None else self._name(level.title)) for level in levels
+        ]
         first, last, name = np.array(rows, np.int64).reshape(-1, 3).T
         return Track("Program", self._slices(events.begin[first], (events.begin + events.cycles)[last], name))
 
@@ -199,20 +201,20 @@ class _Drawing:
         names = self._step_names()[self.events.part]
         for place, phase in enumerate(PHASES):
             begin, end = bounds[:, place], bounds[:, place + 1]
-            here = end > begin
-            if here.any():
-                yield Track(phase, self._slices(begin[here], end[here], names[here], self.events.part[here]))
+            lasting = end > begin
+            if lasting.any():
+                yield Track(phase, self._slices(begin[lasting], end[lasting], names[lasting], self.events.part[lasting]))
 
     def _counter_tracks(self) -> Iterator[Track]:
         events, parts = self.events, [step for _, step in self.events.parts]
         part, begin, end = events.part, events.begin, events.begin + events.cycles
-        sent = events.mean([int(one.bytesSentByTile.sum()) for one in parts])
+        sent = events.mean([int(step.bytesSentByTile.sum()) for step in parts])
         yield Track("Bytes exchanged", self._values(begin, end, sent[part], "bytes"))
-        active = np.array([one.activeTiles for one in parts])
+        active = np.array([step.activeTiles for step in parts])
         yield Track("Active tiles", self._values(begin, end, active[part], "tiles"))
-        balance = np.array([one.tileBalance for one in parts])
+        balance = np.array([step.tileBalance for step in parts])
         yield Track("Tile balance", self._values(begin, end, balance[part], "mean over maximum"))
-        flops = events.mean([one.flops for one in parts])[part]
+        flops = events.mean([step.flops for step in parts])[part]
         if flops.any():
             rate = np.divide(flops * self.clock, events.cycles, out=np.zeros(len(flops)), where=events.cycles > 0)
             yield Track("FLOP/s", self._values(begin, end, rate, "FLOP/s"))
@@ -220,7 +222,7 @@ class _Drawing:
         if compilation.step_programs and (len(compilation.loweredVariables) or len(compilation.memory.always_live)):
             always = int(compilation.memory.always_live.sum())
             live = always + live_bytes(compilation.loweredVariables, len(compilation.step_programs))
-            numbers = np.array([one.number for one in parts], np.int64)[part]
+            numbers = np.array([step.number for step in parts], np.int64)[part]
             yield Track("Live memory", self._values(begin, None, live[numbers], "bytes"))
 
     def _values(self, begin: Array, end: Array | None, value: Array, unit: str) -> Values:
@@ -241,34 +243,39 @@ class _Drawing:
         for step in execution.steps if execution is not None else ():
             totals[: len(step.cyclesByTile)] += step.cyclesByTile
         for ipu, row in enumerate(compilation.by_ipu(totals)):
-            chosen = [int(one) for one in np.argsort(-row, kind="stable")[:tiles] if row[one]]
+            slowest = [int(tile) for tile in np.argsort(-row, kind="stable")[:tiles] if row[tile]]
             first = ipu * compilation.target.tilesPerIpu
-            tracks = tuple(self._tile_track(first + one, bounds) for one in chosen)
+            tracks = tuple(self._tile_track(first + tile, bounds) for tile in slowest)
             if tracks:
                 yield TrackGroup(f"IPU {ipu}: slowest tiles", tracks)
 
     def _tile_track(self, tile: int, bounds: Array) -> Track:
         events = self.events
-        own = events.mean([int(one.cyclesByTile[tile]) if len(one.cyclesByTile) else 0 for _, one in events.parts])[events.part]
+        own = events.mean([int(step.cyclesByTile[tile]) if len(step.cyclesByTile) else 0 for _, step in events.parts])[events.part]
         begin, end = bounds[:, -2], bounds[:, -1]
         middle = np.minimum(begin + own, end)
         names = self._step_names()[events.part]
         # Each event's compute and wait, side by side; those that take no time are left out.
         begins, ends = np.stack((begin, middle), 1).ravel(), np.stack((middle, end), 1).ravel()
         label = np.stack((names, np.full(len(names), self._name(WAIT))), 1).ravel()
-        here = ends > begins
-        return Track(f"Tile {tile}", self._slices(begins[here], ends[here], label[here]))
+        lasting = ends > begins
+        return Track(f"Tile {tile}", self._slices(begins[lasting], ends[lasting], label[lasting]))
 
     def _describe(self, run: int, step: Step) -> dict[str, str | int | float]:
         """What a slice says of its step: of the mean execution, where it was executed more than once in the run."""
         times = max(step.executions, 1)
-        said: dict[str, str | int | float] = {"step": step.number, "type": step.type, "run": run, "executions": step.executions}
+        description: dict[str, str | int | float] = {
+            "step": step.number,
+            "type": step.type,
+            "run": run,
+            "executions": step.executions,
+        }
         if len(step.bytesSentByTile):
-            said["bytes sent"] = int(step.bytesSentByTile.sum()) // times
+            description["bytes sent"] = int(step.bytesSentByTile.sum()) // times
         if step.host_bytes:
-            said["host bytes"] = step.host_bytes // times
+            description["host bytes"] = step.host_bytes // times
         if step.activeTiles:
-            said |= {"active tiles": step.activeTiles, "tile balance": round(step.tileBalance, 4)}
+            description |= {"active tiles": step.activeTiles, "tile balance": round(step.tileBalance, 4)}
         if step.flops:
-            said["flops"] = step.flops // times
-        return said
+            description["flops"] = step.flops // times
+        return description

@@ -60,9 +60,9 @@ class ProfileReader:
         elif kind == REAL:
             claim(types <= {float} and all(map(math.isfinite, values)) and min(values) >= 0, f"{name} is not a number of 0 or more")
         else:
-            known = [one for one in values if one is not None] if kind == MAYBE else values
+            numbers = [value for value in values if value is not None] if kind == MAYBE else values
             claim(types <= ({int, type(None)} if kind == MAYBE else {int}), f"{name} has a value that is not an integer")
-            claim_range(name, np.array(known, np.int64), -1 if kind == PLACE else 0, ENDLESS)
+            claim_range(name, np.array(numbers, np.int64), -1 if kind == PLACE else 0, ENDLESS)
 
     def _one(self, table: str, /, **kinds: str) -> tuple[Any, ...]:
         """The row of a table that has one."""
@@ -75,7 +75,7 @@ class ProfileReader:
 
         SQLite joins a column's values to one text, which NumPy reads: half the time of a Python object for each value.
         """
-        joined = ", ".join(f"GROUP_CONCAT({one})" for one in columns)
+        joined = ", ".join(f"GROUP_CONCAT({column})" for column in columns)
         source = f"(SELECT {', '.join(columns)} FROM {table} {where} ORDER BY {order})"
         rows, *texts = self._database.execute(f"SELECT COUNT(*), {joined} FROM {source}").fetchone()
         return [self._parse(f"{table}.{name}", rows, text or "") for name, text in zip(columns, texts, strict=True)]
@@ -116,7 +116,7 @@ class ProfileReader:
             self._memory(),
             self._program_list("entry", "entry"),
             self._leaves,
-            tuple(VertexType(name, many, size, each) for (name, many, size), each in zip(types, priced, strict=True)),
+            tuple(VertexType(name, many, size, pricing) for (name, many, size), pricing in zip(types, priced, strict=True)),
             self._variables(),
             self._exchanges(),
             dict(self._rows("engine_option", name=TEXT, value=TEXT)),
@@ -133,15 +133,17 @@ class ProfileReader:
         claim_range("tile_memory.tile", tile, 0, self._tiles)
         sizes = np.zeros((len(names), self._tiles), np.int64)
         sizes[category, tile] = bytes
-        live = [self._known("tile", one) for one in ("always_live", "not_always_live")]
-        by_category, by_type = (dict(self._rows(f"vertex_memory_by_{one}", name=TEXT, bytes=COUNT)) for one in ("category", "type"))
+        live = [self._known("tile", column) for column in ("always_live", "not_always_live")]
+        by_category, by_type = (
+            dict(self._rows(f"vertex_memory_by_{grouping}", name=TEXT, bytes=COUNT)) for grouping in ("category", "type")
+        )
         return MemoryByTile(dict(zip(names, sizes, strict=True)), gaps, by_category, by_type, *live)
 
     def _known(self, table: str, column: str) -> Array:
         """A column that may be NULL in every row."""
-        rows, known = self._database.execute(f"SELECT COUNT(*), COUNT({column}) FROM {table}").fetchone()
-        claim(known in (0, rows), f"{table}.{column} is NULL in some rows and not in others")
-        return self._integers(table, (column,))[0] if known else nothing()
+        rows, filled = self._database.execute(f"SELECT COUNT(*), COUNT({column}) FROM {table}").fetchone()
+        claim(filled in (0, rows), f"{table}.{column} is NULL in some rows and not in others")
+        return self._integers(table, (column,))[0] if filled else nothing()
 
     def _variables(self) -> LoweredVariables:
         rows = self._rows("variable", name=TEXT, always_live=COUNT)
@@ -192,13 +194,13 @@ class ProfileReader:
         claim_each("program_child.position", position == np.arange(len(parent)) - first[parent], "is not its place")
         steps = self._database.execute("SELECT COUNT(*) FROM static_step").fetchone()[0] or ENDLESS
         claim_range("program.step", np.array([row[2] for row in rows], np.int64), -1, steps)
-        children, made = child.tolist(), list[Program]()
+        children, programs = child.tolist(), list[Program]()
         for (name, type, step, detail, compute_set), begin, end in zip(rows, first[:-1].tolist(), first[1:].tolist(), strict=True):
             if compute_set is not None and compute_set >= len(sets):
                 raise FileLoadError(f"program.compute_set has no row {compute_set}")
-            parts = tuple(made[one] for one in children[begin:end])
-            made.append(Program(name, type, parts, step, detail, None if compute_set is None else sets[compute_set]))
-        return made
+            parts = tuple(programs[part] for part in children[begin:end])
+            programs.append(Program(name, type, parts, step, detail, None if compute_set is None else sets[compute_set]))
+        return programs
 
     def _compute_sets(self) -> list[ComputeSet]:
         names = [name for (name,) in self._rows("compute_set", name=TEXT)]
@@ -207,13 +209,13 @@ class ProfileReader:
         for number, type, many in self._rows("compute_set_vertex", compute_set=COUNT, vertex_type=TEXT, vertices=COUNT):
             claim_number("compute_set_vertex.compute_set", number, 0, len(names))
             vertices[number].append(VertexInstances(type, many))
-        return [ComputeSet(name, tuple(each)) for name, each in zip(names, vertices, strict=True)]
+        return [ComputeSet(name, tuple(types)) for name, types in zip(names, vertices, strict=True)]
 
     def _program_list(self, table: str, key: str) -> tuple[Program, ...]:
         numbers = [number for (number,) in self._rows(table, program=COUNT)]
         self._numbered(table, key, numbers)
         claim_range(f"{table}.program", np.array(numbers, np.int64), 0, len(self._programs))
-        return tuple(self._programs[one] for one in numbers)
+        return tuple(self._programs[part] for part in numbers)
 
     # Execution
 
@@ -225,12 +227,12 @@ class ProfileReader:
         tiles, clock, missed = rows[0]
         ran = [name for (name,) in self._rows("executed_program", name=TEXT)]
         types = {"name": TEXT, "instances": COUNT, "cycles": COUNT, "flops": COUNT, "memory_bytes": COUNT}
-        by_type = {name: VertexTypeCycles(*each) for name, *each in self._rows("vertex_type_cycles", **types)}
+        by_type = {name: VertexTypeCycles(*costs) for name, *costs in self._rows("vertex_type_cycles", **types)}
         steps, runs = self._read_runs()
-        made = Execution(steps, by_type, tuple(ran), tiles, runs, self._trace(len(runs), missed), clock)
+        execution = Execution(steps, by_type, tuple(ran), tiles, runs, self._trace(len(runs), missed), clock)
         if not steps:
-            made = Execution(summed_runs(runs), by_type, made.programs, tiles, runs, made.trace, clock)
-        return made
+            execution = Execution(summed_runs(runs), by_type, execution.programs, tiles, runs, execution.trace, clock)
+        return execution
 
     def _read_runs(self) -> tuple[tuple[Step, ...], tuple[Run, ...]]:
         """The steps of all runs together, if the file has them, and the runs."""
@@ -238,7 +240,7 @@ class ProfileReader:
         self._numbered("run", "run", runs)
         described = self._described()
         by_run: dict[int, dict[int, Step]] = {number: {} for number in range(ALL_RUNS, len(runs))}
-        profiles, known = self._tile_profiles(), dict[int, KeysView[str]]()
+        profiles, columns = self._tile_profiles(), dict[int, KeysView[str]]()
         kinds = {"run": PLACE, "step": COUNT, **dict.fromkeys(COSTS, COUNT), "tile_profile": MAYBE, "times": COUNT}
         rows = self._rows("run_step", **kinds)
         claim_range("run_step.run", np.array([row[0] for row in rows], np.int64), ALL_RUNS, len(runs))
@@ -249,43 +251,43 @@ class ProfileReader:
                 raise FileLoadError(f"run_step has step {number} of run {run} twice")
             costs = dict(zip(COSTS, rest, strict=False))
             by_tile: dict[str, Any] = profiles.multiplied(*rest[-2:])
-            if run != ALL_RUNS and known.setdefault(number, by_tile.keys()) != by_tile.keys():
+            if run != ALL_RUNS and columns.setdefault(number, by_tile.keys()) != by_tile.keys():
                 raise FileLoadError(f"run_step.tile_profile of step {number} in run {run} has other columns than in an earlier run")
             by_run[run][number] = Step(**described[number], **costs, **by_tile)
-        made = tuple(Run(name, tuple(by_run[number].values()), many) for number, (name, many) in enumerate(runs))
-        return tuple(by_run[ALL_RUNS].values()), made
+        runs_read = tuple(Run(name, tuple(by_run[number].values()), many) for number, (name, many) in enumerate(runs))
+        return tuple(by_run[ALL_RUNS].values()), runs_read
 
     def _described(self) -> dict[int, dict[str, Any]]:
         """What is the same of a step in all runs, by its number."""
-        made: dict[int, dict[str, Any]] = {}
+        steps: dict[int, dict[str, Any]] = {}
         rows = self._rows("step", step=COUNT, name=TEXT, type=TEXT, depth=COUNT, ipus=COUNT, program=MAYBE)
         for number, name, type, depth, ipus, program in rows:
             claim_number("step.step", number, 0, self._steps)
             if program is not None and program >= len(self._programs):
                 raise FileLoadError(f"step.program is {program}: program has no such row")
             leaf = None if program is None else self._programs[program]
-            made[number] = {"number": number, "name": name, "type": type, "depth": depth, "num_ipus": ipus, "program": leaf}
-        return made
+            steps[number] = {"number": number, "name": name, "type": type, "depth": depth, "num_ipus": ipus, "program": leaf}
+        return steps
 
     def _tile_profiles(self) -> TileProfiles:
         """What tiles did in steps."""
         names = [columns for (columns,) in self._rows("tile_profile", columns=TEXT)]
         self._numbered("tile_profile", "tile_profile", names)
-        made, read = list[dict[str, Array]](), 0
-        for number, known in enumerate(names):
-            columns = known.split()
-            claim(BY_TILE.keys() >= set(columns), f"tile_profile.columns is {known!r}: the columns are {' '.join(BY_TILE)}")
+        profiles, read = list[dict[str, Array]](), 0
+        for number, column_names in enumerate(names):
+            columns = column_names.split()
+            claim(BY_TILE.keys() >= set(columns), f"tile_profile.columns is {column_names!r}: the columns are {' '.join(BY_TILE)}")
             tile, *values = self._integers("tile_profile_tile", ("tile", *columns), "tile", f"WHERE tile_profile = {number}")
             claim_range("tile_profile_tile.tile", tile, 0, self._tiles)
             read += len(tile)
             arrays = np.zeros((len(columns), self._tiles), np.int64)
-            for row, one in zip(arrays, values, strict=True):
-                row[tile] = one
+            for row, column in zip(arrays, values, strict=True):
+                row[tile] = column
             arrays.flags.writeable = False
-            made.append({BY_TILE[column]: row for column, row in zip(columns, arrays, strict=True)})
+            profiles.append({BY_TILE[column]: row for column, row in zip(columns, arrays, strict=True)})
         rows = self._database.execute("SELECT COUNT(*) FROM tile_profile_tile").fetchone()[0]
         claim(rows == read, f"tile_profile_tile has {rows - read} rows of no profile that tile_profile has")
-        return TileProfiles(made)
+        return TileProfiles(profiles)
 
     def _trace(self, runs: int, missed: int) -> Trace:
         event, run, step, begin, cycles = self._integers("trace_event", ("event", "run", "step", "begin_cycle", "cycles"))
@@ -301,7 +303,7 @@ class TileProfiles:
 
     def __init__(self, profiles: list[dict[str, Array]]) -> None:
         self._profiles = profiles
-        self._most = [max((int(one.max()) for one in each.values() if len(one)), default=0) for each in profiles]
+        self._most = [max((int(array.max()) for array in profile.values() if len(array)), default=0) for profile in profiles]
         self._made: dict[tuple[int, int], dict[str, Array]] = {}
 
     def multiplied(self, profile: int | None, times: int) -> dict[str, Array]:
@@ -312,7 +314,7 @@ class TileProfiles:
             claim(profile < len(self._profiles), f"run_step.tile_profile is {profile}: tile_profile has no such row")
             claim(times * self._most[profile] < ENDLESS, f"run_step.times is {times}: the tiles' cycles or bytes are too many")
             arrays = self._profiles[profile]
-            self._made[profile, times] = arrays if times == 1 else {name: one * times for name, one in arrays.items()}
-            for one in self._made[profile, times].values():
-                one.flags.writeable = False
+            self._made[profile, times] = arrays if times == 1 else {name: array * times for name, array in arrays.items()}
+            for array in self._made[profile, times].values():
+                array.flags.writeable = False
         return self._made[profile, times]

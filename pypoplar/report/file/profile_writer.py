@@ -45,13 +45,13 @@ class ProfileWriter:
         columns = len(self._database.execute(f"PRAGMA table_info({table})").fetchall())
         self._database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", rows)
 
-    def _compilation(self, one: Compilation) -> None:
-        target, graph, memory = one.target, one.graph, one.memory
+    def _compilation(self, compilation: Compilation) -> None:
+        target, graph, memory = compilation.target, compilation.graph, compilation.memory
         machine = (target.architecture, target.system, target.numIPUs, target.tilesPerIpu, target.bytesPerTile)
         speed = (target.clockFrequency, target.numWorkerContexts, target.numReplicas, target.memory_bytes_per_cycle)
         self._rows("target", [(*machine, *speed)])
         self._rows("peak_flops", target.peak_flops_per_cycle.items())
-        self._rows("engine_option", one.options.items())
+        self._rows("engine_option", compilation.options.items())
         self._rows("graph", [(graph.numVertices, graph.numEdges, graph.numVars, graph.numComputeSets)])
         gaps = self._by_tile("memory.gaps", memory.gaps).tolist()
         live = (
@@ -65,18 +65,21 @@ class ProfileWriter:
             self._rows("tile_memory", zip(repeat(number), tiles.tolist(), sizes[tiles].tolist(), strict=False))
         self._rows("vertex_memory_by_category", memory.vertex_data.items())
         self._rows("vertex_memory_by_type", memory.vertex_data_by_type.items())
-        types = one.vertex_types
-        self._rows("vertex_type", [(number, each.name, each.instances, each.memory) for number, each in enumerate(types)])
-        pricing = [(number, *entry) for number, each in enumerate(types) for entry in each.priced_by.items()]
+        types = compilation.vertex_types
+        self._rows(
+            "vertex_type",
+            [(number, vertex_type.name, vertex_type.instances, vertex_type.memory) for number, vertex_type in enumerate(types)],
+        )
+        pricing = [(number, *entry) for number, vertex_type in enumerate(types) for entry in vertex_type.priced_by.items()]
         self._rows("vertex_type_pricing", pricing)
-        self._variables(one)
-        self._rows("entry", [(number, self._programs.add(root)) for number, root in enumerate(one.programs)])
-        self._rows("static_step", [(number, self._programs.add(leaf)) for number, leaf in enumerate(one.step_programs)])
-        self._exchanges(one)
+        self._variables(compilation)
+        self._rows("entry", [(number, self._programs.add(root)) for number, root in enumerate(compilation.programs)])
+        self._rows("static_step", [(number, self._programs.add(leaf)) for number, leaf in enumerate(compilation.step_programs)])
+        self._exchanges(compilation)
 
-    def _exchanges(self, one: Compilation) -> None:
+    def _exchanges(self, compilation: Compilation) -> None:
         rows, lists = [], MessageTable()
-        for number, exchange in enumerate(one.exchanges):
+        for number, exchange in enumerate(compilation.exchanges):
             messages, new = lists.add(exchange)
             rows.append((number, exchange.name, exchange.phase, exchange.step, messages))
             if new:
@@ -84,29 +87,33 @@ class ProfileWriter:
                 self._rows("exchange_message", zip(repeat(messages), *columns, strict=False))
         self._rows("exchange", rows)
 
-    def _variables(self, one: Compilation) -> None:
-        held = one.loweredVariables
-        self._rows("variable", zip(range(len(held)), held.names, held.always.astype(int).tolist(), strict=True))
-        lives = (held.life_owner().tolist(), held.life_begin.tolist(), held.life_end.tolist())
+    def _variables(self, compilation: Compilation) -> None:
+        variables = compilation.loweredVariables
+        self._rows("variable", zip(range(len(variables)), variables.names, variables.always.astype(int).tolist(), strict=True))
+        lives = (variables.life_owner().tolist(), variables.life_begin.tolist(), variables.life_end.tolist())
         self._rows("variable_life", zip(*lives, strict=True))
-        self._rows("variable_tile", zip(held.owner().tolist(), held.tile.tolist(), held.bytes.tolist(), strict=True))
+        self._rows("variable_tile", zip(variables.owner().tolist(), variables.tile.tolist(), variables.bytes.tolist(), strict=True))
 
-    def _execution(self, one: Execution) -> None:
-        self._rows("execution", [(one.tiles, one.clockFrequency, one.trace.missed)])
-        self._rows("executed_program", [(name,) for name in one.programs])
-        by_type = one.cycles_by_vertex_type.items()
+    def _execution(self, execution: Execution) -> None:
+        self._rows("execution", [(execution.tiles, execution.clockFrequency, execution.trace.missed)])
+        self._rows("executed_program", [(name,) for name in execution.programs])
+        by_type = execution.cycles_by_vertex_type.items()
         self._rows(
-            "vertex_type_cycles", [(name, each.instances, each.cycles, each.flops, each.memory_bytes) for name, each in by_type]
+            "vertex_type_cycles",
+            [
+                (name, vertex_type.instances, vertex_type.cycles, vertex_type.flops, vertex_type.memory_bytes)
+                for name, vertex_type in by_type
+            ],
         )
-        self._rows("run", [(number, run.name, run.count) for number, run in enumerate(one.runs)])
-        together = [(number, step) for number, run in enumerate(one.runs) for step in run.steps]
-        if not is_sum_of_runs(one):
-            together = [(ALL_RUNS, step) for step in one.steps] + together
+        self._rows("run", [(number, run.name, run.count) for number, run in enumerate(execution.runs)])
+        together = [(number, step) for number, run in enumerate(execution.runs) for step in run.steps]
+        if not is_sum_of_runs(execution):
+            together = [(ALL_RUNS, step) for step in execution.steps] + together
         described: dict[int, tuple[Any, ...]] = {}
         self._rows("run_step", [self._step(run, step, described) for run, step in together])
         self._rows("step", sorted(described.values()))
         self._rows("tile_profile", enumerate(self._profiles.columns))
-        trace = one.trace
+        trace = execution.trace
         columns = (trace.run.tolist(), trace.step.tolist(), trace.begin.tolist(), trace.cycles.tolist())
         self._rows("trace_event", zip(range(len(trace)), *columns, strict=True))
 
@@ -135,32 +142,34 @@ class ProfileWriter:
     def _program_tables(self) -> None:
         table = self._programs
         self._rows("compute_set", [(number, name) for number, (name, _) in enumerate(table.compute_sets)])
-        vertices = [(number, *each) for number, (_, entries) in enumerate(table.compute_sets) for each in entries]
+        vertices = [(number, *entry) for number, (_, entries) in enumerate(table.compute_sets) for entry in entries]
         self._rows("compute_set_vertex", vertices)
-        self._rows("program", [(number, *each[:5]) for number, each in enumerate(table.programs)])
-        children = [(number, place, child) for number, each in enumerate(table.programs) for place, child in enumerate(each[-1])]
+        self._rows("program", [(number, *program[:5]) for number, program in enumerate(table.programs)])
+        children = [
+            (number, place, child) for number, program in enumerate(table.programs) for place, child in enumerate(program[-1])
+        ]
         self._rows("program_child", children)
 
 
-def is_sum_of_runs(one: Execution) -> bool:
+def is_sum_of_runs(execution: Execution) -> bool:
     """Whether `steps` says no more than the runs' steps do."""
-    steps = summed_runs(one.runs)
-    return len(steps) == len(one.steps) and _same(steps, one.steps)
+    steps = summed_runs(execution.runs)
+    return len(steps) == len(execution.steps) and _same(steps, execution.steps)
 
 
-def _same(ones: Sequence[Step], others: Sequence[Step]) -> bool:
+def _same(steps: Sequence[Step], others: Sequence[Step]) -> bool:
     """Whether steps are the same, one by one."""
     equal: dict[tuple[int, int], bool] = {}  # arrays that many steps share are compared once
 
-    def same_array(one: Array, other: Array) -> bool:
-        key = (id(one), id(other))
+    def same_array(array: Array, other: Array) -> bool:
+        key = (id(array), id(other))
         if key not in equal:
-            equal[key] = np.array_equal(one, other)
+            equal[key] = np.array_equal(array, other)
         return equal[key]
 
     return all(
-        one.program is other.program
-        and all(getattr(one, name) == getattr(other, name) for name in ("number", "name", "type", "depth", "num_ipus", *COSTS))
-        and all(same_array(getattr(one, name), getattr(other, name)) for name in BY_TILE.values())
-        for one, other in zip(ones, others, strict=True)
+        step.program is other.program
+        and all(getattr(step, name) == getattr(other, name) for name in ("number", "name", "type", "depth", "num_ipus", *COSTS))
+        and all(same_array(getattr(step, name), getattr(other, name)) for name in BY_TILE.values())
+        for step, other in zip(steps, others, strict=True)
     )

@@ -20,21 +20,21 @@ class ProgramTable:
         """The number of `root`."""
         pending = [root]
         while pending:
-            one = pending[-1]
-            waiting = [child for child in one.children if id(child) not in self._seen] if id(one) not in self._seen else []
+            program = pending[-1]
+            waiting = [child for child in program.children if id(child) not in self._seen] if id(program) not in self._seen else []
             if waiting:
                 pending.extend(waiting)
                 continue
             pending.pop()
-            if id(one) not in self._seen:
-                children = tuple(self._seen[id(child)] for child in one.children)
-                key = (one.name, one.type, one.step, one.detail, self._compute_set(one.computeset), children)
-                self._alive.append(one)
-                self._seen[id(one)] = self.programs.setdefault(key, len(self.programs))
+            if id(program) not in self._seen:
+                children = tuple(self._seen[id(child)] for child in program.children)
+                key = (program.name, program.type, program.step, program.detail, self._compute_set(program.computeset), children)
+                self._alive.append(program)
+                self._seen[id(program)] = self.programs.setdefault(key, len(self.programs))
         return self._seen[id(root)]
 
-    def _compute_set(self, one: ComputeSet | None) -> int | None:
-        if one is None:
+    def _compute_set(self, compute_set: ComputeSet | None) -> int | None:
+        if compute_set is None:
             return None
-        key = (one.name, tuple((each.name, each.count) for each in one.vertices))
+        key = (compute_set.name, tuple((vertices.name, vertices.count) for vertices in compute_set.vertices))
         return self.compute_sets.setdefault(key, len(self.compute_sets))

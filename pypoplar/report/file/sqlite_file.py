@@ -100,16 +100,16 @@ def _check(database: sqlite3.Connection) -> None:
 
     if value("application_id") != APPLICATION:
         raise FileLoadError("not a profile: it is an SQLite file of another application")
-    found = value("user_version")
-    if found != PROFILE_VERSION:
+    version = value("user_version")
+    if version != PROFILE_VERSION:
         raise FileLoadError(
-            f"a profile of version {found}: this pypoplar reads version {PROFILE_VERSION}; profile the program again"
+            f"a profile of version {version}: this pypoplar reads version {PROFILE_VERSION}; profile the program again"
         )
-    have = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
+    tables = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
     for name, sql in _tables().items():
-        if name not in have:
+        if name not in tables:
             raise FileLoadError(f"damaged: it has no table {name}")
-        if have[name] != sql:
+        if tables[name] != sql:
             raise FileLoadError(f"damaged: the table {name} has other columns than a profile's")
     broken = value("quick_check(1)")
     if broken != "ok":

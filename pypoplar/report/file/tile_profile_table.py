@@ -31,28 +31,28 @@ class TileProfileTable:
 
     def add(self, step: Step) -> tuple[int | None, int, Mapping[str, Array] | None]:
         """The number of a step's profile, None if nothing is known by tile; how often it counts; the profile, if it is new."""
-        known = {column: array for column, name in BY_TILE.items() if len(array := getattr(step, name))}
-        if not known:
+        arrays = {column: array for column, name in BY_TILE.items() if len(array := getattr(step, name))}
+        if not arrays:
             return None, 1, None
-        key = (step.executions, *(id(known.get(column)) for column in BY_TILE))
+        key = (step.executions, *(id(arrays.get(column)) for column in BY_TILE))
         if key in self._seen:
             return *self._seen[key][:2], None
-        for column, array in known.items():
+        for column, array in arrays.items():
             if len(array) != self._tiles:
                 raise ValueError(f"{step.name}: {column} has {len(array)} entries for {self._tiles} tiles")
-        times, one = _divided(known, step.executions)
-        number = self._shared.number(" ".join(one), *one.values())
-        self._seen[key] = (number, times, list(known.values()))
+        times, profile = _divided(arrays, step.executions)
+        number = self._shared.number(" ".join(profile), *profile.values())
+        self._seen[key] = (number, times, list(arrays.values()))
         if number < len(self.columns):
             return number, times, None
-        self.columns.append(" ".join(one))
-        return number, times, one
+        self.columns.append(" ".join(profile))
+        return number, times, profile
 
 
 def _divided(arrays: Mapping[str, Array], executions: int) -> tuple[int, Mapping[str, Array]]:
     """The arrays of one execution, if they are divisible by the number of executions, and how often they count."""
-    if executions > 1 and not any((one % executions).any() for one in arrays.values()):
-        return executions, {name: one // executions for name, one in arrays.items()}
+    if executions > 1 and not any((array % executions).any() for array in arrays.values()):
+        return executions, {name: array // executions for name, array in arrays.items()}
     return 1, arrays
 
 
@@ -85,7 +85,7 @@ class SharedArrays:
 
     def number(self, name: str, *arrays: Array) -> int:
         digest = blake2b(digest_size=16)
-        for one in arrays:
-            digest.update(np.ascontiguousarray(one, np.int64).data)
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array, np.int64).data)
         key = (name, digest.digest(), *map(len, arrays))
         return self._numbers.setdefault(key, len(self._numbers))

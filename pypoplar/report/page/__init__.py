@@ -24,7 +24,7 @@ def write_page(report: Report, path: str | os.PathLike[str]) -> None:
     target = report.compilation.target
     created = report.created.replace("T", " ").replace("+00:00", " UTC")
     words = [created, f"pypoplar {report.poplarVersion.string}", f"{target.numTiles:,} tiles of {target.architecture}"]
-    write_document(Path(path), report.name or "Profile", " \u00b7 ".join(one for one in words if one), data, blocks.texts)
+    write_document(Path(path), report.name or "Profile", " \u00b7 ".join(word for word in words if word), data, blocks.texts)
 
 
 def write_comparison(first: Report, second: Report, path: str | os.PathLike[str]) -> None:
@@ -34,6 +34,6 @@ def write_comparison(first: Report, second: Report, path: str | os.PathLike[str]
     """
     blocks = Blocks()
     data = comparison_data(first, second, blocks)
-    versions = dict.fromkeys(one.poplarVersion.string for one in (first, second))
+    versions = dict.fromkeys(report.poplarVersion.string for report in (first, second))
     words = ["a comparison of two profiles", f"pypoplar {' and '.join(versions)}"]
     write_document(Path(path), " \u00b7 ".join(data["names"]), " \u00b7 ".join(words), data, blocks.texts)

@@ -77,9 +77,9 @@ class TileRows:
         if not len(values):
             return -1
         key = np.ascontiguousarray(values).tobytes()
-        known = self._known.get(key)
-        if known is not None:
-            return known
+        number = self._known.get(key)
+        if number is not None:
+            return number
         if (len(self._known) + 1) * self._tiles > MOST_CELLS:
             self.left_out += 1
             return -1

@@ -30,9 +30,9 @@ def comparison_data(first: Report, second: Report, blocks: Blocks) -> Row:
         "options": facts(a["options"], b["options"]),
         "machine": [a["machine"], b["machine"]],
         "mean_tile": [a["mean_tile"], b["mean_tile"]],
-        "memory": [_memory(one, blocks) for one in (first, second)],
+        "memory": [_memory(report, blocks) for report in (first, second)],
         "categories": _categories(first, second),
-        "liveness": [liveness_data(one.compilation, blocks) for one in (first, second)],
+        "liveness": [liveness_data(report.compilation, blocks) for report in (first, second)],
         "vertex_types": blocks.value(matched(vertex_type_rows(first), vertex_type_rows(second), ("cycles", "instances"))),
         "compute_sets": blocks.value(_compute_sets(first, second)) if ran else None,
         "steps": blocks.value(matched_steps(steps_of(first), steps_of(second))) if ran else None,
@@ -52,75 +52,75 @@ def change(a: float | None, b: float | None) -> Row:
 
 def facts(a: Iterable[Row], b: Iterable[Row]) -> list[Row]:
     """Facts of both, matched by label. Numbers have their difference."""
-    left, right = ({one["label"]: one for one in side} for side in (a, b))
-    made = []
+    left, right = ({fact["label"]: fact for fact in side} for side in (a, b))
+    rows = []
     for name in dict.fromkeys((*left, *right)):
         unit = (left.get(name) or right[name])["unit"]
         values = [side[name]["value"] if name in side else None for side in (left, right)]
         differs = change(*values) if unit != "text" else {}
-        made.append({"label": name, "unit": unit, "a": values[0], "b": values[1], **differs})
-    return made
+        rows.append({"label": name, "unit": unit, "a": values[0], "b": values[1], **differs})
+    return rows
 
 
 def matched(a: Sequence[Row], b: Sequence[Row], numbers: Sequence[str]) -> list[Row]:
     """Rows of both by their "name": each number as "a_cycles" and "b_cycles", with the change of the first of them."""
-    left, right = ({one["name"]: one for one in side} for side in (a, b))
-    made = []
+    left, right = ({row["name"]: row for row in side} for side in (a, b))
+    rows = []
     for name in dict.fromkeys((*left, *right)):
         row: Row = {"name": name}
         for number in numbers:
             row[f"a_{number}"] = left[name][number] if name in left else None
             row[f"b_{number}"] = right[name][number] if name in right else None
         # What only one side has costs nothing on the other.
-        made.append({**row, **change(row[f"a_{numbers[0]}"] or 0, row[f"b_{numbers[0]}"] or 0)})
-    return made
+        rows.append({**row, **change(row[f"a_{numbers[0]}"] or 0, row[f"b_{numbers[0]}"] or 0)})
+    return rows
 
 
 def matched_steps(a: Mapping[int, Step], b: Mapping[int, Step]) -> list[Row]:
     """Steps by type and name, the second of that name with the second, in the order of both programs."""
     left, right = _by_name(a), _by_name(b)
-    made = []
+    rows = []
     for key in _merged(list(left), list(right)):
-        one, other = left.get(key), right.get(key)
         row: Row = {"type": key[0], "name": key[1]}
-        for letter, found in (("a", one), ("b", other)):
-            row[f"{letter}_step"] = found[0] if found else None
-            row[f"{letter}_executions"] = found[1].executions if found else None
-            row[f"{letter}_cycles"] = found[1].cycles if found else None
-        made.append({**row, **change(row["a_cycles"] or 0, row["b_cycles"] or 0)})
-    return made
+        for letter, side in (("a", left), ("b", right)):
+            number, step = side.get(key, (None, None))
+            row[f"{letter}_step"] = number
+            row[f"{letter}_executions"] = step.executions if step else None
+            row[f"{letter}_cycles"] = step.cycles if step else None
+        rows.append({**row, **change(row["a_cycles"] or 0, row["b_cycles"] or 0)})
+    return rows
 
 
 def steps_of(report: Report) -> dict[int, Step]:
     steps = report.execution.steps if report.execution is not None else ()
-    return {step_number(one, place): one for place, one in enumerate(steps)}
+    return {step_number(step, place): step for place, step in enumerate(steps)}
 
 
 def _by_name(steps: Mapping[int, Step]) -> dict[tuple[str, str, int], tuple[int, Step]]:
     count: dict[tuple[str, str], int] = {}
-    made = {}
-    for number, one in steps.items():
-        key = (one.type, one.name)
-        made[(*key, count.get(key, 0))] = (number, one)
+    by_name = {}
+    for number, step in steps.items():
+        key = (step.type, step.name)
+        by_name[(*key, count.get(key, 0))] = (number, step)
         count[key] = count.get(key, 0) + 1
-    return made
+    return by_name
 
 
 def _merged(a: list[Any], b: list[Any]) -> list[Any]:
     """The keys of both, in the order of `a`; what only `b` has stands after what it follows in `b`."""
-    known = set(a)
+    in_a = set(a)
     after: dict[Any, list[Any]] = {}
     last = None
     for key in b:
-        if key in known:
+        if key in in_a:
             last = key
         else:
             after.setdefault(last, []).append(key)
-    return [*after.get(None, []), *(one for key in a for one in (key, *after.get(key, [])))]
+    return [*after.get(None, []), *(key for first in a for key in (first, *after.get(first, [])))]
 
 
 def _compute_sets(first: Report, second: Report) -> list[Row]:
-    rows = [compute_set_rows(one.execution) if one.execution is not None else [] for one in (first, second)]
+    rows = [compute_set_rows(report.execution) if report.execution is not None else [] for report in (first, second)]
     return matched(rows[0], rows[1], ("cycles", "executions", "balance"))
 
 
@@ -135,8 +135,8 @@ def _memory(report: Report, blocks: Blocks) -> Row:
 
 def _categories(first: Report, second: Report) -> list[Row]:
     rows = []
-    for one in (first, second):
-        memory = one.compilation.memory
+    for report in (first, second):
+        memory = report.compilation.memory
         sizes = {category_label(name): int(values.sum()) for name, values in memory.categories.items()}
         rows.append([{"name": name, "bytes": size} for name, size in {**sizes, "Gaps": int(memory.gaps.sum())}.items()])
     return matched(rows[0], rows[1], ("bytes",))

@@ -42,7 +42,7 @@ VIEWS = {
 
 def write_document(path: Path, title: str, subtitle: str, data: Mapping[str, Any], blocks: Sequence[str]) -> None:
     """Write the page of `data`, whose "kind" is a key of `VIEWS`. The file appears whole or not at all."""
-    scripts = "\n".join(asset(f"{name}.js") for name in (*BASE, *(f"view_{one}" for one in VIEWS[data["kind"]]), "start"))
+    scripts = "\n".join(asset(f"{name}.js") for name in (*BASE, *(f"view_{view}" for view in VIEWS[data["kind"]]), "start"))
     plotly = plotly_script()
     pieces = {
         "policy": policy(scripts, plotly),
@@ -56,7 +56,7 @@ def write_document(path: Path, title: str, subtitle: str, data: Mapping[str, Any
         "plotly": plotly,
     }
     # One pass over the template: what is put in is not looked at again.
-    text = re.sub(r"{{(\w+)}}", lambda found: pieces[found[1]], asset("page.html"))
+    text = re.sub(r"{{(\w+)}}", lambda match: pieces[match[1]], asset("page.html"))
     write_whole(path, text.encode("utf-8", "xmlcharrefreplace"))
 
 
@@ -89,7 +89,7 @@ def json_text(value: Any) -> str:
 
 def policy(*scripts: str) -> str:
     """A Content-Security-Policy: just these scripts run, also when one is made of text later on, and nothing is loaded."""
-    digests = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in scripts)
+    digests = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts)
     rest = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     return f"default-src 'none'; script-src {digests}; {rest}"
 

@@ -19,21 +19,21 @@ def exchanges_data(exchanges: Sequence[ExchangeReport], executions: Mapping[int,
     """All exchanges. `width` is 1 where pairs of tiles are exact, else the tiles of a group, which its first tile stands for."""
     if not exchanges:
         return None
-    pairs = sum(len(one.source) for one in exchanges)
+    pairs = sum(len(exchange.source) for exchange in exchanges)
     listed: list[dict[str, Any]] = []
     parts: list[tuple[Array, Array, Array]] = []
-    for one in exchanges:
-        coarse = pairs > MOST_PAIRS and len(one.source) > MOST_PAIRS // len(exchanges)
-        rows = grouped(one) if coarse else (one.source, one.destination, one.bytes)
+    for exchange in exchanges:
+        coarse = pairs > MOST_PAIRS and len(exchange.source) > MOST_PAIRS // len(exchanges)
+        rows = grouped(exchange) if coarse else (exchange.source, exchange.destination, exchange.bytes)
         parts.append(rows)
         listed.append(
             {
-                "name": one.name,
-                "phase": one.phase,
-                "step": one.step,
-                "executions": executions.get(one.step, 0),
-                "bytes": int(one.bytes.sum()),
-                "pairs": len(one.source),
+                "name": exchange.name,
+                "phase": exchange.phase,
+                "step": exchange.step,
+                "executions": executions.get(exchange.step, 0),
+                "bytes": int(exchange.bytes.sum()),
+                "pairs": len(exchange.source),
                 "rows": len(rows[0]),
                 "width": GROUP if coarse else 1,
             }

@@ -42,9 +42,9 @@ class Insight:
 
 def insights(report: Report) -> list[Insight]:
     """All findings, the gravest first."""
-    found = [one for rule in RULES if (one := rule(report)) is not None]
+    findings = [finding for rule in RULES if (finding := rule(report)) is not None]
     order = ("grave", "notable", "good to know")
-    return sorted(found, key=lambda one: order.index(one.weight))
+    return sorted(findings, key=lambda finding: order.index(finding.weight))
 
 
 def weigh(share: float) -> str:
@@ -72,17 +72,19 @@ def largest_tile(report: Report) -> Insight | None:
     if not len(whole) or not whole.max():
         return None
     tile = int(whole.argmax())
-    held = int(whole[tile])
+    total = int(whole[tile])
     category = max(memory.categories, key=lambda name: int(memory.categories[name][tile]))
     over = int(np.count_nonzero(whole > limit))
-    text = f"Tile {tile:,} holds {held:,} B, {held / limit:.1%} of its {limit:,} B; the mean tile holds {whole.mean():,.0f} B."
+    text = f"Tile {tile:,} holds {total:,} B, {total / limit:.1%} of its {limit:,} B; the mean tile holds {whole.mean():,.0f} B."
     text += f" Most of it: {category_label(category).lower()}, {int(memory.categories[category][tile]):,} B."
-    variables = sorted(report.compilation.loweredVariables.forTile(tile), key=lambda one: -one.size)[:NAMED]
+    variables = sorted(report.compilation.loweredVariables.forTile(tile), key=lambda variable: -variable.size)[:NAMED]
     if variables:
-        text += " Its largest variables: " + ", ".join(f"{shown(one.name)} {one.size:,} B" for one in variables) + "."
+        text += (
+            " Its largest variables: " + ", ".join(f"{shown(variable.name)} {variable.size:,} B" for variable in variables) + "."
+        )
     if over:
         text += f" {over:,} {'tile does' if over == 1 else 'tiles do'} not fit."
-    weight = "grave" if over else "notable" if held > 0.85 * limit else "good to know"
+    weight = "grave" if over else "notable" if total > 0.85 * limit else "good to know"
     return Insight("largest_tile", weight, f"Fullest tile: {tile:,}", text, WHAT_FILLS.get(category, ""), f"memory?tile={tile}")
 
 
@@ -92,16 +94,16 @@ def peak_liveness(report: Report) -> Insight | None:
     variables, programs = compilation.loweredVariables, compilation.step_programs
     if not programs or not len(variables):
         return None
-    held = live_bytes(variables, len(programs))
-    step = int(held.argmax())
-    if not held[step]:
+    live_by_step = live_bytes(variables, len(programs))
+    step = int(live_by_step.argmax())
+    if not live_by_step[step]:
         return None
     sizes = np.zeros(len(variables), np.int64)
     living = variables.living(step)
     sizes[living] = variables.total_bytes()[living]
-    largest = [int(one) for one in np.argsort(-sizes, kind="stable")[:NAMED] if sizes[one]]
-    names = ", ".join(f"{shown(variables.names[one])} {int(sizes[one]):,} B" for one in largest)
-    text = f"At step {step:,}, {shown(programs[step].name)}, {int(held[step]):,} B live besides what is always live."
+    largest = [int(variable) for variable in np.argsort(-sizes, kind="stable")[:NAMED] if sizes[variable]]
+    names = ", ".join(f"{shown(variables.names[variable])} {int(sizes[variable]):,} B" for variable in largest)
+    text = f"At step {step:,}, {shown(programs[step].name)}, {int(live_by_step[step]):,} B live besides what is always live."
     text += f" The largest: {names}."
     advice = "Shorten lives: do work in place, and compute large temporaries right before they are used."
     return Insight("peak_liveness", "good to know", "Most live memory", text, advice, f"liveness?step={step}")
@@ -110,13 +112,13 @@ def peak_liveness(report: Report) -> Insight | None:
 def worst_balance(report: Report) -> Insight | None:
     """The compute set that would gain the most cycles from an even spread."""
     execution = report.execution
-    costs = [one for one in compute_sets(execution) if one.tiles] if execution is not None else []
+    costs = [cost for cost in compute_sets(execution) if cost.tiles] if execution is not None else []
     if execution is None or not costs:
         return None
-    worst, total = max(costs, key=lambda one: one.lost), execution.totalCycles.total
+    worst, total = max(costs, key=lambda cost: cost.lost), execution.totalCycles.total
     if worst.lost < 1:
         return None
-    lost = sum(one.lost for one in costs)
+    lost = sum(cost.lost for cost in costs)
     text = (
         f"In compute set {shown(worst.name)} the mean tile works {worst.balance:.1%} of the time of the slowest."
         f" Spread evenly over all tiles it would save {worst.lost:,.0f} cycles, {worst.lost / total:.1%} of the total;"
@@ -129,12 +131,12 @@ def worst_balance(report: Report) -> Insight | None:
 def biggest_exchange(report: Report) -> Insight | None:
     """The exchange that takes the most cycles."""
     execution = report.execution
-    steps = [(place, one) for place, one in enumerate(execution.steps) if _exchange(one)] if execution is not None else []
+    steps = [(place, step) for place, step in enumerate(execution.steps) if _exchange(step)] if execution is not None else []
     if execution is None or not steps:
         return None
     place, most = max(steps, key=lambda pair: _exchange(pair[1]))
     total = execution.totalCycles.total
-    share = sum(_exchange(one) for _, one in steps) / total
+    share = sum(_exchange(step) for _, step in steps) / total
     text = f"{shown(most.name)} takes {_exchange(most):,} cycles, {_exchange(most) / total:.1%} of the total, in"
     received = most.bytesReceivedByTile
     times = "1 execution" if most.executions == 1 else f"{most.executions:,} executions"
@@ -150,10 +152,10 @@ def biggest_exchange(report: Report) -> Insight | None:
 def dearest_vertex_type(report: Report) -> Insight | None:
     """The vertex type that takes the most cycles."""
     costs = report.execution.cycles_by_vertex_type if report.execution is not None else {}
-    total = sum(one.cycles for one in costs.values())
+    total = sum(cost.cycles for cost in costs.values())
     if not total:
         return None
-    name = max(costs, key=lambda one: costs[one].cycles)
+    name = max(costs, key=lambda vertex_type: costs[vertex_type].cycles)
     share = costs[name].cycles / total
     text = f"The {costs[name].instances:,} vertices of {shown(name)} take {costs[name].cycles:,} worker cycles,"
     text += f" {share:.1%} of all vertices' cycles."
@@ -164,11 +166,11 @@ def dearest_vertex_type(report: Report) -> Insight | None:
 def idle_worker_threads(report: Report) -> Insight | None:
     """Worker threads without work while their tile computes."""
     steps = report.execution.steps if report.execution is not None else ()
-    known = [one for one in steps if len(one.cyclesByTile) and len(one.activeCyclesByTile)]
-    busy = sum(int(one.cyclesByTile.sum()) for one in known)
+    counted = [step for step in steps if len(step.cyclesByTile) and len(step.activeCyclesByTile)]
+    busy = sum(int(step.cyclesByTile.sum()) for step in counted)
     if not busy:
         return None
-    idle = 1 - sum(int(one.activeCyclesByTile.sum()) for one in known) / busy
+    idle = 1 - sum(int(step.activeCyclesByTile.sum()) for step in counted) / busy
     if idle < NOTED:
         return None
     workers = report.compilation.target.numWorkerContexts
@@ -182,11 +184,11 @@ def idle_worker_threads(report: Report) -> Insight | None:
 def host_bound(report: Report) -> Insight | None:
     """Time spent on the host's streams."""
     execution = report.execution
-    cycles = sum(one.host_exchange_cycles for one in execution.steps) if execution is not None else 0
+    cycles = sum(step.host_exchange_cycles for step in execution.steps) if execution is not None else 0
     if execution is None or cycles < NOTED * execution.totalCycles.total or not cycles:
         return None
     share = cycles / execution.totalCycles.total
-    sent = sum(one.host_bytes for one in execution.steps)
+    sent = sum(step.host_bytes for step in execution.steps)
     text = f"Exchange with the host takes {cycles:,} cycles, {share:.1%} of the total, for {sent:,} B."
     advice = (
         "Copy more in fewer stream copies, keep data on the device over several runs, or move loops from the host into a Repeat."
@@ -197,11 +199,11 @@ def host_bound(report: Report) -> Insight | None:
 def sync_bound(report: Report) -> Insight | None:
     """Time spent waiting for all tiles to arrive."""
     execution = report.execution
-    cycles = sum(one.sync_cycles for one in execution.steps) if execution is not None else 0
+    cycles = sum(step.sync_cycles for step in execution.steps) if execution is not None else 0
     if execution is None or cycles < NOTED * execution.totalCycles.total or not cycles:
         return None
     share = cycles / execution.totalCycles.total
-    times = sum(one.executions for one in execution.steps if one.sync_cycles)
+    times = sum(step.executions for step in execution.steps if step.sync_cycles)
     text = f"{times:,} steps synchronise, for {cycles:,} cycles: {share:.1%} of the total, {cycles / max(1, times):,.0f} each time."
     advice = "Put independent vertices into one compute set, and independent copies into one Copy: fewer, larger supersteps."
     return Insight("sync_bound", weigh(share), "Bound by synchronisation", text, advice, "trace")
@@ -225,7 +227,7 @@ def far_from_peak(report: Report) -> Insight | None:
     peaks = target.peak_flops_per_cycle
     if execution is None or not execution.flops or not execution.seconds or not peaks:
         return None
-    name = max(peaks, key=lambda one: peaks[one])
+    name = max(peaks, key=lambda unit: peaks[unit])
     peak = peaks[name] * target.numTiles * target.clockFrequency
     achieved = execution.flops / execution.seconds
     text = f"{execution.flops:,} floating-point operations in {execution.seconds * 1e6:,.1f} \u00b5s: {rate(achieved)},"
@@ -260,8 +262,8 @@ def _exchange(step: Step) -> int:
 
 
 def _computing(execution: Execution) -> Array | None:
-    rows = [one.cyclesByTile for one in execution.steps if len(one.cyclesByTile)]
+    rows = [step.cyclesByTile for step in execution.steps if len(step.cyclesByTile)]
     used: Array = np.zeros(len(rows[0]), bool) if rows else np.zeros(0, bool)
-    for one in rows:
-        used = used | (one > 0)
+    for cycles in rows:
+        used = used | (cycles > 0)
     return used if rows else None

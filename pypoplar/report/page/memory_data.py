@@ -60,8 +60,8 @@ def liveness_data(compilation: Compilation, blocks: Blocks) -> dict[str, Any] | 
     steps = len(compilation.step_programs)
     if not steps or not len(compilation.loweredVariables):
         return None
-    held = live_bytes(compilation.loweredVariables, steps)
-    return {"always": _always_live(compilation), "not_always": blocks.array(held)}
+    live_by_step = live_bytes(compilation.loweredVariables, steps)
+    return {"always": _always_live(compilation), "not_always": blocks.array(live_by_step)}
 
 
 def _always_live(compilation: Compilation) -> int:
@@ -73,4 +73,4 @@ def _always_live(compilation: Compilation) -> int:
 
 def step_names(compilation: Compilation, blocks: Blocks) -> Reference:
     """Name and type of every static step."""
-    return blocks.value([[one.name, one.type] for one in compilation.step_programs])
+    return blocks.value([[program.name, program.type] for program in compilation.step_programs])

@@ -44,62 +44,64 @@ def compute_set_name(step: Step) -> str:
 def compute_sets(execution: Execution) -> list[ComputeSetCost]:
     """The compute sets that ran, from the one with the most cycles to the one with the fewest."""
     by_name: dict[str, list[Step]] = {}
-    for one in execution.steps:
-        if one.type == "OnTileExecute":
-            by_name.setdefault(compute_set_name(one), []).append(one)
-    made = [
+    for step in execution.steps:
+        if step.type == "OnTileExecute":
+            by_name.setdefault(compute_set_name(step), []).append(step)
+    costs = [
         ComputeSetCost(
             name=name,
             steps=len(steps),
-            executions=sum(one.executions for one in steps),
-            cycles=sum(one.compute_cycles for one in steps),
-            tile_cycles=sum(int(one.cyclesByTile.sum()) for one in steps),
-            active_cycles=sum(int(one.activeCyclesByTile.sum()) for one in steps),
-            tiles=max(len(one.cyclesByTile) for one in steps),
-            flops=sum(one.flops for one in steps),
-            memory_bytes=sum(one.memory_bytes for one in steps),
+            executions=sum(step.executions for step in steps),
+            cycles=sum(step.compute_cycles for step in steps),
+            tile_cycles=sum(int(step.cyclesByTile.sum()) for step in steps),
+            active_cycles=sum(int(step.activeCyclesByTile.sum()) for step in steps),
+            tiles=max(len(step.cyclesByTile) for step in steps),
+            flops=sum(step.flops for step in steps),
+            memory_bytes=sum(step.memory_bytes for step in steps),
             vertices=steps[0].program.vertices if steps[0].program is not None else {},
         )
         for name, steps in by_name.items()
     ]
-    return sorted(made, key=lambda one: (-one.cycles, one.name))
+    return sorted(costs, key=lambda cost: (-cost.cycles, cost.name))
 
 
 def vertex_type_rows(report: Report) -> list[dict[str, Any]]:
     """Vertex types with their instances, cycles, floating-point operations and memory, the most cycles first."""
     ran: Mapping[str, VertexTypeCycles] = report.execution.cycles_by_vertex_type if report.execution else {}
-    compiled = {one.name: one for one in report.compilation.vertex_types}
+    compiled = {vertex_type.name: vertex_type for vertex_type in report.compilation.vertex_types}
     rows = []
     for name in dict.fromkeys((*ran, *compiled)):
-        cost, made = ran.get(name), compiled.get(name)
+        cost, compiled_type = ran.get(name), compiled.get(name)
         rows.append(
             {
                 "name": name,
-                "instances": cost.instances if cost else made.instances if made else 0,
+                "instances": cost.instances if cost else compiled_type.instances if compiled_type else 0,
                 "cycles": cost.cycles if cost else 0,
                 "flops": cost.flops if cost else 0,
                 "memory_bytes": cost.memory_bytes if cost else 0,
-                "memory": made.memory if made else report.compilation.memory.vertex_data_by_type.get(name, 0),
-                "priced_by": ", ".join(f"{by} {count:,}" for by, count in made.priced_by.items() if count) if made else "",
+                "memory": compiled_type.memory if compiled_type else report.compilation.memory.vertex_data_by_type.get(name, 0),
+                "priced_by": ", ".join(f"{by} {count:,}" for by, count in compiled_type.priced_by.items() if count)
+                if compiled_type
+                else "",
             }
         )
-    return sorted(rows, key=lambda one: (-one["cycles"], -one["memory"], one["name"]))
+    return sorted(rows, key=lambda row: (-row["cycles"], -row["memory"], row["name"]))
 
 
 def compute_set_rows(execution: Execution) -> list[dict[str, Any]]:
     """Compute sets as rows of the page's tables."""
     return [
         {
-            "name": one.name,
-            "steps": one.steps,
-            "executions": one.executions,
-            "cycles": one.cycles,
-            "balance": round(one.balance, 6),
-            "lost": round(one.lost),
-            "flops": one.flops,
-            "memory_bytes": one.memory_bytes,
-            "vertices": sum(one.vertices.values()),
-            "types": ", ".join(one.vertices),
+            "name": cost.name,
+            "steps": cost.steps,
+            "executions": cost.executions,
+            "cycles": cost.cycles,
+            "balance": round(cost.balance, 6),
+            "lost": round(cost.lost),
+            "flops": cost.flops,
+            "memory_bytes": cost.memory_bytes,
+            "vertices": sum(cost.vertices.values()),
+            "types": ", ".join(cost.vertices),
         }
-        for one in compute_sets(execution)
+        for cost in compute_sets(execution)
     ]

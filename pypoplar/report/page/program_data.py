@@ -20,22 +20,22 @@ def tree_data(programs: tuple[Program, ...], execution: Execution | None) -> dic
     """
     if not programs:
         return None
-    executed = {step_number(one, place): one for place, one in enumerate(execution.steps)} if execution else {}
+    executed = {step_number(step, place): step for place, step in enumerate(execution.steps)} if execution else {}
     distinct = Program("", "Sequence", programs).nodes()[:-1]  # children before their parents
     places = _places(programs, distinct)
-    cycles = _cycles(distinct, places, {step: one.cycles for step, one in executed.items()})
+    cycles = _cycles(distinct, places, {number: step.cycles for number, step in executed.items()})
     parent, nodes, again = _walk(programs)
     return {
         "parent": parent,
-        "type": [one.type for one in nodes],
-        "name": [one.name for one in nodes],
-        "detail": [one.detail for one in nodes],
-        "step": [one.step for one in nodes],
-        "executions": [executed[one.step].executions if one.step in executed else 0 for one in nodes],
-        "cycles": [cycles[id(one)] for one in nodes],
-        "shared": [min(places[id(one)], MOST_PLACES) if one.step >= 0 else 0 for one in nodes],
+        "type": [node.type for node in nodes],
+        "name": [node.name for node in nodes],
+        "detail": [node.detail for node in nodes],
+        "step": [node.step for node in nodes],
+        "executions": [executed[node.step].executions if node.step in executed else 0 for node in nodes],
+        "cycles": [cycles[id(node)] for node in nodes],
+        "shared": [min(places[id(node)], MOST_PLACES) if node.step >= 0 else 0 for node in nodes],
         "again": again,
-        "vertices": [one.computeset.numVertices if one.computeset else 0 for one in nodes],
+        "vertices": [node.computeset.numVertices if node.computeset else 0 for node in nodes],
     }
 
 
@@ -45,42 +45,42 @@ def _walk(programs: tuple[Program, ...]) -> tuple[list[int], list[Program], list
     nodes: list[Program] = []
     again: list[int] = []
     first: dict[int, int] = {}
-    pending = [(-1, one) for one in reversed(programs)]
+    pending = [(-1, root) for root in reversed(programs)]
     while pending:
-        above, one = pending.pop()
+        above, node = pending.pop()
         parent.append(above)
-        nodes.append(one)
-        again.append(first.get(id(one), -1))
-        if one.children and again[-1] < 0:
-            first[id(one)] = len(nodes) - 1
-            pending.extend((len(nodes) - 1, child) for child in reversed(one.children))
+        nodes.append(node)
+        again.append(first.get(id(node), -1))
+        if node.children and again[-1] < 0:
+            first[id(node)] = len(nodes) - 1
+            pending.extend((len(nodes) - 1, child) for child in reversed(node.children))
     return parent, nodes, again
 
 
 def _places(programs: tuple[Program, ...], distinct: list[Program]) -> dict[int, int]:
     """By id of a node: in how many places of the whole tree it stands, or its static step does."""
-    places = {id(one): 0 for one in distinct}
-    for one in programs:
-        places[id(one)] += 1
-    for one in reversed(distinct):
-        for child in one.children:
-            places[id(child)] += places[id(one)]
+    places = {id(node): 0 for node in distinct}
+    for root in programs:
+        places[id(root)] += 1
+    for node in reversed(distinct):
+        for child in node.children:
+            places[id(child)] += places[id(node)]
     of_step: dict[int, int] = {}
-    for one in distinct:
-        of_step[one.step] = of_step.get(one.step, 0) + places[id(one)]
-    return {id(one): of_step[one.step] if one.step >= 0 else places[id(one)] for one in distinct}
+    for node in distinct:
+        of_step[node.step] = of_step.get(node.step, 0) + places[id(node)]
+    return {id(node): of_step[node.step] if node.step >= 0 else places[id(node)] for node in distinct}
 
 
 def _cycles(distinct: list[Program], places: dict[int, int], of_step: dict[int, int]) -> dict[int, int]:
     """By id of a node: cycles of the steps below it, each once. Only steps in several places need sets; others simply add up."""
     once: dict[int, int] = {}
     several: dict[int, frozenset[int]] = {}
-    for one in distinct:
-        once[id(one)] = sum(once[id(child)] for child in one.children)
-        parts = {several[id(child)] for child in one.children} - {frozenset()}
-        several[id(one)] = next(iter(parts)) if len(parts) == 1 else frozenset().union(*parts)
-        if one.step in of_step and places[id(one)] == 1:
-            once[id(one)] += of_step[one.step]
-        elif one.step in of_step:
-            several[id(one)] |= {one.step}
-    return {node: count + sum(of_step[step] for step in several[node]) for node, count in once.items()}
+    for node in distinct:
+        once[id(node)] = sum(once[id(child)] for child in node.children)
+        parts = {several[id(child)] for child in node.children} - {frozenset()}
+        several[id(node)] = next(iter(parts)) if len(parts) == 1 else frozenset().union(*parts)
+        if node.step in of_step and places[id(node)] == 1:
+            once[id(node)] += of_step[node.step]
+        elif node.step in of_step:
+            several[id(node)] |= {node.step}
+    return {key: count + sum(of_step[step] for step in several[key]) for key, count in once.items()}

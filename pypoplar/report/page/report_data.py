@@ -21,12 +21,12 @@ def report_data(report: Report, blocks: Blocks) -> dict[str, Any]:
     """The page's data; what is not known is None, and the view says so."""
     compilation, execution = report.compilation, report.execution
     target = compilation.target
-    executions = {step_number(one, place): one.executions for place, one in enumerate(execution.steps)} if execution else {}
+    executions = {step_number(step, place): step.executions for place, step in enumerate(execution.steps)} if execution else {}
     tree = tree_data(compilation.programs, execution)
     return {
         "kind": "report",
         "summary": summary_data(report),
-        "insights": [asdict(one) for one in insights(report)],
+        "insights": [asdict(insight) for insight in insights(report)],
         "target": {
             "tiles": target.numTiles,
             "tiles_per_ipu": target.tilesPerIpu,

@@ -35,25 +35,25 @@ def idle_threads(step: Step) -> float:
 
 def steps_table(steps: Sequence[Step], rows: TileRows, by_tile: Iterable[str] = BY_TILE) -> dict[str, Any]:
     """The steps as columns. Their rows by tile are added from the longest step to the shortest, as far as there is room."""
-    table: dict[str, Any] = {name: [getattr(one, name) for one in steps] for name in NUMBERS}
-    table["name"] = [one.name for one in steps]
-    table["type"] = [one.type for one in steps]
-    table["number"] = [step_number(one, place) for place, one in enumerate(steps)]
-    table["compute_set"] = [one.program.computeset.name if one.program and one.program.computeset else "" for one in steps]
-    table["vertices"] = [dict(one.program.vertices) if one.program else {} for one in steps]
-    table["sent_bytes"] = [int(one.bytesSentByTile.sum()) for one in steps]
-    table["mean_compute"] = [float(one.cyclesByTile.mean()) if len(one.cyclesByTile) else 0.0 for one in steps]
+    table: dict[str, Any] = {name: [getattr(step, name) for step in steps] for name in NUMBERS}
+    table["name"] = [step.name for step in steps]
+    table["type"] = [step.type for step in steps]
+    table["number"] = [step_number(step, place) for place, step in enumerate(steps)]
+    table["compute_set"] = [step.program.computeset.name if step.program and step.program.computeset else "" for step in steps]
+    table["vertices"] = [dict(step.program.vertices) if step.program else {} for step in steps]
+    table["sent_bytes"] = [int(step.bytesSentByTile.sum()) for step in steps]
+    table["mean_compute"] = [float(step.cyclesByTile.mean()) if len(step.cyclesByTile) else 0.0 for step in steps]
     table["mean_exchange"] = [
-        float(one.exchange_cycles_by_tile.mean()) if len(one.exchange_cycles_by_tile) else 0.0 for one in steps
+        float(step.exchange_cycles_by_tile.mean()) if len(step.exchange_cycles_by_tile) else 0.0 for step in steps
     ]
-    table["balance"] = [round(one.tileBalance, 6) for one in steps]
-    table["active_balance"] = [round(one.activeTileBalance, 6) for one in steps]
-    table["idle"] = [round(idle_threads(one), 6) for one in steps]
-    chosen = {name: [-1] * len(steps) for name in by_tile}
-    for place in sorted(range(len(steps)), key=lambda one: -steps[one].cycles):
-        for name, column in chosen.items():
+    table["balance"] = [round(step.tileBalance, 6) for step in steps]
+    table["active_balance"] = [round(step.activeTileBalance, 6) for step in steps]
+    table["idle"] = [round(idle_threads(step), 6) for step in steps]
+    rows_by_name = {name: [-1] * len(steps) for name in by_tile}
+    for place in sorted(range(len(steps)), key=lambda position: -steps[position].cycles):
+        for name, column in rows_by_name.items():
             column[place] = rows.add(getattr(steps[place], BY_TILE[name]))
-    table["rows"] = chosen
+    table["rows"] = rows_by_name
     return table
 
 
@@ -62,8 +62,8 @@ def execution_data(execution: Execution, blocks: Blocks, tiles: int) -> dict[str
     rows = TileRows(blocks, tiles)
     steps = steps_table(execution.steps, rows)
     runs = [
-        {"name": one.name, "count": one.count, "cycles": one.cycles, "steps": blocks.value(steps_table(one.steps, rows, IN_RUNS))}
-        for one in execution.runs
+        {"name": run.name, "count": run.count, "cycles": run.cycles, "steps": blocks.value(steps_table(run.steps, rows, IN_RUNS))}
+        for run in execution.runs
     ]
     return {"steps": blocks.value(steps), "runs": runs, "trace": _trace(execution, blocks), "rows": rows.data()}
 

@@ -52,13 +52,13 @@ def headline(report: Report) -> list[Fact]:
         facts += [
             fact("Cycles", execution.totalCycles.total, "cycles"),
             fact("Time at the target's clock", execution.seconds, "seconds"),
-            fact("Supersteps and copies executed", sum(one.executions for one in execution.steps)),
+            fact("Supersteps and copies executed", sum(step.executions for step in execution.steps)),
         ]
     facts += [fact("Memory of all tiles", int(whole.sum()), "bytes"), fact("Fullest tile", most, "bytes")]
     facts.append(fact("Fullest tile, of its memory", most / target.bytesPerTile if target.bytesPerTile else 0.0, "share"))
     if execution is not None:
-        facts.append(fact("Bytes sent between tiles", sum(int(one.bytesSentByTile.sum()) for one in execution.steps), "bytes"))
-        facts.append(fact("Bytes to and from the host", sum(one.host_bytes for one in execution.steps), "bytes"))
+        facts.append(fact("Bytes sent between tiles", sum(int(step.bytesSentByTile.sum()) for step in execution.steps), "bytes"))
+        facts.append(fact("Bytes to and from the host", sum(step.host_bytes for step in execution.steps), "bytes"))
         if execution.flops:
             rate = execution.flops / execution.seconds if execution.seconds else 0.0
             facts += [fact("Floating-point operations", execution.flops, "flop"), fact("Achieved", rate, "flop/s")]
@@ -67,12 +67,12 @@ def headline(report: Report) -> list[Fact]:
 
 def machine_parts(execution: Execution) -> list[dict[str, Any]]:
     """All cycles by what the machine did; in each step the slowest tile decides, so the parts add up to the total."""
-    exchange = sum(one.exchange_cycles + one.global_exchange_cycles for one in execution.steps)
+    exchange = sum(step.exchange_cycles + step.global_exchange_cycles for step in execution.steps)
     return [
-        {"part": "compute", "label": "Compute", "cycles": sum(one.compute_cycles for one in execution.steps)},
+        {"part": "compute", "label": "Compute", "cycles": sum(step.compute_cycles for step in execution.steps)},
         {"part": "exchange", "label": "Exchange", "cycles": exchange},
-        {"part": "sync", "label": "Sync", "cycles": sum(one.sync_cycles for one in execution.steps)},
-        {"part": "host", "label": "Host", "cycles": sum(one.host_exchange_cycles for one in execution.steps)},
+        {"part": "sync", "label": "Sync", "cycles": sum(step.sync_cycles for step in execution.steps)},
+        {"part": "host", "label": "Host", "cycles": sum(step.host_exchange_cycles for step in execution.steps)},
     ]
 
 
@@ -107,17 +107,17 @@ def _target(target: ReportTarget) -> list[Fact]:
 
 def _longest(execution: Execution) -> list[dict[str, Any]]:
     total = execution.totalCycles.total
-    numbered = [(step_number(one, place), one) for place, one in enumerate(execution.steps)]
-    chosen = sorted(numbered, key=lambda pair: (-pair[1].cycles, pair[0]))[:LONGEST]
+    numbered = [(step_number(step, place), step) for place, step in enumerate(execution.steps)]
+    longest = sorted(numbered, key=lambda pair: (-pair[1].cycles, pair[0]))[:LONGEST]
     return [
         {
             "number": number,
-            "name": one.name,
-            "type": one.type,
-            "executions": one.executions,
-            "cycles": one.cycles,
-            "share": one.cycles / total if total else 0.0,
-            "balance": one.tileBalance if one.activeTiles else None,
+            "name": step.name,
+            "type": step.type,
+            "executions": step.executions,
+            "cycles": step.cycles,
+            "share": step.cycles / total if total else 0.0,
+            "balance": step.tileBalance if step.activeTiles else None,
         }
-        for number, one in chosen
+        for number, step in longest
     ]

@@ -149,15 +149,15 @@ class _TraceWriter:
         packet.track_event.type = getattr(self._protos.TrackEvent, kind)
         return packet
 
-    def _annotate(self, event: Any, said: Mapping[str, str | int | float]) -> None:
-        for key, value in said.items():
-            one = event.debug_annotations.add(name_iid=self._arguments[key])
+    def _annotate(self, event: Any, description: Mapping[str, str | int | float]) -> None:
+        for key, value in description.items():
+            annotation = event.debug_annotations.add(name_iid=self._arguments[key])
             if isinstance(value, str):
-                one.string_value = value
+                annotation.string_value = value
             elif isinstance(value, int):
-                one.int_value = value
+                annotation.int_value = value
             else:
-                one.double_value = value
+                annotation.double_value = value
 
     def _write_at(self, packet: Any, time: int) -> None:
         packet.timestamp = time

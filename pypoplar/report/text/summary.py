@@ -22,27 +22,27 @@ def summary(report: Report, options: Mapping[str, OptionValue] | None = None) ->
     the memory of each IPU, ``"showExecutionSteps"`` the steps of the program; ``"showOptimizations"`` adds nothing, because the
     compiler makes no optimisations that it could list. An unknown one raises `InvalidOption`.
     """
-    chosen = read_options(options or {})
+    flags = read_options(options or {})
     compilation, execution = report.compilation, report.execution
     lines = [*target_section(compilation.target), "", *graph_section(compilation.graph), ""]
-    lines += memory_section(compilation, per_ipu=chosen["showPerIpuMemoryUsage"], variables=chosen["showVarStorage"])
+    lines += memory_section(compilation, per_ipu=flags["showPerIpuMemoryUsage"], variables=flags["showVarStorage"])
     if execution is not None:
         lines += ["", *execution_section(execution, compilation)]
-        if chosen["showExecutionSteps"]:
+        if flags["showExecutionSteps"]:
             lines += ["", *steps_section(execution.steps, compilation.programs)]
     return "\n".join(lines) + "\n"
 
 
 def read_options(options: Mapping[str, OptionValue]) -> dict[str, bool]:
     """The options as bools, all of `OPTIONS`."""
-    chosen = dict.fromkeys(OPTIONS, False)
+    flags = dict.fromkeys(OPTIONS, False)
     for name, value in options.items():
-        if name not in chosen:
+        if name not in flags:
             near = difflib.get_close_matches(str(name), OPTIONS, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; the options are {', '.join(OPTIONS)}"
             raise InvalidOption(f"printProfileSummary has no option {name!r}{hint}")
-        chosen[name] = read_flag(name, value)
-    return chosen
+        flags[name] = read_flag(name, value)
+    return flags
 
 
 def target_section(target: ReportTarget) -> list[str]:
@@ -59,8 +59,8 @@ def target_section(target: ReportTarget) -> list[str]:
         ("Tiles per Replica:", f"{target.numTiles // target.numReplicas:,}"),
         ("Memory per Replica:", f"{target.totalMemory / target.numReplicas / 1024**2:,.1f} MB"),
     ]
-    label = max(len(one) for one, _ in rows)
-    return ["Target:", *(f"  {left:<{label}}  {right}" for left, right in rows)]
+    width = max(len(label) for label, _ in rows)
+    return ["Target:", *(f"  {label:<{width}}  {value}" for label, value in rows)]
 
 
 def graph_section(graph: ReportGraph) -> list[str]:

@@ -56,10 +56,10 @@ def floating_point(execution: Execution, target: ReportTarget) -> list[str]:
 def by_vertex_type(execution: Execution, compilation: Compilation) -> list[str]:
     """Vertex types by their cycles, the most first, with what priced them."""
     types = sorted(execution.cycles_by_vertex_type.items(), key=lambda entry: (-entry[1].cycles, entry[0]))
-    priced = {one.name: pricing(one.priced_by) for one in compilation.vertex_types}
-    labels = [f"{name} ({one.instances:,} instances):" for name, one in types]
-    cycles = [f"{one.cycles:,}" for _, one in types]
-    flops = [f"{one.flops:,} FLOPs" if execution.flops else "" for _, one in types]
+    priced = {vertex_type.name: pricing(vertex_type.priced_by) for vertex_type in compilation.vertex_types}
+    labels = [f"{name} ({cost.instances:,} instances):" for name, cost in types]
+    cycles = [f"{cost.cycles:,}" for _, cost in types]
+    flops = [f"{cost.flops:,} FLOPs" if execution.flops else "" for _, cost in types]
     wide = [max(map(len, column), default=0) for column in (labels, cycles, flops)]
     lines = []
     for (name, _), left, middle, right in zip(types, labels, cycles, flops, strict=True):
@@ -70,8 +70,8 @@ def by_vertex_type(execution: Execution, compilation: Compilation) -> list[str]:
 
 def pricing(counts: Mapping[str, int]) -> str:
     """``priced by code``; with numbers of vertices where there is more than one price: ``priced by code 10, estimate 2``."""
-    kinds = [one for one, count in counts.items() if count]
-    shown = kinds if len(kinds) < 2 else [f"{one} {counts[one]:,}" for one in kinds]
+    kinds = [source for source, count in counts.items() if count]
+    shown = kinds if len(kinds) < 2 else [f"{source} {counts[source]:,}" for source in kinds]
     return f"priced by {', '.join(shown)}" if kinds else ""
 
 
@@ -80,7 +80,7 @@ def steps_section(steps: Sequence[Step], programs: Sequence[Program]) -> list[st
 
     A function's steps stand at its first call, with what all its calls cost together.
     """
-    ran = {one.number: one for one in steps if one.number >= 0}
+    ran = {step.number: step for step in steps if step.number >= 0}
     lines = ["  Execution steps:"]
     seen: set[int] = set()
     shown: set[int] = set()
@@ -89,11 +89,11 @@ def steps_section(steps: Sequence[Step], programs: Sequence[Program]) -> list[st
         if below and len(programs) > 1:
             title = f"Program {number}" + (f" ({shown_name(program.name)})" if program.name else "")
             lines.append(f"    {title}:")
-            below = [f"  {one}" for one in below]
+            below = [f"  {line}" for line in below]
         lines += below
-    for one in steps:
-        if one.number not in seen:
-            lines += step_lines(one, " " * (4 + 2 * one.depth))
+    for step in steps:
+        if step.number not in seen:
+            lines += step_lines(step, " " * (4 + 2 * step.depth))
     return lines
 
 
@@ -106,24 +106,24 @@ def tree_lines(root: Program, ran: Mapping[int, Step], seen: set[int], shown: se
     lines: list[str] = []
     pending = [(4, root)]
     while pending:
-        indent, one = pending.pop()
-        if not alive[id(one)]:
+        indent, node = pending.pop()
+        if not alive[id(node)]:
             continue
         inner = indent
         margin = " " * indent
-        if one.step in ran:
-            if one.step not in seen:
-                lines += step_lines(ran[one.step], margin)
-                seen.add(one.step)
+        if node.step in ran:
+            if node.step not in seen:
+                lines += step_lines(ran[node.step], margin)
+                seen.add(node.step)
             continue
-        above = id(one) in shown or (one.type == "Call" and not has_more(one, ran, seen, shown))
-        shown.add(id(one))
-        if one.type != "Sequence" or (one.name and one is not root):
-            lines.append(f"{margin}{heading(one)}{' (its steps are above)' if above else ':'}")
+        above = id(node) in shown or (node.type == "Call" and not has_more(node, ran, seen, shown))
+        shown.add(id(node))
+        if node.type != "Sequence" or (node.name and node is not root):
+            lines.append(f"{margin}{heading(node)}{' (its steps are above)' if above else ':'}")
             inner += 2
         if above:
             continue
-        pending.extend((inner, child) for child in reversed(one.children))
+        pending.extend((inner, child) for child in reversed(node.children))
     return lines
 
 
@@ -131,53 +131,53 @@ def has_more(root: Program, ran: Mapping[int, Step], seen: set[int], shown: set[
     """Whether a step that ran, and was not seen yet, is below a program. What has been shown has none."""
     pending, visited = [root], set[int]()
     while pending:
-        one = pending.pop()
-        if one.step in ran and one.step not in seen:
+        node = pending.pop()
+        if node.step in ran and node.step not in seen:
             return True
-        if id(one) not in visited and id(one) not in shown:
-            visited.add(id(one))
-            pending.extend(reversed(one.children))
+        if id(node) not in visited and id(node) not in shown:
+            visited.add(id(node))
+            pending.extend(reversed(node.children))
     return False
 
 
 def ran_below(root: Program, ran: Mapping[int, Step]) -> dict[int, bool]:
     """By the id of each node whether a step at it or below it ran."""
     alive: dict[int, bool] = {}
-    for one in root.nodes():
-        alive[id(one)] = one.step in ran or any(alive[id(child)] for child in one.children)
+    for node in root.nodes():
+        alive[id(node)] = node.step in ran or any(alive[id(child)] for child in node.children)
     return alive
 
 
-def step_lines(one: Step, indent: str) -> list[str]:
+def step_lines(step: Step, indent: str) -> list[str]:
     """A step with its cycles, tiles, balance and bytes."""
-    times = f" ({one.executions:,} executions)" if one.executions != 1 else ""
-    lines = [f"{one.type}: {shown_name(one.name)}{times}", f"  Cycles: {one.cycles:,}{composition(one)}"]
-    if one.activeTiles:
-        balance = f"(balance {one.tileBalance:.1%}, of active tiles {one.activeTileBalance:.1%})"
-        lines.append(f"  Active tiles: {one.activeTiles:,} {balance}")
-    including, excluding = int(one.cyclesByTile.sum()), int(one.activeCyclesByTile.sum())
+    times = f" ({step.executions:,} executions)" if step.executions != 1 else ""
+    lines = [f"{step.type}: {shown_name(step.name)}{times}", f"  Cycles: {step.cycles:,}{composition(step)}"]
+    if step.activeTiles:
+        balance = f"(balance {step.tileBalance:.1%}, of active tiles {step.activeTileBalance:.1%})"
+        lines.append(f"  Active tiles: {step.activeTiles:,} {balance}")
+    including, excluding = int(step.cyclesByTile.sum()), int(step.activeCyclesByTile.sum())
     if including:
         lines.append(f"  Thread balance: {excluding / including:.1%}")
-    if one.program is not None and one.program.vertices:
-        lines.append(f"  Vertices: {', '.join(f'{name} ({count:,})' for name, count in one.program.vertices.items())}")
-    sent, received = int(one.bytesSentByTile.sum()), int(one.bytesReceivedByTile.sum())
+    if step.program is not None and step.program.vertices:
+        lines.append(f"  Vertices: {', '.join(f'{name} ({count:,})' for name, count in step.program.vertices.items())}")
+    sent, received = int(step.bytesSentByTile.sum()), int(step.bytesReceivedByTile.sum())
     if sent or received:
         lines.append(f"  Exchange: {sent:,} B sent, {received:,} B received")
-    if one.host_bytes:
-        lines.append(f"  Host: {one.host_bytes:,} B")
-    if one.flops:
-        lines.append(f"  FLOPs: {one.flops:,}")
+    if step.host_bytes:
+        lines.append(f"  Host: {step.host_bytes:,} B")
+    if step.flops:
+        lines.append(f"  FLOPs: {step.flops:,}")
     return [f"{indent}{line}" for line in lines]
 
 
-def composition(one: Step) -> str:
+def composition(step: Step) -> str:
     """What the cycles of a step consist of, in brackets."""
     parts = [
-        (one.sync_cycles, "sync"),
-        (one.exchange_cycles, "exchange"),
-        (one.global_exchange_cycles, "global exchange"),
-        (one.compute_cycles, "compute"),
-        (one.host_exchange_cycles, "host exchange"),
+        (step.sync_cycles, "sync"),
+        (step.exchange_cycles, "exchange"),
+        (step.global_exchange_cycles, "global exchange"),
+        (step.compute_cycles, "compute"),
+        (step.host_exchange_cycles, "host exchange"),
     ]
     split = ", ".join(f"{title} {cycles:,}" for cycles, title in parts if cycles)
     return f" ({split})" if split else ""

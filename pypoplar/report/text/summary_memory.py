@@ -25,7 +25,7 @@ def memory_section(compilation: Compilation, *, per_ipu: bool, variables: bool) 
     over = min(int(np.maximum(whole - target.bytesPerTile, 0).sum()), int(used.sum()))
     regions = [("Non-interleaved:", int(used.sum()) - over), ("Overflowed:", over)]
     lines += ["      By Memory Region:", *columns([(name, size(count)) for name, count in regions], 8), "      By Data Type:"]
-    lines += columns([(f"{words(name)}:", size(int(one.sum()))) for name, one in memory.categories.items()], 8)
+    lines += columns([(f"{words(name)}:", size(int(sizes.sum()))) for name, sizes in memory.categories.items()], 8)
     lines += vertex_data(compilation)
     lines += ["  By Tile (Excluding Gaps):", *histogram(used), *fullest(memory, target)]
     if per_ipu:
@@ -55,7 +55,7 @@ def histogram(used: Array) -> list[str]:
         return []
     low, high = int(used.min()) // 1024, int(used.max()) // 1024 + 1
     step = -(-(high - low) // RANGES)
-    edges = [low + step * one for one in range(-(-(high - low) // step) + 1)]
+    edges = [low + step * number for number in range(-(-(high - low) // step) + 1)]
     counts = np.histogram(used / 1024, edges)[0]
     number = len(f"{edges[-1]:,}")
     most = int(counts.max())
@@ -84,7 +84,7 @@ def fullest(memory: MemoryByTile, target: ReportTarget) -> list[str]:
     lines = maxima(used, whole, target.bytesPerTile)
     out = int(np.count_nonzero(whole > target.bytesPerTile))
     for tile in np.argsort(-whole, kind="stable")[: min(FULLEST, out)]:
-        rows = [(f"{words(name)}:", size(int(one[tile]))) for name, one in memory.categories.items()]
+        rows = [(f"{words(name)}:", size(int(sizes[tile]))) for name, sizes in memory.categories.items()]
         rows.append(("Over by:", size(int(whole[tile]) - target.bytesPerTile)))
         lines += [f"  Tile # {int(tile):,} memory usage:", *columns(rows, 4)]
     return lines
@@ -107,12 +107,12 @@ def by_ipu(compilation: Compilation) -> list[str]:
 
 def variable_storage(compilation: Compilation) -> list[str]:
     """What is always live, what lives at the step with the most live bytes, and how many bytes live at each step."""
-    memory, held = compilation.memory, compilation.loweredVariables
-    sizes = held.total_bytes()
-    always = int(memory.always_live.sum()) if len(memory.always_live) else int(sizes[held.always].sum())
-    live = live_bytes(held, len(compilation.step_programs))
+    memory, variables = compilation.memory, compilation.loweredVariables
+    sizes = variables.total_bytes()
+    always = int(memory.always_live.sum()) if len(memory.always_live) else int(sizes[variables.always].sum())
+    live = live_bytes(variables, len(compilation.step_programs))
     lines = ["Variable Storage Liveness: All tiles", f"  Always-live bytes: {always:,}"]
-    lines += ["  Always-live variables:", *variable_list(held, sizes, np.flatnonzero(held.always))]
+    lines += ["  Always-live variables:", *variable_list(variables, sizes, np.flatnonzero(variables.always))]
     if not live.any():
         return [*lines, "  Nothing is live at some steps only"]
     peak = int(live.argmax())
@@ -121,16 +121,16 @@ def variable_storage(compilation: Compilation) -> list[str]:
         f"  Maximum not-always-live bytes: {int(live[peak]):,} at {step_title(compilation.step_programs, peak)}",
         "  Not-always-live variables at that step:",
     ]
-    lines += variable_list(held, sizes, held.living(peak))
+    lines += variable_list(variables, sizes, variables.living(peak))
     return [*lines, "  Not-always-live bytes by program step:", *liveness(compilation.step_programs, live)]
 
 
-def variable_list(held: LoweredVariables, sizes: Array, chosen: Array) -> list[str]:
+def variable_list(variables: LoweredVariables, sizes: Array, numbers: Array) -> list[str]:
     """Variables with their bytes on all tiles, the largest first; those beyond `VARIABLES` in one line."""
-    if not len(chosen):
+    if not len(numbers):
         return ["    (none)"]
-    order = chosen[np.argsort(-sizes[chosen], kind="stable")]
-    rows: list[Line] = [(shown_name(held.names[one]), size(int(sizes[one]))) for one in order[:VARIABLES].tolist()]
+    order = numbers[np.argsort(-sizes[numbers], kind="stable")]
+    rows: list[Line] = [(shown_name(variables.names[number]), size(int(sizes[number]))) for number in order[:VARIABLES].tolist()]
     rest = order[VARIABLES:]
     if len(rest):
         rows.append((f"({len(rest):,} smaller ones)", size(int(sizes[rest].sum()))))

@@ -16,16 +16,16 @@ Line = tuple[str, str]  # label and value, put into columns by `columns`
 def columns(lines: Iterable[Line], indent: int) -> list[str]:
     """Labels to the left, values to the right, all values ending in one column."""
     rows = list(lines)
-    label = max((len(one) for one, _ in rows), default=0)
-    value = max((len(one) for _, one in rows), default=0)
-    return [f"{'':{indent}}{left:<{label}}  {right:>{value}}" for left, right in rows]
+    left_width = max((len(label) for label, _ in rows), default=0)
+    right_width = max((len(value) for _, value in rows), default=0)
+    return [f"{'':{indent}}{label:<{left_width}}  {value:>{right_width}}" for label, value in rows]
 
 
 def labelled(lines: Iterable[Line], indent: int) -> list[str]:
     """Labels to the left, values beginning in one column."""
     rows = list(lines)
-    label = max((len(one) for one, _ in rows), default=0)
-    return [f"{'':{indent}}{left:<{label}} {right}" for left, right in rows]
+    width = max((len(label) for label, _ in rows), default=0)
+    return [f"{'':{indent}}{label:<{width}} {value}" for label, value in rows]
 
 
 def size(count: int) -> str:
