@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Mapping
+from typing import assert_never
 
 from attrs import frozen
 
@@ -15,11 +17,12 @@ from pypoplar.errors import (
     UninitialisedReadError,
 )
 from pypoplar.executable.executable import Executable
+from pypoplar.interface.fault_codes import FaultCode
 
 
 @frozen
 class Fault:
-    """The first fault of a step, by the lowest vertex: codes and values as `pypoplar.codelet.llvm.codelet_code` defines them."""
+    """The first fault of a step, by the lowest vertex: codes, values and bounds as `FaultCode` says."""
 
     vertex: int
     code: int
@@ -30,42 +33,54 @@ class Fault:
     step: int
 
 
-KINDS: dict[int, type[CodeletRuntimeError]] = {
-    1: CodeletIndexError,
-    2: CodeletArithmeticError,
-    3: CodeletArithmeticError,
-    4: CodeletArithmeticError,
-    5: CodeletArithmeticError,
-    6: CodeletRuntimeError,
-    7: CycleLimitError,
-    8: CodeletArithmeticError,
-    9: CodeletArithmeticError,
-    10: CodeletArithmeticError,
-    11: UninitialisedReadError,
-    12: CodeletIndexError,
-    13: CodeletIndexError,
+KINDS: Mapping[FaultCode, type[CodeletRuntimeError]] = {
+    FaultCode.INDEX: CodeletIndexError,
+    FaultCode.ZERO_DIVISION: CodeletArithmeticError,
+    FaultCode.SHIFT_WIDTH: CodeletArithmeticError,
+    FaultCode.NEGATIVE_POWER: CodeletArithmeticError,
+    FaultCode.RANGE_STEP: CodeletArithmeticError,
+    FaultCode.CHECK: CodeletRuntimeError,
+    FaultCode.CYCLE_LIMIT: CycleLimitError,
+    FaultCode.INVALID: CodeletArithmeticError,
+    FaultCode.OVERFLOW: CodeletArithmeticError,
+    FaultCode.DIVISION_BY_ZERO: CodeletArithmeticError,
+    FaultCode.UNINITIALISED: UninitialisedReadError,
+    FaultCode.SLICE_BOUNDS: CodeletIndexError,
+    FaultCode.ROW_INDEX: CodeletIndexError,
 }
 
 
 def _what(fault: Fault, codelet: TypedCodelet, cycle_limit: int) -> str:
     value, bound = fault.value, fault.bound
-    texts = {
-        1: f"index {value} is out of range for a length of {bound}",
-        2: "integer division by zero",
-        3: f"shift by {value} is outside the width of the type",
-        4: f"integer power with the negative exponent {value}",
-        5: "the step of range() is zero",
-        7: f"the vertex ran longer than the cycle limit of {cycle_limit} (option pypoplar.cycle_limit)",
-        8: "invalid floating-point operation (its result is NaN)",
-        9: "floating-point overflow",
-        10: "floating-point division by zero",
-        11: f"element {value} is read, but nothing has written it (option pypoplar.uninitialised)",
-        12: f"a slice bound {value} is out of range for a length of {bound}",
-        13: f"row {value} is out of range for a list of {bound} rows",
-    }
-    if fault.code == 6:
-        return f"check failed: {codelet.texts[value]}"
-    return texts[fault.code]
+    match FaultCode(fault.code):
+        case FaultCode.INDEX:
+            return f"index {value} is out of range for a length of {bound}"
+        case FaultCode.ZERO_DIVISION:
+            return "integer division by zero"
+        case FaultCode.SHIFT_WIDTH:
+            return f"shift by {value} is outside the width of the type"
+        case FaultCode.NEGATIVE_POWER:
+            return f"integer power with the negative exponent {value}"
+        case FaultCode.RANGE_STEP:
+            return "the step of range() is zero"
+        case FaultCode.CHECK:
+            return f"check failed: {codelet.texts[value]}"
+        case FaultCode.CYCLE_LIMIT:
+            return f"the vertex ran longer than the cycle limit of {cycle_limit} (option pypoplar.cycle_limit)"
+        case FaultCode.INVALID:
+            return "invalid floating-point operation (its result is NaN)"
+        case FaultCode.OVERFLOW:
+            return "floating-point overflow"
+        case FaultCode.DIVISION_BY_ZERO:
+            return "floating-point division by zero"
+        case FaultCode.UNINITIALISED:
+            return f"element {value} is read, but nothing has written it (option pypoplar.uninitialised)"
+        case FaultCode.SLICE_BOUNDS:
+            return f"a slice bound {value} is out of range for a length of {bound}"
+        case FaultCode.ROW_INDEX:
+            return f"row {value} is out of range for a list of {bound} rows"
+        case unknown:
+            assert_never(unknown)
 
 
 def fault_error(executable: Executable, fault: Fault) -> CodeletRuntimeError:
@@ -77,7 +92,7 @@ def fault_error(executable: Executable, fault: Fault) -> CodeletRuntimeError:
     source = linecache.getline(place.file, place.line).strip()
     shown = f"\n    {source}" if source else ""
     what = _what(fault, codelet, executable.options.cycle_limit)
-    return KINDS[fault.code](
+    return KINDS[FaultCode(fault.code)](
         f"{place.file}:{place.line}: {codelet.name}.{place.function}: {what}{shown}\n"
         f"  vertex {fault.vertex} on tile {int(names.tile[fault.vertex])} in compute set "
         f"{executable.steps[fault.step].name!r}, added at {file}:{line}"

@@ -6,11 +6,16 @@ import numpy as np
 
 from pypoplar.codelet.llvm import codelet_code as native
 from pypoplar.codelet.python.python_form import Fault, PythonForm, VertexContext
+from pypoplar.interface.context_words import CALL_ARGUMENTS, CONTEXT_WORDS, WORK_WORDS, CallArgument, Context, Work
+from pypoplar.interface.edge_rows import RowEntry, edge_row, entry_words
+from pypoplar.interface.fault_codes import NO_FAULT
+from pypoplar.interface.layout import NOTHING
 
 DTYPES = {
     "f32": np.float32, "f16": np.float16, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16,
     "i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "bool": np.bool_,
 }  # fmt: skip
+FAULT = [Context.FAULT, Context.FAULT_VERTEX, Context.FAULT_LOCATION, Context.FAULT_VALUE, Context.FAULT_BOUND]
 PADDING = 64  # bytes around every span; a write there is an error of ours
 
 
@@ -21,10 +26,11 @@ class Memory:
         self.codelet, self.vertices, self.touches = codelet, vertices, touches
         self.pieces, self.size = [], PADDING  # (address, array)
         self.touched, self.row_table, rows = {}, [], []
+        layout = edge_row(codelet.fields, record_touches=touches)
         for number, fields in enumerate(vertices):
-            words = []
-            for field in codelet.fields:
-                words += self._field(number, field, fields[field.name])
+            words = np.zeros(layout.words, np.int64)
+            for field, place in zip(codelet.fields, layout.fields, strict=True):
+                self._field(number, field, place, fields[field.name], words)
             rows.append(words)
         self.rows = np.array(rows, np.int64)
         self.table = np.array(self.row_table, np.int64).reshape(-1)
@@ -43,25 +49,29 @@ class Memory:
         return np.ascontiguousarray(np.asarray(value, DTYPES[field.element]).reshape(-1))
 
     def _span(self, key, field, value):
+        """Place a span; returns where it is, its length, and where its touches are noted, 0 for nowhere."""
         array = self._array(field, value)
-        words = [self._place(array), array.size]
+        address = self._place(array)
         if self.touches and field.access != "state":
             self.touched[key] = self._place(np.zeros(array.size, np.uint8))
-            words.append(self.touched[key])
-        return words
+        return address, array.size, self.touched.get(key, 0)
 
-    def _field(self, number, field, value):
+    def _field(self, number, field, place, value, words):
         key = (number, field.name)
-        if field.form == "scalar":
-            address, _, *touch = self._span(key, field, value)
-            return [address, *touch]
-        if field.form == "vector":
-            return self._span(key, field, value)
-        first = len(self.row_table)
-        for r, row in enumerate(value):
-            words = self._span((*key, r), field, row)
-            self.row_table.append(words if len(words) == 3 or not self.touches else [*words, 0])
-        return [first, len(value)]
+        if field.form == "list":
+            words[place.start], words[place.extent] = len(self.row_table), len(value)
+            for r, row in enumerate(value):
+                entry = np.zeros(entry_words(record_touches=self.touches), np.int64)
+                entry[RowEntry.ADDRESS], entry[RowEntry.LENGTH], touch = self._span((*key, r), field, row)
+                if self.touches:
+                    entry[RowEntry.TOUCH] = touch
+                self.row_table.append(entry)
+            return
+        words[place.start], length, touch = self._span(key, field, value)
+        if place.extent != NOTHING:
+            words[place.extent] = length
+        if place.touch != NOTHING:
+            words[place.touch] = touch
 
     def fields(self):
         """What each field holds now: a list of dicts of arrays, or of lists of arrays."""
@@ -95,9 +105,9 @@ class Outcome:
 
     def __init__(self, memory, slots, results, context, debug):
         self.fields, self.slots, self.results = memory.fields(), slots, results
-        self.code, self.vertex, self.where, self.value, self.bound = (int(one) for one in context[:5])
+        self.code, self.vertex, self.where, self.value, self.bound = (int(context[word]) for word in FAULT)
         self.fault = (self.code, self.vertex, self.where, self.value, self.bound) if self.code else None
-        self.debug, self.debug_used = debug, int(context[10])
+        self.debug, self.debug_used = debug, int(context[Context.DEBUG_USED])
         self.touched = memory.touch_bytes() if memory.touches else {}
 
 
@@ -108,21 +118,23 @@ def run_native(codelet, vertices, *, cycle_limit=0, clock=0, random=None, debug_
     count = len(vertices)
     slots = np.full(count * (workers if codelet.kind == "multi" else 1), -1, np.int64)
     results = np.full(count, 7, np.uint8)
-    context = np.zeros(16, np.int64)
+    context = np.zeros(CONTEXT_WORDS, np.int64)
     state = np.array(random if random is not None else [1, 2, 3, 4], np.uint32)
     debug = np.zeros(max(debug_words, 1), np.int64)
-    context[5:8] = cycle_limit, clock, state.ctypes.data
-    context[8:10] = (debug.ctypes.data, debug_words) if debug_words else (0, 0)
-    work = np.full((len(slots), 2), -1, np.int64)
-    context[11:15] = 0, workers, mask, work.ctypes.data
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(made.address)
-    function(
-        memory.bytes.ctypes.data, memory.rows.ctypes.data, memory.table.ctypes.data, count, slots.ctypes.data,
-        results.ctypes.data, context.ctypes.data,
-    )  # fmt: skip
+    context[Context.CYCLE_LIMIT], context[Context.CLOCK], context[Context.RANDOM] = cycle_limit, clock, state.ctypes.data
+    context[Context.DEBUG], context[Context.DEBUG_WORDS] = (debug.ctypes.data, debug_words) if debug_words else (0, 0)
+    work = np.full((len(slots), WORK_WORDS), -1, np.int64)
+    context[Context.WORKERS], context[Context.FLOATING_POINT], context[Context.WORK] = workers, mask, work.ctypes.data
+    arguments = [0] * CALL_ARGUMENTS
+    arguments[CallArgument.MEMORY], arguments[CallArgument.ROWS] = memory.bytes.ctypes.data, memory.rows.ctypes.data
+    arguments[CallArgument.ROW_TABLE], arguments[CallArgument.COUNT] = memory.table.ctypes.data, count
+    arguments[CallArgument.SLOTS], arguments[CallArgument.RESULTS] = slots.ctypes.data, results.ctypes.data
+    arguments[CallArgument.CONTEXT] = context.ctypes.data
+    ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * CALL_ARGUMENTS)(made.address)(*arguments)
     assert memory.outside_is_untouched()
     outcome = Outcome(memory, slots.tolist(), results.tolist(), context, debug)
-    outcome.work = work.reshape(count, -1, 2).sum(1).tolist() if flags.get("count_flops") else None
+    columns = [Work.FLOPS, Work.BYTES]
+    outcome.work = work.reshape(count, -1, WORK_WORDS).sum(1)[:, columns].tolist() if flags.get("count_flops") else None
     assert flags.get("count_flops") or (work == -1).all()
     outcome.random = state.tolist()
     return outcome
@@ -135,7 +147,7 @@ def run_interpreted(
     memory = Memory(codelet, vertices, touches=touches)
     state = np.array(random if random is not None else [1, 2, 3, 4], np.uint32)
     form = PythonForm(codelet, record_touches=touches, count_flops=flops)
-    slots, results, work, context = [], [], [], np.zeros(16, np.int64)
+    slots, results, work, context = [], [], [], np.zeros(CONTEXT_WORDS, np.int64)
     words = memory.rows.reshape(-1)
     for number in range(len(vertices)):
         around = VertexContext(clock, cycle_limit, state, mask, unwritten, workers)
@@ -144,8 +156,8 @@ def run_interpreted(
             spent, result = form.run(memory.bytes, words, row, memory.table, around)
         except Fault as fault:
             spent, result = around.slots, None
-            if not context[0]:
-                context[:5] = fault.code, number, fault.where, fault.value, fault.bound
+            if context[Context.FAULT] == NO_FAULT:
+                context[FAULT] = fault.code, number, fault.where, fault.value, fault.bound
         slots.append(spent)
         results.append(result)
         work.append([around.flops, around.bytes])

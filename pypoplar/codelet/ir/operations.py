@@ -20,14 +20,13 @@ from typing import Any
 
 from attrs import frozen
 
+from pypoplar.interface.fault_codes import NO_FAULT, FaultCode, FloatingPoint
+
 FLOATS = ("f32", "f16")
 INTEGERS = ("i32", "u32", "i64", "u64")
 NUMBERS = FLOATS + INTEGERS
 REGISTERS = (*NUMBERS, "bool")
 WIDTH = {"i32": 32, "u32": 32, "i64": 64, "u64": 64}
-
-INDEX, ZERO_DIVISION, SHIFT_WIDTH, NEGATIVE_POWER, RANGE_STEP, CHECK, CYCLE_LIMIT = 1, 2, 3, 4, 5, 6, 7
-INVALID, OVERFLOW, DIVIDE_BY_ZERO, UNINITIALISED, SLICE_BOUNDS, ROW_INDEX = 8, 9, 10, 11, 12, 13
 
 _UNARY_MATH = (
     "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
@@ -75,13 +74,13 @@ class Fault:
     A fault's value is the last argument, its bound the width for a shift and else 0.
     """
 
-    code: int
+    code: FaultCode
     bound: int
     test: Callable[[int], bool]
 
     def __call__(self, *arguments: int) -> int:
-        """0, or the fault's code."""
-        return self.code if self.test(arguments[-1]) else 0
+        """The fault's code, or `NO_FAULT`."""
+        return self.code if self.test(arguments[-1]) else NO_FAULT
 
 
 def _outside(width: int, amount: int) -> bool:
@@ -93,11 +92,11 @@ def _faults() -> dict[str, Fault]:
     for one in INTEGERS:
         width = WIDTH[one]
         for name in ("floordiv", "mod"):
-            found[f"{name}_{one}"] = Fault(ZERO_DIVISION, 0, lambda divisor: divisor == 0)
+            found[f"{name}_{one}"] = Fault(FaultCode.ZERO_DIVISION, 0, lambda divisor: divisor == 0)
         for name in ("shift_left", "shift_right"):
-            found[f"{name}_{one}"] = Fault(SHIFT_WIDTH, width, functools.partial(_outside, width))
+            found[f"{name}_{one}"] = Fault(FaultCode.SHIFT_WIDTH, width, functools.partial(_outside, width))
         if one in ("i32", "i64"):
-            found[f"power_{one}"] = Fault(NEGATIVE_POWER, 0, lambda exponent: exponent < 0)
+            found[f"power_{one}"] = Fault(FaultCode.NEGATIVE_POWER, 0, lambda exponent: exponent < 0)
     return found
 
 
@@ -108,7 +107,6 @@ POLES: Mapping[str, tuple[int, float]] = {
     "div": (1, 0.0), "floordiv": (1, 0.0), "power": (0, 0.0), "pow": (0, 0.0), "rsqrt": (0, 0.0), "log": (0, 0.0),
     "log2": (0, 0.0), "log10": (0, 0.0), "log1p": (0, -1.0),
 }  # fmt: skip
-INVALID_MASK, OVERFLOW_MASK, DIVIDE_BY_ZERO_MASK = 1, 2, 4
 
 
 def floating_fault(name: str, mask: int, result: float, *arguments: float) -> int:
@@ -118,16 +116,16 @@ def floating_fault(name: str, mask: int, result: float, *arguments: float) -> in
     from finite operands elsewhere. Only for operations whose result is a float.
     """
     if math.isnan(result):
-        raised, code = INVALID_MASK, INVALID if not any(map(math.isnan, arguments)) else 0
+        raised, code = FloatingPoint.INVALID, FaultCode.INVALID if not any(map(math.isnan, arguments)) else NO_FAULT
     elif math.isinf(result) and all(map(math.isfinite, arguments)):
         argument, point = POLES.get(name.rpartition("_")[0], (0, math.nan))
         if arguments[argument] == point:
-            raised, code = DIVIDE_BY_ZERO_MASK, DIVIDE_BY_ZERO
+            raised, code = FloatingPoint.DIVISION_BY_ZERO, FaultCode.DIVISION_BY_ZERO
         else:
-            raised, code = OVERFLOW_MASK, OVERFLOW
+            raised, code = FloatingPoint.OVERFLOW, FaultCode.OVERFLOW
     else:
-        return 0
-    return code if mask & raised else 0
+        return NO_FAULT
+    return code if mask & raised else NO_FAULT
 
 
 _C_TYPES: dict[str, Any] = {

@@ -260,20 +260,12 @@ class Location:
 
 @frozen
 class TypedField:
-    """A field as both engines see it. An edge row has, field by field in this order, these 64-bit words:
-
-    scalar edge or state: [address]; vector edge or state: [address, length]; list: [first entry in the row table, rows],
-    where a row's entry in the row table is the pair [address, length].
-    """
+    """A field as both engines see it; `pypoplar.interface.edge_rows` has the words of an edge row."""
 
     name: str  # as in the graph, without the trailing underscore
     access: Access
     form: Form
     element: str  # memory type
-
-    @property
-    def words(self) -> int:
-        return 1 if self.form == "scalar" else 2
 
 
 @frozen
@@ -289,8 +281,3 @@ class TypedCodelet:
     texts: tuple[str, ...] = ()
     worker: Local | None = None
     helpers: tuple[str, ...] = field(default=())  # names of inlined helper functions, for people who read dumps
-
-    @property
-    def words(self) -> int:
-        """64-bit words of an edge row."""
-        return sum(one.words for one in self.fields)

@@ -14,14 +14,8 @@ from typing import Any
 from llvmlite import ir
 
 from pypoplar.codelet.ir.operations import (
-    DIVIDE_BY_ZERO,
-    DIVIDE_BY_ZERO_MASK,
     FLOATS,
     INTEGERS,
-    INVALID,
-    INVALID_MASK,
-    OVERFLOW,
-    OVERFLOW_MASK,
     POLES,
     REGISTERS,
     SIGNATURES,
@@ -29,6 +23,7 @@ from pypoplar.codelet.ir.operations import (
 )
 from pypoplar.codelet.llvm import halves, machine
 from pypoplar.codelet.llvm.halves import alike, constant
+from pypoplar.interface.fault_codes import NO_FAULT, FaultCode, FloatingPoint
 
 FLOAT, DOUBLE, BOOL = ir.FloatType(), ir.DoubleType(), ir.IntType(1)
 REGISTER_FORMS: dict[str, Any] = {
@@ -380,12 +375,12 @@ def emit(builder: Any, name: str, arguments: Sequence[Any]) -> Any:
 
 
 def emit_floating_fault(builder: Any, name: str, mask: Any, result: Any, arguments: Sequence[Any]) -> Any:
-    """`pypoplar.codelet.ir.operations.floating_fault` as instructions: the fault's code as an ``i64``, 0 for none."""
+    """`pypoplar.codelet.ir.operations.floating_fault` as instructions: the fault's code as an ``i64``, `NO_FAULT` for none."""
     word = ir.IntType(64)
 
     def code(condition: Any, raised: int, fault: int) -> Any:
         asked = builder.icmp_unsigned("!=", builder.and_(mask, constant(word, raised)), constant(word, 0))
-        return builder.select(builder.and_(condition, asked), constant(word, fault), constant(word, 0))
+        return builder.select(builder.and_(condition, asked), constant(word, fault), constant(word, NO_FAULT))
 
     numbers = finite = constant(BOOL, 1)
     for one in arguments:
@@ -398,9 +393,9 @@ def emit_floating_fault(builder: Any, name: str, mask: Any, result: Any, argumen
     if (kind := name.rpartition("_")[0]) in POLES:
         argument, point = POLES[kind]
         pole = builder.fcmp_ordered("==", arguments[argument], constant(FLOAT, point))
-    by_zero = code(builder.and_(infinite, pole), DIVIDE_BY_ZERO_MASK, DIVIDE_BY_ZERO)
-    beyond = code(builder.and_(infinite, builder.not_(pole)), OVERFLOW_MASK, OVERFLOW)
-    return builder.or_(code(invalid, INVALID_MASK, INVALID), builder.or_(by_zero, beyond))
+    by_zero = code(builder.and_(infinite, pole), FloatingPoint.DIVISION_BY_ZERO, FaultCode.DIVISION_BY_ZERO)
+    beyond = code(builder.and_(infinite, builder.not_(pole)), FloatingPoint.OVERFLOW, FaultCode.OVERFLOW)
+    return builder.or_(code(invalid, FloatingPoint.INVALID, FaultCode.INVALID), builder.or_(by_zero, beyond))
 
 
 def is_lanewise(name: str) -> bool:

@@ -154,12 +154,13 @@ def clear() -> None:
 
 
 @functools.cache
-def fingerprint(*modules: str) -> str:
-    """A hash of the sources of some modules: what they make is not to be mixed up with what other versions of them made."""
+def fingerprint(*packages: str) -> str:
+    """A hash of the sources of some packages: what they make is not to be mixed up with what other versions of them made."""
     digest = hashlib.sha256()
-    for name in modules:
-        spec = importlib.util.find_spec(name)
+    for package in packages:
+        spec = importlib.util.find_spec(package)
         assert spec is not None
-        assert spec.origin is not None
-        digest.update(name.encode() + b"\0" + Path(spec.origin).read_bytes() + b"\0")
+        for directory in spec.submodule_search_locations or ():
+            for path in sorted(Path(directory).rglob("*.py")):
+                digest.update(package.encode() + b"\0" + path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -1,34 +1,8 @@
 """Native code of codelets: `compile_codelet` turns the typed form into machine instructions, called by address.
 
-A call runs a group of vertices of one codelet on one tile::
-
-    f(memory, rows, row_table, count, slots, results, context)
-
-All arguments are ``int64`` and nothing is returned. `memory` is the address of the arena's byte 0; `rows` of the group's first edge
-row, whose words `pypoplar.codelet.ir.typed.TypedField` describes, with addresses as byte offsets from `memory`; `row_table` of the
-row table; `count` the number of vertices. `slots` is the address of ``int64[count]`` (of a MultiVertex ``int64[count * workers]``)
-that gets each vertex's slots. `results` is 0 or the address of ``uint8[count]`` that gets what compute returned (of a MultiVertex
-the AND of its workers; 1 where nothing is returned). `context` is the address of ``int64[16]``:
-
-    ====  =====================================================================================================
-    0     code of the group's first fault (`pypoplar.codelet.ir.operations`); 0 before the call and without a fault
-    1-4   the fault's vertex (its row in the group), location, value and bound
-    5     cycle limit in slots; a ``while`` loop beyond it is a fault; 0 for none
-    6     the model's clock in cycles when the compute set's vertices start
-    7     address of the tile's random state, four words of xoshiro128**
-    8-10  the debug buffer: address (0 for none), capacity in int64 words, words used (counts on when the buffer is full)
-    11    first worker of a MultiVertex
-    12    workers of a tile, also of a MultiVertex
-    13    floating-point exceptions that are faults: 1 invalid, 2 overflow, 4 division by zero
-    14    where work is counted: the address of ``int64[count, 2]`` (of a MultiVertex ``int64[count * workers, 2]``) that gets
-          each vertex's floating-point operations, and the bytes of the elements that it loaded and stored
-    ====  =====================================================================================================
-
-A vertex that faults stops, the others run. A debug record is: vertex (row in the group), location, text, n, and then n times the
-type (its position in `pypoplar.codelet.ir.operations.REGISTERS`) and the value (a float as float64).
-
-Where touches are recorded, an edge row has one more word behind those of each scalar and vector field that is not state, and the
-row table's entries have a third word: the offset from `memory` of a byte per element, in which a read sets bit 0 and a write bit 1.
+A call runs a group of vertices of one codelet on one tile; `pypoplar.interface.context_words` says how, and the other modules of
+`pypoplar.interface` what the code finds in edge rows and writes of faults and debug prints. A vertex that faults stops, the others
+run; of a MultiVertex the workers run one after the other, and its result is the AND of theirs.
 """
 
 from __future__ import annotations
@@ -42,10 +16,12 @@ from pypoplar.codelet.ir.typed import Price, TypedCodelet
 from pypoplar.codelet.llvm import cache, machine
 from pypoplar.codelet.llvm.eight_lanes import TOGETHER, JammedCode
 from pypoplar.codelet.llvm.eight_lanes_plan import Jam, plan_vertices
-from pypoplar.codelet.llvm.emitter_state import FIRST_WORKER, FLOPS, WORKERS, Checks, Frame
+from pypoplar.codelet.llvm.emitter_state import Checks, Frame
 from pypoplar.codelet.llvm.loop_checks import walk
 from pypoplar.codelet.llvm.memory_access import BYTE, INT, WORD, word
 from pypoplar.codelet.llvm.once import one_at_a_time
+from pypoplar.interface.context_words import CALL_ARGUMENTS, WORK_WORDS, Context, Work
+from pypoplar.interface.layout import WORD_BYTES
 
 ENTRY = "pypoplar_codelet"
 
@@ -116,7 +92,7 @@ class _Group(JammedCode):
     def workers(self, number: Any, following: Any) -> None:
         """A MultiVertex: each worker in turn; after a fault the rest of them does nothing."""
         builder = self.builder
-        first, count = self.load_context(FIRST_WORKER), self.load_context(WORKERS)
+        first, count = self.load_context(Context.FIRST_WORKER), self.load_context(Context.WORKERS)
         names = ("worker.end", "worker", "workers.end", "worker.runs", "worker.failed")
         end, top, done, running, failed = (builder.append_basic_block(name) for name in names)
         frame = self.begin(number, end, failed)
@@ -151,12 +127,12 @@ class _Group(JammedCode):
         """Leave what a vertex, or a worker of one, has cost, as entry `number` of the tables."""
         self.put_word(self.slots, number, self.builder.load(frame.slots))
         if frame.work:
-            table, first = self.load_context(FLOPS), self.builder.mul(number, word(2))
-            for column, counted in enumerate(frame.work):
+            table, first = self.load_context(Context.WORK), self.builder.mul(number, word(WORK_WORDS))
+            for column, counted in zip((Work.FLOPS, Work.BYTES), frame.work, strict=True):
                 self.put_word(table, self.builder.add(first, word(column)), self.builder.load(counted))
 
     def put_word(self, table: Any, number: Any, value: Any) -> None:
-        address = self.builder.add(table, self.builder.mul(number, word(8)))
+        address = self.builder.add(table, self.builder.mul(number, word(WORD_BYTES)))
         self.builder.store(value, self.builder.inttoptr(address, WORD.as_pointer()), align=8)
 
     def put_result(self, frame: Frame) -> None:
@@ -169,22 +145,14 @@ class _Group(JammedCode):
 def assembly_text(codelet: TypedCodelet, checks: Checks = Checks()) -> str:  # noqa: B008  # frozen
     """The codelet in LLVM's language, before LLVM works on it."""
     module = ir.Module(ENTRY)
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD] * 7), ENTRY)
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD] * CALL_ARGUMENTS), ENTRY)
     function.attributes.add("nounwind")
     _Group(function, codelet, checks).write_function()
     return str(module)
 
 
-# The modules that decide what the code of a codelet is: code of other versions of them is not used.
-_MAKERS = tuple(
-    f"pypoplar.codelet.{one}"
-    for one in (
-        "llvm.codelet_code", "llvm.eight_lanes", "llvm.eight_lanes_plan", "llvm.vertex_code", "llvm.loop_code",
-        "llvm.emitter_state", "llvm.debug_and_random",
-        "llvm.memory_access", "llvm.loop_checks", "llvm.arithmetic", "llvm.halves", "llvm.machine",
-        "ir.operations", "ir.typed",
-    )
-)  # fmt: skip
+# The packages that decide what the code of a codelet is: code of other versions of them is not used.
+_MAKERS = ("pypoplar.codelet.llvm", "pypoplar.codelet.ir", "pypoplar.interface")
 _compiled: dict[str, NativeCodelet] = {}
 
 

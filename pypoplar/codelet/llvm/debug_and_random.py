@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from llvmlite import ir
 
-from pypoplar.codelet.llvm.emitter_state import DEBUG, DEBUG_USED, DEBUG_WORDS, Writer
+from pypoplar.codelet.llvm.emitter_state import Writer
 from pypoplar.codelet.llvm.memory_access import INT, WORD, word
+from pypoplar.interface.context_words import RANDOM_WORDS, Context
 
 
-def debug_recorder(writer: Writer, record: list[Any]) -> None:
-    """Append a record of words to the debug buffer if it fits; the words used count on in any case."""
+def debug_recorder(writer: Writer, record: Mapping[int, Any], size: int) -> None:
+    """Append a record of `size` words, given by place, to the debug buffer if it fits; the words used count on in any case."""
     builder = writer.builder
-    buffer, capacity, used = (writer.load_context(one) for one in (DEBUG, DEBUG_WORDS, DEBUG_USED))
-    after = builder.add(used, word(len(record)))
+    buffer, capacity = writer.load_context(Context.DEBUG), writer.load_context(Context.DEBUG_WORDS)
+    used = writer.load_context(Context.DEBUG_USED)
+    after = builder.add(used, word(size))
     fits = builder.and_(builder.icmp_signed("!=", buffer, word(0)), builder.icmp_signed("<=", after, capacity))
     with builder.if_then(fits):
         words = builder.inttoptr(buffer, WORD.as_pointer())
-        for i, value in enumerate(record):
-            builder.store(value, builder.gep(words, [builder.add(used, word(i))], source_etype=WORD), align=8)
-    writer.store_context(DEBUG_USED, after)
+        for place, value in record.items():
+            builder.store(value, builder.gep(words, [builder.add(used, word(place))], source_etype=WORD), align=8)
+    writer.store_context(Context.DEBUG_USED, after)
 
 
 def random_generator(module: Any) -> Any:
@@ -32,7 +35,7 @@ def random_generator(module: Any) -> Any:
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block())
     first = builder.inttoptr(function.args[0], INT.as_pointer())
-    pointers = [builder.gep(first, [word(i)], source_etype=INT) for i in range(4)]
+    pointers = [builder.gep(first, [word(i)], source_etype=INT) for i in range(RANDOM_WORDS)]
     s0, s1, s2, s3 = (builder.load(one) for one in pointers)
 
     def rotated(value: Any, bits: int) -> Any:

@@ -18,6 +18,10 @@ from pypoplar.codelet.llvm import memory_access as access
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.loop_checks import Linear
 from pypoplar.codelet.llvm.memory_access import BOOL, BYTE, MARKED, SIZES, WORD, Place, word
+from pypoplar.interface.context_words import CallArgument, Context
+from pypoplar.interface.edge_rows import RowEntry, Touch, edge_row, entry_words
+from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
+from pypoplar.interface.layout import NOTHING, WORD_BYTES
 
 
 @frozen
@@ -38,21 +42,6 @@ class Checks:
     def keeps_scalars(self) -> bool:
         """Whether the values of scalar fields may be kept in locals."""
         return not (self.touches or self.uninitialised)
-
-
-# Words of the context that a call gets; see `pypoplar.codelet.llvm.codelet_code`.
-CYCLE_LIMIT, CLOCK, RANDOM, DEBUG, DEBUG_WORDS, DEBUG_USED, FIRST_WORKER, WORKERS, FLOATING_POINT_MASK, FLOPS = (
-    5,
-    6,
-    7,
-    8,
-    9,
-    10,
-    11,
-    12,
-    13,
-    14,
-)
 
 
 @frozen(eq=False)
@@ -114,11 +103,14 @@ class Writer:
         self.checks = checks
         self.function = function
         arguments = function.args
-        self.memory, self.rows, self.row_table, self.count, self.slots, self.results, self.context = arguments
+        self.memory, self.rows = arguments[CallArgument.MEMORY], arguments[CallArgument.ROWS]
+        self.row_table, self.count = arguments[CallArgument.ROW_TABLE], arguments[CallArgument.COUNT]
+        self.slots, self.results = arguments[CallArgument.SLOTS], arguments[CallArgument.RESULTS]
+        self.context = arguments[CallArgument.CONTEXT]
         self.entry = function.append_basic_block("entry")
         self.allocations = ir.IRBuilder(self.entry)
         self.builder = ir.IRBuilder(function.append_basic_block("start"))
-        self.layout, self.row_words = access.row_layout(codelet, record_touches=checks.touches)
+        self.layout = edge_row(codelet.fields, record_touches=checks.touches)
         self.stored = access.stored_fields(codelet)
         self.kept = access.loaded_scalars(codelet) if checks.keeps_scalars else frozenset()
         self.scopes = access.Scopes(function.module, codelet, known_apart=not checks.touches)
@@ -126,17 +118,17 @@ class Writer:
         self.record_fault = _fault_recorder(function.module)
 
     def _cycle_limit(self) -> Any:
-        given = self.load_context(CYCLE_LIMIT)
+        given = self.load_context(Context.CYCLE_LIMIT)
         return self.builder.select(self.builder.icmp_signed("==", given, word(0)), word(2**63 - 1), given)
 
     # Words around the vertex
 
-    def load_context(self, number: int) -> Any:
-        pointer = self.builder.inttoptr(self.builder.add(self.context, word(8 * number)), WORD.as_pointer())
+    def load_context(self, number: Context) -> Any:
+        pointer = self.builder.inttoptr(self.builder.add(self.context, word(WORD_BYTES * number)), WORD.as_pointer())
         return self.builder.load(pointer, align=8)
 
-    def store_context(self, number: int, value: Any) -> None:
-        pointer = self.builder.inttoptr(self.builder.add(self.context, word(8 * number)), WORD.as_pointer())
+    def store_context(self, number: Context, value: Any) -> None:
+        pointer = self.builder.inttoptr(self.builder.add(self.context, word(WORD_BYTES * number)), WORD.as_pointer())
         self.builder.store(value, pointer, align=8)
 
     def allocate(self, form: Any) -> Any:
@@ -148,18 +140,17 @@ class Writer:
     def begin(self, number: Any, end: Any, failed: Any = None) -> Frame:
         """The frame of the vertex with edge row `number` of the group; it ends at the block `end`, after a fault at `failed`."""
         builder = self.builder
-        row = builder.add(self.rows, builder.mul(number, word(8 * self.row_words)))
+        row = builder.add(self.rows, builder.mul(number, word(WORD_BYTES * self.layout.words)))
 
         def load(at: int) -> Any:
-            return access.load_invariant(builder, builder.add(row, word(8 * at)))
+            return access.load_invariant(builder, builder.add(row, word(WORD_BYTES * at)))
 
         fields = {}
-        for one in self.codelet.fields:
-            words = self.layout[one.name]
-            first = load(words.first)
-            second = load(words.first + 1) if one.form != "scalar" else word(1)
-            touch = builder.add(self.memory, load(words.touch)) if words.touch >= 0 else None
-            fields[one.name] = Place(first if one.form == "list" else builder.add(self.memory, first), second, touch)
+        for one, words in zip(self.codelet.fields, self.layout.fields, strict=True):
+            start = load(words.start)
+            count = load(words.extent) if words.extent != NOTHING else word(1)
+            touch = builder.add(self.memory, load(words.touch)) if words.touch != NOTHING else None
+            fields[one.name] = Place(start if one.form == "list" else builder.add(self.memory, start), count, touch)
         frame = Frame(number, end, failed or end, self.allocate(WORD), self.allocate(BYTE), fields, work=self.allocate_work())
         self.begin_counting(frame)
         builder.store(BYTE(1), frame.result)
@@ -228,12 +219,16 @@ class Writer:
     def bind_row(self, frame: Frame, target: Span, rows: SpanList, index: Any) -> None:
         """Bind a span to the row at an index that has been checked."""
         builder = self.builder
-        words = 3 if self.checks.touches else 2
+        size = WORD_BYTES * entry_words(record_touches=self.checks.touches)
         entry = builder.add(self.place(frame, rows).address, index)
-        address = builder.add(self.row_table, builder.mul(entry, word(8 * words)))
-        parts = [access.load_invariant(builder, builder.add(address, word(8 * i))) for i in range(words)]
-        touch = builder.add(self.memory, parts[2]) if self.checks.touches else None
-        self.bind(frame, target, Place(builder.add(self.memory, parts[0]), parts[1], touch))
+        address = builder.add(self.row_table, builder.mul(entry, word(size)))
+
+        def load(column: RowEntry) -> Any:
+            return access.load_invariant(builder, builder.add(address, word(WORD_BYTES * column)))
+
+        start, length = load(RowEntry.ADDRESS), load(RowEntry.LENGTH)
+        touch = builder.add(self.memory, load(RowEntry.TOUCH)) if self.checks.touches else None
+        self.bind(frame, target, Place(builder.add(self.memory, start), length, touch))
 
     # Memory
 
@@ -253,8 +248,8 @@ class Writer:
         store = self.builder.store(made, pointer, align=access.alignment(span.element))
         self.scopes.mark(store, span.name)
 
-    def touch(self, frame: Frame, span: Span, index: Any, bit: int) -> None:
-        """Note a read (1) or a write (2) of an element; state has no touch bytes."""
+    def touch(self, frame: Frame, span: Span, index: Any, bit: Touch) -> None:
+        """Note a read or a write of an element; state has no touch bytes."""
         if not self.checks.touches:
             return
         place = self.place(frame, span)
@@ -299,7 +294,7 @@ class Writer:
         form = ir.IntType(8 * SIZES[span.element])
         bits = self.builder.load(pointer, typ=form, align=access.alignment(span.element))
         fine = self.builder.icmp_unsigned("!=", bits, form(-1))
-        self.fault_unless(frame, fine, operations.UNINITIALISED, where, index, word(0))
+        self.fault_unless(frame, fine, FaultCode.UNINITIALISED, where, index, word(0))
 
     def spend(self, frame: Frame, price: Price, times: Any = None) -> None:
         """Add the price of a block that runs once, or `times` times (an ``i64``)."""
@@ -332,10 +327,12 @@ def _fault_recorder(module: Any) -> Any:
     for attribute in ("noinline", "cold", "nounwind"):
         function.attributes.add(attribute)
     builder = ir.IRBuilder(function.append_basic_block())
-    context, number, *rest = function.args
+    context, number, code, where, value, bound = function.args
     words = builder.inttoptr(context, WORD.as_pointer())
-    with builder.if_then(builder.icmp_signed("==", builder.load(words), word(0))):
-        for i, value in enumerate((rest[0], number, *rest[1:])):
-            builder.store(value, builder.gep(words, [word(i)], source_etype=WORD))
+    known = builder.load(builder.gep(words, [word(Context.FAULT)], source_etype=WORD))
+    places = (Context.FAULT, Context.FAULT_VERTEX, Context.FAULT_LOCATION, Context.FAULT_VALUE, Context.FAULT_BOUND)
+    with builder.if_then(builder.icmp_signed("==", known, word(NO_FAULT))):
+        for place, told in zip(places, (code, number, where, value, bound), strict=True):
+            builder.store(told, builder.gep(words, [word(place)], source_etype=WORD))
     builder.ret_void()
     return function

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pypoplar.codelet.ir import operations
 from pypoplar.codelet.ir.typed import Block, For, Literal, Span, Statement, While
 from pypoplar.codelet.llvm import memory_access as access
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.emitter_state import Frame, Line, Lines, Rounds, Writer
 from pypoplar.codelet.llvm.loop_checks import BindRow, InRange, Linear, LoopPlan, plan_loop
 from pypoplar.codelet.llvm.memory_access import BOOL, WORD, word
+from pypoplar.interface.fault_codes import FaultCode
 
 
 class LoopCode(Writer):
@@ -44,7 +44,7 @@ class LoopCode(Writer):
         self.loops.append((after, head))
         spent = builder.load(frame.slots)
         fine = builder.icmp_signed("<=", spent, self.limit)
-        self.fault_unless(frame, fine, operations.CYCLE_LIMIT, statement.where, spent, self.limit)
+        self.fault_unless(frame, fine, FaultCode.CYCLE_LIMIT, statement.where, spent, self.limit)
         self.block(frame, statement.head)
         if not builder.block.is_terminated:
             builder.cbranch(self.value(frame, statement.condition), body, after)
@@ -90,9 +90,9 @@ class LoopCode(Writer):
         compare = builder.icmp_unsigned if unsigned else builder.icmp_signed
         if not isinstance(loop.step, Literal):
             fine = builder.icmp_signed("!=", step, word(0))
-            self.fault_unless(frame, fine, operations.RANGE_STEP, loop.where, word(0), word(0))
+            self.fault_unless(frame, fine, FaultCode.RANGE_STEP, loop.where, word(0), word(0))
         elif loop.step.value == 0:
-            self.fault_unless(frame, BOOL(0), operations.RANGE_STEP, loop.where, word(0), word(0))
+            self.fault_unless(frame, BOOL(0), FaultCode.RANGE_STEP, loop.where, word(0), word(0))
         up = BOOL(1) if unsigned else builder.icmp_signed(">", step, word(0))
         size = builder.select(up, step, builder.neg(step))
         distance = builder.select(up, builder.sub(stop, start), builder.sub(start, stop))

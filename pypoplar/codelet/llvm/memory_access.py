@@ -40,24 +40,6 @@ class Place:
     touch: Any = None
 
 
-@frozen
-class FieldWords:
-    """Where the words of a field are in an edge row; `touch` is -1 where the field has no touch bytes."""
-
-    first: int
-    touch: int
-
-
-def row_layout(codelet: TypedCodelet, *, record_touches: bool) -> tuple[dict[str, FieldWords], int]:
-    """The words of each field in an edge row, and the words of a row."""
-    found, at = {}, 0
-    for one in codelet.fields:
-        touched = record_touches and one.access != "state" and one.form != "list"
-        found[one.name] = FieldWords(at, at + one.words if touched else -1)
-        at += one.words + touched
-    return found, at
-
-
 def stored_fields(codelet: TypedCodelet) -> frozenset[str]:
     """Names of the fields that the code may write to, also through rows and slices."""
     roots = span_roots(codelet)

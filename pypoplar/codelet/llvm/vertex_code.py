@@ -32,10 +32,14 @@ from pypoplar.codelet.ir.typed import (
 from pypoplar.codelet.llvm import arithmetic
 from pypoplar.codelet.llvm import memory_access as access
 from pypoplar.codelet.llvm.debug_and_random import debug_recorder, random_generator
-from pypoplar.codelet.llvm.emitter_state import CLOCK, FLOATING_POINT_MASK, RANDOM, WORKERS, Frame
+from pypoplar.codelet.llvm.emitter_state import Frame
 from pypoplar.codelet.llvm.loop_checks import ProvenLoad, ProvenStore, Rebind, never_faults
 from pypoplar.codelet.llvm.loop_code import LoopCode
 from pypoplar.codelet.llvm.memory_access import BYTE, INT, WORD, Place, word
+from pypoplar.interface.context_words import Context
+from pypoplar.interface.debug_records import RECORD_WORDS, VALUE_WORDS, Record, Value, ValueType
+from pypoplar.interface.edge_rows import Touch
+from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
 
 
 class VertexCode(LoopCode):
@@ -114,7 +118,7 @@ class VertexCode(LoopCode):
                 self.assign(frame, target, self.builder.trunc(self.place(frame, span).length, INT))
             case Row(target=target, rows=rows, index=index, where=where):
                 number = self.index(frame, index)
-                self.check_index(frame, number, self.place(frame, rows).length, operations.ROW_INDEX, where)
+                self.check_index(frame, number, self.place(frame, rows).length, FaultCode.ROW_INDEX, where)
                 self.bind_row(frame, target, rows, number)
             case Slice():
                 self.slice(frame, statement)
@@ -124,7 +128,7 @@ class VertexCode(LoopCode):
                 self.spend(frame, statement)
             case Check(condition=condition, message=message, where=where):
                 fine = self.value(frame, condition)
-                self.fault_unless(frame, fine, operations.CHECK, where, word(message), word(0))
+                self.fault_unless(frame, fine, FaultCode.CHECK, where, word(message), word(0))
             case DebugPrint():
                 self.debug_print(frame, statement)
             case Special():
@@ -137,9 +141,9 @@ class VertexCode(LoopCode):
             self.check_operands(frame, statement, arguments[-1])
         result = arithmetic.emit(builder, name, arguments)
         if self.checks.floating_point and statement.target.type in operations.FLOATS:
-            mask = self.load_context(FLOATING_POINT_MASK)
+            mask = self.load_context(Context.FLOATING_POINT)
             code = arithmetic.emit_floating_fault(builder, name, mask, result, arguments)
-            fine = builder.icmp_signed("==", code, word(0))
+            fine = builder.icmp_signed("==", code, word(NO_FAULT))
             self.fault_unless(frame, fine, code, statement.where, word(0), word(0))
         self.assign(frame, statement.target, result)
 
@@ -148,9 +152,9 @@ class VertexCode(LoopCode):
         builder, fault = self.builder, operations.FAULTS[statement.operation]
         zero = ir.Constant(last.type, 0)
         match fault.code:
-            case operations.ZERO_DIVISION:
+            case FaultCode.ZERO_DIVISION:
                 fine = builder.icmp_signed("!=", last, zero)
-            case operations.SHIFT_WIDTH:
+            case FaultCode.SHIFT_WIDTH:
                 fine = builder.icmp_unsigned("<", last, ir.Constant(last.type, fault.bound))
             case _:
                 fine = builder.icmp_signed(">=", last, zero)
@@ -164,9 +168,9 @@ class VertexCode(LoopCode):
             return
         index = self.index(frame, statement.index)
         if statement.checked:
-            self.check_index(frame, index, self.place(frame, span).length, operations.INDEX, statement.where)
+            self.check_index(frame, index, self.place(frame, span).length, FaultCode.INDEX, statement.where)
         pointer = self.element(frame, span, index)
-        self.touch(frame, span, index, 1)
+        self.touch(frame, span, index, Touch.READ)
         self.check_written(frame, span, pointer, index, statement.where)
         self.assign(frame, target, self.load(span, pointer))
 
@@ -175,8 +179,8 @@ class VertexCode(LoopCode):
         value = self.value(frame, statement.value)
         index = self.index(frame, statement.index)
         if statement.checked:
-            self.check_index(frame, index, self.place(frame, span).length, operations.INDEX, statement.where)
-        self.touch(frame, span, index, 2)
+            self.check_index(frame, index, self.place(frame, span).length, FaultCode.INDEX, statement.where)
+        self.touch(frame, span, index, Touch.WRITTEN)
         if not frame.holds_back:
             self.store(span, self.element(frame, span, index), value)
         elif span.name not in frame.scalars:
@@ -189,7 +193,7 @@ class VertexCode(LoopCode):
         builder = self.builder
         place = self.place(frame, statement.span)
         begin, end = self.index(frame, statement.begin), self.index(frame, statement.end)
-        code, where = operations.SLICE_BOUNDS, statement.where
+        code, where = FaultCode.SLICE_BOUNDS, statement.where
         self.fault_unless(frame, builder.icmp_unsigned("<=", end, place.length), code, where, end, place.length)
         self.fault_unless(frame, builder.icmp_unsigned("<=", begin, end), code, where, begin, end)
         offset = builder.mul(begin, word(access.SIZES[statement.span.element]))
@@ -202,25 +206,32 @@ class VertexCode(LoopCode):
     def debug_print(self, frame: Frame, statement: DebugPrint) -> None:
         builder = self.builder
         count = len(statement.arguments)
-        record = [frame.number, word(statement.where), word(statement.text), word(count)]
-        for one in statement.arguments:
+        words: dict[int, Any] = {
+            Record.VERTEX: frame.number,
+            Record.LOCATION: word(statement.where),
+            Record.TEXT: word(statement.text),
+            Record.VALUES: word(count),
+        }
+        for position, one in enumerate(statement.arguments):
             value = self.value(frame, one)
             if one.type in operations.FLOATS:
                 value = builder.bitcast(builder.fpext(value, ir.DoubleType()), WORD)
             else:
                 value = access.widened(builder, value, one.type)
-            record += [word(operations.REGISTERS.index(one.type)), value]
-        debug_recorder(self, record)
+            place = RECORD_WORDS + VALUE_WORDS * position
+            words[place + Value.TYPE] = word(ValueType[one.type])
+            words[place + Value.BITS] = value
+        debug_recorder(self, words, RECORD_WORDS + VALUE_WORDS * count)
 
     def special(self, frame: Frame, statement: Special) -> None:
         builder = self.builder
         if statement.name == "cycle_count":
             # A worker issues a slot in turn with the others, the supervisor one a cycle.
-            turn = word(1) if self.codelet.kind == "supervisor" else self.load_context(WORKERS)
+            turn = word(1) if self.codelet.kind == "supervisor" else self.load_context(Context.WORKERS)
             spent = builder.mul(builder.load(frame.slots), turn)
-            value = builder.trunc(builder.add(self.load_context(CLOCK), spent), INT)
+            value = builder.trunc(builder.add(self.load_context(Context.CLOCK), spent), INT)
         else:
-            value = builder.call(random_generator(builder.module), [self.load_context(RANDOM)])
+            value = builder.call(random_generator(builder.module), [self.load_context(Context.RANDOM)])
             if statement.name == "random_f32":
                 upper = builder.uitofp(builder.lshr(value, INT(8)), ir.FloatType())
                 value = builder.fmul(upper, ir.Constant(ir.FloatType(), 2.0**-24))

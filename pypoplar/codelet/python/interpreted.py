@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 from attrs import define, field
 
-from pypoplar.codelet.ir import operations
+from pypoplar.interface.edge_rows import RowEntry, Touch, entry_words
+from pypoplar.interface.fault_codes import FaultCode
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Number = int | float | bool
@@ -24,7 +25,7 @@ _DOUBLE = struct.Struct("<d")
 
 
 class Fault(Exception):
-    """What stops a vertex: a code of `pypoplar.codelet.ir.operations`, the location's number, and what was wrong."""
+    """What stops a vertex: a `FaultCode`, the location's number, and what was wrong."""
 
     def __init__(self, code: int, where: int, value: int = 0, bound: int = 0) -> None:
         super().__init__(code, where, value, bound)
@@ -38,7 +39,7 @@ class VertexContext:
     clock: int = 0  # cycles when the compute set's vertices start
     cycle_limit: int = 0  # slots; 0 for none
     random: Array = field(factory=lambda: np.array([1, 2, 3, 4], np.uint32))  # xoshiro128**
-    floating_point_mask: int = 0  # exceptions that are faults: 1 invalid, 2 overflow, 4 division by zero
+    floating_point_mask: int = 0  # `FloatingPoint` exceptions that are faults
     uninitialised_is_fault: bool = False
     workers: int = 6
     debug_print: Callable[[int, int, tuple[Number, ...]], None] | None = None  # gets location, text number, values
@@ -51,7 +52,7 @@ class VertexContext:
         """At the top of each round of a ``while``."""
         limit = self.cycle_limit or 2**63 - 1
         if self.slots > limit:
-            raise Fault(operations.CYCLE_LIMIT, where, self.slots, limit)
+            raise Fault(FaultCode.CYCLE_LIMIT, where, self.slots, limit)
 
     def record(self, where: int, text: int, values: tuple[Number, ...]) -> None:
         if self.debug_print is not None:
@@ -85,10 +86,10 @@ class Vector:
 
     __slots__ = ("_address", "_bytes", "_checks", "_element", "_length", "_memory", "_touch")
 
-    def __init__(self, memory: Array, element: str, address: int, length: int, touch: int, checks: bool) -> None:
+    def __init__(self, memory: Array, element: str, address: int, length: int, touch: int | None, checks: bool) -> None:
         self._memory, self._element, self._address, self._length = memory, element, address, length
         self._bytes = memory.data
-        self._touch = touch  # offset of a byte per element, -1 for none
+        self._touch = touch  # offset of a byte per element
         self._checks = checks  # reading what nothing has written is a fault
 
     @property
@@ -98,19 +99,19 @@ class Vector:
     def load(self, index: int, where: int) -> Number:
         """The element at `index`, checked."""
         self._check(index, where)
-        if self._touch >= 0:
-            self._memory[self._touch + index] |= 1
+        if self._touch is not None:
+            self._memory[self._touch + index] |= Touch.READ
         if self._checks and self._element in _UNWRITTEN:
             form, pattern = _UNWRITTEN[self._element]
             if form.unpack_from(self._bytes, self._place(index))[0] == pattern:
-                raise Fault(operations.UNINITIALISED, where, index)
+                raise Fault(FaultCode.UNINITIALISED, where, index)
         return self._read(index)
 
     def store(self, index: int, value: Number, where: int) -> None:
         """Write the element at `index`, checked; `value` fits the element's register type."""
         self._check(index, where)
-        if self._touch >= 0:
-            self._memory[self._touch + index] |= 2
+        if self._touch is not None:
+            self._memory[self._touch + index] |= Touch.WRITTEN
         form, place = FORMATS[self._element], self._place(index)
         if self._element == "f16":
             form.pack_into(self._bytes, place, int(np.float16(value).view(np.uint16)))
@@ -128,15 +129,15 @@ class Vector:
     def slice(self, begin: int, end: int, where: int) -> Vector:
         """The elements from `begin` up to `end`, a view."""
         if not 0 <= end <= self._length:
-            raise Fault(operations.SLICE_BOUNDS, where, _signed(end), self._length)
+            raise Fault(FaultCode.SLICE_BOUNDS, where, _signed(end), self._length)
         if not 0 <= begin <= end:
-            raise Fault(operations.SLICE_BOUNDS, where, _signed(begin), end)
-        touch = self._touch + begin if self._touch >= 0 else -1
+            raise Fault(FaultCode.SLICE_BOUNDS, where, _signed(begin), end)
+        touch = self._touch + begin if self._touch is not None else None
         return Vector(self._memory, self._element, self._place(begin), end - begin, touch, self._checks)
 
     def _check(self, index: int, where: int) -> None:
         if not 0 <= index < self._length:
-            raise Fault(operations.INDEX, where, _signed(index), self._length)
+            raise Fault(FaultCode.INDEX, where, _signed(index), self._length)
 
     def _place(self, index: int) -> int:
         return self._address + index * FORMATS[self._element].size
@@ -172,11 +173,11 @@ class Vector:
 class Rows:
     """A list field: rows, each a vector of its own length."""
 
-    __slots__ = ("_checks", "_element", "_first", "_length", "_memory", "_table", "_width")
+    __slots__ = ("_checks", "_element", "_first", "_length", "_memory", "_table", "_touches")
 
-    def __init__(self, memory: Array, element: str, table: Array, first: int, length: int, width: int, checks: bool) -> None:
+    def __init__(self, memory: Array, element: str, table: Array, first: int, length: int, touches: bool, checks: bool) -> None:
         self._memory, self._element, self._table, self._first, self._length = memory, element, table, first, length
-        self._width = width  # words of an entry: address, length, and the touch bytes' offset where touches are recorded
+        self._touches = touches  # whether they are recorded
         self._checks = checks
 
     @property
@@ -186,7 +187,7 @@ class Rows:
     def row(self, index: int, where: int) -> Vector:
         """The row at `index`, checked."""
         if not 0 <= index < self._length:
-            raise Fault(operations.ROW_INDEX, where, _signed(index), self._length)
+            raise Fault(FaultCode.ROW_INDEX, where, _signed(index), self._length)
         return self[index]
 
     def __len__(self) -> int:
@@ -195,9 +196,11 @@ class Rows:
     def __getitem__(self, index: int) -> Vector:
         if not 0 <= index < self._length:
             raise IndexError(f"row {index} of {self._length} rows")
-        entry = [int(one) for one in self._table[(self._first + index) * self._width :][: self._width]]
-        touch = entry[2] if self._width == 3 else -1
-        return Vector(self._memory, self._element, entry[0], entry[1], touch, self._checks)
+        width = entry_words(record_touches=self._touches)
+        entry = self._table[(self._first + index) * width :][:width]
+        address, length = int(entry[RowEntry.ADDRESS]), int(entry[RowEntry.LENGTH])
+        touch = int(entry[RowEntry.TOUCH]) if self._touches else None
+        return Vector(self._memory, self._element, address, length, touch, self._checks)
 
     def __repr__(self) -> str:
         return f"[{', '.join(repr(self[index]) for index in range(min(4, self._length)))}{', ...' if self._length > 4 else ''}]"

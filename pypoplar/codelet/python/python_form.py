@@ -46,6 +46,9 @@ from pypoplar.codelet.ir.typed import (
 from pypoplar.codelet.python.interpreted import Array, Fields, Number, Rows, Vector
 from pypoplar.codelet.python.interpreted import Fault as Fault
 from pypoplar.codelet.python.interpreted import VertexContext as VertexContext
+from pypoplar.interface.edge_rows import EdgeRow, edge_row
+from pypoplar.interface.fault_codes import FaultCode
+from pypoplar.interface.layout import NOTHING
 
 Function = Callable[..., bool]
 
@@ -54,7 +57,7 @@ Function = Callable[..., bool]
 class PythonForm:
     """A codelet as a Python function, made when it first runs.
 
-    With `record_touches` edge rows and the row table have the words of `pypoplar.codelet.llvm.codelet_code` for touched elements.
+    With `record_touches` edge rows and the row table have the words for touched elements.
     """
 
     codelet: TypedCodelet
@@ -62,6 +65,10 @@ class PythonForm:
     record_touches: bool = False
     count_flops: bool = False
     _made: dict[bool, Function] = field(factory=dict)  # without and with floating-point exceptions
+    _edge_row: EdgeRow = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._edge_row = edge_row(self.codelet.fields, record_touches=self.record_touches)
 
     def run(self, memory: Array, words: Array, row: int, row_table: Array, context: VertexContext) -> tuple[int, bool]:
         """Run one vertex whose edge row begins at `words[row]`: its slots, and what compute returned (True if nothing).
@@ -90,18 +97,15 @@ class PythonForm:
     def views(self, memory: Array, words: Array, row: int, row_table: Array, checks: bool) -> dict[str, Vector | Rows]:
         """The fields of the vertex whose edge row begins at `words[row]`."""
         found: dict[str, Vector | Rows] = {}
-        at = row
-        for one in self.codelet.fields:
-            first = int(words[at])
-            length = int(words[at + 1]) if one.form != "scalar" else 1
-            at += one.words
+        for one, place in zip(self.codelet.fields, self._edge_row.fields, strict=True):
+            start = int(words[row + place.start])
+            count = int(words[row + place.extent]) if place.extent != NOTHING else 1
             if one.form == "list":
-                width = 3 if self.record_touches else 2
-                found[one.name] = Rows(memory, one.element, row_table.reshape(-1), first, length, width, checks)
-                continue
-            touched = self.record_touches and one.access != "state"
-            found[one.name] = Vector(memory, one.element, first, length, int(words[at]) if touched else -1, checks)
-            at += touched
+                table = row_table.reshape(-1)
+                found[one.name] = Rows(memory, one.element, table, start, count, self.record_touches, checks)
+            else:
+                touch = int(words[row + place.touch]) if place.touch != NOTHING else None
+                found[one.name] = Vector(memory, one.element, start, count, touch, checks)
         return found
 
 
@@ -304,13 +308,13 @@ def _walk(block: Block) -> list[Statement]:
 
 def _rounds(start: int, stop: int, step: int, where: int) -> range:
     if step == 0:
-        raise Fault(operations.RANGE_STEP, where)
+        raise Fault(FaultCode.RANGE_STEP, where)
     return range(start, stop, step)
 
 
 def _check(condition: bool, where: int, message: int) -> None:
     if not condition:
-        raise Fault(operations.CHECK, where, message)
+        raise Fault(FaultCode.CHECK, where, message)
 
 
 def _check_operands(operation: str, where: int, last: int) -> None:

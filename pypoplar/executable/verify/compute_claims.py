@@ -138,7 +138,7 @@ def _verify_edges(executable: Executable) -> None:
 
 
 class _Edges:
-    """The edge rows while they are checked; see `pypoplar.codelet.ir.typed.TypedField` for the words of a field."""
+    """The edge rows while they are checked; see `pypoplar.interface.edge_rows` for the words of a field."""
 
     def __init__(self, executable: Executable) -> None:
         table = executable.computes.row_table

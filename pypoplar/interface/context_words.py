@@ -1,0 +1,59 @@
+"""How native code of codelets is called, and the context that tells it what is around its vertices.
+
+A call runs a group of vertices of one codelet on one tile: ``f(memory, rows, row_table, count, slots, results, context)``, see
+`CallArgument`. All arguments are 64-bit integers, and nothing is returned.
+"""
+
+from __future__ import annotations
+
+from enum import auto
+
+from pypoplar.interface.layout import Layout, whole_lines, words
+
+
+class CallArgument(Layout):
+    """Arguments of a call."""
+
+    MEMORY = auto()  # address of the simulated memory's byte 0
+    ROWS = auto()  # address of the group's first edge row
+    ROW_TABLE = auto()  # address of the row table
+    COUNT = auto()  # vertices
+    SLOTS = auto()  # address of int64 [count] (of a MultiVertex [count * workers]) that gets each vertex's worker slots
+    RESULTS = auto()  # 0, or address of uint8 [count] that gets what compute returned, 1 where it returns nothing
+    CONTEXT = auto()  # address of the words below
+
+
+class Context(Layout):
+    """Words of a context."""
+
+    FAULT = auto()  # `FaultCode` of the group's first fault; 0 before the call, and without a fault
+    FAULT_VERTEX = auto()  # its row in the group
+    FAULT_LOCATION = auto()
+    FAULT_VALUE = auto()
+    FAULT_BOUND = auto()
+    CYCLE_LIMIT = auto()  # worker slots; a while loop that runs longer is a fault; 0 for no limit
+    CLOCK = auto()  # the machine's cycles when the vertices start
+    RANDOM = auto()  # address of the tile's random state, see `RANDOM_WORDS`
+    DEBUG = auto()  # address of the debug buffer, 0 for none
+    DEBUG_WORDS = auto()  # its size
+    DEBUG_USED = auto()  # goes on counting when the buffer is full
+    FIRST_WORKER = auto()  # of a MultiVertex
+    WORKERS = auto()  # of a tile, also of a MultiVertex
+    FLOATING_POINT = auto()  # `FloatingPoint` exceptions that are faults; holds from run to run
+    WORK = auto()  # where work is counted: address of rows of `Work`, one for each entry of the slots
+    TILE_SLOTS = auto()  # the driver's own: slots of all vertices of the tile that was scheduled last
+
+
+class Work(Layout):
+    """What a vertex has done, where it is counted."""
+
+    FLOPS = auto()
+    BYTES = auto()  # of the elements that it loaded and stored
+
+
+CALL_ARGUMENTS = words(CallArgument)
+CONTEXT_WORDS = whole_lines(Context)
+WORK_WORDS = words(Work)
+
+RANDOM_WORDS = 4  # of 32 bits: the state of a tile's xoshiro128**
+RANDOM_BYTES = 4 * RANDOM_WORDS

@@ -1,0 +1,40 @@
+"""What stops a vertex."""
+
+from __future__ import annotations
+
+from enum import auto
+from typing import Any
+
+from pypoplar.interface.layout import Bit, Code
+
+NO_FAULT = 0
+
+
+class FaultCode(Code):
+    """Why a vertex stopped; the value and the bound that are recorded with it stand behind each."""
+
+    @staticmethod
+    def _generate_next_value_(name: str, start: int, count: int, last_values: list[Any]) -> int:
+        return Code._generate_next_value_(name, start, count, last_values) + 1  # NO_FAULT is none of them
+
+    INDEX = auto()  # the index, the length
+    ZERO_DIVISION = auto()  # of integers
+    SHIFT_WIDTH = auto()  # the amount, the type's width
+    NEGATIVE_POWER = auto()  # the exponent
+    RANGE_STEP = auto()  # of 0
+    CHECK = auto()  # the message's number
+    CYCLE_LIMIT = auto()  # slots spent, slots allowed
+    INVALID = auto()  # a floating-point operation whose result is NaN
+    OVERFLOW = auto()
+    DIVISION_BY_ZERO = auto()
+    UNINITIALISED = auto()  # the index of the element that nothing has written
+    SLICE_BOUNDS = auto()  # the bound, the length
+    ROW_INDEX = auto()  # the row, how many there are
+
+
+class FloatingPoint(Bit):
+    """Exceptions of floating-point arithmetic that can be faults."""
+
+    INVALID = auto()
+    OVERFLOW = auto()
+    DIVISION_BY_ZERO = auto()
