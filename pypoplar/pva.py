@@ -1,11 +1,13 @@
-"""Reads profiles as Graphcore's PopVision Analysis Library does: ``from pypoplar import pva``.
+"""Reads profiles as Graphcore's PopVision Analysis Library does, writes them, draws them as pages: ``from pypoplar import pva``.
 
 >>> from pypoplar import pva
 >>> report = pva.openReport("profile.pop")  # doctest: +SKIP
 >>> sum(step.ipus[0].cycles for step in report.execution.steps)  # doctest: +SKIP
+>>> pva.write_page(report, "profile.html")  # doctest: +SKIP
 
 Names are libpva's; what a report has besides is in snake_case, and `pypoplar.report.report` lists it. Only profiles of pypoplar
-can be read: those of the Poplar SDK are of another form.
+can be read: those of the Poplar SDK are of another form. An Engine's report, `Engine.getReport`, is of the same classes:
+`save_report` writes it to a file that `openReport` reads, `write_page` makes a page of it, and `write_comparison` one of two.
 """
 
 from __future__ import annotations
@@ -13,13 +15,17 @@ from __future__ import annotations
 import os
 
 from pypoplar.report.execution import Execution, Run, Step
-from pypoplar.report.file.sqlite_file import load_report
+from pypoplar.report.file.sqlite_file import load_report, save_report
 from pypoplar.report.memory_report import LivenessProgramStep, LoweredVariables, Tile, Variable
+from pypoplar.report.page import write_comparison, write_page
 from pypoplar.report.program_nodes import ComputeSet, Program, ProgramVisitor
 from pypoplar.report.report import Compilation, InstrumentationSettings, Report, ReportGraph, ReportTarget, Version
 
 __all__ = [
     "openReport",
+    "save_report",
+    "write_page",
+    "write_comparison",
     "Report",
     "ProgramVisitor",
     "Version",

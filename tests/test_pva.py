@@ -1,5 +1,6 @@
 """Profiles read as Graphcore's analysis library reads them, with the lines of its tutorial."""
 
+import importlib
 import subprocess
 import sys
 
@@ -9,7 +10,6 @@ from profile_reports import differences
 
 from pypoplar import FLOAT, Engine, FileLoadError, Graph, InOut, IPUModel, Vector, Vertex, pva
 from pypoplar.program import Copy, Execute, Repeat, Sequence
-from pypoplar.report.file.sqlite_file import save_report
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 
 
@@ -44,7 +44,7 @@ def made():
 @pytest.fixture(scope="module")
 def report(made, tmp_path_factory):
     path = tmp_path_factory.mktemp("profile") / "profile.pop"
-    save_report(made, path)
+    pva.save_report(made, path)
     return pva.openReport(path)
 
 
@@ -55,7 +55,7 @@ def test_the_report_of_an_engine_comes_back_whole(report, made):
 
 
 def test_another_process_reads_the_same(made, tmp_path):
-    save_report(made, tmp_path / "profile.pop")
+    pva.save_report(made, tmp_path / "profile.pop")
     program = "from pypoplar import pva; print(pva.openReport('profile.pop').execution.totalCycles.total)"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert int(done.stdout) == made.execution.totalCycles.total
@@ -114,7 +114,7 @@ def test_ipus_have_their_tiles(report):
 
 
 def test_the_directory_of_a_profile_and_a_second_path_are_accepted(made, tmp_path):
-    save_report(made, tmp_path / "profile.pop")
+    pva.save_report(made, tmp_path / "profile.pop")
     assert pva.openReport(tmp_path, tmp_path / "debug.cbor").compilation.target.numTiles == 16
     with pytest.raises(FileLoadError, match=r"profile\.pop: cannot be read: No such file"):
         pva.openReport((tmp_path / "empty").mkdir() or tmp_path / "empty")
@@ -146,3 +146,37 @@ def test_an_attribute_that_is_not_there_is_an_attribute_error_with_a_hint(report
 def test_a_visitor_without_a_method_for_a_type_goes_on():
     program = Program("x", "Sync", computeset=ComputeSet("a", (VertexInstances("V", 2),)))
     assert program.accept(pva.ProgramVisitor()) is None
+
+
+def test_everything_that_is_documented_is_public():
+    assert len(set(pva.__all__)) == len(pva.__all__)
+    for name in pva.__all__:
+        assert getattr(pva, name).__doc__, name
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("pypoplar.profile.profile_file", {"save_report": "save_report"}),
+        ("pypoplar.profile.page", {"write_page": "write_page", "write_comparison": "write_comparison"}),
+    ],
+)
+def test_the_old_paths_are_the_same_functions(module, names):
+    for old, new in names.items():
+        assert getattr(importlib.import_module(module), old) is getattr(pva, new)
+
+
+def test_a_report_goes_through_the_old_paths_as_through_the_new_ones(made, tmp_path):
+    from pypoplar.profile.page import write_comparison, write_page
+    from pypoplar.profile.profile_file import load_report, save_report
+
+    save_report(made, tmp_path / "old.pop")
+    pva.save_report(made, tmp_path / "new.pop")
+    assert (tmp_path / "old.pop").read_bytes() == (tmp_path / "new.pop").read_bytes()
+    assert differences(load_report(tmp_path / "old.pop"), pva.openReport(tmp_path / "new.pop")) == []
+    write_page(made, tmp_path / "old.html")
+    pva.write_page(made, tmp_path / "new.html")
+    assert (tmp_path / "old.html").read_bytes() == (tmp_path / "new.html").read_bytes()
+    write_comparison(made, made, tmp_path / "old.html")
+    pva.write_comparison(made, made, tmp_path / "new.html")
+    assert (tmp_path / "old.html").read_bytes() == (tmp_path / "new.html").read_bytes()

@@ -1,1 +1,1 @@
-"""The old home of what writes profiles and pages, which is in `pypoplar.pva` now; these paths go on working."""
+"""The old home of what writes profiles and pages, which is `pypoplar.pva` now; these paths go on working."""

@@ -96,6 +96,8 @@ class TileMemoryReport:
 
 @frozen
 class Tile:
+    """A tile, by its number among those of all IPUs, and its memory."""
+
     number: int
     memory: TileMemoryReport
 
@@ -125,7 +127,7 @@ class MemoryByTile:
 
 
 @frozen(eq=False)
-class Tiles(Sequence[Tile]):
+class TileMemories(Sequence[Tile]):
     """The tiles of the target, made when asked for."""
 
     memory: MemoryByTile

@@ -21,7 +21,7 @@ from pypoplar.report.memory_report import (
     LoweredVariables,
     MemoryByTile,
     Tile,
-    Tiles,
+    TileMemories,
     Variable,
     live_bytes,
 )
@@ -158,9 +158,9 @@ class Compilation:
         __getattr__ = missing
 
     @property
-    def tiles(self) -> Tiles:
+    def tiles(self) -> TileMemories:
         """The tiles of all IPUs."""
-        return Tiles(self.memory)
+        return TileMemories(self.memory)
 
     @property
     def ipus(self) -> tuple[IpuReport, ...]:
