@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from pypoplar.arrays import strides
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
 from pypoplar.arrays.intervals import Interval, VariableInterval, counted
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
 
 
-def strided_form(runs: RunList, shape: Shape, variable_first: Array) -> tuple[int, Shape] | None:
+def strided_form(runs: RunList, shape: Shape, variable_first: Int64s) -> tuple[int, Shape] | None:
     """Offset and strides of the runs under `shape`, if they are one run or equal runs at equal distances in one variable."""
     if len(runs) == 0:
         return 0, strides.row_major(shape)
@@ -30,7 +29,7 @@ def strided_form(runs: RunList, shape: Shape, variable_first: Array) -> tuple[in
     return None if steps is None else (int(runs.start[0]), steps)
 
 
-def strided_form_of_ids(ids: Array, variable_first: Array) -> tuple[int, Shape] | None:
+def strided_form_of_ids(ids: Int64s, variable_first: Int64s) -> tuple[int, Shape] | None:
     """Offset and strides of an array of element ids, if they are strided in the array's own shape and of one variable."""
     if prod(ids.shape) == 0:
         return 0, strides.row_major(ids.shape)
@@ -45,7 +44,7 @@ def strided_form_of_ids(ids: Array, variable_first: Array) -> tuple[int, Shape] 
     return offset, steps
 
 
-def _in_one_variable(bounds: tuple[int, int], variable_first: Array) -> bool:
+def _in_one_variable(bounds: tuple[int, int], variable_first: Int64s) -> bool:
     low, high = np.searchsorted(variable_first, [bounds[0], bounds[1] - 1], side="right")
     return bool(low == high)
 
@@ -55,7 +54,7 @@ def contiguous(runs: RunList) -> list[Interval]:
     return [Interval(begin, end) for begin, end in zip(runs.first[:-1].tolist(), runs.first[1:].tolist(), strict=True)]
 
 
-def of_variables(runs: RunList, variable_first: Array, names: Sequence[str]) -> list[VariableInterval]:
+def of_variables(runs: RunList, variable_first: Int64s, names: Sequence[str]) -> list[VariableInterval]:
     """The runs, all of step 1, as intervals of variables."""
     numbers = np.searchsorted(variable_first, runs.start, side="right") - 1
     begins = runs.start - variable_first[numbers]

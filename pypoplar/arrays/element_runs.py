@@ -5,13 +5,10 @@ Run k holds ``start[k] + i * step[k]`` for ``i < count[k]``. A run of one elemen
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.intervals import counted, offsets
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class RunList:
@@ -19,7 +16,7 @@ class RunList:
 
     __slots__ = ("count", "first", "start", "step")
 
-    def __init__(self, start: Array, count: Array, step: Array) -> None:
+    def __init__(self, start: Int64s, count: Int64s, step: Int64s) -> None:
         self.start = start
         self.count = count
         self.step = step
@@ -31,11 +28,11 @@ class RunList:
     def __len__(self) -> int:
         return len(self.start)
 
-    def ids(self) -> Array:
+    def ids(self) -> Int64s:
         """All element ids in flattened order."""
         if len(self.start) == self.elements():
             return self.start
-        ids: Array = np.repeat(self.start, self.count) + counted(self.count) * np.repeat(self.step, self.count)
+        ids: Int64s = np.repeat(self.start, self.count) + counted(self.count) * np.repeat(self.step, self.count)
         return ids
 
     def bounds(self) -> tuple[int, int]:
@@ -43,7 +40,7 @@ class RunList:
         last = self.start + (self.count - 1) * self.step
         return int(np.minimum(self.start, last).min()), int(np.maximum(self.start, last).max()) + 1
 
-    def cut(self, begin: Array, end: Array) -> tuple[RunList, Array]:
+    def cut(self, begin: Int64s, end: Int64s) -> tuple[RunList, Int64s]:
         """The pieces of the flattened ranges ``[begin, end)``, range by range, and for each piece the number of its range."""
         low = np.searchsorted(self.first, begin, side="right") - 1
         high = np.searchsorted(self.first, end, side="left")
@@ -81,7 +78,7 @@ class RunList:
         return RunList(start, np.where(self.step == 1, self.count, 1)[owner], np.ones(len(owner), np.int64))
 
 
-def compress(ids: Array, variable_first: Array) -> RunList:
+def compress(ids: Int64s, variable_first: Int64s) -> RunList:
     """The runs of a flat array of element ids. `variable_first` has the first element id of each variable."""
     ids = np.ascontiguousarray(ids, dtype=np.int64).reshape(-1)
     if len(ids) == 0:
@@ -101,7 +98,7 @@ def compress(ids: Array, variable_first: Array) -> RunList:
     return RunList(start, count, np.where(count > 1, step, 1))
 
 
-def _greedy(ids: Array) -> tuple[Array, Array, Array]:
+def _greedy(ids: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     """Runs of step 1 first, as memory lies; then, among the elements left alone, runs of three and more at an equal step."""
     difference = np.diff(ids)
     first = np.flatnonzero(np.concatenate(([True], difference != 1)))
@@ -129,7 +126,7 @@ def _greedy(ids: Array) -> tuple[Array, Array, Array]:
     return start[kept], np.where(merged > 1, merged, count[kept]), step
 
 
-def join(lists: list[RunList], variable_first: Array) -> RunList:
+def join(lists: list[RunList], variable_first: Int64s) -> RunList:
     """The views one after another, with touching runs made one."""
     start = np.concatenate([one.start for one in lists])
     count = np.concatenate([one.count for one in lists])

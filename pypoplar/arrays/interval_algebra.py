@@ -6,12 +6,11 @@ are one list over composite keys ``group * span + element``, with `span` larger 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from attrs import frozen
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from pypoplar.arrays.dtypes import Bools, Int64s, Integers
+
 LARGEST_KEY = 2**63 - 1
 
 
@@ -19,48 +18,48 @@ LARGEST_KEY = 2**63 - 1
 class Overlay:
     """The parts that two lists have in common: part k lies in ``left[k]`` of the one and ``right[k]`` of the other."""
 
-    left: Array
-    right: Array
-    begin: Array
-    end: Array
+    left: Int64s
+    right: Int64s
+    begin: Int64s
+    end: Int64s
 
 
 @frozen(eq=False)
 class Strands:
     """Stretches of consecutive elements, each owned by a view: what views look like when strides are resolved."""
 
-    owner: Array  # int64, non-decreasing
-    begin: Array  # int64, element ids
-    length: Array  # int64, at least 1
+    owner: Int64s  # non-decreasing
+    begin: Int64s  # element ids
+    length: Int64s  # at least 1
 
 
-def keys(group: Array, element: Array, span: int) -> Array:
+def keys(group: Integers, element: Int64s, span: int) -> Int64s:
     """Composite keys ``group * span + element``; raises where they would not fit into 64 bits."""
     if len(group) and (int(group.max()) + 1) * span > LARGEST_KEY:
         raise OverflowError(f"{int(group.max()) + 1} groups of {span} elements are more than 64-bit keys can number")
-    key: Array = group.astype(np.int64)
+    key: Int64s = group.astype(np.int64)
     key *= span
     key += element
     return key
 
 
-def is_sorted(values: Array) -> bool:
+def is_sorted(values: Int64s) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
-def sorting_order(values: Array) -> Array | None:
+def sorting_order(values: Int64s) -> Int64s | None:
     """The stable order that sorts `values`, or None where they are sorted already: most lists are."""
     return None if is_sorted(values) else np.argsort(values, kind="stable")
 
 
-def sums(values: Array, group: Array, groups: int) -> Array:
+def sums(values: Int64s, group: Int64s, groups: int) -> Int64s:
     """int64 [groups]: the sum of the values of each group; `group` must be sorted."""
     total = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
     bounds = np.searchsorted(group, np.arange(groups + 1))
     return total[bounds[1:]] - total[bounds[:-1]]
 
 
-def before_in_group(values: Array, group: Array) -> Array:
+def before_in_group(values: Int64s, group: Int64s) -> Int64s:
     """For each entry the sum of the earlier entries of its group; `group` must be sorted."""
     if len(values) == 0:
         return np.zeros(0, np.int64)
@@ -69,25 +68,25 @@ def before_in_group(values: Array, group: Array) -> Array:
     return total - np.repeat(total[starts], np.diff(np.append(starts, len(values))))
 
 
-def ragged(first: Array, count: Array) -> Array:
+def ragged(first: Int64s, count: Int64s) -> Int64s:
     """The numbers ``first[i], first[i] + 1, ... first[i] + count[i] - 1`` of all i, one after the other."""
     return stepped(first, count, None)
 
 
-def stepped(first: Array, count: Array, step: Array | None) -> Array:
+def stepped(first: Int64s, count: Int64s, step: Int64s | None) -> Int64s:
     """The numbers ``first[i] + k * step[i]`` for ``k < count[i]`` of all i, one after the other (step 1 where None)."""
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0
     if step is None:
-        numbers: Array = np.arange(total, dtype=np.int64) + np.repeat(first - (ends - count), count)
+        numbers: Int64s = np.arange(total, dtype=np.int64) + np.repeat(first - (ends - count), count)
         return numbers
-    place: Array = np.arange(total, dtype=np.int64) - np.repeat(ends - count, count)
+    place: Int64s = np.arange(total, dtype=np.int64) - np.repeat(ends - count, count)
     place *= np.repeat(step, count)
     place += np.repeat(first, count)
     return place
 
 
-def union(begin: Array, end: Array) -> tuple[Array, Array]:
+def union(begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
     """The sorted disjoint list that covers the same keys; intervals that touch become one. Empty intervals are dropped."""
     if bool((begin >= end).any()):
         kept = begin < end
@@ -108,7 +107,7 @@ def union(begin: Array, end: Array) -> tuple[Array, Array]:
     return begin[starts], reach[np.append(starts[1:], len(begin)) - 1]
 
 
-def overlay(begin: Array, end: Array, other_begin: Array, other_end: Array) -> Overlay:
+def overlay(begin: Int64s, end: Int64s, other_begin: Int64s, other_end: Int64s) -> Overlay:
     """Cut the intervals ``begin, end`` (in any order) where those of the sorted disjoint other list begin and end.
 
     Parts come in the order of the first list, and by key within one of its intervals; what the other list does not cover is
@@ -130,16 +129,16 @@ def overlay(begin: Array, end: Array, other_begin: Array, other_end: Array) -> O
     return Overlay(left, right, np.maximum(begin[left], other_begin[right]), np.minimum(end[left], other_end[right]))
 
 
-def meets(begin: Array, end: Array, other_begin: Array, other_end: Array) -> Array:
+def meets(begin: Int64s, end: Int64s, other_begin: Int64s, other_end: Int64s) -> Bools:
     """bool: which of the intervals share a key with the sorted disjoint other list."""
     if len(other_begin) == 0:
         return np.zeros(len(begin), bool)
     first = np.searchsorted(other_end, begin, "right")
-    found: Array = (first < len(other_begin)) & (other_begin[np.minimum(first, len(other_begin) - 1)] < end) & (begin < end)
-    return found
+    meeting: Bools = (first < len(other_begin)) & (other_begin[np.minimum(first, len(other_begin) - 1)] < end) & (begin < end)
+    return meeting
 
 
-def subtract(begin: Array, end: Array, other_begin: Array, other_end: Array) -> tuple[Array, Array]:
+def subtract(begin: Int64s, end: Int64s, other_begin: Int64s, other_end: Int64s) -> tuple[Int64s, Int64s]:
     """What a sorted disjoint list covers and the sorted disjoint other list does not."""
     if len(other_begin) == 0 or len(begin) == 0:
         return begin, end
@@ -152,13 +151,13 @@ def subtract(begin: Array, end: Array, other_begin: Array, other_end: Array) -> 
     return rest.begin, rest.end
 
 
-def holder(begin: Array, key: Array) -> Array:
+def holder(begin: Int64s, key: Int64s) -> Int64s:
     """The number of the interval of a sorted list in which each key lies; the caller knows that there is one."""
-    found: Array = np.searchsorted(begin, key, "right") - 1
+    found: Int64s = np.searchsorted(begin, key, "right") - 1
     return found
 
 
-def ordered_strands(owner: Array, start: Array, count: Array, step: Array) -> Strands:
+def ordered_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -> Strands:
     """The elements of runs in their order, as stretches of consecutive ids: a view's elements as they are laid out for a vertex.
 
     A run of step 1 is one stretch, any other a stretch for each element; stretches that continue each other become one.
@@ -177,7 +176,7 @@ def ordered_strands(owner: Array, start: Array, count: Array, step: Array) -> St
     return _joined(Strands(owner, begin, length))
 
 
-def touched_strands(owner: Array, start: Array, count: Array, step: Array) -> Strands:
+def touched_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -> Strands:
     """The same elements as a set: a run of step -1 is one stretch as well, and a broadcast run (step 0) is one element."""
     kept = count > 0
     if not bool(kept.all()):

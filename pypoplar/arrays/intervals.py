@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.errors import PoplarIndexError, PoplarTypeError
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def _bound(value: Any) -> int:
@@ -73,21 +72,21 @@ class VariableInterval:
     interval: Interval
 
 
-def offsets(count: Array) -> Array:
+def offsets(count: Int64s | Bools) -> Int64s:
     """Where each group of `count[k]` elements begins, and last the number of all: ``0, count[0], count[0] + count[1], ...``."""
     places = np.zeros(len(count) + 1, np.int64)
     np.cumsum(count, out=places[1:])
     return places
 
 
-def counted(count: Array) -> Array:
+def counted(count: Int64s) -> Int64s:
     """``0, 1, ..., count[0] - 1, 0, 1, ..., count[1] - 1, ...``: the position of each element within its group."""
     places = offsets(count)
-    position: Array = np.arange(places[-1], dtype=np.int64) - np.repeat(places[:-1], count)
+    position: Int64s = np.arange(places[-1], dtype=np.int64) - np.repeat(places[:-1], count)
     return position
 
 
-def join_touching(begin: Array, end: Array, value: Array, barrier: Array) -> tuple[Array, Array, Array]:
+def join_touching(begin: Int64s, end: Int64s, value: Int64s, barrier: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     """Sorted disjoint intervals with neighbours of equal value made one where they touch, but not across a number in `barrier`.
 
     `barrier` is sorted.
@@ -104,7 +103,7 @@ def join_touching(begin: Array, end: Array, value: Array, barrier: Array) -> tup
     return begin[first], end[last], value[first]
 
 
-def paint(begin: Array, end: Array, value: Array) -> tuple[Array, Array, Array]:
+def paint(begin: Int64s, end: Int64s, value: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     """What is seen after painting each interval with its value, one after another: sorted disjoint (begin, end, value).
 
     Touching intervals are left apart. O(n log n).
@@ -126,7 +125,7 @@ def paint(begin: Array, end: Array, value: Array) -> tuple[Array, Array, Array]:
     return bounds[seen[first]], bounds[seen[last] + 1], value[top[first]]
 
 
-def _topmost(low: Array, high: Array, cells: int) -> Array:
+def _topmost(low: Int64s, high: Int64s, cells: int) -> Int64s:
     """For each of `cells` cells the largest i with ``low[i] <= cell < high[i]``, or -1.
 
     Each interval is the union of two blocks of the same power-of-two length (which may overlap, as a maximum allows);

@@ -7,12 +7,12 @@ A strided view holds the element ids ``offset + sum(i[k] * strides[k])`` for all
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Int64s
+
 Shape = tuple[int, ...]
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def row_major(shape: Shape, step: int = 1) -> Shape:
@@ -58,16 +58,16 @@ def reshape(shape: Shape, strides: Shape, wanted: Shape) -> Shape | None:
     return tuple(1 if extent == 1 else step for extent, step in zip(wanted, result, strict=True))
 
 
-def element_ids(offset: int, shape: Shape, strides: Shape) -> Array:
+def element_ids(offset: int, shape: Shape, strides: Shape) -> Int64s:
     """The element ids as an array of the view's shape."""
-    ids: Array = np.array(offset, np.int64)
+    ids: Int64s = np.array(offset, np.int64)
     for dimension, (extent, step) in enumerate(zip(shape, strides, strict=True)):
         along = np.arange(extent, dtype=np.int64) * step
         ids = ids + along.reshape((extent,) + (1,) * (len(shape) - 1 - dimension))
     return np.broadcast_to(ids, shape)
 
 
-def runs(offset: int, shape: Shape, strides: Shape) -> tuple[Array, Array, Array]:
+def runs(offset: int, shape: Shape, strides: Shape) -> tuple[Int64s, Int64s, Int64s]:
     """The view as runs (start, count, step) in flattened order."""
     if prod(shape) == 0:
         nothing = np.empty(0, np.int64)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from pypoplar import program as kinds
+from pypoplar.arrays.dtypes import Bools
 from pypoplar.compiler.check.connected_regions import collect_regions
 from pypoplar.compiler.check.connections import check_connections
 from pypoplar.compiler.check.mappings import check_mappings
@@ -14,7 +15,7 @@ from pypoplar.compiler.check.races import find_races
 from pypoplar.compiler.check.sub_words import find_sub_word_stores
 from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
 from pypoplar.compiler.exchange.graph_index import survey_graph
-from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.liveness.control_flow import ControlFlow, control_flow
 from pypoplar.compiler.liveness.live_ranges import make_lives
 from pypoplar.compiler.liveness.liveness import Liveness, find_liveness
@@ -132,10 +133,10 @@ def _program_list(programs: object) -> list[kinds.Program]:
     return chosen
 
 
-def _used_vertices(graph: FrozenGraph, sets: list[int]) -> Array:
+def _used_vertices(graph: FrozenGraph, sets: list[int]) -> Bools:
     used = np.zeros(len(graph.compute_sets) + 1, bool)
     used[sets] = True
-    marked: Array = used[graph.vertices.compute_set]
+    marked: Bools = used[graph.vertices.compute_set]
     return marked
 
 
@@ -156,7 +157,7 @@ def _lower(
     remotes: tuple[RemotePlan, ...],
     state: VertexState,
     memory: TileMemory,
-    vertices: Array,
+    vertices: Bools,
     lives: tuple[Liveness, ControlFlow],
 ) -> Executable:
     frozen, host, addresses = lowering.graph, graph.host(), lowering.addresses
@@ -210,7 +211,7 @@ def _lower(
     )
 
 
-def _counts(graph: FrozenGraph, vertices: Array, compute_sets: int) -> Counts:
+def _counts(graph: FrozenGraph, vertices: Bools, compute_sets: int) -> Counts:
     return Counts(
         vertices=int(vertices.sum()),
         edges=int(vertices[graph.edges.vertex].sum()) if len(graph.edges.vertex) else 0,

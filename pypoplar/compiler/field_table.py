@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Bools, Int8s, Int16s, Int64s, Integers
 from pypoplar.codelet.language.codelet import Codelet
-from pypoplar.compiler.exchange.plan import Array
 from pypoplar.types import SUPPORTED
 
 INPUT, OUTPUT, INOUT, STATE = 0, 1, 2, 3
@@ -21,17 +21,17 @@ _FORM = {"scalar": SCALAR, "vector": VECTOR, "list": LIST}
 class FieldTable:
     """Entry ``first[codelet] + field`` of each table is about that field."""
 
-    first: Array  # int64 [codelets + 1]
-    access: Array  # int8
-    form: Array  # int8
-    type: Array  # int16, index into pypoplar.types.SUPPORTED
-    shared_worker: Array  # bool [codelets]: Vertex, whose vertices run beside each other on a tile's workers
+    first: Int64s  # [codelets + 1]
+    access: Int8s
+    form: Int8s
+    type: Int16s  # index into pypoplar.types.SUPPORTED
+    shared_worker: Bools  # [codelets]: Vertex, whose vertices run beside each other on a tile's workers
 
-    def entries(self, codelet: Array, field: Array) -> Array:
+    def entries(self, codelet: Integers, field: Integers) -> Integers:
         if len(self.first) == 2:
             return field
-        found: Array = self.first[codelet] + field
-        return found
+        numbers: Integers = self.first[codelet] + field
+        return numbers
 
 
 def tabulate_fields(codelets: Sequence[Codelet]) -> FieldTable:
@@ -45,4 +45,4 @@ def tabulate_fields(codelets: Sequence[Codelet]) -> FieldTable:
     )
 
 
-TYPE_SIZES: Array = np.array([one.size for one in SUPPORTED], np.int64)
+TYPE_SIZES: Int64s = np.array([one.size for one in SUPPORTED], np.int64)

@@ -17,8 +17,8 @@ import attrs
 import numpy as np
 from attrs import define, field
 
+from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.codelet.language.codelet import Codelet
-from pypoplar.compiler.exchange.plan import Array
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.exchange_account import MESSAGE, Exchange, NamedExchange
@@ -91,7 +91,7 @@ class Packer:
         """The tree of a value of the declared type `kind`."""
         if isinstance(kind, types.UnionType):
             return None if value is None else self.pack(value, present(kind), path)
-        if kind == Array:
+        if get_origin(kind) is np.ndarray:
             return self._once(value, lambda: self._array(value, path))
         if kind == tuple[str, ...]:
             return self._once(value, lambda: self._text(value))
@@ -162,7 +162,7 @@ class Unpacker:
         """The value of the declared type `kind`. `where` names it in messages: the path with the positions in lists."""
         if isinstance(kind, types.UnionType):
             return None if tree is None else self.unpack(tree, present(kind), path, where)
-        if kind == Array:
+        if get_origin(kind) is np.ndarray:
             return self._array(tree, path, where)
         if kind == tuple[str, ...]:
             claim(

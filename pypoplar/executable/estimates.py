@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.compiler.exchange.plan import Array
+from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.graph.frozen import FrozenGraph
 
 PRICED_BY = ("estimate", "estimator", "code")

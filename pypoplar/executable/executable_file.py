@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pypoplar.compiler.exchange.plan import Array
+from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.errors import FileLoadError, PoplarTypeError
 from pypoplar.executable.codec import Packer, Unpacker, claim_kind, short
 from pypoplar.executable.executable import Executable

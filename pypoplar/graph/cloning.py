@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,6 @@ from pypoplar.arrays import strides
 from pypoplar.arrays.intervals import counted
 from pypoplar.graph.mapping import MappingTable
 from pypoplar.graph.tensor import Tensor
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class TensorCloneMethod(Enum):

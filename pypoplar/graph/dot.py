@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.frozen import FrozenGraph
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     Programs: TypeAlias = Program | Iterable[Program] | None
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SHOWN = 4  # elements of a plain vector field in a label
 VARIABLE = "shape=box, style=rounded"
 CONSTANT = "shape=box, style=dashed"
@@ -150,7 +150,7 @@ def _dtype(codelet: Codelet, number: int) -> np.dtype[Any]:
     return codelet.fields[number].type.dtype
 
 
-def edge_lines(graph: FrozenGraph, wanted: Array) -> tuple[Iterator[str], Array]:
+def edge_lines(graph: FrozenGraph, wanted: Bools) -> tuple[Iterator[str], Int64s]:
     """The edges of the vertices in the mask `wanted`, one line for each variable that one touches; and those variables.
 
     A line says which elements: ``x [0:4)`` where they follow each other, else how many there are.
@@ -168,7 +168,7 @@ def edge_lines(graph: FrozenGraph, wanted: Array) -> tuple[Iterator[str], Array]
     return _edge_texts(graph, edge, variable, first, elements, whole), np.unique(variable)
 
 
-def _edge_texts(graph: FrozenGraph, edge: Array, variable: Array, first: Array, elements: Array, whole: Array) -> Iterator[str]:
+def _edge_texts(graph: FrozenGraph, edge: Int64s, variable: Int64s, first: Int64s, elements: Int64s, whole: Bools) -> Iterator[str]:
     edges = graph.edges
     vertex = edges.vertex[edge]
     columns = (vertex, graph.vertices.codelet[vertex], edges.field[edge], edges.row[edge], variable, first, elements, whole)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from array import array
 from math import prod
-from typing import Any
 
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.intervals import counted, offsets
 from pypoplar.arrays.strides import element_ids
 from pypoplar.graph.frozen import FrozenEdges
 from pypoplar.graph.tensor import Tensor
 from pypoplar.types import SUPPORTED, ElementType
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 TYPE_CODE: dict[ElementType, int] = {one: number << 16 for number, one in enumerate(SUPPORTED)}
 _FIELD = (1 << 16) - 1
@@ -28,10 +26,10 @@ _ROW_SHIFT = 32
 class Rows:
     """One view per row: the runs of all rows, and the row that each run is of. A row without elements has one run of count 0."""
 
-    start: Array
-    count: Array
-    step: Array
-    owner: Array
+    start: Int64s
+    count: Int64s
+    step: Int64s
+    owner: Int64s
 
 
 def rows_of(tensor: Tensor, rows: int) -> Rows:
@@ -89,7 +87,7 @@ class EdgeTable:
         code = field + TYPE_CODE[tensor._type] + (np.tile(np.arange(each, dtype=np.int64), vertices) << _ROW_SHIFT)
         self._append(vertex, code, rows_of(tensor, vertices * each))
 
-    def _append(self, vertex: Array, code: Array, rows: Rows) -> None:
+    def _append(self, vertex: Int64s, code: Int64s, rows: Rows) -> None:
         """Add edges with the views of `rows`."""
         block = np.empty((len(rows.start), 5), np.int64)
         if len(rows.owner) == len(vertex):
@@ -139,7 +137,7 @@ class EdgeTable:
         )
 
 
-def _sorting(vertex: Array, field: Array, row: Array) -> Array | None:
+def _sorting(vertex: Int64s, field: Int64s, row: Int64s) -> Int64s | None:
     """The stable order by vertex, field, row; None where edges lie in that order already."""
     if len(vertex) == 0:
         return None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.intervals import offsets
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, UnknownField
@@ -16,8 +17,6 @@ from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenState, Fro
 from pypoplar.graph.names import nearest
 from pypoplar.target import Target
 from pypoplar.types import ElementType
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @frozen
@@ -36,7 +35,7 @@ class FieldData:
 
     __slots__ = ("_is_list", "_sizes", "_value")
 
-    def __init__(self, sizes: Array, value: Any, is_list: bool) -> None:
+    def __init__(self, sizes: Int64s, value: Any, is_list: bool) -> None:
         self._sizes = sizes
         self._value = value
         self._is_list = is_list
@@ -64,7 +63,7 @@ class VertexIntrospector:
 
     __slots__ = ("_codelet", "_sizes", "_values", "target")
 
-    def __init__(self, codelet: Codelet, sizes: Mapping[int, Array], values: Mapping[int, Any], target: Target) -> None:
+    def __init__(self, codelet: Codelet, sizes: Mapping[int, Int64s], values: Mapping[int, Any], target: Target) -> None:
         self._codelet = codelet
         self._sizes = sizes
         self._values = values

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import AnyArray, Int64s
 from pypoplar.graph.frozen import FrozenEstimates, FrozenState
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class StateTable:
@@ -19,13 +17,13 @@ class StateTable:
 
     def __init__(self) -> None:
         self._rows = array("q")
-        self.vectors: dict[tuple[int, int], Array] = {}
+        self.vectors: dict[tuple[int, int], AnyArray] = {}
         self.sizes: dict[tuple[int, int], int] = {}  # given by setFieldSize
 
     def set(self, vertex: int, field: int, bits: int) -> None:
         self._rows.extend((vertex, field, bits))
 
-    def set_many(self, first_vertex: int, field: int, bits: Array) -> None:
+    def set_many(self, first_vertex: int, field: int, bits: Int64s) -> None:
         vertex = np.arange(first_vertex, first_vertex + len(bits), dtype=np.int64)
         self._rows.frombytes(np.column_stack((vertex, np.full(len(bits), field), bits)).astype(np.int64, copy=False).tobytes())
 
@@ -59,7 +57,7 @@ class EstimateTable:
     def set(self, vertex: int, cycles: int, flops: int) -> None:
         self._rows.extend((vertex, cycles, flops))
 
-    def set_many(self, vertex: Array, cycles: Array, flops: Array) -> None:
+    def set_many(self, vertex: Int64s, cycles: Int64s, flops: Int64s) -> None:
         self._rows.frombytes(np.column_stack((vertex, cycles, flops)).astype(np.int64, copy=False).tobytes())
 
     def freeze(self) -> FrozenEstimates:
@@ -68,9 +66,9 @@ class EstimateTable:
         return FrozenEstimates(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), np.zeros(len(rows), bool))
 
 
-def _last_of_each(key: Array) -> Array:
+def _last_of_each(key: Int64s) -> Int64s:
     """The positions of the last entry for each key, in the order of the keys."""
     order = np.argsort(key, kind="stable")
     ordered = key[order]
-    last: Array = order[np.concatenate((ordered[1:] != ordered[:-1], np.ones(min(len(key), 1), bool)))]
+    last: Int64s = order[np.concatenate((ordered[1:] != ordered[:-1], np.ones(min(len(key), 1), bool)))]
     return last

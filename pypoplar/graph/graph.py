@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO, overload
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.arrays.intervals import Interval
 from pypoplar.arrays.strides import row_major
 from pypoplar.codelet.language.registry import CodeletRegistry, collect
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     import networkx
 
     from pypoplar.program import Program
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class VariableMappingMethod(Enum):
@@ -208,7 +207,7 @@ class Graph:
         """Whether all elements are of constants."""
         return all(number in self._variables.constants for number in self._own(tensor).variable_numbers())
 
-    def getConstantValue(self, tensor: Tensor) -> Array:
+    def getConstantValue(self, tensor: Tensor) -> AnyArray:
         """The values of a constant, as an array of the tensor's shape."""
         if not self.isConstant(tensor):
             raise PoplarTypeError(f"{tensor._described()} is not a constant: its values are known when the program runs")

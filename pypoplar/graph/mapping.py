@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.intervals import Interval, counted, join_touching, paint
 from pypoplar.graph.frozen import FrozenMapping
 from pypoplar.graph.tensor import Tensor
 from pypoplar.notebook import ShownInNotebooks
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class TileToTensorMapping(list[list[Interval]], ShownInNotebooks):
@@ -49,7 +47,7 @@ class MappingTable:
         runs = tensor._run_list().unit_steps()
         self._append(runs.start, runs.start + runs.count, np.full(len(runs), tile))
 
-    def place_pieces(self, tensor: Tensor, begin: Array, end: Array, tile: Array) -> None:
+    def place_pieces(self, tensor: Tensor, begin: Int64s, end: Int64s, tile: Int64s) -> None:
         """Put the flattened ranges ``[begin, end)`` of the tensor on their tiles."""
         if tensor._strides is not None and len(tensor._shape) == 1 and tensor._strides[0] == 1:
             self._append(begin + tensor._offset, end + tensor._offset, tile)
@@ -57,10 +55,10 @@ class MappingTable:
         pieces, owner = tensor._run_list().unit_steps().cut(begin, end)
         self._append(pieces.start, pieces.start + pieces.count, tile[owner])
 
-    def _append(self, begin: Array, end: Array, tile: Array) -> None:
+    def _append(self, begin: Int64s, end: Int64s, tile: Int64s) -> None:
         self._log.frombytes(np.column_stack((begin, end, tile)).astype(np.int64, copy=False).tobytes())
 
-    def pieces_of(self, tensor: Tensor) -> tuple[Array, Array, Array]:
+    def pieces_of(self, tensor: Tensor) -> tuple[Int64s, Int64s, Int64s]:
         """Flattened ranges (begin, end, tile) of the tensor that have a tile, in flattened order, joined where they touch."""
         runs = tensor._run_list().unit_steps()
         if len(runs) == 0:
@@ -76,19 +74,19 @@ class MappingTable:
         last = np.minimum(end[which], runs.start[run] + runs.count[run]) + shift
         return join_touching(first, last, tile[which], np.empty(0, np.int64))
 
-    def _painted(self, low: int = 0, high: int | None = None) -> tuple[Array, Array, Array]:
+    def _painted(self, low: int = 0, high: int | None = None) -> tuple[Int64s, Int64s, Int64s]:
         """The mapping of the elements ``[low, high)``; intervals may reach beyond."""
         log = np.array(self._log, dtype=np.int64).reshape(-1, 3)
         if high is not None:
             log = log[(log[:, 0] < high) & (log[:, 1] > low)]
         return paint(log[:, 0], log[:, 1], log[:, 2])
 
-    def freeze(self, variable_first: Array) -> FrozenMapping:
+    def freeze(self, variable_first: Int64s) -> FrozenMapping:
         """Intervals are joined within a variable only."""
         return FrozenMapping(*join_touching(*self._painted(), variable_first))
 
 
-def linear_pieces(elements: int, tiles: int) -> tuple[Array, Array, Array]:
+def linear_pieces(elements: int, tiles: int) -> tuple[Int64s, Int64s, Int64s]:
     """`elements` spread evenly in order over the tiles from tile 0 on, as arrays (begin, end, tile) without empty ranges."""
     bounds = -(np.arange(tiles + 1, dtype=np.int64) * -elements // tiles)
     full = np.flatnonzero(bounds[1:] > bounds[:-1])

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
 from pypoplar.arrays.intervals import Interval, offsets
 from pypoplar.errors import PoplarIndexError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def sorted_contiguous_regions(tensor: Tensor, intervals: Iterable[Any], remove_aliased: bool) -> list[list[Interval]]:
@@ -47,7 +46,7 @@ def sorted_contiguous_regions(tensor: Tensor, intervals: Iterable[Any], remove_a
     return regions
 
 
-def _without_seen(start: Array, count: Array, place: Array) -> tuple[Array, Array, Array]:
+def _without_seen(start: Int64s, count: Int64s, place: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     """Pieces sorted by start, cut so that no element occurs twice."""
     end = start + count
     covered = np.maximum.accumulate(np.concatenate((start[:1], end[:-1])))
@@ -70,7 +69,7 @@ def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, lis
     return _in_order(reference, begin, end), [_in_order(one, begin, end) for one in others]
 
 
-def _in_order(tensor: Tensor, begin: Array, end: Array) -> Tensor:
+def _in_order(tensor: Tensor, begin: Int64s, end: Int64s) -> Tensor:
     pieces, _ = tensor._run_list().cut(begin, end)
     return tensor._of_ids(RunList(pieces.start, pieces.count, pieces.step).ids())
 
@@ -88,7 +87,7 @@ def unbroadcast(tensor: Tensor) -> Tensor | None:
     return None if result._shape == tensor._shape else result
 
 
-def _period(ids: Array) -> int:
+def _period(ids: Int64s) -> int:
     """The smallest number of rows that repeated gives all rows."""
     rows = len(ids)
     for period in range(1, rows // 2 + 1):

@@ -19,6 +19,7 @@ import numpy as np
 
 from pypoplar.arrays import aliasing as regions
 from pypoplar.arrays import strides
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList, compress
 from pypoplar.arrays.intervals import Interval, VariableInterval
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
@@ -30,7 +31,6 @@ from pypoplar.types import FLOAT, ElementType, check_type
 if TYPE_CHECKING:
     from pypoplar.graph.graph import Graph
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
 _new = object.__new__
 
@@ -90,14 +90,14 @@ class Tensor(ShownInNotebooks):
         made._runs = runs
         return made
 
-    def _of_ids(self, ids: Array) -> Tensor:
+    def _of_ids(self, ids: Int64s) -> Tensor:
         """A view of the element ids, in the shape of the array."""
         form = regions.strided_form_of_ids(ids, self._bounds())
         if form is not None:
             return self._strided(form[0], ids.shape, form[1])
         return self._scattered(compress(ids, self._bounds()), ids.shape)
 
-    def _ids(self) -> Array:
+    def _ids(self) -> Int64s:
         """The element ids as an array of the tensor's shape; not to be written to."""
         if self._strides is not None:
             return strides.element_ids(self._offset, self._shape, self._strides)
@@ -109,7 +109,7 @@ class Tensor(ShownInNotebooks):
         assert self._strides is not None
         return RunList(*strides.runs(self._offset, self._shape, self._strides))
 
-    def _bounds(self) -> Array:
+    def _bounds(self) -> Int64s:
         return self._variables.bounds() if self._variables is not None else np.zeros(1, np.int64)
 
     # -- geometry -------------------------------------------------------------------------------------------------------------

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.intervals import Interval
 from pypoplar.errors import InvalidTileMapping, PoplarIndexError, PoplarTypeError
 from pypoplar.graph.tensor import Tensor
 from pypoplar.target import Target
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Tiles:
@@ -37,7 +36,7 @@ class Tiles:
             raise InvalidTileMapping(f"tile {number} for {what}: the graph's target has {self.count} tiles, 0 to {self.count - 1}")
         return number if self.numbers is None else self.numbers[number]
 
-    def check_many(self, tiles: Any, count: int, what: str) -> Array:
+    def check_many(self, tiles: Any, count: int, what: str) -> Int64s:
         """`check` for an array of tiles, one for each of `count` things, or one tile for all."""
         given = np.asarray(tiles)
         if given.dtype.kind not in "iu":
@@ -51,7 +50,7 @@ class Tiles:
             self.check(int(given[bad[0]]), f"number {bad[0]} of {what}")
         return given if self.numbers is None else np.array(self.numbers)[given]
 
-    def local(self, tiles: Array) -> Array:
+    def local(self, tiles: Int64s) -> Int64s:
         """The graph's own numbers of the whole target's tiles; -1 for those it does not see."""
         if self.numbers is None:
             return tiles
@@ -79,7 +78,7 @@ class Tiles:
         numbers = [self.check(one, "a virtual graph") for one in chosen]
         return Tiles(target or self.target.evolve(num_ipus=1, tiles_per_ipu=len(chosen)), numbers)
 
-    def pieces(self, tensor: Tensor, mapping: Any) -> tuple[Array, Array, Array]:
+    def pieces(self, tensor: Tensor, mapping: Any) -> tuple[Int64s, Int64s, Int64s]:
         """A user's list of intervals per tile (or a dict from tile to intervals) as arrays (begin, end, the target's tile)."""
         if isinstance(mapping, Mapping):
             rows = list(mapping.items())
@@ -104,7 +103,7 @@ class Tiles:
         self._check_apart(tensor, begin, end, tiles)
         return begin, end, tiles
 
-    def _check_apart(self, tensor: Tensor, begin: Array, end: Array, tiles: Array) -> None:
+    def _check_apart(self, tensor: Tensor, begin: Int64s, end: Int64s, tiles: Int64s) -> None:
         """`InvalidTileMapping` if intervals of different tiles share elements."""
         filled = end > begin
         begin, end, tiles = begin[filled], end[filled], tiles[filled]
@@ -123,7 +122,7 @@ class Tiles:
             )
 
 
-def _united(begin: Array, end: Array, tile: int) -> Array:
+def _united(begin: Int64s, end: Int64s, tile: int) -> Int64s:
     """The intervals of a tile, those that overlap joined, as rows (begin, end, tile)."""
     order = np.argsort(begin, kind="stable")
     reach = np.maximum.accumulate(end[order])

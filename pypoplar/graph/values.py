@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import AnyArray, Int64s
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.types import SUPPORTED, ElementType
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _FORMATS = {"f32": "f", "f16": "e", "i32": "i", "u32": "I", "i16": "h", "u16": "H", "i8": "b", "u8": "B", "i64": "q", "u64": "Q"}
 _PACK: dict[ElementType, Callable[..., bytes]] = {
@@ -41,14 +40,14 @@ def bits_of(type: ElementType, value: Any) -> int:
         raise PoplarTypeError(f"{type!r} cannot hold {value!r}") from None
 
 
-def bits_of_many(values: Array) -> Array:
+def bits_of_many(values: AnyArray) -> Int64s:
     """`bits_of` for each element of an array that has the type's dtype already."""
     bits = np.zeros((len(values), 8), np.uint8)
     bits[:, : values.itemsize] = values.reshape(-1, 1).view(np.uint8)
     return bits.view(np.int64).reshape(-1)
 
 
-def values_of(type: ElementType, value: Any, count: int, what: str) -> Array:
+def values_of(type: ElementType, value: Any, count: int, what: str) -> AnyArray:
     """`count` values of the type as a flat array of its dtype: one value fills, otherwise the number must be right.
 
     `TensorShapeError` for a wrong number, `PoplarTypeError` for values that the type cannot hold.
@@ -63,7 +62,7 @@ def values_of(type: ElementType, value: Any, count: int, what: str) -> Array:
     return _fitting(type, given.reshape(-1), what)
 
 
-def _as_array(type: ElementType, value: Any, what: str) -> Array:
+def _as_array(type: ElementType, value: Any, what: str) -> AnyArray:
     try:
         given = np.asarray(value)
     except ValueError:
@@ -75,7 +74,7 @@ def _as_array(type: ElementType, value: Any, what: str) -> Array:
     return given
 
 
-def _exact(type: ElementType, given: Array, what: str) -> Array:
+def _exact(type: ElementType, given: AnyArray, what: str) -> AnyArray:
     """Python's numbers in the type's dtype, one by one: of a list with large whole numbers NumPy would make 64-bit floats."""
     bits = np.empty(given.size, np.int64)
     for place, one in enumerate(given.flat):
@@ -89,7 +88,7 @@ def _exact(type: ElementType, given: Array, what: str) -> Array:
     return raw.view(type.dtype).reshape(given.shape)
 
 
-def _fitting(type: ElementType, given: Array, what: str) -> Array:
+def _fitting(type: ElementType, given: AnyArray, what: str) -> AnyArray:
     if given.dtype == type.dtype:
         return given.copy()
     if type.is_floating:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import AnyArray, Int64s
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.graph.frozen import FrozenVariables, Runs
 from pypoplar.graph.location import LocationTable
@@ -18,8 +19,6 @@ from pypoplar.types import ElementType
 
 if TYPE_CHECKING:
     from pypoplar.graph.graph import Graph
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def check_shape(shape: Any) -> tuple[int, ...]:
@@ -46,10 +45,10 @@ class Variables:
         self.shapes: list[tuple[int, ...]] = []
         self.location: list[int] = []
         self.first: list[int] = [0]
-        self.constants: dict[int, Array] = {}
-        self.initial: list[tuple[Runs, Array]] = []
+        self.constants: dict[int, AnyArray] = {}
+        self.initial: list[tuple[Runs, AnyArray]] = []
         self._names = Names()
-        self._bounds: Array = np.zeros(1, np.int64)
+        self._bounds: Int64s = np.zeros(1, np.int64)
 
     def add(self, type: ElementType, shape: tuple[int, ...], name: str, location: int) -> int:
         """The number of a new variable."""
@@ -64,15 +63,15 @@ class Variables:
         """The variable that an element belongs to."""
         return bisect_right(self.first, element) - 1
 
-    def bounds(self) -> Array:
+    def bounds(self) -> Int64s:
         """The first element of each variable and, last, the number of all elements, as an array."""
         if len(self._bounds) != len(self.first):
             self._bounds = np.array(self.first, np.int64)
         return self._bounds
 
-    def numbers_of(self, elements: Array) -> Array:
+    def numbers_of(self, elements: Int64s) -> Int64s:
         """`number_of` for an array of elements."""
-        numbers: Array = np.searchsorted(self.bounds(), elements, side="right") - 1
+        numbers: Int64s = np.searchsorted(self.bounds(), elements, side="right") - 1
         return numbers
 
     def region_text(self, element: int, size: int = 1) -> str:

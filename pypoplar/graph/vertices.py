@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.ir.typed import Access, Form
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import GraphConnectionError, PoplarIndexError, PoplarTypeError, TensorShapeError, UnknownField
@@ -22,8 +23,6 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.values import bits_of, bits_of_many, values_of
 from pypoplar.graph.variables import Variables
 from pypoplar.types import LONGLONG, ElementType
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _RANKS: dict[Form, int] = {"scalar": 0, "vector": 1, "list": 2}
 _WORDS: dict[Form, str] = {
@@ -326,7 +325,7 @@ class VertexTable:
             )
         return len(tiles)
 
-    def add_many(self, kind: VertexKind, compute_set: ComputeSet, location: int, tiles: Array) -> int:
+    def add_many(self, kind: VertexKind, compute_set: ComputeSet, location: int, tiles: Int64s) -> int:
         """Add a vertex for each tile; the number of the first."""
         first = len(self.tile)
         rows = np.empty((len(tiles), 3), np.int64)

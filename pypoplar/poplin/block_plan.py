@@ -7,18 +7,16 @@ partial products.
 from __future__ import annotations
 
 from math import isqrt
-from typing import Any
 
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.poplin.cycle_estimators import block_product_cycles, reduce_add_cycles
 from pypoplar.poplin.splitting import bounds, largest
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, ElementType
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 MESSAGE = 3  # cycles that a tile needs for a message, however short: a row of a block is one
 SUPERSTEP = 120  # cycles of a compute set and its exchange beyond the sync, whatever they do
@@ -82,29 +80,29 @@ def plan_blocks(
     return BlockPlan(rows, depth, columns, row_parts, depth_parts, column_parts, int(groups[best]), grain, int(cycles[best]))
 
 
-def _candidates(target: Target, rows: int, depth: int, columns: int, grain: int) -> Array:
+def _candidates(target: Target, rows: int, depth: int, columns: int, grain: int) -> Int64s:
     """All triples of numbers of parts worth a look that fit on the tiles."""
     tiles = target.getNumTiles()
     some = [_worthwhile(ceiling(size, one), tiles) for size, one in ((rows, 1), (depth, grain), (columns, grain))]
     grid = np.stack(np.meshgrid(*some, indexing="ij"), axis=-1).reshape(-1, 3)
-    fitting: Array = grid[grid.prod(axis=1) <= tiles]
+    fitting: Int64s = grid[grid.prod(axis=1) <= tiles]
     return fitting
 
 
-def _worthwhile(grains: int, tiles: int) -> Array:
+def _worthwhile(grains: int, tiles: int) -> Int64s:
     """Numbers of parts: one for each size of the largest part, which is what costs."""
     most = min(grains, tiles)
     root = isqrt(grains)
     few = np.arange(1, min(root, most) + 1)
     sizes = np.arange(1, root + 1)
     many = -(-grains // sizes)
-    made: Array = np.unique(np.concatenate((few, many[many <= most], [most])))
+    made: Int64s = np.unique(np.concatenate((few, many[many <= most], [most])))
     return made
 
 
 def _costs(
-    target: Target, sizes: tuple[int, int, int], cuts: Array, grain: int, type: ElementType, result: ElementType
-) -> tuple[Array, Array, Array]:
+    target: Target, sizes: tuple[int, int, int], cuts: Int64s, grain: int, type: ElementType, result: ElementType
+) -> tuple[Int64s, Int64s, Int64s]:
     """For each cut the cycles, the groups of rows of the workers, and the bytes of the fullest tile."""
     rows, depth, columns = sizes
     block_rows = -(-rows // cuts[:, 0])

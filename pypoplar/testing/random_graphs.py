@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.testing import sample_codelets as codelets
 from pypoplar.testing.view_chains import View
 
 if TYPE_CHECKING:
     from pypoplar.program import Program
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Arrays = dict[str, Array]
+Arrays = dict[str, AnyArray]
 
 
 @frozen
@@ -131,7 +131,7 @@ class Loop:
 class SmallGraph:
     """A program with its inputs: ``run(graph.build, graph.inputs(), mapping=graph.mapping)`` must leave `expected`."""
 
-    values: Mapping[str, Array]
+    values: Mapping[str, AnyArray]
     mapping: Mapping[str, Any]
     steps: tuple[Compute | Move | Loop, ...]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
+from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.engine import Engine, Mode
 from pypoplar.engine.streams import unknown_name
@@ -20,7 +21,6 @@ from pypoplar.testing.comparing import assert_same_bits
 from pypoplar.types import type_of_dtype
 
 MODES: tuple[Mode, ...] = ("interpret", "native")
-Array = np.ndarray[Any, np.dtype[Any]]
 Mappings = Mapping[str, int | Sequence[Sequence[Any]]]
 
 
@@ -32,7 +32,7 @@ class Result:
     """
 
     arrays: Mapping[str, Any]
-    streams: Mapping[str, Array]
+    streams: Mapping[str, AnyArray]
     printed: str
     engine: Engine = field(repr=False)
 
@@ -52,9 +52,9 @@ class Result:
 
 def run(
     build: Callable[..., Any],
-    arrays: Mapping[str, Array],
+    arrays: Mapping[str, AnyArray],
     *,
-    streams: Mapping[str, Array | Callable[..., Any]] | None = None,
+    streams: Mapping[str, AnyArray | Callable[..., Any]] | None = None,
     mapping: Mappings | None = None,
     device: Device | None = None,
     options: Mapping[str, Any] | None = None,
@@ -98,7 +98,7 @@ class _Outcome:
 def _attempt(
     mode: Mode,
     build: Callable[..., Any],
-    arrays: Mapping[str, Array],
+    arrays: Mapping[str, AnyArray],
     streams: Mapping[str, Any],
     mapping: Mappings,
     device: Device,
@@ -114,7 +114,7 @@ def _attempt(
 def _run(
     mode: Mode,
     build: Callable[..., Any],
-    arrays: Mapping[str, Array],
+    arrays: Mapping[str, AnyArray],
     streams: Mapping[str, Any],
     mapping: Mappings,
     device: Device,
@@ -147,7 +147,7 @@ def _run(
     return Result(values, connected, printed.getvalue(), engine)
 
 
-def _variable(graph: Graph, name: str, array: Array, mapping: int | Sequence[Sequence[Any]] | None) -> Any:
+def _variable(graph: Graph, name: str, array: AnyArray, mapping: int | Sequence[Sequence[Any]] | None) -> Any:
     try:
         tensor = graph.addVariable(type_of_dtype(array.dtype), list(array.shape), name)
     except PoplarTypeError as error:

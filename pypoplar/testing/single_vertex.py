@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.codelet.language.registry import CodeletRegistry
 from pypoplar.device import Device
@@ -14,8 +15,6 @@ from pypoplar.engine.engine import Mode
 from pypoplar.errors import TensorShapeError
 from pypoplar.graph.values import values_of
 from pypoplar.testing.running import MODES, Result, run
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def run_vertex(
@@ -35,7 +34,7 @@ def run_vertex(
     """
     declared = {one.name: one for one in CodeletRegistry().find(codelet)[1].fields}
     edges = {name: value for name, value in fields.items() if name in declared and declared[name].access != "state"}
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, AnyArray] = {}
     rows: dict[str, list[str]] = {}
     for name, value in edges.items():
         if declared[name].form == "list":
@@ -58,7 +57,7 @@ def run_vertex(
     return Result(gathered, result.streams, result.printed, result.engine)
 
 
-def _array(field: Field, value: Any, rank: int) -> Array:
+def _array(field: Field, value: Any, rank: int) -> AnyArray:
     wanted = "a number" if rank == 0 else "a sequence of numbers"
     try:
         given = np.asarray(value)

@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import field, frozen
 
+from pypoplar.arrays.dtypes import AnyArray
+
 if TYPE_CHECKING:
     from pypoplar.graph.tensor import Tensor
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
-
-def _slice(array: Array, begin: int, end: int, dimension: int) -> Array:
+def _slice(array: AnyArray, begin: int, end: int, dimension: int) -> AnyArray:
     return array[(slice(None),) * dimension + (slice(begin, end),)]
 
 
-def _reshape_partial(array: Array, begin: int, end: int, shape: Sequence[int]) -> Array:
+def _reshape_partial(array: AnyArray, begin: int, end: int, shape: Sequence[int]) -> AnyArray:
     return array.reshape((*array.shape[:begin], *shape, *array.shape[end:]))
 
 
-def _expand(array: Array, dimensions: Sequence[int]) -> Array:
+def _expand(array: AnyArray, dimensions: Sequence[int]) -> AnyArray:
     for one in sorted(dimensions, reverse=True):
         array = np.expand_dims(array, one)
     return array
 
 
-def _twice(array: Array, begin: int, end: int, dimension: int) -> Array:
+def _twice(array: AnyArray, begin: int, end: int, dimension: int) -> AnyArray:
     return np.concatenate([array, _slice(array, begin, end, dimension)], dimension)
 
 
-ARRAY_FORMS: dict[str, Callable[..., Array]] = {
+ARRAY_FORMS: dict[str, Callable[..., AnyArray]] = {
     "slice": _slice,
     "getitem": lambda array, index: array[index],
     "flatten": lambda array: array.reshape(-1),
@@ -58,7 +58,7 @@ class View:
 
     steps: tuple[tuple[str, tuple[Any, ...]], ...] = field(default=())
 
-    def of_array(self, array: Array) -> Array:
+    def of_array(self, array: AnyArray) -> AnyArray:
         """The view of a NumPy array."""
         for name, arguments in self.steps:
             array = ARRAY_FORMS[name](array, *arguments)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.interval_algebra import Strands, keys, ragged, touched_strands
 from pypoplar.compiler.check.overlaps import disjoint
-from pypoplar.compiler.exchange.plan import Array
 from pypoplar.compiler.field_table import INPUT, FieldTable, tabulate_fields
 from pypoplar.graph.frozen import FrozenGraph
 
@@ -24,21 +24,21 @@ class Regions:
 
     span: int
     fields: FieldTable
-    edge: Array  # int64, the graph's edge numbers, ascending
-    entry: Array  # int64, of the edge's field in the field table
-    vertex: Array  # int64, of each edge
+    edge: Int64s  # the graph's edge numbers, ascending
+    entry: Integers  # of the edge's field in the field table
+    vertex: Int64s  # of each edge
     strands: Strands
-    key: Array  # int64, of each strand: its first element in its compute set, ``compute set * span + element``
-    written: Array  # bool, of each strand
+    key: Int64s  # of each strand: its first element in its compute set, ``compute set * span + element``
+    written: Bools  # of each strand
     disjoint: bool
 
 
-def used_vertices(graph: FrozenGraph, compute_sets: Sequence[int]) -> Array:
+def used_vertices(graph: FrozenGraph, compute_sets: Sequence[int]) -> Bools:
     """bool [vertices]: those of the compute sets."""
     used = np.zeros(len(graph.compute_sets), bool)
     used[list(compute_sets)] = True
-    found: Array = used[graph.vertices.compute_set]
-    return found
+    marked: Bools = used[graph.vertices.compute_set]
+    return marked
 
 
 def collect_regions(graph: FrozenGraph, compute_sets: Sequence[int]) -> Regions:

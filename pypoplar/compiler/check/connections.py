@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import keys, meets, sums, union
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions, used_vertices
 from pypoplar.compiler.check.overlaps import Claims, find_overlap
-from pypoplar.compiler.exchange.plan import Array
 from pypoplar.compiler.field_table import INPUT, LIST, SCALAR, STATE
 from pypoplar.compiler.wording import (
     and_others,
@@ -63,7 +63,7 @@ def _check_counts(graph: FrozenGraph, compute_sets: Sequence[int], regions: Regi
         raise GraphConnectionError(_not_connected(graph, lacking))
 
 
-def _connected_wrongly(graph: FrozenGraph, regions: Regions, wrong: Array, opens: Array) -> str:
+def _connected_wrongly(graph: FrozenGraph, regions: Regions, wrong: Int64s, opens: Bools) -> str:
     edge = int(regions.edge[wrong[0]])
     vertex, field, row = int(graph.edges.vertex[edge]), int(graph.edges.field[edge]), int(graph.edges.row[edge])
     name = field_name(graph, vertex, field)
@@ -75,7 +75,7 @@ def _connected_wrongly(graph: FrozenGraph, regions: Regions, wrong: Array, opens
     return _about(graph, vertex, what) + and_others(graph, regions.vertex[wrong])
 
 
-def _not_connected(graph: FrozenGraph, lacking: Array) -> str:
+def _not_connected(graph: FrozenGraph, lacking: Int64s) -> str:
     vertex = int(lacking[0])
     codelet = graph.codelets[int(graph.vertices.codelet[vertex])]
     here = graph.edges.field[slice(*np.searchsorted(graph.edges.vertex, [vertex, vertex + 1]))]
@@ -176,7 +176,7 @@ def _about(graph: FrozenGraph, vertex: int, what: str) -> str:
     return f"{vertex_location(graph, vertex)}: {what}: {vertex_name(graph, vertex)} of {compute_set_name(graph, vertex)}"
 
 
-def _first(graph: FrozenGraph, regions: Regions, wrong: Array) -> tuple[int, str]:
+def _first(graph: FrozenGraph, regions: Regions, wrong: Int64s) -> tuple[int, str]:
     """The first offending edge's vertex and field."""
     edge = int(regions.edge[wrong[0]])
     vertex = int(graph.edges.vertex[edge])

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.compiler.check.connected_regions import used_vertices
-from pypoplar.compiler.exchange.plan import Array
 from pypoplar.compiler.wording import at, compute_set_name, counted, element_ranges, vertex_location, vertex_name
 from pypoplar.errors import InvalidTileMapping
 from pypoplar.graph.frozen import FrozenGraph
@@ -16,7 +16,7 @@ from pypoplar.graph.frozen import FrozenGraph
 MOST_VARIABLES = 5
 
 
-def check_mappings(graph: FrozenGraph, used_variables: Array, compute_sets: Sequence[int]) -> None:
+def check_mappings(graph: FrozenGraph, used_variables: Bools, compute_sets: Sequence[int]) -> None:
     """Raise `InvalidTileMapping` if an element of a used variable (bool per variable) or a vertex of a compute set has no tile."""
     first = graph.variables.first
     parts = overlay(graph.mapping.begin, graph.mapping.end, first[:-1], first[1:])
@@ -29,7 +29,7 @@ def check_mappings(graph: FrozenGraph, used_variables: Array, compute_sets: Sequ
         raise InvalidTileMapping(_about_vertices(graph, unplaced))
 
 
-def _about_variables(graph: FrozenGraph, missing: Array, mapped: Array) -> str:
+def _about_variables(graph: FrozenGraph, missing: Int64s, mapped: Int64s) -> str:
     lines = []
     for variable in missing[:MOST_VARIABLES].tolist():
         size = int(graph.variables.first[variable + 1] - graph.variables.first[variable])
@@ -53,7 +53,7 @@ def _gaps(graph: FrozenGraph, variable: int) -> list[tuple[int, int]]:
     return [(int(low) - first, int(high) - first) for low, high in zip(ends, begins, strict=True) if low < high]
 
 
-def _about_vertices(graph: FrozenGraph, unplaced: Array) -> str:
+def _about_vertices(graph: FrozenGraph, unplaced: Int64s) -> str:
     vertex = int(unplaced[0])
     more = f" (nor have {counted(len(unplaced) - 1, 'other')})" if len(unplaced) > 1 else ""
     return (

@@ -8,19 +8,19 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import keys, meets, sorting_order, union
-from pypoplar.compiler.exchange.plan import Array
 
 
 @frozen(eq=False)
 class Claims:
     """Elements that parties touch. A party belongs to one group; only parties of one group can be in each other's way."""
 
-    group: Array  # int64
-    party: Array  # int64
-    begin: Array  # int64, element ids
-    end: Array
-    written: Array  # bool
+    group: Int64s
+    party: Int64s
+    begin: Int64s  # element ids
+    end: Int64s
+    written: Bools
 
 
 @frozen
@@ -78,7 +78,7 @@ def find_overlap(claims: Claims, span: int) -> Overlap | None:
     )
 
 
-def disjoint(begin: Array, end: Array, written: Array) -> bool:
+def disjoint(begin: Int64s, end: Int64s, written: Bools) -> bool:
     """Whether no written interval shares a key with any other: what nearly all graphs are, and quick to see."""
     write_begin, write_end = begin[written], end[written]
     order = sorting_order(write_begin)
@@ -89,7 +89,7 @@ def disjoint(begin: Array, end: Array, written: Array) -> bool:
     return not bool(meets(begin[~written], end[~written], write_begin, write_end).any())
 
 
-def _by_party(claims: Claims, which: Array, span: int) -> tuple[Array, Array, Array]:
+def _by_party(claims: Claims, which: Bools, span: int) -> tuple[Int64s, Int64s, Int64s]:
     """Each party's elements once: (party, begin, end), begin and end as keys ``group * span + element``."""
     party = claims.party[which]
     numbers, dense = np.unique(party, return_inverse=True)
@@ -101,20 +101,20 @@ def _by_party(claims: Claims, which: Array, span: int) -> tuple[Array, Array, Ar
     return numbers[owner], begin + shift, end + shift
 
 
-def _depths(written: tuple[Array, Array, Array], touched: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+def _depths(written: tuple[Int64s, Int64s, Int64s], touched: tuple[Int64s, Int64s, Int64s]) -> tuple[Int64s, Int64s, Int64s]:
     """Cut at all bounds: the points, and how many parties write and touch what lies between a point and the next."""
     points = np.unique(np.concatenate((touched[1], touched[2], written[1], written[2])))
 
-    def depth(begin: Array, end: Array) -> Array:
+    def depth(begin: Int64s, end: Int64s) -> Int64s:
         opened = np.bincount(np.searchsorted(points, begin), minlength=len(points))
         closed = np.bincount(np.searchsorted(points, end), minlength=len(points))
-        found: Array = np.cumsum(opened - closed)
+        found: Int64s = np.cumsum(opened - closed)
         return found
 
     return points, depth(*written[1:]), depth(*touched[1:])
 
 
-def _ends_at(claims: tuple[Array, Array, Array], key: int) -> dict[int, int]:
+def _ends_at(claims: tuple[Int64s, Int64s, Int64s], key: int) -> dict[int, int]:
     """The parties that hold `key`, and where each one's interval ends."""
     party, begin, end = claims
     at = np.flatnonzero((begin <= key) & (key < end))

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Int64s, Integers
 from pypoplar.arrays.interval_algebra import keys
 from pypoplar.compiler.check.overlaps import Claims, Overlap, find_overlap
-from pypoplar.compiler.exchange.plan import Array, ComputePlan, Homes
+from pypoplar.compiler.exchange.plan import ComputePlan, Homes
 from pypoplar.compiler.field_table import INPUT, TYPE_SIZES, FieldTable, tabulate_fields
 from pypoplar.compiler.wording import compute_set_name, counted, elements_of_variable, field_name, vertex_location, vertex_name
 from pypoplar.errors import AtomicStoreError
@@ -38,11 +39,11 @@ def find_sub_word_stores(graph: FrozenGraph, plans: Iterable[ComputePlan], homes
             raise AtomicStoreError(_message(graph, plan, overlap))
 
 
-def _entries(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan, edge: Array) -> Array:
+def _entries(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan, edge: Int64s) -> Integers:
     return fields.entries(graph.vertices.codelet[plan.vertex[plan.edge_position[edge]]], plan.edge_field[edge])
 
 
-def _narrow_stores(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan) -> Array:
+def _narrow_stores(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan) -> Int64s:
     """The plan's edges through which workers store parts of words."""
     entry = _entries(graph, fields, plan, np.arange(len(plan.edge_position)))
     narrow = (fields.access[entry] != INPUT) & (TYPE_SIZES[fields.type[entry]] < WORD) & (plan.edge_length > 0)
@@ -50,7 +51,7 @@ def _narrow_stores(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan) ->
     return np.flatnonzero(narrow)
 
 
-def _words(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan, edge: Array) -> tuple[Claims, int]:
+def _words(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan, edge: Int64s) -> tuple[Claims, int]:
     """The words that each vertex writes into. A group is a tile's memory or its exchange buffer."""
     position = plan.edge_position[edge]
     size = plan.edge_length[edge] * TYPE_SIZES[fields.type[_entries(graph, fields, plan, edge)]]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int8s, Int32s, Int64s
 from pypoplar.arrays.interval_algebra import Strands, keys, ordered_strands, ragged, sums
 from pypoplar.compiler.exchange.graph_index import Survey
-from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.field_table import TYPE_SIZES
 from pypoplar.graph.frozen import FrozenGraph
 
@@ -18,18 +19,18 @@ EMPTY, IN_PLACE, LANDED, GATHERED = 0, 1, 2, 3
 class Edges:
     """The edges of one compute set, by position of their vertex, field and row; and their elements as strands."""
 
-    vertex: Array  # int64 [vertices of the set]
-    vertex_tile: Array  # int64
-    position: Array  # int64 [edges]
-    tile: Array  # int64
-    field: Array  # int32
-    row: Array  # int32
-    access: Array  # int8
-    width: Array  # int64, bytes per element
-    length: Array  # int64, elements
+    vertex: Int64s  # [vertices of the set]
+    vertex_tile: Int64s
+    position: Int64s  # [edges]
+    tile: Int64s
+    field: Int32s
+    row: Int32s
+    access: Int8s
+    width: Int64s  # bytes per element
+    length: Int64s  # elements
     strands: Strands  # owner: index into the edges
-    begin: Array  # int64, keys of the strands on the tile of their vertex
-    end: Array
+    begin: Int64s  # keys of the strands on the tile of their vertex
+    end: Int64s
 
 
 def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
@@ -65,7 +66,7 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
     )
 
 
-def place_edges(edges: Edges, homes: Homes, survey: Survey) -> tuple[Array, Array]:
+def place_edges(edges: Edges, homes: Homes, survey: Survey) -> tuple[Int8s, Int64s]:
     """What becomes of each edge, and the offsets of those used in place."""
     owner = edges.strands.owner
     placement = np.full(len(edges.position), EMPTY, np.int8)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.interval_algebra import keys, overlay, subtract, union
 from pypoplar.compiler.exchange.compute_set_edges import GATHERED, LANDED, Edges, place_edges, select_edges
 from pypoplar.compiler.exchange.exchange_buffer import Landing, Parts, from_homes, land, remote_parts
@@ -18,7 +19,7 @@ from pypoplar.compiler.exchange.graph_index import Survey, survey_graph
 from pypoplar.compiler.exchange.halo_copies import chosen_homes, copied_pieces
 from pypoplar.compiler.exchange.message_account import Account, Transfers, account
 from pypoplar.compiler.exchange.pieces import appended, joined, no_pieces, sorted_by_target_tile, turned
-from pypoplar.compiler.exchange.plan import Array, ComputePlan, Homes, Pieces
+from pypoplar.compiler.exchange.plan import ComputePlan, Homes, Pieces
 from pypoplar.compiler.field_table import INPUT, OUTPUT
 from pypoplar.graph.frozen import FrozenGraph
 
@@ -72,7 +73,7 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
     )
 
 
-def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Array, number: int) -> ComputePlan:
+def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Int64s, number: int) -> ComputePlan:
     none, nothing = no_pieces(), np.zeros(0, np.int64)
     silence = account(graph.tiles, Transfers(nothing, nothing, nothing, nothing, nothing)).exchange
     return ComputePlan(
@@ -112,7 +113,7 @@ def _departures(tiles: int, survey: Survey, homes: Homes, outgoing: Parts, landi
     return joined(sorted_by_target_tile(turned(back))), account(tiles, transfers)
 
 
-def _old_values(survey: Survey, homes: Homes, edges: Edges, strands: Array, incoming: Parts, landing: Landing) -> Pieces:
+def _old_values(survey: Survey, homes: Homes, edges: Edges, strands: Int64s, incoming: Parts, landing: Landing) -> Pieces:
     """What an Output that landed holds before its vertex writes it, but for what arrives anyway."""
     written = union(edges.begin[strands], edges.end[strands])
     arriving = keys(incoming.tile, incoming.begin, survey.span)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.interval_algebra import before_in_group, is_sorted, ordered_strands, overlay
 from pypoplar.compiler.exchange.message_account import Transfers, account
 from pypoplar.compiler.exchange.pieces import chosen, joined, make_pieces
-from pypoplar.compiler.exchange.plan import Array, CopyPlan, Homes, Pieces
+from pypoplar.compiler.exchange.plan import CopyPlan, Homes, Pieces
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
 from pypoplar.graph.frozen import FrozenGraph, Runs
 
@@ -17,9 +18,9 @@ from pypoplar.graph.frozen import FrozenGraph, Runs
 class Side:
     """One side of a copy: stretches of it, in order, that are contiguous in one tile's memory."""
 
-    place: Array  # int64, elements from the start of the view
-    home: Array  # int64, index into Homes
-    offset: Array  # int64, bytes in that tile's memory
+    place: Int64s  # elements from the start of the view
+    home: Int64s  # index into Homes
+    offset: Int64s  # bytes in that tile's memory
 
 
 def plan_copy(graph: FrozenGraph, homes: Homes, source: Runs, target: Runs) -> CopyPlan:
@@ -72,7 +73,7 @@ def lay_out(homes: Homes, runs: Runs) -> Side:
     return Side(place, parts.right, offset)
 
 
-def _cut(source: Side, target: Side, homes: Homes, elements: int) -> tuple[Pieces, Array]:
+def _cut(source: Side, target: Side, homes: Homes, elements: int) -> tuple[Pieces, Int64s]:
     """Cut both sides where either begins a new stretch; and the source's home of each piece."""
     if len(source.place) == len(target.place) and bool((source.place == target.place).all()):
         place = source.place

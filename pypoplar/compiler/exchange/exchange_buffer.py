@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.interval_algebra import before_in_group, holder, keys, overlay, sums, union
 from pypoplar.compiler.exchange.compute_set_edges import Edges
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.pieces import make_pieces
-from pypoplar.compiler.exchange.plan import Array, Homes, Pieces
+from pypoplar.compiler.exchange.plan import Homes, Pieces
 from pypoplar.compiler.memory.placement import rounded_up
 from pypoplar.errors import InvalidTileMapping
 
@@ -20,30 +21,30 @@ BUFFER_ALIGNMENT = 8
 class Parts:
     """Elements of other tiles that a tile's vertices touch: sorted by tile and element, each within one home."""
 
-    tile: Array
-    begin: Array  # int64, element ids
-    end: Array
-    home: Array
+    tile: Int64s
+    begin: Int64s  # element ids
+    end: Int64s
+    home: Int64s
 
 
 @frozen(eq=False)
 class Landing:
     """The landing areas: a sorted list of keys ``tile * span + element``."""
 
-    begin: Array
-    end: Array
-    offset: Array  # int64, bytes from the start of the tile's exchange buffer
-    width: Array
-    bytes: Array  # int64 [tiles]
+    begin: Int64s
+    end: Int64s
+    offset: Int64s  # bytes from the start of the tile's exchange buffer
+    width: Int64s
+    bytes: Int64s  # [tiles]
 
-    def place(self, key: Array) -> Array:
+    def place(self, key: Int64s) -> Int64s:
         """Offsets of elements that are known to have landed."""
         at = holder(self.begin, key)
-        found: Array = self.offset[at] + (key - self.begin[at]) * self.width[at]
+        found: Int64s = self.offset[at] + (key - self.begin[at]) * self.width[at]
         return found
 
 
-def remote_parts(survey: Survey, homes: Homes, edges: Edges, strands: Array) -> Parts:
+def remote_parts(survey: Survey, homes: Homes, edges: Edges, strands: Int64s) -> Parts:
     """The union, tile by tile, of the elements of some strands that live on other tiles."""
     begin, end = union(edges.begin[strands], edges.end[strands])
     tile = begin // survey.span

@@ -10,9 +10,10 @@ import math
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s, StructuredArray
 from pypoplar.arrays.interval_algebra import keys, overlay, union
 from pypoplar.compiler.exchange.pieces import chosen
-from pypoplar.compiler.exchange.plan import Array, Pieces
+from pypoplar.compiler.exchange.plan import Pieces
 from pypoplar.executable.exchange_account import Exchange
 from pypoplar.target import Target
 
@@ -34,10 +35,10 @@ PRICES = ExchangePrices()
 class Messages:
     """Some messages of an exchange, with where they begin in their source's memory."""
 
-    rows: Array  # of MESSAGE
-    offset: Array  # int64, bytes
+    rows: StructuredArray  # of MESSAGE
+    offset: Int64s  # bytes
 
-    def chosen(self, which: Array) -> Messages:
+    def chosen(self, which: Int64s) -> Messages:
         return Messages(self.rows[which], self.offset[which])
 
 
@@ -45,12 +46,12 @@ class Messages:
 class ExchangeCost:
     """What an exchange phase costs."""
 
-    cycles: Array  # int64 [tiles]: within the IPUs
+    cycles: Int64s  # [tiles]: within the IPUs
     global_cycles: int  # between IPUs, of the slowest link or tile
     crosses: bool  # whether anything goes from one IPU to another
 
 
-def price_exchange(target: Target, account: Exchange, offset: Array, pieces: Array) -> ExchangeCost:
+def price_exchange(target: Target, account: Exchange, offset: Int64s, pieces: Int64s) -> ExchangeCost:
     """The cost of an exchange phase.
 
     A tile takes as long as the slower of what it sends and receives, at 4 bytes a cycle, and 3 cycles a contiguous piece. `offset`
@@ -72,7 +73,7 @@ def price_exchange(target: Target, account: Exchange, offset: Array, pieces: Arr
     return ExchangeCost(within, max(ports, link_cycles(target, _flows(target, outside))), True)
 
 
-def _port_cycles(target: Target, messages: Messages, pieces: Array) -> Array:
+def _port_cycles(target: Target, messages: Messages, pieces: Int64s) -> Int64s:
     """Cycles that each tile's exchange port is busy with these messages."""
     tiles, rate = target.getNumTiles(), target.getExchangeBytesPerCycle()
     if len(messages.rows) == 0:
@@ -88,11 +89,13 @@ def _port_cycles(target: Target, messages: Messages, pieces: Array) -> Array:
         shared = _shared(messages, sharing, tiles, target.getTilesPerIPU(), span)
         received -= shared - -(-shared // sharing)
     most = np.maximum(np.bincount(source, minlength=tiles), np.bincount(messages.rows["destination"], minlength=tiles))
-    cycles: Array = np.maximum(np.maximum(-(-sent // rate), -(-received // rate)), np.maximum(most, pieces) * PRICES.message_cycles)
+    cycles: Int64s = np.maximum(
+        np.maximum(-(-sent // rate), -(-received // rate)), np.maximum(most, pieces) * PRICES.message_cycles
+    )
     return cycles.astype(np.int64)
 
 
-def _shared(messages: Messages, sharing: int, tiles: int, per_ipu: int, span: int) -> Array:
+def _shared(messages: Messages, sharing: int, tiles: int, per_ipu: int, span: int) -> Int64s:
     """Bytes by tile that all tiles of its super tile receive alike: these come over all their buses together."""
     groups = -(-per_ipu // sharing)  # of an IPU
     ipu, tile = np.divmod(messages.rows["destination"].astype(np.int64), per_ipu)
@@ -107,11 +110,11 @@ def _shared(messages: Messages, sharing: int, tiles: int, per_ipu: int, span: in
         common_begin, common_end = common.begin, common.end
     by_group = np.bincount(common_begin // span // tiles, weights=common_end - common_begin, minlength=tiles // per_ipu * groups)
     tile = np.arange(tiles)
-    shared: Array = by_group.astype(np.int64)[tile // per_ipu * groups + tile % per_ipu // sharing]
+    shared: Int64s = by_group.astype(np.int64)[tile // per_ipu * groups + tile % per_ipu // sharing]
     return shared
 
 
-def _flows(target: Target, messages: Messages) -> Array:
+def _flows(target: Target, messages: Messages) -> Int64s:
     """int64 [IPUs, IPUs]: bytes from one to the other. What several tiles of an IPU receive crosses once."""
     ipus, per_ipu, tiles = target.getNumIPUs(), target.getTilesPerIPU(), target.getNumTiles()
     span = int((messages.offset + messages.rows["bytes"]).max()) + 1
@@ -123,7 +126,7 @@ def _flows(target: Target, messages: Messages) -> Array:
     return flow.astype(np.int64).reshape(ipus, ipus)
 
 
-def link_cycles(target: Target, flows: Array) -> int:
+def link_cycles(target: Target, flows: Int64s) -> int:
     """Cycles for the bytes ``flows[source, destination]`` between IPUs.
 
     Every pair of IPUs has a link for both directions together. The flows that a `GlobalExchangeConstraint` names share its
@@ -146,7 +149,7 @@ def sync_cycles(target: Target, *, between_ipus: bool = False) -> int:
     return target.getGlobalSyncCycles() if between_ipus else target.getMaxIPUSyncDelay()
 
 
-def vertex_side_pieces(tiles: int, arriving: Pieces, gathered: Pieces) -> Array:
+def vertex_side_pieces(tiles: int, arriving: Pieces, gathered: Pieces) -> Int64s:
     """Contiguous pieces that each tile receives for its vertices: each is written straight to its place.
 
     `arriving` comes into the landing area, from where `gathered` would take it. Departing pieces are counted the same way, turned.
@@ -163,11 +166,11 @@ def vertex_side_pieces(tiles: int, arriving: Pieces, gathered: Pieces) -> Array:
     np.add.at(touched, first, 1)
     np.add.at(touched, last, -1)
     left = begin[np.cumsum(touched[:-1]) == 0] // span
-    pieces: Array = np.bincount(left, minlength=tiles)
+    pieces: Int64s = np.bincount(left, minlength=tiles)
     return pieces + np.bincount(landed.target_tile, weights=last - first, minlength=tiles).astype(np.int64)
 
 
-def rearrange_cycles(target: Target, pieces: Pieces, tiles: int) -> Array:
+def rearrange_cycles(target: Target, pieces: Pieces, tiles: int) -> Int64s:
     """Cycles per tile of the pieces that move within it, as the memcpy they are; pieces from other tiles cost nothing here."""
     here = pieces.source_tile == pieces.target_tile
     size, tile = pieces.bytes[here], pieces.target_tile[here]
@@ -175,7 +178,7 @@ def rearrange_cycles(target: Target, pieces: Pieces, tiles: int) -> Array:
     rate = np.full(len(size), PRICES.narrow_bytes_per_cycle[-1][1])
     rate[aligned & 3 == 0] = PRICES.narrow_bytes_per_cycle[1][1]
     rate[aligned == 0] = target.memcpy_bytes_per_cycle
-    cycles: Array = np.bincount(tile, weights=-(-size // rate), minlength=tiles).astype(np.int64)
+    cycles: Int64s = np.bincount(tile, weights=-(-size // rate), minlength=tiles).astype(np.int64)
     cycles[cycles > 0] += PRICES.copy_slots * target.getNumWorkerContexts()
     return cycles
 

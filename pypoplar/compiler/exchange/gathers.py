@@ -5,39 +5,40 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Bools, Int64s, UInt64s
 from pypoplar.arrays.interval_algebra import before_in_group, overlay, ragged, sums
 from pypoplar.compiler.exchange.compute_set_edges import Edges
 from pypoplar.compiler.exchange.exchange_buffer import BUFFER_ALIGNMENT, Landing
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.pieces import chosen, joined, make_pieces, no_pieces, turned
-from pypoplar.compiler.exchange.plan import Array, Homes, Pieces
+from pypoplar.compiler.exchange.plan import Homes, Pieces
 from pypoplar.compiler.field_table import INPUT, OUTPUT
 from pypoplar.compiler.memory.placement import rounded_up
 
 
 @frozen(eq=False)
 class Gathers:
-    edge: Array  # int64, index into the compute set's edges
-    offset: Array  # int64, bytes from the start of the tile's exchange buffer
+    edge: Int64s  # index into the compute set's edges
+    offset: Int64s  # bytes from the start of the tile's exchange buffer
     gather: Pieces
     preload: Pieces
     scatter: Pieces
-    bytes: Array  # int64 [tiles]: what the gather buffers add to the exchange buffer
+    bytes: Int64s  # [tiles]: what the gather buffers add to the exchange buffer
 
 
 @frozen(eq=False)
 class Wanted:
     """The gathered edges and their strands: `owner` indexes `edge`, `first` and `count` find an edge's strands."""
 
-    edge: Array
-    strand: Array  # int64, index into the compute set's strands
-    owner: Array
-    first: Array
-    count: Array
-    place: Array  # int64, elements from the start of the edge to the strand
+    edge: Int64s
+    strand: Int64s  # index into the compute set's strands
+    owner: Int64s
+    first: Int64s
+    count: Int64s
+    place: Int64s  # elements from the start of the edge to the strand
 
 
-def plan_gathers(edges: Edges, gathered: Array, homes: Homes, survey: Survey, landing: Landing) -> Gathers:
+def plan_gathers(edges: Edges, gathered: Int64s, homes: Homes, survey: Survey, landing: Landing) -> Gathers:
     """Buffers for the edges `gathered`, behind the landing areas, and what moves into and out of them on the tile."""
     tiles = len(landing.bytes)
     if len(gathered) == 0:
@@ -67,7 +68,7 @@ def plan_gathers(edges: Edges, gathered: Array, homes: Homes, survey: Survey, la
     )
 
 
-def _wanted(edges: Edges, gathered: Array) -> Wanted:
+def _wanted(edges: Edges, gathered: Int64s) -> Wanted:
     first = np.searchsorted(edges.strands.owner, gathered)
     count = np.searchsorted(edges.strands.owner, gathered, "right") - first
     strand = ragged(first, count)
@@ -76,7 +77,7 @@ def _wanted(edges: Edges, gathered: Array) -> Wanted:
     return Wanted(gathered, strand, owner, np.cumsum(count) - count, count, place)
 
 
-def _shared(edges: Edges, wanted: Wanted) -> Array:
+def _shared(edges: Edges, wanted: Wanted) -> Int64s:
     """For each gathered edge the one whose buffer it uses: itself, or the first Input of the tile that has the same elements."""
     keeper = np.arange(len(wanted.edge))
     inputs = np.flatnonzero(edges.access[wanted.edge] == INPUT)
@@ -95,7 +96,7 @@ def _shared(edges: Edges, wanted: Wanted) -> Array:
     return keeper
 
 
-def _fingerprints(edges: Edges, wanted: Wanted) -> Array:
+def _fingerprints(edges: Edges, wanted: Wanted) -> UInt64s:
     """uint64 per gathered edge; equal lists of strands have equal ones."""
     begin, length = edges.strands.begin[wanted.strand], edges.strands.length[wanted.strand]
     mixed = begin.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + length.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -103,13 +104,13 @@ def _fingerprints(edges: Edges, wanted: Wanted) -> Array:
     mixed = (mixed + wanted.place.astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(32)
     mixed *= np.uint64(0x94D049BB133111EB)
-    total: Array = np.add.reduceat(mixed, wanted.first)
+    total: UInt64s = np.add.reduceat(mixed, wanted.first)
     return total
 
 
-def _same_elements(edges: Edges, wanted: Wanted, one: Array, other: Array) -> Array:
+def _same_elements(edges: Edges, wanted: Wanted, one: Int64s, other: Int64s) -> Bools:
     """Fingerprints may collide: compare the strands themselves."""
-    same: Array = (wanted.count[one] == wanted.count[other]) & (edges.width[wanted.edge[one]] == edges.width[wanted.edge[other]])
+    same: Bools = (wanted.count[one] == wanted.count[other]) & (edges.width[wanted.edge[one]] == edges.width[wanted.edge[other]])
     one, other, compared = one[same], other[same], np.flatnonzero(same)
     count = wanted.count[one]
     mine, theirs = wanted.strand[ragged(wanted.first[one], count)], wanted.strand[ragged(wanted.first[other], count)]
@@ -120,8 +121,8 @@ def _same_elements(edges: Edges, wanted: Wanted, one: Array, other: Array) -> Ar
 
 
 def _moves(
-    edges: Edges, strand: Array, target: Array, width: Array, homes: Homes, survey: Survey, landing: Landing
-) -> tuple[Pieces, Array]:
+    edges: Edges, strand: Int64s, target: Int64s, width: Int64s, homes: Homes, survey: Survey, landing: Landing
+) -> tuple[Pieces, Int64s]:
     """From tile memory and landing area into the gather buffers, by tile and place; and the strand of each piece."""
     begin, end = edges.begin[strand], edges.end[strand]
     here = overlay(begin, end, survey.resident_begin, survey.resident_end)
@@ -148,7 +149,7 @@ def _moves(
     return chosen(pieces, order), left[order]
 
 
-def _old_values(edges: Edges, strand: Array, target: Array, width: Array, homes: Homes) -> Pieces:
+def _old_values(edges: Edges, strand: Int64s, target: Int64s, width: Int64s, homes: Homes) -> Pieces:
     """What gathered Outputs hold before their vertices write them, from wherever the elements live."""
     begin, length = edges.strands.begin[strand], edges.strands.length[strand]
     parts = overlay(begin, begin + length, homes.begin, homes.end)

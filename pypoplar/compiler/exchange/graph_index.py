@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import keys, sorting_order
-from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.field_table import FieldTable, tabulate_fields
 from pypoplar.graph.frozen import FrozenGraph
 
@@ -17,16 +18,16 @@ class Survey:
 
     span: int
     fields: FieldTable
-    vertex_order: Array  # int64: vertices by compute set, tile, order of adding
-    first_vertex: Array  # int64 [compute sets + 1], into vertex_order
-    first_edge: Array  # int64 [vertices + 1], into the graph's edges
-    resident_begin: Array  # int64, keys: what lives on each tile, sorted by tile and element
-    resident_end: Array
-    resident_home: Array  # int64, index into Homes
-    constant: Array  # bool [homes]: what lives there never changes
-    width_begin: Array  # int64, element ids: stretches of elements of one width, over variables
-    width_end: Array
-    width: Array  # int64, bytes
+    vertex_order: Int64s  # vertices by compute set, tile, order of adding
+    first_vertex: Int64s  # [compute sets + 1], into vertex_order
+    first_edge: Int64s  # [vertices + 1], into the graph's edges
+    resident_begin: Int64s  # keys: what lives on each tile, sorted by tile and element
+    resident_end: Int64s
+    resident_home: Int64s  # index into Homes
+    constant: Bools  # [homes]: what lives there never changes
+    width_begin: Int64s  # element ids: stretches of elements of one width, over variables
+    width_end: Int64s
+    width: Int64s  # bytes
 
 
 def survey_graph(graph: FrozenGraph, homes: Homes) -> Survey:
@@ -56,12 +57,12 @@ def survey_graph(graph: FrozenGraph, homes: Homes) -> Survey:
     )
 
 
-def edges_of_vertices(graph: FrozenGraph) -> Array:
+def edges_of_vertices(graph: FrozenGraph) -> Int64s:
     """int64 [vertices + 1]: the edges of vertex v are those from entry v to entry v + 1."""
     return np.searchsorted(graph.edges.vertex, np.arange(len(graph.vertices.codelet) + 1))
 
 
-def _widths(graph: FrozenGraph) -> tuple[Array, Array, Array]:
+def _widths(graph: FrozenGraph) -> tuple[Int64s, Int64s, Int64s]:
     first = graph.variables.first.astype(np.int64)
     width = np.array([one.size for one in graph.variables.types], np.int64)
     filled = first[1:] > first[:-1]

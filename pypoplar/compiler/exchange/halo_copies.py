@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.arrays.interval_algebra import Array, keys
+from pypoplar.arrays.dtypes import Bools, Int8s, Int64s
+from pypoplar.arrays.interval_algebra import keys
 from pypoplar.compiler.exchange.compute_set_edges import GATHERED, IN_PLACE, Edges
 from pypoplar.compiler.exchange.pieces import chosen
 from pypoplar.compiler.exchange.plan import Homes, Pieces
 
 
-def copied_pieces(edges: Edges, placement: Array, offset: Array, gather: Pieces, constants: Homes) -> Pieces:
+def copied_pieces(edges: Edges, placement: Int8s, offset: Int64s, gather: Pieces, constants: Homes) -> Pieces:
     """The pieces of `gather` that a worker copies: of what is on the tile already, all that no layout saves.
 
     `placement` and `offset` say what becomes of each edge and where it lies.
@@ -56,7 +57,7 @@ def copied_pieces(edges: Edges, placement: Array, offset: Array, gather: Pieces,
     return chosen(own, copied)
 
 
-def chosen_homes(homes: Homes, which: Array) -> Homes:
+def chosen_homes(homes: Homes, which: Bools) -> Homes:
     """Some of the homes."""
     return Homes(
         homes.begin[which],
@@ -69,7 +70,7 @@ def chosen_homes(homes: Homes, which: Array) -> Homes:
     )
 
 
-def _constant(pieces: Pieces, constants: Homes) -> Array:
+def _constant(pieces: Pieces, constants: Homes) -> Bools:
     """Which of the pieces come from constants, as far as they come from a tile's own memory."""
     if len(constants.begin) == 0 or len(pieces.bytes) == 0:
         return np.zeros(len(pieces.bytes), bool)
@@ -77,11 +78,11 @@ def _constant(pieces: Pieces, constants: Homes) -> Array:
     span = int(max(end.max(), pieces.source_offset.max())) + 1
     low, high = np.sort(keys(constants.tile, constants.offset, span)), np.sort(keys(constants.tile, end, span))
     place = keys(pieces.source_tile, pieces.source_offset, span)
-    inside: Array = np.searchsorted(low, place, "right") > np.searchsorted(high, place, "right")
+    inside: Bools = np.searchsorted(low, place, "right") > np.searchsorted(high, place, "right")
     return inside
 
 
-def _inside(place: Array, begin: Array, end: Array) -> Array:
+def _inside(place: Int64s, begin: Int64s, end: Int64s) -> Bools:
     """Whether any of the intervals goes on at `place` from below to above."""
-    inside: Array = np.searchsorted(np.sort(begin), place, "left") > np.searchsorted(np.sort(end), place, "right")
+    inside: Bools = np.searchsorted(np.sort(begin), place, "left") > np.searchsorted(np.sort(end), place, "right")
     return inside

@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.compiler.exchange.copy_plan import lay_out
-from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.lowering.move_tables import TileAddresses
 from pypoplar.graph.frozen import Runs
 
 
 @frozen(eq=False)
 class HostPieces:
-    position: Array  # int64, bytes from the start of the host array
-    address: Array  # int64, in the simulated memory
-    bytes: Array  # int64
-    tile: Array  # int64
+    position: Int64s  # bytes from the start of the host array
+    address: Int64s  # in the simulated memory
+    bytes: Int64s
+    tile: Int64s
 
 
 def host_pieces(homes: Homes, addresses: TileAddresses, runs: Runs) -> HostPieces:

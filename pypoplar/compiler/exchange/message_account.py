@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.interval_algebra import Array, is_sorted, keys, union
+from pypoplar.arrays.dtypes import Int64s, Integers, StructuredArray
+from pypoplar.arrays.interval_algebra import is_sorted, keys, union
 from pypoplar.executable.exchange_account import MESSAGE, Exchange
 
 
@@ -17,18 +18,18 @@ from pypoplar.executable.exchange_account import MESSAGE, Exchange
 class Transfers:
     """Bytes that leave one tile's memory for another tile: the raw material of an account, in any order."""
 
-    source: Array  # int64, tiles
-    destination: Array  # int64, tiles
-    variable: Array  # int64
-    offset: Array  # int64, bytes in the source's memory
-    bytes: Array  # int64, at least 1
+    source: Int64s  # tiles
+    destination: Int64s  # tiles
+    variable: Int64s
+    offset: Int64s  # bytes in the source's memory
+    bytes: Int64s  # at least 1
 
 
 @frozen(eq=False)
 class Account:
     exchange: Exchange  # its messages are sorted by receiver, source and place in the source's memory
-    offset: Array  # int64 [messages], bytes in the source's memory
-    rearranged: Array  # int64 [tiles], bytes that do not lie at the receiver as they lay at the source
+    offset: Int64s  # [messages], bytes in the source's memory
+    rearranged: Int64s  # [tiles], bytes that do not lie at the receiver as they lay at the source
 
 
 def account(tiles: int, transfers: Transfers) -> Account:
@@ -61,7 +62,7 @@ def account(tiles: int, transfers: Transfers) -> Account:
     return Account(Exchange(messages, _sent(tiles, messages, offset, span), received), offset, rearranged)
 
 
-def _sorted(tiles: int, transfers: Transfers, span: int) -> tuple[Array, Array, Array]:
+def _sorted(tiles: int, transfers: Transfers, span: int) -> tuple[Int64s, Int64s, Int64s]:
     """The transfers by receiver, source and offset: key of the first byte, bytes, variable."""
     begin = keys(transfers.destination * tiles + transfers.source, transfers.offset, span)
     size, variable = _constant(transfers.bytes), _constant(transfers.variable)
@@ -74,18 +75,18 @@ def _sorted(tiles: int, transfers: Transfers, span: int) -> tuple[Array, Array, 
     return begin[order], size[order] if size.strides[0] else size, variable[order] if variable.strides[0] else variable
 
 
-def _constant(values: Array) -> Array:
+def _constant(values: Int64s) -> Int64s:
     """The same values, without memory of their own (stride 0) where all are equal."""
     return np.broadcast_to(values[0], values.shape) if bool((values == values[0]).all()) else values
 
 
-def _sent(tiles: int, messages: Array, offset: Array, span: int) -> Array:
+def _sent(tiles: int, messages: StructuredArray, offset: Int64s, span: int) -> Int64s:
     """Bytes that each tile sends; what several tiles receive counts once."""
     begin = keys(messages["source"], offset, span)
     once_begin, once_end = union(begin, begin + messages["bytes"])
     return _per_tile(tiles, once_begin // span, once_end - once_begin)
 
 
-def _per_tile(tiles: int, tile: Array, bytes: Array) -> Array:
+def _per_tile(tiles: int, tile: Integers, bytes: Int64s) -> Int64s:
     # the weights are doubles: exact up to 2**53 bytes
     return np.bincount(tile, weights=bytes, minlength=tiles).astype(np.int64)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
 from pypoplar.arrays.interval_algebra import sorting_order
-from pypoplar.compiler.exchange.plan import Array, Pieces
+from pypoplar.compiler.exchange.plan import Pieces
 
 
 def make_pieces(
-    source_tile: Array,
-    source_offset: Array,
-    target_tile: Array,
-    target_offset: Array,
-    bytes: Array,
+    source_tile: Int64s,
+    source_offset: Int64s,
+    target_tile: Int64s,
+    target_offset: Int64s,
+    bytes: Int64s,
     *,
-    source_in_buffer: Array | bool = False,
-    target_in_buffer: Array | bool = False,
+    source_in_buffer: Bools | bool = False,
+    target_in_buffer: Bools | bool = False,
 ) -> Pieces:
-    def flags(given: Array | bool) -> Array:
+    def flags(given: Bools | bool) -> Bools:
         return np.full(len(bytes), given) if isinstance(given, bool) else given
 
     return Pieces(source_tile, source_offset, target_tile, target_offset, bytes, flags(source_in_buffer), flags(target_in_buffer))
@@ -29,12 +30,12 @@ def no_pieces() -> Pieces:
     return make_pieces(none, none, none, none, none)
 
 
-def chosen(pieces: Pieces, which: Array) -> Pieces:
+def chosen(pieces: Pieces, which: Bools | Int64s) -> Pieces:
     """The pieces of a mask or of a list of positions, in that order."""
     return Pieces(*(column[which] for column in columns(pieces)))
 
 
-def columns(pieces: Pieces) -> tuple[Array, ...]:
+def columns(pieces: Pieces) -> tuple[AnyArray, ...]:
     return (
         pieces.source_tile,
         pieces.source_offset,

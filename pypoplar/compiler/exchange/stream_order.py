@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.compiler.exchange.copy_plan import lay_out
 from pypoplar.compiler.exchange.message_account import Account, Transfers, account
 from pypoplar.compiler.exchange.pieces import chosen, make_pieces, turned
-from pypoplar.compiler.exchange.plan import Array, Homes, Pieces
+from pypoplar.compiler.exchange.plan import Homes, Pieces
 from pypoplar.graph.frozen import Runs
 
 PART_ALIGNMENT = 8  # bytes: parts of a stream on a tile are whole words of the data path
@@ -23,7 +24,7 @@ PART_ALIGNMENT = 8  # bytes: parts of a stream on a tile are whole words of the 
 @frozen(eq=False)
 class StreamExchange:
     account: Account
-    pieces: Array  # int64 [tiles]: contiguous on both sides, that the tiles of the tensor put or take
+    pieces: Int64s  # [tiles]: contiguous on both sides, that the tiles of the tensor put or take
     local: Pieces  # what stays on its tile, but has to move there
 
 

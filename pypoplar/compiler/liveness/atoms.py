@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Bools, Int64s, UInt64s
 from pypoplar.arrays.interval_algebra import keys, overlay, ragged, touched_strands, union
 from pypoplar.compiler.check.connected_regions import Regions
-from pypoplar.compiler.exchange.plan import Array
 from pypoplar.compiler.field_table import OUTPUT
 from pypoplar.compiler.liveness.control_flow import Access
 from pypoplar.graph.frozen import FrozenGraph
@@ -29,21 +29,21 @@ MOST_PARTS = 1 << 20  # of a variable, over all accesses: one that is cut more f
 class Atoms:
     """Entries `first[k]` to `first[k + 1]` of `atom` are those that list k names; list ``KINDS * access + kind``."""
 
-    variable: Array  # int64 [atoms]
-    first: Array  # int64 [lists + 1]
-    atom: Array  # int64
+    variable: Int64s  # [atoms]
+    first: Int64s  # [lists + 1]
+    atom: Int64s
 
 
 @frozen(eq=False)
 class Stretches:
     """Elements by list, sorted by list and element; a list names no element twice."""
 
-    list: Array  # int64
-    begin: Array  # int64, element ids
-    end: Array  # int64
+    list: Int64s
+    begin: Int64s  # element ids
+    end: Int64s
 
 
-def find_atoms(graph: FrozenGraph, accesses: Sequence[Access], regions: Regions, full: Array, fixed: Array) -> Atoms:
+def find_atoms(graph: FrozenGraph, accesses: Sequence[Access], regions: Regions, full: Bools, fixed: Bools) -> Atoms:
     """The atoms of all variables but the `fixed` ones (bool per variable).
 
     `full`: bool, the edges of `regions` to which a vertex writes all elements.
@@ -60,7 +60,7 @@ def find_atoms(graph: FrozenGraph, accesses: Sequence[Access], regions: Regions,
     return _divided(stretches, variable, first, len(accesses))
 
 
-def _of_compute_sets(accesses: Sequence[Access], regions: Regions, graph: FrozenGraph, full: Array) -> Stretches:
+def _of_compute_sets(accesses: Sequence[Access], regions: Regions, graph: FrozenGraph, full: Bools) -> Stretches:
     """What the vertices of each compute set read and write."""
     number = np.full(len(graph.compute_sets), -1)
     for access, one in enumerate(accesses):
@@ -110,20 +110,20 @@ def _joined(made: list[Stretches], elements: int) -> Stretches:
     return Stretches(lists, begin - start, end - start)
 
 
-def _cuts(stretches: Stretches, first: Array) -> Array:
+def _cuts(stretches: Stretches, first: Int64s) -> Int64s:
     """Where an access begins or ends to treat elements otherwise, or a variable begins."""
     return np.unique(np.concatenate((stretches.begin, stretches.end, first)))
 
 
-def _too_fine(stretches: Stretches, variable: Array, first: Array) -> Array:
+def _too_fine(stretches: Stretches, variable: Int64s, first: Int64s) -> Bools:
     """bool [variables]: cut into so many parts by so many accesses that looking at each would take long."""
     cuts = _cuts(stretches, first)
     parts = np.searchsorted(cuts, stretches.end) - np.searchsorted(cuts, stretches.begin)
-    fine: Array = np.bincount(variable, parts, len(first) - 1) > MOST_PARTS
+    fine: Bools = np.bincount(variable, parts, len(first) - 1) > MOST_PARTS
     return fine
 
 
-def _undivided(stretches: Stretches, variable: Array, first: Array, fine: Array) -> tuple[Stretches, Array]:
+def _undivided(stretches: Stretches, variable: Int64s, first: Int64s, fine: Bools) -> tuple[Stretches, Int64s]:
     """Look at the `fine` variables as a whole: reading a part reads all, and only what writes all at once defines it."""
     begin, end = first[variable], first[variable + 1]
     here = fine[variable]
@@ -134,7 +134,7 @@ def _undivided(stretches: Stretches, variable: Array, first: Array, fine: Array)
     return Stretches(*once[:3]), once[3]
 
 
-def _divided(stretches: Stretches, variable: Array, first: Array, accesses: int) -> Atoms:
+def _divided(stretches: Stretches, variable: Int64s, first: Int64s, accesses: int) -> Atoms:
     """Elements whose lists have the same sum of random numbers are of one atom."""
     cuts = _cuts(stretches, first)
     begin, end = np.searchsorted(cuts, stretches.begin), np.searchsorted(cuts, stretches.end)
@@ -155,10 +155,10 @@ def _divided(stretches: Stretches, variable: Array, first: Array, accesses: int)
     return Atoms(atom_variable, np.searchsorted(lists, np.arange(accesses * KINDS + 1)), key - lists * max(len(pairs), 1))
 
 
-def _scattered(lists: Array) -> Array:
+def _scattered(lists: Int64s) -> UInt64s:
     """A number of 64 bits for each list, always the same: the splitmix64 generator's."""
     mixed = (lists.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    scattered: Array = mixed ^ (mixed >> np.uint64(31))
+    scattered: UInt64s = mixed ^ (mixed >> np.uint64(31))
     return scattered

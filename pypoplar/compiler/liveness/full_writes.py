@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from attrs import define, evolve, field, frozen
 
+from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -36,7 +37,6 @@ from pypoplar.codelet.ir.typed import (
 )
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.codelet.llvm.loop_checks import walk
-from pypoplar.compiler.exchange.plan import Array
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.resources import directory
 
@@ -70,7 +70,7 @@ class Walk:
 NO_WALK = Walk("")
 
 
-def defined_fields(codelets: Sequence[Codelet], workers: int) -> Array:
+def defined_fields(codelets: Sequence[Codelet], workers: int) -> Int64s:
     """int64, in the order of `FieldTable`: what decides whether the field is written in full; see `NEVER`."""
     found: list[int] = []
     libraries = directory("codelets")
@@ -238,7 +238,7 @@ def _returns(block: Block) -> bool:
     return any(isinstance(one, Return) for one in walk(block))
 
 
-def vertex_shares(graph: FrozenGraph) -> Array:
+def vertex_shares(graph: FrozenGraph) -> Int64s:
     """int64 [vertices]: the elements of one worker, by the plain field `SHARE`; 0 where it has none or is not set."""
     shares = np.zeros(len(graph.vertices.codelet), np.int64)
     codelet = graph.vertices.codelet[graph.state.vertex]
@@ -251,15 +251,15 @@ def vertex_shares(graph: FrozenGraph) -> Array:
 
 
 def written_in_full(
-    bounds: Array, entry: Array, vertex: Array, row: Array, length: Array, first: Array, shares: Array, workers: int
-) -> Array:
+    bounds: Int64s, entry: Integers, vertex: Int64s, row: Integers, length: Int64s, first: Int64s, shares: Int64s, workers: int
+) -> Bools:
     """bool [edges]: the vertex surely writes all elements of the edge.
 
     `bounds` is what `defined_fields` says. Of each edge: `entry` its field in the field table, `vertex`, `row`, `length` in
     elements; `first` is the table's entry of the first field of the edge's codelet. `shares` is by vertex.
     """
     bound = bounds[entry]
-    full: Array = (bound == ITSELF) | ((bound == WORKERS) & (length <= workers))
+    full: Bools = (bound == ITSELF) | ((bound == WORKERS) & (length <= workers))
     full |= (bound == SHARES) & (shares[vertex] * workers >= length)
     for other in np.unique(bound[bound >= 0]):
         longest = np.full(int(vertex.max()) + 1 if len(vertex) else 0, -1)

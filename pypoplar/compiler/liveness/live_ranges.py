@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.liveness.control_flow import BlockName, ControlFlow
 from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.executable.variable_lives import Lives
@@ -24,7 +25,7 @@ def make_lives(liveness: Liveness, flow: ControlFlow, marks: Mapping[BlockName, 
     return Lives(liveness.always, liveness.first, first_step[order], last_step[order], *bytes_by_tile(homes, len(liveness.always)))
 
 
-def bytes_by_tile(homes: Homes, variables: int) -> tuple[Array, Array, Array]:
+def bytes_by_tile(homes: Homes, variables: int) -> tuple[Int64s, Int64s, Int64s]:
     """Rows of each variable, int64 [variables + 1], their tiles, and the bytes of the variable there."""
     tiles = len(homes.tile_bytes)
     pair, place = np.unique(homes.variable * tiles + homes.tile, return_inverse=True)

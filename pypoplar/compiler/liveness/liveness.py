@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 from attrs import define, field, frozen
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import ragged
 from pypoplar.compiler.check.connected_regions import Regions
-from pypoplar.compiler.exchange.plan import Array
 from pypoplar.compiler.liveness.atoms import KINDS, READ, WRITE, Atoms, find_atoms
 from pypoplar.compiler.liveness.control_flow import Block, Choice, ControlFlow, Invoke, Item, Items, Loop, Run
 from pypoplar.compiler.liveness.full_writes import ITSELF, NEVER, defined_fields, vertex_shares, written_in_full
@@ -28,19 +28,19 @@ from pypoplar.graph.tensor import Tensor
 class Liveness:
     """The lives of the variables in positions of the control flow; ranges are half-open, sorted by variable and begin."""
 
-    always: Array  # bool [variables]: used and always live
-    first: Array  # int64 [variables + 1]: a variable's ranges, none where it is always live or unused
-    begin: Array  # int64
-    end: Array  # int64
+    always: Bools  # [variables]: used and always live
+    first: Int64s  # [variables + 1]: a variable's ranges, none where it is always live or unused
+    begin: Int64s
+    end: Int64s
 
-    def shared(self) -> Array:
+    def shared(self) -> Bools:
         """bool [variables]: those that live only at times."""
-        found: Array = np.diff(self.first) > 0
-        return found
+        lasting: Bools = np.diff(self.first) > 0
+        return lasting
 
 
 def find_liveness(
-    graph: FrozenGraph, workers: int, flow: ControlFlow, regions: Regions, handles: list[Tensor], used: Array
+    graph: FrozenGraph, workers: int, flow: ControlFlow, regions: Regions, handles: list[Tensor], used: Bools
 ) -> Liveness:
     """The lives of the `used` variables (bool per variable). `regions` are those of all compute sets that are executed.
 
@@ -63,12 +63,12 @@ def find_liveness(
     return Liveness(always, np.searchsorted(variable, np.arange(len(used) + 1)), begin, end)
 
 
-def _full_edges(graph: FrozenGraph, workers: int, regions: Regions) -> Array:
+def _full_edges(graph: FrozenGraph, workers: int, regions: Regions) -> Bools:
     """bool: the edges of `regions` to which a vertex surely writes all elements."""
     edges, edge = graph.edges, regions.edge
     bounds = defined_fields(graph.codelets, workers)
     if np.isin(bounds, (NEVER, ITSELF)).all():
-        whole: Array = bounds[regions.entry] == ITSELF
+        whole: Bools = bounds[regions.entry] == ITSELF
         return whole
     counted = np.concatenate(([0], np.cumsum(edges.run_count)))
     length = counted[edges.first_run[edge + 1]] - counted[edges.first_run[edge]]
@@ -76,7 +76,7 @@ def _full_edges(graph: FrozenGraph, workers: int, regions: Regions) -> Array:
     return written_in_full(bounds, regions.entry, regions.vertex, edges.row[edge], length, first, vertex_shares(graph), workers)
 
 
-def _fixed_variables(graph: FrozenGraph, handles: list[Tensor]) -> Array:
+def _fixed_variables(graph: FrozenGraph, handles: list[Tensor]) -> Bools:
     """bool [variables]: those that hold something before and after every run."""
     variables = graph.variables
     fixed = np.zeros(len(variables.names), bool)
@@ -90,8 +90,8 @@ def _fixed_variables(graph: FrozenGraph, handles: list[Tensor]) -> Array:
 class Summary:
     """What a piece of program does to atoms: bool [atoms] each."""
 
-    use: Array  # may be read before they are written
-    define: Array  # are written whatever happens
+    use: Bools  # may be read before they are written
+    define: Bools  # are written whatever happens
 
 
 @define(eq=False)
@@ -101,13 +101,13 @@ class _Flow:
     flow: ControlFlow
     atoms: Atoms
     variables: int
-    first: Array = field(init=False)  # int64 [positions + 1]: a position's events, reads before writes
-    atom: Array = field(init=False)  # int64 [events]
-    kind: Array = field(init=False)  # int64 [events]
+    first: Int64s = field(init=False)  # [positions + 1]: a position's events, reads before writes
+    atom: Int64s = field(init=False)  # [events]
+    kind: Int64s = field(init=False)  # [events]
     _summaries: dict[int, Summary] = field(factory=dict)  # by id of a list of items
-    _leaving: dict[int, Array] = field(factory=dict)  # function -> bool [atoms]: live when it returns
-    _low: Array = field(init=False)
-    _high: Array = field(init=False)
+    _leaving: dict[int, Bools] = field(factory=dict)  # function -> [atoms]: live when it returns
+    _low: Int64s = field(init=False)
+    _high: Int64s = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         position = np.fromiter(self.flow.access_of.keys(), np.int64, len(self.flow.access_of))
@@ -121,7 +121,7 @@ class _Flow:
         events[position[order] + 1] = count.reshape(-1, KINDS).sum(1)
         self.first = np.cumsum(events)
 
-    def ranges(self) -> tuple[Array, Array, Array]:
+    def ranges(self) -> tuple[Int64s, Int64s, Int64s]:
         """Variable, begin and end of every range of the variables that live only at times."""
         made = []
         always = np.zeros(self.variables, bool)
@@ -150,7 +150,7 @@ class _Flow:
         np.minimum.at(self._low, variable, position)
         np.maximum.at(self._high, variable, position)
 
-    def _touch(self, live: Array, begin: int, end: int | None = None) -> None:
+    def _touch(self, live: Bools, begin: int, end: int | None = None) -> None:
         """The variables of live atoms live at a position, or from `begin` to `end`."""
         variable = self.atoms.variable[live]
         self._low[variable] = np.minimum(self._low[variable], begin)
@@ -158,7 +158,7 @@ class _Flow:
 
     # Backwards through the program
 
-    def _before(self, items: Items, live: Array) -> Array:
+    def _before(self, items: Items, live: Bools) -> Bools:
         """What is live before some items, where `live` is live after them."""
         live = live.copy()
         for one in reversed(items):
@@ -170,7 +170,7 @@ class _Flow:
                 live = self._before_item(one, live)
         return live
 
-    def _before_item(self, one: Loop | Choice | Invoke, live: Array) -> Array:
+    def _before_item(self, one: Loop | Choice | Invoke, live: Bools) -> Bools:
         if isinstance(one, Choice):
             before = np.zeros(len(live), bool)
             for branch in one.branches:
@@ -192,7 +192,7 @@ class _Flow:
 
     # Summaries
 
-    def _of_run(self, run: Run) -> tuple[Array, Array]:
+    def _of_run(self, run: Run) -> tuple[Int64s, Int64s]:
         """The atoms that a run reads first, and those that it writes."""
         events = slice(int(self.first[run.begin]), int(self.first[run.end]))
         atom, kind = self.atom[events], self.kind[events]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from attrs import define, field, frozen
 
+from pypoplar.arrays.dtypes import Bools, Int8s, Int64s
 from pypoplar.codelet.language.codelet import Codelet
-from pypoplar.compiler.exchange.plan import Array, ComputePlan
+from pypoplar.compiler.exchange.plan import ComputePlan
 from pypoplar.compiler.lowering.move_tables import TileAddresses
 from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.vertex_state import VertexState
@@ -22,11 +23,11 @@ TILE_COST = 12
 class CodeletShapes:
     """The codelets' shapes as arrays, indexed by codelet and field."""
 
-    words: Array  # int64 [codelets]: words of an edge row
-    field_word: Array  # int64 [codelets, most fields]: first word of a field
-    form: Array  # int8 [codelets, most fields]: 0 scalar, 1 vector, 2 list
-    state: Array  # bool [codelets, most fields]
-    kind: Array  # int64 [codelets]
+    words: Int64s  # [codelets]: words of an edge row
+    field_word: Int64s  # [codelets, most fields]: first word of a field
+    form: Int8s  # [codelets, most fields]: 0 scalar, 1 vector, 2 list
+    state: Bools  # [codelets, most fields]
+    kind: Int64s  # [codelets]
 
     @staticmethod
     def of(codelets: tuple[Codelet, ...], *, record_touches: bool) -> CodeletShapes:
@@ -61,10 +62,10 @@ class ComputeTables:
     addresses: TileAddresses
     state: VertexState
     touches: TouchTables | None
-    _parts: dict[str, list[Array]] = field(factory=dict)
+    _parts: dict[str, list[Int64s]] = field(factory=dict)
     _sizes: dict[str, int] = field(factory=dict)
 
-    def _append(self, name: str, values: Array) -> int:
+    def _append(self, name: str, values: Int64s) -> int:
         """Append to a table; returns where the values begin."""
         begin = self._sizes.get(name, 0)
         self._parts.setdefault(name, []).append(np.asarray(values, np.int64))
@@ -107,7 +108,7 @@ class ComputeTables:
         self._append("buffer_bytes", plan.buffer_bytes[buffered])
         return self._sizes["result"] - 1
 
-    def _edge_words(self, plan: ComputePlan, position: Array, codelet: Array, words: Array, vertex: Array) -> Array:
+    def _edge_words(self, plan: ComputePlan, position: Int64s, codelet: Int64s, words: Int64s, vertex: Int64s) -> Int64s:
         """The edge rows of a compute set, in the order of `position`."""
         local_start = np.concatenate(([0], np.cumsum(words)))
         made = np.zeros(int(local_start[-1]), np.int64)
@@ -138,7 +139,7 @@ class ComputeTables:
         self._state_words(made, local_start[:-1], codelet, vertex)
         return made
 
-    def _state_words(self, made: Array, start: Array, codelet: Array, vertex: Array) -> None:
+    def _state_words(self, made: Int64s, start: Int64s, codelet: Int64s, vertex: Int64s) -> None:
         base = self.addresses.base[self.graph.vertices.tile[vertex]]
         for number in np.unique(codelet):
             for position in np.flatnonzero(self.shapes.state[number]):
@@ -152,7 +153,7 @@ class ComputeTables:
                     made[at], made[at + 1] = tile_base + offset, length
 
     @staticmethod
-    def _list_order(tile: Array, position: Array) -> Array:
+    def _list_order(tile: Int64s, position: Int64s) -> Int64s:
         """For each vertex in list order, its place among the tile's vertices as they are grouped."""
         opens = np.ones(len(tile), bool)
         opens[1:] = tile[1:] != tile[:-1]
@@ -160,20 +161,20 @@ class ComputeTables:
         return position - first[np.cumsum(opens) - 1] if len(tile) else position
 
     @staticmethod
-    def _cost(plan: ComputePlan, active: Array, group_first: Array, position: Array) -> Array:
+    def _cost(plan: ComputePlan, active: Int64s, group_first: Int64s, position: Int64s) -> Int64s:
         elements = np.bincount(position[plan.edge_position], weights=plan.edge_length, minlength=len(position))
         if len(active) == 0:
             return np.zeros(0, np.int64)
-        whole: Array = np.add.reduceat(elements + VERTEX_COST, group_first[active]).astype(np.int64) + TILE_COST
+        whole: Int64s = np.add.reduceat(elements + VERTEX_COST, group_first[active]).astype(np.int64) + TILE_COST
         return whole
 
-    def finish(self, estimate: Array, flops: Array) -> Computes:
+    def finish(self, estimate: Int64s, flops: Int64s) -> Computes:
         """All tables. `estimate` gives worker cycles by graph vertex, -1 where they are derived; empty if none is given.
 
         `flops` gives floating-point operations in the same way.
         """
 
-        def whole(name: str, *end: int) -> Array:
+        def whole(name: str, *end: int) -> Int64s:
             parts = self._parts.get(name, [])
             return np.ascontiguousarray(
                 np.concatenate([*parts, np.array(end, np.int64)]) if parts or end else np.zeros(0), np.int64

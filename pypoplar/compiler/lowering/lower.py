@@ -9,6 +9,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar import program as kinds
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.ir.typed import DebugPrint
 from pypoplar.codelet.llvm.loop_checks import walk
 from pypoplar.compiler.exchange.copy_plan import plan_copy
@@ -22,7 +23,7 @@ from pypoplar.compiler.exchange.exchange_costs import (
 )
 from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange.pieces import appended, turned
-from pypoplar.compiler.exchange.plan import Array, ComputePlan, Homes
+from pypoplar.compiler.exchange.plan import ComputePlan, Homes
 from pypoplar.compiler.exchange.stream_order import stream_exchange
 from pypoplar.compiler.liveness.control_flow import BlockName
 from pypoplar.compiler.lowering import lower_services
@@ -51,8 +52,8 @@ class Phases:
     plan: ComputePlan
     before: ExchangeCost
     after: ExchangeCost
-    copied_before: Array  # int64 [tiles], cycles of copies on the tile
-    copied_after: Array
+    copied_before: Int64s  # [tiles], cycles of copies on the tile
+    copied_after: Int64s
 
 
 @frozen(eq=False)
@@ -253,7 +254,7 @@ class Lowering:
         if any(self._prints(int(one)) for one in np.unique(self.graph.vertices.codelet[plan.vertex])):
             self.row(opcodes.SERVICE, self.service("prints"))
 
-    def _moving(self, name: str, kind: str, sync: int, cost: ExchangeCost, copied: Array, exchange: int) -> Step:
+    def _moving(self, name: str, kind: str, sync: int, cost: ExchangeCost, copied: Int64s, exchange: int) -> Step:
         """A step that moves data between tiles and on them."""
         between = cost.global_cycles
         return Step(name, kind, sync, cost.cycles, -1, exchange, 0, 0, self.depth, copied, global_exchange_cycles=between)

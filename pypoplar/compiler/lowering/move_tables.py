@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from attrs import define, field, frozen
 
-from pypoplar.compiler.exchange.plan import Array, Pieces
+from pypoplar.arrays.dtypes import Bools, Int64s, UInt32s
+from pypoplar.compiler.exchange.plan import Pieces
 from pypoplar.executable.move_lists import Moves
 
 LISTED_BYTES = 4  # pieces up to this size may be named by a list of places
@@ -17,17 +18,17 @@ FAN_OUT_PIECE = 64  # blocks whose mean piece is larger than this are as quickly
 class TileAddresses:
     """Byte addresses in the simulated memory: of every tile, and of its exchange buffer."""
 
-    base: Array  # int64 [tiles + 1]
-    buffer: Array  # int64 [tiles]
+    base: Int64s  # [tiles + 1]
+    buffer: Int64s  # [tiles]
 
-    def sources(self, pieces: Pieces) -> Array:
+    def sources(self, pieces: Pieces) -> Int64s:
         return self._resolve(pieces.source_tile, pieces.source_offset, pieces.source_in_buffer)
 
-    def targets(self, pieces: Pieces) -> Array:
+    def targets(self, pieces: Pieces) -> Int64s:
         return self._resolve(pieces.target_tile, pieces.target_offset, pieces.target_in_buffer)
 
-    def _resolve(self, tile: Array, offset: Array, in_buffer: Array) -> Array:
-        resolved: Array = np.where(in_buffer, self.buffer[tile], self.base[tile]) + offset
+    def _resolve(self, tile: Int64s, offset: Int64s, in_buffer: Bools) -> Int64s:
+        resolved: Int64s = np.where(in_buffer, self.buffer[tile], self.base[tile]) + offset
         return resolved
 
 
@@ -35,19 +36,19 @@ class TileAddresses:
 class Records:
     """Pieces to move, in columns; see `Moves`. `places` are the units that the lists of these records name."""
 
-    source: Array
-    target: Array
-    bytes: Array
-    count: Array
-    source_step: Array
-    target_step: Array
-    source_list: Array
-    target_list: Array
-    tile: Array
-    places: Array
+    source: Int64s
+    target: Int64s
+    bytes: Int64s
+    count: Int64s
+    source_step: Int64s
+    target_step: Int64s
+    source_list: Int64s
+    target_list: Int64s
+    tile: Int64s
+    places: UInt32s
 
 
-def fold(source: Array, target: Array, bytes: Array, tile: Array) -> Records:
+def fold(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> Records:
     """Records for pieces in the order given.
 
     Three or more pieces that follow each other in equal steps become one record; small pieces that are irregular on one side
@@ -75,7 +76,7 @@ def fold(source: Array, target: Array, bytes: Array, tile: Array) -> Records:
     return _listed(_listed(regular, sources=True), sources=False)
 
 
-def _regular_rows(source: Array, target: Array, bytes: Array, tile: Array) -> tuple[Array, Array]:
+def _regular_rows(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> tuple[Int64s, Int64s]:
     """First piece and number of pieces of each record: rows of equal steps, and what is left one by one."""
     size = len(source)
     if size < 3:
@@ -143,14 +144,14 @@ def _listed(records: Records, *, sources: bool) -> Records:
 class FanOut:
     """Pieces of an exchange, split: what has to be fetched, and blocks that another tile has just received in the same form."""
 
-    fetched: Array  # positions of pieces
-    source: Array  # int64, addresses in the memory of the tile that received the block first
-    target: Array
-    bytes: Array
-    tile: Array
+    fetched: Int64s  # positions of pieces
+    source: Int64s  # addresses in the memory of the tile that received the block first
+    target: Int64s
+    bytes: Int64s
+    tile: Int64s
 
 
-def fan_out(source: Array, target: Array, bytes: Array, tile: Array) -> FanOut | None:
+def fan_out(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> FanOut | None:
     """Find blocks of many small pieces that several tiles receive alike: the host copies them from the first receiver.
 
     A block is a maximal row of pieces whose targets are contiguous. None if there is nothing to gain. What a tile receives, and the
@@ -190,7 +191,7 @@ class MoveLists:
 
     _lists: list[Records] = field(factory=list)
 
-    def add(self, source: Array, target: Array, bytes: Array, tile: Array) -> int:
+    def add(self, source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> int:
         """Add a list, sorted by the tile whose thread moves the piece; order within a tile is kept."""
         order = np.argsort(tile, kind="stable")
         self._lists.append(fold(source[order], target[order], bytes[order], tile[order]))
@@ -219,11 +220,11 @@ class MoveLists:
         lengths = [len(one.source) for one in self._lists]
         places = np.concatenate(([0], np.cumsum([len(one.places) for one in self._lists], dtype=np.int64)))
 
-        def column(name: str) -> Array:
+        def column(name: str) -> Int64s:
             parts = [getattr(one, name) for one in self._lists]
             return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), np.int64)
 
-        def lists(name: str) -> Array:
+        def lists(name: str) -> Int64s:
             parts = [np.where(getattr(one, name) < 0, -1, getattr(one, name) + places[n]) for n, one in enumerate(self._lists)]
             return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), np.int64)
 

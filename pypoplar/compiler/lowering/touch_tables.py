@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from attrs import define, field
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.interval_algebra import ragged
 from pypoplar.compiler.exchange.graph_index import Survey
-from pypoplar.compiler.exchange.plan import Array, ComputePlan, Homes
+from pypoplar.compiler.exchange.plan import ComputePlan, Homes
 from pypoplar.compiler.lowering.move_tables import TileAddresses
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.graph.frozen import FrozenGraph
@@ -23,11 +24,11 @@ class TouchTables:
     addresses: TileAddresses
     survey: Survey
     size: int = 0  # bytes for the marks of the largest compute set
-    _edges: list[Array] = field(factory=list)  # numbers of the graph's edges
-    _address: list[Array] = field(factory=list)
-    _touch: list[Array] = field(factory=list)
+    _edges: list[Int64s] = field(factory=list)  # numbers of the graph's edges
+    _address: list[Int64s] = field(factory=list)
+    _touch: list[Int64s] = field(factory=list)
 
-    def add(self, plan: ComputePlan, address: Array) -> Array:
+    def add(self, plan: ComputePlan, address: Int64s) -> Int64s:
         """Add the edges of a compute set, whose addresses are given; returns where each edge's elements are marked."""
         first, last = self.survey.first_edge[plan.vertex], self.survey.first_edge[plan.vertex + 1]
         length = plan.edge_length

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar import program as kinds
-from pypoplar.compiler.exchange.plan import Array
+from pypoplar.arrays.dtypes import Bools
 from pypoplar.errors import ControlProgramError
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.host_links import Function
@@ -72,7 +72,7 @@ def find_usage(programs: Iterable[kinds.Program], handles: Iterable[Tensor]) -> 
     return usage
 
 
-def used_variables(graph: FrozenGraph, usage: Usage) -> Array:
+def used_variables(graph: FrozenGraph, usage: Usage) -> Bools:
     """bool [variables]: touched by a used tensor, or by a vertex of a used compute set."""
     first = graph.variables.first
     used = np.zeros(len(graph.variables.names), bool)

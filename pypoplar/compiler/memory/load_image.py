@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from attrs import define, field
 
+from pypoplar.arrays.dtypes import AnyArray, Bools, Bytes, Int64s
 from pypoplar.compiler.exchange.host_copies import host_pieces
-from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.lowering.move_tables import TileAddresses
 from pypoplar.compiler.memory.vertex_state import VertexState
 from pypoplar.executable.memory_image import Image
@@ -15,23 +16,23 @@ from pypoplar.graph.frozen import FrozenGraph, Runs
 
 @define(eq=False)
 class _ImageParts:
-    address: list[Array] = field(factory=list)
-    bytes: list[Array] = field(factory=list)
-    data: list[Array] = field(factory=list)
+    address: list[Int64s] = field(factory=list)
+    bytes: list[Int64s] = field(factory=list)
+    data: list[Bytes] = field(factory=list)
 
-    def add(self, address: Array, size: Array, data: Array) -> None:
+    def add(self, address: Int64s, size: Int64s, data: AnyArray) -> None:
         self.address.append(np.asarray(address, np.int64))
         self.bytes.append(np.asarray(size, np.int64))
         self.data.append(np.ascontiguousarray(data).view(np.uint8).ravel())
 
     def finish(self) -> Image:
-        def joined(parts: list[Array], kind: type) -> Array:
+        def joined(parts: list[AnyArray], kind: type) -> AnyArray:
             return np.concatenate(parts).astype(kind) if parts else np.zeros(0, kind)
 
         return Image(joined(self.address, np.int64), joined(self.bytes, np.int64), joined(self.data, np.uint8))
 
 
-def make_image(graph: FrozenGraph, homes: Homes, addresses: TileAddresses, state: VertexState, used: Array) -> Image:
+def make_image(graph: FrozenGraph, homes: Homes, addresses: TileAddresses, state: VertexState, used: Bools) -> Image:
     """Later writes win: constants, then initial values in the order in which they were set, then plain fields."""
     parts = _ImageParts()
     placed = np.zeros(len(graph.variables.names), bool)
@@ -58,12 +59,12 @@ def _whole(graph: FrozenGraph, variable: int) -> Runs:
     return Runs(first[variable : variable + 1], first[variable + 1 : variable + 2] - first[variable : variable + 1], one)
 
 
-def _add_values(parts: _ImageParts, homes: Homes, addresses: TileAddresses, runs: Runs, values: Array) -> None:
+def _add_values(parts: _ImageParts, homes: Homes, addresses: TileAddresses, runs: Runs, values: AnyArray) -> None:
     pieces = host_pieces(homes, addresses, runs)
     parts.add(pieces.address, pieces.bytes, values)
 
 
-def _add_scalars(parts: _ImageParts, graph: FrozenGraph, addresses: TileAddresses, state: VertexState, used: Array) -> None:
+def _add_scalars(parts: _ImageParts, graph: FrozenGraph, addresses: TileAddresses, state: VertexState, used: Bools) -> None:
     """Scalar plain fields, all those of one width at once."""
     given = graph.state
     if len(given.vertex) == 0:

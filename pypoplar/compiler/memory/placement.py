@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import before_in_group, overlay, sums
-from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.compiler.memory.sharing import share
 from pypoplar.graph.frozen import FrozenGraph
@@ -17,11 +18,11 @@ PART_ALIGNMENT = 8  # of a variable's part on a tile: what the widest load of a 
 PIECE_ALIGNMENT = 4  # of each interval: two intervals never share a 32-bit word
 
 
-def rounded_up(bytes: Array, alignment: int) -> Array:
+def rounded_up(bytes: Int64s, alignment: int) -> Int64s:
     return (bytes + (alignment - 1)) & -alignment
 
 
-def place_variables(graph: FrozenGraph, used: Array, liveness: Liveness | None = None) -> Homes:
+def place_variables(graph: FrozenGraph, used: Bools, liveness: Liveness | None = None) -> Homes:
     """Lay out the variables and constants that `used` (bool per variable) marks, on the tiles of their mapping.
 
     On a tile, variables come in the order of their numbers and elements in theirs; with `liveness`, the variables that live only at
@@ -49,7 +50,7 @@ def place_variables(graph: FrozenGraph, used: Array, liveness: Liveness | None =
     return Homes(begin, end, tile, offset, width, variable, tile_bytes)
 
 
-def _place_parts(tile: Array, variable: Array, size: Array, tiles: int, liveness: Liveness | None) -> tuple[Array, Array]:
+def _place_parts(tile: Int64s, variable: Int64s, size: Int64s, tiles: int, liveness: Liveness | None) -> tuple[Int64s, Int64s]:
     """Where on its tile each part lies, and how far the parts of each tile reach."""
     if liveness is None:
         return before_in_group(size, tile), sums(size, tile, tiles)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import ragged
-from pypoplar.compiler.exchange.plan import Array
 from pypoplar.compiler.liveness.liveness import Liveness
 
 MOST_RANGES = 4  # of a life, that are looked at one by one; the last covers all that follow
@@ -21,10 +21,10 @@ MOST_PLACES = 1 << 22  # parts of tiles that are placed together
 class LifeRanges:
     """The ranges of each variable's life in columns, int64 [variables, ranges]; those that are not there are empty."""
 
-    begin: Array
-    end: Array
+    begin: Int64s
+    end: Int64s
 
-    def overlap(self, one: Array, other: Array) -> Array:
+    def overlap(self, one: Int64s, other: Int64s) -> Bools:
         """Whether the life of each of some variables overlaps that of the variable at the same place in the other array."""
         found = np.zeros(np.broadcast_shapes(one.shape, other.shape), bool)
         for i in range(self.begin.shape[1]):
@@ -51,7 +51,7 @@ def life_ranges(liveness: Liveness) -> LifeRanges:
     return LifeRanges(begin, end)
 
 
-def share(tile: Array, variable: Array, size: Array, liveness: Liveness) -> Array:
+def share(tile: Int64s, variable: Int64s, size: Int64s, liveness: Liveness) -> Int64s:
     """The offset of each part within the shared memory of its tile.
 
     `tile` must be sorted; a part is what a tile has of a variable, a multiple of the alignment of parts in size.
@@ -84,7 +84,7 @@ def share(tile: Array, variable: Array, size: Array, liveness: Liveness) -> Arra
     return offset
 
 
-def _leaders(opens: Array, count: Array, variable: Array, size: Array) -> Array:
+def _leaders(opens: Int64s, count: Int64s, variable: Int64s, size: Int64s) -> Int64s:
     """The first tile, as far as is easily seen, with the same variables and sizes as each tile, which may be itself."""
     inside = np.arange(len(variable)) - np.repeat(opens, count)
     mixed = (variable * 0x9E3779B97F4A7C1 + size).astype(np.uint64) * (inside * 2 + 1).astype(np.uint64)
@@ -95,11 +95,11 @@ def _leaders(opens: Array, count: Array, variable: Array, size: Array) -> Array:
     alike = count[leader] == count
     twin = np.where(np.repeat(alike, count), np.repeat(opens[leader], count) + inside, 0)
     alike &= np.logical_and.reduceat((variable[twin] == variable) & (size[twin] == size), opens)
-    made: Array = np.where(alike, leader, np.arange(len(opens)))
+    made: Int64s = np.where(alike, leader, np.arange(len(opens)))
     return made
 
 
-def _place(variable: Array, size: Array, count: Array, lives: LifeRanges) -> Array:
+def _place(variable: Int64s, size: Int64s, count: Int64s, lives: LifeRanges) -> Int64s:
     """Offsets of the parts in the rows of a table, in their order; `count` parts in each row, which does not rise."""
     start = np.zeros(variable.shape, np.int64)
     for number in range(variable.shape[1]):
@@ -111,7 +111,7 @@ def _place(variable: Array, size: Array, count: Array, lives: LifeRanges) -> Arr
     return start
 
 
-def _first_gaps(row: Array, begin: Array, end: Array, size: Array) -> Array:
+def _first_gaps(row: Int64s, begin: Int64s, end: Int64s, size: Int64s) -> Int64s:
     """The lowest offset in each row at which `size` bytes are free, where the stretches `begin, end` are taken."""
     found = np.zeros(len(size), np.int64)
     if len(row) == 0:

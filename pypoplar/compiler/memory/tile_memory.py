@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import keys, union
 from pypoplar.codelet.ir.typed import Block
 from pypoplar.codelet.language.codelet import Codelet
-from pypoplar.compiler.exchange.plan import Array, ComputePlan, Homes
+from pypoplar.compiler.exchange.plan import ComputePlan, Homes
 from pypoplar.compiler.field_table import LIST, tabulate_fields
 from pypoplar.compiler.liveness.live_ranges import bytes_by_tile
 from pypoplar.compiler.liveness.liveness import Liveness
@@ -43,8 +44,8 @@ def measure_memory(
     homes: Homes,
     state: VertexState,
     plans: list[ComputePlan],
-    used: Array,
-    always: Array,
+    used: Bools,
+    always: Bools,
 ) -> TileMemory:
     """Bytes of every tile by category. `used` marks the vertices that programs execute, `always` the variables always live."""
     tiles = graph.tiles
@@ -53,7 +54,7 @@ def measure_memory(
     size = (homes.end - homes.begin) * homes.width
     held = always[homes.variable]
 
-    def per_tile(tile: Array, weight: Array) -> Array:
+    def per_tile(tile: Int64s, weight: Int64s) -> Int64s:
         return np.bincount(tile, weights=weight, minlength=tiles).astype(np.int64)
 
     constants = per_tile(homes.tile, np.where(constant[homes.variable], size, 0))
@@ -81,7 +82,7 @@ def measure_memory(
     )
 
 
-def _covered(homes: Homes, which: Array) -> Array:
+def _covered(homes: Homes, which: Bools) -> Int64s:
     """int64 [tiles]: bytes on which at least one of some homes lies."""
     tile, offset = homes.tile[which], homes.offset[which]
     span = int(homes.tile_bytes.max(initial=0)) + 1
@@ -90,7 +91,7 @@ def _covered(homes: Homes, which: Array) -> Array:
     return np.bincount(begin // span, end - begin, len(homes.tile_bytes)).astype(np.int64)
 
 
-def vertex_pointers(graph: FrozenGraph, vertices: Array) -> Array:
+def vertex_pointers(graph: FrozenGraph, vertices: Int64s) -> Int64s:
     """Bytes of pointers and lengths of each of these vertices, with the rows of its lists."""
     words = np.array(
         [sum(1 if one.form == "scalar" else 2 for one in codelet.fields if one.access != "state") for codelet in graph.codelets]
@@ -106,11 +107,11 @@ def vertex_pointers(graph: FrozenGraph, vertices: Array) -> Array:
         return np.asarray(own)
     is_row = fields.form[fields.entries(graph.vertices.codelet[edges.vertex], edges.field)] == LIST
     rows = np.bincount(edges.vertex[is_row], minlength=len(graph.vertices.codelet))
-    whole: Array = own + rows[vertices] * 2 * POINTER_BYTES
+    whole: Int64s = own + rows[vertices] * 2 * POINTER_BYTES
     return whole
 
 
-def _code(graph: FrozenGraph, target: Target, vertices: Array, tile: Array, tiles: int) -> Array:
+def _code(graph: FrozenGraph, target: Target, vertices: Int64s, tile: Int64s, tiles: int) -> Int64s:
     """Every codelet that a tile runs lies there once."""
     sizes = np.array(
         [(instruction_count(one.typed.body) + ENTRY_INSTRUCTIONS) * target.instruction_bytes for one in graph.codelets]
@@ -121,7 +122,7 @@ def _code(graph: FrozenGraph, target: Target, vertices: Array, tile: Array, tile
     return np.bincount(pairs // len(sizes), weights=sizes[pairs % len(sizes)], minlength=tiles).astype(np.int64)
 
 
-def state_bytes(codelets: tuple[Codelet, ...]) -> Array:
+def state_bytes(codelets: tuple[Codelet, ...]) -> Int64s:
     """Bytes of a vertex's plain fields, by codelet."""
     return np.array([scalar_layout(one)[1] for one in codelets], np.int64)
 
@@ -165,7 +166,7 @@ def _tile_line(graph: FrozenGraph, homes: Homes, liveness: Liveness, memory: Til
     return f"  tile {tile}: {total:,} bytes, {total - limit:,} too many: {', '.join(parts)}{shared}"
 
 
-def _at_peak(liveness: Liveness, size: Array) -> Array:
+def _at_peak(liveness: Liveness, size: Int64s) -> Bools:
     """bool [variables]: always live, or alive where those that live only at times are largest together."""
     lasting = np.repeat(size, np.diff(liveness.first))
     change = np.zeros(int(liveness.end.max(initial=0)) + 1, np.int64)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import before_in_group, sums
 from pypoplar.codelet.language.codelet import Codelet
-from pypoplar.compiler.exchange.plan import Array, Homes
+from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.graph.frozen import FrozenGraph
 
 
@@ -15,10 +16,10 @@ from pypoplar.graph.frozen import FrozenGraph
 class VertexState:
     """Offsets count from the start of the tile's memory."""
 
-    vertex_offset: Array  # int64 [vertices]: of the vertex's scalar fields; meaningless where it has none
-    field_offset: Array  # int64 [codelets, most fields]: of a scalar field within its vertex
+    vertex_offset: Int64s  # [vertices]: of the vertex's scalar fields; meaningless where it has none
+    field_offset: Int64s  # [codelets, most fields]: of a scalar field within its vertex
     vectors: dict[tuple[int, int], tuple[int, int]]  # (vertex, field) -> offset in the tile, elements
-    tile_bytes: Array  # int64 [tiles]
+    tile_bytes: Int64s  # [tiles]
 
 
 def scalar_layout(codelet: Codelet) -> tuple[list[int], int]:
@@ -34,7 +35,7 @@ def scalar_layout(codelet: Codelet) -> tuple[list[int], int]:
     return offsets, -(-end // 8) * 8
 
 
-def place_state(graph: FrozenGraph, homes: Homes, used: Array) -> VertexState:
+def place_state(graph: FrozenGraph, homes: Homes, used: Bools) -> VertexState:
     """Lay out the plain fields of the vertices that `used` (bool per vertex) marks."""
     layouts = [scalar_layout(one) for one in graph.codelets]
     most = max([len(offsets) for offsets, _ in layouts], default=0)
@@ -56,7 +57,7 @@ def place_state(graph: FrozenGraph, homes: Homes, used: Array) -> VertexState:
     )
 
 
-def _vector_sizes(graph: FrozenGraph, used: Array) -> dict[tuple[int, int], tuple[int, int]]:
+def _vector_sizes(graph: FrozenGraph, used: Bools) -> dict[tuple[int, int], tuple[int, int]]:
     """(vertex, field) -> (elements, bytes of one) of the vector states that used vertices have."""
     sizes = {}
     for (vertex, field), values in graph.state.vectors.items():
@@ -67,7 +68,7 @@ def _vector_sizes(graph: FrozenGraph, used: Array) -> dict[tuple[int, int], tupl
 
 
 def _place_vectors(
-    graph: FrozenGraph, vectors: dict[tuple[int, int], tuple[int, int]], offset: Array, scalars: Array
+    graph: FrozenGraph, vectors: dict[tuple[int, int], tuple[int, int]], offset: Int64s, scalars: Int64s
 ) -> dict[tuple[int, int], tuple[int, int]]:
     """Vector states follow their vertex's scalars, in the order of the fields."""
     placed = {}

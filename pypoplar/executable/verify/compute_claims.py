@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.codelet.language.codelet import Codelet, Field
-from pypoplar.compiler.exchange.plan import Array
 from pypoplar.compiler.lowering.compute_tables import KINDS, CodeletShapes
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable

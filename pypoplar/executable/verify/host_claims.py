@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.compiler.exchange.plan import Array
+from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import HostTensor
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_number

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from pypoplar.compiler.exchange.plan import Array
+from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.compiler.lowering.move_tables import LISTED_BYTES
 from pypoplar.executable.move_lists import Moves
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape

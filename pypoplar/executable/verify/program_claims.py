@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import field, frozen
 
-from pypoplar.compiler.exchange.plan import Array
+from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_number, claim_range

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.compiler.exchange.plan import Array
+from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
