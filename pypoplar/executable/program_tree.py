@@ -12,7 +12,6 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar import program as kinds
-from pypoplar.graph.host_links import HostFunction
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -128,24 +127,4 @@ def described(one: kinds.Program) -> tuple[str, str, str] | None:
     """Type, name and detail of a program's node; None for one that is not a node but stands for its steps or parts."""
     if isinstance(one, kinds.Sequence | kinds.Execute | kinds.Copy | kinds.Sync):
         return None
-    detail = ""
-    match one:
-        case kinds.Repeat():
-            detail = f"{one.count:,} times"
-        case kinds.If() | kinds.AbortOnCondition():
-            detail = f"if {one.predicate.getDebugStr()}"
-        case kinds.RepeatWhileTrue():
-            detail = f"while {one.predicate.getDebugStr()}"
-        case kinds.RepeatWhileFalse():
-            detail = f"until {one.predicate.getDebugStr()}"
-        case kinds.Switch():
-            detail = f"by {one.index.getDebugStr()}"
-        case kinds.Call(function=HostFunction() as function):
-            detail = f"host function {function.handle()}"
-        case kinds.PrintTensor():
-            detail = one.title or one.tensor.getDebugStr()
-        case kinds.WriteUndef():
-            detail = one.tensor.getDebugStr()
-        case kinds.Abort() | kinds.ErrorProgram():
-            detail = one.message
-    return type(one).__name__, one.name, detail
+    return type(one).__name__, one.name, one.detail()

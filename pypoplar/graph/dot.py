@@ -6,7 +6,7 @@ Nodes are called by kind and number, so that no name of the user's stands anywhe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
@@ -15,12 +15,11 @@ from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.networks import compute_network
+from pypoplar.graph.runnable import Programs, Runnable
+from pypoplar.graph.vertices import ComputeSet
 
 if TYPE_CHECKING:
     from pypoplar.graph.graph import Graph
-    from pypoplar.program import Program
-
-    Programs: TypeAlias = Program | Iterable[Program] | None
 
 SHOWN = 4  # elements of a plain vector field in a label
 VARIABLE = "shape=box, style=rounded"
@@ -37,30 +36,27 @@ def _escaped(text: str) -> str:
     return "".join(one if one.isprintable() else "\\n" if one == "\n" else " " for one in escaped)
 
 
-def executed_sets(graph: Graph, programs: Program | Iterable[Program]) -> set[int]:
+def executed_sets(graph: Graph, programs: Programs) -> set[int]:
     """The numbers of the compute sets that programs, and the functions that they call, execute."""
-    from pypoplar.program import Call, Execute, Program
-
-    pending: list[Any] = [programs] if isinstance(programs, Program) or not isinstance(programs, Iterable) else list(programs)
-    found: set[int] = set()
-    functions: set[int] = set()
+    pending: list[Any] = [programs] if isinstance(programs, Runnable) or not isinstance(programs, Iterable) else list(programs)
+    for program in pending:
+        if not isinstance(program, Runnable):
+            raise PoplarTypeError(f"the graph is written for a list of programs, got {program!r}")
+    executed: set[int] = set()
+    seen: dict[int, Runnable] = {}  # by id
     while pending:
-        one = pending.pop()
-        if not isinstance(one, Program):
-            raise PoplarTypeError(f"the graph is written for a list of programs, got {one!r}")
-        if isinstance(one, Execute):
-            if one.compute_set._vertices is not graph._vertices:
-                raise PoplarTypeError(f"{one.compute_set!r} belongs to another graph")
-            found.add(one.compute_set.getId())
-        called = getattr(one.function, "program", None) if isinstance(one, Call) else None
-        if called is not None and id(called) not in functions:
-            functions.add(id(called))
-            pending.append(called)
-        pending.extend(one.parts())
-    return found
+        part = pending.pop()
+        if isinstance(part, ComputeSet):
+            if part._vertices is not graph._vertices:
+                raise PoplarTypeError(f"{part!r} belongs to another graph")
+            executed.add(part.getId())
+        elif id(part) not in seen:
+            seen[id(part)] = part
+            pending.extend(part.runs())
+    return executed
 
 
-def write_computation_graph(stream: TextIO, whole: Graph, programs: Programs) -> None:
+def write_computation_graph(stream: TextIO, whole: Graph, programs: Programs | None) -> None:
     """Variables and compute sets as nodes, what vertices read and write as edges.
 
     Of the compute sets those that `programs` execute, with the variables that these touch; None shows all there is.
@@ -87,7 +83,7 @@ def write_computation_graph(stream: TextIO, whole: Graph, programs: Programs) ->
     stream.write("}\n")
 
 
-def write_vertex_graph(stream: TextIO, whole: Graph, programs: Programs) -> None:
+def write_vertex_graph(stream: TextIO, whole: Graph, programs: Programs | None) -> None:
     """Vertices with their tiles and plain fields, grouped by compute set, and which elements of which variables they touch.
 
     `programs` are as in `write_computation_graph`.

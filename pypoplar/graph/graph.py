@@ -29,6 +29,7 @@ from pypoplar.graph.names import Scope
 from pypoplar.graph.networks import compute_network
 from pypoplar.graph.operands import check_writeable
 from pypoplar.graph.ordering import simplified, sorted_contiguous_regions, unbroadcast
+from pypoplar.graph.runnable import Programs, Runnable
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.tiles import Tiles
 from pypoplar.graph.values import values_of
@@ -39,8 +40,6 @@ from pypoplar.types import UNSIGNED_INT, ElementType, check_type
 
 if TYPE_CHECKING:
     import networkx
-
-    from pypoplar.program import Program
 
 
 class VariableMappingMethod(Enum):
@@ -445,8 +444,10 @@ class Graph:
         """A function of the host for `program.Call`; inputs and outputs are (type, elements) pairs."""
         return self._host.add_host_function(handle, inputs, outputs, caller_location())
 
-    def addFunction(self, program: Program) -> Function:
+    def addFunction(self, program: Runnable) -> Function:
         """A program that `program.Call` runs from several places; steps added to a Sequence later are not part of it."""
+        if not isinstance(program, Runnable):
+            raise PoplarTypeError(f"addFunction takes a program, got {program!r}")
         return self._host.add_function(program.taken(), caller_location())
 
     def createHostWrite(self, handle: str, tensor: Tensor, rearrangeOnHost: bool = False) -> None:
@@ -471,11 +472,11 @@ class Graph:
         """
         return compute_network(self.freeze())
 
-    def outputComputationGraph(self, stream: TextIO, programs: Program | Iterable[Program] | None = None) -> None:
+    def outputComputationGraph(self, stream: TextIO, programs: Programs | None = None) -> None:
         """Write the compute graph as Graphviz DOT text; with `programs`, only the compute sets that they execute."""
         write_computation_graph(stream, self, programs)
 
-    def outputVertexGraph(self, stream: TextIO, programs: Program | Iterable[Program] | None = None) -> None:
+    def outputVertexGraph(self, stream: TextIO, programs: Programs | None = None) -> None:
         """Write vertices, their tiles and the elements that they touch as DOT text; `programs` as in `outputComputationGraph`."""
         write_vertex_graph(stream, self, programs)
 

@@ -13,11 +13,11 @@ from pypoplar.codelet.ir.typed import Location
 from pypoplar.errors import InvalidOption, PoplarTypeError, StreamMemoryAllocationError, TensorIOStateError, TensorShapeError
 from pypoplar.graph.location import line_text
 from pypoplar.graph.names import nearest
+from pypoplar.graph.runnable import Runnable
 from pypoplar.types import ElementType, check_type
 
 if TYPE_CHECKING:
     from pypoplar.graph.tensor import Tensor
-    from pypoplar.program import Program
 
 FIFO_OPTIONS = ("splitLimit", "bufferingDepth")  # whole numbers; they change nothing here
 TRANSFER_LIMIT = 128 * 1024 * 1024  # bytes of one transfer
@@ -111,7 +111,7 @@ class Function:
     """A program that several places call; made by `Graph.addFunction`."""
 
     number: int
-    program: Program
+    program: Runnable
     location: Location
 
 
@@ -166,7 +166,7 @@ class HostConnections:
         self.host_functions[name] = function
         return function
 
-    def add_function(self, program: Program, location: Location) -> Function:
+    def add_function(self, program: Runnable, location: Location) -> Function:
         function = Function(len(self.functions), program, location)
         self.functions.append(function)
         return function

@@ -234,24 +234,32 @@ def program_html(program: Program) -> str:
 
 
 def describe_program(program: Program) -> Described[Program]:
+    """A program's arguments but for programs, and the programs in it with their names."""
+    from pypoplar.program.base import Calling, function_program
+
+    contents = program.contains()
+    below = [(part.name, part.program) for part in program.parts()]
+    if isinstance(contents, Calling):
+        below.append(("", function_program(contents.function)))
+    details = [
+        f"{name.replace('_', ' ')} {shown_value(value)}"
+        for name, value in vars(program).items()
+        if name not in ("name", "location")
+        and value is not None
+        and value is not False
+        and value != ""
+        and not _holds_programs(value)
+    ]
+    return titled(type(program).__name__, getattr(program, "name", ""), details), below
+
+
+def _holds_programs(value: object) -> bool:
+    """Whether an argument is a program, a list of programs, or one of numbers and programs, as the cases of a Switch are."""
     from pypoplar.program import Program
 
-    details, below = [], []
-    for key, value in vars(program).items():
-        if key in ("name", "location"):
-            continue
-        if key == "cases":
-            below += [(f"case {number}", case) for number, case in value]
-        elif isinstance(value, Program):
-            below.append((key, value))
-        elif isinstance(value, list) and all(isinstance(part, Program) for part in value):
-            below += [("", part) for part in value]
-        elif value is not None and value is not False and value != "":
-            details.append(f"{key.replace('_', ' ')} {shown_value(value)}")
-    function_program = getattr(getattr(program, "function", None), "program", None)
-    if isinstance(function_program, Program):
-        below.append(("", function_program))
-    return titled(type(program).__name__, getattr(program, "name", ""), details), below
+    if isinstance(value, list | tuple):
+        return all(map(_holds_programs, value)) or (len(value) == 2 and isinstance(value[0], int) and _holds_programs(value[1]))
+    return isinstance(value, Program)
 
 
 def shown_value(value: object) -> str:

@@ -35,6 +35,7 @@ from pypoplar.program import (
     setSeed,
     setStochasticRounding,
 )
+from pypoplar.program.base import Nothing
 from pypoplar.types import BOOL, FLOAT, INT, UNSIGNED_INT
 
 
@@ -97,17 +98,41 @@ def test_programs_know_the_users_line_and_their_name(step):
         Repeat(3, step, 5)
 
 
-def test_programs_list_their_tensors_and_parts(graph, x, flag, step):
+def test_programs_say_what_they_read_write_and_contain(graph, x, flag, step):
     inner = Sequence([Copy(x[0:2], x[2:4])])
     choice = Switch(graph.addVariable(INT, [], "i"), [(0, inner), (1, step)], inner)
-    assert [one.getDebugStr() for one in choice.tensors()] == ["i"]
-    assert len(choice.parts()) == 3
-    assert inner.tensors() == []
-    assert inner.programs[0].tensors() == [x[0:2], x[2:4]]
-    assert Execute(step.compute_set, flag).tensors() == [flag]
-    assert Repeat(2, step).parts() == [step]
+    assert [one.getDebugStr() for one in choice.reads()] == ["i"]
+    assert [one.name for one in choice.parts()] == ["case 0", "case 1", "default"]
+    assert inner.reads() == inner.writes() == ()
+    assert inner.programs[0].reads() == (x[0:2],)
+    assert inner.programs[0].writes() == (x[2:4],)
+    assert Execute(step.compute_set, flag).writes() == (flag,)
+    assert [one.program for one in Repeat(2, step).parts()] == [step]
     function = graph.addFunction(inner)
-    assert Call(function).parts() == []
+    assert Call(function).parts() == ()
+    assert Call(function).contains().function is function
+
+
+def test_a_kind_that_leaves_out_what_it_reads_writes_or_contains_cannot_be_made():
+    class Mute(Program):
+        pass
+
+    class Half(Program):
+        def reads(self):
+            return ()
+
+        def contains(self):
+            return Nothing()
+
+    with pytest.raises(TypeError, match=r"(?s)Mute.*contains.*reads.*writes"):
+        Mute()
+    with pytest.raises(TypeError, match=r"Half.*writes"):
+        Half()
+
+
+def test_only_a_program_becomes_a_function(graph):
+    with pytest.raises(PoplarTypeError, match="addFunction takes a program, got 5"):
+        graph.addFunction(5)
 
 
 def test_execute_takes_a_compute_set_and_a_place_for_the_and_of_the_results(graph, x, flag):

@@ -22,6 +22,7 @@ from pypoplar import (
     concat,
 )
 from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Program, Repeat, Sequence, Switch
+from pypoplar.program.base import Nothing
 from pypoplar.report.execution import Execution, Step
 from pypoplar.report.memory_report import MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, VertexInstances
@@ -220,6 +221,15 @@ def test_a_kind_of_program_that_is_half_made_is_shown():
     class Odd(Program):
         def __init__(self):
             self.parts_of_it = [1, NASTY]
+
+        def reads(self):
+            return ()
+
+        def writes(self):
+            return ()
+
+        def contains(self):
+            return Nothing()
 
     assert f"Odd · parts of it 1, {NASTY}" in shown(Odd()).text
 

@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 from pypoplar import program as kinds
 from pypoplar.graph.host_links import Function
 from pypoplar.graph.tensor import Tensor
+from pypoplar.program.base import Calling, InTurn, Nothing, OneOf, Rounds, Vertices
 
 Items = list["Item"]
 BlockName = tuple[str, int]
@@ -93,7 +94,7 @@ class ControlFlow:
         while self._functions:
             called, function = self._functions.popitem()
             if ("function", called) not in self.blocks:
-                self._add_block(("function", called), function.program)
+                self._add_block(("function", called), kinds.function_program(function))
 
     def callers_first(self) -> list[Block]:
         """All blocks; a function comes after everything that calls it."""
@@ -192,27 +193,13 @@ def control_flow(programs: Iterable[kinds.Program]) -> ControlFlow:
 
 def access_of(one: kinds.Program) -> Access | None:
     """What a program does at its own position; None if that is nothing. Its parts have positions of their own."""
-    made: Access | None = None
-    if isinstance(one, kinds.Execute):
-        made = Access(writes=_tensors(one.result), compute_set=one.compute_set.getId())
-    elif isinstance(one, kinds.Copy):
-        made = Access(_tensors(one.source, one.offset), _tensors(one.destination))
-    elif isinstance(one, kinds.Call) and not isinstance(one.function, Function):
-        made = Access(tuple(one.inputs), tuple(one.outputs))
-    elif isinstance(one, kinds.WriteUndef):
-        made = Access(writes=(one.tensor,))
-    elif isinstance(one, kinds.CycleStamp):
-        made = Access(writes=(one.result,))
-    elif isinstance(one, kinds.If | kinds.AbortOnCondition):
-        made = Access(reads=(one.predicate,))
-    elif isinstance(one, kinds.Switch):
-        made = Access(reads=(one.index,))
-    elif isinstance(one, kinds.PrintTensor | kinds.ErrorProgram):
-        made = Access(reads=(one.tensor,))
-    elif isinstance(one, kinds.SetSeed):
-        made = Access(reads=(one.seed,))
-    return made
-
-
-def _tensors(*given: object) -> tuple[Tensor, ...]:
-    return tuple(one for one in given if isinstance(one, Tensor))
+    match one.contains():
+        case Vertices(compute_set):
+            return Access(one.reads(), one.writes(), compute_set.getId())
+        case Rounds():
+            return None  # it reads after its head
+        case Nothing():
+            reads, writes = one.reads(), one.writes()
+        case InTurn() | OneOf() | Calling():
+            reads, writes = one.reads(), ()
+    return Access(reads, writes) if reads or writes else None

@@ -435,7 +435,7 @@ class Lowering:
         self._used_streams, self._pending_calls = set(), []
         start, node = self.here(), self.tree.open_apart("Sequence", f"function {function.number}")
         self._open_block(("function", function.number))
-        self.lower(function.program)
+        self.lower(kinds.function_program(function))
         self.tree.close()
         self.mark()
         self.row(opcodes.RETURN)

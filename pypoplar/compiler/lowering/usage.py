@@ -43,8 +43,8 @@ class Usage:
             self.compute_sets[one.compute_set.getId()] = None
         elif isinstance(one, kinds.SetFloatingPointBehaviour):
             self.floating_point = True
-        self.tensors.extend(one.tensors())
-        parts = one.flat() if isinstance(one, kinds.Sequence) else one.parts()
+        self.tensors.extend((*one.reads(), *one.writes()))
+        parts = one.flat() if isinstance(one, kinds.Sequence) else [part.program for part in one.parts()]
         depth = max((self._visit(part) for part in parts), default=0)
         if isinstance(one, kinds.Call) and isinstance(one.function, Function):
             depth = max(depth, 1 + self._visit_function(one.function))
@@ -58,7 +58,7 @@ class Usage:
             )
         if function.number not in self._function_depths:
             self._open.append(function)
-            self._function_depths[function.number] = self._visit(function.program)
+            self._function_depths[function.number] = self._visit(kinds.function_program(function))
             self._open.pop()
         return self._function_depths[function.number]
 

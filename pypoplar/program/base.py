@@ -1,0 +1,150 @@
+"""What every kind of program says of itself: what it reads, what it writes, what it contains, and how control goes through that.
+
+The compiler, the graph's drawings and the reports know programs by this only. It is said by abstract members, so that a kind that
+leaves something out cannot be made.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any, TypeAlias, assert_never
+
+from attrs import frozen
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.host_links import Function
+from pypoplar.graph.location import caller_location, line_text
+from pypoplar.graph.runnable import Runnable
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.notebook import ShownInNotebooks
+
+
+@frozen(eq=False)
+class Part:
+    """A program within another one."""
+
+    program: Program
+    name: str = ""  # of the argument that it was: "body", "case 3"
+    heading: str = ""  # over it in a report's program tree; without one it stands directly below the program
+
+
+@frozen(eq=False)
+class Nothing:
+    """No programs: what the program does, it does itself."""
+
+
+@frozen(eq=False)
+class Vertices:
+    """All vertices of a compute set, which read and write what they are connected to; then the program writes."""
+
+    compute_set: ComputeSet
+
+
+@frozen(eq=False)
+class InTurn:
+    """The program reads; each part once, one after another; the program writes."""
+
+    parts: tuple[Part, ...]
+
+
+@frozen(eq=False)
+class Rounds:
+    """`head`; the program reads, and as long as it wants to go on, `body`, and `head` and the reading again; the program writes."""
+
+    head: Part | None
+    body: Part | None
+
+
+@frozen(eq=False)
+class OneOf:
+    """The program reads; one of the parts, or none of them unless `always`; the program writes."""
+
+    parts: tuple[Part, ...]
+    always: bool = True
+
+
+@frozen(eq=False)
+class Calling:
+    """The program reads; a function of the graph; the program writes."""
+
+    function: Function
+
+
+Contents: TypeAlias = Nothing | Vertices | InTurn | Rounds | OneOf | Calling
+"""What a program contains, and how control goes through it."""
+
+
+class Program(Runnable, ShownInNotebooks):
+    """The base of all programs; `location` is the user's line that made it.
+
+    A kind defines `reads`, `writes` and `contains`. An engine runs it if the compiler has a rule for it: see
+    `pypoplar.compiler.lowering.rules`.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        if not isinstance(name, str):
+            raise PoplarTypeError(f"the last argument of {type(self).__name__} is a debug name, got {name!r}")
+        self.name = name
+        self.location = caller_location()
+
+    @abstractmethod
+    def reads(self) -> tuple[Tensor, ...]:
+        """The tensors of which it may read an element itself; what its vertices and parts read is theirs."""
+
+    @abstractmethod
+    def writes(self) -> tuple[Tensor, ...]:
+        """The tensors that it writes itself, every element whatever happens; what its vertices and parts write is theirs."""
+
+    @abstractmethod
+    def contains(self) -> Contents:
+        """What it contains, and how control goes through that."""
+
+    def detail(self) -> str:
+        """What a report's program tree says of it besides its kind and name, in words: "100 times"."""
+        return ""
+
+    def taken(self) -> Program:
+        """The program as another one keeps it: unchanged by what is added to this one later."""
+        return self
+
+    def parts(self) -> tuple[Part, ...]:
+        """The programs that it contains, in order."""
+        match contents := self.contains():
+            case InTurn() | OneOf():
+                return contents.parts
+            case Rounds():
+                return tuple(part for part in (contents.head, contents.body) if part is not None)
+            case Nothing() | Vertices() | Calling():
+                return ()
+            case _:
+                assert_never(contents)
+
+    def runs(self) -> Iterable[Runnable | ComputeSet]:
+        """The programs and compute sets that it runs itself."""
+        match contents := self.contains():
+            case Vertices():
+                return (contents.compute_set,)
+            case Calling():
+                return (contents.function.program,)
+            case _:
+                return [part.program for part in self.parts()]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}{f' {self.name!r}' if self.name else ''} made at {line_text(self.location)}>"
+
+
+def part_program(program: Any, kind: str) -> Program:
+    """An argument of a `kind` of program that is a program, as it is now."""
+    if isinstance(program, Program):
+        return program.taken()
+    hint = "; Execute(computeSet) is a program" if isinstance(program, ComputeSet) else ""
+    raise PoplarTypeError(f"{kind} takes programs, got {program!r}{hint}")
+
+
+def function_program(function: Function) -> Program:
+    """The program of a function of the graph."""
+    if not isinstance(function.program, Program):
+        raise PoplarTypeError(f"the function made at {line_text(function.location)} is of no program, but of {function.program!r}")
+    return function.program

@@ -1,0 +1,86 @@
+"""Programs that run one of their parts."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from copy import copy
+
+from pypoplar.errors import ControlProgramError, PoplarTypeError
+from pypoplar.graph.operands import check_one_element
+from pypoplar.graph.tensor import Tensor
+from pypoplar.program.base import OneOf, Part, Program, part_program
+from pypoplar.program.sequence import Sequence
+from pypoplar.types import INT, UNSIGNED_INT
+
+
+class If(Program):
+    """Run `then` if `predicate` (an integer or BOOL of one element) is not zero, else `otherwise`."""
+
+    def __init__(self, predicate: Tensor, then: Program, otherwise: Program | None = None, name: str = "") -> None:
+        super().__init__(name)
+        self.predicate = check_one_element(predicate, "the predicate of If", None)
+        self.then = part_program(then, "If")
+        self.otherwise = Sequence() if otherwise is None else part_program(otherwise, "If")
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.predicate,)
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def contains(self) -> OneOf:
+        empty = isinstance(self.otherwise, Sequence) and not self.otherwise.programs
+        return OneOf((Part(self.then, "then", "then"), Part(self.otherwise, "otherwise", "" if empty else "else")))
+
+    def detail(self) -> str:
+        return f"if {self.predicate.getDebugStr()}"
+
+
+class Switch(Program):
+    """Run the case whose value `index` (INT or UNSIGNED_INT, one element) has; else `default`, or nothing if there is none.
+
+    ``Switch(index, [(0, a), (1, b)], default)``; cases may also be added later with `add`, before the Switch is put into a program.
+    """
+
+    def __init__(
+        self, index: Tensor, cases: Iterable[tuple[int, Program]] = (), default: Program | None = None, name: str = ""
+    ) -> None:
+        super().__init__(name)
+        self.index = check_one_element(index, "the index of Switch", (INT, UNSIGNED_INT))
+        self.cases: list[tuple[int, Program]] = []
+        self.default = None if default is None else part_program(default, "Switch")
+        for value, program in cases.items() if isinstance(cases, dict) else cases:
+            self.add(value, program)
+
+    def add(self, value: int, program: Program) -> None:
+        """Add a case. `ControlProgramError` if there is one for that value, or if the index cannot have it."""
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise PoplarTypeError(f"a case of Switch has a whole number, got {value!r}") from None
+        low = -(1 << 31) if self.index.elementType() is INT else 0
+        if not low <= number < low + (1 << 32):
+            raise ControlProgramError(f"Switch cannot have a case {number}: its index is {self.index.elementType()!r}")
+        if any(number == known for known, _ in self.cases):
+            raise ControlProgramError(f"Switch has a case {number} already")
+        self.cases.append((number, part_program(program, "Switch")))
+
+    def taken(self) -> Switch:
+        kept = copy(self)
+        kept.cases = list(self.cases)
+        return kept
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.index,)
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def contains(self) -> OneOf:
+        cases = [Part(program, f"case {value}", f"case {value}") for value, program in self.cases]
+        default = [] if self.default is None else [Part(self.default, "default", "default")]
+        return OneOf((*cases, *default), always=self.default is not None)
+
+    def detail(self) -> str:
+        return f"by {self.index.getDebugStr()}"

@@ -1,0 +1,44 @@
+"""Calls of functions of the graph and of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.host_links import Function, HostFunction
+from pypoplar.graph.operands import check_arguments
+from pypoplar.graph.tensor import Tensor
+from pypoplar.program.base import Calling, Nothing, Program
+
+
+class Call(Program):
+    """Run a function of the graph, or call a function of the host with tensors for its inputs and outputs."""
+
+    def __init__(
+        self, function: Function | HostFunction, inputs: Iterable[Tensor] = (), outputs: Iterable[Tensor] = (), name: str = ""
+    ) -> None:
+        super().__init__(name)
+        self.function = function
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        if isinstance(function, Function):
+            if self.inputs or self.outputs:
+                raise PoplarTypeError("Call of a function of the graph takes no tensors: its program names them")
+        elif isinstance(function, HostFunction):
+            what = f"host function {function.handle()!r}"
+            check_arguments(what, self.inputs, function.inputs, written=False)
+            check_arguments(what, self.outputs, function.outputs, written=True)
+        else:
+            raise PoplarTypeError(f"Call takes what graph.addFunction or graph.addHostFunction gave, got {function!r}")
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return tuple(self.inputs)
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return tuple(self.outputs)
+
+    def contains(self) -> Calling | Nothing:
+        return Calling(self.function) if isinstance(self.function, Function) else Nothing()
+
+    def detail(self) -> str:
+        return f"host function {self.function.handle()}" if isinstance(self.function, HostFunction) else ""

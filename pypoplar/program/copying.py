@@ -1,0 +1,100 @@
+"""Copies between tensors, streams and remote buffers; and tensors whose values nobody needs any more."""
+
+from __future__ import annotations
+
+from pypoplar.errors import PoplarTypeError, TensorShapeError
+from pypoplar.graph.host_links import DataStream, RemoteBuffer
+from pypoplar.graph.operands import check_copy, check_kind, check_tensor, check_writeable
+from pypoplar.graph.tensor import Tensor
+from pypoplar.program.base import Nothing, Program
+from pypoplar.types import INT, UNSIGNED_INT
+
+
+class Copy(Program):
+    """Copy elements in flattened order: tensor to tensor, stream to tensor, tensor to stream, or a remote buffer's rows.
+
+    Counts and types of elements must agree, shapes need not. ``Copy(buffer, tensor, offset)`` and ``Copy(tensor, buffer, offset)``
+    transfer the rows that the integer tensor `offset` names, one of its elements for each row; without it, row 0.
+    `TensorWriteError` if the destination holds a constant or an element twice, or an element at another position than the source.
+    """
+
+    def __init__(
+        self,
+        source: Tensor | DataStream | RemoteBuffer,
+        destination: Tensor | DataStream | RemoteBuffer,
+        offset: Tensor | bool | str | None = None,
+        name: str = "",
+    ) -> None:
+        if isinstance(offset, str):
+            name, offset = offset, None
+        self.optimise_memory = offset is True and not (isinstance(source, Tensor) and isinstance(destination, Tensor))
+        if isinstance(offset, bool):  # dontOutline of a Copy between tensors changes nothing here
+            offset = None
+        super().__init__(name)
+        self.source = source
+        self.destination = destination
+        self.offset = offset
+        if isinstance(source, Tensor) and isinstance(destination, Tensor):
+            if offset is not None:
+                raise PoplarTypeError("a Copy between tensors takes no offset")
+            check_copy(source, destination)
+        elif isinstance(source, DataStream | RemoteBuffer) and isinstance(destination, Tensor):
+            self._check_transfer(source, destination, "to device")
+            check_writeable(destination, "cannot copy to")
+        elif isinstance(source, Tensor) and isinstance(destination, DataStream | RemoteBuffer):
+            self._check_transfer(destination, source, "to host")
+        else:
+            raise PoplarTypeError(
+                f"Copy goes between tensors, or between a tensor and a stream or remote buffer, got {source!r} and {destination!r}"
+            )
+
+    def _check_transfer(self, other: DataStream | RemoteBuffer, tensor: Tensor, direction: str) -> None:
+        elements = other.numElements()
+        if isinstance(other, RemoteBuffer):
+            if self.offset is not None:
+                if not isinstance(self.offset, Tensor):
+                    raise PoplarTypeError(
+                        f"the offset into {other!r} is a tensor with row numbers, got {self.offset!r}; see graph.addConstant"
+                    )
+                check_kind(self.offset, "the offset into a remote buffer", (INT, UNSIGNED_INT))
+                elements *= self.offset.numElements()
+        elif self.offset is not None:
+            raise PoplarTypeError("a Copy of a stream takes no offset")
+        elif other.direction != direction:
+            raise PoplarTypeError(f"{other!r} goes {other.direction} only; a Copy {direction} needs a stream of that direction")
+        if elements != tensor.numElements():
+            raise TensorShapeError(f"{other!r} transfers {elements} elements, but {tensor._described()} has {tensor.numElements()}")
+        if other.elementType() is not tensor.elementType():
+            raise PoplarTypeError(
+                f"{other!r} is of type {other.elementType()!r}, but {tensor._described()} is of type {tensor.elementType()!r}"
+            )
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return tuple(end for end in (self.source, self.offset) if isinstance(end, Tensor))
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return (self.destination,) if isinstance(self.destination, Tensor) else ()
+
+    def contains(self) -> Nothing:
+        return Nothing()
+
+
+class WriteUndef(Program):
+    """Make a tensor's values undefined: what it held is not needed any more."""
+
+    def __init__(self, tensor: Tensor, name: str = "") -> None:
+        super().__init__(name)
+        self.tensor = check_tensor(tensor, "WriteUndef")
+        check_writeable(tensor, "WriteUndef cannot write to")
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return (self.tensor,)
+
+    def contains(self) -> Nothing:
+        return Nothing()
+
+    def detail(self) -> str:
+        return self.tensor.getDebugStr()

@@ -1,0 +1,35 @@
+"""Running the vertices of a compute set."""
+
+from __future__ import annotations
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.operands import check_one_element, check_writeable
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.program.base import Program, Vertices
+from pypoplar.types import BOOL
+
+
+class Execute(Program):
+    """Run a compute set: all its vertices, in one step. `result` (BOOL, one element) takes the AND of what `compute` returns."""
+
+    def __init__(self, computeSet: ComputeSet, result: Tensor | str | None = None, name: str = "") -> None:
+        if isinstance(result, str):
+            name, result = result, None
+        super().__init__(name)
+        if not isinstance(computeSet, ComputeSet):
+            raise PoplarTypeError(f"Execute takes a ComputeSet, got {computeSet!r}")
+        if result is not None:
+            check_one_element(result, "the result of Execute", (BOOL,))
+            check_writeable(result, "Execute cannot put its result into")
+        self.compute_set = computeSet
+        self.result = result
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return () if self.result is None else (self.result,)
+
+    def contains(self) -> Vertices:
+        return Vertices(self.compute_set)

@@ -1,0 +1,95 @@
+"""What a program has to say: tensors that it prints, and messages with which it stops."""
+
+from __future__ import annotations
+
+from pypoplar.graph.operands import check_one_element, check_tensor
+from pypoplar.graph.tensor import Tensor
+from pypoplar.program.base import Nothing, Program
+
+
+class PrintTensor(Program):
+    """Print a tensor's values: ``PrintTensor("title", tensor)`` or ``PrintTensor(tensor)``."""
+
+    def __init__(self, title: str | Tensor, tensor: Tensor | None = None, name: str = "") -> None:
+        super().__init__(name)
+        if isinstance(title, Tensor):
+            given: Tensor | None = title
+            title = title.getDebugStr() if tensor is None else str(tensor)  # PrintTensor(tensor, "title") is understood too
+        else:
+            given = tensor
+        self.title = title
+        self.tensor = check_tensor(given, "PrintTensor")
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.tensor,)
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def contains(self) -> Nothing:
+        return Nothing()
+
+    def detail(self) -> str:
+        return self.title or self.tensor.getDebugStr()
+
+
+class Abort(Program):
+    """Stop the run with `ApplicationRuntimeError` and a message."""
+
+    def __init__(self, message: str = "", name: str = "") -> None:
+        super().__init__(name)
+        self.message = message
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def contains(self) -> Nothing:
+        return Nothing()
+
+    def detail(self) -> str:
+        return self.message
+
+
+class AbortOnCondition(Program):
+    """`Abort` if `predicate` (an integer or BOOL of one element) is not zero."""
+
+    def __init__(self, predicate: Tensor, message: str = "", name: str = "") -> None:
+        super().__init__(name)
+        self.predicate = check_one_element(predicate, "the predicate of AbortOnCondition", None)
+        self.message = message
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.predicate,)
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def contains(self) -> Nothing:
+        return Nothing()
+
+    def detail(self) -> str:
+        return f"if {self.predicate.getDebugStr()}"
+
+
+class ErrorProgram(Program):
+    """Stop the run with a message and the values of a tensor."""
+
+    def __init__(self, message: str, tensor: Tensor, name: str = "") -> None:
+        super().__init__(name)
+        self.message = message
+        self.tensor = check_tensor(tensor, "ErrorProgram")
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.tensor,)
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def contains(self) -> Nothing:
+        return Nothing()
+
+    def detail(self) -> str:
+        return self.message

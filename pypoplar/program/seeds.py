@@ -1,0 +1,39 @@
+"""Seeds of random numbers."""
+
+from __future__ import annotations
+
+import operator
+
+from pypoplar.errors import TensorShapeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.operands import check_kind
+from pypoplar.graph.tensor import Tensor
+from pypoplar.program.base import Nothing, Program
+from pypoplar.program.sequence import Sequence, check_sequence
+from pypoplar.types import UNSIGNED_INT
+
+
+class SetSeed(Program):
+    """Seed the random numbers of all tiles; see `setSeed`."""
+
+    def __init__(self, seed: Tensor, modifier: int, name: str = "") -> None:
+        super().__init__(name)
+        self.seed, self.modifier = seed, modifier
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return (self.seed,)
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def contains(self) -> Nothing:
+        return Nothing()
+
+
+def setSeed(graph: Graph, masterSeed: Tensor, seedModifier: int, sequence: Sequence, name: str = "") -> None:
+    """Append a step that seeds the random numbers of every tile from `masterSeed` (UNSIGNED_INT [2]) and `seedModifier`."""
+    check_kind(masterSeed, "the seed of setSeed", (UNSIGNED_INT,))
+    if masterSeed.numElements() != 2:
+        raise TensorShapeError(f"the seed of setSeed has 2 elements, got {masterSeed._described()}")
+    check_sequence(sequence, "setSeed")
+    sequence.add(SetSeed(masterSeed, operator.index(seedModifier), name))

@@ -1,0 +1,68 @@
+"""Programs one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from typing import Any
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.tensor import Tensor
+from pypoplar.program.base import InTurn, Part, Program, part_program
+
+
+class Sequence(Program):
+    """Programs one after another: ``Sequence([a, b])``, ``Sequence([a, b], "name")``, ``Sequence()`` and then `add`."""
+
+    def __init__(self, *programs: Any, name: str = "") -> None:
+        given = list(programs)
+        if given and isinstance(given[-1], str):
+            name = given.pop()
+        super().__init__(name)
+        self.programs: list[Program] = []
+        for argument in given:
+            for program in [argument] if isinstance(argument, Program) or not isinstance(argument, Iterable) else argument:
+                self.add(program)
+
+    def add(self, program: Program) -> None:
+        """Append a program, as it is now."""
+        self.programs.append(part_program(program, "Sequence"))
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def contains(self) -> InTurn:
+        return InTurn(tuple(map(Part, self.programs)))
+
+    def flat(self) -> Iterator[Program]:
+        """The programs in order, those of sequences within it in their place, however deep."""
+        unfinished = [iter(self.programs)]
+        while unfinished:
+            for program in unfinished[-1]:
+                if isinstance(program, Sequence):
+                    unfinished.append(iter(program.programs))
+                    break
+                yield program
+            else:
+                unfinished.pop()
+
+    def taken(self) -> Sequence:
+        kept = copy(self)
+        kept.programs = list(self.programs)
+        return kept
+
+    def __len__(self) -> int:
+        return len(self.programs)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def check_sequence(program: Any, what: str) -> Sequence:
+    """The argument, which is a Sequence; `what` adds to it."""
+    if not isinstance(program, Sequence):
+        raise PoplarTypeError(f"{what} takes the Sequence that it adds to, got {program!r}")
+    return program

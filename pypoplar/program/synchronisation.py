@@ -1,0 +1,42 @@
+"""Waiting for the tiles, IPUs or the host."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.tensor import Tensor
+from pypoplar.program.base import Nothing, Program
+
+
+class SyncType(Enum):
+    """What a `Sync` waits for: the tiles of each IPU, all IPUs, or all IPUs and the host."""
+
+    INTERNAL = "INTERNAL"
+    EXTERNAL = "EXTERNAL"
+    GLOBAL = "GLOBAL"
+
+
+class Sync(Program):
+    """Wait until all tiles (and IPUs, and the host) have come here."""
+
+    def __init__(self, type: SyncType, name: str = "") -> None:
+        super().__init__(name)
+        self.type = sync_type(type)
+
+    def reads(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def writes(self) -> tuple[Tensor, ...]:
+        return ()
+
+    def contains(self) -> Nothing:
+        return Nothing()
+
+
+def sync_type(type: Any) -> SyncType:
+    """The argument, which is a SyncType."""
+    if not isinstance(type, SyncType):
+        raise PoplarTypeError(f"expected a SyncType, got {type!r}")
+    return type
