@@ -9,5 +9,6 @@ settings.register_profile("thorough", settings.get_profile("project"), max_examp
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
+os.environ.pop("PYTEST_ADDOPTS", None)  # has been read, and is not for the test runs that tests start
 
 pytest_plugins = ["pytester"]
