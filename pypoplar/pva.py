@@ -1,9 +1,9 @@
 """Reads profiles as Graphcore's PopVision Analysis Library does, writes them, draws them as pages: ``from pypoplar import pva``.
 
 >>> from pypoplar import pva
->>> report = pva.openReport("profile.pop")  # doctest: +SKIP
->>> sum(step.ipus[0].cycles for step in report.execution.steps)  # doctest: +SKIP
->>> pva.write_page(report, "profile.html")  # doctest: +SKIP
+>>> report = pva.openReport("profile.pop")
+>>> cycles = sum(step.ipus[0].cycles for step in report.execution.steps)
+>>> pva.write_page(report, "profile.html")
 
 Names are libpva's; what a report has besides is in snake_case, and `pypoplar.report.report` lists it. Only profiles of pypoplar
 can be read: those of the Poplar SDK are of another form. An Engine's report, `Engine.getReport`, is of the same classes:
