@@ -2,46 +2,52 @@
 
 import linecache
 import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
-from native_rig import DTYPES, Memory, run_native
+from native_rig import DTYPES, Array, Memory, run_native
 
 from pypoplar.codelet.ir.typed import Literal, Local, Span, SpanList
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.codelet.python.python_form import Fault, PythonForm, VertexContext
 from pypoplar.testing.comparing import assert_same_bits
 
+FaultFacts = tuple[int, int, int, int]  # code, line, value, bound
+
 
 class Ran:
     """What one vertex left behind: its fields, slots, result, and the fault as (code, line, value, bound)."""
 
-    def __init__(self, fields, slots, result, fault, printed):
+    def __init__(self, fields: dict[str, Any], slots: int, result: bool, fault: FaultFacts | None, printed: list[Any]) -> None:
         self.fields, self.slots, self.result, self.fault, self.printed = fields, slots, result, fault, printed
+        self.touched: dict[tuple[Any, ...], list[int]] = {}
+        self.random: list[int] = []
 
-    def __getitem__(self, name):
-        found = self.fields[name]
-        return [one.tolist() for one in found] if isinstance(found, list) else found.tolist()
+    def __getitem__(self, name: str) -> Any:
+        value = self.fields[name]
+        return [row.tolist() for row in value] if isinstance(value, list) else value.tolist()
 
 
-def codelet_of(cls):
+def codelet_of(cls: Any) -> Codelet:
     return cls if isinstance(cls, Codelet) else Codelet.of_class(cls)
 
 
-def interpret(cls, *, touches=False, random=None, **settings):
+def interpret(cls: Any, *, touches: bool = False, random: Sequence[int] | None = None, **settings: Any) -> Ran:
     """Run one vertex in its Python form; keywords are fields, and settings of the context under their names."""
     codelet = codelet_of(cls).typed
-    names = {one.name for one in codelet.fields}
+    names = {field.name for field in codelet.fields}
     fields = {name: settings.pop(name) for name in list(settings) if name in names}
     memory = Memory(codelet, [fields], touches=touches)
-    printed = []
+    printed: list[Any] = []
     context = VertexContext(
         random=np.array(random or [1, 2, 3, 4], np.uint32), debug_print=lambda *record: printed.append(record), **settings
     )
     fault, slots, result = None, 0, True
     try:
         slots, result = PythonForm(codelet, record_touches=touches).run(memory.bytes, memory.rows[0], 0, memory.table, context)
-    except Fault as found:
-        fault = (found.code, found.where, found.value, found.bound)
+    except Fault as error:
+        fault = (error.code, error.where, error.value, error.bound)
         slots = context.slots
     assert memory.outside_is_untouched()
     ran = Ran(memory.fields()[0], slots, result, fault, printed)
@@ -49,14 +55,14 @@ def interpret(cls, *, touches=False, random=None, **settings):
     return ran
 
 
-def run(cls, *, nan_bits=False, **settings):
+def run(cls: Any, *, nan_bits: bool = False, **settings: Any) -> Ran:
     """Run one vertex in both engines, which must agree in every bit; fault locations are given as lines.
 
     A NaN is a NaN: the bits of one that an operation makes are left open by IEEE arithmetic. `nan_bits` compares them too.
     """
     codelet = codelet_of(cls)
     first = interpret(codelet, **settings)
-    names = {one.name for one in codelet.fields}
+    names = {field.name for field in codelet.fields}
     fields = {name: value for name, value in settings.items() if name in names}
     mask, limit = settings.get("floating_point_mask", 0), settings.get("cycle_limit", 0)
     second = run_native(
@@ -68,8 +74,8 @@ def run(cls, *, nan_bits=False, **settings):
     assert first.fault == native_fault
     for name, value in first.fields.items():
         rows, others = (value, second.fields[0][name]) if isinstance(value, list) else ([value], [second.fields[0][name]])
-        for one, other in zip(rows, others, strict=True):
-            assert_same_bits(one, other, name, ("interpreted", "native"), nan_bits=nan_bits)
+        for row, other in zip(rows, others, strict=True):
+            assert_same_bits(row, other, name, ("interpreted", "native"), nan_bits=nan_bits)
     if first.fault is None:
         assert first.slots == max(second.slots)
         assert first.result == bool(second.results[0])
@@ -80,38 +86,38 @@ def run(cls, *, nan_bits=False, **settings):
     return first
 
 
-def array(element, values):
+def array(element: str, values: object) -> Array:
     return np.array(values, DTYPES[element])
 
 
-def lines(cls):
+def lines(cls: Any) -> list[str]:
     """The typed form as lines of text, indented by blocks, without locations."""
     return list(_lines(codelet_of(cls).typed.body, ""))
 
 
-def _operand(one):
-    match one:
+def _operand(operand: object) -> str:
+    match operand:
         case Local():
-            return one.name
+            return operand.name
         case Literal():
-            return f"{one.value}:{one.type}"
+            return f"{operand.value}:{operand.type}"
         case Span() | SpanList():
-            return one.name
+            return operand.name
         case tuple():
-            return ", ".join(_operand(part) for part in one)
-    return str(one)
+            return ", ".join(_operand(part) for part in operand)
+    return str(operand)
 
 
-def _lines(block, margin):
-    for one in block:
-        values = {key: getattr(one, key) for key in one.__slots__ if key != "__weakref__"}
+def _lines(block: Iterable[Any], margin: str) -> Iterator[str]:
+    for statement in block:
+        values = {key: getattr(statement, key) for key in statement.__slots__ if key != "__weakref__"}
         blocks = {key: values.pop(key) for key in ("head", "then", "orelse", "body") if key in values}
         values = {key: value for key, value in values.items() if key not in ("where", "checked", "flops", "bytes")}
         target = values.pop("target", None)
         shown = " ".join(_operand(value) for value in values.values())
-        name = type(one).__name__.lower()
+        name = type(statement).__name__.lower()
         if name == "apply":
-            name, shown = one.operation, _operand(one.arguments)
+            name, shown = statement.operation, _operand(statement.arguments)
         if target is not None:
             kind = target.type if isinstance(target, Local) else target.element + "[]"
             shown = f"{target.name}:{kind} = {name} {shown}".rstrip()
@@ -133,18 +139,18 @@ from pypoplar.types import *
 """
 
 
-def module_from(text, file=None):
+def module_from(text: str, file: str | None = None) -> dict[str, Any]:
     """The names that a module's text defines; its source is known to linecache alone."""
     global _count
     _count += 1
     file = file or f"<codelet test {_count}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names = {"__name__": f"codelet_test_{_count}"}
+    names: dict[str, Any] = {"__name__": f"codelet_test_{_count}"}
     exec(compile(text, file, "exec", dont_inherit=True), names)
     return names
 
 
-def vertex(body, *, fields="", prelude="", base="Vertex", head="self"):
+def vertex(body: str, *, fields: str = "", prelude: str = "", base: str = "Vertex", head: str = "self") -> Any:
     """A codelet class ``Test`` whose compute has this body."""
     text = PRELUDE + textwrap.dedent(prelude) + f"\nclass Test({base}):\n"
     text += textwrap.indent(textwrap.dedent(fields).strip() + "\n", "    ") if fields else ""

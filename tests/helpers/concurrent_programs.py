@@ -14,7 +14,7 @@ from unittest.mock import patch
 import numpy as np
 from engine_builder import Add, Bench
 
-from pypoplar import FLOAT, Engine, Graph, Input, IPUModel, Output, Vector, Vertex, compileGraph
+from pypoplar import FLOAT, Engine, Executable, Graph, Input, IPUModel, Output, Vector, Vertex, compileGraph
 from pypoplar.codelet.llvm import machine
 from pypoplar.program import Execute, Repeat
 
@@ -23,7 +23,7 @@ class Scale(Vertex):
     x: Input[Vector[FLOAT]]
     y: Output[Vector[FLOAT]]
 
-    def compute(self):
+    def compute(self) -> None:
         for i in range(len(self.x)):
             self.y[i] = 2.0 * self.x[i]
 
@@ -34,12 +34,12 @@ class Negate(Vertex):
     x: Input[Vector[FLOAT]]
     y: Output[Vector[FLOAT]]
 
-    def compute(self):
+    def compute(self) -> None:
         for i in range(len(self.x)):
             self.y[i] = -self.x[i]
 
 
-def wide(codelet, length=64):
+def wide(codelet: type[Vertex], length: int = 64) -> Executable:
     """A program on all tiles of a Bow, large enough for several threads."""
     graph = Graph(IPUModel().createDevice())
     x, y = (graph.addVariable(FLOAT, [1472, length], name) for name in "xy")
@@ -52,15 +52,15 @@ def wide(codelet, length=64):
     return compileGraph(graph, Repeat(3, Execute(compute_set)))
 
 
-def value(engine):
+def value(engine: Engine) -> float:
     engine.load()
     engine.run()
-    found = np.unique(engine.readTensor("y"))
-    assert len(found) == 1
-    return float(found[0])
+    values = np.unique(engine.readTensor("y"))
+    assert len(values) == 1
+    return float(values[0])
 
 
-def fork():
+def fork() -> None:
     """The parent's engine, and new ones, work in the parent and in its children."""
     executable = wide(Scale)
     engine = Engine(executable, {"pypoplar.threads": 2})
@@ -84,16 +84,18 @@ def fork():
     assert value(Engine(wide(Negate))) == -1.5
 
 
-def first_engines():
+def first_engines() -> None:
     """Eight threads make the first engines of the process at once; each piece of machine code is loaded once."""
-    start, results, loaded, load = threading.Barrier(8), [], [], machine.load
+    start, load = threading.Barrier(8), machine.load
+    results: list[int] = []
+    loaded: list[bytes] = []
 
-    def slow_load(code):
+    def slow_load(code: bytes) -> machine.LoadedCode:
         loaded.append(code)
         time.sleep(0.02)
         return load(code)
 
-    def work(number):
+    def work(number: int) -> None:
         bench = Bench()
         x = bench.variable("x", [1, 2], [0, 5])
         executable = compileGraph(bench.graph, bench.execute(Add, 2, value=x[1], amount=number))
@@ -101,7 +103,8 @@ def first_engines():
         engine = Engine(executable, {"pypoplar.threads": 2})
         engine.load()
         engine.run()
-        results.append(engine.run() or number)
+        engine.run()
+        results.append(number)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     with patch.object(machine, "load", slow_load):
@@ -113,16 +116,16 @@ def first_engines():
     assert len(loaded) == len(set(loaded)) > 3
 
 
-def resident():
+def resident() -> int:
     """Bytes of memory that the process has."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def growth():
+def growth() -> None:
     """Engines that are dropped leave nothing behind."""
 
-    def use():
+    def use() -> None:
         bench = Bench()
         x = bench.variable("x", np.zeros(50_000, np.int32), 3)  # 200 KB
         engine = bench.engine(bench.execute(Add, value=x[0], amount=1))

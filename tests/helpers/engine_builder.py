@@ -1,14 +1,35 @@
 """Small graphs for the tests of the engine: variables with values that can be read back, and vertices in one line each."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
-from pypoplar import BOOL, FLOAT, INT, Engine, Graph, InOut, Input, IPUModel, Output, PoplarError, Vector, Vertex
+from pypoplar import (
+    BOOL,
+    FLOAT,
+    INT,
+    ComputeSet,
+    Device,
+    Engine,
+    Graph,
+    InOut,
+    Input,
+    IPUModel,
+    Output,
+    PoplarError,
+    Tensor,
+    Vector,
+    Vertex,
+    VertexRef,
+)
 from pypoplar.engine import division
 from pypoplar.program import Execute
+from pypoplar.report.execution import Trace
 from pypoplar.types import type_of_dtype
 
+Options = Mapping[str, Any]
 LOG_ENTRIES = 200
 
 
@@ -18,7 +39,7 @@ class Add(Vertex):
     value: InOut[INT]
     amount: INT
 
-    def compute(self):
+    def compute(self) -> None:
         self.value += self.amount
 
 
@@ -29,7 +50,7 @@ class Less(Vertex):
     out: Output[BOOL]
     limit: INT
 
-    def compute(self):
+    def compute(self) -> None:
         self.out = self.value < self.limit
 
 
@@ -39,12 +60,12 @@ class Enter(Vertex):
     log: InOut[Vector[INT]]
     number: INT
 
-    def compute(self):
+    def compute(self) -> None:
         self.log[0] += 1
         self.log[self.log[0]] = self.number
 
 
-def tiny(tiles=16):
+def tiny(tiles: int = 16) -> Device:
     """A device of so many tiles."""
     model = IPUModel("tiny")
     model.tilesPerIPU = tiles
@@ -54,11 +75,11 @@ def tiny(tiles=16):
 class Bench:
     """A graph whose variables have values after `load`, and can be read by name."""
 
-    def __init__(self, device=None):
+    def __init__(self, device: Device | None = None) -> None:
         self.device = device or tiny()
         self.graph = Graph(self.device)
 
-    def variable(self, name, values, tile=0, type=None):
+    def variable(self, name: str, values: Any, tile: Any = 0, type: Any = None) -> Tensor:
         """A variable with initial values; `tile` is one, or one for each element of the flattened variable."""
         array = np.asarray(values)
         if type is None:
@@ -66,59 +87,60 @@ class Bench:
         array = array.astype(type.dtype)
         tensor = self.graph.addVariable(type, list(array.shape), name)
         if np.ndim(tile):
-            for number, one in zip(range(array.size), tile, strict=True):
-                self.graph.setTileMapping(tensor.flatten()[number], int(one))
+            for number, home in zip(range(array.size), tile, strict=True):
+                self.graph.setTileMapping(tensor.flatten()[number], int(home))
         else:
             self.graph.setTileMapping(tensor, tile)
         self.graph.setInitialValue(tensor, array)
         self.handles(name, tensor)
         return tensor
 
-    def handles(self, name, tensor):
+    def handles(self, name: str, tensor: Tensor) -> None:
         self.graph.createHostRead(name, tensor)
         self.graph.createHostWrite(name, tensor)
 
-    def vertex(self, compute_set, codelet, tile=0, **fields):
+    def vertex(self, compute_set: ComputeSet, codelet: type[Vertex], tile: int = 0, **fields: Any) -> VertexRef:
         vertex = self.graph.addVertex(compute_set, codelet, fields)
         self.graph.setTileMapping(vertex, tile)
         return vertex
 
-    def execute(self, codelet, tile=0, result=None, **fields):
+    def execute(self, codelet: type[Vertex], tile: int = 0, result: Tensor | None = None, **fields: Any) -> Execute:
         """A compute set of one vertex."""
         compute_set = self.graph.addComputeSet(codelet.__name__)
         self.vertex(compute_set, codelet, tile, **fields)
         return Execute(compute_set, result)
 
-    def log(self):
+    def log(self) -> None:
         """A variable that `enter` writes to."""
         self.entries = self.variable("log", np.zeros(LOG_ENTRIES, np.int32), tile=1)
 
-    def enter(self, number):
+    def enter(self, number: int) -> Execute:
         """A program that appends a number to the log."""
         return self.execute(Enter, 1, log=self.entries, number=number)
 
-    def engine(self, program, mode="native", options=None):
+    def engine(self, program: Any, mode: Any = "native", options: Options | None = None) -> Engine:
         """An engine on which the program is loaded."""
         engine = Engine(self.graph, program, options, mode=mode)
         engine.load(self.device)
         return engine
 
 
-def logged(engine):
+def logged(engine: Engine) -> list[int]:
     """The numbers in the log of an engine's `Bench`."""
     log = engine.readTensor("log")
-    return log[1 : 1 + log[0]].tolist()
+    numbers: list[int] = log[1 : 1 + log[0]].tolist()
+    return numbers
 
 
 WAYS = (("interpret", 1), ("native", 1), ("native", 2), ("native", 3))
 
 
-def everywhere(work, options=None):
+def everywhere(work: Callable[[Any, dict[str, Any]], Any], options: Options | None = None) -> Any:
     """`work(mode, options)` in both engines, natively on one, two and three threads: the outcome must be the same.
 
     Returns it, or raises it if it is an error. All steps are divided among the threads, small ones too.
     """
-    outcomes = []
+    outcomes: list[Any] = []
     for mode, threads in WAYS:
         with patch.object(division, "SERIAL", 0):
             try:
@@ -132,27 +154,27 @@ def everywhere(work, options=None):
     return outcomes[0]
 
 
-def shown(outcome, nan_bits=True):
+def shown(outcome: Any, nan_bits: bool = True) -> Any:
     """An outcome as something that is equal where every bit is, those of NaN possibly excepted."""
     if isinstance(outcome, np.ndarray):
         if not nan_bits and outcome.dtype.kind == "f":
             outcome = np.where(np.isnan(outcome), outcome.dtype.type(np.nan), outcome)
         return outcome.dtype, outcome.shape, outcome.tobytes()
     if isinstance(outcome, dict):
-        return {name: shown(one, nan_bits) for name, one in outcome.items()}
+        return {name: shown(value, nan_bits) for name, value in outcome.items()}
     if isinstance(outcome, list | tuple):
-        return [shown(one, nan_bits) for one in outcome]
+        return [shown(value, nan_bits) for value in outcome]
     return (type(outcome), str(outcome)) if isinstance(outcome, Exception) else outcome
 
 
-def counted(engine):
+def counted(engine: Engine) -> list[Any]:
     """Flops and bytes by step, flops and bytes by codelet, as the engine has counted them."""
     runs = engine._runs
     accounts = [*runs.history().runs, runs._run_account("none", 0, engine._state.new_account())]
     names = ("step_flops", "step_bytes", "codelet_flops", "codelet_bytes")
-    return [np.sum([getattr(one, name) for one in accounts], 0) for name in names]
+    return [np.sum([getattr(account, name) for account in accounts], 0) for name in names]
 
 
-def traced(trace):
+def traced(trace: Trace) -> list[Any]:
     """A trace as arrays and numbers to compare."""
     return [trace.step, trace.run, trace.begin, trace.cycles, trace.missed]

@@ -5,9 +5,14 @@ vertices are added in.
 """
 
 import functools
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Row
 from itertools import pairwise
+from random import Random
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pypoplar import (
     BOOL,
@@ -18,6 +23,10 @@ from pypoplar import (
     SHORT,
     UNSIGNED_CHAR,
     UNSIGNED_INT,
+    ComputeSet,
+    Device,
+    Engine,
+    Function,
     Graph,
     InOut,
     Input,
@@ -25,6 +34,7 @@ from pypoplar import (
     Output,
     SupervisorVertex,
     SyncType,
+    Tensor,
     Vector,
     VectorList,
     Vertex,
@@ -33,12 +43,14 @@ from pypoplar import (
     ipu,
 )
 from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.language.declaration import Field as CodeletField
 from pypoplar.program import (
     Call,
     Copy,
     Execute,
     If,
     PrintTensor,
+    Program,
     Repeat,
     RepeatWhileFalse,
     RepeatWhileTrue,
@@ -58,7 +70,7 @@ class Mix(Vertex):
     out: Output[Vector[FLOAT]]
     offset: FLOAT
 
-    def compute(self):
+    def compute(self) -> None:
         total = 0.0
         for i in range(len(self.b)):
             total += self.b[i] * self.scale
@@ -76,7 +88,7 @@ class Halve(Vertex):
     y: Input[Vector[FLOAT]]
     z: Input[HALF]
 
-    def compute(self):
+    def compute(self) -> None:
         for i in range(len(self.x)):
             self.x[i] = self.x[i] / 2 + self.z
             if i > 0:
@@ -94,7 +106,7 @@ class Count(Vertex):
     runs: INT
     last: SHORT
 
-    def compute(self):
+    def compute(self) -> bool:
         self.runs += 1
         for value in self.steps:
             self.last = value + self.last
@@ -110,7 +122,7 @@ class Compare(Vertex):
     right: Input[INT]
     out: Output[Vector[BOOL]]
 
-    def compute(self):
+    def compute(self) -> bool:
         every = True
         for i in range(len(self.out)):
             if i < len(self.left):
@@ -125,7 +137,7 @@ class Long(Vertex):
     rows: Input[VectorList[INT]]
     out: Output[Vector[LONGLONG]]
 
-    def compute(self):
+    def compute(self) -> None:
         for i in range(min(len(self.out), len(self.rows))):
             total = LONGLONG(0)
             for value in self.rows[i]:
@@ -139,7 +151,7 @@ class Rows(Vertex):
     rows: InOut[VectorList[FLOAT]]
     weights: Input[Vector[FLOAT]]
 
-    def compute(self):
+    def compute(self) -> None:
         for r in range(len(self.rows)):
             row = self.rows[r]
             for i in range(len(row)):
@@ -156,7 +168,7 @@ class Deal(MultiVertex):
     out: Output[Vector[SHORT]]
     bytes: InOut[Vector[UNSIGNED_CHAR]]
 
-    def compute(self, worker):
+    def compute(self, worker: int) -> None:
         for i in range(worker, min(len(self.out), len(self.x)), 6):
             self.out[i] = self.x[i] >> 3
         for i in range(len(self.bytes)):
@@ -169,7 +181,7 @@ class Largest(SupervisorVertex):
     out: Output[FLOAT]
     place: Output[UNSIGNED_INT]
 
-    def compute(self):
+    def compute(self) -> None:
         self.place = 0
         best = -1e30
         for i in range(len(self.x)):
@@ -183,7 +195,7 @@ class Noise(Vertex):
     out: Output[Vector[UNSIGNED_INT]]
     flags: Output[Vector[BOOL]]
 
-    def compute(self):
+    def compute(self) -> None:
         for i in range(len(self.out)):
             self.out[i] = ipu.random_uint() ^ ipu.cycle_count()
         for i in range(len(self.flags)):
@@ -194,7 +206,7 @@ class Speak(Vertex):
     x: Input[Vector[SHORT]]
     out: Output[SHORT]
 
-    def compute(self):
+    def compute(self) -> None:
         for value in self.x:
             ipu.debug_print(f"{value} of {len(self.x)}")
         self.out = len(self.x)
@@ -207,7 +219,7 @@ class Look(Vertex):
     table: Input[Vector[LONGLONG]]
     out: InOut[Vector[LONGLONG]]
 
-    def compute(self):
+    def compute(self) -> None:
         for i in range(len(self.out)):
             self.out[i] += self.table[self.where[i] % 16]
 
@@ -219,23 +231,24 @@ class Tick(Vertex):
     more: Output[BOOL]
     done: Output[BOOL]
 
-    def compute(self):
+    def compute(self) -> None:
         self.left -= 1
         self.more = self.left >= 0
         self.done = self.left < 0
 
 
-PURE = [Mix, Halve, Count, Compare, Long, Rows, Deal, Largest]
+Views = Mapping[Any, list[Tensor]]  # of variables, by element type
+PURE: list[type[Vertex]] = [Mix, Halve, Count, Compare, Long, Rows, Deal, Largest]
 ALL = [*PURE, Noise, Speak]
 TYPES = [FLOAT, INT, HALF, SHORT, BOOL, LONGLONG, UNSIGNED_CHAR, UNSIGNED_INT]
 
 
 @functools.cache
-def fields_of(codelet):
+def fields_of(codelet: Any) -> tuple[CodeletField, ...]:
     return Codelet.of_class(codelet).fields
 
 
-def _reverse(given, taken):
+def _reverse(given: NDArray[Any], taken: NDArray[Any]) -> None:
     taken[:] = given[::-1]
 
 
@@ -247,16 +260,29 @@ class RandomProgram:
     have neither handles nor initial values; programs fill them now and then.
     """
 
-    def __init__(self, random, device, codelets=ALL, steps=6, size=24, order=None, clock=True, tiles=None, hidden=0):
+    def __init__(
+        self,
+        random: Random,
+        device: Device,
+        codelets: Row[type[Vertex]] = ALL,
+        steps: int = 6,
+        size: int = 24,
+        order: Callable[[int], int] | None = None,
+        clock: bool = True,
+        tiles: Row[int] | None = None,
+        hidden: int = 0,
+    ) -> None:
         self.random, self.device, self.codelets, self.size, self.order, self.clock = random, device, codelets, size, order, clock
         self.tiles = tiles or range(device.getTarget().getNumTiles())
         self.graph = Graph(device)
-        self.variables = {}
+        self.variables: dict[str, Tensor] = {}
         for number, type in enumerate([*TYPES, *TYPES, *random.choices(TYPES, k=4)]):
             self._variable(f"v{number}", type)
         self.hidden = [self._variable(f"hidden{number}", random.choice(TYPES), False) for number in range(hidden)]
-        self.functions = []
-        self.arrays, self.rows, self.host_functions = {}, [], []  # memory of streams; remote buffers; functions that reverse
+        self.functions: list[Function] = []
+        self.arrays: dict[str, NDArray[Any]] = {}  # memory of streams
+        self.rows: list[tuple[str, Any, int]] = []  # remote buffers
+        self.host_functions: list[str] = []  # they reverse
         self.names = 0
         for _ in range(random.randrange(3)):
             self.functions.append(self.graph.addFunction(self._sequence(2, 1)))
@@ -265,19 +291,19 @@ class RandomProgram:
         for name in self.handles:
             self.graph.createHostRead(name, self.variables[name])
 
-    def connect(self, engine):
+    def connect(self, engine: Engine) -> dict[str, NDArray[Any]]:
         """Connect what the programs need of the host; returns the arrays of the streams."""
         arrays = {name: array.copy() for name, array in self.arrays.items()}
         for name, array in arrays.items():
             engine.connectStream(name, array)
-        used = {one["name"] for one in engine.executable.services if one["kind"] == "host_function"}
+        used = {service["name"] for service in engine.executable.services if service["kind"] == "host_function"}
         for name in used & set(self.host_functions):
             engine.connectHostFunction(name, _reverse)
         return arrays
 
     # Variables and views
 
-    def _variable(self, name, type, initial=True):
+    def _variable(self, name: str, type: Any, initial: bool = True) -> Tensor:
         random = self.random
         values = [self._value(type) for _ in range(random.randint(1, self.size))]
         tensor = self.graph.addVariable(type, [len(values)], name)
@@ -289,10 +315,10 @@ class RandomProgram:
         self.variables[name] = tensor
         return tensor
 
-    def _tile(self):
+    def _tile(self) -> int:
         return self.random.choice(self.tiles)
 
-    def _value(self, type):
+    def _value(self, type: Any) -> Any:
         random = self.random
         if type is BOOL:
             return random.random() < 0.5
@@ -301,10 +327,10 @@ class RandomProgram:
         low, high = np.iinfo(type.dtype).min, np.iinfo(type.dtype).max
         return random.choice([random.randint(low, high), random.randint(max(low, -5), 5)])
 
-    def _of_type(self, type):
-        return [one for one in self.variables.values() if one.elementType() is type]
+    def _of_type(self, type: Any) -> list[Tensor]:
+        return [tensor for tensor in self.variables.values() if tensor.elementType() is type]
 
-    def _read_view(self, candidates):
+    def _read_view(self, candidates: Row[Tensor]) -> Tensor:
         """Any elements of any of the candidates, in any order, some twice."""
         parts = []
         for _ in range(self.random.choice([1, 1, 1, 2])):
@@ -324,7 +350,7 @@ class RandomProgram:
             parts.append(part)
         return concat(parts)
 
-    def _writable_parts(self, tensors):
+    def _writable_parts(self, tensors: Row[Tensor]) -> list[Tensor]:
         """Disjoint pieces of tensors, to be given to fields that write."""
         parts = []
         for tensor in tensors:
@@ -336,18 +362,19 @@ class RandomProgram:
                 chosen = places[begin : begin + step]
                 straight = chosen == list(range(chosen[0], chosen[-1] + 1))
                 parts.append(
-                    tensor[chosen[0] : chosen[-1] + 1] if straight else concat([tensor[one].expand([0]) for one in chosen])
+                    tensor[chosen[0] : chosen[-1] + 1] if straight else concat([tensor[place].expand([0]) for place in chosen])
                 )
         self.random.shuffle(parts)
         return parts
 
     # Compute sets
 
-    def _compute_set(self):
+    def _compute_set(self) -> ComputeSet:
         random = self.random
         self.names += 1
         compute_set = self.graph.addComputeSet(f"set{self.names}")
-        readable, writable = {}, {}
+        readable: dict[Any, list[Tensor]] = {}
+        writable: dict[Any, list[Tensor]] = {}
         for type in TYPES:  # half of the variables are read, the others are written
             variables = self._of_type(type)
             random.shuffle(variables)
@@ -368,37 +395,37 @@ class RandomProgram:
                 self.graph.setPerfEstimate(vertex, cycles)
         return compute_set
 
-    def _fields(self, codelet, readable, writable):
+    def _fields(self, codelet: Any, readable: Views, writable: Views) -> dict[str, Any] | None:
         """Values for all fields of a vertex; None where nothing is left to write to."""
-        made = {}
+        values = {}
         for field in fields_of(codelet):
             rows = self.random.randint(1, 4) if field.form == "list" else 1
             if field.access == "state":
-                made[field.name] = self._value(field.type)
+                values[field.name] = self._value(field.type)
                 continue
             if field.access == "input":
-                found = [self._read_view(readable[field.type]) for _ in range(rows)]
+                views = [self._read_view(readable[field.type]) for _ in range(rows)]
             else:
                 if len(writable[field.type]) < rows:
                     return None
-                found = [writable[field.type].pop() for _ in range(rows)]
+                views = [writable[field.type].pop() for _ in range(rows)]
             if field.form == "scalar":
-                if found[0].numElements() == 0:
+                if views[0].numElements() == 0:
                     return None
-                made[field.name] = found[0][0]
+                values[field.name] = views[0][0]
             else:
-                made[field.name] = found if field.form == "list" else found[0]
-        return made
+                values[field.name] = views if field.form == "list" else views[0]
+        return values
 
     # Programs
 
-    def _sequence(self, steps, depth):
-        made = []
+    def _sequence(self, steps: int, depth: int) -> Sequence:
+        programs = []
         for _ in range(self.random.randint(1, steps)):
-            made += [self._fill(one) for one in self.hidden if self.random.random() < 0.4] + [self._step(depth)]
-        return Sequence(made)
+            programs += [self._fill(tensor) for tensor in self.hidden if self.random.random() < 0.4] + [self._step(depth)]
+        return Sequence(programs)
 
-    def _fill(self, tensor):
+    def _fill(self, tensor: Tensor) -> Program:
         """A program that writes all of a tensor, at once or in parts."""
         type, count = tensor.elementType(), tensor.numElements()
         values = self.graph.addConstant(type, [count], np.array([self._value(type) for _ in range(count)], type.dtype))
@@ -407,7 +434,7 @@ class RandomProgram:
         parts = [Copy(values[:middle], tensor[:middle]), Copy(values[middle:], tensor[middle:])]
         return Copy(values, tensor) if self.random.random() < 0.5 else Sequence(parts)
 
-    def _step(self, depth):
+    def _step(self, depth: int) -> Program:
         random = self.random
         kinds = [self._execute] * 5 + [self._copy] * 3 + [self._stream] * 2
         kinds += [self._remote, self._host_call, self._print, self._undefined, self._sync]
@@ -415,21 +442,21 @@ class RandomProgram:
             kinds += [self._repeat, self._if, self._switch, self._while, self._call, *([self._count] if self.clock else [])]
         return random.choice(kinds)(depth)
 
-    def _execute(self, depth):
+    def _execute(self, depth: int) -> Program:
         compute_set = self._compute_set()
         result = self._scalar(BOOL) if self.random.random() < 0.3 else None
         return Execute(compute_set, result)
 
-    def _scalar(self, type):
+    def _scalar(self, type: Any) -> Tensor:
         tensor = self.random.choice(self._of_type(type))
         return tensor[self.random.randrange(tensor.numElements())]
 
-    def _copy(self, depth):
+    def _copy(self, depth: int) -> Program:
         source = self.random.choice(list(self.variables.values()))
         targets = [
-            one
-            for one in self._of_type(source.elementType())
-            if one.variable_names() != source.variable_names() and one.numElements() > 0
+            tensor
+            for tensor in self._of_type(source.elementType())
+            if tensor.variable_names() != source.variable_names() and tensor.numElements() > 0
         ]
         if not targets:
             return Sequence()
@@ -442,7 +469,7 @@ class RandomProgram:
             place = place.reverse(0)
         return Copy(view[0:count], place, name=f"copy{self.random.randrange(100)}")
 
-    def _stream(self, depth):
+    def _stream(self, depth: int) -> Program:
         """A stream of one or two chunks, in or out."""
         self.names += 1
         name, chunks = f"stream{self.names}", self.random.choice([1, 2])
@@ -455,14 +482,14 @@ class RandomProgram:
             return Copy(self.graph.addHostToDeviceFIFO(name, type, count), tensor)
         return Copy(tensor, self.graph.addDeviceToHostFIFO(name, type, count))
 
-    def _place(self):
+    def _place(self) -> Tensor:
         """Some elements to write to."""
         tensor = self.random.choice(list(self.variables.values()))
         begin = self.random.randrange(tensor.numElements())
         place = tensor[begin : self.random.randint(begin, tensor.numElements())]
         return place.reverse(0) if self.random.random() < 0.3 else place
 
-    def _remote(self, depth):
+    def _remote(self, depth: int) -> Program:
         """To a row of a buffer and back from another, or the same."""
         self.names += 1
         place = self._place()
@@ -473,7 +500,7 @@ class RandomProgram:
         buffer = self.graph.addRemoteBuffer(name, type, count, 2)
         return Sequence([Copy(place, buffer, self._constant(INT, self.random.randrange(2))), Copy(buffer, place.reverse(0))])
 
-    def _host_call(self, depth):
+    def _host_call(self, depth: int) -> Program:
         """The host reverses what it is given."""
         self.names += 1
         place = self._place()
@@ -481,28 +508,28 @@ class RandomProgram:
         self.host_functions.append(f"reverse{self.names}")
         return Call(self.graph.addHostFunction(self.host_functions[-1], argument, argument), [place], [place])
 
-    def _print(self, depth):
+    def _print(self, depth: int) -> Program:
         return PrintTensor(self._read_view([self.random.choice(list(self.variables.values()))]))
 
-    def _undefined(self, depth):
+    def _undefined(self, depth: int) -> Program:
         tensor = self.random.choice(list(self.variables.values()))
         return WriteUndef(tensor[0 : self.random.randint(0, tensor.numElements())])
 
-    def _sync(self, depth):
+    def _sync(self, depth: int) -> Program:
         return Sync(self.random.choice(list(SyncType)))
 
-    def _repeat(self, depth):
+    def _repeat(self, depth: int) -> Program:
         return Repeat(self.random.randint(0, 3), self._sequence(3, depth - 1))
 
-    def _if(self, depth):
+    def _if(self, depth: int) -> Program:
         predicate = self._scalar(self.random.choice([BOOL, INT, SHORT]))
         return If(predicate, self._sequence(2, depth - 1), self._sequence(2, depth - 1))
 
-    def _switch(self, depth):
+    def _switch(self, depth: int) -> Program:
         cases = [(value, self._sequence(2, depth - 1)) for value in self.random.sample(range(-5, 6), 2)]
         return Switch(self._scalar(INT), cases, self._sequence(2, depth - 1) if self.random.random() < 0.5 else None)
 
-    def _while(self, depth):
+    def _while(self, depth: int) -> Program:
         """A loop that a vertex ends after at most three rounds; nothing else writes what it counts with."""
         self.names += 1
         rounds = self.random.randint(0, 3)
@@ -518,16 +545,16 @@ class RandomProgram:
             return Sequence([start, RepeatWhileTrue(tick, more, body)])
         return Sequence([start, RepeatWhileFalse(tick, done, body)])
 
-    def _constant(self, type, value):
+    def _constant(self, type: Any, value: Any) -> Tensor:
         constant = self.graph.addConstant(type, [1], value)
         self.graph.setTileMapping(constant, self._tile())
         return constant
 
-    def _count(self, depth):
+    def _count(self, depth: int) -> Program:
         sequence = self._sequence(2, depth - 1)
         self.names += 1
         self.variables[f"cycles{self.names}"] = cycleCount(self.graph, sequence, self._tile(), name=f"cycles{self.names}")
         return sequence
 
-    def _call(self, depth):
+    def _call(self, depth: int) -> Program:
         return Call(self.random.choice(self.functions)) if self.functions else Sequence()

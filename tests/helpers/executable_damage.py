@@ -5,14 +5,19 @@ import json
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from pypoplar import Executable
 
 RUNNER = Path(__file__).with_name("executable_runner.py")
 
 
-def saved(executable):
+def saved(executable: Executable) -> bytes:
     """The bytes of the file."""
     file = io.BytesIO()
     executable.save(file)
@@ -22,39 +27,41 @@ def saved(executable):
 class Opened:
     """A saved executable as its JSON text and its arrays, both to be changed at will."""
 
-    def __init__(self, content):
+    def __init__(self, content: bytes) -> None:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             self.head = json.loads(archive.read("executable.json"))
-            names = [one for one in archive.namelist() if one != "executable.json"]
-            self.arrays = {one.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(one))) for one in names}
+            names = [member for member in archive.namelist() if member != "executable.json"]
+            self.arrays = {
+                member.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(member))) for member in names
+            }
 
     @property
-    def tree(self):
+    def tree(self) -> Any:
         return self.head["executable"]
 
-    def array(self, *path):
+    def array(self, *path: Any) -> NDArray[Any]:
         """The array at a path of the tree, to be changed in place."""
         place = self.tree
-        for one in path:
-            place = place[one]
+        for key in path:
+            place = place[key]
         name, begin, *shape = place
         return self.arrays[name][begin : begin + int(np.prod(shape))].reshape(shape)
 
-    def members(self):
+    def members(self) -> dict[str, bytes]:
         """The file's members by name."""
-        made = {"executable.json": json.dumps(self.head).encode()}
+        members = {"executable.json": json.dumps(self.head).encode()}
         for name, array in self.arrays.items():
             member = io.BytesIO()
             np.lib.format.write_array(member, array)
-            made[f"{name}.npy"] = member.getvalue()
-        return made
+            members[f"{name}.npy"] = member.getvalue()
+        return members
 
-    def content(self):
+    def content(self) -> bytes:
         """The bytes of the changed file."""
         return zipped(self.members())
 
 
-def zipped(members):
+def zipped(members: Mapping[str, bytes]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for name, member in members.items():
@@ -62,11 +69,11 @@ def zipped(members):
     return file.getvalue()
 
 
-def leaves(tree, path=()):
+def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Paths of all numbers, texts and flags of a tree."""
     if isinstance(tree, dict | list):
-        for key, one in tree.items() if isinstance(tree, dict) else enumerate(tree):
-            yield from leaves(one, (*path, key))
+        for key, branch in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from leaves(branch, (*path, key))
     else:
         yield path
 
@@ -74,28 +81,29 @@ def leaves(tree, path=()):
 class Worker:
     """A process that loads and runs files; `ask` fails when the process dies."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path) -> None:
         self.path = folder / "executable.npz"
-        self.process = None
+        self.process: subprocess.Popen[str] | None = None
 
-    def ask(self, content, mode="native", seconds=60.0):
+    def ask(self, content: bytes, mode: str = "native", seconds: float = 60.0) -> dict[str, Any]:
         """What became of a file: `refused`, `failed`, `stopped`, `ran` or `broken`, with what there is to say about it."""
         self.path.write_bytes(content)
         if self.process is None:
             self.process = subprocess.Popen(
                 [sys.executable, str(RUNNER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
             )
+        assert self.process.stdin
+        assert self.process.stdout
         self.process.stdin.write(json.dumps([mode, str(self.path), seconds]) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
             code, self.process = self.process.wait(), None
             raise AssertionError(f"the process died with code {code}")
-        return json.loads(line)
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
-    def close(self):
+    def close(self) -> None:
         if self.process is not None:
-            self.process.stdin.close()
-            self.process.wait()
-            self.process.stdout.close()
+            self.process.communicate()
             self.process = None

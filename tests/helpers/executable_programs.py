@@ -1,6 +1,7 @@
 """Executables of many kinds, made by the public calls."""
 
 import functools
+from collections.abc import Sequence as Row
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from pypoplar import (
     HALF,
     INT,
     UNSIGNED_INT,
+    Executable,
     FloatingPointBehaviour,
     Graph,
     InOut,
@@ -20,6 +22,7 @@ from pypoplar import (
     Output,
     SupervisorVertex,
     SyncType,
+    Tensor,
     Vector,
     VectorList,
     Vertex,
@@ -57,7 +60,7 @@ class Scale(Vertex):
     factor: FLOAT
     offsets: Vector[FLOAT]
 
-    def compute(self):
+    def compute(self) -> None:
         for i in range(len(self.x)):
             self.y[i] = self.x[i] * self.factor * FACTOR
         self.y[0] += self.offsets[0]
@@ -68,7 +71,7 @@ class CountDown(Vertex):
     n: InOut[INT]
     more: Output[BOOL]
 
-    def compute(self):
+    def compute(self) -> bool:
         self.n -= 1
         self.more = self.n > 0
         return self.n > 1
@@ -78,7 +81,7 @@ class SumRows(MultiVertex):
     rows: Input[VectorList[FLOAT]]
     totals: Output[Vector[FLOAT]]
 
-    def compute(self, worker):
+    def compute(self, worker: int) -> None:
         for r in range(worker, len(self.rows), 6):
             total = 0.0
             for value in self.rows[r]:
@@ -91,7 +94,7 @@ class Narrow(SupervisorVertex):
     half: Output[Vector[HALF]]
     char: Output[Vector[CHAR]]
 
-    def compute(self):
+    def compute(self) -> None:
         for i in range(len(self.x)):
             self.half[i] = HALF(self.x[i] * 0.1)
             self.char[i] = int(self.x[i])
@@ -101,7 +104,7 @@ class Narrow(SupervisorVertex):
 class Noise(Vertex):
     out: Output[FLOAT]
 
-    def compute(self):
+    def compute(self) -> None:
         self.out = ipu.random_float()
 
 
@@ -110,21 +113,21 @@ class Touch(Vertex):
     rows: Input[VectorList[FLOAT]]
     at: INT
 
-    def compute(self):
+    def compute(self) -> None:
         self.x[self.at] = self.rows[0][0] + 1.0
 
 
-def spread(graph, tensor, tiles):
+def spread(graph: Graph, tensor: Tensor, tiles: Row[int]) -> None:
     """Map the first dimension of a tensor over tiles, in order."""
     for i in range(tensor.dim(0)):
         graph.setTileMapping(tensor[i], tiles[i % len(tiles)])
 
 
-def new_graph():
+def new_graph() -> Graph:
     return Graph(IPUModel("tiny").createDevice().getTarget())
 
 
-def transfers():
+def transfers() -> Executable:
     """Copies, streams, prints, handles, constants, initial values, remote buffers, a host function."""
     graph = new_graph()
     weights = graph.addVariable(FLOAT, [4, 6], "weights")
@@ -160,12 +163,12 @@ def transfers():
     return compileGraph(graph, [first, second], {"debug.instrument": "true"})
 
 
-def outward_of(tensor):
+def outward_of(tensor: Tensor) -> Tensor:
     """Many small pieces, which become lists of places."""
     return tensor.reshape([6, 4]).transpose()
 
 
-def vertices():
+def vertices() -> Executable:
     """Vertices of all kinds, with plain fields, lists, gathers, estimates, prints and random numbers."""
     graph = new_graph()
     x = graph.addVariable(FLOAT, [8, 12], "x")
@@ -183,8 +186,8 @@ def vertices():
     scale = graph.addComputeSet("scale")
     for i in range(8):
         for part in range(3):
-            here = slice(4 * part, 4 * part + 4)
-            vertex = graph.addVertex(scale, Scale, {"x": x[i, here], "y": y[i, here], "factor": 1.0 + part})
+            columns = slice(4 * part, 4 * part + 4)
+            vertex = graph.addVertex(scale, Scale, {"x": x[i, columns], "y": y[i, columns], "factor": 1.0 + part})
             graph.setInitialValue(vertex["offsets"], [0.25 * i, 1.0])
             graph.setTileMapping(vertex, (i + part) % 16)
     graph.setPerfEstimate(vertex, 77)
@@ -207,7 +210,7 @@ def vertices():
     return compileGraph(graph, program)
 
 
-def shuffled():
+def shuffled() -> Executable:
     """Small pieces in no order, which many tiles receive alike: lists of places on both sides, fan-out."""
     graph = new_graph()
     order = [5, 2, 11, 7, 0, 13, 3, 9]
@@ -231,7 +234,7 @@ def shuffled():
     return compileGraph(graph, [Sequence(Execute(whole), Execute(scale), Copy(y[1, 0:8], pieces), Execute(scale), back)])
 
 
-def control():
+def control() -> Executable:
     """Loops, branches, functions in functions, clocks, results of compute sets, errors."""
     graph = new_graph()
     n = graph.addVariable(INT, [1], "n")
@@ -244,8 +247,8 @@ def control():
     graph.setInitialValue(n, [5])
     graph.setInitialValue(which, [-2])
     constants = [graph.addConstant(FLOAT, [1], float(i)) for i in range(6)]
-    for one in constants:
-        graph.setTileMapping(one, 4)
+    for constant in constants:
+        graph.setTileMapping(constant, 4)
     count = graph.addComputeSet("count")
     vertex = graph.addVertex(count, CountDown, {"n": n[0], "more": more[0]})
     graph.setTileMapping(vertex, 1)
@@ -263,12 +266,12 @@ def control():
     first.add(AbortOnCondition(agreed, "agreed"))
     second = Sequence()
     setFloatingPointBehaviour(graph, second, FloatingPointBehaviour())
-    for one in (
+    for program in (
         RepeatWhileFalse(Sync(SyncType.INTERNAL), which, Sync(SyncType.INTERNAL)),
         Call(again),
         ErrorProgram("stopped", values),
     ):
-        second.add(one)
+        second.add(program)
     graph.createHostRead("values", values)
     graph.createHostRead("spent", spent)
     graph.createHostRead("now", now)
@@ -276,7 +279,7 @@ def control():
     return compileGraph(graph, [first, second])
 
 
-def judged():
+def judged() -> Executable:
     """Races judged by what was touched."""
     graph = new_graph()
     x = graph.addVariable(FLOAT, [16], "x")
@@ -292,9 +295,9 @@ def judged():
     return compileGraph(graph, Execute(touch), {"pypoplar.races": "elements"})
 
 
-def nothing():
+def nothing() -> Executable:
     """A graph without anything."""
     return compileGraph(new_graph(), [])
 
 
-PROGRAMS = {one.__name__: functools.cache(one) for one in (transfers, vertices, shuffled, control, judged, nothing)}
+PROGRAMS = {program.__name__: functools.cache(program) for program in (transfers, vertices, shuffled, control, judged, nothing)}

@@ -9,23 +9,26 @@ import resource
 import signal
 import sys
 import traceback
+from typing import Any
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from pypoplar import Engine, Executable, FileLoadError, PoplarError
 from pypoplar.engine import division
 from pypoplar.types import BY_NAME
 
+Array = NDArray[Any]
 MEMORY = 6 << 30  # bytes that this program may have; a damaged executable may ask for more than there is
 
 
-def ramp(type_name, size):
+def ramp(type_name: str, size: int) -> Array:
     """Values that every type holds."""
     return (np.arange(size) % 7).astype(BY_NAME[type_name].dtype)
 
 
-def connect(engine):
+def connect(engine: Engine) -> dict[str, Array]:
     """Connect everything that the executable can be connected to; returns the arrays that it will write."""
     outputs = {}
     for stream in engine.executable.streams:
@@ -44,12 +47,12 @@ def connect(engine):
     return outputs
 
 
-def host_function(*arrays):
+def host_function(*arrays: Array) -> None:
     """Puts twice the first array into the last."""
     arrays[-1][:] = np.resize(arrays[0] * 2, arrays[-1].shape)
 
 
-def engine_for(executable, mode):
+def engine_for(executable: Executable, mode: Any) -> Engine:
     """An engine; mode "parallel" is native code where every step, however small, is divided among two threads."""
     if mode != "parallel":
         return Engine(executable, mode=mode)
@@ -61,7 +64,7 @@ def engine_for(executable, mode):
         division.SERIAL = serial
 
 
-def run(executable, mode):
+def run(executable: Executable, mode: Any) -> dict[str, Any]:
     """All that can be seen of a run of all programs."""
     engine = engine_for(executable, mode)
     printed = io.StringIO()
@@ -81,24 +84,24 @@ def run(executable, mode):
         "printed": printed.getvalue(),
         "reads": {name: engine.readTensor(name).tobytes().hex() for name in executable.reads},
         "streams": {name: array.tobytes().hex() for name, array in outputs.items()},
-        "remotes": {one.name: remote_rows(engine, one) for one in executable.remotes},
+        "remotes": {remote.name: remote_rows(engine, remote) for remote in executable.remotes},
         "steps": [
             [
-                one.name,
-                one.type,
-                one.executions,
-                one.sync_cycles,
-                one.exchange_cycles,
-                one.compute_cycles,
-                one.cyclesByTile.tolist(),
+                step.name,
+                step.type,
+                step.executions,
+                step.sync_cycles,
+                step.exchange_cycles,
+                step.compute_cycles,
+                step.cyclesByTile.tolist(),
             ]
-            for one in steps
+            for step in steps
         ],
-        "exchanges": [[one.name, one.phase, one.messages.tolist(), one.bytes_sent.tolist()] for one in executable.exchanges],
+        "exchanges": [[step.name, step.phase, step.messages.tolist(), step.bytes_sent.tolist()] for step in executable.exchanges],
     }
 
 
-def remote_rows(engine, remote):
+def remote_rows(engine: Engine, remote: Any) -> list[str]:
     array = ramp(remote.type, remote.elements)
     rows = []
     for row in range(remote.repeats):
@@ -107,11 +110,11 @@ def remote_rows(engine, remote):
     return rows
 
 
-def too_long(*_):
+def too_long(*_: object) -> None:
     raise TimeoutError
 
 
-def reply(mode, path, seconds):
+def reply(mode: str, path: str, seconds: float) -> dict[str, Any]:
     """What comes of a file: refused when it is loaded, or what its run gives. It is cut short: it may loop for ever."""
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
@@ -129,7 +132,7 @@ def reply(mode, path, seconds):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def main():
+def main() -> None:
     signal.signal(signal.SIGALRM, too_long)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for line in sys.stdin:

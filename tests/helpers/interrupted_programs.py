@@ -11,6 +11,9 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -28,12 +31,12 @@ FOREVER = 2**40
 class Increment(Vertex):
     values: InOut[Vector[INT]]
 
-    def compute(self):
+    def compute(self) -> None:
         for i in range(len(self.values)):
             self.values[i] += 1
 
 
-def interrupted(work, seconds=0.05):
+def interrupted(work: Callable[[], object], seconds: float = 0.05) -> None:
     """Do something that has no end, until an interrupt arrives."""
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -46,14 +49,14 @@ def interrupted(work, seconds=0.05):
     raise AssertionError("it ended by itself")
 
 
-def loop(mode):
+def loop(mode: Any) -> None:
     """A Repeat that would run for years; the signal is the one of Ctrl-C."""
     bench = Bench()
     x = bench.variable("x", np.zeros(64, np.int32), np.arange(64) % 16)
     step = bench.execute(Increment, 3, values=x)
     engine = bench.engine([Repeat(FOREVER, step), step], mode)
 
-    def interrupt_once_it_runs():
+    def interrupt_once_it_runs() -> None:
         while not engine._state.executed_steps():
             time.sleep(0.01)
         signal.raise_signal(signal.SIGINT)
@@ -70,10 +73,12 @@ def loop(mode):
     engine.load()
     engine.run(1)
     assert (engine.readTensor("x") == 1).all()
-    assert engine.getReport().execution.programs == ("program 1",)
+    execution = engine.getReport().execution
+    assert execution is not None
+    assert execution.programs == ("program 1",)
 
 
-def condition(mode):
+def condition(mode: Any) -> None:
     """A loop whose condition never becomes false."""
     bench = Bench()
     x, flag = bench.variable("x", 0), bench.variable("flag", True, 4)
@@ -85,7 +90,7 @@ def condition(mode):
     engine.run(1)
 
 
-def callback(mode):
+def callback(mode: Any) -> None:
     """A callback that waits for something that never comes."""
     bench = Bench()
     x = bench.variable("x", [0, 0])
@@ -99,14 +104,14 @@ def callback(mode):
     assert engine.readTensor("x").tolist() == [5, 6]
 
 
-def anywhere(mode):
+def anywhere(mode: Any) -> None:
     """Random programs on several threads, interrupted at random times, compute right afterwards."""
     numbers = random.Random(11)
     for _ in range(25):
-        made = RandomProgram(random.Random(numbers.getrandbits(32)), tiny(numbers.choice([1, 3, 16])), ALL, 5, clock=False)
+        program = RandomProgram(random.Random(numbers.getrandbits(32)), tiny(numbers.choice([1, 3, 16])), ALL, 5, clock=False)
         try:
             executable = compileGraph(
-                made.graph, [Sequence(made.programs), Repeat(FOREVER, Sequence([Sequence(), *made.programs]))]
+                program.graph, [Sequence(program.programs), Repeat(FOREVER, Sequence([Sequence(), *program.programs]))]
             )
         except AtomicStoreError:
             continue
@@ -115,13 +120,13 @@ def anywhere(mode):
             with patch.object(division, "SERIAL", numbers.choice([0, 3000])):
                 engine = Engine(executable, {"pypoplar.threads": threads}, mode=mode)
             engine.setPrintStream(io.StringIO())
-            made.connect(engine)
+            program.connect(engine)
             engine.load()
             for _ in range(4):
-                interrupted(lambda engine=engine: engine.run(1), numbers.uniform(0.0005, 0.01))
+                interrupted(partial(engine.run, 1), numbers.uniform(0.0005, 0.01))
             engine.load()
             engine.run(0)
-            left.append([engine.readTensor(name).tobytes() for name in made.variables])
+            left.append([engine.readTensor(name).tobytes() for name in program.variables])
         assert left[0] == left[1] == left[2]
 
 

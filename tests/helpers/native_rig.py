@@ -1,17 +1,23 @@
 """Runs typed codelets on groups of vertices in a memory of its own, without a graph around them."""
 
 import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pypoplar.codelet.ir.typed import TypedCodelet, TypedField
 from pypoplar.codelet.llvm import codelet_code as native
 from pypoplar.codelet.python.python_form import Fault, PythonForm, VertexContext
 from pypoplar.interface.context_words import CALL_ARGUMENTS, CONTEXT_WORDS, WORK_WORDS, CallArgument, Context, Work
-from pypoplar.interface.edge_rows import RowEntry, edge_row, entry_words
+from pypoplar.interface.edge_rows import FieldWords, RowEntry, edge_row, entry_words
 from pypoplar.interface.fault_codes import NO_FAULT
 from pypoplar.interface.layout import NOTHING
 
-DTYPES = {
+Array = NDArray[Any]
+Fields = Mapping[str, Any]  # of a vertex: arrays, or lists of arrays, by name
+DTYPES: dict[str, Any] = {
     "f32": np.float32, "f16": np.float16, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16,
     "i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "bool": np.bool_,
 }  # fmt: skip
@@ -22,10 +28,13 @@ PADDING = 64  # bytes around every span; a write there is an error of ours
 class Memory:
     """An arena, the edge rows and the row table of a group; fields are given as arrays (scalar fields of one element)."""
 
-    def __init__(self, codelet, vertices, *, touches=False):
+    def __init__(self, codelet: TypedCodelet, vertices: Sequence[Fields], *, touches: bool = False) -> None:
         self.codelet, self.vertices, self.touches = codelet, vertices, touches
-        self.pieces, self.size = [], PADDING  # (address, array)
-        self.touched, self.row_table, rows = {}, [], []
+        self.size = PADDING
+        self.pieces: list[tuple[int, Array]] = []  # (address, array)
+        self.touched: dict[tuple[Any, ...], int] = {}
+        self.row_table: list[Array] = []
+        rows = []
         layout = edge_row(codelet.fields, record_touches=touches)
         for number, fields in enumerate(vertices):
             words = np.zeros(layout.words, np.int64)
@@ -39,16 +48,16 @@ class Memory:
             self.bytes[address : address + array.nbytes] = array.view(np.uint8)
         self.before = self.bytes.copy()
 
-    def _place(self, array):
+    def _place(self, array: Array) -> int:
         address = self.size
         self.pieces.append((address, array))
         self.size += -(-array.nbytes // 8) * 8 + PADDING
         return address
 
-    def _array(self, field, value):
+    def _array(self, field: TypedField, value: object) -> Array:
         return np.ascontiguousarray(np.asarray(value, DTYPES[field.element]).reshape(-1))
 
-    def _span(self, key, field, value):
+    def _span(self, key: tuple[Any, ...], field: TypedField, value: object) -> tuple[int, int, int]:
         """Place a span; returns where it is, its length, and where its touches are noted, 0 for nowhere."""
         array = self._array(field, value)
         address = self._place(array)
@@ -56,7 +65,7 @@ class Memory:
             self.touched[key] = self._place(np.zeros(array.size, np.uint8))
         return address, array.size, self.touched.get(key, 0)
 
-    def _field(self, number, field, place, value, words):
+    def _field(self, number: int, field: TypedField, place: FieldWords, value: Any, words: Array) -> None:
         key = (number, field.name)
         if field.form == "list":
             words[place.start], words[place.extent] = len(self.row_table), len(value)
@@ -73,11 +82,11 @@ class Memory:
         if place.touch != NOTHING:
             words[place.touch] = touch
 
-    def fields(self):
+    def fields(self) -> list[dict[str, Any]]:
         """What each field holds now: a list of dicts of arrays, or of lists of arrays."""
-        found, pieces = [], iter(self.pieces)
+        vertices, pieces = [], iter(self.pieces)
         for fields in self.vertices:
-            held = {}
+            values = {}
             for field in self.codelet.fields:
                 rows = []
                 for _ in fields[field.name] if field.form == "list" else [None]:
@@ -85,15 +94,15 @@ class Memory:
                     rows.append(self.bytes[address : address + array.nbytes].view(array.dtype).copy())
                     if self.touches and field.access != "state":
                         next(pieces)
-                held[field.name] = rows if field.form == "list" else rows[0]
-            found.append(held)
-        return found
+                values[field.name] = rows if field.form == "list" else rows[0]
+            vertices.append(values)
+        return vertices
 
-    def touch_bytes(self):
+    def touch_bytes(self) -> dict[tuple[Any, ...], list[int]]:
         sizes = dict(self.pieces)
         return {key: self.bytes[address : address + sizes[address].size].tolist() for key, address in self.touched.items()}
 
-    def outside_is_untouched(self):
+    def outside_is_untouched(self) -> bool:
         outside = np.ones(self.size, bool)
         for address, array in self.pieces:
             outside[address : address + array.nbytes] = False
@@ -103,17 +112,30 @@ class Memory:
 class Outcome:
     """What a call left behind."""
 
-    def __init__(self, memory, slots, results, context, debug):
+    def __init__(self, memory: Memory, slots: list[int], results: list[Any], context: Array, debug: Array | None) -> None:
         self.fields, self.slots, self.results = memory.fields(), slots, results
         self.code, self.vertex, self.where, self.value, self.bound = (int(context[word]) for word in FAULT)
         self.fault = (self.code, self.vertex, self.where, self.value, self.bound) if self.code else None
         self.debug, self.debug_used = debug, int(context[Context.DEBUG_USED])
         self.touched = memory.touch_bytes() if memory.touches else {}
+        self.work: list[list[int]] | None = None  # flops and bytes of each vertex, if they were counted
+        self.random: list[int] = []  # the state of the random numbers
 
 
-def run_native(codelet, vertices, *, cycle_limit=0, clock=0, random=None, debug_words=0, mask=0, workers=6, **flags):
+def run_native(
+    codelet: TypedCodelet,
+    vertices: Sequence[Fields],
+    *,
+    cycle_limit: int = 0,
+    clock: int = 0,
+    random: Sequence[int] | None = None,
+    debug_words: int = 0,
+    mask: int = 0,
+    workers: int = 6,
+    **flags: bool,
+) -> Outcome:
     """Run a group of vertices natively; `vertices` is a list of dicts, field name to array (or list of arrays)."""
-    made = native.compile_codelet(codelet, **flags)
+    machine_code = native.compile_codelet(codelet, **flags)
     memory = Memory(codelet, vertices, touches=flags.get("record_touches", False))
     count = len(vertices)
     slots = np.full(count * (workers if codelet.kind == "multi" else 1), -1, np.int64)
@@ -130,7 +152,7 @@ def run_native(codelet, vertices, *, cycle_limit=0, clock=0, random=None, debug_
     arguments[CallArgument.ROW_TABLE], arguments[CallArgument.COUNT] = memory.table.ctypes.data, count
     arguments[CallArgument.SLOTS], arguments[CallArgument.RESULTS] = slots.ctypes.data, results.ctypes.data
     arguments[CallArgument.CONTEXT] = context.ctypes.data
-    ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * CALL_ARGUMENTS)(made.address)(*arguments)
+    ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * CALL_ARGUMENTS)(machine_code.address)(*arguments)
     assert memory.outside_is_untouched()
     outcome = Outcome(memory, slots.tolist(), results.tolist(), context, debug)
     columns = [Work.FLOPS, Work.BYTES]
@@ -141,13 +163,25 @@ def run_native(codelet, vertices, *, cycle_limit=0, clock=0, random=None, debug_
 
 
 def run_interpreted(
-    codelet, vertices, *, cycle_limit=0, clock=0, random=None, mask=0, workers=6, touches=False, unwritten=False, flops=False
-):
+    codelet: TypedCodelet,
+    vertices: Sequence[Fields],
+    *,
+    cycle_limit: int = 0,
+    clock: int = 0,
+    random: Sequence[int] | None = None,
+    mask: int = 0,
+    workers: int = 6,
+    touches: bool = False,
+    unwritten: bool = False,
+    flops: bool = False,
+) -> Outcome:
     """Run a group of vertices in plain Python, as the interpreting engine does; the outcome has what a native one has."""
     memory = Memory(codelet, vertices, touches=touches)
     state = np.array(random if random is not None else [1, 2, 3, 4], np.uint32)
     form = PythonForm(codelet, record_touches=touches, count_flops=flops)
-    slots, results, work, context = [], [], [], np.zeros(CONTEXT_WORDS, np.int64)
+    slots: list[int] = []
+    results: list[bool | None] = []
+    work, context = [], np.zeros(CONTEXT_WORDS, np.int64)
     words = memory.rows.reshape(-1)
     for number in range(len(vertices)):
         around = VertexContext(clock, cycle_limit, state, mask, unwritten, workers)

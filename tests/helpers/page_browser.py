@@ -5,6 +5,9 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +18,7 @@ FLAGS = (
 WAIT = 60  # seconds for a page to come to rest; a slow machine is not an error
 
 
-def missing():
+def missing() -> str:
     """Why there can be no browser here; empty if there can."""
     if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
         return "no Chromium here: install chromium and chromium-driver"
@@ -25,26 +28,26 @@ def missing():
 class Browser:
     """A window. `open(path)` waits until the page's first view is drawn."""
 
-    def __init__(self, profile_directory, *, width=1400, height=1000, dark=False):
+    def __init__(self, profile_directory: Path, *, width: int = 1400, height: int = 1000, dark: bool = False) -> None:
         from selenium import webdriver
         from selenium.webdriver.chrome.service import Service
 
         options = webdriver.ChromeOptions()
-        options.binary_location = shutil.which("chromium")
+        options.binary_location = shutil.which("chromium") or ""
         for flag in (*FLAGS, f"--window-size={width},{height}", f"--user-data-dir={profile_directory}"):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         self.theme(dark=dark)
 
-    def theme(self, *, dark):
+    def theme(self, *, dark: bool) -> None:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
 
-    def run(self, script, *arguments):
+    def run(self, script: str, *arguments: object) -> Any:
         return self.driver.execute_script(script, *arguments)
 
-    def until(self, condition, *arguments):
+    def until(self, condition: str, *arguments: object) -> Any:
         """Wait until the JavaScript expression holds."""
         end = time.monotonic() + WAIT
         while not (value := self.run(f"return {condition}", *arguments)):
@@ -53,47 +56,53 @@ class Browser:
             time.sleep(0.02)
         return value
 
-    def open(self, path, fragment=""):
+    def open(self, path: Path, fragment: str = "") -> None:
         self.driver.get("about:blank")  # a change of the fragment alone would not load the file
         self.driver.get(path.resolve().as_uri() + fragment)
         self.until("document.documentElement.dataset.ready === 'true'")
 
-    def see(self, path, view):
+    def see(self, path: Path, view: str) -> None:
         """Open a view of a page; the page is loaded only if it is not there already."""
         if self.run("return location.href").split("#")[0] != path.resolve().as_uri():
             self.open(path)
         self.tab(view)
 
-    def tab(self, name, parameters=""):
+    def tab(self, name: str, parameters: str = "") -> None:
         """Open a view as a click on its tab does."""
         self.run("location.hash = arguments[0]", name + parameters)
         self.until(
             f"document.getElementById('panel-{name}').dataset.drawn === 'true' && !document.getElementById('panel-{name}').hidden"
         )
 
-    def text(self, selector):
-        return self.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
+    def text(self, selector: str) -> str:
+        text: str = self.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
+        return text
 
-    def console(self):
+    def log(self, kind: str) -> list[dict[str, Any]]:
+        """The entries of one of the browser's logs since the last call."""
+        entries: list[dict[str, Any]] = self.driver.get_log(kind)  # type: ignore[no-untyped-call]
+        return entries
+
+    def console(self) -> list[str]:
         """What the console has said since the last call."""
-        return [one["message"] for one in self.driver.get_log("browser")]
+        return [entry["message"] for entry in self.log("browser")]
 
-    def requests(self):
+    def requests(self) -> list[str]:
         """Addresses that were asked for since the last call, but for those of the page itself."""
-        events = [json.loads(one["message"])["message"] for one in self.driver.get_log("performance")]
-        asked = [one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"]
-        return [one for one in asked if not one.startswith(("file:", "data:", "blob:", "about:", "chrome:"))]
+        events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
+        asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return [address for address in asked if not address.startswith(("file:", "data:", "blob:", "about:", "chrome:"))]
 
 
 @contextlib.contextmanager
-def browser(directory, **settings):
+def browser(directory: Path, **settings: Any) -> Iterator[Browser]:
     """A browser with an empty profile in `directory`. Its own log lines and sockets are not this process's business."""
     reason = missing()
     if reason:
         pytest.skip(reason)
     os.environ.setdefault("SE_AVOID_STATS", "true")
-    made = Browser(directory, **settings)
+    window = Browser(directory, **settings)
     try:
-        yield made
+        yield window
     finally:
-        made.driver.quit()
+        window.driver.quit()

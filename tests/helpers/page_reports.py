@@ -1,5 +1,8 @@
 """Small reports with known figures, for the tests of pages and insights."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles
@@ -10,16 +13,18 @@ from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGr
 LIMIT = 1000  # bytes of a tile
 
 
-def memory(variables, code=(0, 0, 0, 0), gaps=(0, 0, 0, 0)):
+def memory(variables: list[int], code: Sequence[int] = (0, 0, 0, 0), gaps: Sequence[int] = (0, 0, 0, 0)) -> MemoryByTile:
     return MemoryByTile({"variables": np.array(variables), "code": np.array(code)}, np.array(gaps))
 
 
-def leaf(name, step, kind="OnTileExecute"):
-    held = ComputeSet(name, (VertexInstances("Work", 4),)) if kind == "OnTileExecute" else None
-    return Program(name, kind, step=step, computeset=held)
+def leaf(name: str, step: int, kind: str = "OnTileExecute") -> Program:
+    compute_set = ComputeSet(name, (VertexInstances("Work", 4),)) if kind == "OnTileExecute" else None
+    return Program(name, kind, step=step, computeset=compute_set)
 
 
-def compute(name, number, cycles, *, active=None, times=1, sync=0, **more):
+def compute(
+    name: str, number: int, cycles: list[int], *, active: list[int] | None = None, times: int = 1, sync: int = 0, **more: Any
+) -> Step:
     """A compute step; `cycles` by tile are those of all executions."""
     return Step(
         name=name,
@@ -35,7 +40,9 @@ def compute(name, number, cycles, *, active=None, times=1, sync=0, **more):
     )
 
 
-def exchange(name, number, cycles, sent, received, *, times=1, sync=0):
+def exchange(
+    name: str, number: int, cycles: list[int], sent: list[int], received: list[int], *, times: int = 1, sync: int = 0
+) -> Step:
     return Step(
         name=name,
         type="DoExchange",
@@ -50,9 +57,18 @@ def exchange(name, number, cycles, sent, received, *, times=1, sync=0):
     )
 
 
-def report(*steps, tile_memory=None, variables=None, trace=None, name="small", peaks=None, types=None, exchanges=()):
+def report(
+    *steps: Step,
+    tile_memory: MemoryByTile | None = None,
+    variables: LoweredVariables | None = None,
+    trace: Trace | None = None,
+    name: str = "small",
+    peaks: dict[str, float] | None = None,
+    types: dict[str, VertexTypeCycles] | None = None,
+    exchanges: tuple[ExchangeReport, ...] = (),
+) -> Report:
     """A report of four tiles; it has run if there are steps."""
-    programs = tuple(one.program for one in steps)
+    programs = tuple(step.program for step in steps if step.program is not None)
     target = ReportTarget("ipu2", 1, 4, LIMIT, 1e6, peak_flops_per_cycle=peaks or {}, memory_bytes_per_cycle=8)
     compilation = Compilation(
         target,
@@ -72,27 +88,27 @@ def report(*steps, tile_memory=None, variables=None, trace=None, name="small", p
     return Report(compilation, execution, Version("0.1.0"), name)
 
 
-def variables(*rows, places):
+def variables(*rows: tuple[str, bool, int, int], places: Sequence[dict[int, int]]) -> LoweredVariables:
     """Variables of (name, always, begin, end); `places` has for each its {tile: bytes}."""
     names, always, begin, end = zip(*rows, strict=True)
-    tiles = [list(one) for one in places]
+    tiles = [list(sizes) for sizes in places]
     return LoweredVariables.with_one_life(
         names,
         np.array(always),
         np.array(begin),
         np.array(end),
         np.cumsum([0, *map(len, tiles)]),
-        np.array([tile for one in tiles for tile in one]),
-        np.array([size for one in places for size in one.values()]),
+        np.array([tile for homes in tiles for tile in homes]),
+        np.array([size for sizes in places for size in sizes.values()]),
     )
 
 
-def events(*rows):
+def events(*rows: tuple[int, int]) -> Trace:
     """A trace of one run from (step, cycles), one after the other."""
     step, cycles = (np.array(column) for column in zip(*rows, strict=True))
     return Trace(step.astype(np.int32), np.zeros(len(step), np.int32), np.cumsum(cycles) - cycles, cycles)
 
 
-def messages(name, step, *rows):
+def messages(name: str, step: int, *rows: tuple[int, int, int]) -> ExchangeReport:
     source, destination, size = (np.array(column) for column in zip(*rows, strict=True))
     return ExchangeReport(name, "copy", step, source, destination, size)

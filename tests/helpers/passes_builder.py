@@ -102,7 +102,7 @@ class Builder:
         self.locations.append(Location("vertices.py", 100 + number, "build"))
         self.vertices.append((codelet, compute_set, tile, number))
         for name, view in edges.items():
-            at = [one.name for one in self.codelets[codelet].fields].index(name)
+            at = [field.name for field in self.codelets[codelet].fields].index(name)
             form = self.codelets[codelet].fields[at].form
             for row, ids in enumerate(view if form == "list" else [view]):
                 self.edge(number, at, row, ids)
@@ -124,10 +124,10 @@ class Builder:
 
     def freeze(self) -> FrozenGraph:
         first = np.append(self.starts(), len(self.tile_of)).astype(np.int64)
-        edges = sorted(self.edges, key=lambda one: one[:3])
-        runs = [runs_of(one[4]) for one in edges]
-        table = np.array([run for one in runs for run in one], np.int64).reshape(-1, 3)
-        columns = np.array([one[:4] for one in edges], np.int64).reshape(-1, 4)
+        edges = sorted(self.edges, key=lambda edge: edge[:3])
+        runs = [runs_of(edge[4]) for edge in edges]
+        table = np.array([run for view in runs for run in view], np.int64).reshape(-1, 3)
+        columns = np.array([edge[:4] for edge in edges], np.int64).reshape(-1, 4)
         vertices = np.array(self.vertices, np.int32).reshape(-1, 4)
         nothing = np.zeros(0, np.int64)
         return FrozenGraph(
@@ -145,7 +145,7 @@ class Builder:
                 field=columns[:, 1].astype(np.int32),
                 row=columns[:, 2].astype(np.int32),
                 type=columns[:, 3].astype(np.int16),
-                first_run=np.cumsum([0] + [len(one) for one in runs]).astype(np.int64),
+                first_run=np.cumsum([0] + [len(view) for view in runs]).astype(np.int64),
                 run_start=table[:, 0].copy(),
                 run_count=table[:, 1].copy(),
                 run_step=table[:, 2].copy(),

@@ -1,8 +1,11 @@
 """Made-up reports for the tests of profile files and traces, and what it means that two are equal."""
 
+from typing import Any
+
 import numpy as np
 from attrs import fields, has
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
@@ -12,33 +15,48 @@ from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGr
 PLAIN = (bool, int, float, str, type(None))
 
 
-def differences(one, other, path="report"):
+Pair = tuple[str, Any, Any]  # where in the reports, and the two things that are there
+
+
+def differences(report: Any, twin: Any, path: str = "report") -> list[str]:
     """Where two reports differ, attribute by attribute; nothing where they are equal, types and order included."""
-    pending, found, compared = [(path, one, other)], [], set()
+    pending: list[Pair] = [(path, report, twin)]
+    lines: list[str] = []
+    compared: set[tuple[int, int]] = set()
     while pending:
-        at, one, other = pending.pop()
-        if (id(one), id(other)) in compared:  # a program that is there in several places
+        place, left, right = pending.pop()
+        if (id(left), id(right)) in compared:  # a program that is there in several places
             continue
-        if has(type(one)):
-            compared.add((id(one), id(other)))
-        if isinstance(one, np.ndarray):
-            if one.dtype != other.dtype or not np.array_equal(one, other):
-                found.append(f"{at}: {one} != {other}")
-        elif isinstance(one, PLAIN):
-            if one != other or not (type(one) is type(other) or {type(one), type(other)} == {int, float}):
-                found.append(f"{at}: {one!r} != {other!r}")
-        elif isinstance(one, dict):
-            if list(one) != list(other):
-                found.append(f"{at}: {list(one)} != {list(other)}")
-            else:
-                pending += [(f"{at}[{key!r}]", value, other[key]) for key, value in one.items()]
-        elif has(type(one)) and type(one) is type(other):
-            pending += [(f"{at}.{each.name}", getattr(one, each.name), getattr(other, each.name)) for each in fields(type(one))]
-        else:  # a tuple, or something that reads as one
-            if len(one) != len(other):
-                found.append(f"{at} has {len(one)} != {len(other)} entries")
-            pending += [(f"{at}[{number}]", *both) for number, both in enumerate(zip(one, other, strict=False))]
-    return found
+        if has(type(left)):
+            compared.add((id(left), id(right)))
+        if isinstance(left, (np.ndarray, *PLAIN)):
+            if not _same_value(left, right):
+                lines.append(f"{place}: {left!r} != {right!r}")
+        else:
+            difference, parts = _parts(place, left, right)
+            lines += difference
+            pending += parts
+    return lines
+
+
+def _same_value(left: Any, right: Any) -> bool:
+    if isinstance(left, np.ndarray):
+        return left.dtype == right.dtype and np.array_equal(left, right)
+    return bool(left == right) and (type(left) is type(right) or {type(left), type(right)} == {int, float})
+
+
+def _parts(place: str, left: Any, right: Any) -> tuple[list[str], list[Pair]]:
+    """How two containers differ, and what is in both of them."""
+    if isinstance(left, dict):
+        if list(left) != list(right):
+            return [f"{place}: {list(left)} != {list(right)}"], []
+        return [], [(f"{place}[{key!r}]", value, right[key]) for key, value in left.items()]
+    if has(type(left)) and type(left) is type(right):
+        names = [field.name for field in fields(type(left))]
+        return [], [(f"{place}.{name}", getattr(left, name), getattr(right, name)) for name in names]
+    # a tuple, or something that reads as one
+    lengths = [f"{place} has {len(left)} != {len(right)} entries"] if len(left) != len(right) else []
+    return lengths, [(f"{place}[{number}]", *both) for number, both in enumerate(zip(left, right, strict=False))]
 
 
 counts = st.integers(0, 1 << 40)
@@ -46,31 +64,33 @@ names = st.text(max_size=5)
 floats = st.floats(0, 1e12)
 
 
-def arrays(draw, length, dtype=np.int64, most=1 << 40):
+def arrays(draw: st.DrawFn, length: int, dtype: Any = np.int64, most: int = 1 << 40) -> NDArray[Any]:
     """Numbers, half of them 0."""
     values = draw(st.lists(st.one_of(st.just(0), st.integers(0, most - 1)), min_size=length, max_size=length))
     return np.array(values, dtype)
 
 
 @st.composite
-def program_trees(draw, steps):
+def program_trees(draw: st.DrawFn, steps: int) -> tuple[tuple[Program, ...], tuple[Program, ...]]:
     """Program trees and the leaves that are the static steps; a part may be there in several places, once or twice over."""
     sets = st.builds(ComputeSet, names, st.lists(st.builds(VertexInstances, names, counts), max_size=3).map(tuple))
     kinds = st.sampled_from(["OnTileExecute", "DoExchange", "StreamCopy", "Sync"])
-    leaves = [draw(st.builds(Program, names, kinds, st.just(()), st.just(one), names, st.none() | sets)) for one in range(steps)]
-    made = [*leaves, Program("", "Sequence")]
+    leaves = [draw(st.builds(Program, names, kinds, st.just(()), st.just(step), names, st.none() | sets)) for step in range(steps)]
+    programs = [*leaves, Program("", "Sequence")]
     for _ in range(draw(st.integers(0, 5))):
-        children = tuple(draw(st.lists(st.sampled_from(made), max_size=4)))
-        made.append(Program(draw(names), draw(st.sampled_from(["Sequence", "Repeat", "If", "Call"])), children, -1, draw(names)))
-    return tuple(draw(st.lists(st.sampled_from(made), max_size=3))), tuple(leaves)
+        children = tuple(draw(st.lists(st.sampled_from(programs), max_size=4)))
+        programs.append(
+            Program(draw(names), draw(st.sampled_from(["Sequence", "Repeat", "If", "Call"])), children, -1, draw(names))
+        )
+    return tuple(draw(st.lists(st.sampled_from(programs), max_size=3))), tuple(leaves)
 
 
 @st.composite
-def lowered_variables(draw, tiles, steps):
+def lowered_variables(draw: st.DrawFn, tiles: int, steps: int) -> LoweredVariables:
     rows = draw(st.lists(st.integers(0, 3 if tiles else 0), max_size=4))
     first = np.concatenate(([0], np.cumsum(rows))).astype(np.int64)
     always = [draw(st.booleans()) for _ in rows]
-    lives = [0 if one else draw(st.integers(0, 2)) for one in always]
+    lives = [0 if lives_always else draw(st.integers(0, 2)) for lives_always in always]
     first_life = np.concatenate(([0], np.cumsum(lives))).astype(np.int64)
     bounds = [sorted((draw(st.integers(0, steps)), draw(st.integers(0, steps)))) for _ in range(sum(lives))]
     begin, end = np.array(bounds, np.int64).reshape(-1, 2).T.copy()
@@ -80,16 +100,15 @@ def lowered_variables(draw, tiles, steps):
 
 
 @st.composite
-def exchange_reports(draw, tiles, steps):
+def exchange_reports(draw: st.DrawFn, tiles: int, steps: int) -> ExchangeReport:
     length = draw(st.integers(0, 4)) if tiles else 0
-    ends = [arrays(draw, length, np.int32, max(tiles, 1)) for _ in range(2)]
-    return ExchangeReport(
-        draw(names), draw(st.sampled_from(["before", "copy"])), draw(st.integers(0, steps - 1)), *ends, arrays(draw, length)
-    )
+    source, destination = (arrays(draw, length, np.int32, max(tiles, 1)) for _ in range(2))
+    name, phase, step = draw(names), draw(st.sampled_from(["before", "copy"])), draw(st.integers(0, steps - 1))
+    return ExchangeReport(name, phase, step, source, destination, arrays(draw, length))
 
 
 @st.composite
-def compilations(draw):
+def compilations(draw: st.DrawFn) -> Compilation:
     ipus, tiles_per_ipu = draw(st.integers(1, 2)), draw(st.integers(0, 4))
     target = ReportTarget(
         draw(names), ipus, tiles_per_ipu, draw(counts), draw(floats), draw(counts), draw(st.integers(1, 3)), draw(names),
@@ -115,26 +134,25 @@ def compilations(draw):
 
 
 @st.composite
-def executions(draw, compilation):
+def executions(draw: st.DrawFn, compilation: Compilation) -> Execution:
     tiles, leaves = compilation.target.numTiles, compilation.step_programs
-    described = {
+    described: dict[int, dict[str, Any]] = {
         number: {"name": leaf.name, "type": leaf.type, "number": number, "depth": draw(st.integers(0, 3)), "num_ipus": 2}
         | ({"program": leaf} if draw(st.booleans()) else {})
         for number, leaf in enumerate(leaves)
     }
     parts = {number: [name for group in ARRAYS if draw(st.booleans()) for name in group] for number in described}
 
-    def step(number):
-        costs = {name: draw(counts) for name in COSTS}
-        return Step(
-            **described[number], executions=draw(st.integers(1, 9)), **costs, **{one: arrays(draw, tiles) for one in parts[number]}
-        )
+    def step(number: int) -> Step:
+        costs: dict[str, Any] = {name: draw(counts) for name in COSTS}
+        by_tile: dict[str, Any] = {name: arrays(draw, tiles) for name in parts[number]}
+        return Step(**described[number], executions=draw(st.integers(1, 9)), **costs, **by_tile)
 
     chosen = st.lists(st.sampled_from(range(len(leaves))), unique=True) if leaves else st.just([])
     runs = tuple(Run(draw(names), tuple(map(step, draw(chosen))), draw(st.integers(1, 9))) for _ in range(draw(st.integers(0, 3))))
-    ran = sorted({one.number for run in runs for one in run.steps})
+    ran = sorted({step.number for run in runs for step in run.steps})
     if draw(st.booleans()):
-        steps = tuple(summed([one for run in runs for one in run.steps if one.number == number]) for number in ran)
+        steps = tuple(summed([step for run in runs for step in run.steps if step.number == number]) for number in ran)
     else:  # runs one by one are not known
         steps, runs = tuple(map(step, draw(chosen))), ()
     events = draw(st.integers(0, 4)) if ran and runs else 0
@@ -163,14 +181,14 @@ COSTS = (
 
 
 @st.composite
-def reports(draw):
+def reports(draw: st.DrawFn) -> Report:
     """Reports of any form that a report can have."""
     compilation = draw(compilations())
     execution = draw(executions(compilation)) if draw(st.booleans()) else None
     return Report(compilation, execution, Version(draw(names)), draw(names), draw(names))
 
 
-def full_report(name="engine"):
+def full_report(name: str = "engine") -> Report:
     """A report with rows in every table of a profile file: 4 tiles, 3 steps, 2 runs and the rest of them."""
     tiles = 4
     multiply = ComputeSet("multiply", (VertexInstances("Multiply<float>", 8), VertexInstances("Zero", 1)))
@@ -182,17 +200,19 @@ def full_report(name="engine"):
     shared = Program("step", "Sequence", leaves[:2])
     root = Program("", "Sequence", (Program("", "Repeat", (shared,), -1, "10 times"), Program("", "Call", (shared,)), leaves[2]))
 
-    def steps(times):
-        def each(*values):
+    def steps(times: int) -> tuple[Step, ...]:
+        def by_tile(*values: int) -> NDArray[np.int64]:
             return np.array(values, np.int64) * times
 
-        common = [{"name": one.name, "type": one.type, "number": one.step, "program": one, "executions": times} for one in leaves]
-        exchanged = {"exchange_cycles": 30 * times, "exchange_cycles_by_tile": each(30, 20, 0, 10)}
-        sent = {"bytesSentByTile": each(0, 0, 64, 0), "bytesReceivedByTile": each(32, 0, 0, 32)}
-        computed = {
+        common: list[dict[str, Any]] = [
+            {"name": leaf.name, "type": leaf.type, "number": leaf.step, "program": leaf, "executions": times} for leaf in leaves
+        ]
+        exchanged: dict[str, Any] = {"exchange_cycles": 30 * times, "exchange_cycles_by_tile": by_tile(30, 20, 0, 10)}
+        sent: dict[str, Any] = {"bytesSentByTile": by_tile(0, 0, 64, 0), "bytesReceivedByTile": by_tile(32, 0, 0, 32)}
+        computed: dict[str, Any] = {
             "compute_cycles": 400 * times,
-            "cyclesByTile": each(400, 300, 200, 0),
-            "activeCyclesByTile": each(350, 300, 90, 0),
+            "cyclesByTile": by_tile(400, 300, 200, 0),
+            "activeCyclesByTile": by_tile(350, 300, 90, 0),
         }
         return (
             Step(**common[0], depth=1, sync_cycles=20 * times, **exchanged, **sent),
@@ -201,7 +221,7 @@ def full_report(name="engine"):
         )
 
     runs = (Run("main", steps(2)), Run("main", steps(2)), Run("main", steps(10), 5))
-    totals = tuple(summed([run.steps[one] for run in runs]) for one in range(3))
+    totals = tuple(summed([run.steps[step] for run in runs]) for step in range(3))
     events = [(run, step) for run in range(2) for _ in range(2) for step in range(3)]
     cycles = np.array([{0: 50, 1: 420, 2: 5050}[step] for _, step in events])
     trace = Trace(

@@ -1,12 +1,18 @@
 """Random codelets in the typed form, and vertices for them: what hypothesis compares the engines on."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
-from native_rig import DTYPES
+from native_rig import DTYPES, Array
 
 from pypoplar.codelet.ir.operations import FLOATS, REGISTERS, SIGNATURES, WIDTH
 from pypoplar.codelet.ir.typed import (
     Apply,
+    Block,
     Break,
     Check,
     Continue,
@@ -19,6 +25,7 @@ from pypoplar.codelet.ir.typed import (
     Local,
     Location,
     Once,
+    Operand,
     Price,
     Return,
     Row,
@@ -32,6 +39,7 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 
+Statements = list[Any]  # what a drawing puts in a row; a block of a codelet is a tuple of them
 ELEMENTS = tuple(DTYPES)
 LOCALS = tuple(Local(f"{kind}_{name}", kind) for kind in REGISTERS for name in "pq")
 INDICES = tuple(Local(f"k{depth}", "i32") for depth in range(3))
@@ -39,20 +47,20 @@ WORKER = Local("worker", "i32")
 PLACES = tuple(Location("codelets.py", line, "compute") for line in range(3))
 
 
-def register_of(element):
+def register_of(element: str) -> str:
     return "i32" if element in ("i8", "u8", "i16", "u16") else element
 
 
-def literals(kind):
+def literals(kind: str) -> st.SearchStrategy[Literal]:
     if kind == "bool":
-        return st.booleans().map(lambda one: Literal(one, kind))
+        return st.booleans().map(lambda value: Literal(value, kind))
     if kind in FLOATS:
         values = st.sampled_from([0.0, -0.0, 1.0, -1.5, 0.5, 3.0, float("inf"), float("-inf"), float("nan")])
-        width = 32 if kind == "f32" else 16
-        return (values | st.floats(width=width)).map(lambda one: Literal(one, kind))
+        floats = st.floats(width=32) if kind == "f32" else st.floats(width=16)
+        return (values | floats).map(lambda value: Literal(value, kind))
     low, high = (0, 2 ** WIDTH[kind] - 1) if kind[0] == "u" else (-(2 ** (WIDTH[kind] - 1)), 2 ** (WIDTH[kind] - 1) - 1)
     values = st.integers(max(low, -3), 5) | st.sampled_from([low, high, high - 1, 31, 32])
-    return values.map(lambda one: Literal(one, kind))
+    return values.map(lambda value: Literal(value, kind))
 
 
 PRICES = st.builds(Price, st.integers(0, 9), st.integers(0, 3), st.integers(0, 16))
@@ -61,33 +69,34 @@ PRICES = st.builds(Price, st.integers(0, 9), st.integers(0, 3), st.integers(0, 1
 class Maker:
     """Draws the statements of one codelet."""
 
-    def __init__(self, draw, fields, multi):
+    def __init__(self, draw: st.DrawFn, fields: Sequence[TypedField], multi: bool) -> None:
         self.draw, self.fields = draw, fields
         self.locals = [*LOCALS, WORKER] if multi else list(LOCALS)
         self.wheres = 0
         self.whiles = 0
 
-    def where(self):
+    def where(self) -> int:
         self.wheres = (self.wheres + 1) % len(PLACES)
         return self.wheres
 
-    def one_of(self, *choices):
+    def one_of(self, *choices: Any) -> Any:
         return self.draw(st.sampled_from(choices))
 
-    def local(self, kind):
-        return self.one_of(*[one for one in LOCALS if one.type == kind])
+    def local(self, kind: str) -> Local:
+        local: Local = self.one_of(*[local for local in LOCALS if local.type == kind])
+        return local
 
-    def operand(self, kind, scope):
-        readable = [one for one in (*self.locals, *scope.indices) if one.type == kind]
+    def operand(self, kind: str, scope: Scope) -> Operand:
+        readable = [local for local in (*self.locals, *scope.indices) if local.type == kind]
         return self.draw(st.sampled_from(readable) | literals(kind))
 
-    def block(self, scope, depth, most=4):
-        made = [self.draw(PRICES)]
+    def block(self, scope: Scope, depth: int, most: int = 4) -> Block:
+        statements: Statements = [self.draw(PRICES)]
         for _ in range(self.draw(st.integers(0, most))):
-            made += self.statement(scope, depth)
-        return tuple(made)
+            statements += self.statement(scope, depth)
+        return tuple(statements)
 
-    def statement(self, scope, depth):
+    def statement(self, scope: Scope, depth: int) -> Statements:
         kinds = ["apply"] * 4 + ["load", "store"] * 3 + ["length", "row", "slice", "special", "check"]
         if depth:
             kinds += ["if", "for", "for", "for", "while", "once"]
@@ -97,40 +106,44 @@ class Maker:
             kinds += ["leave"]
         if depth < 2:
             kinds += ["return"]
-        return getattr(self, "make_" + self.one_of(*kinds))(scope, depth)
+        statements: Statements = getattr(self, "make_" + self.one_of(*kinds))(scope, depth)
+        return statements
 
-    def make_apply(self, scope, depth):
+    def make_apply(self, scope: Scope, depth: int) -> Statements:
         name = self.one_of(*SIGNATURES)
         arguments, result = SIGNATURES[name]
-        given = tuple(self.operand(one, scope) for one in arguments)
+        given = tuple(self.operand(kind, scope) for kind in arguments)
         return [Apply(self.local(result), name, given, self.where())]
 
-    def index(self, scope):
+    def index(self, scope: Scope) -> tuple[Statements, Operand]:
         """An index: often linear in a loop's variable; and the statements that compute it."""
         if not scope.indices or self.draw(st.integers(0, 4)) == 0:
             return [], self.one_of(
                 self.operand(self.one_of("i32", "u32", "i64", "u64"), scope), Literal(self.draw(st.integers(0, 4)), "i32")
             )
-        index, made, result = self.one_of(*scope.indices), [], Local("i32_index", "i32")
+        index, result = self.one_of(*scope.indices), Local("i32_index", "i32")
+        statements: Statements = []
         for _ in range(self.draw(st.integers(0, 2))):
             operation = self.one_of("add_i32", "sub_i32", "mul_i32")
             other = self.one_of(Literal(self.draw(st.integers(-2, 3)), "i32"), *list(scope.indices), self.local("i32"))
             pair = (index, other) if self.draw(st.booleans()) else (other, index)
-            made.append(Apply(result, operation, pair, self.where()))
+            statements.append(Apply(result, operation, pair, self.where()))
             index = result
-        return made, index
+        return statements, index
 
-    def spans(self, scope, *, writable):
-        fields = [one for one in self.fields if one.form == "vector" and (not writable or one.access != "input")]
+    def spans(self, scope: Scope, *, writable: bool) -> list[Span]:
+        fields = [field for field in self.fields if field.form == "vector" and (not writable or field.access != "input")]
         bound = [span for span, allowed in scope.spans.items() if allowed or not writable]
-        return [Span(one.name, one.element) for one in fields] + bound
+        return [Span(field.name, field.element) for field in fields] + bound
 
-    def scalars(self, *, writable):
+    def scalars(self, *, writable: bool) -> list[Span]:
         return [
-            Span(one.name, one.element) for one in self.fields if one.form == "scalar" and (not writable or one.access != "input")
+            Span(field.name, field.element)
+            for field in self.fields
+            if field.form == "scalar" and (not writable or field.access != "input")
         ]
 
-    def make_load(self, scope, depth):
+    def make_load(self, scope: Scope, depth: int) -> Statements:
         scalars, spans = self.scalars(writable=False), self.spans(scope, writable=False)
         if scalars and (not spans or self.draw(st.booleans())):
             span = self.one_of(*scalars)
@@ -138,10 +151,10 @@ class Maker:
         if not spans:
             return []
         span = self.one_of(*spans)
-        made, index = self.index(scope)
-        return [*made, Load(self.local(register_of(span.element)), span, index, self.where())]
+        before, index = self.index(scope)
+        return [*before, Load(self.local(register_of(span.element)), span, index, self.where())]
 
-    def make_store(self, scope, depth):
+    def make_store(self, scope: Scope, depth: int) -> Statements:
         scalars, spans = self.scalars(writable=True), self.spans(scope, writable=True)
         if scalars and (not spans or self.draw(st.booleans())):
             span = self.one_of(*scalars)
@@ -149,25 +162,25 @@ class Maker:
         if not spans:
             return []
         span = self.one_of(*spans)
-        made, index = self.index(scope)
-        return [*made, Store(span, index, self.operand(register_of(span.element), scope), self.where())]
+        before, index = self.index(scope)
+        return [*before, Store(span, index, self.operand(register_of(span.element), scope), self.where())]
 
-    def make_length(self, scope, depth):
-        lists = [SpanList(one.name, one.element) for one in self.fields if one.form == "list"]
+    def make_length(self, scope: Scope, depth: int) -> Statements:
+        lists = [SpanList(field.name, field.element) for field in self.fields if field.form == "list"]
         spans = [*self.spans(scope, writable=False), *lists]
         return [Length(self.local("i32"), self.one_of(*spans), self.where())] if spans else []
 
-    def make_row(self, scope, depth):
-        lists = [one for one in self.fields if one.form == "list"]
+    def make_row(self, scope: Scope, depth: int) -> Statements:
+        lists = [field for field in self.fields if field.form == "list"]
         if not lists:
             return []
         rows = self.one_of(*lists)
         target = Span(f"row_{rows.name}_{self.draw(st.integers(0, 1))}", rows.element)
-        made, index = self.index(scope)
+        before, index = self.index(scope)
         scope.spans[target] = rows.access != "input"
-        return [*made, Row(target, SpanList(rows.name, rows.element), index, self.where())]
+        return [*before, Row(target, SpanList(rows.name, rows.element), index, self.where())]
 
-    def make_slice(self, scope, depth):
+    def make_slice(self, scope: Scope, depth: int) -> Statements:
         spans = self.spans(scope, writable=False)
         if not spans:
             return []
@@ -180,18 +193,18 @@ class Maker:
         scope.spans[target] = writable
         return [Length(length, source, 0), Slice(target, source, begin, end, self.where())]
 
-    def make_special(self, scope, depth):
-        name = self.one_of("cycle_count", "random_u32", "random_f32")
+    def make_special(self, scope: Scope, depth: int) -> Statements:
+        name: Any = self.one_of("cycle_count", "random_u32", "random_f32")
         return [Special(self.local("f32" if name == "random_f32" else "u32"), name, self.where())]
 
-    def make_check(self, scope, depth):
+    def make_check(self, scope: Scope, depth: int) -> Statements:
         return (
             [Check(self.operand("bool", scope), self.draw(st.integers(0, 1)), self.where())]
             if self.draw(st.integers(0, 5)) == 0
             else []
         )
 
-    def make_if(self, scope, depth):
+    def make_if(self, scope: Scope, depth: int) -> Statements:
         return [
             If(
                 self.operand("bool", scope),
@@ -201,7 +214,7 @@ class Maker:
             )
         ]
 
-    def make_for(self, scope, depth):
+    def make_for(self, scope: Scope, depth: int) -> Statements:
         variable = INDICES[len(scope.indices)] if len(scope.indices) < len(INDICES) else None
         if variable is None:
             return []
@@ -216,7 +229,7 @@ class Maker:
         body = self.block(scope.inner(loop=True, index=variable), depth - 1)
         return [*before, For(variable, start, stop, step, body, self.where())]
 
-    def make_while(self, scope, depth):
+    def make_while(self, scope: Scope, depth: int) -> Statements:
         self.whiles += 1
         rounds, going = Local(f"rounds{self.whiles}", "i32"), Local(f"going{self.whiles}", "bool")
         most = self.draw(st.integers(0, 6))
@@ -226,44 +239,58 @@ class Maker:
         start = Apply(rounds, "copy_i32", (Literal(0, "i32"),), 0)
         return [start, While(head, going, body, self.where())]
 
-    def make_once(self, scope, depth):
+    def make_once(self, scope: Scope, depth: int) -> Statements:
         return [Once(self.block(scope.inner(once=True), depth - 1))]
 
-    def make_break(self, scope, depth):
+    def make_break(self, scope: Scope, depth: int) -> Statements:
         return [If(self.operand("bool", scope), (Break(),), (), 0)]
 
-    def make_continue(self, scope, depth):
+    def make_continue(self, scope: Scope, depth: int) -> Statements:
         return [If(self.operand("bool", scope), (Continue(),), (), 0)]
 
-    def make_leave(self, scope, depth):
+    def make_leave(self, scope: Scope, depth: int) -> Statements:
         return [If(self.operand("bool", scope), (Leave(),), (), 0)]
 
-    def make_return(self, scope, depth):
+    def make_return(self, scope: Scope, depth: int) -> Statements:
         return [If(self.operand("bool", scope), (Return(self.operand("bool", scope), 0),), (), 0)]
 
 
 class Scope:
     """What a block may use."""
 
-    def __init__(self, indices=(), spans=None, in_loop=False, in_once=False, loop_in_once=False):
+    def __init__(
+        self,
+        indices: tuple[Local, ...] = (),
+        spans: Mapping[Span, bool] | None = None,
+        in_loop: bool = False,
+        in_once: bool = False,
+        loop_in_once: bool = False,
+    ) -> None:
         self.indices, self.spans = indices, dict(spans or {})
         self.in_loop, self.in_once, self.loop_in_once = in_loop, in_once, loop_in_once
 
-    def condition(self):
+    def condition(self) -> Scope:
         """The head of a while loop, which nothing leaves."""
         return Scope(self.indices, self.spans, False, False, True)
 
-    def inner(self, *, loop=False, once=False, index=None):
+    def inner(self, *, loop: bool = False, once: bool = False, index: Local | None = None) -> Scope:
         indices = self.indices if index is None else (*self.indices, index)
         if once:  # break and continue belong to loops of the helper
             return Scope(indices, self.spans, False, True, False)
         return Scope(indices, self.spans, self.in_loop or loop, self.in_once, self.loop_in_once or loop)
 
 
+def _as_state_can_be(field: TypedField, access: Any) -> TypedField:
+    """A field as drawn, or with another access if it is a list that a vertex keeps, which there is not."""
+    if field.access == "state" and field.form == "list":
+        return TypedField(field.name, access, "list", field.element)
+    return field
+
+
 @st.composite
-def codelets(draw):
+def codelets(draw: st.DrawFn) -> TypedCodelet:
     """A codelet of any kind with a few fields; its body assigns every local before it goes on."""
-    fields = [
+    drawn = [
         TypedField(
             f"f{i}",
             draw(st.sampled_from(["input", "input", "output", "inout", "state"])),
@@ -272,17 +299,15 @@ def codelets(draw):
         )
         for i in range(draw(st.integers(1, 4)))
     ]
-    fields = tuple(
-        one if one.access != "state" or one.form != "list" else TypedField(one.name, "inout", "list", one.element) for one in fields
-    )
-    kind = draw(st.sampled_from(["vertex", "vertex", "vertex", "multi", "supervisor"]))
+    fields = tuple(_as_state_can_be(field, "inout") for field in drawn)
+    kind: Any = draw(st.sampled_from(["vertex", "vertex", "vertex", "multi", "supervisor"]))
     maker = Maker(draw, fields, kind == "multi")
-    first = [Apply(one, f"copy_{one.type}", (draw(literals(one.type)),), 0) for one in LOCALS]
+    first = [Apply(local, f"copy_{local.type}", (draw(literals(local.type)),), 0) for local in LOCALS]
     body = (*first, *maker.block(Scope(), 3, 8))
     return TypedCodelet("Random", kind, fields, body, True, PLACES, ("one", "two"), WORKER if kind == "multi" else None)
 
 
-def element_values(element):
+def element_values(element: str) -> st.SearchStrategy[Any]:
     if element == "bool":
         return st.booleans()
     if element in ("f32", "f16"):
@@ -293,16 +318,16 @@ def element_values(element):
 
 
 @st.composite
-def vertices(draw, codelet):
+def vertices(draw: st.DrawFn, codelet: TypedCodelet) -> list[dict[str, Any]]:
     """A group of vertices; most have the same lengths."""
     usual = draw(st.integers(0, 9))
-    made = []
+    group = []
     for _ in range(draw(st.sampled_from([1, 1, 2, 9]))):
-        fields = {}
+        fields: dict[str, Any] = {}
         for field in codelet.fields:
             values = element_values(field.element)
 
-            def array(values=values, element=field.element):
+            def array(values: st.SearchStrategy[Any] = values, element: str = field.element) -> Array:
                 length = usual if draw(st.integers(0, 3)) else draw(st.integers(0, 9))
                 return np.array(draw(st.lists(values, min_size=length, max_size=length)), DTYPES[element])
 
@@ -312,19 +337,19 @@ def vertices(draw, codelet):
                 fields[field.name] = array()
             else:
                 fields[field.name] = [array() for _ in range(draw(st.integers(0, 4)))]
-        made.append(fields)
-    return made
+        group.append(fields)
+    return group
 
 
-def sums_maker(draw, fields):
+def sums_maker(draw: st.DrawFn, fields: Sequence[TypedField]) -> tuple[Maker, Callable[[Scope, int], Block]]:
     """A maker whose statements can be tried out: they read, compute and bind, but write nothing."""
     maker = Maker(draw, fields, False)
 
-    def tried(scope, most):
-        made = [draw(PRICES)]
+    def tried(scope: Scope, most: int) -> Block:
+        statements: Statements = [draw(PRICES)]
         for _ in range(draw(st.integers(0, most))):
-            made += getattr(maker, "make_" + maker.one_of("apply", "load", "load", "length", "row"))(scope, 0)
-        return tuple(made)
+            statements += getattr(maker, "make_" + maker.one_of("apply", "load", "load", "length", "row"))(scope, 0)
+        return tuple(statements)
 
     return maker, tried
 
@@ -344,27 +369,25 @@ SIMPLE = (
 
 
 @st.composite
-def sums(draw):
+def sums(draw: st.DrawFn) -> TypedCodelet:
     """Loops that carry floats, alone or in another loop: what runs eight at a time."""
     accesses = ["input", "input", "input", "output", "inout", "state"]
     elements = ["f32", "f32", "f16", "i32", "u8"]
     forms = ["vector", "vector", "list", "scalar"]
-    fields = [
+    drawn = [
         TypedField(f"f{i}", draw(st.sampled_from(accesses)), draw(st.sampled_from(forms)), draw(st.sampled_from(elements)))
         for i in range(draw(st.integers(2, 4)))
     ]
-    fields = tuple(
-        one if one.access != "state" or one.form != "list" else TypedField(one.name, "input", "list", one.element) for one in fields
-    )
+    fields = tuple(_as_state_can_be(field, "input") for field in drawn)
     maker, tried = sums_maker(draw, fields)
 
-    def loop(scope, index):
+    def loop(scope: Scope, index: Local) -> Statements:
         inner = scope.inner(loop=True, index=index)
         body = list(tried(inner, 3))
         for _ in range(draw(st.integers(1, 3))):
             name = maker.one_of(*SIMPLE)
             arguments, result = SIGNATURES[name]
-            body.append(Apply(maker.local(result), name, tuple(maker.operand(one, inner) for one in arguments), 1))
+            body.append(Apply(maker.local(result), name, tuple(maker.operand(kind, inner) for kind in arguments), 1))
         body.append(
             Apply(
                 Local("f32_p", "f32"),
@@ -376,16 +399,19 @@ def sums(draw):
         if draw(st.booleans()) and maker.scalars(writable=True):
             span = maker.one_of(*maker.scalars(writable=True))
             body.append(Store(span, Literal(0, "i32"), maker.operand(register_of(span.element), inner), 2, False))
-        made = maker.make_for(scope, 1)
-        return [*made[:-1], For(index, made[-1].start, made[-1].stop, made[-1].step, tuple(body), 1)]
+        loop_statements = maker.make_for(scope, 1)
+        return [
+            *loop_statements[:-1],
+            For(index, loop_statements[-1].start, loop_statements[-1].stop, loop_statements[-1].step, tuple(body), 1),
+        ]
 
-    first = [Apply(one, f"copy_{one.type}", (draw(literals(one.type)),), 0) for one in LOCALS]
+    first = [Apply(local, f"copy_{local.type}", (draw(literals(local.type)),), 0) for local in LOCALS]
     scope = Scope()
     if draw(st.booleans()):
         body = (*first, *tried(scope, 2), *loop(scope, INDICES[0]), *maker.block(scope, 1, 4))
     else:
         inside = scope.inner(loop=True, index=INDICES[0])
-        fresh = [Apply(one, f"copy_{one.type}", (draw(literals(one.type)),), 0) for one in LOCALS]
+        fresh = [Apply(local, f"copy_{local.type}", (draw(literals(local.type)),), 0) for local in LOCALS]
         nested = (*fresh, *tried(inside, 3), *loop(inside, INDICES[1]), *maker.block(inside, 1, 3))
         outer = maker.make_for(scope, 1)
         header = outer[-1]
@@ -396,22 +422,22 @@ def sums(draw):
 
 
 @st.composite
-def alike(draw, codelet):
+def alike(draw: st.DrawFn, codelet: TypedCodelet) -> list[dict[str, Any]]:
     """A group of vertices that often have the same lengths, and enough of them to run eight at a time."""
     usual, rows = draw(st.integers(0, 20)), draw(st.integers(0, 20))
     seed = draw(st.integers(0, 2**32 - 1))
     odd = draw(st.sampled_from([0, 0, 0, 1, 8]))
     random = np.random.default_rng(seed)
 
-    def array(element, size):
+    def array(element: str, size: int) -> Array:
         if element in ("f32", "f16"):
             return random.standard_normal(size).astype(DTYPES[element])
         return random.integers(-2 if element == "i32" else 0, 9, size).astype(DTYPES[element])
 
-    def length():
+    def length() -> int:
         return usual if not odd or random.integers(0, odd + 1) else int(random.integers(0, 9))
 
-    def value(field):
+    def value(field: TypedField) -> Any:
         if field.form == "list":
             return [array(field.element, length()) for _ in range(rows)]
         return array(field.element, 1 if field.form == "scalar" else length())

@@ -1,6 +1,10 @@
 """Codelets written by hand in the typed form, and what they compute."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from pypoplar.codelet.ir.typed import (
     Apply,
@@ -23,19 +27,22 @@ RANDOM = np.random.default_rng(5)
 START = RANDOM.bit_generator.state
 
 
-def i32(value):
+def i32(value: int) -> Literal:
     return Literal(value, "i32")
 
 
-def f32(value):
+def f32(value: float) -> Literal:
     return Literal(value, "f32")
 
 
-def codelet(fields, *body, kind="vertex", returns=False, worker=None):
+def codelet(
+    fields: Sequence[str], *body: Any, kind: Any = "vertex", returns: bool = False, worker: Local | None = None
+) -> TypedCodelet:
     """A codelet from field texts such as ``"a input vector f32"``."""
-    made = tuple(TypedField(*one.split()) for one in fields)
+    rows: list[Any] = [text.split() for text in fields]
+    typed_fields = tuple(TypedField(*row) for row in rows)
     places = tuple(Location("codelets.py", line, "compute") for line in range(10))
-    return TypedCodelet("Test", kind, made, tuple(body), returns, places, ("first", "second"), worker)
+    return TypedCodelet("Test", kind, typed_fields, tuple(body), returns, places, ("first", "second"), worker)
 
 
 A, B, OUT = Span("a", "f32"), Span("b", "f32"), Span("out", "f32")
@@ -65,14 +72,14 @@ DOT = codelet(
 )  # fmt: skip
 
 
-def ordered_dot(a, b):
+def ordered_dot(a: Iterable[Any], b: Iterable[Any]) -> np.float32:
     total = np.float32(0)
     for x, y in zip(a, b, strict=True):
         total += x * y
     return total
 
 
-def floats(*shape):
+def floats(*shape: int) -> NDArray[np.float32]:
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
