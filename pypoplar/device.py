@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from pypoplar.errors import InvalidOption, PoplarTypeError, UnknownHandle
 from pypoplar.presets import PARAMETERS, Parameter
+from pypoplar.spelling import nearest
 from pypoplar.target import (
     GlobalExchangeConstraint,
     Target,
@@ -278,8 +278,7 @@ class DeviceManager:
 
 
 def _nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.4)
-    return f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
+    return nearest(name, known, f"; it has {', '.join(known)}", cutoff=0.4)  # names are short
 
 
 def _check_field(name: str, value: Any) -> Any:

@@ -7,7 +7,6 @@ overrides what the program says.
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +16,7 @@ import attrs
 from attrs import field, frozen
 
 from pypoplar.errors import InvalidOption
+from pypoplar.spelling import nearest_name
 
 ENVIRONMENT = "POPLAR_ENGINE_OPTIONS"
 NO_EFFECT = "accepted; changes nothing on a simulated machine"
@@ -260,10 +260,8 @@ def find_option(name: object, origin: str = "") -> Option:
         raise InvalidOption(f"the option {text!r}{origin} is now called {RENAMED[text]!r}")
     known = {option.lower(): option for option in BY_NAME}
     known.update({option.rpartition(".")[2].lower(): option for option in BY_NAME})
-    near = difflib.get_close_matches(text.lower(), known, n=1) or difflib.get_close_matches(
-        text.rpartition(".")[2].lower(), known, n=1
-    )
-    hint = f"; did you mean {known[near[0]]!r}?" if near else "; docs/options.md lists them"
+    near = nearest_name(text.lower(), known) or nearest_name(text.rpartition(".")[2].lower(), known)
+    hint = f"; did you mean {known[near]!r}?" if near else "; docs/options.md lists them"
     raise InvalidOption(f"there is no engine option {text!r}{origin}{hint}")
 
 

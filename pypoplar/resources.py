@@ -6,12 +6,12 @@ In a checkout (and so in an editable install) they stand beside the package; a w
 from __future__ import annotations
 
 import ast
-import difflib
 from pathlib import Path
 
 from attrs import frozen
 
 from pypoplar.errors import FileLoadError
+from pypoplar.spelling import nearest_name
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -55,8 +55,8 @@ def tutorial(name: str) -> Tutorial:
     fitting = [one for one in known if one.startswith(name)] or [one for one in known if name in one]
     if name in known or len(fitting) == 1:
         return known[name if name in known else fitting[0]]
-    near = fitting or difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    near = " or ".join(fitting) or nearest_name(name, known)
+    hint = f"; did you mean {near}?" if near else ""
     raise FileLoadError(f"there is no tutorial {name!r}: there are {', '.join(known)}{hint}")
 
 

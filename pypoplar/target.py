@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
@@ -13,6 +12,7 @@ from attrs import field, frozen
 
 from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.presets import PARAMETERS, PRESETS, Preset
+from pypoplar.spelling import nearest
 from pypoplar.types import FLOAT, HALF, ElementType, check_type
 
 
@@ -55,9 +55,7 @@ def find_preset(name: object) -> Preset:
     """The preset called `name`; `InvalidOption` with the nearest name if there is none."""
     if isinstance(name, str) and name in PRESETS:
         return PRESETS[name]
-    near = difflib.get_close_matches(str(name), PRESETS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise InvalidOption(f"no IPU version is called {name!r}: the versions are {', '.join(PRESETS)}{hint}")
+    raise InvalidOption(f"no IPU version is called {name!r}: the versions are {', '.join(PRESETS)}{nearest(name, PRESETS)}")
 
 
 def check_count(name: str, value: object, least: int = 1) -> int:

@@ -6,7 +6,6 @@ chunk at a time in a buffer of the engine's.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
@@ -20,6 +19,7 @@ from pypoplar.errors import ApplicationRuntimeError, StreamConnectionError, Unkn
 from pypoplar.executable.executable import Array
 from pypoplar.executable.host_plans import StreamPlan
 from pypoplar.interface import header_slots as at
+from pypoplar.spelling import nearest
 from pypoplar.types import BY_NAME
 
 
@@ -59,11 +59,8 @@ Callback = Callable[[Array], Any] | StreamCallback | Iterator[Any]
 
 
 def unknown_name(kind: str, name: object, known: list[str]) -> UnknownHandle:
-    near = difflib.get_close_matches(str(name), known, n=1)
-    hint = (
-        f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(map(repr, known[:10]))}" if known else "; there are none"
-    )
-    return UnknownHandle(f"no {kind} is called {name!r}{hint}")
+    listed = f"; known: {', '.join(map(repr, known[:10]))}" if known else "; there are none"
+    return UnknownHandle(f"no {kind} is called {name!r}{nearest(name, known, listed)}")
 
 
 @define(eq=False)

@@ -14,7 +14,7 @@ from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, UnknownField
 from pypoplar.graph.field_values import MOST_ESTIMATED
 from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenState, FrozenVertices
-from pypoplar.graph.names import nearest
+from pypoplar.spelling import nearest_or_all
 from pypoplar.target import Target
 from pypoplar.types import ElementType
 
@@ -78,9 +78,8 @@ class VertexIntrospector:
                     return FieldData(self._sizes[number], value, one.form == "list")
                 size = 1 if one.form == "scalar" else np.size(value) if value is not None else 0
                 return FieldData(np.array([size]), value, is_list=False)
-        raise UnknownField(
-            f"codelet {self._codelet.name!r} has no field {name!r}{nearest(name, [one.name for one in self._codelet.fields])}"
-        )
+        hint = nearest_or_all(name, [field.name for field in self._codelet.fields])
+        raise UnknownField(f"codelet {self._codelet.name!r} has no field {name!r}{hint}")
 
     def fieldSize(self, name: str) -> int:
         """Elements of a vector field, 1 for a scalar, rows of a `VectorList`."""

@@ -12,8 +12,8 @@ from attrs import Factory, field, frozen
 from pypoplar.codelet.ir.typed import Location
 from pypoplar.errors import InvalidOption, PoplarTypeError, StreamMemoryAllocationError, TensorIOStateError, TensorShapeError
 from pypoplar.graph.location import line_text
-from pypoplar.graph.names import nearest
 from pypoplar.graph.runnable import Runnable
+from pypoplar.spelling import nearest_or_all
 from pypoplar.types import ElementType, check_type
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def check_fifo_options(options: Mapping[str, object] | None, what: str) -> dict[
     checked = {}
     for name, value in (options or {}).items():
         if name not in FIFO_OPTIONS:
-            raise InvalidOption(f"{what} has no option {name!r}{nearest(name, FIFO_OPTIONS)}")
+            raise InvalidOption(f"{what} has no option {name!r}{nearest_or_all(name, FIFO_OPTIONS)}")
         if not str(value).isdecimal():
             raise InvalidOption(f"{what}: the option {name!r} is a whole number of at least 0, got {value!r}")
         checked[name] = str(value)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pypoplar.errors import PoplarTypeError
@@ -50,15 +49,3 @@ class Scope:
             yield
         finally:
             self._prefix = before
-
-
-def nearest(name: object, known: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"``, or what names there are when none is near."""
-    names = list(known)
-    near = difflib.get_close_matches(str(name), names, n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    if not names:
-        return "; there are none"
-    listed = ", ".join(repr(one) for one in names[:8])
-    return f"; there are {listed}" + (" and more" if len(names) > 8 else "")

@@ -18,10 +18,11 @@ from pypoplar.graph.edge_table import EdgeTable
 from pypoplar.graph.field_values import MOST_ESTIMATED, EstimateTable, StateTable
 from pypoplar.graph.frozen import FrozenVertices
 from pypoplar.graph.location import LocationTable, line_text
-from pypoplar.graph.names import Names, nearest
+from pypoplar.graph.names import Names
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.values import bits_of, bits_of_many, values_of
 from pypoplar.graph.variables import Variables
+from pypoplar.spelling import nearest_or_all
 from pypoplar.types import LONGLONG, ElementType
 
 _RANKS: dict[Form, int] = {"scalar": 0, "vector": 1, "list": 2}
@@ -62,7 +63,7 @@ class VertexKind:
         """The field called `name`; `UnknownField` with the nearest name."""
         found = self.slots.get(name)
         if found is None:
-            raise UnknownField(f"codelet {self.name!r} has no field {name!r}{nearest(name, self.slots)}")
+            raise UnknownField(f"codelet {self.name!r} has no field {name!r}{nearest_or_all(name, self.slots)}")
         return found
 
 

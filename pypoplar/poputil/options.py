@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 
 from pypoplar.errors import InvalidOption
+from pypoplar.spelling import nearest
 
 Kind = type[bool] | type[float] | type[int] | Sequence[str]
 
@@ -18,8 +18,7 @@ def read_options(call: str, options: Mapping[str, object] | None, known: Mapping
     chosen: dict[str, bool | float | int | str] = {}
     for name, value in (options or {}).items():
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
+            hint = nearest(name, known, f"; it has {', '.join(known)}")
             raise InvalidOption(f"{call} has no option {name!r}{hint}")
         chosen[name] = _read(call, name, str(value), known[name])
     return chosen

@@ -7,10 +7,11 @@ copy, `phase` is "before" or "after" a compute set or "copy"; None stands for al
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
+
+from pypoplar.spelling import nearest
 
 Pairs = dict[tuple[int, int], int]
 
@@ -63,7 +64,6 @@ def _chosen(engine: Any, name: str | None, phase: str | None) -> list[Any]:
         raise ValueError(f"a phase is 'before', 'after' or 'copy', got {phase!r}")
     names = sorted({one.name for one in exchanges})
     if name is not None and name not in names:
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise AssertionError(f"the program has no exchange called {name!r}: it has {', '.join(names) or 'none'}{hint}")
+        listed = ", ".join(names) or "none"
+        raise AssertionError(f"the program has no exchange called {name!r}: it has {listed}{nearest(name, names)}")
     return [one for one in exchanges if name in (None, one.name) and phase in (None, one.phase)]

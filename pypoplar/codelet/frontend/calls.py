@@ -27,9 +27,10 @@ from pypoplar.codelet.frontend.inference import (
 )
 from pypoplar.codelet.frontend.vectors import SIZES, Spans
 from pypoplar.codelet.ir.typed import Check, DebugPrint, HostCall, Literal, Local, Operand, Special
-from pypoplar.codelet.language.diagnostics import BUILTIN_HINTS, STARS, nearest
+from pypoplar.codelet.language.diagnostics import BUILTIN_HINTS, STARS
 from pypoplar.codelet.language.environment import dotted_name
 from pypoplar.codelet.language.source import Meaning
+from pypoplar.spelling import nearest
 from pypoplar.types import BY_NAME
 
 _UNARY = (

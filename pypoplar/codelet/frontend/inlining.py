@@ -10,7 +10,8 @@ from pypoplar.codelet.frontend.inference import Group, Number, SpanView, Value, 
 from pypoplar.codelet.frontend.locals import Found
 from pypoplar.codelet.frontend.translator_state import Frame, stored_names
 from pypoplar.codelet.ir.typed import Apply, Local, Once
-from pypoplar.codelet.language.diagnostics import STARS, nearest
+from pypoplar.codelet.language.diagnostics import STARS
+from pypoplar.spelling import nearest
 
 _MOST_CALLS = 5000
 

@@ -8,7 +8,7 @@ from pypoplar.codelet.frontend.expressions import Expressions
 from pypoplar.codelet.frontend.inference import INTEGERS, NAMES, RowsView, SpanView, Value, Vertex, Weak, register_of
 from pypoplar.codelet.frontend.locals import Found
 from pypoplar.codelet.ir.typed import Length, Literal, Local, Operand, Row, Slice, Span, SpanList
-from pypoplar.codelet.language.diagnostics import nearest
+from pypoplar.spelling import nearest
 
 _ZERO = Literal(0, "i32")
 SIZES = ("size", "shape", "length")  # what people write for len

@@ -12,11 +12,11 @@ from pypoplar.codelet.frontend.translate import translate
 from pypoplar.codelet.ir.typed import Kind, Location, TypedCodelet
 from pypoplar.codelet.language.declaration import Bindings, declared_of
 from pypoplar.codelet.language.declaration import Field as Field
-from pypoplar.codelet.language.diagnostics import nearest
 from pypoplar.codelet.language.environment import codelet_source
 from pypoplar.codelet.language.fields import Vertex
 from pypoplar.codelet.language.source import CodeletSource
 from pypoplar.errors import FileLoadError, UnknownField
+from pypoplar.spelling import nearest
 
 Estimator = Callable[[Any], Any]  # of a `pypoplar.VertexIntrospector`; gives worker cycles
 

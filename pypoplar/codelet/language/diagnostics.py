@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterable
 
 from pypoplar.errors import CodeletError
@@ -21,12 +20,6 @@ def refusal(message: str, file: str, lines: Iterable[str], first_line: int, node
     end_text = texts[end_line - first_line] if 0 <= end_line - first_line < len(texts) else ""
     end = len(end_text.encode()[: getattr(node, "end_col_offset", 0) or 0].decode(errors="ignore")) + 1
     return CodeletError(message, (file, line, offset, text.rstrip("\r\n"), end_line, end))
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` for the nearest of `names`, else nothing."""
-    found = difflib.get_close_matches(name, list(names), n=1)
-    return f"; did you mean '{found[0]}'?" if found else ""
 
 
 _FOR = "; write the loop out with for and range"

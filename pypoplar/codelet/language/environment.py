@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pypoplar.codelet.language.declaration import Bindings, base_name, bindings_of, fields_of, full_name, kind_of, user_classes
-from pypoplar.codelet.language.diagnostics import nearest
 from pypoplar.codelet.language.fields import Vertex
 from pypoplar.codelet.language.source import CodeletSource, FunctionSource, Meaning
 from pypoplar.codelet.language.source_text import function_listing, parse_function
 from pypoplar.errors import CodeletError
+from pypoplar.spelling import nearest
 from pypoplar.types import ElementType
 
 BUILTINS = ("abs", "bool", "breakpoint", "float", "int", "len", "max", "min", "print", "range", "round")

@@ -16,9 +16,9 @@ from attrs import frozen
 from pypoplar.codelet.ir.typed import Location
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.codelet.language.declaration import base_name, check_arguments, declared_of, full_name, parameters_of, split_name
-from pypoplar.codelet.language.diagnostics import nearest
 from pypoplar.codelet.language.fields import MultiVertex, SupervisorVertex, Vertex
 from pypoplar.errors import CodeletError, FileLoadError, PoplarTypeError, UnknownVertexType
+from pypoplar.spelling import nearest
 from pypoplar.types import BY_SPELLING, ElementType
 
 _ROOTS = (Vertex, MultiVertex, SupervisorVertex)

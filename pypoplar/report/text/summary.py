@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
 from pypoplar.errors import InvalidOption
@@ -11,6 +10,7 @@ from pypoplar.report.report import Report, ReportGraph, ReportTarget
 from pypoplar.report.text.summary_execution import execution_section, steps_section
 from pypoplar.report.text.summary_memory import memory_section
 from pypoplar.report.text.text_columns import columns
+from pypoplar.spelling import nearest
 
 OPTIONS = ("showExecutionSteps", "showOptimizations", "showPerIpuMemoryUsage", "showVarStorage")
 
@@ -38,8 +38,7 @@ def read_options(options: Mapping[str, OptionValue]) -> dict[str, bool]:
     flags = dict.fromkeys(OPTIONS, False)
     for name, value in options.items():
         if name not in flags:
-            near = difflib.get_close_matches(str(name), OPTIONS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; the options are {', '.join(OPTIONS)}"
+            hint = nearest(name, OPTIONS, f"; the options are {', '.join(OPTIONS)}")
             raise InvalidOption(f"printProfileSummary has no option {name!r}{hint}")
         flags[name] = read_flag(name, value)
     return flags
