@@ -12,12 +12,12 @@ from typing import Any
 from attrs import evolve, frozen
 from llvmlite import ir
 
+from pypoplar.codelet.ir.eight_lanes_plan import Jam, plan_vertices
+from pypoplar.codelet.ir.loop_checks import walk
 from pypoplar.codelet.ir.typed import Price, TypedCodelet
 from pypoplar.codelet.llvm import cache, machine
 from pypoplar.codelet.llvm.eight_lanes import TOGETHER, JammedCode
-from pypoplar.codelet.llvm.eight_lanes_plan import Jam, plan_vertices
 from pypoplar.codelet.llvm.emitter_state import Checks, Frame
-from pypoplar.codelet.llvm.loop_checks import walk
 from pypoplar.codelet.llvm.memory_access import BYTE, INT, WORD, word
 from pypoplar.codelet.llvm.once import one_at_a_time
 from pypoplar.interface.context_words import CALL_ARGUMENTS, WORK_WORDS, Context, Work

@@ -1,8 +1,8 @@
-"""Eight vertices, or eight rounds of a loop, side by side: the code for what `pypoplar.codelet.llvm.eight_lanes_plan` finds.
+"""Eight vertices, or eight rounds of a loop, side by side: the code for what `pypoplar.codelet.ir.eight_lanes_plan` finds.
 
 In the loop a local is a vector with a lane for each of the eight. The elements that eight rounds of it need for one lane lie side
 by side in memory, those of one round in eight places: they are loaded four at a time and transposed. It is done where the loops of
-all eight run equally often and their checks (`pypoplar.codelet.llvm.loop_checks`) pass; else they run one by one.
+all eight run equally often and their checks (`pypoplar.codelet.ir.loop_checks`) pass; else they run one by one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from attrs import define, field, fields_dict
 from llvmlite import ir
 
+from pypoplar.codelet.ir.eight_lanes_plan import Jam, plan_rounds
+from pypoplar.codelet.ir.loop_checks import ProvenLoad, assigned, walk
 from pypoplar.codelet.ir.typed import Block, For, Literal, Local, Row, Slice, Span, Statement
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm import memory_access as access
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
-from pypoplar.codelet.llvm.eight_lanes_plan import Jam, plan_rounds
 from pypoplar.codelet.llvm.emitter_state import Frame, Line, Rounds
-from pypoplar.codelet.llvm.loop_checks import ProvenLoad, assigned, walk
 from pypoplar.codelet.llvm.memory_access import INT, WORD, register_of, word
 from pypoplar.codelet.llvm.vertex_code import VertexCode
 

@@ -12,11 +12,11 @@ from attrs import define, field, frozen
 from llvmlite import ir
 
 from pypoplar.codelet.ir import operations
+from pypoplar.codelet.ir.loop_checks import Linear
 from pypoplar.codelet.ir.typed import Literal, Local, Operand, Price, Span, SpanList, TypedCodelet
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm import memory_access as access
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
-from pypoplar.codelet.llvm.loop_checks import Linear
 from pypoplar.codelet.llvm.memory_access import BOOL, BYTE, MARKED, SIZES, WORD, Place, word
 from pypoplar.interface.context_words import CallArgument, Context
 from pypoplar.interface.edge_rows import RowEntry, Touch, edge_row, entry_words

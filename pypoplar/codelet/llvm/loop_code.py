@@ -1,6 +1,6 @@
 """Writes the loops of a codelet as LLVM instructions.
 
-A ``for`` counts its rounds once and then only counts up. Where `pypoplar.codelet.llvm.loop_checks` finds index checks that can be
+A ``for`` counts its rounds once and then only counts up. Where `pypoplar.codelet.ir.loop_checks` finds index checks that can be
 made before the loop, the loop is written twice: without those checks, which LLVM runs on vectors where the order of floating-point
 operations allows it, and as the user wrote it, for the case that a check fails.
 """
@@ -13,7 +13,6 @@ from pypoplar.codelet.ir.typed import Block, For, Literal, Span, Statement, Whil
 from pypoplar.codelet.llvm import memory_access as access
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.emitter_state import Frame, Line, Lines, Rounds, Writer
-from pypoplar.codelet.llvm.loop_checks import BindRow, InRange, Linear, LoopPlan, plan_loop
 from pypoplar.codelet.llvm.memory_access import BOOL, WORD, word
 from pypoplar.interface.fault_codes import FaultCode
 

@@ -12,9 +12,9 @@ from typing import Any
 from attrs import frozen
 from llvmlite import ir
 
+from pypoplar.codelet.ir.loop_checks import walk
 from pypoplar.codelet.ir.typed import Load, Row, Slice, Store, TypedCodelet
 from pypoplar.codelet.llvm import halves
-from pypoplar.codelet.llvm.loop_checks import walk
 
 WORD, BYTE, BOOL = ir.IntType(64), ir.IntType(8), ir.IntType(1)
 INT, FLOAT = ir.IntType(32), ir.FloatType()

@@ -7,6 +7,7 @@ from typing import Any
 from llvmlite import ir
 
 from pypoplar.codelet.ir import operations
+from pypoplar.codelet.ir.loop_checks import ProvenLoad, ProvenStore, Rebind, never_faults
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -33,7 +34,6 @@ from pypoplar.codelet.llvm import arithmetic
 from pypoplar.codelet.llvm import memory_access as access
 from pypoplar.codelet.llvm.debug_and_random import debug_recorder, random_generator
 from pypoplar.codelet.llvm.emitter_state import Frame
-from pypoplar.codelet.llvm.loop_checks import ProvenLoad, ProvenStore, Rebind, never_faults
 from pypoplar.codelet.llvm.loop_code import LoopCode
 from pypoplar.codelet.llvm.memory_access import BYTE, INT, WORD, Place, word
 from pypoplar.interface.context_words import Context

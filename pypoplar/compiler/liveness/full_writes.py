@@ -16,6 +16,7 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
+from pypoplar.codelet.ir.loop_checks import walk
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -36,7 +37,6 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.language.codelet import Codelet
-from pypoplar.codelet.llvm.loop_checks import walk
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.resources import directory
 

@@ -6,11 +6,11 @@ from native_rig import run_native
 from written_codelets import floats, ordered_dot
 
 from pypoplar import FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
+from pypoplar.codelet.ir.eight_lanes_plan import plan_vertices
+from pypoplar.codelet.ir.loop_checks import inner_blocks, plan_loop, walk
 from pypoplar.codelet.ir.typed import For, Load, Store
 from pypoplar.codelet.language.registry import collect
-from pypoplar.codelet.llvm.eight_lanes_plan import plan_vertices
 from pypoplar.codelet.llvm.emitter_state import Checks
-from pypoplar.codelet.llvm.loop_checks import inner_blocks, plan_loop, walk
 from pypoplar.codelet.llvm.memory_access import stored_fields
 
 

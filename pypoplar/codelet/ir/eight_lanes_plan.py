@@ -12,6 +12,17 @@ from collections.abc import Callable, Iterable, Mapping
 
 from attrs import frozen
 
+from pypoplar.codelet.ir.loop_checks import (
+    LoopPlan,
+    ProvenLoad,
+    assigned,
+    inner_blocks,
+    never_faults,
+    plan_loop,
+    read_first,
+    reads,
+    walk,
+)
 from pypoplar.codelet.ir.operations import FLOATS
 from pypoplar.codelet.ir.typed import (
     Apply,
@@ -33,17 +44,6 @@ from pypoplar.codelet.ir.typed import (
 )
 from pypoplar.codelet.llvm import arithmetic
 from pypoplar.codelet.llvm.emitter_state import Checks, Line
-from pypoplar.codelet.llvm.loop_checks import (
-    LoopPlan,
-    ProvenLoad,
-    assigned,
-    inner_blocks,
-    never_faults,
-    plan_loop,
-    read_first,
-    reads,
-    walk,
-)
 from pypoplar.codelet.llvm.memory_access import SIZES, span_roots, stored_fields
 
 _MOST_COMMON_LINES = 2

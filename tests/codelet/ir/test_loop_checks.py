@@ -3,6 +3,8 @@
 import pytest
 from written_codelets import DOT, OUT, STENCIL, A, B, K, N, X, Y, codelet, f32, i32
 
+from pypoplar.codelet.ir.eight_lanes_plan import plan_rounds, plan_vertices
+from pypoplar.codelet.ir.loop_checks import BindRow, InRange, Linear, ProvenLoad, ProvenStore, plan_loop, read_first, walk
 from pypoplar.codelet.ir.typed import (
     Apply,
     Break,
@@ -23,9 +25,7 @@ from pypoplar.codelet.ir.typed import (
     Store,
     While,
 )
-from pypoplar.codelet.llvm.eight_lanes_plan import plan_rounds, plan_vertices
 from pypoplar.codelet.llvm.emitter_state import Checks
-from pypoplar.codelet.llvm.loop_checks import BindRow, InRange, Linear, ProvenLoad, ProvenStore, plan_loop, read_first, walk
 
 J, M, FLAG = Local("j", "i32"), Local("m", "i32"), Local("flag", "bool")
 
