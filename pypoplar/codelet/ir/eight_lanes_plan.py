@@ -1,78 +1,85 @@
-"""What may run side by side: the shapes of code that `pypoplar.codelet.llvm.eight_lanes` runs eight at a time.
+"""What may run side by side: the shapes of code that a backend may run for eight vertices, or rounds of a loop, at a time.
 
 A sum in the order written waits for its last addition, so eight sums are run together: of eight vertices of a group, or of
 eight rounds of a loop around the sum. Each keeps its own order of operations, so nothing changes but the time. The shape is: some
 straight code, one loop that carries a floating-point value from round to round, and some more code. Only that last part writes to
 memory and faults, so that the others can be tried out for eight at once and given up again.
+
+Which operations can be done for eight values at once is the backend's to say: the plans ask it, by the operation's name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import assert_never
 
 from attrs import frozen
 
-from pypoplar.codelet.ir.loop_checks import (
-    LoopPlan,
-    ProvenLoad,
-    assigned,
-    inner_blocks,
-    never_faults,
-    plan_loop,
-    read_first,
-    reads,
-    walk,
-)
+from pypoplar.codelet.ir.checks import Checks
+from pypoplar.codelet.ir.loop_checks import LoopPlan, never_faults, plan_loop
+from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.operations import FLOATS
+from pypoplar.codelet.ir.proven_accesses import Line, PlannedBlock, PlannedStatement, ProvenLoad, ProvenStore, Rebind
+from pypoplar.codelet.ir.span_roots import span_roots, stored_fields
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
+    Break,
+    Check,
+    Continue,
+    DebugPrint,
     For,
     HostCall,
+    If,
+    Leave,
     Length,
     Literal,
     Load,
     Local,
+    Once,
     Price,
+    Return,
     Row,
     Slice,
     Span,
+    Special,
     Statement,
     Store,
     TypedCodelet,
     While,
 )
-from pypoplar.codelet.llvm import arithmetic
-from pypoplar.codelet.llvm.emitter_state import Checks, Line
-from pypoplar.codelet.llvm.memory_access import SIZES, span_roots, stored_fields
+from pypoplar.codelet.ir.walk import assigned, inner_blocks, read_first, reads, walk
 
 _MOST_COMMON_LINES = 2
 _LONGEST_ENDING = 40  # statements; it is written once for each of the eight
 
+IsLanewise = Callable[[str], bool]  # whether an operation can be done for all lanes at once
+
 
 @frozen
-class Jam:
+class LanesPlan:
     """Code of the shape that is run eight times side by side."""
 
     before: Block
     loop: For
+    step: int  # the loop's, not 0
     plan: LoopPlan
     after: Block
-    body: Block  # the plan's, without what only computed indices
+    body: PlannedBlock  # the plan's, without what only computed indices
     taken: frozenset[str]  # locals that the loop finds set
     left: frozenset[str]  # locals that the loop sets and something after it reads
     stored: tuple[Span, ...]  # scalar fields that are written before `after`
     common: tuple[Line, ...]  # lines of elements that all eight may have in common
 
 
-def plan_vertices(codelet: TypedCodelet, checks: Checks) -> Jam | None:
+def plan_vertices(codelet: TypedCodelet, checks: Checks, is_lanewise: IsLanewise) -> LanesPlan | None:
     """The shape of a codelet for running eight vertices at a time, if it has it and gains by it."""
     if codelet.kind == "multi" or not checks.only_counts:
         return None
-    return _plan(codelet.body, codelet, read_first)
+    return _plan(codelet.body, codelet, read_first, is_lanewise)
 
 
-def plan_rounds(loop: For, codelet: TypedCodelet, checks: Checks) -> Jam | None:
+def plan_rounds(loop: For, codelet: TypedCodelet, checks: Checks, is_lanewise: IsLanewise) -> LanesPlan | None:
     """The shape of a loop's body for running eight rounds at a time, if it has it and gains by it.
 
     No round may read what another one sets, in locals or in memory.
@@ -85,59 +92,73 @@ def plan_rounds(loop: For, codelet: TypedCodelet, checks: Checks) -> Jam | None:
     written, read = (_fields_of(loop.body, kind, roots) for kind in (Store, Load))
     if not all(_only_own_element(loop, name, roots) for name in written & read):
         return None
-    inside = next((one for one in loop.body if isinstance(one, For)), loop)
-    jam = _plan(loop.body, codelet, lambda after: _read_outside(codelet.body, inside))
-    return jam if jam is not None and not jam.stored else None
+    inside = next((statement for statement in loop.body if isinstance(statement, For)), loop)
+    lanes = _plan(loop.body, codelet, lambda after: _read_outside(codelet.body, inside), is_lanewise)
+    return lanes if lanes is not None and not lanes.stored else None
 
 
-def _plan(block: Block, codelet: TypedCodelet, wanted: Callable[[Block], set[str]]) -> Jam | None:
-    places = [i for i, one in enumerate(block) if isinstance(one, For)]
-    if not places:
+def _plan(
+    block: Block, codelet: TypedCodelet, read_later: Callable[[Block], set[str]], is_lanewise: IsLanewise
+) -> LanesPlan | None:
+    place = next((i for i, statement in enumerate(block) if isinstance(statement, For)), None)
+    if place is None:
         return None
-    before, loop, after = block[: places[0]], block[places[0]], block[places[0] + 1 :]
+    before, loop, after = block[:place], block[place], block[place + 1 :]
     assert isinstance(loop, For)
-    endings = list(walk(after))
-    if len(endings) > _LONGEST_ENDING or any(isinstance(one, For | While) for one in endings):
+    ending = list(walk(after))
+    if len(ending) > _LONGEST_ENDING or any(isinstance(statement, For | While) for statement in ending):
         return None
     stored = stored_fields(codelet)
     plan = plan_loop(loop, stored)
     if plan is None or not plan.straight or not isinstance(loop.step, Literal) or loop.step.value == 0:
         return None
-    needed = wanted(after)
+    needed = read_later(after)
     body = _without_unused(plan.body, needed)
-    if not all(map(_can_be_tried, before)) or not all(map(_has_lanes, body)) or not _carries_float(body):
+    if not all(map(_can_be_tried, before)) or not all(_has_lanes(statement, is_lanewise) for statement in body):
         return None
-    spans = dict.fromkeys(one.span for one in before + body if isinstance(one, Store))
-    taken, left = frozenset(read_first(body)), frozenset(needed & assigned(body))
-    return Jam(before, loop, plan, after, body, taken, left, tuple(spans), _common_lines(plan, codelet, stored))
+    if not _carries_float(body):
+        return None
+    return LanesPlan(
+        before=before,
+        loop=loop,
+        step=int(loop.step.value),
+        plan=plan,
+        after=after,
+        body=body,
+        taken=frozenset(read_first(body)),
+        left=frozenset(needed & assigned(body)),
+        stored=tuple(dict.fromkeys(statement.span for statement in (*before, *body) if isinstance(statement, Store))),
+        common=_common_lines(plan, codelet, stored),
+    )
 
 
 def _only_own_element(loop: For, name: str, roots: Mapping[str, frozenset[str]]) -> bool:
     """Whether a round reads and writes only its own element of a field: the one that the loop's variable numbers."""
-    accesses = [one for one in walk(loop.body) if isinstance(one, Load | Store) and name in roots[one.span.name]]
-    return all(one.span.name == name and one.index == loop.variable for one in accesses)
+    accesses = [statement for statement in walk(loop.body) if isinstance(statement, Load | Store)]
+    of_field = [access for access in accesses if name in roots[access.span.name]]
+    return all(access.span.name == name and access.index == loop.variable for access in of_field)
 
 
 def _read_outside(block: Block, loop: For) -> set[str]:
     """Names that a block reads anywhere but in one loop."""
-    found: set[str] = set()
+    names: set[str] = set()
     for statement in block:
         if statement is not loop:
-            found |= reads(statement).union(*(_read_outside(inner, loop) for inner in inner_blocks(statement)))
-    return found
+            names |= reads(statement).union(*(_read_outside(inner, loop) for inner in inner_blocks(statement)))
+    return names
 
 
 def _fields_of(block: Block, kind: type[Load] | type[Store], roots: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """The fields that a block loads from or stores to."""
-    spans: Iterable[Span] = [one.span for one in walk(block) if isinstance(one, kind)]
+    spans: Iterable[Span] = [statement.span for statement in walk(block) if isinstance(statement, kind)]
     return frozenset(root for span in spans for root in roots[span.name])
 
 
-def _without_unused(body: Block, wanted: set[str]) -> Block:
+def _without_unused(body: PlannedBlock, wanted: set[str]) -> PlannedBlock:
     """A loop's body without the operations whose results nobody reads: many only computed an index that has been proven."""
     while True:
         read = wanted.union(*map(reads, body))
-        kept = tuple(one for one in body if not isinstance(one, Apply) or one.target.name in read)
+        kept = tuple(statement for statement in body if not isinstance(statement, Apply) or statement.target.name in read)
         if len(kept) == len(body):
             return body
         body = kept
@@ -150,47 +171,49 @@ def _can_be_tried(statement: Statement) -> bool:
             return True
         case Store(checked=checked):
             return not checked
-    return False
+        case If() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Check() | DebugPrint() | Special():
+            return False
+        case _:
+            assert_never(statement)
 
 
-def _has_lanes(statement: Statement) -> bool:
+def _has_lanes(statement: PlannedStatement, is_lanewise: IsLanewise) -> bool:
     """Whether a statement of the loop can be done for all eight at once."""
     match statement:
         case ProvenLoad() | HostCall():
             return True
         case Apply(operation=operation):
-            return never_faults(statement) and arithmetic.is_lanewise(operation)
-        case Load(span=span, checked=False) | Store(span=span, checked=False):
-            return SIZES[span.element] >= 4 or span.element == "f16"
-    return False
+            return never_faults(statement) and is_lanewise(operation)
+        case Load(span=span, checked=checked) | Store(span=span, checked=checked):
+            return not checked and (SIZES[span.element] >= 4 or span.element == "f16")
+        case If() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Check() | DebugPrint() | Special():
+            return False
+        case Price() | Length() | Row() | Slice() | ProvenStore() | Rebind():
+            return False
+        case _:
+            assert_never(statement)
 
 
-def _carries_float(body: Block) -> bool:
-    """Whether a round needs a float that an earlier one has made."""
-    made: set[str] = set()
+def _carries_float(body: PlannedBlock) -> bool:
+    """Whether a round of a loop whose body has lanes needs a float that an earlier one has set."""
+    known: set[str] = set()
     changing = assigned(body)
-    written = {one.span.name for one in body if isinstance(one, Store)}
+    written = {statement.span.name for statement in body if isinstance(statement, Store)}
     for statement in body:
-        match statement:
-            case Apply(target=target, arguments=arguments):
-                names = {one.name for one in arguments if isinstance(one, Local) and one.type in FLOATS}
-                if names & (changing - made):
-                    return True
-                made.add(target.name)
-            case ProvenLoad(target=target):
-                made.add(target.name)
-            case Load(target=target, span=span):
-                if span.name in written and target.type in FLOATS:
-                    return True
-                made.add(target.name)
+        if isinstance(statement, Apply):
+            floats = {operand.name for operand in statement.arguments if isinstance(operand, Local) and operand.type in FLOATS}
+            if floats & (changing - known):
+                return True
+        elif isinstance(statement, Load) and statement.span.name in written and statement.target.type in FLOATS:
+            return True
+        known |= assigned((statement,))
     return False
 
 
 def _common_lines(plan: LoopPlan, codelet: TypedCodelet, stored: frozenset[str]) -> tuple[Line, ...]:
     """The lines of elements that are only read; often all eight read the same one."""
     roots = span_roots(codelet)
-    found: dict[Line, None] = {}
-    for one in plan.body:
-        if isinstance(one, ProvenLoad) and not roots.get(one.span.name.partition("~")[0], frozenset()) & stored:
-            found[Line.of(one.span, one.index)] = None
-    return tuple(found) if len(found) <= _MOST_COMMON_LINES else ()
+    loads = [statement for statement in plan.body if isinstance(statement, ProvenLoad)]
+    only_read = [load for load in loads if not roots.get(load.span.name.partition("~")[0], frozenset()) & stored]
+    lines = dict.fromkeys(Line.of(load.span, load.index) for load in only_read)
+    return tuple(lines) if len(lines) <= _MOST_COMMON_LINES else ()

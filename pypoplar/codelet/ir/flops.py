@@ -20,9 +20,9 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.operations import FLOATS, SIGNATURES
 from pypoplar.codelet.ir.typed import Apply, Load, Statement, Store
-from pypoplar.types import SUPPORTED
 
 
 @frozen
@@ -62,9 +62,6 @@ def _flops() -> dict[str, int]:
 
 FLOPS: Mapping[str, int] = _flops()
 """Floating-point operations of each operation on halves or floats; others are none."""
-
-SIZES: Mapping[str, int] = {one.code: one.size for one in SUPPORTED}
-"""Bytes of an element by memory type."""
 
 
 def flops_of(statement: Statement) -> int:

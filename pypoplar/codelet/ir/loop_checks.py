@@ -12,12 +12,12 @@ values is, modulo 2**32, its exact value, and if the exact value lies in the spa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeVar, Union
+from typing import TypeVar, Union, assert_never, cast
 
 from attrs import evolve, frozen
 
 from pypoplar.codelet.ir.operations import FAULTS, FLOATS
+from pypoplar.codelet.ir.proven_accesses import Linear, PlannedBlock, ProvenLoad, ProvenStore, Rebind
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -46,40 +46,11 @@ from pypoplar.codelet.ir.typed import (
     Store,
     While,
 )
+from pypoplar.codelet.ir.walk import assigned, walk
 
 Value = TypeVar("Value")
 
 NARROW = ("i32", "u32")
-_LARGEST_FACTOR = 1 << 20  # keeps every sum of the checks within 64 bits
-_LARGEST_CONSTANT = 1 << 40
-_MOST_TERMS = 8
-
-
-@frozen
-class Linear:
-    """``scale * variable + sum(factor * local) + constant``, exact; the locals are fixed while the loop runs."""
-
-    scale: int = 0
-    terms: tuple[tuple[Local, int], ...] = ()
-    constant: int = 0
-
-    def plus(self, other: Linear, sign: int = 1) -> Linear:
-        factors = dict(self.terms)
-        for local, factor in other.terms:
-            factors[local] = factors.get(local, 0) + sign * factor
-        terms = tuple((local, factor) for local, factor in factors.items() if factor)
-        return Linear(self.scale + sign * other.scale, terms, self.constant + sign * other.constant)
-
-    def times(self, factor: int) -> Linear:
-        if factor == 0:
-            return Linear()
-        return Linear(self.scale * factor, tuple((local, one * factor) for local, one in self.terms), self.constant * factor)
-
-    @property
-    def is_small(self) -> bool:
-        factors = [self.scale, *(factor for _, factor in self.terms)]
-        within = all(abs(factor) <= _LARGEST_FACTOR for factor in factors) and abs(self.constant) <= _LARGEST_CONSTANT
-        return within and len(self.terms) <= _MOST_TERMS
 
 
 @frozen
@@ -99,34 +70,6 @@ class BindRow:
     index: Linear
 
 
-@frozen
-class ProvenLoad:
-    """``target = span[index]`` without a check."""
-
-    target: Local
-    span: Span
-    index: Linear
-    where: int
-
-
-@frozen
-class ProvenStore:
-    """``span[index] = value`` without a check."""
-
-    span: Span
-    index: Linear
-    value: Operand
-    where: int
-
-
-@frozen
-class Rebind:
-    """The span `target` becomes the span `source`."""
-
-    target: Span
-    source: Span
-
-
 Setup = Union[Apply, Length, Load, InRange, BindRow]
 
 
@@ -134,101 +77,18 @@ Setup = Union[Apply, Length, Load, InRange, BindRow]
 class LoopPlan:
     """What to do instead of a loop with checks.
 
-    `body` holds statements of the typed form and `ProvenLoad`, `ProvenStore`, `Rebind`. `straight` says that it runs straight
-    through, without branches and faults; its `Price` statements are gone then, and `price` is that of a round.
+    `straight` says that the body runs straight through, without branches and faults; its `Price` statements are gone then, and
+    `price` is that of a round.
     """
 
     setup: tuple[Setup, ...]
-    body: Block
+    body: PlannedBlock
     straight: bool
     price: Price
 
     @property
     def has_checks(self) -> bool:
-        return any(isinstance(one, InRange | BindRow) for one in self.setup)
-
-
-def walk(block: Block) -> Iterator[Statement]:
-    """Every statement of a block, with those inside others."""
-    for statement in block:
-        yield statement
-        for inner in inner_blocks(statement):
-            yield from walk(inner)
-
-
-def inner_blocks(statement: Statement) -> tuple[Block, ...]:
-    match statement:
-        case If(then=then, orelse=orelse):
-            return (then, orelse)
-        case While(head=head, body=body):
-            return (head, body)
-        case For(body=body) | Once(body=body):
-            return (body,)
-    return ()
-
-
-def assigned(block: Block) -> set[str]:
-    """Names of locals and spans that a block may assign."""
-    found = set()
-    for statement in walk(block):
-        match statement:
-            case Apply(target=target) | Load(target=target) | Length(target=target) | Special(target=target):
-                found.add(target.name)
-            case ProvenLoad(target=target):
-                found.add(target.name)
-            case Row(target=span) | Slice(target=span) | Rebind(target=span):
-                found.add(span.name)
-            case For(variable=variable):
-                found.add(variable.name)
-    return found
-
-
-def reads(statement: Statement) -> set[str]:
-    """Names of the locals and bound spans that a statement itself reads, without those of the statements in it."""
-    found: list[Operand | Span | SpanList | None] = []
-    match statement:
-        case Apply(arguments=arguments) | DebugPrint(arguments=arguments) | HostCall(arguments=arguments):
-            found += arguments
-        case Load(span=span, index=index):
-            found += span, index
-        case Store(span=span, index=index, value=value):
-            found += span, index, value
-        case ProvenLoad(span=span):
-            found.append(span)
-        case ProvenStore(span=span, value=value):
-            found += span, value
-        case Length(span=span):
-            found.append(span)
-        case Row(index=index):
-            found.append(index)
-        case Slice(span=span, begin=begin, end=end):
-            found += span, begin, end
-        case Rebind(source=span):
-            found.append(span)
-        case If(condition=condition) | While(condition=condition) | Check(condition=condition):
-            found.append(condition)
-        case For(start=start, stop=stop, step=step):
-            found += start, stop, step
-        case Return(value=value):
-            found.append(value)
-    return {one.name for one in found if isinstance(one, Local | Span | SpanList)}
-
-
-def read_first(block: Block) -> set[str]:
-    """Names that a block may read before it has set them."""
-    found: set[str] = set()
-    known: set[str] = set()
-    for statement in block:
-        if isinstance(statement, While):  # its condition is read after its head
-            found |= read_first((*statement.head, If(statement.condition, statement.body, (), statement.where))) - known
-            continue
-        found |= reads(statement) - known
-        inside = {statement.variable.name} if isinstance(statement, For) else set()
-        for inner in inner_blocks(statement):
-            found |= read_first(inner) - known - inside
-        if not inner_blocks(statement):
-            known |= assigned((statement,))
-    return found
+        return any(isinstance(step, InRange | BindRow) for step in self.setup)
 
 
 def never_faults(statement: Apply) -> bool:
@@ -285,13 +145,14 @@ class _Analysis:
 
     # Statements
 
-    def block(self, block: Block) -> Block:
-        made: list[Statement] = []
-        for statement in block:
-            made.extend(self.statement(statement))
-        return tuple(made)
+    def block(self, block: Block) -> PlannedBlock:
+        return tuple(planned for statement in block for planned in self.statement(statement))
 
-    def statement(self, statement: Statement) -> Block:
+    def inner(self, block: Block) -> Block:
+        """A block within a statement. It has planned statements too, which the type of the typed form's statements does not say."""
+        return cast(Block, self.block(block))
+
+    def statement(self, statement: Statement) -> PlannedBlock:
         match statement:
             case Apply():
                 self.apply(statement)
@@ -304,30 +165,34 @@ class _Analysis:
                 proven = self.prove(span, index)
                 self.forget({target.name})
                 if proven is not None:
-                    return (ProvenLoad(target, proven.span, proven.index, where),)  # type: ignore[return-value]
-            case Store(span=span, index=index, value=value, where=where, checked=True):
-                proven = self.prove(span, index)
+                    return (ProvenLoad(target, proven.span, proven.index, where),)
+            case Store(span=span, index=index, value=value, where=where, checked=checked):
+                proven = self.prove(span, index) if checked else None
                 if proven is not None:
-                    return (ProvenStore(proven.span, proven.index, value, where),)  # type: ignore[return-value]
+                    return (ProvenStore(proven.span, proven.index, value, where),)
             case Row():
                 return self.row(statement)
-            case Slice(target=span):
-                self.forget({span.name})
-            case Special(target=target):
-                self.forget({target.name})
+            case Slice() | Special():
+                self.forget({statement.target.name})
             case If():
                 return (self.branch(statement),)
             case Once(body=body):
-                made = Once(self.block(body))
+                planned = Once(self.inner(body))
                 self.forget(assigned(body))
-                return (made,)
+                return (planned,)
+            case For() | While():
+                raise AssertionError("only innermost loops are planned")
+            case Leave() | Break() | Continue() | Return() | Price() | Check() | DebugPrint() | HostCall():
+                pass
+            case _:
+                assert_never(statement)
         return (statement,)
 
     def apply(self, statement: Apply) -> None:
-        result = _linear_result(statement, [self.value(one) for one in statement.arguments])
-        arguments = [self.fixed(one) for one in statement.arguments]
+        result = _linear_result(statement, [self.value(operand) for operand in statement.arguments])
+        arguments = [self.fixed(operand) for operand in statement.arguments]
         self.forget({statement.target.name})
-        known = [one for one in arguments if one is not None]
+        known = [argument for argument in arguments if argument is not None]
         if len(known) == len(arguments) and statement.target.type in NARROW and never_faults(statement):
             self.fix(statement.target, evolve(statement, arguments=tuple(known)))
         if result is not None and result.is_small:
@@ -353,7 +218,7 @@ class _Analysis:
             self.setup.append(check)
         return check
 
-    def row(self, statement: Row) -> Block:
+    def row(self, statement: Row) -> PlannedBlock:
         value = self.value(statement.index)
         target = statement.target
         self.forget({target.name})
@@ -364,22 +229,22 @@ class _Analysis:
             self.bound[key] = Span(f"{target.name}~{len(self.setup)}", target.element)
             self.setup.append(BindRow(self.bound[key], statement.rows, value))
         self.spans[target.name] = self.bound[key]
-        return (Rebind(target, self.bound[key]),)  # type: ignore[return-value]
+        return (Rebind(target, self.bound[key]),)
 
     def branch(self, statement: If) -> If:
         before = self.linear.copy(), self.copies.copy(), self.spans.copy()
-        then = self.block(statement.then)
+        then = self.inner(statement.then)
         after_then = self.linear, self.copies, self.spans
         self.linear, self.copies, self.spans = before
-        orelse = self.block(statement.orelse)
+        orelse = self.inner(statement.orelse)
         self.linear = _common(self.linear, after_then[0])
         self.copies = _common(self.copies, after_then[1])
         self.spans = _common(self.spans, after_then[2])
         return evolve(statement, then=then, orelse=orelse)
 
 
-def _common(one: dict[str, Value], other: dict[str, Value]) -> dict[str, Value]:
-    return {key: value for key, value in one.items() if other.get(key) == value}
+def _common(first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value]:
+    return {key: value for key, value in first.items() if second.get(key) == value}
 
 
 def _linear_result(statement: Apply, values: list[Linear | None]) -> Linear | None:
@@ -415,22 +280,23 @@ def _needed(setup: list[Setup]) -> tuple[Setup, ...]:
     """The setup without values that no check uses."""
     wanted: set[str] = set()
     kept: list[Setup] = []
-    for one in reversed(setup):
-        match one:
+    for step in reversed(setup):
+        match step:
             case InRange(index=index) | BindRow(index=index):
                 wanted |= {local.name for local, _ in index.terms}
-            case Apply(target=target, arguments=arguments):
-                if target.name not in wanted:
-                    continue
+            case Apply(target=target) | Length(target=target) | Load(target=target) if target.name not in wanted:
+                continue
+            case Apply(arguments=arguments):
                 wanted |= {operand.name for operand in arguments if isinstance(operand, Local)}
-            case Length(target=target) | Load(target=target):
-                if target.name not in wanted:
-                    continue
-        kept.append(one)
+            case Length() | Load():
+                pass
+            case _:
+                assert_never(step)
+        kept.append(step)
     return tuple(reversed(kept))
 
 
-def is_straight(block: Block, *, floats_fault: bool = False) -> bool:
+def is_straight(block: PlannedBlock, *, floats_fault: bool = False) -> bool:
     """Whether a block runs from its first to its last statement, always."""
     for statement in block:
         match statement:
@@ -444,6 +310,8 @@ def is_straight(block: Block, *, floats_fault: bool = False) -> bool:
                 return False
             case DebugPrint() | Special() | HostCall() | Length() | Price() | ProvenLoad() | ProvenStore() | Rebind():
                 pass
+            case _:
+                assert_never(statement)
     return True
 
 
@@ -452,7 +320,7 @@ def plan_loop(loop: For, stored: frozenset[str], *, floats_fault: bool = False) 
 
     `stored` names the fields that the codelet stores to; `floats_fault` says that floating-point exceptions are faults.
     """
-    if loop.variable.type not in NARROW or any(isinstance(one, For | While) for one in walk(loop.body)):
+    if loop.variable.type not in NARROW or any(isinstance(inner, For | While) for inner in walk(loop.body)):
         return None
     if any(operand.type not in NARROW for operand in (loop.start, loop.stop, loop.step)):
         return None
@@ -463,11 +331,11 @@ def plan_loop(loop: For, stored: frozenset[str], *, floats_fault: bool = False) 
     price = Price(0)
     if straight:
         # A cycle counter in the body must see the slots so far.
-        if any(isinstance(one, Special) and one.name == "cycle_count" for one in body):
+        if any(isinstance(statement, Special) and statement.name == "cycle_count" for statement in body):
             straight = False
         else:
-            price = Price.total(one for one in body if isinstance(one, Price))
-            body = tuple(one for one in body if not isinstance(one, Price))
+            price = Price.total(statement for statement in body if isinstance(statement, Price))
+            body = tuple(statement for statement in body if not isinstance(statement, Price))
     if not setup and not straight:
         return None
     return LoopPlan(setup, body, straight, price)

@@ -12,12 +12,14 @@ from typing import Any
 from attrs import evolve, frozen
 from llvmlite import ir
 
-from pypoplar.codelet.ir.eight_lanes_plan import Jam, plan_vertices
-from pypoplar.codelet.ir.loop_checks import walk
+from pypoplar.codelet.ir.checks import Checks
+from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_vertices
 from pypoplar.codelet.ir.typed import Price, TypedCodelet
+from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.llvm import cache, machine
+from pypoplar.codelet.llvm.arithmetic import is_lanewise
 from pypoplar.codelet.llvm.eight_lanes import TOGETHER, JammedCode
-from pypoplar.codelet.llvm.emitter_state import Checks, Frame
+from pypoplar.codelet.llvm.emitter_state import Frame
 from pypoplar.codelet.llvm.memory_access import BYTE, INT, WORD, word
 from pypoplar.codelet.llvm.once import one_at_a_time
 from pypoplar.interface.context_words import CALL_ARGUMENTS, WORK_WORDS, Context, Work
@@ -45,7 +47,7 @@ class _Group(JammedCode):
         builder.position_at_end(top)
         number = builder.phi(WORD)
         number.add_incoming(word(0), start)
-        jam = plan_vertices(self.codelet, self.checks)
+        jam = plan_vertices(self.codelet, self.checks, is_lanewise)
         if self.codelet.kind == "multi":
             self.workers(number, following)
         else:
@@ -60,7 +62,7 @@ class _Group(JammedCode):
         builder.ret_void()
         self.allocations.branch(start)
 
-    def run(self, jam: Jam, number: Any, top: Any, after: Any) -> None:
+    def run(self, jam: LanesPlan, number: Any, top: Any, after: Any) -> None:
         """Where enough vertices are left, try to run several at a time; go on here for a single one."""
         builder = self.builder
         names = ("together", "together.end", "single")

@@ -13,14 +13,16 @@ from typing import Any
 from attrs import define, field, fields_dict
 from llvmlite import ir
 
-from pypoplar.codelet.ir.eight_lanes_plan import Jam, plan_rounds
-from pypoplar.codelet.ir.loop_checks import ProvenLoad, assigned, walk
-from pypoplar.codelet.ir.typed import Block, For, Literal, Local, Row, Slice, Span, Statement
+from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_rounds
+from pypoplar.codelet.ir.memory_types import REGISTERS_OF
+from pypoplar.codelet.ir.proven_accesses import Line, PlannedBlock, PlannedStatement, ProvenLoad
+from pypoplar.codelet.ir.typed import For, Literal, Local, Row, Slice, Span
+from pypoplar.codelet.ir.walk import assigned, walk
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm import memory_access as access
-from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
-from pypoplar.codelet.llvm.emitter_state import Frame, Line, Rounds
-from pypoplar.codelet.llvm.memory_access import INT, WORD, register_of, word
+from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS, is_lanewise
+from pypoplar.codelet.llvm.emitter_state import Frame, Rounds
+from pypoplar.codelet.llvm.memory_access import INT, WORD, word
 from pypoplar.codelet.llvm.vertex_code import VertexCode
 
 TOGETHER = 8
@@ -44,7 +46,7 @@ class JammedCode(VertexCode):
 
     lanes: Lanes | None = None
 
-    def vertices(self, jam: Jam, number: Any, otherwise: Any, following: Any) -> None:
+    def vertices(self, jam: LanesPlan, number: Any, otherwise: Any, following: Any) -> None:
         """Run the vertices from row `number` on, then go to `following`; go to `otherwise` if they must run one by one."""
         builder = self.builder
         frames = [self.begin(builder.add(number, word(j)), builder.append_basic_block()) for j in range(TOGETHER)]
@@ -61,7 +63,7 @@ class JammedCode(VertexCode):
 
     def run_eight(self, frame: Frame, loop: For, rounds: Rounds, number: Any, top: Any, after: Any) -> None:
         """Where eight rounds of a loop are left that may run side by side, run them and go on at `top`; else go on here."""
-        jam = plan_rounds(loop, self.codelet, self.checks)
+        jam = plan_rounds(loop, self.codelet, self.checks, is_lanewise)
         if jam is None:
             return
         builder = self.builder
@@ -111,14 +113,14 @@ class JammedCode(VertexCode):
             if lane.spans[span.name] is not frame.spans.get(span.name):
                 self.bind(frame, span, self.place(lane, span))
 
-    def side_by_side(self, jam: Jam, frames: list[Frame], otherwise: Any) -> None:
+    def side_by_side(self, jam: LanesPlan, frames: list[Frame], otherwise: Any) -> None:
         """Run what comes before a loop, and the loop, for eight frames; go to `otherwise` if they must run one by one."""
         builder = self.builder
         for frame in frames:
             frame.otherwise = otherwise
             for span in jam.stored:
                 if span.name not in frame.scalars:
-                    frame.scalars[span.name] = self.allocate(REGISTER_FORMS[register_of(span.element)])
+                    frame.scalars[span.name] = self.allocate(REGISTER_FORMS[REGISTERS_OF[span.element]])
             self.block(frame, jam.before)
         rounds = [self.rounds(frame, jam.loop) for frame in frames]
         self.require(builder.icmp_unsigned("!=", rounds[0].count, word(0)), otherwise)
@@ -136,7 +138,7 @@ class JammedCode(VertexCode):
 
     # Locals with lanes
 
-    def run_rounds(self, jam: Jam, frames: list[Frame], rounds: Rounds) -> None:
+    def run_rounds(self, jam: LanesPlan, frames: list[Frame], rounds: Rounds) -> None:
         """The loop, written for each line that all may have in common and for the case that they have none."""
         builder = self.builder
         wide = Frame(None, None, None, None, None, {}, lanes=TOGETHER, holds_back=True)
@@ -191,7 +193,7 @@ class JammedCode(VertexCode):
 
     # The loop
 
-    def run_blocks(self, jam: Jam, rounds: Rounds, done: Any) -> None:
+    def run_blocks(self, jam: LanesPlan, rounds: Rounds, done: Any) -> None:
         """As many blocks of rounds as there are, then the rest round by round."""
         builder = self.builder
         stride = int(jam.loop.step.value) if isinstance(jam.loop.step, Literal) else 0
@@ -221,12 +223,12 @@ class JammedCode(VertexCode):
         number.add_incoming(upcoming, builder.block)
         builder.cbranch(builder.icmp_unsigned("!=", upcoming, rounds.count), rest, done)
 
-    def in_blocks(self, jam: Jam, stride: int) -> bool:
+    def in_blocks(self, jam: LanesPlan, stride: int) -> bool:
         """Whether the elements of eight rounds lie side by side."""
         loads = [one for one in jam.body if isinstance(one, ProvenLoad)]
         return all(one.span.element in _CHUNKED and 0 < one.index.scale * stride <= _LARGEST_STRIDE for one in loads)
 
-    def run_round(self, jam: Jam, number: Any, place: int | None) -> None:
+    def run_round(self, jam: LanesPlan, number: Any, place: int | None) -> None:
         """One round; `place` is its number within a block whose elements are loaded."""
         assert self.lanes is not None
         wide, frames = self.lanes.wide, self.lanes.frames
@@ -240,7 +242,7 @@ class JammedCode(VertexCode):
             else:
                 self.simple(wide, statement)
 
-    def set_lane_variable(self, jam: Jam, number: Any) -> None:
+    def set_lane_variable(self, jam: LanesPlan, number: Any) -> None:
         assert self.lanes is not None
         variable = jam.loop.variable
         if variable.name not in jam.taken:
@@ -250,7 +252,7 @@ class JammedCode(VertexCode):
             self.set_variable(frame, jam.loop, frame.lines.rounds, number)
         self.assign(self.lanes.wide, variable, self.gathered(self.value(frame, variable) for frame in self.lanes.frames))
 
-    def lane_elements(self, jam: Jam, statement: ProvenLoad, place: int | None) -> Any:
+    def lane_elements(self, jam: LanesPlan, statement: ProvenLoad, place: int | None) -> Any:
         """The element that each frame reads in a round."""
         assert self.lanes is not None
         span, index, frames = statement.span, statement.index, self.lanes.frames
@@ -265,7 +267,7 @@ class JammedCode(VertexCode):
 
     # Blocks of eight rounds
 
-    def load_block(self, jam: Jam, stride: int, first: Any) -> None:
+    def load_block(self, jam: LanesPlan, stride: int, first: Any) -> None:
         """Load what eight rounds from round `first` on need, as vectors with a lane for each frame."""
         assert self.lanes is not None
         self.lanes.columns.clear()
@@ -299,7 +301,7 @@ class JammedCode(VertexCode):
         return transposed(builder, chunks)
 
 
-def locals_in(block: Block) -> list[Local]:
+def locals_in(block: PlannedBlock) -> list[Local]:
     """The locals that the statements of a block read or set."""
     found: dict[Local, None] = {}
     for statement in walk(block):
@@ -309,12 +311,12 @@ def locals_in(block: Block) -> list[Local]:
     return list(found)
 
 
-def spans_in(block: Block) -> list[Span]:
+def spans_in(block: PlannedBlock) -> list[Span]:
     """The spans that the statements of a block bind."""
     return list(dict.fromkeys(one.target for one in walk(block) if isinstance(one, Row | Slice)))
 
 
-def _parts(statement: Statement) -> Iterator[object]:
+def _parts(statement: PlannedStatement) -> Iterator[object]:
     for name in fields_dict(type(statement)):
         value = getattr(statement, name)
         yield from value if isinstance(value, tuple) else (value,)

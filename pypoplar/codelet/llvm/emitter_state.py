@@ -12,36 +12,19 @@ from attrs import define, field, frozen
 from llvmlite import ir
 
 from pypoplar.codelet.ir import operations
-from pypoplar.codelet.ir.loop_checks import Linear
+from pypoplar.codelet.ir.checks import Checks
+from pypoplar.codelet.ir.memory_types import SIZES
+from pypoplar.codelet.ir.proven_accesses import Line
+from pypoplar.codelet.ir.span_roots import loaded_scalars, stored_fields
 from pypoplar.codelet.ir.typed import Literal, Local, Operand, Price, Span, SpanList, TypedCodelet
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm import memory_access as access
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
-from pypoplar.codelet.llvm.memory_access import BOOL, BYTE, MARKED, SIZES, WORD, Place, word
+from pypoplar.codelet.llvm.memory_access import BOOL, BYTE, MARKED, WORD, Place, word
 from pypoplar.interface.context_words import CallArgument, Context
 from pypoplar.interface.edge_rows import RowEntry, Touch, edge_row, entry_words
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
 from pypoplar.interface.layout import NOTHING, WORD_BYTES
-
-
-@frozen
-class Checks:
-    """What native code looks after besides indices; each is a version of its own, and the plain one pays for none."""
-
-    touches: bool = False  # which elements are read and written
-    uninitialised: bool = False  # reads of memory that nothing has written
-    floating_point: bool = False  # floating-point exceptions
-    flops: bool = False  # how many floating-point operations are done, and bytes loaded and stored
-
-    @property
-    def only_counts(self) -> bool:
-        """Whether nothing is checked but indices."""
-        return not (self.touches or self.uninitialised or self.floating_point)
-
-    @property
-    def keeps_scalars(self) -> bool:
-        """Whether the values of scalar fields may be kept in locals."""
-        return not (self.touches or self.uninitialised)
 
 
 @frozen(eq=False)
@@ -51,19 +34,6 @@ class Rounds:
     start: Any
     step: Any
     count: Any
-
-
-@frozen
-class Line:
-    """The elements that a loop goes along: of a span, with indices that differ by constants."""
-
-    span: str
-    scale: int
-    terms: tuple[tuple[Local, int], ...]
-
-    @classmethod
-    def of(cls, span: Span, index: Linear) -> Line:
-        return cls(span.name, index.scale, index.terms)
 
 
 @define(eq=False)
@@ -111,8 +81,8 @@ class Writer:
         self.allocations = ir.IRBuilder(self.entry)
         self.builder = ir.IRBuilder(function.append_basic_block("start"))
         self.layout = edge_row(codelet.fields, record_touches=checks.touches)
-        self.stored = access.stored_fields(codelet)
-        self.kept = access.loaded_scalars(codelet) if checks.keeps_scalars else frozenset()
+        self.stored = stored_fields(codelet)
+        self.kept = loaded_scalars(codelet) if checks.keeps_scalars else frozenset()
         self.scopes = access.Scopes(function.module, codelet, known_apart=not checks.touches)
         self.limit = self._cycle_limit()
         self.record_fault = _fault_recorder(function.module)

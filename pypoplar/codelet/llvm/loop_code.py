@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pypoplar.codelet.ir.typed import Block, For, Literal, Span, Statement, While
+from pypoplar.codelet.ir.loop_checks import BindRow, InRange, LoopPlan, plan_loop
+from pypoplar.codelet.ir.memory_types import SIZES
+from pypoplar.codelet.ir.proven_accesses import Line, Linear, PlannedBlock, PlannedStatement
+from pypoplar.codelet.ir.typed import For, Literal, Span, While
 from pypoplar.codelet.llvm import memory_access as access
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
-from pypoplar.codelet.llvm.emitter_state import Frame, Line, Lines, Rounds, Writer
+from pypoplar.codelet.llvm.emitter_state import Frame, Lines, Rounds, Writer
 from pypoplar.codelet.llvm.memory_access import BOOL, WORD, word
 from pypoplar.interface.fault_codes import FaultCode
 
@@ -24,10 +27,10 @@ class LoopCode(Writer):
         super().__init__(*arguments)
         self.loops: list[tuple[Any, Any]] = []  # where break and continue go
 
-    def block(self, frame: Frame, block: Block) -> None:
+    def block(self, frame: Frame, block: PlannedBlock) -> None:
         raise NotImplementedError
 
-    def simple(self, frame: Frame, statement: Statement) -> None:
+    def simple(self, frame: Frame, statement: PlannedStatement) -> None:
         raise NotImplementedError
 
     def run_eight(self, frame: Frame, loop: For, rounds: Rounds, number: Any, top: Any, after: Any) -> None:
@@ -102,7 +105,7 @@ class LoopCode(Writer):
             count = builder.add(builder.udiv(builder.sub(distance, word(1)), size), word(1))
         return Rounds(start, step, builder.select(some, count, word(0)))
 
-    def repeat(self, frame: Frame, loop: For, rounds: Rounds, body: Block, after: Any) -> None:
+    def repeat(self, frame: Frame, loop: For, rounds: Rounds, body: PlannedBlock, after: Any) -> None:
         """Run a body for each round, and then go to `after`."""
         builder = self.builder
         before = builder.block
@@ -175,7 +178,7 @@ class LoopCode(Writer):
             return
         builder = self.builder
         first = self.linear(frame, Linear(index.scale, index.terms), lines.rounds.start)
-        address = builder.add(self.place(frame, span).address, builder.mul(first, word(access.SIZES[span.element])))
+        address = builder.add(self.place(frame, span).address, builder.mul(first, word(SIZES[span.element])))
         lines.bases[line] = builder.inttoptr(address, access.memory_form(span.element).as_pointer())
 
     def offset(self, frame: Frame, index: Linear) -> Any:

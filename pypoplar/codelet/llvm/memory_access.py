@@ -6,19 +6,18 @@ registers and runs loops on vectors without first comparing addresses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from attrs import frozen
 from llvmlite import ir
 
-from pypoplar.codelet.ir.loop_checks import walk
-from pypoplar.codelet.ir.typed import Load, Row, Slice, Store, TypedCodelet
+from pypoplar.codelet.ir.memory_types import SIZES
+from pypoplar.codelet.ir.span_roots import span_roots, stored_fields
+from pypoplar.codelet.ir.typed import TypedCodelet
 from pypoplar.codelet.llvm import halves
 
 WORD, BYTE, BOOL = ir.IntType(64), ir.IntType(8), ir.IntType(1)
 INT, FLOAT = ir.IntType(32), ir.FloatType()
-SIZES = {"f32": 4, "f16": 2, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "bool": 1}
 SIGNED = ("i8", "i16", "i32", "i64")
 # What memory that nothing has written looks like: all bits set. Only these types tell it from a value: -1 is a common integer.
 MARKED = ("f32", "f16", "bool")
@@ -38,34 +37,6 @@ class Place:
     address: Any
     length: Any
     touch: Any = None
-
-
-def stored_fields(codelet: TypedCodelet) -> frozenset[str]:
-    """Names of the fields that the code may write to, also through rows and slices."""
-    roots = span_roots(codelet)
-    return frozenset(root for one in walk(codelet.body) if isinstance(one, Store) for root in roots[one.span.name])
-
-
-def span_roots(codelet: TypedCodelet) -> Mapping[str, frozenset[str]]:
-    """The fields that each span may be a piece of."""
-    found = {one.name: frozenset({one.name}) for one in codelet.fields}
-    statements = [one for one in walk(codelet.body) if isinstance(one, Row | Slice)]
-    changed = True
-    while changed:
-        changed = False
-        for one in statements:
-            source = one.rows.name if isinstance(one, Row) else one.span.name
-            before = found.get(one.target.name, frozenset())
-            after = before | found.get(source, frozenset())
-            if after != before:
-                found[one.target.name] = after
-                changed = True
-    return found
-
-
-def loaded_scalars(codelet: TypedCodelet) -> frozenset[str]:
-    """Names of the scalar fields whose value the code reads."""
-    return frozenset(one.span.name for one in walk(codelet.body) if isinstance(one, Load) and not one.checked)
 
 
 class Scopes:
@@ -100,11 +71,6 @@ def load_invariant(builder: Any, address: Any) -> Any:
     value = builder.load(builder.inttoptr(address, WORD.as_pointer()), align=8)
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
     return value
-
-
-def register_of(code: str) -> str:
-    """The register type of a memory type."""
-    return "i32" if code in ("i8", "u8", "i16", "u16") else code
 
 
 def memory_form(code: str) -> Any:

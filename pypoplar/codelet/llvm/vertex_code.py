@@ -7,7 +7,9 @@ from typing import Any
 from llvmlite import ir
 
 from pypoplar.codelet.ir import operations
-from pypoplar.codelet.ir.loop_checks import ProvenLoad, ProvenStore, Rebind, never_faults
+from pypoplar.codelet.ir.loop_checks import never_faults
+from pypoplar.codelet.ir.memory_types import SIZES
+from pypoplar.codelet.ir.proven_accesses import PlannedBlock, PlannedStatement, ProvenLoad, ProvenStore, Rebind
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -26,7 +28,6 @@ from pypoplar.codelet.ir.typed import (
     Row,
     Slice,
     Special,
-    Statement,
     Store,
     While,
 )
@@ -49,13 +50,13 @@ class VertexCode(LoopCode):
         super().__init__(*arguments)
         self.leaves: list[Any] = []  # where Leave goes
 
-    def block(self, frame: Frame, block: Block) -> None:
+    def block(self, frame: Frame, block: PlannedBlock) -> None:
         for statement in block:
             if self.builder.block.is_terminated:
                 return
             self.statement(frame, statement)
 
-    def statement(self, frame: Frame, statement: Statement) -> None:
+    def statement(self, frame: Frame, statement: PlannedStatement) -> None:
         match statement:
             case If():
                 self.branch(frame, statement)
@@ -99,7 +100,7 @@ class VertexCode(LoopCode):
 
     # Statements without inner statements
 
-    def simple(self, frame: Frame, statement: Statement) -> None:
+    def simple(self, frame: Frame, statement: PlannedStatement) -> None:
         """A statement that goes on to the next one or faults."""
         match statement:
             case Apply():
@@ -196,7 +197,7 @@ class VertexCode(LoopCode):
         code, where = FaultCode.SLICE_BOUNDS, statement.where
         self.fault_unless(frame, builder.icmp_unsigned("<=", end, place.length), code, where, end, place.length)
         self.fault_unless(frame, builder.icmp_unsigned("<=", begin, end), code, where, begin, end)
-        offset = builder.mul(begin, word(access.SIZES[statement.span.element]))
+        offset = builder.mul(begin, word(SIZES[statement.span.element]))
         touch = None
         if place.touch is not None:
             none = builder.icmp_unsigned("==", place.touch, word(0))

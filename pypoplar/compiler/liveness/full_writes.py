@@ -16,7 +16,6 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
-from pypoplar.codelet.ir.loop_checks import walk
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -36,6 +35,7 @@ from pypoplar.codelet.ir.typed import (
     TypedCodelet,
     While,
 )
+from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.resources import directory

@@ -11,6 +11,7 @@ from attrs import define, field, frozen
 from pypoplar import program as kinds
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.ir.typed import DebugPrint
+from pypoplar.codelet.ir.walk import walk
 from pypoplar.compiler.exchange.copy_plan import plan_copy
 from pypoplar.compiler.exchange.exchange_costs import (
     ExchangeCost,

@@ -13,12 +13,12 @@ from native_rig import DTYPES, run_interpreted, run_native
 
 from pypoplar import FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex, ipu
 from pypoplar.codelet.ir import operations
+from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.flops import FLOPS, TABLE
-from pypoplar.codelet.ir.loop_checks import walk
 from pypoplar.codelet.ir.operations import FUNCTIONS, SIGNATURES
 from pypoplar.codelet.ir.typed import For, If, Once, Price, While
+from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.llvm.codelet_code import assembly_text, compile_codelet
-from pypoplar.codelet.llvm.emitter_state import Checks
 from pypoplar.codelet.python.interpreted import VertexContext
 from pypoplar.codelet.python.python_form import Fault, PythonForm
 

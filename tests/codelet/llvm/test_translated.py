@@ -6,12 +6,14 @@ from native_rig import run_native
 from written_codelets import floats, ordered_dot
 
 from pypoplar import FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
+from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.eight_lanes_plan import plan_vertices
-from pypoplar.codelet.ir.loop_checks import inner_blocks, plan_loop, walk
+from pypoplar.codelet.ir.loop_checks import plan_loop
+from pypoplar.codelet.ir.span_roots import stored_fields
 from pypoplar.codelet.ir.typed import For, Load, Store
+from pypoplar.codelet.ir.walk import inner_blocks, walk
 from pypoplar.codelet.language.registry import collect
-from pypoplar.codelet.llvm.emitter_state import Checks
-from pypoplar.codelet.llvm.memory_access import stored_fields
+from pypoplar.codelet.llvm.arithmetic import is_lanewise
 
 
 class DotProduct(Vertex):
@@ -95,7 +97,7 @@ def test_no_index_is_checked_inside_an_innermost_loop(cls):
 
 @pytest.mark.parametrize("cls", [DotProduct, Sum])
 def test_sums_run_side_by_side(cls):
-    assert plan_vertices(typed(cls), Checks()) is not None
+    assert plan_vertices(typed(cls), Checks(), is_lanewise) is not None
 
 
 def test_dot_products():

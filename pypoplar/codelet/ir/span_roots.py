@@ -1,0 +1,38 @@
+"""Which fields the spans of a codelet are pieces of, and which fields its code reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pypoplar.codelet.ir.typed import Load, Row, Slice, Store, TypedCodelet
+from pypoplar.codelet.ir.walk import walk
+
+
+def span_roots(codelet: TypedCodelet) -> Mapping[str, frozenset[str]]:
+    """The fields that each span may be a piece of."""
+    roots = {field.name: frozenset({field.name}) for field in codelet.fields}
+    bindings = [statement for statement in walk(codelet.body) if isinstance(statement, Row | Slice)]
+    changed = True
+    while changed:
+        changed = False
+        for binding in bindings:
+            source = binding.rows.name if isinstance(binding, Row) else binding.span.name
+            before = roots.get(binding.target.name, frozenset())
+            after = before | roots.get(source, frozenset())
+            if after != before:
+                roots[binding.target.name] = after
+                changed = True
+    return roots
+
+
+def stored_fields(codelet: TypedCodelet) -> frozenset[str]:
+    """Names of the fields that the code may write to, also through rows and slices."""
+    roots = span_roots(codelet)
+    stores = (statement for statement in walk(codelet.body) if isinstance(statement, Store))
+    return frozenset(root for store in stores for root in roots[store.span.name])
+
+
+def loaded_scalars(codelet: TypedCodelet) -> frozenset[str]:
+    """Names of the scalar fields whose value the code reads."""
+    loads = (statement for statement in walk(codelet.body) if isinstance(statement, Load))
+    return frozenset(load.span.name for load in loads if not load.checked)
