@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from pypoplar import errors, options
 from pypoplar.report.file import sqlite_file as profile_file
+from pypoplar.report.page.views import COMPARISON, REPORT, PageKind
 
 HERE = Path(__file__).parent
 
@@ -209,20 +211,35 @@ that refer to nothing is refused with `FileLoadError`. Tables, views and indices
 """
 
 
-BEGIN, END = "<!-- options -->\n", "<!-- end of options -->\n"
+def between(text: str, mark: str, content: str) -> str:
+    """Prose with what stands between ``<!-- MARK -->`` and ``<!-- end of MARK -->`` made anew."""
+    begin, end = f"<!-- {mark} -->\n", f"<!-- end of {mark} -->\n"
+    before, _, rest = text.partition(begin)
+    return f"{before}{begin}\n{content}\n\n{end}{rest.partition(end)[2]}"
 
 
 def readme() -> str:
     """The README with its table of options made anew."""
-    before, _, rest = (HERE.parent / "README.md").read_text(encoding="utf-8").partition(BEGIN)
     rows: list[list[object]] = [[f"`{one.name}`", show_default(one), one.meaning] for one in options.OPTIONS if one.attribute]
-    return f"{before}{BEGIN}\n{table(['option', 'default', 'what it does'], rows)}\n\n{END}{rest.partition(END)[2]}"
+    prose = (HERE.parent / "README.md").read_text(encoding="utf-8")
+    return between(prose, "options", table(["option", "default", "what it does"], rows))
+
+
+def view_table(kind: PageKind[Any]) -> str:
+    return table(["view", "what it shows"], [[kind.title(view), view.shows] for view in kind.views])
+
+
+def report_page() -> str:
+    """The document of pages with its tables of views, which are those of pypoplar/report/page/views.py."""
+    prose = (HERE / "report.md").read_text(encoding="utf-8")
+    return between(between(prose, "views", view_table(REPORT)), "views of a comparison", view_table(COMPARISON))
 
 
 PAGES = {
     "docs/options.md": options_page,
     "docs/errors.md": errors_page,
     "docs/profile-file.md": profile_page,
+    "docs/report.md": report_page,
     "README.md": readme,
 }
 

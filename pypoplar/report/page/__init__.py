@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from pypoplar.report.page.blocks import Blocks
-from pypoplar.report.page.comparison import comparison_data
+from pypoplar.report.page.comparison import Sides
 from pypoplar.report.page.document import write_document
-from pypoplar.report.page.report_data import report_data
+from pypoplar.report.page.views import COMPARISON, REPORT, PageKind, Subject
 from pypoplar.report.report import Report
 
 __all__ = ["write_comparison", "write_page"]
@@ -19,12 +20,10 @@ def write_page(report: Report, path: str | os.PathLike[str]) -> None:
 
     It needs the extra "report" (plotly); without it, `MissingFeature` is raised.
     """
-    blocks = Blocks()
-    data = report_data(report, blocks)
     target = report.compilation.target
     created = report.created.replace("T", " ").replace("+00:00", " UTC")
-    words = [created, f"pypoplar {report.poplarVersion.string}", f"{target.numTiles:,} tiles of {target.architecture}"]
-    write_document(Path(path), report.name or "Profile", " \u00b7 ".join(word for word in words if word), data, blocks.texts)
+    words = (created, f"pypoplar {report.poplarVersion.string}", f"{target.numTiles:,} tiles of {target.architecture}")
+    _write(Path(path), REPORT, report, report.name or "Profile", words)
 
 
 def write_comparison(first: Report, second: Report, path: str | os.PathLike[str]) -> None:
@@ -32,8 +31,13 @@ def write_comparison(first: Report, second: Report, path: str | os.PathLike[str]
 
     It needs the extra "report" (plotly); without it, `MissingFeature` is raised.
     """
-    blocks = Blocks()
-    data = comparison_data(first, second, blocks)
+    sides = Sides(first, second)
     versions = dict.fromkeys(report.poplarVersion.string for report in (first, second))
-    words = ["a comparison of two profiles", f"pypoplar {' and '.join(versions)}"]
-    write_document(Path(path), " \u00b7 ".join(data["names"]), " \u00b7 ".join(words), data, blocks.texts)
+    words = ("a comparison of two profiles", f"pypoplar {' and '.join(versions)}")
+    _write(Path(path), COMPARISON, sides, " \u00b7 ".join(sides.names), words)
+
+
+def _write(path: Path, kind: PageKind[Subject], subject: Subject, title: str, words: Sequence[str]) -> None:
+    blocks = Blocks()
+    data = kind.data(subject, blocks)
+    write_document(path, title, " \u00b7 ".join(filter(None, words)), map(kind.script, kind.views), data, blocks.texts)

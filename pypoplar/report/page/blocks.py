@@ -33,6 +33,10 @@ class Blocks:
         """Anything that JSON can hold."""
         return {**self._add(json.dumps(value, separators=(",", ":"), default=plain).encode()), "type": "json"}
 
+    def known(self, value: Any) -> Reference | None:
+        """The same of what is known, None of what is not."""
+        return None if value is None else self.value(value)
+
     def _add(self, data: bytes) -> Reference:
         self.texts.append(base64.b64encode(zlib.compress(data, LEVEL)).decode("ascii"))
         return {"block": len(self.texts) - 1}

@@ -2,45 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from attrs import field, frozen
 
 from pypoplar.report.execution import Step
 from pypoplar.report.page.blocks import Blocks
-from pypoplar.report.page.memory_data import category_label, liveness_data
-from pypoplar.report.page.operation_data import compute_set_rows, vertex_type_rows
-from pypoplar.report.page.step_data import step_number
+from pypoplar.report.page.memory_data import category_label
+from pypoplar.report.page.operation_data import compute_set_data, vertex_type_rows
+from pypoplar.report.page.step_data import numbered_steps
 from pypoplar.report.page.summary_data import summary_data
 from pypoplar.report.report import Report
 
 Row = dict[str, Any]
+Value = TypeVar("Value")
 
 
-def comparison_data(first: Report, second: Report, blocks: Blocks) -> Row:
-    """The page's data of two reports, "a" and "b" in it."""
-    a, b = summary_data(first), summary_data(second)
-    ran = first.execution is not None and second.execution is not None
-    return {
-        "kind": "comparison",
-        "names": [label(first, "A"), label(second, "B")],
-        "ran": [first.execution is not None, second.execution is not None],
-        "headline": facts(a["headline"], b["headline"]),
-        "graph": facts(a["graph"], b["graph"]),
-        "target": facts(a["target"], b["target"]),
-        "options": facts(a["options"], b["options"]),
-        "machine": [a["machine"], b["machine"]],
-        "mean_tile": [a["mean_tile"], b["mean_tile"]],
-        "memory": [_memory(report, blocks) for report in (first, second)],
-        "categories": _categories(first, second),
-        "liveness": [liveness_data(report.compilation, blocks) for report in (first, second)],
-        "vertex_types": blocks.value(matched(vertex_type_rows(first), vertex_type_rows(second), ("cycles", "instances"))),
-        "compute_sets": blocks.value(_compute_sets(first, second)) if ran else None,
-        "steps": blocks.value(matched_steps(steps_of(first), steps_of(second))) if ran else None,
-    }
+@frozen(eq=False)
+class Sides:
+    """The two reports of a comparison, "a" and "b" in the page's data, with the first view of each."""
+
+    first: Report
+    second: Report
+    summaries: tuple[Row, Row] = field(init=False)
+
+    @summaries.default
+    def _summaries(self) -> tuple[Row, Row]:
+        return self.each(summary_data)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the two are called."""
+        return (label(self.first, "A"), label(self.second, "B"))
+
+    @property
+    def ran(self) -> tuple[bool, bool]:
+        """Which of them have run."""
+        return self.each(lambda report: report.execution is not None)
+
+    def each(self, value: Callable[[Report], Value]) -> tuple[Value, Value]:
+        """A value of both reports."""
+        return (value(self.first), value(self.second))
+
+    def facts(self, name: str) -> list[Row]:
+        """Facts of both summaries, with the differences."""
+        return facts(*(summary[name] for summary in self.summaries))
 
 
 def label(report: Report, letter: str) -> str:
     return f"{letter}: {report.name}" if report.name else letter
+
+
+def category_changes(sides: Sides) -> list[Row]:
+    """Bytes of all tiles by category in both."""
+    return matched(*sides.each(category_rows), ("bytes",))
+
+
+def vertex_type_changes(sides: Sides) -> list[Row]:
+    """Vertex types with their cycles in both."""
+    return matched(*sides.each(vertex_type_rows), ("cycles", "instances"))
+
+
+def compute_set_changes(sides: Sides) -> list[Row] | None:
+    """Compute sets with their cycles in both; None unless both have run."""
+    first, second = sides.each(compute_set_data)
+    return None if first is None or second is None else matched(first, second, ("cycles", "executions", "balance"))
+
+
+def step_changes(sides: Sides) -> list[Row] | None:
+    """Steps with their cycles in both; None unless both have run."""
+    return matched_steps(*sides.each(lambda report: numbered_steps(report.execution))) if all(sides.ran) else None
 
 
 def change(a: float | None, b: float | None) -> Row:
@@ -91,11 +123,6 @@ def matched_steps(a: Mapping[int, Step], b: Mapping[int, Step]) -> list[Row]:
     return rows
 
 
-def steps_of(report: Report) -> dict[int, Step]:
-    steps = report.execution.steps if report.execution is not None else ()
-    return {step_number(step, place): step for place, step in enumerate(steps)}
-
-
 def _by_name(steps: Mapping[int, Step]) -> dict[tuple[str, str, int], tuple[int, Step]]:
     count: dict[tuple[str, str], int] = {}
     by_name = {}
@@ -119,12 +146,8 @@ def _merged(a: list[Any], b: list[Any]) -> list[Any]:
     return [*after.get(None, []), *(key for first in a for key in (first, *after.get(first, [])))]
 
 
-def _compute_sets(first: Report, second: Report) -> list[Row]:
-    rows = [compute_set_rows(report.execution) if report.execution is not None else [] for report in (first, second)]
-    return matched(rows[0], rows[1], ("cycles", "executions", "balance"))
-
-
-def _memory(report: Report, blocks: Blocks) -> Row:
+def tile_bytes(report: Report, blocks: Blocks) -> Row:
+    """Bytes by tile with and without gaps, and what a tile has."""
     memory = report.compilation.memory
     return {
         "including": blocks.array(memory.including_gaps()),
@@ -133,10 +156,8 @@ def _memory(report: Report, blocks: Blocks) -> Row:
     }
 
 
-def _categories(first: Report, second: Report) -> list[Row]:
-    rows = []
-    for report in (first, second):
-        memory = report.compilation.memory
-        sizes = {category_label(name): int(values.sum()) for name, values in memory.categories.items()}
-        rows.append([{"name": name, "bytes": size} for name, size in {**sizes, "Gaps": int(memory.gaps.sum())}.items()])
-    return matched(rows[0], rows[1], ("bytes",))
+def category_rows(report: Report) -> list[Row]:
+    """Bytes of all tiles by category."""
+    memory = report.compilation.memory
+    sizes = {category_label(name): int(values.sum()) for name, values in memory.categories.items()}
+    return [{"name": name, "bytes": size} for name, size in {**sizes, "Gaps": int(memory.gaps.sum())}.items()]

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from importlib.resources import files
@@ -34,15 +34,14 @@ BASE = (
     "trace_input",
     "trace_canvas",
 )
-VIEWS = {
-    "report": ("summary", "insights", "memory", "liveness", "programs", "trace", "vertices", "exchange", "roofline", "balance"),
-    "comparison": ("compare_summary", "compare_memory", "compare_liveness", "compare_operations", "compare_steps"),
-}
+ASSETS = files(__package__).joinpath("assets")
 
 
-def write_document(path: Path, title: str, subtitle: str, data: Mapping[str, Any], blocks: Sequence[str]) -> None:
-    """Write the page of `data`, whose "kind" is a key of `VIEWS`. The file appears whole or not at all."""
-    scripts = "\n".join(asset(f"{name}.js") for name in (*BASE, *(f"view_{view}" for view in VIEWS[data["kind"]]), "start"))
+def write_document(
+    path: Path, title: str, subtitle: str, views: Iterable[str], data: Mapping[str, Any], blocks: Sequence[str]
+) -> None:
+    """Write the page of `data`, drawn by the scripts named in `views`. The file appears whole or not at all."""
+    scripts = "\n".join(asset(f"{name}.js") for name in (*BASE, *views, "start"))
     plotly = plotly_script()
     pieces = {
         "policy": policy(scripts, plotly),
@@ -97,7 +96,7 @@ def policy(*scripts: str) -> str:
 @cache
 def asset(name: str) -> str:
     """A file of this package's own."""
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+    return ASSETS.joinpath(name).read_text(encoding="utf-8")
 
 
 @cache

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pypoplar.report.execution import Array
+from pypoplar.report.execution import Array, Execution
 from pypoplar.report.page.blocks import Blocks
+from pypoplar.report.page.step_data import numbered_steps
 from pypoplar.report.report import ExchangeReport
 
 MOST_PAIRS = 3_000_000  # of all exchanges; beyond it, those with the most pairs are kept by groups of tiles
 GROUP = 4  # tiles in such a group
 
 
-def exchanges_data(exchanges: Sequence[ExchangeReport], executions: Mapping[int, int], blocks: Blocks) -> dict[str, Any] | None:
+def exchanges_data(exchanges: Sequence[ExchangeReport], execution: Execution | None, blocks: Blocks) -> dict[str, Any] | None:
     """All exchanges. `width` is 1 where pairs of tiles are exact, else the tiles of a group, which its first tile stands for."""
     if not exchanges:
         return None
+    ran = numbered_steps(execution)
     pairs = sum(len(exchange.source) for exchange in exchanges)
     listed: list[dict[str, Any]] = []
     parts: list[tuple[Array, Array, Array]] = []
@@ -31,7 +33,7 @@ def exchanges_data(exchanges: Sequence[ExchangeReport], executions: Mapping[int,
                 "name": exchange.name,
                 "phase": exchange.phase,
                 "step": exchange.step,
-                "executions": executions.get(exchange.step, 0),
+                "executions": ran[exchange.step].executions if exchange.step in ran else 0,
                 "bytes": int(exchange.bytes.sum()),
                 "pairs": len(exchange.source),
                 "rows": len(rows[0]),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import asdict, frozen
 
 from pypoplar.report.execution import Array, Execution, Step
 from pypoplar.report.memory_report import live_bytes
@@ -45,6 +46,11 @@ def insights(report: Report) -> list[Insight]:
     findings = [finding for rule in RULES if (finding := rule(report)) is not None]
     order = ("grave", "notable", "good to know")
     return sorted(findings, key=lambda finding: order.index(finding.weight))
+
+
+def insight_data(report: Report) -> list[dict[str, Any]]:
+    """The findings as the page's data."""
+    return [asdict(finding) for finding in insights(report)]
 
 
 def weigh(share: float) -> str:

@@ -88,6 +88,11 @@ def vertex_type_rows(report: Report) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (-row["cycles"], -row["memory"], row["name"]))
 
 
+def compute_set_data(report: Report) -> list[dict[str, Any]] | None:
+    """The rows of a report's compute sets; None where it has not run."""
+    return compute_set_rows(report.execution) if report.execution else None
+
+
 def compute_set_rows(execution: Execution) -> list[dict[str, Any]]:
     """Compute sets as rows of the page's tables."""
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pypoplar.report.execution import Execution
-from pypoplar.report.page.step_data import step_number
+from pypoplar.report.page.step_data import numbered_steps
 from pypoplar.report.program_nodes import Program
 
 MOST_PLACES = 2**53 - 1  # what a number of the page can count
@@ -20,7 +20,7 @@ def tree_data(programs: tuple[Program, ...], execution: Execution | None) -> dic
     """
     if not programs:
         return None
-    executed = {step_number(step, place): step for place, step in enumerate(execution.steps)} if execution else {}
+    executed = numbered_steps(execution)
     distinct = Program("", "Sequence", programs).nodes()[:-1]  # children before their parents
     places = _places(programs, distinct)
     cycles = _cycles(distinct, places, {number: step.cycles for number, step in executed.items()})

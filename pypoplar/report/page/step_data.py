@@ -7,6 +7,7 @@ from typing import Any
 
 from pypoplar.report.execution import Execution, Step
 from pypoplar.report.page.blocks import Blocks, Reference, TileRows
+from pypoplar.report.report import Report
 
 NUMBERS = (  # of a step, as libpva and we name them
     *("executions", "depth", "sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles"),
@@ -25,6 +26,11 @@ IN_RUNS = ("compute", "exchange")  # what the trace draws
 def step_number(step: Step, place: int) -> int:
     """The static step's number; its place among the steps where the report does not number them."""
     return step.number if step.number >= 0 else place
+
+
+def numbered_steps(execution: Execution | None) -> dict[int, Step]:
+    """The steps that ran, by number."""
+    return {step_number(step, place): step for place, step in enumerate(execution.steps)} if execution else {}
 
 
 def idle_threads(step: Step) -> float:
@@ -57,9 +63,12 @@ def steps_table(steps: Sequence[Step], rows: TileRows, by_tile: Iterable[str] = 
     return table
 
 
-def execution_data(execution: Execution, blocks: Blocks, tiles: int) -> dict[str, Any]:
+def execution_data(report: Report, blocks: Blocks) -> dict[str, Any] | None:
     """Steps, runs and trace, as references into `blocks`."""
-    rows = TileRows(blocks, tiles)
+    execution = report.execution
+    if execution is None:
+        return None
+    rows = TileRows(blocks, report.compilation.target.numTiles)
     steps = steps_table(execution.steps, rows)
     runs = [
         {"name": run.name, "count": run.count, "cycles": run.cycles, "steps": blocks.value(steps_table(run.steps, rows, IN_RUNS))}

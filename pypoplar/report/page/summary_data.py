@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pypoplar.report.execution import Execution
-from pypoplar.report.page.step_data import step_number
+from pypoplar.report.page.step_data import numbered_steps
 from pypoplar.report.report import Report, ReportTarget
 
 LONGEST = 20  # steps in the table
@@ -90,6 +90,18 @@ def mean_tile_parts(execution: Execution) -> list[dict[str, Any]]:
     ]
 
 
+def target_data(target: ReportTarget) -> dict[str, Any]:
+    """What views reckon with: tiles, clock, and the ceilings of the roofline."""
+    return {
+        "tiles": target.numTiles,
+        "tiles_per_ipu": target.tilesPerIpu,
+        "ipus": target.numIPUs,
+        "clock": float(target.clockFrequency),
+        "peaks": {name: float(peak) for name, peak in target.peak_flops_per_cycle.items()},
+        "memory_bytes_per_cycle": target.memory_bytes_per_cycle,
+    }
+
+
 def _target(target: ReportTarget) -> list[Fact]:
     return [
         fact("System", target.system or "not named", "text"),
@@ -107,8 +119,7 @@ def _target(target: ReportTarget) -> list[Fact]:
 
 def _longest(execution: Execution) -> list[dict[str, Any]]:
     total = execution.totalCycles.total
-    numbered = [(step_number(step, place), step) for place, step in enumerate(execution.steps)]
-    longest = sorted(numbered, key=lambda pair: (-pair[1].cycles, pair[0]))[:LONGEST]
+    longest = sorted(numbered_steps(execution).items(), key=lambda pair: (-pair[1].cycles, pair[0]))[:LONGEST]
     return [
         {
             "number": number,

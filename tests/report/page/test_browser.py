@@ -10,8 +10,9 @@ from selenium.webdriver.common.keys import Keys
 
 from benchmarks.made_report import made_report
 from pypoplar.report.page import write_comparison, write_page
+from pypoplar.report.page.views import COMPARISON, REPORT
 
-VIEWS = ("summary", "insights", "memory", "liveness", "programs", "trace", "vertices", "exchange", "roofline", "balance")
+VIEWS = tuple(view.name for view in REPORT.views)
 NOT_RUN = {
     "memory": "No variables: this report does not say",
     "liveness": "No liveness: this report does not say",
@@ -399,7 +400,7 @@ def bare_comparison_page(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("view", list(COMPARED))
+@pytest.mark.parametrize("view", [view.name for view in COMPARISON.views])
 def test_a_view_of_a_comparison_draws(window, comparison_page, view):
     window.see(comparison_page, view)
     assert window.run(DRAWN, view) == COMPARED[view]

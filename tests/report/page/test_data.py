@@ -13,12 +13,12 @@ from page_reports import compute, events, exchange, leaf, memory, messages, repo
 from benchmarks.made_report import made_report
 from pypoplar.report.page import exchange_data, memory_data
 from pypoplar.report.page.blocks import Blocks
-from pypoplar.report.page.comparison import _merged, change, comparison_data, matched, matched_steps
+from pypoplar.report.page.comparison import Sides, _merged, change, matched, matched_steps
 from pypoplar.report.page.exchange_data import exchanges_data, grouped
 from pypoplar.report.page.operation_data import compute_sets, vertex_type_rows
 from pypoplar.report.page.program_data import tree_data
-from pypoplar.report.page.report_data import report_data
 from pypoplar.report.page.summary_data import machine_parts, mean_tile_parts
+from pypoplar.report.page.views import COMPARISON, REPORT
 from pypoplar.report.program_nodes import Program
 
 EVEN = compute("even", 0, [100, 100, 100, 100])
@@ -107,7 +107,7 @@ def test_vertex_types_join_what_was_compiled_and_what_ran():
 def test_tile_rows_and_trace_are_those_of_the_report():
     made = report(EVEN, exchange("move", 1, [4, 2, 0, 0], [8, 0, 0, 0], [0, 8, 0, 0]), trace=events((0, 100), (1, 4), (0, 100)))
     blocks = Blocks()
-    execution = report_data(made, blocks)["execution"]
+    execution = REPORT.data(made, blocks)["execution"]
     steps = unpacked(blocks, execution["steps"])
     rows = unpacked(blocks, execution["rows"]["chunks"][0]).reshape(-1, 4)
     assert rows[steps["rows"]["compute"][0]].tolist() == [100, 100, 100, 100]
@@ -118,7 +118,7 @@ def test_tile_rows_and_trace_are_those_of_the_report():
 
 
 def test_a_report_that_has_not_run_says_so_by_what_is_absent():
-    data = report_data(report(), Blocks())
+    data = REPORT.data(report(), Blocks())
     assert [data[name] for name in ("execution", "compute_sets", "tree", "liveness", "variables", "exchanges")] == [None] * 6
     assert data["summary"]["machine"] is None
 
@@ -146,7 +146,8 @@ def test_grouping_tiles_keeps_every_byte_in_its_group(rows):
 def test_only_exchanges_with_too_many_pairs_become_coarse(monkeypatch):
     monkeypatch.setattr(exchange_data, "MOST_PAIRS", 6)
     large = messages("large", 0, *((one, other, 4) for one in range(4) for other in range(4)))
-    data = exchanges_data((large, messages("small", 1, (0, 3, 8))), {0: 5}, Blocks())
+    ran = report(compute("large", 0, [1, 1, 1, 1], times=5)).execution
+    data = exchanges_data((large, messages("small", 1, (0, 3, 8))), ran, Blocks())
     assert [(one["width"], one["rows"], one["pairs"], one["executions"], one["bytes"]) for one in data["list"]] == [
         (4, 1, 16, 5, 64),
         (1, 1, 1, 0, 8),
@@ -200,15 +201,15 @@ def test_merged_order_has_every_key_once_and_keeps_the_first_order(a, b):
 def test_comparing_a_report_with_itself_finds_no_difference():
     made = made_report(tiles=8, events=100)
     blocks = Blocks()
-    data = comparison_data(made, made, blocks)
+    data = COMPARISON.data(Sides(made, made), blocks)
     assert all(not one.get("difference") for part in ("headline", "graph", "target", "options", "categories") for one in data[part])
     for part in ("steps", "compute_sets", "vertex_types"):
         assert all(one["difference"] == 0 for one in unpacked(blocks, data[part]))
 
 
 def test_a_report_that_has_not_run_can_be_compared():
-    data = comparison_data(report(EVEN), report(tile_memory=memory([1, 2, 3, 4])), Blocks())
-    assert data["ran"] == [True, False]
+    data = COMPARISON.data(Sides(report(EVEN), report(tile_memory=memory([1, 2, 3, 4]))), Blocks())
+    assert data["ran"] == (True, False)
     assert data["steps"] is None
     cycles = next(one for one in data["headline"] if one["label"] == "Cycles")
     assert (cycles["a"], cycles["b"], cycles["difference"]) == (100, None, None)
