@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import Any, TextIO, assert_never
 
 import numpy as np
 from attrs import frozen
 
-from pypoplar.codelet.ir.operations import REGISTERS
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.printing import format_element
 from pypoplar.executable.executable import Array, Executable
-from pypoplar.interface import header_slots as at
+from pypoplar.interface.context_words import CONTEXT_WORDS, Context
+from pypoplar.interface.debug_records import (
+    GROUP_MARK,
+    MARK_WORDS,
+    NO_MARK,
+    RECORD_WORDS,
+    VALUE_WORDS,
+    Mark,
+    Record,
+    Value,
+    ValueType,
+)
+from pypoplar.interface.header_slots import Slot
 
 
 @frozen(order=False)
@@ -29,30 +40,32 @@ class DebugPrint:
 
 
 def read_buffer(executable: Executable, buffer: Array) -> Iterator[DebugPrint]:
-    """The records of one thread's buffer; see `pypoplar.codelet.llvm.codelet_code` for their form.
+    """The records of one thread's buffer; see `pypoplar.interface.debug_records` for their form.
 
     They end where nothing has been recorded. What does not fit into the buffer is left out; the mark of the group whose records
     come last may lie behind it.
     """
-    words = buffer[: -at.MARK_WORDS]
+    words = buffer[:-MARK_WORDS]
     waiting: list[tuple[int, int, tuple[Any, ...]]] = []
     position = 0
-    while position + at.MARK_WORDS <= len(words) and words[position] != at.NO_MARK:
-        if words[position] == at.GROUP_MARK:
-            yield from _of_group(executable, waiting, words[position : position + at.MARK_WORDS])
+    while position + MARK_WORDS <= len(words) and words[position + Mark.MARK] != NO_MARK:
+        if words[position + Mark.MARK] == GROUP_MARK:
+            yield from _of_group(executable, waiting, words[position : position + MARK_WORDS])
             waiting = []
-            position += at.MARK_WORDS
+            position += MARK_WORDS
             continue
-        row, text, count = int(words[position]), int(words[position + 2]), int(words[position + 3])
-        pairs = words[position + 4 : position + 4 + 2 * count].reshape(-1, 2)
-        waiting.append((row, text, tuple(_value(int(kind), bits) for kind, bits in pairs)))
-        position += 4 + 2 * count
-    if waiting and buffer[len(words)] == at.GROUP_MARK:
+        record = words[position : position + RECORD_WORDS]
+        end = position + RECORD_WORDS + VALUE_WORDS * int(record[Record.VALUES])
+        values = words[position + RECORD_WORDS : end].reshape(-1, VALUE_WORDS)
+        shown = tuple(_value(ValueType(value[Value.TYPE]), value[Value.BITS]) for value in values)
+        waiting.append((int(record[Record.VERTEX]), int(record[Record.TEXT]), shown))
+        position = end
+    if waiting and buffer[len(words) + Mark.MARK] == GROUP_MARK:
         yield from _of_group(executable, waiting, buffer[len(words) :])
 
 
 def _of_group(executable: Executable, records: list[tuple[int, int, tuple[Any, ...]]], mark: Array) -> Iterator[DebugPrint]:
-    group, sequence = int(mark[1]), int(mark[2])
+    group, sequence = int(mark[Mark.GROUP]), int(mark[Mark.SEQUENCE])
     computes = executable.computes
     typed = executable.codelets[int(computes.group_codelet[group])].typed
     for row, text, values in records:
@@ -60,37 +73,42 @@ def _of_group(executable: Executable, records: list[tuple[int, int, tuple[Any, .
         yield DebugPrint(sequence, vertex, typed.texts[text], values)
 
 
-def _value(kind: int, bits: np.int64) -> Any:
-    register = REGISTERS[kind]
-    if register in ("f32", "f16"):
-        return np.array(bits).view(np.float64)[()]
-    if register == "bool":
-        return np.bool_(bits != 0)
-    return np.array(bits).view(np.uint64)[()] if register == "u64" else bits
+def _value(type: ValueType, bits: np.int64) -> Any:
+    match type:
+        case ValueType.f32 | ValueType.f16:
+            return np.array(bits).view(np.float64)[()]
+        case ValueType.bool:
+            return np.bool_(bits != 0)
+        case ValueType.u64:
+            return np.array(bits).view(np.uint64)[()]
+        case ValueType.i32 | ValueType.u32 | ValueType.i64:
+            return bits
+        case _:
+            assert_never(type)
 
 
 def native_prints(state: EngineState) -> list[DebugPrint]:
     """All that vertices of the native engine have printed since the buffers were empty."""
-    used = state.rows(at.CONTEXTS, at.CONTEXT_WORDS)[:, at.CONTEXT_DEBUG_USED]
+    used = state.rows(Slot.CONTEXTS, CONTEXT_WORDS)[:, Context.DEBUG_USED]
     buffers = [buffer for buffer, words in zip(state.debug_buffers, used, strict=True) if words]
     return [one for buffer in buffers for one in read_buffer(state.executable, buffer)]
 
 
 def prints_lost(state: EngineState) -> bool:
     """Whether more has been printed than the buffers hold. A mark that does not fit is not lost, and shorter than any record."""
-    used = state.rows(at.CONTEXTS, at.CONTEXT_WORDS)[:, at.CONTEXT_DEBUG_USED]
+    used = state.rows(Slot.CONTEXTS, CONTEXT_WORDS)[:, Context.DEBUG_USED]
     return bool((used > state.debug_buffers.shape[1]).any())
 
 
 def clear_prints(state: EngineState) -> None:
     """Empty the buffers."""
-    contexts = state.rows(at.CONTEXTS, at.CONTEXT_WORDS)
+    contexts = state.rows(Slot.CONTEXTS, CONTEXT_WORDS)
     for thread, buffer in enumerate(state.debug_buffers):
-        used = int(contexts[thread, at.CONTEXT_DEBUG_USED])
-        buffer[:used] = at.NO_MARK
+        used = int(contexts[thread, Context.DEBUG_USED])
+        buffer[:used] = NO_MARK
         if used:
-            buffer[-at.MARK_WORDS :] = at.NO_MARK
-    contexts[:, at.CONTEXT_DEBUG_USED] = 0
+            buffer[-MARK_WORDS:] = NO_MARK
+    contexts[:, Context.DEBUG_USED] = 0
 
 
 def write_prints(found: list[DebugPrint], tiles: Array, out: TextIO) -> None:

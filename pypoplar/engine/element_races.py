@@ -8,8 +8,7 @@ from attrs import frozen
 from pypoplar.errors import GraphCycleError
 from pypoplar.executable.executable import Array, Executable
 from pypoplar.executable.touched_edges import Touches
-
-WRITTEN = 2
+from pypoplar.interface.edge_rows import Touch
 
 
 @frozen(eq=False)
@@ -46,7 +45,7 @@ def _collect(touches: Touches, memory: Array, compute: int) -> _Touched:
     element = touches.run_start[runs][run] + (place - begin[run]) * touches.run_step[runs][run]
     starts = touches.edge_touch[first:last] - base
     edge = np.searchsorted(touches.first_run[first : last + 1], run + runs.start, side="right") - 1
-    written = (marks[place] & WRITTEN) != 0
+    written = (marks[place] & Touch.WRITTEN) != 0
     marks[:] = 0
     return _Touched(element, edge + first, place - starts[edge], written)
 

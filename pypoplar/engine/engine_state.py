@@ -12,7 +12,13 @@ from pypoplar.engine.division import Division
 from pypoplar.engine.run_tables import Account
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Array, Executable
-from pypoplar.interface import header_slots as at
+from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_WORDS, WORK_WORDS, Context
+from pypoplar.interface.debug_records import MARK_WORDS, NO_MARK
+from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, STREAM_WORDS, Shared, State, shared_words
+from pypoplar.interface.fault_codes import FloatingPoint
+from pypoplar.interface.header_slots import HEADER_WORDS, ONE_VERTEX, PRICED, Slot
+from pypoplar.interface.layout import mask
+from pypoplar.interface.vertex_kinds import VertexKind
 
 UNINITIALISED = 0xFF  # every byte of memory that nothing has written: NaN as a float or half, -1 or the largest integer
 MEMORY_ALIGNMENT = 64
@@ -38,9 +44,9 @@ class EngineState:
         self._add_run_tables()
         self.count_into(self.new_account())
         printing = any(one.typed.texts for one in self.executable.codelets)
-        words = DEBUG_BUFFER_WORDS + at.MARK_WORDS if printing else 0
-        self.debug_buffers = np.full((self.division.threads, words), at.NO_MARK, np.int64)
-        self._hold(at.MEMORY, self.memory)
+        words = DEBUG_BUFFER_WORDS + MARK_WORDS if printing else 0
+        self.debug_buffers = np.full((self.division.threads, words), NO_MARK, np.int64)
+        self._hold(Slot.MEMORY, self.memory)
 
     def _hold(self, which: int, array: Array) -> None:
         assert array.flags.c_contiguous
@@ -55,78 +61,78 @@ class EngineState:
         self.step_account = np.concatenate(([0], np.cumsum(tiles))).astype(np.int64)
         cycles, slots = estimated_tiles(computes, one.target.getNumWorkerContexts())
         tables: Mapping[int, Array] = {
-            at.PROGRAM: one.program,
-            at.MOVE_SOURCE: moves.source,
-            at.MOVE_TARGET: moves.target,
-            at.MOVE_BYTES: moves.bytes,
-            at.MOVE_COUNT: moves.count,
-            at.MOVE_SOURCE_STEP: moves.source_step,
-            at.MOVE_TARGET_STEP: moves.target_step,
-            at.MOVE_SOURCE_LIST: moves.source_list,
-            at.MOVE_TARGET_LIST: moves.target_list,
-            at.MOVE_SPLIT: division.move_split,
-            at.MOVE_SERIAL: division.move_serial,
-            at.COMPUTE_MOVES: computes.moves,
-            at.COMPUTE_SPLIT: division.compute_split,
-            at.COMPUTE_SERIAL: division.compute_serial,
-            at.COMPUTE_RESULT: computes.result,
-            at.ACTIVE_SIMPLE: simple_tiles(computes) if not one.options.flop_estimates else np.zeros_like(computes.active_tile),
-            at.ACTIVE_CYCLES: cycles,
-            at.ACTIVE_SLOTS: slots,
-            at.ACTIVE_TILE: computes.active_tile,
-            at.FIRST_ACTIVE: computes.first_active,
-            at.FIRST_GROUP: computes.first_group,
-            at.GROUP_CODELET: computes.group_codelet,
-            at.GROUP_ROW: computes.group_row,
-            at.GROUP_COUNT: computes.group_count,
-            at.GROUP_POSITION: computes.group_position,
-            at.GROUP_KIND: computes.group_kind,
-            at.VERTEX: computes.vertex,
-            at.LIST_ORDER: computes.list_order,
-            at.WORDS: computes.words,
-            at.ROW_TABLE: computes.row_table,
-            at.STEP_CYCLES: np.array([step.fixed_cycles for step in one.steps], np.int64),
-            at.STEP_ACCOUNT: self.step_account,
+            Slot.PROGRAM: one.program,
+            Slot.MOVE_SOURCE: moves.source,
+            Slot.MOVE_TARGET: moves.target,
+            Slot.MOVE_BYTES: moves.bytes,
+            Slot.MOVE_COUNT: moves.count,
+            Slot.MOVE_SOURCE_STEP: moves.source_step,
+            Slot.MOVE_TARGET_STEP: moves.target_step,
+            Slot.MOVE_SOURCE_LIST: moves.source_list,
+            Slot.MOVE_TARGET_LIST: moves.target_list,
+            Slot.MOVE_SPLIT: division.move_split,
+            Slot.MOVE_SERIAL: division.move_serial,
+            Slot.COMPUTE_MOVES: computes.moves,
+            Slot.COMPUTE_SPLIT: division.compute_split,
+            Slot.COMPUTE_SERIAL: division.compute_serial,
+            Slot.COMPUTE_RESULT: computes.result,
+            Slot.ACTIVE_SIMPLE: simple_tiles(computes) if not one.options.flop_estimates else np.zeros_like(computes.active_tile),
+            Slot.ACTIVE_CYCLES: cycles,
+            Slot.ACTIVE_SLOTS: slots,
+            Slot.ACTIVE_TILE: computes.active_tile,
+            Slot.FIRST_ACTIVE: computes.first_active,
+            Slot.FIRST_GROUP: computes.first_group,
+            Slot.GROUP_CODELET: computes.group_codelet,
+            Slot.GROUP_ROW: computes.group_row,
+            Slot.GROUP_COUNT: computes.group_count,
+            Slot.GROUP_POSITION: computes.group_position,
+            Slot.GROUP_KIND: computes.group_kind,
+            Slot.VERTEX: computes.vertex,
+            Slot.LIST_ORDER: computes.list_order,
+            Slot.WORDS: computes.words,
+            Slot.ROW_TABLE: computes.row_table,
+            Slot.STEP_CYCLES: np.array([step.fixed_cycles for step in one.steps], np.int64),
+            Slot.STEP_ACCOUNT: self.step_account,
         }
         for which, array in tables.items():
             self._hold(which, np.ascontiguousarray(array, np.int64))
-        self._hold(at.MOVE_PLACES, np.ascontiguousarray(moves.places, np.uint32))
+        self._hold(Slot.MOVE_PLACES, np.ascontiguousarray(moves.places, np.uint32))
         if len(computes.estimate):
-            self._hold(at.ESTIMATE, np.ascontiguousarray(computes.estimate, np.int64))
+            self._hold(Slot.ESTIMATE, np.ascontiguousarray(computes.estimate, np.int64))
 
     def _add_run_tables(self) -> None:
         one, threads = self.executable, self.division.threads
         workers = one.target.getNumWorkerContexts()
         words = slot_words(one, workers)
         sizes = {
-            at.SHARED: at.PARTIAL + 2 * threads + 8,
-            at.STATE: threads * at.STATE_WORDS,
-            at.COUNTERS: threads * one.counters,
-            at.STACK: threads * (one.call_depth + 1),
-            at.CLOCKS: threads * one.clocks,
-            at.STREAMS: len(one.streams) * at.STREAM_WORDS,
-            at.SLOTS: threads * words,
-            at.FREE: threads * workers,
-            at.RESULTS: threads * words,
-            at.AGREED: threads,
-            at.CONTEXTS: threads * at.CONTEXT_WORDS,
-            at.FAULTS: threads * at.FAULT_WORDS,
-            at.CODELETS: len(one.codelets),
+            Slot.SHARED: shared_words(threads),
+            Slot.STATE: threads * STATE_WORDS,
+            Slot.COUNTERS: threads * one.counters,
+            Slot.STACK: threads * (one.call_depth + 1),
+            Slot.CLOCKS: threads * one.clocks,
+            Slot.STREAMS: len(one.streams) * STREAM_WORDS,
+            Slot.SLOTS: threads * words,
+            Slot.FREE: threads * workers,
+            Slot.RESULTS: threads * words,
+            Slot.AGREED: threads,
+            Slot.CONTEXTS: threads * CONTEXT_WORDS,
+            Slot.FAULTS: threads * FAULT_WORDS,
+            Slot.CODELETS: len(one.codelets),
         }
         if one.options.flop_estimates:
-            self._hold(at.FLOPS, np.zeros(2 * threads * words, np.int64))
+            self._hold(Slot.FLOPS, np.zeros(WORK_WORDS * threads * words, np.int64))
             if len(one.computes.flops):
-                self._hold(at.GIVEN_FLOPS, np.ascontiguousarray(one.computes.flops, np.int64))
+                self._hold(Slot.GIVEN_FLOPS, np.ascontiguousarray(one.computes.flops, np.int64))
         for which, size in sizes.items():
             self._hold(which, np.zeros(size + 1, np.int64))
-        self._hold(at.RANDOM, seeded_generators(DEFAULT_SEED, one.target.getNumTiles()))
-        self.header[at.WORKERS] = workers
-        self.header[at.SLOTS_WORDS] = words
-        self.header[at.CODELET_COUNT] = len(one.codelets)
-        self.header[at.COUNTER_COUNT] = one.counters
-        self.header[at.STEP_COUNT] = len(one.steps)
-        self.header[at.STACK_DEPTH] = one.call_depth + 1
-        self.header[at.CLOCK_COUNT] = one.clocks
+        self._hold(Slot.RANDOM, seeded_generators(DEFAULT_SEED, one.target.getNumTiles()))
+        self.header[Slot.WORKERS] = workers
+        self.header[Slot.SLOTS_WORDS] = words
+        self.header[Slot.CODELET_COUNT] = len(one.codelets)
+        self.header[Slot.COUNTER_COUNT] = one.counters
+        self.header[Slot.STEP_COUNT] = len(one.steps)
+        self.header[Slot.STACK_DEPTH] = one.call_depth + 1
+        self.header[Slot.CLOCK_COUNT] = one.clocks
 
     @property
     def address(self) -> int:
@@ -134,75 +140,75 @@ class EngineState:
         return int(self.header.ctypes.data)
 
     def rows(self, which: int, words: int) -> Array:
-        """A table of the run as rows: ``state.rows(layout.STREAMS, layout.STREAM_WORDS)``."""
+        """A table of the run as rows: ``state.rows(Slot.STREAMS, STREAM_WORDS)``."""
         flat = self.tables[which]
         return flat[: len(flat) // words * words].reshape(-1, words)
 
     def new_account(self) -> Account:
         """An empty account of runs of this executable."""
         one, threads = self.executable, self.division.threads
-        flops = 2 * threads if one.options.flop_estimates else 0
-        sizes = {
-            at.EXECUTIONS: len(one.steps),
-            at.COMPUTE_CYCLES: len(one.steps),
-            at.TILE_CYCLES: int(self.step_account[-1]),
-            at.TILE_SLOTS: int(self.step_account[-1]),
-            at.CODELET_SLOTS: threads * len(one.codelets),
-            at.STEP_FLOPS: flops * len(one.steps),
-            at.CODELET_FLOPS: flops * len(one.codelets),
+        flops = WORK_WORDS * threads if one.options.flop_estimates else 0
+        sizes: Mapping[int, int] = {
+            Slot.EXECUTIONS: len(one.steps),
+            Slot.COMPUTE_CYCLES: len(one.steps),
+            Slot.TILE_CYCLES: int(self.step_account[-1]),
+            Slot.TILE_SLOTS: int(self.step_account[-1]),
+            Slot.CODELET_SLOTS: threads * len(one.codelets),
+            Slot.STEP_FLOPS: flops * len(one.steps),
+            Slot.CODELET_FLOPS: flops * len(one.codelets),
         }
         return Account.empty(sizes, self.step_account)
 
     def count_into(self, account: Account, events: Array | None = None) -> None:
-        """From now on count into this account, and log executions of steps in `events`, if given; see `layout.EVENTS`."""
+        """From now on count into this account, and log executions of steps in `events`, if given; see `Slot.EVENTS`."""
         self.account = account
         self.tables.update(account.tables)
         self.header[account.places] = account.addresses
-        self.header[at.EVENTS] = 0
+        self.header[Slot.EVENTS] = 0
         if events is not None:
-            self._hold(at.EVENTS, events)
+            self._hold(Slot.EVENTS, events)
 
     def executed_steps(self) -> int:
         """Executions of steps in the present account, also while a program runs."""
-        return int(self.tables[at.EXECUTIONS].sum())
+        return int(self.tables[Slot.EXECUTIONS].sum())
 
     def cycles(self) -> int:
         """The machine's cycles, also while a program runs."""
-        return max(self.clock, int(self.tables[at.STATE][at.LOCAL_CLOCK]))
+        return max(self.clock, int(self.tables[Slot.STATE][State.LOCAL_CLOCK]))
 
     @property
     def clock(self) -> int:
         """The machine's cycles."""
-        return int(self.tables[at.SHARED][at.CLOCK])
+        return int(self.tables[Slot.SHARED][Shared.CLOCK])
 
     @clock.setter
     def clock(self, cycles: int) -> None:
-        self.tables[at.SHARED][at.CLOCK] = cycles
+        self.tables[Slot.SHARED][Shared.CLOCK] = cycles
 
     def restart(self) -> None:
         """Clock, random numbers and floating-point behaviour as a machine has them that was just switched on."""
         self.clock = 0
         self.seed(DEFAULT_SEED)
-        self.floating_point_mask = 7 if self.executable.options.floating_point_exceptions else 0
+        self.floating_point_mask = mask(FloatingPoint) if self.executable.options.floating_point_exceptions else 0
 
     @property
     def floating_point_mask(self) -> int:
-        """The floating-point exceptions that are faults, as `pypoplar.codelet.llvm.codelet_code` numbers them."""
-        return int(self.rows(at.CONTEXTS, at.CONTEXT_WORDS)[0, at.CONTEXT_FLOATING_POINT])
+        """The floating-point exceptions that are faults: bits of `FloatingPoint`."""
+        return int(self.rows(Slot.CONTEXTS, CONTEXT_WORDS)[0, Context.FLOATING_POINT])
 
     @floating_point_mask.setter
-    def floating_point_mask(self, mask: int) -> None:
-        self.rows(at.CONTEXTS, at.CONTEXT_WORDS)[:, at.CONTEXT_FLOATING_POINT] = mask
+    def floating_point_mask(self, exceptions: int) -> None:
+        self.rows(Slot.CONTEXTS, CONTEXT_WORDS)[:, Context.FLOATING_POINT] = exceptions
 
     def seed(self, seed: int) -> None:
         """Seed every tile's random generator; the same seed gives the same numbers on every machine."""
-        self.tables[at.RANDOM][:] = seeded_generators(seed, self.executable.target.getNumTiles())
+        self.tables[Slot.RANDOM][:] = seeded_generators(seed, self.executable.target.getNumTiles())
 
 
 def simple_tiles(computes: Computes) -> Array:
     """Which active tiles the driver's short way serves: one group, not of supervisors, whose results nobody wants."""
     groups = np.diff(computes.first_group)
-    plain = np.append(computes.group_kind != 2, False)[computes.first_group[:-1]]
+    plain = np.append(computes.group_kind != VertexKind.SUPERVISOR, False)[computes.first_group[:-1]]
     wanted = np.repeat(computes.result >= 0, np.diff(computes.first_active))
     simple: Array = ((groups == 1) & plain & ~wanted).astype(np.int64)
     return simple
@@ -212,22 +218,22 @@ def estimated_tiles(computes: Computes, workers: int) -> tuple[Array, Array]:
     """Cycles of the active tiles for which estimates alone decide, and slots of their vertices.
 
     That is one group whose vertices all have an estimate: of MultiVertices, or of plain vertices with equal estimates. For other
-    tiles there are the values of `layout.ACTIVE_CYCLES` that say how they are priced.
+    tiles there are the values of `Slot.ACTIVE_CYCLES` that say how they are priced.
     """
     first = computes.first_group[:-1]
     count, kind = computes.group_count[first], computes.group_kind[first]
     alone = np.diff(computes.first_group) == 1
     if len(computes.estimate) == 0:
-        priced = np.where(alone & (kind == 0) & (count == 1), at.ONE_VERTEX, at.PRICED)
+        priced = np.where(alone & (kind == VertexKind.VERTEX) & (count == 1), ONE_VERTEX, PRICED)
         return priced, priced
     padded = np.append(computes.estimate, 0)  # the last slice may begin where the estimates end
     begin = computes.group_position[first]
     bounds = np.stack((begin, begin + count), 1).ravel()
     least, most, total = (one.reduceat(padded, bounds)[::2] for one in (np.minimum, np.maximum, np.add))
-    together = kind == 1
+    together = kind == VertexKind.MULTI
     cycles = np.where(together, total, -(-count // workers) * most) * workers
     known = alone & (least >= 0) & (together | (least == most))
-    return np.where(known, cycles, at.PRICED), np.where(known, np.where(together, cycles, total), at.PRICED)
+    return np.where(known, cycles, PRICED), np.where(known, np.where(together, cycles, total), PRICED)
 
 
 def slot_words(executable: Executable, workers: int) -> int:
@@ -236,7 +242,7 @@ def slot_words(executable: Executable, workers: int) -> int:
     if len(computes.group_count) == 0:
         return 1
     per_tile = np.add.reduceat(computes.group_count, computes.first_group[:-1])
-    multi = np.where(computes.group_kind == 1, computes.group_count * workers, 0)
+    multi = np.where(computes.group_kind == VertexKind.MULTI, computes.group_count * workers, 0)
     return int(per_tile.max() + multi.max()) + 1
 
 
@@ -249,15 +255,15 @@ def allocate_memory(executable: Executable) -> Array:
 
 
 def make_state(executable: Executable, division: Division) -> EngineState:
-    return EngineState(executable, division, allocate_memory(executable), np.zeros(at.HEADER_WORDS, np.int64))
+    return EngineState(executable, division, allocate_memory(executable), np.zeros(HEADER_WORDS, np.int64))
 
 
 def seeded_generators(seed: int, tiles: int) -> Array:
-    """uint32 [tiles, 4]: states of xoshiro128** made by splitmix64 from the seed and the tile's number."""
+    """uint32 [tiles, RANDOM_WORDS]: states of xoshiro128** made by splitmix64 from the seed and the tile's number."""
     counter = np.uint64(seed & 0xFFFFFFFFFFFFFFFF) + np.arange(1, 2 * tiles + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = counter
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     mixed = mixed ^ (mixed >> np.uint64(31))
-    states: Any = mixed.view(np.uint32).reshape(tiles, 4)
+    states: Any = mixed.view(np.uint32).reshape(tiles, RANDOM_WORDS)
     return np.ascontiguousarray(states)

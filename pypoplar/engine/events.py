@@ -6,7 +6,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.executable.executable import Array
-from pypoplar.interface import header_slots as at
+from pypoplar.interface.driver_records import EVENT_HEAD_WORDS, EVENT_WORDS, Event, EventLogHead
 from pypoplar.report.execution import Trace
 
 LIMIT = 65_536  # events of all kept runs together; further ones are counted only
@@ -17,17 +17,17 @@ class EventLog:
     """Executions of steps in the order in which they happened, in runs that were kept."""
 
     limit: int = LIMIT
-    words: Array = field(init=False)  # int64; see layout.EVENTS
+    words: Array = field(init=False)  # int64; see `Slot.EVENTS`
     _first: list[int] = field(factory=list)  # the kept runs' first events
 
     def __attrs_post_init__(self) -> None:
-        self.words = np.empty(at.EVENT_HEAD + at.EVENT_WORDS * self.limit, np.int64)
+        self.words = np.empty(EVENT_HEAD_WORDS + EVENT_WORDS * self.limit, np.int64)
         self.clear()
 
     @property
     def count(self) -> int:
         """Executions so far, logged or not."""
-        return int(self.words[at.EVENT_COUNT])
+        return int(self.words[EventLogHead.COUNT])
 
     def begin_run(self) -> None:
         """The events that follow are those of another run."""
@@ -35,11 +35,11 @@ class EventLog:
 
     def drop_run(self) -> None:
         """Forget the run that began last."""
-        self.words[at.EVENT_COUNT] = self._first.pop()
+        self.words[EventLogHead.COUNT] = self._first.pop()
 
     def clear(self) -> None:
         """Forget everything."""
-        self.words[at.EVENT_COUNT], self.words[at.EVENT_LIMIT] = 0, self.limit
+        self.words[EventLogHead.COUNT], self.words[EventLogHead.LIMIT] = 0, self.limit
         self._first.clear()
 
     def trace(self, runs: int, executions: int, handles: Array) -> Trace:
@@ -49,17 +49,19 @@ class EventLog:
         """
         end = self._first[runs] if runs < len(self._first) else self.count
         kept = min(end, self.limit)
-        rows = self.words[at.EVENT_HEAD : at.EVENT_HEAD + at.EVENT_WORDS * kept].reshape(kept, at.EVENT_WORDS)
+        rows = self.words[EVENT_HEAD_WORDS : EVENT_HEAD_WORDS + EVENT_WORDS * kept].reshape(kept, EVENT_WORDS)
         run = np.searchsorted(np.array(self._first[:runs], np.int64), np.arange(kept), side="right") - 1
-        shown = ~np.isin(rows[:, at.EVENT_STEP], handles)
-        step, begin, cycles = rows[shown].T
+        shown = ~np.isin(rows[:, Event.STEP], handles)
+        step, begin, cycles = (rows[shown, column] for column in (Event.STEP, Event.BEGIN, Event.CYCLES))
         return Trace(step.astype(np.int32), run[shown].astype(np.int32), begin, cycles, executions - int(shown.sum()))
 
 
 def log_event(words: Array, step: int, begin: int, cycles: int) -> None:
     """Note the execution of a step, as the driver does."""
-    number = int(words[at.EVENT_COUNT])
-    words[at.EVENT_COUNT] = number + 1
-    if number < words[at.EVENT_LIMIT]:
-        place = at.EVENT_HEAD + at.EVENT_WORDS * number
-        words[place : place + at.EVENT_WORDS] = step, begin, cycles
+    number = int(words[EventLogHead.COUNT])
+    words[EventLogHead.COUNT] = number + 1
+    if number < words[EventLogHead.LIMIT]:
+        place = EVENT_HEAD_WORDS + EVENT_WORDS * number
+        words[place + Event.STEP] = step
+        words[place + Event.BEGIN] = begin
+        words[place + Event.CYCLES] = cycles

@@ -1,4 +1,4 @@
-"""Turns the fault of a vertex into the error that the user sees."""
+"""Turns the fault of a vertex, or of the program itself, into the error that the user sees."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from pypoplar.errors import (
     CodeletIndexError,
     CodeletRuntimeError,
     CycleLimitError,
+    PoplarRuntimeError,
     UninitialisedReadError,
 )
-from pypoplar.executable.executable import Executable
+from pypoplar.executable.executable import Array, Executable
 from pypoplar.interface.fault_codes import FaultCode
+from pypoplar.interface.opcodes import ProgramRow
 
 
 @frozen
@@ -97,3 +99,9 @@ def fault_error(executable: Executable, fault: Fault) -> CodeletRuntimeError:
         f"  vertex {fault.vertex} on tile {int(names.tile[fault.vertex])} in compute set "
         f"{executable.steps[fault.step].name!r}, added at {file}:{line}"
     )
+
+
+def unknown_operation(program: Array, row: int) -> PoplarRuntimeError:
+    """The error to raise where the program has no operation that an engine knows."""
+    operation = int(program[row, ProgramRow.OPERATION])
+    return PoplarRuntimeError(f"row {row} of the program has the operation {operation}, which no engine knows")

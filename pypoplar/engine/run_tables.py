@@ -9,11 +9,11 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.executable.executable import Array
-from pypoplar.interface import header_slots as at
+from pypoplar.interface.header_slots import Slot
 
-BY_STEP = (at.EXECUTIONS, at.COMPUTE_CYCLES)
-BY_TILE = (at.TILE_CYCLES, at.TILE_SLOTS)  # of every compute step; see EngineState.step_account
-BY_THREAD = (at.CODELET_SLOTS, at.STEP_FLOPS, at.CODELET_FLOPS)
+BY_STEP = (Slot.EXECUTIONS, Slot.COMPUTE_CYCLES)
+BY_TILE = (Slot.TILE_CYCLES, Slot.TILE_SLOTS)  # of every compute step; see EngineState.step_account
+BY_THREAD = (Slot.CODELET_SLOTS, Slot.STEP_FLOPS, Slot.CODELET_FLOPS)
 SMALL = 1 << 14  # words that are copied sooner than one has found out which of them have changed
 
 
@@ -57,7 +57,7 @@ class Account:
         if len(self.whole) <= SMALL:
             self.whole[:] = newer.whole
             return
-        ours, theirs = self.tables[at.EXECUTIONS], newer.tables[at.EXECUTIONS]
+        ours, theirs = self.tables[Slot.EXECUTIONS], newer.tables[Slot.EXECUTIONS]
         touched = np.flatnonzero(ours != theirs)
         if len(touched) == 0:
             return

@@ -12,7 +12,8 @@ from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import EventLog
 from pypoplar.engine.run_tables import Account
 from pypoplar.executable.executable import Array
-from pypoplar.interface import header_slots as at
+from pypoplar.interface.context_words import WORK_WORDS, Work
+from pypoplar.interface.header_slots import Slot
 from pypoplar.report.run_account import RunAccount, RunHistory
 
 LATER = "later runs"
@@ -132,15 +133,19 @@ class Runs:
             rows: Array = tables[which].reshape(threads, -1, words).sum(0).T
             return rows
 
+        step_work = of_all_threads(Slot.STEP_FLOPS, WORK_WORDS)
+        codelet_work = of_all_threads(Slot.CODELET_FLOPS, WORK_WORDS)
         return RunAccount(
             name=name,
             count=count,
-            executions=tables[at.EXECUTIONS],
-            compute_cycles=tables[at.COMPUTE_CYCLES],
+            executions=tables[Slot.EXECUTIONS],
+            compute_cycles=tables[Slot.COMPUTE_CYCLES],
             first_tile=account.step_account,
-            tile_cycles=tables[at.TILE_CYCLES],
-            tile_slots=tables[at.TILE_SLOTS],
-            codelet_slots=of_all_threads(at.CODELET_SLOTS, 1)[0],
-            **dict(zip(("step_flops", "step_bytes"), of_all_threads(at.STEP_FLOPS, 2), strict=True)),
-            **dict(zip(("codelet_flops", "codelet_bytes"), of_all_threads(at.CODELET_FLOPS, 2), strict=True)),
+            tile_cycles=tables[Slot.TILE_CYCLES],
+            tile_slots=tables[Slot.TILE_SLOTS],
+            codelet_slots=of_all_threads(Slot.CODELET_SLOTS, 1)[0],
+            step_flops=step_work[Work.FLOPS],
+            step_bytes=step_work[Work.BYTES],
+            codelet_flops=codelet_work[Work.FLOPS],
+            codelet_bytes=codelet_work[Work.BYTES],
         )

@@ -18,7 +18,8 @@ from pypoplar.engine.host_arrays import host_array
 from pypoplar.errors import ApplicationRuntimeError, StreamConnectionError, UnknownHandle
 from pypoplar.executable.executable import Array
 from pypoplar.executable.host_plans import StreamPlan
-from pypoplar.interface import header_slots as at
+from pypoplar.interface.driver_records import STREAM_WORDS, Stream
+from pypoplar.interface.header_slots import Slot
 from pypoplar.spelling import nearest
 from pypoplar.types import BY_NAME
 
@@ -82,7 +83,7 @@ class HostStreams:
                 self._bind(number, self._buffer(number))
 
     def _rows(self) -> Array:
-        return self.state.rows(at.STREAMS, at.STREAM_WORDS)
+        return self.state.rows(Slot.STREAMS, STREAM_WORDS)
 
     def _buffer(self, number: int) -> Array:
         plan = self.plans[number]
@@ -91,11 +92,11 @@ class HostStreams:
     def _bind(self, number: int, array: Array) -> None:
         self._arrays[number] = array
         row = self._rows()[number]
-        row[at.STREAM_ADDRESS] = array.ctypes.data
-        row[at.STREAM_BYTES] = max(array.nbytes, 1)
-        row[at.STREAM_CHUNK] = self.plans[number].elements * array.itemsize
-        row[at.STREAM_POSITION] = 0
-        row[at.STREAM_CALLBACK] = number in self._callbacks
+        row[Stream.ADDRESS] = array.ctypes.data
+        row[Stream.BYTES] = max(array.nbytes, 1)
+        row[Stream.CHUNK] = self.plans[number].elements * array.itemsize
+        row[Stream.POSITION] = 0
+        row[Stream.CALLBACK] = number in self._callbacks
 
     def lend(self, number: int, array: Array) -> None:
         """Let a handle's stream use this memory, of the stream's type and size, until `take_back`."""
@@ -149,7 +150,7 @@ class HostStreams:
 
     def rewind(self) -> None:
         """Start all arrays again, as `Engine.load` does."""
-        self._rows()[:, at.STREAM_POSITION] = 0
+        self._rows()[:, Stream.POSITION] = 0
         for number in tuple(self._prefetched):
             self._invalidate(number)
 
@@ -172,7 +173,7 @@ class HostStreams:
         """Let the callback of a stream fill its buffer, or take what is in it."""
         plan, callback, chunk = self.plans[number], self._callbacks[number], self._arrays[number]
         served = self._chunks[number]
-        self._rows()[number, at.STREAM_POSITION] = 0
+        self._rows()[number, Stream.POSITION] = 0
         try:
             if isinstance(callback, StreamCallback):
                 self._serve_protocol(number, callback, chunk)

@@ -1,21 +1,173 @@
-"""The control program's operations: a row of the program is ``(operation, a, b, c, d)``."""
+"""The control program: its operations, and where each has its operands.
 
-END = 0
-MOVE = 1  # a: move list, b: step
-COMPUTE = 2  # a: compute, b: step of the exchange before or -1, c: step of the compute set, d: step of the exchange after or -1
-REPEAT = 3  # a: counter, b: times, c: where to go when there is nothing to repeat
-REPEAT_END = 4  # a: counter, b: start of the body
-JUMP = 5  # a: where to
-BRANCH = 6  # a: address, b: bytes of the value, c: where to go if the value is zero
-UNLESS_EQUAL = 7  # a: address, b: bytes of the value, c: value, d: where to go if it differs
-CALL = 8  # a: where to
-RETURN = 9
-STREAM_IN = 10  # a: stream, b: move list (sources are offsets in the chunk), c: step
-STREAM_OUT = 11  # a: stream, b: move list (targets are offsets in the chunk), c: step
-SERVICE = 12  # a: service, done by the engine in Python
-CALLBACK = 13  # a: stream, b: service: done if the stream is connected to a callback
-STAMP = 14  # a: clock to set to the cycles so far
-ELAPSED = 15  # a: clock, b: address where two unsigned ints take the cycles since its stamp
-CLOCK = 16  # b: address where two unsigned ints take the cycles so far
-FLOATING_POINT = 17  # a: mask of the exceptions that stop the program
-SYNC = 18  # a: step
+A row is a `ProgramRow`; behind its first column come the operands, whose columns every operation names for itself. Addresses are
+those of `Computes`, rows count from the first of the program, and a step or list that is not there is `NOTHING`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import auto
+from typing import Any, TypeVar
+
+from pypoplar.interface.layout import Code, Layout
+
+
+class Opcode(Code):
+    """What a row does."""
+
+    END = auto()  # of the program
+    MOVE = auto()  # a move list
+    COMPUTE = auto()  # a compute set, with the exchanges before and after it
+    REPEAT = auto()  # the start of a loop
+    REPEAT_END = auto()
+    JUMP = auto()
+    BRANCH = auto()  # go on if a value is not zero
+    UNLESS_EQUAL = auto()  # go on if a value is the one named here
+    CALL = auto()
+    RETURN = auto()
+    STREAM_IN = auto()  # a chunk of a stream; sources of the list are offsets in the chunk
+    STREAM_OUT = auto()  # the same; targets of the list are offsets in the chunk
+    SERVICE = auto()  # what the engine does in Python
+    CALLBACK = auto()  # a service that is done if the stream is connected to a callback
+    STAMP = auto()  # set a clock to the cycles so far
+    ELAPSED = auto()  # store the cycles since a clock's stamp, as two unsigned ints, the low one first
+    CLOCK = auto()  # store the cycles so far in the same way
+    FLOATING_POINT = auto()  # choose the exceptions that stop the program
+    SYNC = auto()
+
+
+class ProgramRow(Layout):
+    """What every row begins with."""
+
+    OPERATION = auto()
+
+
+class Operand(Layout):
+    """Columns of an operation's operands."""
+
+    @staticmethod
+    def _generate_next_value_(name: str, start: int, count: int, last_values: list[Any]) -> int:
+        return Layout._generate_next_value_(name, start, count + len(ProgramRow), last_values)
+
+
+Operands = TypeVar("Operands", bound=Operand)
+
+
+class MoveOperand(Operand):
+    LIST = auto()
+    STEP = auto()
+
+
+class ComputeOperand(Operand):
+    COMPUTE = auto()
+    BEFORE = auto()  # step of the exchange before, or NOTHING
+    STEP = auto()
+    AFTER = auto()  # step of the exchange after, or NOTHING
+
+
+class RepeatOperand(Operand):
+    COUNTER = auto()
+    TIMES = auto()
+    AFTER = auto()  # the row to go to when there is nothing to repeat
+
+
+class RepeatEndOperand(Operand):
+    COUNTER = auto()
+    BODY = auto()  # its first row
+
+
+class JumpOperand(Operand):
+    ROW = auto()
+
+
+class BranchOperand(Operand):
+    ADDRESS = auto()
+    BYTES = auto()
+    ROW = auto()  # where to if the value is zero
+
+
+class UnlessEqualOperand(Operand):
+    ADDRESS = auto()
+    BYTES = auto()
+    VALUE = auto()
+    ROW = auto()  # where to if it differs
+
+
+class CallOperand(Operand):
+    ROW = auto()
+
+
+class StreamOperand(Operand):
+    """Of both directions."""
+
+    STREAM = auto()
+    LIST = auto()
+    STEP = auto()
+
+
+class ServiceOperand(Operand):
+    SERVICE = auto()
+
+
+class CallbackOperand(Operand):
+    STREAM = auto()
+    SERVICE = auto()
+
+
+class StampOperand(Operand):
+    CLOCK = auto()
+
+
+class ElapsedOperand(Operand):
+    CLOCK = auto()
+    ADDRESS = auto()
+
+
+class ClockOperand(Operand):
+    ADDRESS = auto()
+
+
+class FloatingPointOperand(Operand):
+    MASK = auto()  # `FloatingPoint` bits
+
+
+class SyncOperand(Operand):
+    STEP = auto()
+
+
+OPERANDS: Mapping[Opcode, tuple[Operand, ...]] = {
+    Opcode.END: (),
+    Opcode.MOVE: tuple(MoveOperand),
+    Opcode.COMPUTE: tuple(ComputeOperand),
+    Opcode.REPEAT: tuple(RepeatOperand),
+    Opcode.REPEAT_END: tuple(RepeatEndOperand),
+    Opcode.JUMP: tuple(JumpOperand),
+    Opcode.BRANCH: tuple(BranchOperand),
+    Opcode.UNLESS_EQUAL: tuple(UnlessEqualOperand),
+    Opcode.CALL: tuple(CallOperand),
+    Opcode.RETURN: (),
+    Opcode.STREAM_IN: tuple(StreamOperand),
+    Opcode.STREAM_OUT: tuple(StreamOperand),
+    Opcode.SERVICE: tuple(ServiceOperand),
+    Opcode.CALLBACK: tuple(CallbackOperand),
+    Opcode.STAMP: tuple(StampOperand),
+    Opcode.ELAPSED: tuple(ElapsedOperand),
+    Opcode.CLOCK: tuple(ClockOperand),
+    Opcode.FLOATING_POINT: tuple(FloatingPointOperand),
+    Opcode.SYNC: tuple(SyncOperand),
+}
+OPERAND_COLUMNS = sorted({int(column) for operands in OPERANDS.values() for column in operands})
+ROW_WORDS = OPERAND_COLUMNS[-1] + 1
+
+
+def program_row(operation: Opcode, operands: Mapping[Operands, int]) -> list[int]:
+    """A row of the program; `ValueError` unless all operands of the operation are given, and no others."""
+    if {(type(one), one) for one in operands} != {(type(one), one) for one in OPERANDS[operation]}:
+        named = [f"{type(one).__name__}.{one.name}" for one in operands]
+        raise ValueError(f"{operation.name} has other operands than {', '.join(named) or 'none'}")
+    row = [0] * ROW_WORDS
+    row[ProgramRow.OPERATION] = operation
+    for column, value in operands.items():
+        row[column] = value
+    return row

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.executable.executable import Array, Executable
-from pypoplar.interface import opcodes
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.opcodes import ComputeOperand, Opcode, ProgramRow
 from pypoplar.report.memory_report import LoweredVariables
 
 
@@ -37,6 +38,7 @@ def with_exchange_buffers(variables: LoweredVariables, executable: Executable) -
 
 def _executions(executable: Executable) -> tuple[Array, Array, Array]:
     """Where the program executes computes: the compute, its first static step, and the step after its last."""
-    rows = executable.program[executable.program[:, 0] == opcodes.COMPUTE]
-    _, compute, before, middle, after = rows.T
-    return compute, np.where(before >= 0, before, middle), np.where(after >= 0, after, middle) + 1
+    rows = executable.program[executable.program[:, ProgramRow.OPERATION] == Opcode.COMPUTE]
+    before, step, after = (rows[:, column] for column in (ComputeOperand.BEFORE, ComputeOperand.STEP, ComputeOperand.AFTER))
+    first, last = np.where(before != NOTHING, before, step), np.where(after != NOTHING, after, step)
+    return rows[:, ComputeOperand.COMPUTE], first, last + 1

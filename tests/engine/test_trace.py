@@ -14,7 +14,7 @@ from pypoplar.engine import run_tables as account
 from pypoplar.engine.events import EventLog
 from pypoplar.engine.run_tables import Account
 from pypoplar.engine.runs import LATER, MOST_NAMES
-from pypoplar.interface import header_slots as at
+from pypoplar.interface.header_slots import Slot
 from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Repeat, Sequence, Switch, Sync
 
 KEPT = "autoReport.executionProfileProgramRunCount"
@@ -297,18 +297,23 @@ def test_an_account_takes_over_what_runs_have_changed(data):
     """A run changes counts of the steps that it executes; it need not change their tiles' counts."""
     tiles = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=9))
     step_account = np.concatenate(([0], np.cumsum(tiles)))
-    sizes = {at.EXECUTIONS: len(tiles), at.COMPUTE_CYCLES: len(tiles), at.TILE_CYCLES: sum(tiles), at.TILE_SLOTS: sum(tiles)}
-    sizes |= {at.CODELET_SLOTS: 3, at.STEP_FLOPS: 2 * len(tiles), at.CODELET_FLOPS: 0}
+    sizes = {
+        Slot.EXECUTIONS: len(tiles),
+        Slot.COMPUTE_CYCLES: len(tiles),
+        Slot.TILE_CYCLES: sum(tiles),
+        Slot.TILE_SLOTS: sum(tiles),
+    }
+    sizes |= {Slot.CODELET_SLOTS: 3, Slot.STEP_FLOPS: 2 * len(tiles), Slot.CODELET_FLOPS: 0}
     later, settled = Account.empty(sizes, step_account), Account.empty(sizes, step_account)
     for _ in range(3):
         for step in data.draw(st.lists(st.integers(0, len(tiles) - 1))):
             begin, end = step_account[step : step + 2]
-            later.tables[at.EXECUTIONS][step] += 1
-            later.tables[at.COMPUTE_CYCLES][step] += data.draw(st.integers(0, 9))
-            later.tables[at.TILE_CYCLES][begin:end] += step + 1
-            later.tables[at.TILE_SLOTS][begin:end] += 1
-            later.tables[at.CODELET_SLOTS][1] += 5
-            later.tables[at.STEP_FLOPS][2 * step] += 7
+            later.tables[Slot.EXECUTIONS][step] += 1
+            later.tables[Slot.COMPUTE_CYCLES][step] += data.draw(st.integers(0, 9))
+            later.tables[Slot.TILE_CYCLES][begin:end] += step + 1
+            later.tables[Slot.TILE_SLOTS][begin:end] += 1
+            later.tables[Slot.CODELET_SLOTS][1] += 5
+            later.tables[Slot.STEP_FLOPS][2 * step] += 7
         with patch.object(account, "SMALL", data.draw(st.sampled_from([0, 1 << 14]))):
             settled.take_over(later)
         assert settled.whole.tolist() == later.whole.tolist()

@@ -13,7 +13,24 @@ from hypothesis import strategies as st
 
 from pypoplar import Executable, FileLoadError
 from pypoplar.executable.verify.executable_claims import verify
-from pypoplar.interface import opcodes
+from pypoplar.interface.opcodes import (
+    BranchOperand,
+    CallbackOperand,
+    CallOperand,
+    ClockOperand,
+    ComputeOperand,
+    ElapsedOperand,
+    FloatingPointOperand,
+    JumpOperand,
+    MoveOperand,
+    Opcode,
+    ProgramRow,
+    RepeatOperand,
+    ServiceOperand,
+    StreamOperand,
+    SyncOperand,
+    UnlessEqualOperand,
+)
 
 BUSY = ("transfers", "vertices", "shuffled", "control", "judged")
 FAR = 1 << 40
@@ -51,14 +68,19 @@ def put(path, where, value):
 
 
 def put_row(code, operand, value, which=0):
-    """A change of an operand (1 to 4) of the `which`-th row with an operation; operand 0 is the operation itself."""
+    """A change of an column of the `which`-th row with an operation."""
 
     def change(opened):
         program = opened.array("program")
-        row = np.flatnonzero(program[:, 0] == code)[which]
+        row = np.flatnonzero(program[:, ProgramRow.OPERATION] == code)[which]
         program[row, operand] = value(row, program[row, operand]) if callable(value) else value
 
     return change
+
+
+def own(row, old):
+    """The number of the row itself."""
+    return row
 
 
 def put_leaf(*path_and_value):
@@ -79,36 +101,36 @@ def more(old):
 
 
 CASES = [
-    ("control", put_row(opcodes.END, 0, 19), "the operations of the program: row[23] is 19: expected 0 to 18"),
-    ("control", put_row(opcodes.JUMP, 1, -1), "row 4 of the program, JUMP -1 0 0 0: operand 0 is no row"),
-    ("control", put_row(opcodes.JUMP, 1, FAR), "operand 0 is no row"),
-    ("control", put_row(opcodes.JUMP, 1, lambda row, old: 40), "the jump leaves its program or function"),
-    ("control", put_row(opcodes.END, 0, opcodes.SYNC), "the program or function does not end here"),
-    ("control", put_row(opcodes.END, 0, opcodes.RETURN), "nothing has called what returns here"),
-    ("control", put_row(opcodes.RETURN, 0, opcodes.END), "a function does not end the program"),
-    ("control", put_row(opcodes.CALL, 1, lambda row, old: row), "a function does not end the program"),
-    ("control", put_row(opcodes.CALL, 1, lambda row, old: row, which=2), "calls nest deeper than call_depth, which is 2"),
-    ("control", put_row(opcodes.CALL, 1, 0), "a function is also a program's entry"),
+    ("control", put_row(Opcode.END, ProgramRow.OPERATION, 19), "the operations of the program: row[23] is 19: expected 0 to 18"),
+    ("control", put_row(Opcode.JUMP, JumpOperand.ROW, -1), "row 4 of the program, JUMP -1 0 0 0: operand 0 is no row"),
+    ("control", put_row(Opcode.JUMP, JumpOperand.ROW, FAR), "operand 0 is no row"),
+    ("control", put_row(Opcode.JUMP, JumpOperand.ROW, lambda row, old: 40), "the jump leaves its program or function"),
+    ("control", put_row(Opcode.END, ProgramRow.OPERATION, Opcode.SYNC), "the program or function does not end here"),
+    ("control", put_row(Opcode.END, ProgramRow.OPERATION, Opcode.RETURN), "nothing has called what returns here"),
+    ("control", put_row(Opcode.RETURN, ProgramRow.OPERATION, Opcode.END), "a function does not end the program"),
+    ("control", put_row(Opcode.CALL, CallOperand.ROW, own), "a function does not end the program"),
+    ("control", put_row(Opcode.CALL, CallOperand.ROW, own, which=2), "calls nest deeper than call_depth, which is 2"),
+    ("control", put_row(Opcode.CALL, CallOperand.ROW, 0), "a function is also a program's entry"),
     ("control", put_leaf("call_depth", 1), "calls nest deeper than call_depth, which is 1"),
     ("control", put_leaf("call_depth", FAR), "call_depth is 1099511627776"),
     ("control", put_leaf("counters", 0), "operand 0 is no counter"),
     ("control", put_leaf("counters", FAR), "counters is 1099511627776"),
     ("control", put_leaf("clocks", 0), "operand 0 is no clock"),
-    ("control", put_row(opcodes.REPEAT, 2, -3), "operand 1 is no times"),
-    ("control", put_row(opcodes.BRANCH, 1, FAR), "the value is not in memory"),
-    ("control", put_row(opcodes.BRANCH, 1, -4), "operand 0 is no address"),
-    ("control", put_row(opcodes.BRANCH, 2, 3), "no value has that many bytes"),
-    ("control", put_row(opcodes.UNLESS_EQUAL, 1, lambda row, old: old + 1), "the value is not in memory"),
-    ("control", put_row(opcodes.ELAPSED, 2, FAR), "the clock's place is not in memory"),
-    ("control", put_row(opcodes.CLOCK, 2, 2), "the clock's place is not in memory"),
-    ("control", put_row(opcodes.FLOATING_POINT, 1, 8), "operand 0 is no mask"),
-    ("control", put_row(opcodes.SYNC, 1, 99), "operand 0 is no step"),
-    ("control", put_row(opcodes.MOVE, 1, -1), "operand 0 is no move list"),
-    ("control", put_row(opcodes.COMPUTE, 1, 5), "operand 0 is no compute"),
-    ("control", put_row(opcodes.COMPUTE, 3, 1), "the step is not the compute set's"),
-    ("control", put_row(opcodes.STREAM_IN, 1, 99), "operand 0 is no stream"),
-    ("control", put_row(opcodes.CALLBACK, 2, 99), "operand 1 is no service"),
-    ("control", put_row(opcodes.SERVICE, 1, 1), "the service is a callback's"),
+    ("control", put_row(Opcode.REPEAT, RepeatOperand.TIMES, -3), "operand 1 is no times"),
+    ("control", put_row(Opcode.BRANCH, BranchOperand.ADDRESS, FAR), "the value is not in memory"),
+    ("control", put_row(Opcode.BRANCH, BranchOperand.ADDRESS, -4), "operand 0 is no address"),
+    ("control", put_row(Opcode.BRANCH, BranchOperand.BYTES, 3), "no value has that many bytes"),
+    ("control", put_row(Opcode.UNLESS_EQUAL, UnlessEqualOperand.ADDRESS, lambda row, old: old + 1), "the value is not in memory"),
+    ("control", put_row(Opcode.ELAPSED, ElapsedOperand.ADDRESS, FAR), "the clock's place is not in memory"),
+    ("control", put_row(Opcode.CLOCK, ClockOperand.ADDRESS, 2), "the clock's place is not in memory"),
+    ("control", put_row(Opcode.FLOATING_POINT, FloatingPointOperand.MASK, 8), "operand 0 is no mask"),
+    ("control", put_row(Opcode.SYNC, SyncOperand.STEP, 99), "operand 0 is no step"),
+    ("control", put_row(Opcode.MOVE, MoveOperand.LIST, -1), "operand 0 is no move list"),
+    ("control", put_row(Opcode.COMPUTE, ComputeOperand.COMPUTE, 5), "operand 0 is no compute"),
+    ("control", put_row(Opcode.COMPUTE, ComputeOperand.STEP, 1), "the step is not the compute set's"),
+    ("control", put_row(Opcode.STREAM_IN, StreamOperand.STREAM, 99), "operand 0 is no stream"),
+    ("control", put_row(Opcode.CALLBACK, CallbackOperand.SERVICE, 99), "operand 1 is no service"),
+    ("control", put_row(Opcode.SERVICE, ServiceOperand.SERVICE, 1), "the service is a callback's"),
     ("control", put_leaf("entry_streams", 0, []), "entry_streams[0] leaves out streams that the program uses"),
     ("control", put_leaf("entry_streams", 0, [99]), "entry_streams[0] is 99"),
     ("control", put("entries", 0, 1), "row 0 of the program is not the start of anything"),
@@ -117,9 +139,9 @@ CASES = [
     ("control", put_leaf("reads", "n", "stream", 0), "reads['n'].stream is 0, a stream of the user's"),
     ("control", put_leaf("reads", "n", "type", "FLOAT"), "reads['n'] is of type FLOAT, its stream of type INT"),
     ("control", put_leaf("reads", "n", "shape", [2]), "reads['n'].shape is (2,): expected the shape of 1 elements"),
-    ("transfers", put_row(opcodes.STREAM_IN, 2, 0), "the list"),
-    ("transfers", put_row(opcodes.STREAM_OUT, 1, 0), "the stream has the other direction"),
-    ("transfers", put_row(opcodes.CALLBACK, 1, 1), "the service is not the callback of the stream"),
+    ("transfers", put_row(Opcode.STREAM_IN, StreamOperand.LIST, 0), "the list"),
+    ("transfers", put_row(Opcode.STREAM_OUT, StreamOperand.STREAM, 0), "the stream has the other direction"),
+    ("transfers", put_row(Opcode.CALLBACK, CallbackOperand.STREAM, 1), "the service is not the callback of the stream"),
     ("transfers", put_leaf("streams", 0, "elements", 11), "the list does not end with the stream's chunk"),
     ("transfers", put_leaf("streams", 0, "type", "CHAR"), "the list does not end with the stream's chunk"),
     ("transfers", put_leaf("streams", 0, "type", "BYTE"), "streams[0]: there is no type 'BYTE'"),

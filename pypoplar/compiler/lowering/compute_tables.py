@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from attrs import define, field, frozen
 
-from pypoplar.arrays.dtypes import Bools, Int8s, Int64s
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.compiler.exchange.plan import ComputePlan
 from pypoplar.compiler.lowering.move_tables import TileAddresses
@@ -13,8 +15,11 @@ from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.vertex_state import VertexState
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.interface.driver_records import PHASES, Phase
+from pypoplar.interface.edge_rows import RowEntry, edge_row, entry_words
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.vertex_kinds import VertexKind
 
-KINDS = {"vertex": 0, "multi": 1, "supervisor": 2}
 VERTEX_COST = 12  # the host's work for a vertex, for each element that it touches 1; a unit is about a third of a nanosecond
 TILE_COST = 12
 
@@ -24,8 +29,10 @@ class CodeletShapes:
     """The codelets' shapes as arrays, indexed by codelet and field."""
 
     words: Int64s  # [codelets]: words of an edge row
-    field_word: Int64s  # [codelets, most fields]: first word of a field
-    form: Int8s  # [codelets, most fields]: 0 scalar, 1 vector, 2 list
+    start_word: Int64s  # [codelets, most fields]: a field's address, or its first entry in the row table
+    extent_word: Int64s  # [codelets, most fields]: its elements or rows; NOTHING of a scalar
+    touch_word: Int64s  # [codelets, most fields]: where its touched elements are marked, or NOTHING
+    is_list: Bools  # [codelets, most fields]
     state: Bools  # [codelets, most fields]
     kind: Int64s  # [codelets]
 
@@ -34,23 +41,25 @@ class CodeletShapes:
         """`record_touches` adds a word to each scalar and vector edge: where its touched elements are marked."""
         most = max([len(one.fields) for one in codelets], default=0) or 1
         shape = (len(codelets), most)
-        made = CodeletShapes(
-            np.zeros(len(codelets), np.int64),
-            np.zeros(shape, np.int64),
-            np.zeros(shape, np.int8),
-            np.zeros(shape, bool),
-            np.array([KINDS[one.kind] for one in codelets], np.int64),
+        shapes = CodeletShapes(
+            words=np.zeros(len(codelets), np.int64),
+            start_word=np.full(shape, NOTHING, np.int64),
+            extent_word=np.full(shape, NOTHING, np.int64),
+            touch_word=np.full(shape, NOTHING, np.int64),
+            is_list=np.zeros(shape, bool),
+            state=np.zeros(shape, bool),
+            kind=np.array([VertexKind.of(codelet.kind) for codelet in codelets], np.int64),
         )
         for number, codelet in enumerate(codelets):
-            word = 0
-            for position, one in enumerate(codelet.fields):
-                made.field_word[number, position] = word
-                made.form[number, position] = ("scalar", "vector", "list").index(one.form)
-                made.state[number, position] = one.access == "state"
-                word += 1 if one.form == "scalar" else 2
-                word += record_touches and one.form != "list" and one.access != "state"
-            made.words[number] = word
-        return made
+            layout = edge_row(codelet.fields, record_touches=record_touches)
+            shapes.words[number] = layout.words
+            for position, (described, words) in enumerate(zip(codelet.fields, layout.fields, strict=True)):
+                shapes.start_word[number, position] = words.start
+                shapes.extent_word[number, position] = words.extent
+                shapes.touch_word[number, position] = words.touch
+                shapes.is_list[number, position] = described.form == "list"
+                shapes.state[number, position] = described.access == "state"
+        return shapes
 
 
 @define(eq=False)
@@ -72,7 +81,7 @@ class ComputeTables:
         self._sizes[name] = begin + len(values)
         return begin
 
-    def add(self, plan: ComputePlan, moves: tuple[int, int, int, int, int], result: int) -> int:
+    def add(self, plan: ComputePlan, moves: Mapping[Phase, int], result: int) -> int:
         """Add a compute set; returns its number among the computes."""
         vertex_codelet = self.graph.vertices.codelet[plan.vertex].astype(np.int64)
         order = np.lexsort((vertex_codelet, plan.tile))
@@ -99,7 +108,9 @@ class ComputeTables:
         first_active = self._append("active_tile", tile[group_first[active]])
         self._append("first_group", active + groups)
         self._append("cost", self._cost(plan, active, group_first, position))
-        self._append("moves", np.array(moves))
+        lists = np.full(PHASES, NOTHING, np.int64)
+        lists[list(moves)] = list(moves.values())
+        self._append("moves", lists)
         self._append("result", np.array([result]))
         self._append("first_active", np.array([first_active]))
         self._append("first_vertex", np.array([vertices]))
@@ -114,28 +125,38 @@ class ComputeTables:
         made = np.zeros(int(local_start[-1]), np.int64)
         edge_vertex = position[plan.edge_position]
         edge_codelet = codelet[edge_vertex]
-        form = self.shapes.form[edge_codelet, plan.edge_field]
-        word = local_start[edge_vertex] + self.shapes.field_word[edge_codelet, plan.edge_field]
+        start = local_start[edge_vertex]
+
+        def words_of(places: Int64s) -> Int64s:
+            """A word of every edge, NOTHING where the field has none."""
+            inside = places[edge_codelet, plan.edge_field]
+            return np.where(inside != NOTHING, start + inside, NOTHING)
+
+        word, extent = words_of(self.shapes.start_word), words_of(self.shapes.extent_word)
         tile = plan.tile[plan.edge_position]
         address = np.where(plan.edge_in_buffer, self.addresses.buffer[tile], self.addresses.base[tile]) + plan.edge_offset
         address = np.where(plan.edge_length > 0, address, self.addresses.base[tile])
-        flat = form < 2
-        made[word[flat]] = address[flat]
-        vectors = form == 1
-        made[word[vectors] + 1] = plan.edge_length[vectors]
-        columns = [address, plan.edge_length]
+        listed = self.shapes.is_list[edge_codelet, plan.edge_field]
+        made[word[~listed]] = address[~listed]
+        vectors = ~listed & (extent != NOTHING)
+        made[extent[vectors]] = plan.edge_length[vectors]
+        columns = {RowEntry.ADDRESS: address, RowEntry.LENGTH: plan.edge_length}
         if self.touches is not None:
             marks = self.touches.add(plan, address)
-            made[word[flat] + 1 + vectors[flat]] = marks[flat]
-            columns.append(marks)
-        rows = np.flatnonzero(form == 2)
+            touch = words_of(self.shapes.touch_word)
+            made[touch[~listed]] = marks[~listed]
+            columns[RowEntry.TOUCH] = marks
+        rows = np.flatnonzero(listed)
         if len(rows):
-            entries = self._append("row_table", np.stack(columns, 1)[rows].ravel()) // len(columns)
+            table = np.zeros((len(rows), entry_words(record_touches=self.touches is not None)), np.int64)
+            for column, values in columns.items():
+                table[:, column] = values[rows]
+            entries = self._append("row_table", table.ravel()) // table.shape[1]
             opens = np.ones(len(rows), bool)
             opens[1:] = word[rows][1:] != word[rows][:-1]
             lists = np.flatnonzero(opens)
             made[word[rows[lists]]] = entries + lists
-            made[word[rows[lists]] + 1] = np.diff(np.append(lists, len(rows)))
+            made[extent[rows[lists]]] = np.diff(np.append(lists, len(rows)))
         self._state_words(made, local_start[:-1], codelet, vertex)
         return made
 
@@ -143,14 +164,17 @@ class ComputeTables:
         base = self.addresses.base[self.graph.vertices.tile[vertex]]
         for number in np.unique(codelet):
             for position in np.flatnonzero(self.shapes.state[number]):
-                here = codelet == number
-                word = start[here] + self.shapes.field_word[number, position]
-                if self.shapes.form[number, position] == 0:
-                    made[word] = base[here] + self.state.vertex_offset[vertex[here]] + self.state.field_offset[number, position]
+                chosen = np.flatnonzero(codelet == number)
+                word = start[chosen] + self.shapes.start_word[number, position]
+                inside = self.shapes.extent_word[number, position]
+                if inside == NOTHING:
+                    offset = self.state.vertex_offset[vertex[chosen]] + self.state.field_offset[number, position]
+                    made[word] = base[chosen] + offset
                     continue
-                for at, one, tile_base in zip(word, vertex[here], base[here], strict=True):
-                    offset, length = self.state.vectors.get((int(one), int(position)), (0, 0))
-                    made[at], made[at + 1] = tile_base + offset, length
+                extent = start[chosen] + inside
+                for place, size, owner, tile_base in zip(word, extent, vertex[chosen], base[chosen], strict=True):
+                    offset, length = self.state.vectors.get((int(owner), int(position)), (0, 0))
+                    made[place], made[size] = tile_base + offset, length
 
     @staticmethod
     def _list_order(tile: Int64s, position: Int64s) -> Int64s:
@@ -200,7 +224,7 @@ class ComputeTables:
             flops=flops[vertex] if len(flops) else flops,
             words=whole("words"),
             row_table=whole("row_table"),
-            moves=whole("moves").reshape(-1, 5),
+            moves=whole("moves").reshape(-1, PHASES),
             result=whole("result"),
             codelet_words=self.shapes.words,
             cost=whole("cost"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,26 @@ from pypoplar.executable.steps import Step
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.host_links import DataStream, Function, HostFunction, RemoteBuffer
 from pypoplar.graph.tensor import Tensor
-from pypoplar.interface import opcodes
+from pypoplar.interface.driver_records import Phase
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.opcodes import (
+    BranchOperand,
+    CallbackOperand,
+    CallOperand,
+    ComputeOperand,
+    JumpOperand,
+    MoveOperand,
+    Opcode,
+    Operands,
+    RepeatEndOperand,
+    RepeatOperand,
+    ServiceOperand,
+    StreamOperand,
+    UnlessEqualOperand,
+    program_row,
+)
 from pypoplar.target import Target
 
-NOWHERE = -1
 HANDLE_STEP = 0  # host reads and writes by handle are not part of any program: they share a step that costs nothing
 
 
@@ -101,8 +117,9 @@ class Lowering:
 
     # Rows and steps
 
-    def row(self, code: int, *operands: int) -> int:
-        self.rows.append([code, *operands, *[0] * (4 - len(operands))])
+    def row(self, operation: Opcode, operands: Mapping[Operands, int]) -> int:
+        """Append a row of the program; returns its number."""
+        self.rows.append(program_row(operation, operands))
         return len(self.rows) - 1
 
     def here(self) -> int:
@@ -145,12 +162,17 @@ class Lowering:
         return self.moves.add(pieces.address, pieces.position, pieces.bytes, pieces.tile)
 
     def transfer(self, stream: int, tensor: Tensor, *, inward: bool, step: int = HANDLE_STEP) -> None:
-        code = opcodes.STREAM_IN if inward else opcodes.STREAM_OUT
-        self.row(code, stream, self._host_moves(tensor, inward=inward), step)
+        moves = self._host_moves(tensor, inward=inward)
+        operands = {StreamOperand.STREAM: stream, StreamOperand.LIST: moves, StreamOperand.STEP: step}
+        self.row(Opcode.STREAM_IN if inward else Opcode.STREAM_OUT, operands)
 
     def service(self, kind: str, **details: Any) -> int:
         self.services.append({"kind": kind, **details})
         return len(self.services) - 1
+
+    def serve(self, kind: str, **details: Any) -> None:
+        """A row at which the engine does a service in Python."""
+        self.row(Opcode.SERVICE, {ServiceOperand.SERVICE: self.service(kind, **details)})
 
     def fetch(self, tensor: Tensor, step: int = HANDLE_STEP) -> int:
         """Bring a tensor to a host buffer of its own; returns the internal stream."""
@@ -163,7 +185,7 @@ class Lowering:
         entry = self.here()
         stream = self.internal_stream(tensor.elementType(), tensor.numElements())
         self.transfer(stream, tensor, inward=inward)
-        self.row(opcodes.END)
+        self.row(Opcode.END, {})
         return HostTensor(tensor.elementType().__name__, tuple(tensor.shape()), stream, entry)
 
     # Programs
@@ -186,7 +208,7 @@ class Lowering:
         self.lower(one)
         self.tree.close()
         self.mark()
-        self.row(opcodes.END)
+        self.row(Opcode.END, {})
         self._finish_functions()
         return entry, tuple(sorted(self._used_streams))
 
@@ -234,12 +256,12 @@ class Lowering:
 
     def _execute(self, one: kinds.Execute) -> None:
         number = one.compute_set.getId()
-        result = NOWHERE if one.result is None else self.address(one.result)
+        result = NOTHING if one.result is None else self.address(one.result)
         phases = self._phases_of(number, result)
         plan, name = phases.plan, self.graph.compute_sets[number]
         before = self._exchange(name, "before", plan.before)
         after = self._exchange(name, "after", plan.after)
-        first = last = NOWHERE
+        first = last = NOTHING
         if len(plan.before.messages) or phases.copied_before.any():
             first = self.step(self._moving(name, "exchange", 0, phases.before, phases.copied_before, before))
         sync = sync_cycles(self.target, between_ipus=phases.before.crosses)
@@ -248,11 +270,19 @@ class Lowering:
         if len(plan.after.messages) or phases.copied_after.any():
             after_sync = sync_cycles(self.target, between_ipus=phases.after.crosses) if len(plan.after.messages) else 0
             last = self.step(self._moving(name, "exchange", after_sync, phases.after, phases.copied_after, after))
-        self.row(opcodes.COMPUTE, phases.compute, first, middle, last)
+        self.row(
+            Opcode.COMPUTE,
+            {
+                ComputeOperand.COMPUTE: phases.compute,
+                ComputeOperand.BEFORE: first,
+                ComputeOperand.STEP: middle,
+                ComputeOperand.AFTER: last,
+            },
+        )
         if self.tables.touches is not None:
-            self.row(opcodes.SERVICE, self.service("judge", compute=phases.compute, name=name))
+            self.serve("judge", compute=phases.compute, name=name)
         if any(self._prints(int(one)) for one in np.unique(self.graph.vertices.codelet[plan.vertex])):
-            self.row(opcodes.SERVICE, self.service("prints"))
+            self.serve("prints")
 
     def _moving(self, name: str, kind: str, sync: int, cost: ExchangeCost, copied: Int64s, exchange: int) -> Step:
         """A step that moves data between tiles and on them."""
@@ -268,11 +298,16 @@ class Lowering:
         """The compute set's entry in the driver's tables, made when it is first executed."""
         if (number, result) not in self._phases:
             plan, tiles = self.plans[number], self.graph.tiles
-            lists = (
-                *self.moves.add_exchange(plan.exchange_before, self.addresses),
-                self.moves.add_pieces(appended(plan.gather, plan.preload), self.addresses),
-                *self._write_back(plan),
-            )
+            fetched, fanned_out = self.moves.add_exchange(plan.exchange_before, self.addresses)
+            gathered = self.moves.add_pieces(appended(plan.gather, plan.preload), self.addresses)
+            scattered, sent = self._write_back(plan)
+            lists = {
+                Phase.EXCHANGE_BEFORE: fetched,
+                Phase.FAN_OUT: fanned_out,
+                Phase.GATHER: gathered,
+                Phase.SCATTER: scattered,
+                Phase.EXCHANGE_AFTER: sent,
+            }
             arriving = vertex_side_pieces(tiles, plan.exchange_before, plan.gather)
             departing = vertex_side_pieces(tiles, turned(plan.exchange_after), turned(plan.scatter))
             self._phases[number, result] = Phases(
@@ -288,7 +323,7 @@ class Lowering:
     def _write_back(self, plan: ComputePlan) -> tuple[int, int]:
         """What is moved after a compute set; where touches are judged, the judge writes back what was written."""
         if self.tables.touches is not None:
-            return NOWHERE, NOWHERE
+            return NOTHING, NOTHING
         scatter = self.moves.add_pieces(plan.scatter, self.addresses)
         return scatter, self.moves.add_pieces(plan.exchange_after, self.addresses, by_source=True)
 
@@ -316,8 +351,8 @@ class Lowering:
         copied = rearrange_cycles(self.target, plan.pieces, self.graph.tiles)
         step = self.step(self._moving(name, "copy", sync, cost, copied, exchange))
         moves = self.moves.add_pieces(plan.pieces, self.addresses)
-        if moves >= 0:
-            self.row(opcodes.MOVE, moves, step)
+        if moves != NOTHING:
+            self.row(Opcode.MOVE, {MoveOperand.LIST: moves, MoveOperand.STEP: step})
 
     def _host_step(self, one: kinds.Copy, name: str, tensor: Tensor, *, inward: bool) -> int:
         """The step of a transfer: over the host's link, and between the stream's order and the tensor's places."""
@@ -336,38 +371,49 @@ class Lowering:
     def _copy_in(self, one: kinds.Copy, stream: DataStream, tensor: Tensor) -> None:
         number = self.add_stream(stream)
         self._used_streams.add(number)
-        self.row(opcodes.CALLBACK, number, self.service("callback", stream=number))
+        self._serve_callback(number)
         self.transfer(number, tensor, inward=True, step=self._host_step(one, one.name or stream.handle(), tensor, inward=True))
 
     def _copy_out(self, one: kinds.Copy, tensor: Tensor, stream: DataStream) -> None:
         number = self.add_stream(stream)
         self._used_streams.add(number)
         self.transfer(number, tensor, inward=False, step=self._host_step(one, one.name or stream.handle(), tensor, inward=False))
-        self.row(opcodes.CALLBACK, number, self.service("callback", stream=number))
+        self._serve_callback(number)
+
+    def _serve_callback(self, stream: int) -> None:
+        service = self.service("callback", stream=stream)
+        self.row(Opcode.CALLBACK, {CallbackOperand.STREAM: stream, CallbackOperand.SERVICE: service})
 
     def _copy_remote(self, one: kinds.Copy, buffer: RemoteBuffer, tensor: Tensor, *, inward: bool) -> None:
-        offsets = NOWHERE if one.offset is None else self.fetch(one.offset)
+        offsets = NOTHING if one.offset is None else self.fetch(one.offset)
         step = self._host_step(one, one.name or buffer.handle(), tensor, inward=inward)
         stream = self.internal_stream(tensor.elementType(), tensor.numElements())
         details = {"buffer": self.remote_numbers[buffer.handle()], "stream": stream, "offsets": offsets}
         if inward:
-            self.row(opcodes.SERVICE, self.service("remote_read", **details))
+            self.serve("remote_read", **details)
             self.transfer(stream, tensor, inward=True, step=step)
         else:
             self.transfer(stream, tensor, inward=False, step=step)
-            self.row(opcodes.SERVICE, self.service("remote_write", **details))
+            self.serve("remote_write", **details)
 
     def _repeat(self, one: kinds.Repeat) -> None:
         counter = self.counters
         self.counters += 1
-        start = self.row(opcodes.REPEAT, counter, one.count)
+        times = {RepeatOperand.COUNTER: counter, RepeatOperand.TIMES: one.count, RepeatOperand.AFTER: NOTHING}
+        start = self.row(Opcode.REPEAT, times)
         self._inside(one.body)
-        self.row(opcodes.REPEAT_END, counter, start + 1)
-        self.rows[start][3] = self.here()
+        self.row(Opcode.REPEAT_END, {RepeatEndOperand.COUNTER: counter, RepeatEndOperand.BODY: start + 1})
+        self.rows[start][RepeatOperand.AFTER] = self.here()
 
     def branch(self, predicate: Tensor) -> int:
         """A branch that is taken if the predicate is false; where to is filled in later."""
-        return self.row(opcodes.BRANCH, self.address(predicate), predicate.elementType().size)
+        place, size = self.address(predicate), predicate.elementType().size
+        operands = {BranchOperand.ADDRESS: place, BranchOperand.BYTES: size, BranchOperand.ROW: NOTHING}
+        return self.row(Opcode.BRANCH, operands)
+
+    def jump(self, row: int = NOTHING) -> int:
+        """A jump; one to NOTHING is filled in later."""
+        return self.row(Opcode.JUMP, {JumpOperand.ROW: row})
 
     def _repeat_while_true(self, one: kinds.RepeatWhileTrue) -> None:
         start = self.here()
@@ -375,48 +421,55 @@ class Lowering:
         self.mark()
         leave = self.branch(one.predicate)
         self._inside(one.body, "body")
-        self.row(opcodes.JUMP, start)
-        self.rows[leave][3] = self.here()
+        self.jump(start)
+        self.rows[leave][BranchOperand.ROW] = self.here()
 
     def _repeat_while_false(self, one: kinds.RepeatWhileFalse) -> None:
         start = self.here()
         self._inside(one.condition, "condition")
         self.mark()
         go_on = self.branch(one.predicate)
-        leave = self.row(opcodes.JUMP)
-        self.rows[go_on][3] = self.here()
+        leave = self.jump()
+        self.rows[go_on][BranchOperand.ROW] = self.here()
         self._inside(one.body, "body")
-        self.row(opcodes.JUMP, start)
-        self.rows[leave][1] = self.here()
+        self.jump(start)
+        self.rows[leave][JumpOperand.ROW] = self.here()
 
     def _if(self, one: kinds.If) -> None:
         otherwise = self.branch(one.predicate)
         self._inside(one.then, "then")
-        done = self.row(opcodes.JUMP)
-        self.rows[otherwise][3] = self.here()
+        done = self.jump()
+        self.rows[otherwise][BranchOperand.ROW] = self.here()
         empty = isinstance(one.otherwise, kinds.Sequence) and not one.otherwise.programs
         self._inside(one.otherwise, "" if empty else "else")
-        self.rows[done][1] = self.here()
+        self.rows[done][JumpOperand.ROW] = self.here()
 
     def _switch(self, one: kinds.Switch) -> None:
         address, size = self.address(one.index), one.index.elementType().size
         ends = []
         for value, case in one.cases:
             signed = int(np.array(value).astype(np.int64).astype(np.int32)) if size == 4 else value
-            other = self.row(opcodes.UNLESS_EQUAL, address, size, signed)
+            comparison = {
+                UnlessEqualOperand.ADDRESS: address,
+                UnlessEqualOperand.BYTES: size,
+                UnlessEqualOperand.VALUE: signed,
+                UnlessEqualOperand.ROW: NOTHING,
+            }
+            other = self.row(Opcode.UNLESS_EQUAL, comparison)
             self._inside(case, f"case {value}")
-            ends.append(self.row(opcodes.JUMP))
-            self.rows[other][4] = self.here()
+            ends.append(self.jump())
+            self.rows[other][UnlessEqualOperand.ROW] = self.here()
         if one.default is not None:
             self._inside(one.default, "default")
         for end in ends:
-            self.rows[end][1] = self.here()
+            self.rows[end][JumpOperand.ROW] = self.here()
 
     def _call(self, one: kinds.Call) -> None:
         if isinstance(one.function, HostFunction):
             lower_services.lower_call_host(self, one, one.function)
             return
-        self._pending_calls.append((self.row(opcodes.CALL), self.tree.current, one.function))
+        row = self.row(Opcode.CALL, {CallOperand.ROW: NOTHING})
+        self._pending_calls.append((row, self.tree.current, one.function))
 
     def _finish_functions(self) -> None:
         """Lower the functions that are called, each once, and fill in where they start."""
@@ -426,7 +479,7 @@ class Lowering:
                 self._lower_function(function)
             lowered = self._functions[function.number]
             self._used_streams |= lowered.streams
-            self.rows[row][1] = lowered.start
+            self.rows[row][CallOperand.ROW] = lowered.start
             self.tree.adopt(node, lowered.node)
 
     def _lower_function(self, function: Function) -> None:
@@ -438,7 +491,7 @@ class Lowering:
         self.lower(kinds.function_program(function))
         self.tree.close()
         self.mark()
-        self.row(opcodes.RETURN)
+        self.row(Opcode.RETURN, {})
         self._finish_functions()
         self._functions[function.number] = LoweredFunction(start, frozenset(self._used_streams), node)
         self._used_streams, self._pending_calls = outer

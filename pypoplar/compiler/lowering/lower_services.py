@@ -12,7 +12,16 @@ from pypoplar.errors import MissingFeature
 from pypoplar.executable.steps import Step
 from pypoplar.graph.host_links import HostFunction
 from pypoplar.graph.location import line_text
-from pypoplar.interface import opcodes
+from pypoplar.interface.fault_codes import FloatingPoint
+from pypoplar.interface.opcodes import (
+    BranchOperand,
+    ClockOperand,
+    ElapsedOperand,
+    FloatingPointOperand,
+    Opcode,
+    StampOperand,
+    SyncOperand,
+)
 
 if TYPE_CHECKING:
     from pypoplar.compiler.lowering.lower import Lowering
@@ -21,60 +30,67 @@ if TYPE_CHECKING:
 def lower_call_host(lowering: Lowering, one: kinds.Call, function: HostFunction) -> None:
     inputs = [lowering.fetch(tensor) for tensor in one.inputs]
     outputs = [lowering.internal_stream(tensor.elementType(), tensor.numElements()) for tensor in one.outputs]
-    lowering.row(opcodes.SERVICE, lowering.service("host_function", name=function.handle(), inputs=inputs, outputs=outputs))
+    lowering.serve("host_function", name=function.handle(), inputs=inputs, outputs=outputs)
     for stream, tensor in zip(outputs, one.outputs, strict=True):
         lowering.transfer(stream, tensor, inward=True)
 
 
 def lower_print(lowering: Lowering, one: kinds.PrintTensor) -> None:
     stream = lowering.fetch(one.tensor)
-    lowering.row(opcodes.SERVICE, lowering.service("print", title=one.title, stream=stream, shape=list(one.tensor.shape())))
+    lowering.serve("print", title=one.title, stream=stream, shape=list(one.tensor.shape()))
 
 
 def lower_write_undef(lowering: Lowering, one: kinds.WriteUndef) -> None:
     stream = lowering.internal_stream(one.tensor.elementType(), one.tensor.numElements())
-    lowering.row(opcodes.SERVICE, lowering.service("undefined", stream=stream))
+    lowering.serve("undefined", stream=stream)
     lowering.transfer(stream, one.tensor, inward=True)
 
 
 def lower_sync(lowering: Lowering, one: kinds.Sync) -> None:
     nothing = np.zeros(0, np.int64)
     cycles = sync_cycles(lowering.target, between_ipus=one.type is not kinds.SyncType.INTERNAL)
-    lowering.row(opcodes.SYNC, lowering.step(Step(one.name or "Sync", "sync", cycles, nothing, depth=lowering.depth)))
+    step = lowering.step(Step(one.name or "Sync", "sync", cycles, nothing, depth=lowering.depth))
+    lowering.row(Opcode.SYNC, {SyncOperand.STEP: step})
 
 
 def lower_abort(lowering: Lowering, one: kinds.Abort) -> None:
-    lowering.row(opcodes.SERVICE, lowering.service("abort", message=one.message, location=line_text(one.location)))
+    lowering.serve("abort", message=one.message, location=line_text(one.location))
 
 
 def lower_abort_on_condition(lowering: Lowering, one: kinds.AbortOnCondition) -> None:
     go_on = lowering.branch(one.predicate)
-    lowering.row(opcodes.SERVICE, lowering.service("abort", message=one.message, location=line_text(one.location)))
-    lowering.rows[go_on][3] = lowering.here()
+    lowering.serve("abort", message=one.message, location=line_text(one.location))
+    lowering.rows[go_on][BranchOperand.ROW] = lowering.here()
 
 
 def lower_error(lowering: Lowering, one: kinds.ErrorProgram) -> None:
     stream = lowering.fetch(one.tensor)
     details = {"message": one.message, "stream": stream, "shape": list(one.tensor.shape())}
-    lowering.row(opcodes.SERVICE, lowering.service("error", location=line_text(one.location), **details))
+    lowering.serve("error", location=line_text(one.location), **details)
 
 
 def lower_cycle_count(lowering: Lowering, one: kinds.CycleCount) -> None:
     clock = lowering.clocks
     lowering.clocks += 1
-    lowering.row(opcodes.STAMP, clock)
+    lowering.row(Opcode.STAMP, {StampOperand.CLOCK: clock})
     lowering.lower(one.body)
     lowering.mark()
-    lowering.row(opcodes.ELAPSED, clock, lowering.address(one.result))
+    lowering.row(Opcode.ELAPSED, {ElapsedOperand.CLOCK: clock, ElapsedOperand.ADDRESS: lowering.address(one.result)})
 
 
 def lower_cycle_stamp(lowering: Lowering, one: kinds.CycleStamp) -> None:
-    lowering.row(opcodes.CLOCK, 0, lowering.address(one.result))
+    lowering.row(Opcode.CLOCK, {ClockOperand.ADDRESS: lowering.address(one.result)})
 
 
 def lower_floating_point(lowering: Lowering, one: kinds.SetFloatingPointBehaviour) -> None:
     behaviour = one.behaviour
-    lowering.row(opcodes.FLOATING_POINT, behaviour.inv | behaviour.oflo << 1 | behaviour.div0 << 2)
+    exceptions = (
+        (behaviour.inv, FloatingPoint.INVALID),
+        (behaviour.oflo, FloatingPoint.OVERFLOW),
+        (behaviour.div0, FloatingPoint.DIVISION_BY_ZERO),
+    )
+    mask = sum(bit for wanted, bit in exceptions if wanted)
+    lowering.row(Opcode.FLOATING_POINT, {FloatingPointOperand.MASK: mask})
 
 
 def lower_stochastic_rounding(lowering: Lowering, one: kinds.SetStochasticRounding) -> None:
@@ -86,4 +102,4 @@ def lower_stochastic_rounding(lowering: Lowering, one: kinds.SetStochasticRoundi
 
 def lower_seed(lowering: Lowering, one: kinds.SetSeed) -> None:
     stream = lowering.fetch(one.seed)
-    lowering.row(opcodes.SERVICE, lowering.service("seed", stream=stream, modifier=one.modifier))
+    lowering.serve("seed", stream=stream, modifier=one.modifier)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from attrs import define, field
@@ -18,21 +18,45 @@ from pypoplar.codelet.python.python_form import PythonForm, VertexContext
 from pypoplar.engine.debug_prints import DebugPrint
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import log_event
-from pypoplar.engine.faults import Fault
+from pypoplar.engine.faults import Fault, unknown_operation
 from pypoplar.engine.services import Services
 from pypoplar.executable.executable import Array, Executable
-from pypoplar.interface import header_slots as at
-from pypoplar.interface import opcodes
+from pypoplar.interface.context_words import WORK_WORDS, Work
+from pypoplar.interface.driver_records import STREAM_WORDS, Phase, Shared, Stream
+from pypoplar.interface.header_slots import Slot
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.opcodes import (
+    OPERANDS,
+    BranchOperand,
+    CallbackOperand,
+    CallOperand,
+    ClockOperand,
+    ComputeOperand,
+    ElapsedOperand,
+    FloatingPointOperand,
+    JumpOperand,
+    MoveOperand,
+    Opcode,
+    ProgramRow,
+    RepeatEndOperand,
+    RepeatOperand,
+    ServiceOperand,
+    StampOperand,
+    StreamOperand,
+    SyncOperand,
+    UnlessEqualOperand,
+)
+from pypoplar.interface.vertex_kinds import VertexKind
 
 
 def schedule(prices: list[tuple[int, int]], workers: int) -> int:
-    """Cycles of a tile whose vertices, in list order, are (kind, slots): 0 vertex, 1 MultiVertex, 2 SupervisorVertex."""
+    """Cycles of a tile whose vertices, in list order, are (`VertexKind`, slots)."""
     free = [0] * workers
     for kind, slots in prices:
-        if kind == 0:
+        if kind == VertexKind.VERTEX:
             free[free.index(min(free))] += slots * workers
         else:
-            free = [max(free) + (slots if kind == 2 else slots * workers)] * workers
+            free = [max(free) + (slots * workers if kind == VertexKind.MULTI else slots)] * workers
     return max(free)
 
 
@@ -93,73 +117,97 @@ class Interpreter:
     def run(self, entry: int) -> Fault | None:
         """Run from row `entry` to the end; returns the fault that ended the program, if one did."""
         program, state = self.state.executable.program, self.state
-        counters, clocks, stack = state.tables[at.COUNTERS], state.tables[at.CLOCKS], []
-        shared = state.tables[at.SHARED]
-        self.clock, self.fault = int(shared[at.CLOCK]), None
+        counters, clocks, stack = state.tables[Slot.COUNTERS], state.tables[Slot.CLOCKS], []
+        shared = state.tables[Slot.SHARED]
+        self.clock, self.fault = int(shared[Shared.CLOCK]), None
         pc = entry
         while True:
-            code, a, b, c, d = (int(one) for one in program[pc])
+            row = program[pc].tolist()
+            operation = row[ProgramRow.OPERATION]
+            if operation not in OPERANDS:
+                raise unknown_operation(program, pc)
             pc += 1
-            if code == opcodes.END:
-                break
-            if code == opcodes.COMPUTE:
-                lead = sum(int(state.tables[at.STEP_CYCLES][step]) for step in (b, c) if step >= 0)
-                slowest = self._compute(a, c, self.clock + lead)
-                if slowest is None:
+            match Opcode(operation):
+                case Opcode.END:
                     break
-                for step, computed in ((b, 0), (c, slowest), (d, 0)):
-                    if step >= 0:
-                        self._pass_step(step, computed)
-            elif code == opcodes.MOVE:
-                self._move(a, state.memory, state.memory)
-                self._pass_step(b)
-            elif code in (opcodes.STREAM_IN, opcodes.STREAM_OUT):
-                self._stream(a, b, inward=code == opcodes.STREAM_IN)
-                self._pass_step(c)
-            elif code == opcodes.REPEAT:
-                counters[a] = b
-                pc = pc if b else c
-            elif code == opcodes.REPEAT_END:
-                counters[a] -= 1
-                pc = b if counters[a] > 0 else pc
-            elif code == opcodes.JUMP:
-                pc = a
-            elif code == opcodes.BRANCH:
-                pc = c if self._value(a, b) == 0 else pc
-            elif code == opcodes.UNLESS_EQUAL:
-                pc = d if self._value(a, b) != c else pc
-            elif code == opcodes.CALL:
-                stack.append(pc)
-                pc = a
-            elif code == opcodes.RETURN:
-                pc = stack.pop()
-            elif code == opcodes.SERVICE:
-                self.serve(a)
-            elif code == opcodes.CALLBACK:
-                if state.rows(at.STREAMS, at.STREAM_WORDS)[a, at.STREAM_CALLBACK]:
-                    self.serve(b)
-            elif code == opcodes.STAMP:
-                clocks[a] = self.clock
-            elif code in (opcodes.ELAPSED, opcodes.CLOCK):
-                since = int(clocks[a]) if code == opcodes.ELAPSED else 0
-                state.memory[b : b + 8].view(np.int64)[0] = self.clock - since
-            elif code == opcodes.FLOATING_POINT:
-                state.floating_point_mask = a
-            elif code == opcodes.SYNC:
-                self._pass_step(a)
-        shared[at.CLOCK] = self.clock
+                case Opcode.COMPUTE:
+                    if not self._superstep(row):
+                        break
+                case Opcode.MOVE:
+                    self._move(row[MoveOperand.LIST], state.memory, state.memory)
+                    self._pass_step(row[MoveOperand.STEP])
+                case Opcode.STREAM_IN:
+                    self._stream(row[StreamOperand.STREAM], row[StreamOperand.LIST], inward=True)
+                    self._pass_step(row[StreamOperand.STEP])
+                case Opcode.STREAM_OUT:
+                    self._stream(row[StreamOperand.STREAM], row[StreamOperand.LIST], inward=False)
+                    self._pass_step(row[StreamOperand.STEP])
+                case Opcode.REPEAT:
+                    counters[row[RepeatOperand.COUNTER]] = row[RepeatOperand.TIMES]
+                    pc = pc if row[RepeatOperand.TIMES] else row[RepeatOperand.AFTER]
+                case Opcode.REPEAT_END:
+                    counter = row[RepeatEndOperand.COUNTER]
+                    counters[counter] -= 1
+                    pc = row[RepeatEndOperand.BODY] if counters[counter] > 0 else pc
+                case Opcode.JUMP:
+                    pc = row[JumpOperand.ROW]
+                case Opcode.BRANCH:
+                    value = self._value(row[BranchOperand.ADDRESS], row[BranchOperand.BYTES])
+                    pc = pc if value else row[BranchOperand.ROW]
+                case Opcode.UNLESS_EQUAL:
+                    value = self._value(row[UnlessEqualOperand.ADDRESS], row[UnlessEqualOperand.BYTES])
+                    pc = pc if value == row[UnlessEqualOperand.VALUE] else row[UnlessEqualOperand.ROW]
+                case Opcode.CALL:
+                    stack.append(pc)
+                    pc = row[CallOperand.ROW]
+                case Opcode.RETURN:
+                    pc = stack.pop()
+                case Opcode.SERVICE:
+                    self.serve(row[ServiceOperand.SERVICE])
+                case Opcode.CALLBACK:
+                    if state.rows(Slot.STREAMS, STREAM_WORDS)[row[CallbackOperand.STREAM], Stream.CALLBACK]:
+                        self.serve(row[CallbackOperand.SERVICE])
+                case Opcode.STAMP:
+                    clocks[row[StampOperand.CLOCK]] = self.clock
+                case Opcode.ELAPSED:
+                    self._store_clock(row[ElapsedOperand.ADDRESS], since=int(clocks[row[ElapsedOperand.CLOCK]]))
+                case Opcode.CLOCK:
+                    self._store_clock(row[ClockOperand.ADDRESS], since=0)
+                case Opcode.FLOATING_POINT:
+                    state.floating_point_mask = row[FloatingPointOperand.MASK]
+                case Opcode.SYNC:
+                    self._pass_step(row[SyncOperand.STEP])
+                case forgotten:
+                    assert_never(forgotten)
+        shared[Shared.CLOCK] = self.clock
         return self.fault
+
+    def _superstep(self, row: list[int]) -> bool:
+        """A compute set with the exchanges before and after it, and their account. False after a fault."""
+        before, step, after = row[ComputeOperand.BEFORE], row[ComputeOperand.STEP], row[ComputeOperand.AFTER]
+        lead = sum(int(self.state.tables[Slot.STEP_CYCLES][one]) for one in (before, step) if one != NOTHING)
+        slowest = self._compute(row[ComputeOperand.COMPUTE], step, self.clock + lead)
+        if slowest is None:
+            return False
+        for passed, computed in ((before, 0), (step, slowest), (after, 0)):
+            if passed != NOTHING:
+                self._pass_step(passed, computed)
+        return True
+
+    def _store_clock(self, address: int, *, since: int) -> None:
+        """The cycles since a time, as two unsigned ints, the low one first."""
+        self.state.memory[address : address + 8].view(np.int64)[0] = self.clock - since
 
     def _pass_step(self, step: int, computed: int = 0) -> None:
         """A step has been executed, whose vertices took `computed` cycles."""
         tables = self.state.tables
-        cycles = int(tables[at.STEP_CYCLES][step]) + computed
-        tables[at.EXECUTIONS][step] += 1
-        if self.state.header[at.EVENTS]:
-            log_event(tables[at.EVENTS], step, self.clock, cycles)
+        cycles = int(tables[Slot.STEP_CYCLES][step]) + computed
+        tables[Slot.EXECUTIONS][step] += 1
+        if self.state.header[Slot.EVENTS]:
+            log_event(tables[Slot.EVENTS], step, self.clock, cycles)
         self.clock += cycles
         if self.progress is not None:
-            tables[at.SHARED][at.CLOCK] = self.clock
+            tables[Slot.SHARED][Shared.CLOCK] = self.clock
             self.progress()
 
     def _value(self, address: int, size: int) -> int:
@@ -167,8 +215,8 @@ class Interpreter:
         return int(self.state.memory[address : address + size].view(kind)[0])
 
     def _move(self, number: int, source: Array, target: Array) -> None:
-        """A move list between two byte arrays; nothing for list -1."""
-        if number < 0:
+        """A move list between two byte arrays; nothing for the list NOTHING."""
+        if number == NOTHING:
             return
         moves = self.state.executable.moves
         for r in range(int(moves.first[number]), int(moves.first[number + 1])):
@@ -178,14 +226,14 @@ class Interpreter:
                 target[here : here + size] = source[there : there + size]
 
     def _stream(self, number: int, moves: int, *, inward: bool) -> None:
-        row = self.state.rows(at.STREAMS, at.STREAM_WORDS)[number]
-        begin, size = int(row[at.STREAM_POSITION]), int(row[at.STREAM_CHUNK])
+        row = self.state.rows(Slot.STREAMS, STREAM_WORDS)[number]
+        begin, size = int(row[Stream.POSITION]), int(row[Stream.CHUNK])
         if size:
-            place = (ctypes.c_uint8 * size).from_address(int(row[at.STREAM_ADDRESS]) + begin)
+            place = (ctypes.c_uint8 * size).from_address(int(row[Stream.ADDRESS]) + begin)
             chunk: Array = np.ctypeslib.as_array(place)
             memory = self.state.memory
             self._move(moves, chunk, memory) if inward else self._move(moves, memory, chunk)
-        row[at.STREAM_POSITION] = (begin + size) % row[at.STREAM_BYTES]
+        row[Stream.POSITION] = (begin + size) % row[Stream.BYTES]
 
     def _compute(self, compute: int, step: int, start: int) -> int | None:
         """One superstep: exchange, gather, compute, scatter, exchange. The slowest tile's cycles, None if a vertex faulted.
@@ -193,25 +241,25 @@ class Interpreter:
         Its vertices start when the clock is at `start`.
         """
         computes, memory = self.state.executable.computes, self.state.memory
-        before, fan_out, gather, scatter, after = (int(one) for one in computes.moves[compute])
-        for moves in (before, fan_out, gather):
-            self._move(moves, memory, memory)
+        moves = computes.moves[compute].tolist()
+        for phase in (Phase.EXCHANGE_BEFORE, Phase.FAN_OUT, Phase.GATHER):
+            self._move(moves[phase], memory, memory)
         self._sequence += 1
         self._start = start
         slowest, agreed = 0, True
         account = int(self.state.step_account[step] - computes.first_active[compute])
         for active in range(int(computes.first_active[compute]), int(computes.first_active[compute + 1])):
             cycles, slots, results = self._tile(active, step)
-            self.state.tables[at.TILE_CYCLES][account + active] += cycles
-            self.state.tables[at.TILE_SLOTS][account + active] += slots
+            self.state.tables[Slot.TILE_CYCLES][account + active] += cycles
+            self.state.tables[Slot.TILE_SLOTS][account + active] += slots
             slowest, agreed = max(slowest, cycles), agreed and results
-        self._move(scatter, memory, memory)
-        self._move(after, memory, memory)
+        for phase in (Phase.SCATTER, Phase.EXCHANGE_AFTER):
+            self._move(moves[phase], memory, memory)
         if self.fault is not None:
             return None
-        if computes.result[compute] >= 0:
+        if computes.result[compute] != NOTHING:
             memory[int(computes.result[compute])] = agreed
-        self.state.tables[at.COMPUTE_CYCLES][step] += slowest
+        self.state.tables[Slot.COMPUTE_CYCLES][step] += slowest
         return slowest
 
     def _tile(self, active: int, step: int) -> tuple[int, int, bool]:
@@ -233,8 +281,8 @@ class Interpreter:
                 if len(computes.estimate) and computes.estimate[position] >= 0:
                     slots = int(computes.estimate[position])
                 prices.append((kind, slots))
-                taken = slots * workers if kind == 1 else slots  # a MultiVertex takes all workers
-                self.state.tables[at.CODELET_SLOTS][codelet] += taken
+                taken = slots * workers if kind == VertexKind.MULTI else slots  # a MultiVertex takes all workers
+                self.state.tables[Slot.CODELET_SLOTS][codelet] += taken
                 total += taken
                 agreed = agreed and result
         ordered = [prices[int(computes.list_order[base + i])] for i in range(len(prices))]
@@ -251,14 +299,14 @@ class Interpreter:
         context = VertexContext(
             clock=self._start,
             cycle_limit=executable.slot_limit,
-            random=tables[at.RANDOM][tile],
+            random=tables[Slot.RANDOM][tile],
             floating_point_mask=self.state.floating_point_mask,
             uninitialised_is_fault=executable.options.uninitialised == "error",
             workers=executable.target.getNumWorkerContexts(),
             debug_print=debug_print,
         )
         try:
-            outcome = self.forms[codelet].run(self.state.memory, tables[at.WORDS], row, tables[at.ROW_TABLE], context)
+            outcome = self.forms[codelet].run(self.state.memory, tables[Slot.WORDS], row, tables[Slot.ROW_TABLE], context)
         except CodeletFault as fault:
             if self.fault is None or vertex < self.fault.vertex:
                 self.fault = Fault(vertex, fault.code, fault.where, fault.value, fault.bound, codelet, step)
@@ -266,6 +314,7 @@ class Interpreter:
         if executable.options.flop_estimates:
             given = executable.computes.flops
             flops = int(given[position]) if len(given) and given[position] >= 0 else context.flops
-            for table, number in ((tables[at.STEP_FLOPS], step), (tables[at.CODELET_FLOPS], codelet)):
-                table[2 * number : 2 * number + 2] += flops, context.bytes
+            for table, number in ((tables[Slot.STEP_FLOPS], step), (tables[Slot.CODELET_FLOPS], codelet)):
+                table[WORK_WORDS * number + Work.FLOPS] += flops
+                table[WORK_WORDS * number + Work.BYTES] += context.bytes
         return outcome

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pypoplar.engine.native.header_access import table
+from pypoplar.engine.native.header_access import table, word_address
 from pypoplar.engine.native.memory_operations import atomic_add, atomic_load, atomic_store, pause, yield_processor
 from pypoplar.engine.native.unit import part
-from pypoplar.interface import header_slots as at
+from pypoplar.interface.driver_records import Shared
+from pypoplar.interface.header_slots import Slot
 
 SPINS = 2000  # looks at the barrier before letting other threads of the system run
 
@@ -16,17 +17,20 @@ def wait(header: int, threads: int) -> bool:  # pragma: no cover
 
     That it gives up at a later one may be known already: there those who have gone on from here will be missed.
     """
-    shared = table(header, at.SHARED)
-    generation = atomic_load(shared + 8 * at.GENERATION)
-    if atomic_add(shared + 8 * at.ARRIVED, 1) == threads - 1:
-        atomic_store(shared + 8 * at.ARRIVED, 0)
-        atomic_store(shared + 8 * at.GENERATION, generation + 1)
-        return bool(atomic_load(shared + 8 * at.ABANDON) != generation + 1)
+    shared = table(header, Slot.SHARED)
+    number = word_address(shared, Shared.GENERATION)
+    arrived = word_address(shared, Shared.ARRIVED)
+    abandon = word_address(shared, Shared.ABANDON)
+    generation = atomic_load(number)
+    if atomic_add(arrived, 1) == threads - 1:
+        atomic_store(arrived, 0)
+        atomic_store(number, generation + 1)
+        return bool(atomic_load(abandon) != generation + 1)
     looks = 0
-    while atomic_load(shared + 8 * at.GENERATION) == generation:
+    while atomic_load(number) == generation:
         looks += 1
         if looks < SPINS:
             pause()
         else:
             yield_processor()
-    return bool(atomic_load(shared + 8 * at.ABANDON) != generation + 1)
+    return bool(atomic_load(abandon) != generation + 1)

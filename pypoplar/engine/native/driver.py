@@ -8,90 +8,122 @@ one barrier a superstep.
 
 `drive` returns to Python when the program ends, when a service is due (prints, callbacks), after a fault, and on request (Ctrl-C).
 
-All tables are int64 arrays, known here by the addresses in a header (`pypoplar.engine.tables` makes it): few types keep the
+All tables are int64 arrays, known here by the addresses in a header (`pypoplar.engine.engine_state` makes it): few types keep the
 driver's first compilation short, and nothing is unpacked at a call.
 """
 
 from __future__ import annotations
 
 from pypoplar.engine.native.barrier import wait
-from pypoplar.engine.native.header_access import call_unit, get, put, table
-from pypoplar.engine.native.memory_operations import (
-    atomic_load,
-    atomic_store,
-    load_i32,
-    load_i64,
-    load_i64_invariant,
-    load_u8,
-    store_i64,
-    store_u8,
-    store_u32,
+from pypoplar.engine.native.header_access import (
+    add,
+    call_unit,
+    get,
+    invariant_word,
+    put_word,
+    record,
+    table,
+    word,
+    word_address,
 )
+from pypoplar.engine.native.memory_operations import atomic_load, atomic_store, load_i32, load_i64, load_u8, store_u8, store_u32
 from pypoplar.engine.native.unit import entry, part
-from pypoplar.interface import header_slots as at
-from pypoplar.interface import opcodes
-
-# What `drive` returns.
-FINISHED, SERVICE, FAULT, STOPPED = at.FINISHED, at.SERVICE, at.FAULT, at.STOPPED
+from pypoplar.interface.context_words import CONTEXT_WORDS, Context
+from pypoplar.interface.driver_records import (
+    EVENT_HEAD_WORDS,
+    EVENT_WORDS,
+    FAULT_WORDS,
+    FAULTED,
+    GIVEN_UP,
+    STATE_WORDS,
+    STREAM_WORDS,
+    Ending,
+    Event,
+    EventLogHead,
+    FaultRecord,
+    Shared,
+    State,
+    Stream,
+)
+from pypoplar.interface.header_slots import Slot
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.opcodes import (
+    ROW_WORDS,
+    BranchOperand,
+    CallbackOperand,
+    CallOperand,
+    ClockOperand,
+    ComputeOperand,
+    ElapsedOperand,
+    FloatingPointOperand,
+    JumpOperand,
+    MoveOperand,
+    Opcode,
+    ProgramRow,
+    RepeatEndOperand,
+    RepeatOperand,
+    StampOperand,
+    StreamOperand,
+    SyncOperand,
+    UnlessEqualOperand,
+)
 
 
 @part
 def meet(header: int, thread: int, threads: int) -> bool:  # pragma: no cover
     """A barrier at which thread 0's clock and its SHARED_VALUE become everybody's; False if the program is given up."""
-    state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
-    shared = table(header, at.SHARED)
+    state = record(header, Slot.STATE, STATE_WORDS, thread)
+    shared = table(header, Slot.SHARED)
     if threads > 1:
         if thread == 0:
-            store_i64(shared + 8 * at.CLOCK, load_i64(state + 8 * at.LOCAL_CLOCK))
-            store_i64(shared + 8 * at.VALUE, load_i64(state + 8 * at.SHARED_VALUE))
+            put_word(shared, Shared.CLOCK, word(state, State.LOCAL_CLOCK))
+            put_word(shared, Shared.VALUE, word(state, State.SHARED_VALUE))
         if not wait(header, threads):
             return False
-        store_i64(state + 8 * at.LOCAL_CLOCK, load_i64(shared + 8 * at.CLOCK))
-        store_i64(state + 8 * at.SHARED_VALUE, load_i64(shared + 8 * at.VALUE))
+        put_word(state, State.LOCAL_CLOCK, word(shared, Shared.CLOCK))
+        put_word(state, State.SHARED_VALUE, word(shared, Shared.VALUE))
         wait(header, threads)  # thread 0 may not write the next value before everybody has read this one
-    store_i64(state + 8 * at.PENDING, 0)
+    put_word(state, State.PENDING, 0)
     return True
 
 
 @part
 def pass_step(header: int, thread: int, step: int, computed: int) -> None:  # pragma: no cover
     """A step has been executed, whose vertices took `computed` cycles: the clock goes on, thread 0 counts and logs it."""
-    clock = table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.LOCAL_CLOCK)
-    begin = load_i64(clock)
-    cycles = get(header, at.STEP_CYCLES, step) + computed
-    store_i64(clock, begin + cycles)
+    state = record(header, Slot.STATE, STATE_WORDS, thread)
+    begin = word(state, State.LOCAL_CLOCK)
+    cycles = get(header, Slot.STEP_CYCLES, step) + computed
+    put_word(state, State.LOCAL_CLOCK, begin + cycles)
     if thread != 0:
         return
-    put(header, at.EXECUTIONS, step, get(header, at.EXECUTIONS, step) + 1)
-    events = table(header, at.EVENTS)
+    add(header, Slot.EXECUTIONS, step, 1)
+    events = table(header, Slot.EVENTS)
     if events != 0:
-        number = load_i64(events + 8 * at.EVENT_COUNT)
-        store_i64(events + 8 * at.EVENT_COUNT, number + 1)
-        if number < load_i64(events + 8 * at.EVENT_LIMIT):
-            event = events + 8 * (at.EVENT_HEAD + at.EVENT_WORDS * number)
-            store_i64(event + 8 * at.EVENT_STEP, step)
-            store_i64(event + 8 * at.EVENT_BEGIN, begin)
-            store_i64(event + 8 * at.EVENT_CYCLES, cycles)
+        number = word(events, EventLogHead.COUNT)
+        put_word(events, EventLogHead.COUNT, number + 1)
+        if number < word(events, EventLogHead.LIMIT):
+            event = word_address(events, EVENT_HEAD_WORDS + EVENT_WORDS * number)
+            put_word(event, Event.STEP, step)
+            put_word(event, Event.BEGIN, begin)
+            put_word(event, Event.CYCLES, cycles)
 
 
 @part
 def slowest_of_all(header: int, thread: int, threads: int) -> int:  # pragma: no cover
-    """After the barrier of a parallel compute set: the slowest tile of all threads, -1 if a vertex faulted, -2 if given up."""
-    state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
-    shared = table(header, at.SHARED)
-    mine = shared + 8 * (at.PARTIAL + (load_i64(state + 8 * at.PARITY) & 1) * threads)
-    store_i64(state + 8 * at.PARITY, load_i64(state + 8 * at.PARITY) + 1)
-    if load_i64(table(header, at.FAULTS) + 8 * at.FAULT_WORDS * thread) != 0:
-        store_i64(mine + 8 * thread, -1)
-    else:
-        store_i64(mine + 8 * thread, load_i64(state + 8 * at.SHARED_VALUE))
+    """After the barrier of a parallel compute set: the slowest tile of all threads, FAULTED or GIVEN_UP."""
+    state = record(header, Slot.STATE, STATE_WORDS, thread)
+    shared = table(header, Slot.SHARED)
+    slowest_tiles = word_address(shared, Shared.PARTIAL + (word(state, State.PARITY) & 1) * threads)
+    put_word(state, State.PARITY, word(state, State.PARITY) + 1)
+    faulted = get(header, Slot.FAULTS, FAULT_WORDS * thread + FaultRecord.SET) != 0
+    put_word(slowest_tiles, thread, FAULTED if faulted else word(state, State.SHARED_VALUE))
     if not wait(header, threads):
-        return -2
+        return GIVEN_UP
     slowest = 0
     for other in range(threads):
-        if load_i64(mine + 8 * other) < 0:
-            return -1
-        slowest = max(slowest, load_i64(mine + 8 * other))
+        if word(slowest_tiles, other) == FAULTED:
+            return FAULTED
+        slowest = max(slowest, word(slowest_tiles, other))
     return slowest
 
 
@@ -101,73 +133,73 @@ def run_compute(header: int, thread: int, threads: int, compute: int, step: int,
 
     Its vertices start `lead` cycles from now.
     """
-    state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
-    result = get(header, at.COMPUTE_RESULT, compute)
+    state = record(header, Slot.STATE, STATE_WORDS, thread)
+    result = get(header, Slot.COMPUTE_RESULT, compute)
     agreed = 1
-    if threads == 1 or get(header, at.COMPUTE_SERIAL, compute) != 0:
-        store_i64(state + 8 * at.PENDING, 1)
+    if threads == 1 or get(header, Slot.COMPUTE_SERIAL, compute) != 0:
+        put_word(state, State.PENDING, 1)
         if thread != 0:
             return True
         # A serial step's shares are all thread 0's: its splits give the other threads nothing.
-        slowest = call_unit(table(header, at.SUPERSTEP_UNIT), header, thread, threads, compute, step, lead)
-        store_i64(state + 8 * at.SHARED_VALUE, slowest)
-        agreed = get(header, at.AGREED, 0)
-        if load_i64(table(header, at.FAULTS)) != 0:
+        slowest = call_unit(table(header, Slot.SUPERSTEP_UNIT), header, thread, threads, compute, step, lead)
+        put_word(state, State.SHARED_VALUE, slowest)
+        agreed = get(header, Slot.AGREED, 0)
+        if get(header, Slot.FAULTS, FaultRecord.SET) != 0:
             return False
     else:
-        if load_i64(state + 8 * at.PENDING) != 0 and not meet(header, thread, threads):
+        if word(state, State.PENDING) != 0 and not meet(header, thread, threads):
             return False
-        slowest = call_unit(table(header, at.SUPERSTEP_UNIT), header, thread, threads, compute, step, lead)
+        slowest = call_unit(table(header, Slot.SUPERSTEP_UNIT), header, thread, threads, compute, step, lead)
         if slowest < 0:
             return False
-        store_i64(state + 8 * at.SHARED_VALUE, slowest)
+        put_word(state, State.SHARED_VALUE, slowest)
         slowest = slowest_of_all(header, thread, threads)
         if slowest < 0:
             return False
-        store_i64(state + 8 * at.SHARED_VALUE, slowest)
-        if result >= 0:
-            store_i64(state + 8 * at.PENDING, 1)
+        put_word(state, State.SHARED_VALUE, slowest)
+        if result != NOTHING:
+            put_word(state, State.PENDING, 1)
             for other in range(threads):
-                agreed &= get(header, at.AGREED, other)
-    if result >= 0 and thread == 0:
-        store_u8(table(header, at.MEMORY) + result, agreed)
+                agreed &= get(header, Slot.AGREED, other)
+    if result != NOTHING and thread == 0:
+        store_u8(table(header, Slot.MEMORY) + result, agreed)
     return True
 
 
 @part
 def do_compute(header: int, thread: int, threads: int, row: int) -> bool:  # pragma: no cover
     """One superstep with its account. False if the program ends here."""
-    step = load_i64(row + 24)
-    sequence = table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.SEQUENCE)
-    store_i64(sequence, load_i64(sequence) + 1)
-    before, after = load_i64(row + 16), load_i64(row + 32)
-    lead = get(header, at.STEP_CYCLES, step) + (get(header, at.STEP_CYCLES, before) if before >= 0 else 0)
-    if not run_compute(header, thread, threads, load_i64(row + 8), step, lead):
+    step = invariant_word(row, ComputeOperand.STEP)
+    state = record(header, Slot.STATE, STATE_WORDS, thread)
+    put_word(state, State.SEQUENCE, word(state, State.SEQUENCE) + 1)
+    before, after = invariant_word(row, ComputeOperand.BEFORE), invariant_word(row, ComputeOperand.AFTER)
+    lead = get(header, Slot.STEP_CYCLES, step) + (get(header, Slot.STEP_CYCLES, before) if before != NOTHING else 0)
+    if not run_compute(header, thread, threads, invariant_word(row, ComputeOperand.COMPUTE), step, lead):
         return False
-    slowest = load_i64(table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.SHARED_VALUE))
-    if before >= 0:
+    slowest = word(state, State.SHARED_VALUE)
+    if before != NOTHING:
         pass_step(header, thread, before, 0)
     pass_step(header, thread, step, slowest)
-    if after >= 0:
+    if after != NOTHING:
         pass_step(header, thread, after, 0)
     if thread == 0:
-        put(header, at.COMPUTE_CYCLES, step, get(header, at.COMPUTE_CYCLES, step) + slowest)
+        add(header, Slot.COMPUTE_CYCLES, step, slowest)
     return True
 
 
 @part
 def do_move(header: int, thread: int, threads: int, number: int, step: int, source: int, target: int) -> bool:  # pragma: no cover
     """One move list as a step of its own. False if the program is given up."""
-    state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
-    if threads == 1 or get(header, at.MOVE_SERIAL, number) != 0:
-        store_i64(state + 8 * at.PENDING, 1)
+    state = record(header, Slot.STATE, STATE_WORDS, thread)
+    if threads == 1 or get(header, Slot.MOVE_SERIAL, number) != 0:
+        put_word(state, State.PENDING, 1)
         if thread != 0:
             return True
-        call_unit(table(header, at.MOVE_UNIT), header, number, thread, threads, source, target)
+        call_unit(table(header, Slot.MOVE_UNIT), header, number, thread, threads, source, target)
     else:
-        if load_i64(state + 8 * at.PENDING) != 0 and not meet(header, thread, threads):
+        if word(state, State.PENDING) != 0 and not meet(header, thread, threads):
             return False
-        call_unit(table(header, at.MOVE_UNIT), header, number, thread, threads, source, target)
+        call_unit(table(header, Slot.MOVE_UNIT), header, number, thread, threads, source, target)
         if not wait(header, threads):
             return False
     pass_step(header, thread, step, 0)
@@ -177,41 +209,42 @@ def do_move(header: int, thread: int, threads: int, number: int, step: int, sour
 @part
 def do_stream(header: int, thread: int, threads: int, row: int, inward: bool) -> bool:  # pragma: no cover
     """A chunk of a stream; its host memory is the connected array, or a buffer of the engine's."""
-    stream = table(header, at.STREAMS) + 8 * at.STREAM_WORDS * load_i64(row + 8)
-    state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
-    number = load_i64(row + 16)
-    memory = table(header, at.MEMORY)
+    stream = record(header, Slot.STREAMS, STREAM_WORDS, invariant_word(row, StreamOperand.STREAM))
+    state = record(header, Slot.STATE, STATE_WORDS, thread)
+    number = invariant_word(row, StreamOperand.LIST)
+    memory = table(header, Slot.MEMORY)
     # The chunk before may be thread 0's serial work: its end has to be known.
-    alone = threads == 1 or get(header, at.MOVE_SERIAL, number) != 0 or load_i64(state + 8 * at.PENDING) == 0
+    alone = threads == 1 or get(header, Slot.MOVE_SERIAL, number) != 0 or word(state, State.PENDING) == 0
     if not alone and not meet(header, thread, threads):
         return False
-    position = load_i64(stream + 8 * at.STREAM_POSITION)
-    host = load_i64(stream + 8 * at.STREAM_ADDRESS) + position
+    position = word(stream, Stream.POSITION)
+    host = word(stream, Stream.ADDRESS) + position
     source = host if inward else memory
     target = memory if inward else host
-    if not do_move(header, thread, threads, number, load_i64(row + 24), source, target):
+    if not do_move(header, thread, threads, number, invariant_word(row, StreamOperand.STEP), source, target):
         return False
     if thread == 0:
-        position += load_i64(stream + 8 * at.STREAM_CHUNK)
-        store_i64(stream + 8 * at.STREAM_POSITION, position % load_i64(stream + 8 * at.STREAM_BYTES))
-    store_i64(state + 8 * at.PENDING, 1)
+        position += word(stream, Stream.CHUNK)
+        put_word(stream, Stream.POSITION, position % word(stream, Stream.BYTES))
+    put_word(state, State.PENDING, 1)
     return True
 
 
 @part
 def give_up(header: int, thread: int, threads: int) -> None:  # pragma: no cover
     """Leave the program. Where thread 0 alone knows why, it tells the others at the barrier at which they wait for it."""
-    shared = table(header, at.SHARED)
-    pending = load_i64(table(header, at.STATE) + 8 * (at.STATE_WORDS * thread + at.PENDING))
-    if threads > 1 and thread == 0 and pending != 0 and atomic_load(shared + 8 * at.ABANDON) == 0:
-        atomic_store(shared + 8 * at.ABANDON, atomic_load(shared + 8 * at.GENERATION) + 1)
+    shared = table(header, Slot.SHARED)
+    abandon = word_address(shared, Shared.ABANDON)
+    pending = get(header, Slot.STATE, STATE_WORDS * thread + State.PENDING)
+    if threads > 1 and thread == 0 and pending != 0 and atomic_load(abandon) == 0:
+        atomic_store(abandon, atomic_load(word_address(shared, Shared.GENERATION)) + 1)
         wait(header, threads)
 
 
 @part
 def read_value(header: int, address: int, size: int) -> int:  # pragma: no cover
     """An integer or bool of the simulated memory."""
-    place = table(header, at.MEMORY) + address
+    place = table(header, Slot.MEMORY) + address
     if size == 1:
         return load_u8(place)
     if size == 2:
@@ -222,99 +255,121 @@ def read_value(header: int, address: int, size: int) -> int:  # pragma: no cover
 
 
 @part
-def store_clock(header: int, state: int, since: int, address: int) -> None:  # pragma: no cover
-    """The cycles since a time, as two unsigned ints, the low one first."""
-    cycles = load_i64(state + 8 * at.LOCAL_CLOCK) - since
-    place = table(header, at.MEMORY) + address
-    store_u32(place, cycles & 0xFFFFFFFF)
-    store_u32(place + 4, (cycles >> 32) & 0xFFFFFFFF)
+def share_value(header: int, thread: int, threads: int, address: int, size: int) -> bool:  # pragma: no cover
+    """Thread 0 reads a value of the simulated memory, which becomes everybody's SHARED_VALUE. False if the program is given up."""
+    if thread == 0:
+        put_word(record(header, Slot.STATE, STATE_WORDS, thread), State.SHARED_VALUE, read_value(header, address, size))
+    return bool(meet(header, thread, threads))
+
+
+@part
+def has_callback(header: int, stream: int) -> bool:  # pragma: no cover
+    """Whether Python fills or empties a stream's buffer."""
+    return bool(word(record(header, Slot.STREAMS, STREAM_WORDS, stream), Stream.CALLBACK) != 0)
+
+
+@part
+def store_clock(header: int, thread: int, since: int, address: int) -> None:  # pragma: no cover
+    """Thread 0 stores the cycles since a time, as two unsigned ints, the low one first."""
+    state = record(header, Slot.STATE, STATE_WORDS, thread)
+    put_word(state, State.PENDING, 1)
+    if thread == 0:
+        cycles = word(state, State.LOCAL_CLOCK) - since
+        place = table(header, Slot.MEMORY) + address
+        store_u32(place, cycles & 0xFFFFFFFF)
+        store_u32(place + 4, (cycles >> 32) & 0xFFFFFFFF)
 
 
 @part
 def stop_requested(header: int, thread: int, state: int) -> bool:  # pragma: no cover
     """Thread 0 looks whether Python wants it back."""
-    if thread != 0 or atomic_load(table(header, at.SHARED) + 8 * at.STOP) == 0:
+    if thread != 0 or atomic_load(word_address(table(header, Slot.SHARED), Shared.STOP)) == 0:
         return False
-    store_i64(state + 8 * at.PENDING, 1)
+    put_word(state, State.PENDING, 1)
     return True
 
 
 @entry("int64(int64, int64, int64)")
 def drive(header: int, thread: int, threads: int) -> int:  # pragma: no cover
     """Walk the control program from this thread's state until it ends or Python is needed."""
-    state = table(header, at.STATE) + 8 * at.STATE_WORDS * thread
-    counters = table(header, at.COUNTERS) + 8 * thread * table(header, at.COUNTER_COUNT)
-    stack = table(header, at.STACK) + 8 * thread * table(header, at.STACK_DEPTH)
-    clocks = table(header, at.CLOCKS) + 8 * thread * table(header, at.CLOCK_COUNT)
-    memory = table(header, at.MEMORY)
-    pc = load_i64(state + 8 * at.PC)
+    state = record(header, Slot.STATE, STATE_WORDS, thread)
+    counters = record(header, Slot.COUNTERS, table(header, Slot.COUNTER_COUNT), thread)
+    stack = record(header, Slot.STACK, table(header, Slot.STACK_DEPTH), thread)
+    clocks = record(header, Slot.CLOCKS, table(header, Slot.CLOCK_COUNT), thread)
+    memory = table(header, Slot.MEMORY)
+    pc = word(state, State.PC)
     while True:
-        row = table(header, at.PROGRAM) + 40 * pc
-        code = load_i64_invariant(row)
-        a, b, c = load_i64_invariant(row + 8), load_i64_invariant(row + 16), load_i64_invariant(row + 24)
+        row = record(header, Slot.PROGRAM, ROW_WORDS, pc)
+        code = invariant_word(row, ProgramRow.OPERATION)
         pc += 1
         if stop_requested(header, thread, state):
             give_up(header, thread, threads)
-            return STOPPED
-        if code == opcodes.COMPUTE:
+            return Ending.STOPPED
+        if code == Opcode.COMPUTE:
             if not do_compute(header, thread, threads, row):
                 give_up(header, thread, threads)
-                return FAULT
-        elif code == opcodes.MOVE:
-            if not do_move(header, thread, threads, a, b, memory, memory):
-                return STOPPED
-        elif code == opcodes.REPEAT:
-            store_i64(counters + 8 * a, b)
-            if b == 0:
-                pc = c
-        elif code == opcodes.REPEAT_END:
-            left = load_i64(counters + 8 * a) - 1
-            store_i64(counters + 8 * a, left)
+                return Ending.FAULT
+        elif code == Opcode.MOVE:
+            moves, step = invariant_word(row, MoveOperand.LIST), invariant_word(row, MoveOperand.STEP)
+            if not do_move(header, thread, threads, moves, step, memory, memory):
+                return Ending.STOPPED
+        elif code == Opcode.REPEAT:
+            times = invariant_word(row, RepeatOperand.TIMES)
+            put_word(counters, invariant_word(row, RepeatOperand.COUNTER), times)
+            if times == 0:
+                pc = invariant_word(row, RepeatOperand.AFTER)
+        elif code == Opcode.REPEAT_END:
+            counter = invariant_word(row, RepeatEndOperand.COUNTER)
+            left = word(counters, counter) - 1
+            put_word(counters, counter, left)
             if left > 0:
-                pc = b
-        elif code == opcodes.JUMP:
-            pc = a
-        elif code == opcodes.BRANCH or code == opcodes.UNLESS_EQUAL:
-            if thread == 0:
-                store_i64(state + 8 * at.SHARED_VALUE, read_value(header, a, b))
-            if not meet(header, thread, threads):
-                return STOPPED
-            value = load_i64(state + 8 * at.SHARED_VALUE)
-            if code == opcodes.BRANCH:
-                if value == 0:
-                    pc = c
-            elif value != c:
-                pc = load_i64_invariant(row + 32)
-        elif code == opcodes.CALL:
-            depth = load_i64(state + 8 * at.DEPTH)
-            store_i64(stack + 8 * depth, pc)
-            store_i64(state + 8 * at.DEPTH, depth + 1)
-            pc = a
-        elif code == opcodes.RETURN:
-            depth = load_i64(state + 8 * at.DEPTH) - 1
-            store_i64(state + 8 * at.DEPTH, depth)
-            pc = load_i64(stack + 8 * depth)
-        elif code == opcodes.STREAM_IN or code == opcodes.STREAM_OUT:
-            if not do_stream(header, thread, threads, row, code == opcodes.STREAM_IN):
-                return STOPPED
-        elif code == opcodes.SERVICE or code == opcodes.CALLBACK:
-            if code == opcodes.SERVICE or get(header, at.STREAMS, at.STREAM_WORDS * a + at.STREAM_CALLBACK) != 0:
+                pc = invariant_word(row, RepeatEndOperand.BODY)
+        elif code == Opcode.JUMP:
+            pc = invariant_word(row, JumpOperand.ROW)
+        elif code == Opcode.BRANCH:
+            place, size = invariant_word(row, BranchOperand.ADDRESS), invariant_word(row, BranchOperand.BYTES)
+            if not share_value(header, thread, threads, place, size):
+                return Ending.STOPPED
+            if word(state, State.SHARED_VALUE) == 0:
+                pc = invariant_word(row, BranchOperand.ROW)
+        elif code == Opcode.UNLESS_EQUAL:
+            place, size = invariant_word(row, UnlessEqualOperand.ADDRESS), invariant_word(row, UnlessEqualOperand.BYTES)
+            if not share_value(header, thread, threads, place, size):
+                return Ending.STOPPED
+            if word(state, State.SHARED_VALUE) != invariant_word(row, UnlessEqualOperand.VALUE):
+                pc = invariant_word(row, UnlessEqualOperand.ROW)
+        elif code == Opcode.CALL:
+            depth = word(state, State.DEPTH)
+            put_word(stack, depth, pc)
+            put_word(state, State.DEPTH, depth + 1)
+            pc = invariant_word(row, CallOperand.ROW)
+        elif code == Opcode.RETURN:
+            depth = word(state, State.DEPTH) - 1
+            put_word(state, State.DEPTH, depth)
+            pc = word(stack, depth)
+        elif code == Opcode.STREAM_IN or code == Opcode.STREAM_OUT:
+            if not do_stream(header, thread, threads, row, code == Opcode.STREAM_IN):
+                return Ending.STOPPED
+        elif code == Opcode.SERVICE or code == Opcode.CALLBACK:
+            if code == Opcode.SERVICE or has_callback(header, invariant_word(row, CallbackOperand.STREAM)):
                 if not meet(header, thread, threads):
-                    return STOPPED
-                store_i64(state + 8 * at.PC, pc)
-                return SERVICE
-        elif code == opcodes.STAMP:
-            store_i64(clocks + 8 * a, load_i64(state + 8 * at.LOCAL_CLOCK))
-        elif code == opcodes.ELAPSED or code == opcodes.CLOCK:
-            store_i64(state + 8 * at.PENDING, 1)
-            if thread == 0:
-                store_clock(header, state, load_i64(clocks + 8 * a) if code == opcodes.ELAPSED else 0, b)
-        elif code == opcodes.FLOATING_POINT:
-            store_i64(table(header, at.CONTEXTS) + 8 * (at.CONTEXT_WORDS * thread + 13), a)
-        elif code == opcodes.SYNC:
-            pass_step(header, thread, a, 0)
+                    return Ending.STOPPED
+                put_word(state, State.PC, pc)
+                return Ending.SERVICE
+        elif code == Opcode.STAMP:
+            put_word(clocks, invariant_word(row, StampOperand.CLOCK), word(state, State.LOCAL_CLOCK))
+        elif code == Opcode.ELAPSED:
+            since = word(clocks, invariant_word(row, ElapsedOperand.CLOCK))
+            store_clock(header, thread, since, invariant_word(row, ElapsedOperand.ADDRESS))
+        elif code == Opcode.CLOCK:
+            store_clock(header, thread, 0, invariant_word(row, ClockOperand.ADDRESS))
+        elif code == Opcode.FLOATING_POINT:
+            context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
+            put_word(context, Context.FLOATING_POINT, invariant_word(row, FloatingPointOperand.MASK))
+        elif code == Opcode.SYNC:
+            pass_step(header, thread, invariant_word(row, SyncOperand.STEP), 0)
         else:
             if not meet(header, thread, threads):
-                return STOPPED
-            store_i64(state + 8 * at.PC, pc - 1)
-            return FINISHED
+                return Ending.STOPPED
+            put_word(state, State.PC, pc - 1)
+            return Ending.FINISHED if code == Opcode.END else Ending.UNKNOWN

@@ -9,7 +9,6 @@ import ctypes
 import importlib
 from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 
 from attrs import frozen
 
@@ -21,12 +20,8 @@ MOVING = ("pypoplar.engine.native.moves", "move_share")
 SUPERSTEP = ("pypoplar.engine.native.superstep", "superstep")
 GENERAL = ("pypoplar.engine.native.general_tiles", "general_tile")
 DRIVER = ("pypoplar.engine.native.driver", "drive")
-SOURCES = (
-    *("engine/native/" + one for one in ("barrier.py", "driver.py", "general_tiles.py", "header_access.py")),
-    *("engine/native/" + one for one in ("memory_operations.py", "moves.py", "superstep.py", "tile_account.py", "unit.py")),
-    *("interface/header_slots.py", "interface/opcodes.py"),
-)
-
+# The packages that decide what their code is: code of other versions of them is not used.
+_MAKERS = ("pypoplar.engine.native", "pypoplar.interface")
 
 Drive = Callable[[int, int, int], int]
 
@@ -59,9 +54,7 @@ def _symbol(function: str) -> str:
 @once
 def _identity() -> str:
     """All that the object code depends on."""
-    package = Path(__file__).parent.parent.parent
-    sources = "".join((package / one).read_text() for one in SOURCES)
-    return f"driver {sources} numba {version('numba')} {machine.host().identity}"
+    return f"driver {cache.fingerprint(*_MAKERS)} numba {version('numba')} {machine.host().identity}"
 
 
 def _object_code(identity: str, module: str, function: str) -> bytes:

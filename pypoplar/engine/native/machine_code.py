@@ -10,7 +10,10 @@ from pypoplar.engine.debug_prints import clear_prints
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.native.driver_code import GENERAL, MOVING, SUPERSTEP, load_unit
 from pypoplar.executable.executable import Array, Executable
-from pypoplar.interface import header_slots as at
+from pypoplar.interface.context_words import CONTEXT_WORDS, WORK_WORDS, Context
+from pypoplar.interface.debug_records import MARK_WORDS
+from pypoplar.interface.header_slots import Slot
+from pypoplar.interface.layout import WORD_BYTES
 
 
 @frozen(eq=False)
@@ -38,20 +41,20 @@ def machine_code(executable: Executable) -> MachineCode:
 
 def install_codelets(state: EngineState, code: MachineCode) -> None:
     """Tell the driver where the codelets are, and what every call of one is told."""
-    state.header[at.MOVE_UNIT] = load_unit(*MOVING).address
-    state.header[at.SUPERSTEP_UNIT] = load_unit(*SUPERSTEP).address
-    if not state.tables[at.ACTIVE_SIMPLE].all():
-        state.header[at.GENERAL_UNIT] = load_unit(*GENERAL).address
-    state.tables[at.CODELETS][: len(code.addresses)] = code.addresses
-    contexts = state.rows(at.CONTEXTS, at.CONTEXT_WORDS)
-    contexts[:, 5] = state.executable.slot_limit
+    state.header[Slot.MOVE_UNIT] = load_unit(*MOVING).address
+    state.header[Slot.SUPERSTEP_UNIT] = load_unit(*SUPERSTEP).address
+    if not state.tables[Slot.ACTIVE_SIMPLE].all():
+        state.header[Slot.GENERAL_UNIT] = load_unit(*GENERAL).address
+    state.tables[Slot.CODELETS][: len(code.addresses)] = code.addresses
+    contexts = state.rows(Slot.CONTEXTS, CONTEXT_WORDS)
+    contexts[:, Context.CYCLE_LIMIT] = state.executable.slot_limit
     for thread, buffer in enumerate(state.debug_buffers):
-        contexts[thread, 8] = buffer.ctypes.data if len(buffer) else 0
-    contexts[:, 9] = max(state.debug_buffers.shape[1] - at.MARK_WORDS, 0)
+        contexts[thread, Context.DEBUG] = buffer.ctypes.data if len(buffer) else 0
+    contexts[:, Context.DEBUG_WORDS] = max(state.debug_buffers.shape[1] - MARK_WORDS, 0)
     clear_prints(state)
-    contexts[:, 11] = 0
-    contexts[:, 12] = state.executable.target.getNumWorkerContexts()
+    contexts[:, Context.FIRST_WORKER] = 0
+    contexts[:, Context.WORKERS] = state.executable.target.getNumWorkerContexts()
     state.floating_point_mask = state.floating_point_mask  # of thread 0: a run that was given up may have left others behind
-    if state.header[at.FLOPS]:
-        words = 2 * int(state.header[at.SLOTS_WORDS])
-        contexts[:, at.CONTEXT_FLOPS] = state.header[at.FLOPS] + 8 * words * np.arange(len(contexts))
+    if state.header[Slot.FLOPS]:
+        size = WORD_BYTES * WORK_WORDS * int(state.header[Slot.SLOTS_WORDS])
+        contexts[:, Context.WORK] = state.header[Slot.FLOPS] + size * np.arange(len(contexts))

@@ -1,8 +1,6 @@
 """Machine operations that numba lacks: memory by raw address, calls by address, atomics and a polite wait.
 
-An address is an ``int64``. `LOAD`, `LOAD_INVARIANT` and `STORE` hold one intrinsic per memory code; a loaded value has the
-memory's own type (``int8`` for ``i8``, the raw ``uint16`` for ``f16``, ``boolean`` for ``bool``), and a stored value is cast to
-it. The commonest have names of their own (`load_i64`, `store_i64`, ...). Nothing here checks bounds.
+An address is an ``int64``. A loaded value has the memory's own type, and a stored value is cast to it. Nothing here checks bounds.
 
 These functions can only be called from jitted code. Code that uses them can be cached on disk: no address of this process
 is written into it.
@@ -20,37 +18,14 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from pypoplar.codelet.llvm.machine import YIELD_SYMBOL, register_yield
+from pypoplar.interface.context_words import CALL_ARGUMENTS, CallArgument
+from pypoplar.interface.layout import WORD_BYTES
 
-MEMORY_TYPES: dict[str, Any] = {
-    "f32": types.float32,
-    "f16": types.uint16,  # the bits of a half
-    "i8": types.int8,
-    "u8": types.uint8,
-    "i16": types.int16,
-    "u16": types.uint16,
-    "i32": types.int32,
-    "u32": types.uint32,
-    "i64": types.int64,
-    "u64": types.uint64,
-    "bool": types.boolean,
-}
-_WORD = ir.IntType(64)
+_WORD = ir.IntType(8 * WORD_BYTES)
 _BYTE = ir.IntType(8)
 
 
 register_yield()
-
-
-def _memory_form(code: str) -> ir.Type:
-    """The LLVM type that stands in memory for a memory code."""
-    if code == "f32":
-        return ir.FloatType()
-    return ir.IntType(8 if code == "bool" else MEMORY_TYPES[code].bitwidth)
-
-
-def _alignment(code: str) -> int:
-    """Elements are aligned to their size, 8-byte elements of a tile's memory to 4 bytes only."""
-    return {"i8": 1, "u8": 1, "bool": 1, "f16": 2, "i16": 2, "u16": 2}.get(code, 4)
 
 
 def _make(name: str, purpose: str, typing: Callable[..., Any]) -> Any:
@@ -59,56 +34,45 @@ def _make(name: str, purpose: str, typing: Callable[..., Any]) -> Any:
     return intrinsic(typing)
 
 
-def _loader(code: str, *, invariant: bool) -> Any:
+def _pointer(builder: Any, address: Any, form: Any) -> Any:
+    return builder.inttoptr(address, ir.IntType(form.bitwidth).as_pointer())
+
+
+def _alignment(form: Any) -> int:
+    """Elements are aligned to their size, 8-byte elements of a tile's memory to 4 bytes only."""
+    return min(int(form.bitwidth) // 8, 4)
+
+
+def _loader(form: Any) -> Any:
     def load(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            form = _memory_form(code)
-            value = builder.load(builder.inttoptr(arguments[0], form.as_pointer()), align=_alignment(code))
-            if invariant:
-                value.set_metadata("invariant.load", builder.module.add_metadata([]))
-            return builder.icmp_unsigned("!=", value, _BYTE(0)) if code == "bool" else value
+            return builder.load(_pointer(builder, arguments[0], form), align=_alignment(form))
 
-        return MEMORY_TYPES[code](types.int64), generate
+        return form(types.int64), generate
 
-    kind = "that nothing writes while the code runs" if invariant else "as it is now"
-    return _make(f"load_{code}{'_invariant' if invariant else ''}", f"The {code} at `address`, {kind}.", load)
+    return _make(f"load_{form.name}", f"The {form.name} at `address`.", load)
 
 
-def _storer(code: str) -> Any:
+def _storer(form: Any) -> Any:
     def store(typing_context: Any, address: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             address, value = arguments
-            form = _memory_form(code)
-            if code == "bool":
-                value = builder.zext(value, _BYTE)
-            builder.store(value, builder.inttoptr(address, form.as_pointer()), align=_alignment(code))
+            builder.store(value, _pointer(builder, address, form), align=_alignment(form))
             return context.get_dummy_value()
 
-        return types.void(types.int64, MEMORY_TYPES[code]), generate
+        return types.void(types.int64, form), generate
 
-    return _make(f"store_{code}", f"Write a {code} at `address`.", store)
-
-
-LOAD: dict[str, Any] = {code: _loader(code, invariant=False) for code in MEMORY_TYPES}
-LOAD_INVARIANT: dict[str, Any] = {code: _loader(code, invariant=True) for code in MEMORY_TYPES}
-STORE: dict[str, Any] = {code: _storer(code) for code in MEMORY_TYPES}
-
-load_i64 = LOAD["i64"]
-load_i64_invariant = LOAD_INVARIANT["i64"]
-store_i64 = STORE["i64"]
-load_i32, load_u32, load_f32, load_u8, load_bool = LOAD["i32"], LOAD["u32"], LOAD["f32"], LOAD["u8"], LOAD["bool"]
-store_i32, store_u32, store_f32, store_u8, store_bool = STORE["i32"], STORE["u32"], STORE["f32"], STORE["u8"], STORE["bool"]
+    return _make(f"store_{form.name}", f"Write the {form.name} at `address`.", store)
 
 
-def _array_address(typing_context: Any, array: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        return builder.ptrtoint(data, _WORD)
-
-    return types.int64(array), generate
+load_u8, load_i32, load_u32, load_i64 = (_loader(form) for form in (types.uint8, types.int32, types.uint32, types.int64))
+store_u8, store_u32, store_i64 = (_storer(form) for form in (types.uint8, types.uint32, types.int64))
 
 
-array_address = _make("array_address", "The address of an array's first element; the caller keeps the array alive.", _array_address)
+_ARGUMENTS = (
+    CallArgument.MEMORY, CallArgument.ROWS, CallArgument.ROW_TABLE, CallArgument.COUNT, CallArgument.SLOTS, CallArgument.RESULTS,
+    CallArgument.CONTEXT,
+)  # fmt: skip
 
 
 def _call_codelet(
@@ -123,8 +87,11 @@ def _call_codelet(
     context: Any,
 ) -> Any:
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        function = ir.FunctionType(ir.VoidType(), [_WORD] * 7)
-        builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
+        function = ir.FunctionType(ir.VoidType(), [_WORD] * CALL_ARGUMENTS)
+        passed = [_WORD(0)] * CALL_ARGUMENTS
+        for place, argument in zip(_ARGUMENTS, arguments[1:], strict=True):
+            passed[place] = argument
+        builder.call(builder.inttoptr(arguments[0], function.as_pointer()), passed)
         return target.get_dummy_value()
 
     return types.void(*[types.int64] * 8), generate
@@ -134,44 +101,28 @@ call_codelet = _make(
     "call_codelet",
     """Run the codelet whose native code is at `address` on a group of vertices; 3 ns a call.
 
-    The other arguments are those of `pypoplar.codelet.llvm.codelet_code`: addresses of the memory, the edge rows, the row table,
-    the count of vertices, addresses of their slots, results (or 0) and of the context. All are ``int64``.
+    The other arguments are those of `CallArgument`: addresses of the memory, the edge rows, the row table, the count of vertices,
+    addresses of their slots, results (or 0) and of the context. All are ``int64``.
     """,
     _call_codelet,
 )
 
 
-def _copier(name: str, purpose: str) -> Any:
-    def copy(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            target, source, size = arguments
-            pointer = _BYTE.as_pointer()
-            function = builder.module.declare_intrinsic(f"llvm.{name}", [pointer, pointer, _WORD])
-            arguments = [builder.inttoptr(target, pointer), builder.inttoptr(source, pointer), size, ir.IntType(1)(0)]
-            builder.call(function, arguments)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, types.int64), generate
-
-    return _make({"memcpy": "copy_memory", "memmove": "move_memory"}[name], purpose, copy)
-
-
-copy_memory = _copier("memcpy", "Copy `size` bytes from address `source` to address `target`, which may not overlap.")
-move_memory = _copier("memmove", "Copy `size` bytes from address `source` to address `target`, which may overlap.")
-
-
-def _fill_memory(typing_context: Any, target: Any, value: Any, size: Any) -> Any:
+def _copy_memory(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        target, value, size = arguments
+        target, source, size = arguments
         pointer = _BYTE.as_pointer()
-        function = builder.module.declare_intrinsic("llvm.memset", [pointer, _WORD])
-        builder.call(function, [builder.inttoptr(target, pointer), value, size, ir.IntType(1)(0)])
+        function = builder.module.declare_intrinsic("llvm.memcpy", [pointer, pointer, _WORD])
+        arguments = [builder.inttoptr(target, pointer), builder.inttoptr(source, pointer), size, ir.IntType(1)(0)]
+        builder.call(function, arguments)
         return context.get_dummy_value()
 
-    return types.void(types.int64, types.uint8, types.int64), generate
+    return types.void(types.int64, types.int64, types.int64), generate
 
 
-fill_memory = _make("fill_memory", "Set `size` bytes from address `target` to the byte `value`.", _fill_memory)
+copy_memory = _make(
+    "copy_memory", "Copy `size` bytes from address `source` to address `target`, which may not overlap.", _copy_memory
+)
 
 
 def _atomic_add(typing_context: Any, address: Any, value: Any) -> Any:
@@ -183,32 +134,22 @@ def _atomic_add(typing_context: Any, address: Any, value: Any) -> Any:
 
 def _atomic_load(typing_context: Any, address: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load_atomic(builder.inttoptr(arguments[0], _WORD.as_pointer()), "acquire", 8)
+        return builder.load_atomic(builder.inttoptr(arguments[0], _WORD.as_pointer()), "acquire", WORD_BYTES)
 
     return types.int64(types.int64), generate
 
 
 def _atomic_store(typing_context: Any, address: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store_atomic(arguments[1], builder.inttoptr(arguments[0], _WORD.as_pointer()), "release", 8)
+        builder.store_atomic(arguments[1], builder.inttoptr(arguments[0], _WORD.as_pointer()), "release", WORD_BYTES)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
 
 
-def _atomic_exchange(typing_context: Any, address: Any, value: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("xchg", builder.inttoptr(arguments[0], _WORD.as_pointer()), arguments[1], "seq_cst")
-
-    return types.int64(types.int64, types.int64), generate
-
-
 atomic_add = _make("atomic_add", "Add to the int64 at an 8-byte aligned address; returns what was there before.", _atomic_add)
 atomic_load = _make("atomic_load", "The int64 at an 8-byte aligned address (acquire).", _atomic_load)
 atomic_store = _make("atomic_store", "Write the int64 at an 8-byte aligned address (release).", _atomic_store)
-atomic_exchange = _make(
-    "atomic_exchange", "Write the int64 at an aligned address; returns what was there before.", _atomic_exchange
-)
 
 
 def _pause(typing_context: Any) -> Any:

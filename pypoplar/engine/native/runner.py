@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import assert_never
 
 from attrs import define, field
 
 from pypoplar.engine.debug_prints import clear_prints, native_prints, prints_lost
 from pypoplar.engine.engine_state import EngineState
-from pypoplar.engine.faults import Fault
+from pypoplar.engine.faults import Fault, unknown_operation
 from pypoplar.engine.native.driver_code import driver_function
 from pypoplar.engine.native.machine_code import MachineCode, install_codelets, machine_code
 from pypoplar.engine.native.workers import Workers
 from pypoplar.engine.services import Services
-from pypoplar.interface import header_slots as at
-from pypoplar.interface import opcodes
+from pypoplar.errors import PoplarRuntimeError
+from pypoplar.executable.executable import Array
+from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, Ending, FaultRecord, Shared, State
+from pypoplar.interface.header_slots import Slot
+from pypoplar.interface.opcodes import CallbackOperand, Opcode, ProgramRow, ServiceOperand
 
 PRINTS_LOST = "[pypoplar] more was printed by one step than is kept; the rest is lost\n"
 LOOK = 0.05  # seconds between looks at the progress
@@ -65,34 +69,47 @@ def run_native(
     """
     _start(state, entry)
     while True:
-        code = _drive(state, progress)
-        if code == at.FINISHED:
-            return None
-        if code == at.FAULT:
-            return first_fault(state)
-        row = state.executable.program[int(state.tables[at.STATE][at.PC]) - 1]
-        serve(int(row[1] if row[0] == opcodes.SERVICE else row[2]))
+        ending = _drive(state, progress)
+        row = int(state.tables[Slot.STATE][State.PC])
+        match ending:
+            case Ending.FINISHED:
+                return None
+            case Ending.FAULT:
+                return first_fault(state)
+            case Ending.SERVICE:
+                serve(_service(state.executable.program[row - 1]))
+            case Ending.UNKNOWN:
+                raise unknown_operation(state.executable.program, row)
+            case Ending.STOPPED:
+                raise PoplarRuntimeError(f"the driver stopped before row {row} of the program, and nobody asked for it")
+            case _:
+                assert_never(ending)
         if progress is not None:
             progress()
 
 
+def _service(row: Array) -> int:
+    """The number of the service at which the driver has returned."""
+    return int(row[ServiceOperand.SERVICE if row[ProgramRow.OPERATION] == Opcode.SERVICE else CallbackOperand.SERVICE])
+
+
 def _start(state: EngineState, entry: int) -> None:
-    shared = state.tables[at.SHARED]
-    clock = int(shared[at.CLOCK])  # goes on from run to run
+    shared = state.tables[Slot.SHARED]
+    clock = int(shared[Shared.CLOCK])  # goes on from run to run
     shared[:] = 0
-    shared[at.CLOCK] = clock
-    state.tables[at.FAULTS][:] = 0
-    threads = state.rows(at.STATE, at.STATE_WORDS)
+    shared[Shared.CLOCK] = clock
+    state.tables[Slot.FAULTS][:] = 0
+    threads = state.rows(Slot.STATE, STATE_WORDS)
     threads[:] = 0
-    threads[:, at.PC] = entry
-    threads[:, at.LOCAL_CLOCK] = clock
+    threads[:, State.PC] = entry
+    threads[:, State.LOCAL_CLOCK] = clock
 
 
-def _drive(state: EngineState, progress: Callable[[], None] | None) -> int:
+def _drive(state: EngineState, progress: Callable[[], None] | None) -> Ending:
     """Let all threads run until they come back together; thread 0 says why."""
     drive = driver_function()
     threads = state.division.threads
-    shared = state.tables[at.SHARED]
+    shared = state.tables[Slot.SHARED]
     codes = [0] * threads
 
     def work(thread: int) -> None:
@@ -108,16 +125,25 @@ def _drive(state: EngineState, progress: Callable[[], None] | None) -> int:
                 if progress is not None:
                     progress()
         except BaseException:
-            shared[at.STOP] = 1
+            shared[Shared.STOP] = 1
             workers.end()
             raise
-    if codes[0] != at.SERVICE:
-        shared[at.CLOCK] = state.tables[at.STATE][at.LOCAL_CLOCK]
-    return codes[0]
+    ending = Ending(codes[0])
+    if ending != Ending.SERVICE:
+        shared[Shared.CLOCK] = state.tables[Slot.STATE][State.LOCAL_CLOCK]
+    return ending
 
 
 def first_fault(state: EngineState) -> Fault:
     """The fault of the lowest vertex, of all threads."""
-    rows = state.rows(at.FAULTS, at.FAULT_WORDS)
-    found = min((row for row in rows if row[at.FAULT_SET]), key=lambda row: int(row[at.FAULT_VERTEX]))
-    return Fault(*(int(found[word]) for word in range(at.FAULT_VERTEX, at.FAULT_WORDS)))
+    rows = [row for row in state.rows(Slot.FAULTS, FAULT_WORDS) if row[FaultRecord.SET]]
+    lowest = min(rows, key=lambda row: int(row[FaultRecord.VERTEX]))
+    return Fault(
+        vertex=int(lowest[FaultRecord.VERTEX]),
+        code=int(lowest[FaultRecord.CODE]),
+        where=int(lowest[FaultRecord.LOCATION]),
+        value=int(lowest[FaultRecord.VALUE]),
+        bound=int(lowest[FaultRecord.BOUND]),
+        codelet=int(lowest[FaultRecord.CODELET]),
+        step=int(lowest[FaultRecord.STEP]),
+    )

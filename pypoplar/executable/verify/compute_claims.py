@@ -10,13 +10,15 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.codelet.language.codelet import Codelet, Field
-from pypoplar.compiler.lowering.compute_tables import KINDS, CodeletShapes
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
+from pypoplar.interface.driver_records import PHASES
+from pypoplar.interface.edge_rows import FieldWords, RowEntry, edge_row, entry_words
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.vertex_kinds import VertexKind
 
 MOST_PRICES = 1 << 40  # of a group: one for each vertex and worker
-PHASES = 5  # move lists of a compute set
 
 
 def verify_computes(executable: Executable, lists: int) -> None:
@@ -67,7 +69,7 @@ def _verify_groups(executable: Executable) -> None:
     computes, codelets = executable.computes, executable.codelets
     vertices = len(computes.vertex)
     claim_range("computes.group_codelet", computes.group_codelet, 0, len(codelets))
-    kind = np.array([KINDS[one.kind] for one in codelets], np.int64)
+    kind = np.array([VertexKind.of(one.kind) for one in codelets], np.int64)
     claim_each("computes.group_kind", computes.group_kind == kind[computes.group_codelet], "is not the codelet's kind")
     claim_range("computes.group_count", computes.group_count, 1, vertices + 1)
     largest = int(computes.group_count.max(initial=0)) * executable.target.getNumWorkerContexts()
@@ -78,7 +80,8 @@ def _verify_groups(executable: Executable) -> None:
     )
     claim(int(ends[-1]) == vertices if len(ends) else vertices == 0, "computes.vertex has another length than the groups together")
     claim_range("computes.group_row", computes.group_row, 0, len(computes.words) + 1)
-    words = CodeletShapes.of(codelets, record_touches=executable.touches is not None).words
+    touches = executable.touches is not None
+    words = np.array([edge_row(codelet.fields, record_touches=touches).words for codelet in codelets], np.int64)
     claim_shape("computes.codelet_words", computes.codelet_words, len(codelets))
     claim_each("computes.codelet_words", computes.codelet_words == words, "is not the size of the codelet's edge rows")
     row_end = computes.group_row + computes.group_count * words[computes.group_codelet]
@@ -121,7 +124,6 @@ class _Reach:
 def _verify_edges(executable: Executable) -> None:
     """All addresses and lengths in the edge rows, field by field, for all vertices of a codelet at once."""
     computes = executable.computes
-    shapes = CodeletShapes.of(executable.codelets, record_touches=executable.touches is not None)
     edges = _Edges(executable)
     first = np.append(computes.group_position, len(computes.vertex))[computes.first_group]
     tile = np.repeat(computes.active_tile, np.diff(first))
@@ -132,9 +134,10 @@ def _verify_edges(executable: Executable) -> None:
     for number in np.unique(codelet):
         one = executable.codelets[int(number)]
         here = np.flatnonzero(codelet == number)
-        start = row[here] + inside[here] * shapes.words[number]
-        for position, field in enumerate(one.fields):
-            edges.verify(one, field, start + shapes.field_word[number, position], reach.of(here))
+        layout = edge_row(one.fields, record_touches=executable.touches is not None)
+        start = row[here] + inside[here] * layout.words
+        for field, words in zip(one.fields, layout.fields, strict=True):
+            edges.verify(one, field, words, start, reach.of(here))
 
 
 class _Edges:
@@ -144,25 +147,25 @@ class _Edges:
         table = executable.computes.row_table
         self.words = executable.computes.words
         self.touched = executable.touches is not None
-        width = 3 if self.touched else 2
+        width = entry_words(record_touches=self.touched)
         claim(table.ndim == 1 and len(table) % width == 0, f"computes.row_table is not made of rows of {width}")
         self.row_table = table.reshape(-1, width)
         self.rows_used = 0
         self.marks = int(executable.tile_base[-1]), executable.memory_bytes
 
-    def verify(self, codelet: Codelet, field: Field, word: Array, reach: _Reach) -> None:
-        """One field of many vertices, whose words begin at `word`."""
+    def verify(self, codelet: Codelet, field: Field, words: FieldWords, row: Array, reach: _Reach) -> None:
+        """One field of many vertices, whose edge rows begin at `row`."""
         name = f"field {field.name!r} of {codelet.name}"
+        start = self.words[row + words.start]
+        extent = self.words[row + words.extent] if words.extent != NOTHING else np.ones(len(row), np.int64)
         if field.form == "list":
-            self._list(name, field, word, reach)
+            self._list(name, field, start, extent, reach)
             return
-        length = np.ones(len(word), np.int64) if field.form == "scalar" else self.words[word + 1]
-        _verify_span(name, self.words[word], length, field.type.size, reach)
-        if self.touched and field.access != "state":
-            self._marks(name, self.words[word + (1 if field.form == "scalar" else 2)], length)
+        _verify_span(name, start, extent, field.type.size, reach)
+        if words.touch != NOTHING:
+            self._marks(name, self.words[row + words.touch], extent)
 
-    def _list(self, name: str, field: Field, word: Array, reach: _Reach) -> None:
-        first, count = self.words[word], self.words[word + 1]
+    def _list(self, name: str, field: Field, first: Array, count: Array, reach: _Reach) -> None:
         entries = len(self.row_table)
         claim_range(f"the first row of {name}: vertex", first, 0, entries + 1)
         claim_range(f"the number of rows of {name}: vertex", count, 0, entries + 1)
@@ -173,9 +176,10 @@ class _Edges:
         inside = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
         rows = self.row_table[np.repeat(first, count) + inside]
         owner = np.repeat(np.arange(len(first)), count)
-        _verify_span(f"a row of {name}", rows[:, 0], rows[:, 1], field.type.size, reach.of(owner))
+        address, length = rows[:, RowEntry.ADDRESS], rows[:, RowEntry.LENGTH]
+        _verify_span(f"a row of {name}", address, length, field.type.size, reach.of(owner))
         if self.touched:
-            self._marks(f"a row of {name}", rows[:, 2], rows[:, 1])
+            self._marks(f"a row of {name}", rows[:, RowEntry.TOUCH], length)
 
     def _marks(self, name: str, place: Array, length: Array) -> None:
         """Where touched elements are marked, a byte for each."""

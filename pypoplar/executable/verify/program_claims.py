@@ -17,42 +17,74 @@ from pypoplar.executable.verify.claims import LARGEST, claim, claim_number, clai
 from pypoplar.executable.verify.host_claims import INTERNAL, TO_DEVICE, TO_HOST, chunk_bytes
 from pypoplar.executable.verify.move_claims import ListEnds
 from pypoplar.executable.verify.tree_claims import verify_tree
-from pypoplar.interface import opcodes
+from pypoplar.interface.fault_codes import FloatingPoint
+from pypoplar.interface.layout import NOTHING, mask
+from pypoplar.interface.opcodes import (
+    OPERAND_COLUMNS,
+    OPERANDS,
+    ROW_WORDS,
+    BranchOperand,
+    CallbackOperand,
+    CallOperand,
+    ClockOperand,
+    ComputeOperand,
+    ElapsedOperand,
+    FloatingPointOperand,
+    JumpOperand,
+    MoveOperand,
+    Opcode,
+    Operand,
+    ProgramRow,
+    RepeatEndOperand,
+    RepeatOperand,
+    ServiceOperand,
+    StampOperand,
+    StreamOperand,
+    SyncOperand,
+    UnlessEqualOperand,
+)
 
-NAMES: dict[int, str] = {value: name for name, value in vars(opcodes).items() if name.isupper()}
-
-LIST, STEP, MAYBE_STEP, COMPUTE, COUNTER, TIMES, ROW, ADDRESS, SIZE, VALUE, STREAM, SERVICE, CLOCK, MASK, UNUSED = (
-    "move list", "step", "step or -1", "compute", "counter", "times", "row", "address", "size", "value", "stream", "service",
-    "clock", "mask", "unused",
+LIST, STEP, MAYBE_STEP, COMPUTE, COUNTER, TIMES, ROW, ADDRESS, SIZE, STREAM, SERVICE, CLOCK, MASK = (
+    "move list", "step", "step or -1", "compute", "counter", "times", "row", "address", "size", "stream", "service", "clock",
+    "mask",
 )  # fmt: skip
-OPERANDS: dict[int, tuple[str, ...]] = {
-    opcodes.END: (),
-    opcodes.MOVE: (LIST, STEP),
-    opcodes.COMPUTE: (COMPUTE, MAYBE_STEP, STEP, MAYBE_STEP),
-    opcodes.REPEAT: (COUNTER, TIMES, ROW),
-    opcodes.REPEAT_END: (COUNTER, ROW),
-    opcodes.JUMP: (ROW,),
-    opcodes.BRANCH: (ADDRESS, SIZE, ROW),
-    opcodes.UNLESS_EQUAL: (ADDRESS, SIZE, VALUE, ROW),
-    opcodes.CALL: (ROW,),
-    opcodes.RETURN: (),
-    opcodes.STREAM_IN: (STREAM, LIST, STEP),
-    opcodes.STREAM_OUT: (STREAM, LIST, STEP),
-    opcodes.SERVICE: (SERVICE,),
-    opcodes.CALLBACK: (STREAM, SERVICE),
-    opcodes.STAMP: (CLOCK,),
-    opcodes.ELAPSED: (CLOCK, ADDRESS),
-    opcodes.CLOCK: (UNUSED, ADDRESS),
-    opcodes.FLOATING_POINT: (MASK,),
-    opcodes.SYNC: (STEP,),
+KINDS: dict[Opcode, dict[Operand, str]] = {
+    Opcode.END: {},
+    Opcode.MOVE: {MoveOperand.LIST: LIST, MoveOperand.STEP: STEP},
+    Opcode.COMPUTE: {
+        ComputeOperand.COMPUTE: COMPUTE,
+        ComputeOperand.BEFORE: MAYBE_STEP,
+        ComputeOperand.STEP: STEP,
+        ComputeOperand.AFTER: MAYBE_STEP,
+    },
+    Opcode.REPEAT: {RepeatOperand.COUNTER: COUNTER, RepeatOperand.TIMES: TIMES, RepeatOperand.AFTER: ROW},
+    Opcode.REPEAT_END: {RepeatEndOperand.COUNTER: COUNTER, RepeatEndOperand.BODY: ROW},
+    Opcode.JUMP: {JumpOperand.ROW: ROW},
+    Opcode.BRANCH: {BranchOperand.ADDRESS: ADDRESS, BranchOperand.BYTES: SIZE, BranchOperand.ROW: ROW},
+    Opcode.UNLESS_EQUAL: {UnlessEqualOperand.ADDRESS: ADDRESS, UnlessEqualOperand.BYTES: SIZE, UnlessEqualOperand.ROW: ROW},
+    Opcode.CALL: {CallOperand.ROW: ROW},
+    Opcode.RETURN: {},
+    Opcode.STREAM_IN: {StreamOperand.STREAM: STREAM, StreamOperand.LIST: LIST, StreamOperand.STEP: STEP},
+    Opcode.STREAM_OUT: {StreamOperand.STREAM: STREAM, StreamOperand.LIST: LIST, StreamOperand.STEP: STEP},
+    Opcode.SERVICE: {ServiceOperand.SERVICE: SERVICE},
+    Opcode.CALLBACK: {CallbackOperand.STREAM: STREAM, CallbackOperand.SERVICE: SERVICE},
+    Opcode.STAMP: {StampOperand.CLOCK: CLOCK},
+    Opcode.ELAPSED: {ElapsedOperand.CLOCK: CLOCK, ElapsedOperand.ADDRESS: ADDRESS},
+    Opcode.CLOCK: {ClockOperand.ADDRESS: ADDRESS},
+    Opcode.FLOATING_POINT: {FloatingPointOperand.MASK: MASK},
+    Opcode.SYNC: {SyncOperand.STEP: STEP},
 }
+"""What the operands of every operation name; any number is a value to compare with (`UnlessEqualOperand.VALUE`)."""
 CLOCK_BYTES = 8
 
 
 def verify_program(executable: Executable, ends: ListEnds) -> None:
     """Check the program of an executable whose other parts have been checked; `ends` says how far its move lists reach."""
     program = executable.program
-    claim(program.ndim == 2 and program.shape[1] == 5, f"program has the shape {list(program.shape)}: expected rows of 5")
+    claim(
+        program.ndim == 2 and program.shape[1] == ROW_WORDS,
+        f"program has the shape {list(program.shape)}: expected rows of {ROW_WORDS}",
+    )
     rows = _Rows(executable, ends)
     rows.verify_operands()
     rows.verify_memory()
@@ -75,28 +107,28 @@ class _Rows:
 
     @code.default
     def _codes(self) -> Array:
-        return self.executable.program[:, 0]
+        return self.executable.program[:, ProgramRow.OPERATION]
 
     def of(self, *codes: int) -> Array:
         """The numbers of the rows with these operations."""
         return np.flatnonzero(np.isin(self.code, codes))
 
-    def operand(self, rows: Array, number: int) -> Array:
-        """Operand 0 to 3 (a to d) of rows."""
-        values: Array = self.executable.program[rows, 1 + number]
+    def operand(self, rows: Array, operand: Operand) -> Array:
+        """An operand of rows."""
+        values: Array = self.executable.program[rows, operand]
         return values
 
     def claim(self, rows: Array, holds: Array, text: str) -> None:
         """That something holds for each of some rows."""
         if not holds.all():
             row = int(rows[np.flatnonzero(~holds)[0]])
-            shown = " ".join(str(int(one)) for one in self.executable.program[row, 1:])
-            raise FileLoadError(f"row {row} of the program, {NAMES[int(self.code[row])]} {shown}: {text}")
+            shown = " ".join(str(int(one)) for one in self.executable.program[row, OPERAND_COLUMNS])
+            raise FileLoadError(f"row {row} of the program, {Opcode(self.code[row]).name} {shown}: {text}")
 
     def verify_operands(self) -> None:
         """Every operand names something that is there."""
         one = self.executable
-        claim_range("the operations of the program: row", self.code, 0, len(OPERANDS))
+        claim_range("the operations of the program: row", self.code, min(Opcode), max(Opcode) + 1)
         for name, value in (("counters", one.counters), ("clocks", one.clocks)):
             claim_number(name, value, 0, len(one.program) + 1)
         bounds = {
@@ -112,28 +144,38 @@ class _Rows:
             STREAM: (0, len(one.streams)),
             SERVICE: (0, len(one.services)),
             CLOCK: (0, one.clocks),
-            MASK: (0, 8),
+            MASK: (0, mask(FloatingPoint) + 1),
         }
         for code in np.unique(self.code):
             rows = self.of(int(code))
-            for number, kind in enumerate(OPERANDS[int(code)]):
-                if kind in bounds:
-                    low, high = bounds[kind]
-                    values = self.operand(rows, number)
-                    self.claim(rows, (values >= low) & (values < high), f"operand {number} is no {kind}")
+            operands = OPERANDS[Opcode(code)]
+            for operand, kind in KINDS[Opcode(code)].items():
+                low, high = bounds[kind]
+                values = self.operand(rows, operand)
+                self.claim(rows, (values >= low) & (values < high), f"operand {operands.index(operand)} is no {kind}")
 
     def verify_memory(self) -> None:
         """Values that branches read and clocks that are stored lie in memory; so does all that is moved within it."""
         memory = int(self.executable.tile_base[-1])
-        rows = self.of(opcodes.BRANCH, opcodes.UNLESS_EQUAL)
-        address, size = self.operand(rows, 0), self.operand(rows, 1)
-        self.claim(rows, np.isin(size, (1, 2, 4, 8)), "no value has that many bytes")
-        self.claim(rows, (address + size <= memory) & (address % np.minimum(size, 4) == 0), "the value is not in memory")
-        rows = self.of(opcodes.ELAPSED, opcodes.CLOCK)
-        address = self.operand(rows, 1)
-        self.claim(rows, (address + CLOCK_BYTES <= memory) & (address % 4 == 0), "the clock's place is not in memory")
-        rows = self.of(opcodes.MOVE)
-        lists = self.operand(rows, 0)
+        reads: tuple[tuple[Opcode, Operand, Operand], ...] = (
+            (Opcode.BRANCH, BranchOperand.ADDRESS, BranchOperand.BYTES),
+            (Opcode.UNLESS_EQUAL, UnlessEqualOperand.ADDRESS, UnlessEqualOperand.BYTES),
+        )
+        for operation, place, width in reads:
+            rows = self.of(operation)
+            address, size = self.operand(rows, place), self.operand(rows, width)
+            self.claim(rows, np.isin(size, (1, 2, 4, 8)), "no value has that many bytes")
+            self.claim(rows, (address + size <= memory) & (address % np.minimum(size, 4) == 0), "the value is not in memory")
+        stores: tuple[tuple[Opcode, Operand], ...] = (
+            (Opcode.ELAPSED, ElapsedOperand.ADDRESS),
+            (Opcode.CLOCK, ClockOperand.ADDRESS),
+        )
+        for operation, place in stores:
+            rows = self.of(operation)
+            address = self.operand(rows, place)
+            self.claim(rows, (address + CLOCK_BYTES <= memory) & (address % 4 == 0), "the clock's place is not in memory")
+        rows = self.of(Opcode.MOVE)
+        lists = self.operand(rows, MoveOperand.LIST)
         self.claim(rows, np.maximum(self.ends.source, self.ends.target)[lists] <= memory, "the list reaches beyond the memory")
 
     def verify_streams(self) -> None:
@@ -141,11 +183,11 @@ class _Rows:
         memory, chunk = int(self.executable.tile_base[-1]), chunk_bytes(self.executable)
         kinds = np.array([one.kind for one in self.executable.streams], object)
         for code, kind, host, device in (
-            (opcodes.STREAM_IN, TO_DEVICE, self.ends.source, self.ends.target),
-            (opcodes.STREAM_OUT, TO_HOST, self.ends.target, self.ends.source),
+            (Opcode.STREAM_IN, TO_DEVICE, self.ends.source, self.ends.target),
+            (Opcode.STREAM_OUT, TO_HOST, self.ends.target, self.ends.source),
         ):
             rows = self.of(code)
-            stream, lists = self.operand(rows, 0), self.operand(rows, 1)
+            stream, lists = self.operand(rows, StreamOperand.STREAM), self.operand(rows, StreamOperand.LIST)
             self.claim(rows, np.isin(kinds[stream], (kind, INTERNAL)), "the stream has the other direction")
             self.claim(rows, host[lists] == chunk[stream], "the list does not end with the stream's chunk")
             self.claim(rows, device[lists] <= memory, "the list reaches beyond the memory")
@@ -153,9 +195,10 @@ class _Rows:
     def verify_computes(self) -> None:
         """The step that takes the account of a compute set is the compute set's own."""
         one = self.executable
-        rows = self.of(opcodes.COMPUTE)
+        rows = self.of(Opcode.COMPUTE)
         compute = np.array([step.compute for step in one.steps], np.int64)
-        self.claim(rows, compute[self.operand(rows, 2)] == self.operand(rows, 0), "the step is not the compute set's")
+        own = compute[self.operand(rows, ComputeOperand.STEP)] == self.operand(rows, ComputeOperand.COMPUTE)
+        self.claim(rows, own, "the step is not the compute set's")
         lists = one.computes.moves.ravel()
         used = lists[lists >= 0]
         memory, reach = int(one.tile_base[-1]), np.maximum(self.ends.source, self.ends.target)
@@ -164,11 +207,12 @@ class _Rows:
     def verify_services(self) -> None:
         """A callback is served for its own stream; no other operation serves one."""
         services = self.executable.services
-        stream = np.array([one["stream"] if one["kind"] == "callback" else -1 for one in services], np.int64)
-        rows = self.of(opcodes.SERVICE)
-        self.claim(rows, stream[self.operand(rows, 0)] < 0, "the service is a callback's")
-        rows = self.of(opcodes.CALLBACK)
-        self.claim(rows, stream[self.operand(rows, 1)] == self.operand(rows, 0), "the service is not the callback of the stream")
+        stream = np.array([one["stream"] if one["kind"] == "callback" else NOTHING for one in services], np.int64)
+        rows = self.of(Opcode.SERVICE)
+        self.claim(rows, stream[self.operand(rows, ServiceOperand.SERVICE)] == NOTHING, "the service is a callback's")
+        rows = self.of(Opcode.CALLBACK)
+        own = stream[self.operand(rows, CallbackOperand.SERVICE)] == self.operand(rows, CallbackOperand.STREAM)
+        self.claim(rows, own, "the service is not the callback of the stream")
 
 
 @frozen(eq=False)
@@ -185,18 +229,19 @@ class _Blocks:
     def verify_jumps(self) -> None:
         """Jumps stay in their block, and no block runs into the next."""
         rows = self.rows
-        for code, kinds in OPERANDS.items():
-            if ROW in kinds and code != opcodes.CALL:
-                here = rows.of(code)
-                inside = self.block[rows.operand(here, kinds.index(ROW))] == self.block[here]
-                rows.claim(here, inside, "the jump leaves its program or function")
+        for operation, kinds in KINDS.items():
+            for operand, kind in kinds.items():
+                if kind == ROW and operation != Opcode.CALL:
+                    jumps = rows.of(operation)
+                    inside = self.block[rows.operand(jumps, operand)] == self.block[jumps]
+                    rows.claim(jumps, inside, "the jump leaves its program or function")
         function = self.function[self.block]
-        here = rows.of(opcodes.END)
+        here = rows.of(Opcode.END)
         rows.claim(here, ~function[here], "a function does not end the program")
-        here = rows.of(opcodes.RETURN)
+        here = rows.of(Opcode.RETURN)
         rows.claim(here, function[here], "nothing has called what returns here")
         last = np.append(self.start, len(self.block))[1:] - 1
-        rows.claim(last, np.isin(rows.code[last], (opcodes.END, opcodes.RETURN)), "the program or function does not end here")
+        rows.claim(last, np.isin(rows.code[last], (Opcode.END, Opcode.RETURN)), "the program or function does not end here")
 
     def depth(self, most: int) -> Array:
         """How deep the calls of each block nest; `FileLoadError` if deeper than `most`, or without end."""
@@ -214,8 +259,8 @@ class _Blocks:
         claim_number("call_depth", executable.call_depth, 0, len(self.start) + 1)
         order = np.argsort(self.depth(executable.call_depth)[self.caller], kind="stable")
         used: list[set[int]] = [set() for _ in self.start]
-        rows = self.rows.of(opcodes.STREAM_IN, opcodes.STREAM_OUT)
-        for row, stream in zip(rows, self.rows.operand(rows, 0), strict=True):
+        rows = self.rows.of(Opcode.STREAM_IN, Opcode.STREAM_OUT)
+        for row, stream in zip(rows, self.rows.operand(rows, StreamOperand.STREAM), strict=True):
             if executable.streams[stream].kind != INTERNAL:
                 used[self.block[row]].add(int(stream))
         for call in order:  # the innermost calls first
@@ -236,8 +281,8 @@ def _blocks(executable: Executable, rows: _Rows) -> _Blocks:
     claim(executable.entries.shape == (len(executable.entry_streams),), "entries and entry_streams are not of one length")
     entries = np.concatenate((executable.entries, np.array(handles, np.int64)))
     claim_range("entries, with those of handles", entries, 0, size)
-    calls = rows.of(opcodes.CALL)
-    called = rows.operand(calls, 0)
+    calls = rows.of(Opcode.CALL)
+    called = rows.operand(calls, CallOperand.ROW)
     start = np.unique(np.concatenate((entries, called)))
     claim(len(start) == 0 if size == 0 else len(start) > 0 and start[0] == 0, "row 0 of the program is not the start of anything")
     function = np.isin(start, called)

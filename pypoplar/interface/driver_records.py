@@ -1,0 +1,115 @@
+"""Records of the driver's small tables, and what it returns."""
+
+from __future__ import annotations
+
+from enum import auto
+from typing import Any
+
+from pypoplar.interface.layout import CACHE_LINE_WORDS, Code, Layout, whole_lines, words
+
+
+class Ending(Code):
+    """Why the driver returned."""
+
+    FINISHED = auto()
+    SERVICE = auto()  # Python is needed
+    FAULT = auto()
+    STOPPED = auto()
+    UNKNOWN = auto()  # the program has a row that is no operation
+
+
+class Shared(Layout):
+    """Words that all threads see, each in a cache line of its own.
+
+    From PARTIAL on, each thread leaves its slowest tile (`FAULTED` after a fault) for the others, in turn in one of two sets of
+    words: nobody overwrites what another thread is still reading.
+    """
+
+    @staticmethod
+    def _generate_next_value_(name: str, start: int, count: int, last_values: list[Any]) -> int:
+        return CACHE_LINE_WORDS * Layout._generate_next_value_(name, start, count, last_values)
+
+    ARRIVED = auto()
+    GENERATION = auto()
+    STOP = auto()
+    ABANDON = auto()  # the number of the meeting (GENERATION after it) at which thread 0 gives the program up
+    CLOCK = auto()
+    VALUE = auto()
+    PARTIAL = auto()
+
+
+class State(Layout):
+    """Words of a thread."""
+
+    PC = auto()
+    DEPTH = auto()
+    LOCAL_CLOCK = auto()
+    PENDING = auto()  # thread 0 may have done something that the others have not waited for
+    PARITY = auto()
+    SHARED_VALUE = auto()
+    SEQUENCE = auto()  # compute sets that the program has come to
+
+
+class FaultRecord(Layout):
+    """The fault of the lowest vertex that a thread has seen in a step."""
+
+    SET = auto()  # 0 for none
+    VERTEX = auto()
+    CODE = auto()  # `FaultCode`
+    LOCATION = auto()
+    VALUE = auto()
+    BOUND = auto()
+    CODELET = auto()
+    STEP = auto()
+
+
+class Stream(Layout):
+    """A stream of the host."""
+
+    ADDRESS = auto()
+    BYTES = auto()
+    CHUNK = auto()  # bytes
+    POSITION = auto()
+    CALLBACK = auto()  # 1: Python fills or empties its buffer, chunk by chunk
+
+
+class EventLogHead(Layout):
+    """The beginning of the log of executed steps."""
+
+    COUNT = auto()  # of executed steps
+    LIMIT = auto()  # of events for which there is room
+
+
+class Event(Layout):
+    """The execution of a step."""
+
+    STEP = auto()
+    BEGIN = auto()  # cycles of the machine
+    CYCLES = auto()
+
+
+class Phase(Layout):
+    """Columns of a compute set's move lists, in the order in which they are done; `NOTHING` for none."""
+
+    EXCHANGE_BEFORE = auto()
+    FAN_OUT = auto()  # of what has been fetched
+    GATHER = auto()  # behind it the vertices run
+    SCATTER = auto()
+    EXCHANGE_AFTER = auto()
+
+
+STATE_WORDS = whole_lines(State)
+FAULT_WORDS = whole_lines(FaultRecord)
+STREAM_WORDS = words(Stream)
+EVENT_HEAD_WORDS = words(EventLogHead)
+EVENT_WORDS = words(Event)
+PHASES = words(Phase)
+
+# In the place of the slowest tile's cycles.
+FAULTED = -1
+GIVEN_UP = -2
+
+
+def shared_words(threads: int) -> int:
+    """Words of `Shared`, with those of all threads behind it."""
+    return Shared.PARTIAL + 2 * threads + CACHE_LINE_WORDS
