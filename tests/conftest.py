@@ -1,7 +1,9 @@
 """Settings of all tests: no time limits in hypothesis, no options from the outside."""
 
 import os
+import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -12,3 +14,17 @@ os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
 os.environ.pop("PYTEST_ADDOPTS", None)  # has been read, and is not for the test runs that tests start
 
 pytest_plugins = ["pytester"]
+
+
+@pytest.fixture
+def stopwatch():
+    """Ends a test that waits for ever, such as for somebody to write into a named pipe."""
+
+    def stop(number, frame):
+        raise TimeoutError("the test waits for ever")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)

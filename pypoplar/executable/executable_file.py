@@ -14,10 +14,8 @@ from __future__ import annotations
 import io
 import json
 import os
-import secrets
 import zipfile
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -28,6 +26,7 @@ from pypoplar.executable.codec import Packer, Unpacker, claim_kind, short
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.claims import claim
 from pypoplar.executable.verify.executable_claims import verify
+from pypoplar.files import check_regular, written_whole
 
 FORMAT = "pypoplar executable"
 VERSION = 2
@@ -46,16 +45,8 @@ def save(executable: Executable, path: Place) -> None:
         _check_file(path, "write")
         _write(executable, path)
         return
-    target = Path(path).resolve()
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    try:
-        with part.open("xb") as file:
-            _write(executable, file)
-        part.replace(target)
-    except OSError as problem:
-        raise OSError(problem.errno, problem.strerror, str(target)) from problem
-    finally:
-        part.unlink(missing_ok=True)
+    with written_whole(path) as part, part.open("wb") as file:
+        _write(executable, file)
 
 
 def _write(executable: Executable, file: BinaryIO) -> None:
@@ -92,6 +83,8 @@ def _check_file(path: object, method: str) -> None:
 
 def _open(path: Place) -> zipfile.ZipFile:
     try:
+        if isinstance(path, str | os.PathLike):
+            check_regular(path)
         return zipfile.ZipFile(path)
     except OSError as problem:
         raise FileLoadError(f"cannot be read: {problem.strerror or problem}") from problem

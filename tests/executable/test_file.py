@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import pickle
+import stat
 import zipfile
 
 import attrs
@@ -382,3 +384,36 @@ def test_names_of_a_codelet_lead_to_nothing_but_device_code(tmp_path, meaning):
     function["names"]["call"] = meaning
     assert "codelets[0]" in refusal(opened.content())
     assert not place.exists()
+
+
+# Paths of other things than files
+
+
+@pytest.fixture(params=["a named pipe", "/dev/null", "/dev/zero"])
+def irregular(request, tmp_path, stopwatch):
+    place = tmp_path / "pipe"
+    os.mkfifo(place)
+    return place if request.param == "a named pipe" else request.param
+
+
+def test_an_executable_is_not_saved_onto_what_is_no_regular_file(irregular):
+    kind = stat.S_IFMT(os.stat(irregular).st_mode)
+    for save in (control().save, Engine(control()).serializeExecutable):
+        with pytest.raises(OSError, match=rf"Is a (named pipe|character device), not a regular file: '{irregular}'"):
+            save(irregular)
+    assert stat.S_IFMT(os.stat(irregular).st_mode) == kind
+
+
+def test_an_executable_is_not_read_from_what_is_no_regular_file(irregular):
+    text = rf"{irregular}: cannot be read: Is a (named pipe|character device), not a regular file"
+    with pytest.raises(FileLoadError, match=text):
+        Executable.load(irregular)
+
+
+def test_a_link_to_an_executable_is_followed(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("executable.npz")
+    control().save(link)
+    assert link.is_symlink()
+    assert_same(control(), Executable.load(link))
+    assert_same(control(), Executable.load(tmp_path / "executable.npz"))

@@ -16,9 +16,10 @@ import hashlib
 import importlib.util
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from pypoplar.files import written_whole
 
 MOST_ENTRIES = 4096  # beyond it the oldest quarter goes
 _MAGIC = b"pypoplar machine code 1\n"
@@ -94,21 +95,10 @@ def store(key: str, content: bytes) -> bool:
     if _stored % _LOOK_AFTER == 0:
         _drop_oldest()
     _stored += 1
-    return _write_whole(_path(key), _MAGIC + _digest(key, content) + content)
-
-
-def _write_whole(path: Path, content: bytes) -> bool:
     try:
-        descriptor, name = tempfile.mkstemp(prefix=path.stem, dir=path.parent)
+        with written_whole(_path(key), mode=0o600) as part:
+            part.write_bytes(_MAGIC + _digest(key, content) + content)
     except OSError:
-        return False
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(name, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
         return False
     return True
 

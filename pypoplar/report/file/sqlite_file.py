@@ -7,7 +7,6 @@ Any SQL tool can read such a file: `SCHEMA`, ``profile_schema.sql``, says what e
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from pypoplar.errors import FileLoadError
+from pypoplar.files import check_regular, written_whole
 from pypoplar.report.file.profile_reader import ProfileReader
 from pypoplar.report.file.profile_writer import ProfileWriter
 from pypoplar.report.report import PROFILE_VERSION, Report
@@ -34,29 +34,16 @@ def save_report(report: Report, path: Place) -> None:
 
     A file at `path` is replaced as a whole, or not at all if the disk is full or the process ends halfway. Raises `OSError`.
     """
-    target = Path(path).resolve()
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
-        part.open("xb").close()  # with the permissions that the user's files have, or the system's reason why not
-        with closing(sqlite3.connect(part, isolation_level=None)) as database:
-            for pragma in (
-                "journal_mode = OFF",
-                "synchronous = OFF",
-                f"application_id = {APPLICATION}",
-                f"user_version = {PROFILE_VERSION}",
-            ):
+        with written_whole(path) as part, closing(sqlite3.connect(part, isolation_level=None)) as database:
+            for pragma in (*FAST, f"application_id = {APPLICATION}", f"user_version = {PROFILE_VERSION}"):
                 database.execute(f"PRAGMA {pragma}")
             database.executescript(SCHEMA.read_text(encoding="utf-8"))
             database.execute("BEGIN")
             ProfileWriter(database, report).write()
             database.execute("COMMIT")
-        part.replace(target)
     except sqlite3.OperationalError as problem:  # a full disk
-        raise OSError(f"{target}: cannot be written: {problem}") from problem
-    except OSError as problem:
-        raise OSError(problem.errno, problem.strerror, str(target)) from problem
-    finally:
-        part.unlink(missing_ok=True)
+        raise OSError(f"{os.path.realpath(path)}: cannot be written: {problem}") from problem
 
 
 def load_report(path: Place) -> Report:
@@ -79,6 +66,7 @@ def load_report(path: Place) -> Report:
 def _opened(file: Path) -> Iterator[sqlite3.Connection]:
     """The file as a database that can only be read, once it is known to be a profile."""
     try:
+        check_regular(file)
         with file.open("rb") as content:
             head = content.read(16)
     except OSError as problem:

@@ -6,9 +6,7 @@ import base64
 import hashlib
 import html
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import metadata
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pypoplar.errors import MissingFeature
+from pypoplar.files import written_whole
 from pypoplar.report.page.blocks import plain
 
 BASE = (
@@ -56,22 +55,8 @@ def write_document(
     }
     # One pass over the template: what is put in is not looked at again.
     text = re.sub(r"{{(\w+)}}", lambda match: pieces[match[1]], asset("page.html"))
-    write_whole(path, text.encode("utf-8", "xmlcharrefreplace"))
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write into a file beside `path`, then give it the name."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)  # as open() would have made it
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    with written_whole(path) as part:
+        part.write_bytes(text.encode("utf-8", "xmlcharrefreplace"))
 
 
 def data_elements(data: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:

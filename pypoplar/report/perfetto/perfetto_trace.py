@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from pypoplar.errors import MissingFeature
+from pypoplar.files import written_whole
 from pypoplar.report.report import Report
 from pypoplar.report.timeline import Slices, Timeline, Track, Values, make_timeline
 
@@ -42,7 +43,7 @@ def write_trace(report: Report, path: str | os.PathLike[str], tiles: int = TILES
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    with path.open("wb") as file:
+    with written_whole(path) as part, part.open("wb") as file:
         if path.suffix == ".gz":
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                 yield packed

@@ -160,7 +160,7 @@ def test_a_read_only_cache_is_read(monkeypatch, compilations, directory):
     def refuse(*arguments, **options):
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(cache.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(cache, "written_whole", refuse)
     check_dot()
     assert len(compilations) == 1
     run_native(price(1), [{"out": 0}])
