@@ -29,10 +29,7 @@ def table(head: list[str], rows: list[list[object]]) -> str:
 
 
 def show_default(option: options.Option) -> str:
-    value = options.default_of(option)
-    if value is None:
-        return ""
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+    return "" if option.default is None else f"`{options.option_text(option.default)}`"
 
 
 def show_allowed(option: options.Option) -> str:

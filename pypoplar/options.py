@@ -7,13 +7,12 @@ overrides what the program says.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 import attrs
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from pypoplar.errors import InvalidOption
 from pypoplar.spelling import nearest_name
@@ -23,6 +22,7 @@ NO_EFFECT = "accepted; changes nothing on a simulated machine"
 COUNTED = "accepted; cycles and bytes are always counted, at no cost"
 
 OptionValue = str | bool | int | float
+Options: TypeAlias = "EngineOptions | Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None"
 
 
 @frozen
@@ -75,37 +75,167 @@ TEXT = Kind("a text", _read_text)
 
 @frozen
 class Option:
-    """A known option; `attribute` names it in `EngineOptions` ("" if nothing reads it)."""
+    """A known option. If something reads it, it has a `default`, and is called `attribute` in `EngineOptions`."""
 
     name: str
     kind: Kind
     meaning: str = NO_EFFECT
+    default: OptionValue | None = None
     attribute: str = ""
+
+
+def option(name: str, kind: Kind, default: OptionValue, meaning: str) -> Any:
+    """A field of `EngineOptions`: the option called `name`."""
+    return field(default=default, metadata={"option": Option(name, kind, meaning, default)})
+
+
+def read_flag(name: str, value: OptionValue) -> bool:
+    """The value of a true-or-false option called `name`; `InvalidOption` for anything else."""
+    return bool(_read(name, FLAG, value, ""))
+
+
+@frozen(kw_only=True)
+class EngineOptions:
+    """The options of one Engine, validated. `given` is what was set, by name, as it was read."""
+
+    threads: int = option(
+        "pypoplar.threads", NUMBER, 0, "host threads that run vertices; 0: one per processor; never changes a result"
+    )
+    races: str = option(
+        "pypoplar.races",
+        choice("regions", "elements"),
+        "regions",
+        "judge races by the connected regions when the Engine is built, or by the elements touched while it runs",
+    )
+    uninitialised: str = option(
+        "pypoplar.uninitialised",
+        choice("poison", "error"),
+        "poison",
+        "a device read of memory that nothing has written gives NaN or a fixed pattern, or is an error; "
+        "with 'error' variables share no memory",
+    )
+    cycle_limit: int = option("pypoplar.cycle_limit", NUMBER, 1_000_000_000, "most cycles of one vertex; 0: no limit")
+    run_out_of_memory: bool = option("pypoplar.run_out_of_memory", FLAG, False, "run even if a tile holds more than its memory")
+    progress: str = option(
+        "pypoplar.progress",
+        choice("auto", "on", "off"),
+        "auto",
+        "bars on standard error for compilations and runs of more than a second; auto: if it is a terminal",
+    )
+    auto_report_all: bool = option(
+        "autoReport.all", FLAG, False, "turn on outputGraphProfile and outputExecutionProfile where they are not set to false"
+    )
+    report_directory: str = option(
+        "autoReport.directory",
+        TEXT,
+        ".",
+        "where profile.pop goes; that of an engine with a name goes into a directory of that name",
+    )
+    output_graph_profile: bool = option(
+        "autoReport.outputGraphProfile",
+        FLAG,
+        False,
+        "write profile.pop when the engine is made, and when a tile's memory does not do",
+    )
+    output_execution_profile: bool = option(
+        "autoReport.outputExecutionProfile",
+        FLAG,
+        False,
+        "write profile.pop after the runs that are kept apart, and at the end of the engine or of the program",
+    )
+    profiled_runs: int = option(
+        "autoReport.executionProfileProgramRunCount",
+        NUMBER,
+        2,
+        "runs that the report keeps apart, with a trace of their steps; later ones are counted together",
+    )
+    floating_point_exceptions: bool = option(
+        "debug.floatPointOpException",
+        FLAG,
+        False,
+        "an invalid operation, a division by zero or an overflow of floating-point numbers in a vertex is an error",
+    )
+    worker_stack_bytes: int = option("debug.workerStackSizeInBytes", NUMBER, 512, "stack of each worker, counted in tile memory")
+    supervisor_stack_bytes: int = option(
+        "debug.supervisorStackSizeInBytes", NUMBER, 128, "stack of the supervisor, counted in tile memory"
+    )
+    enable_prefetch: bool = option(
+        "exchange.enablePrefetch",
+        FLAG,
+        True,
+        "ask callbacks for the next chunk ahead of time, unless buffers of streams may overlap",
+    )
+    stream_buffer_overlap: str = option(
+        "exchange.streamBufferOverlap",
+        choice("any", "none", "hostRearrangeOnly"),
+        "any",
+        "which buffers of streams may overlap; if not all may, callbacks can prefetch",
+    )
+    flop_estimates: bool = option(
+        "profiler.includeFlopEstimates",
+        FLAG,
+        False,
+        "count floating-point operations, and the bytes that vertices load and store, as they run",
+    )
+    given: tuple[tuple[str, OptionValue], ...] = field(default=())
+
+    @property
+    def prefetches(self) -> bool:
+        """Whether stream callbacks are asked for the next chunk ahead of time."""
+        return self.enable_prefetch and self.stream_buffer_overlap != "any"
+
+    @classmethod
+    def parse(
+        cls,
+        options: Options = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> EngineOptions:
+        """Check `options` and what the environment adds to them. What is parsed already is given back.
+
+        Values are strings, as in Poplar, or Python's own bools and numbers. An unknown name or an ill-formed value raises
+        `InvalidOption` with the nearest name or with what is allowed.
+        """
+        if isinstance(options, EngineOptions):
+            return options
+        try:
+            pairs = dict(options or {})
+        except (TypeError, ValueError):
+            raise InvalidOption(f"engine options are a dict of names and values, got {options!r}") from None
+        merged: dict[str, tuple[OptionValue, str]] = {name: (value, "") for name, value in pairs.items()}
+        merged.update((name, (value, f" (from {ENVIRONMENT})")) for name, value in _environment_options(environment).items())
+        read = {name: _read(name, find_option(name, origin).kind, value, origin) for name, (value, origin) in merged.items()}
+        return cls._of(read)
+
+    @classmethod
+    def _of(cls, given: Mapping[str, OptionValue]) -> EngineOptions:
+        values: dict[str, Any] = {BY_NAME[name].attribute: value for name, value in given.items() if BY_NAME[name].attribute}
+        if values.get("auto_report_all"):
+            values = {"output_graph_profile": True, "output_execution_profile": True, **values}
+        return cls(**values, given=tuple(sorted(given.items())))
+
+    def to_json(self) -> dict[str, OptionValue]:
+        """What was set, as plain JSON values."""
+        return dict(self.given)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, OptionValue]) -> EngineOptions:
+        """The options that `to_json` wrote; the environment has no say."""
+        return cls.parse(values, {})
+
+    def changed(self, options: Mapping[str, OptionValue]) -> EngineOptions:
+        """These options with some set anew."""
+        return self.parse({**dict(self.given), **options}, {})
+
+
+def _with_effect() -> Iterator[Option]:
+    for attribute in attrs.fields(EngineOptions):
+        if "option" in attribute.metadata:
+            yield evolve(attribute.metadata["option"], attribute=attribute.name)
 
 
 # fmt: off
 OPTIONS: tuple[Option, ...] = (
-    Option("pypoplar.threads", NUMBER, "host threads that run vertices; 0: one per processor; never changes a result", "threads"),
-    Option("pypoplar.races", choice("regions", "elements"),
-           "judge races by the connected regions when the Engine is built, or by the elements touched while it runs", "races"),
-    Option("pypoplar.uninitialised", choice("poison", "error"),
-           "a device read of memory that nothing has written gives NaN or a fixed pattern, or is an error; "
-           "with 'error' variables share no memory", "uninitialised"),
-    Option("pypoplar.cycle_limit", NUMBER, "most cycles of one vertex; 0: no limit", "cycle_limit"),
-    Option("pypoplar.run_out_of_memory", FLAG, "run even if a tile holds more than its memory", "run_out_of_memory"),
-    Option("pypoplar.progress", choice("auto", "on", "off"),
-           "bars on standard error for compilations and runs of more than a second; auto: if it is a terminal", "progress"),
-    Option("autoReport.all", FLAG, "turn on outputGraphProfile and outputExecutionProfile where they are not set to false",
-           "auto_report_all"),
-    Option("autoReport.directory", TEXT, "where profile.pop goes; that of an engine with a name goes into a directory of that name",
-           "report_directory"),
-    Option("autoReport.outputGraphProfile", FLAG, "write profile.pop when the engine is made, and when a tile's memory does not do",
-           "output_graph_profile"),
-    Option("autoReport.outputExecutionProfile", FLAG,
-           "write profile.pop after the runs that are kept apart, and at the end of the engine or of the program",
-           "output_execution_profile"),
-    Option("autoReport.executionProfileProgramRunCount", NUMBER,
-           "runs that the report keeps apart, with a trace of their steps; later ones are counted together", "profiled_runs"),
+    *_with_effect(),
     Option("autoReport.outputLoweredVars", FLAG),
     Option("autoReport.outputSerializedGraph", FLAG),
     Option("autoReport.outputDebugInfo", FLAG),
@@ -117,14 +247,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("debug.instrumentExternalExchange", FLAG, COUNTED),
     Option("debug.computeInstrumentationLevel", choice("vertex", "tile", "ipu", "device", "off"),
            "accepted; cycles are always counted by vertex type and tile, also with 'off'"),
-    Option("debug.floatPointOpException", FLAG,
-           "an invalid operation, a division by zero or an overflow of floating-point numbers in a vertex is an error",
-           "floating_point_exceptions"),
     Option("debug.allowOutOfMemory", FLAG, "accepted; the error always carries the whole report"),
     Option("debug.retainDebugInformation", FLAG, "accepted; names are always kept"),
     Option("debug.nanOverflowMode", FLAG),
-    Option("debug.workerStackSizeInBytes", NUMBER, "stack of each worker, counted in tile memory", "worker_stack_bytes"),
-    Option("debug.supervisorStackSizeInBytes", NUMBER, "stack of the supervisor, counted in tile memory", "supervisor_stack_bytes"),
     Option("debug.loweredVarDumpFile", TEXT),
     Option("debug.trace", FLAG),
     Option("debug.traceFile", TEXT),
@@ -141,10 +266,6 @@ OPTIONS: tuple[Option, ...] = (
     Option("target.syncPollPeriodUs", NUMBER),
     Option("target.exceptionPollPeriodUs", NUMBER),
     Option("target.gatewayMode", FLAG),
-    Option("exchange.enablePrefetch", FLAG,
-           "ask callbacks for the next chunk ahead of time, unless buffers of streams may overlap", "enable_prefetch"),
-    Option("exchange.streamBufferOverlap", choice("any", "none", "hostRearrangeOnly"),
-           "which buffers of streams may overlap; if not all may, callbacks can prefetch", "stream_buffer_overlap"),
     Option("streamCallbacks.multiThreadMode", choice("singleThread", "collaborative", "dedicated"),
            "accepted; callbacks run in the thread that runs the program"),
     Option("streamCallbacks.numWorkerThreads", choice("auto", *map(str, range(65)))),
@@ -157,8 +278,6 @@ OPTIONS: tuple[Option, ...] = (
     Option("opt.enableMultiAccessCopies", FLAG),
     Option("opt.internalExchangeOptimisationTarget", choice("cycles", "balanced", "memory")),
     Option("opt.maxComputeSetsPerLoweredCopy", NUMBER),
-    Option("profiler.includeFlopEstimates", FLAG,
-           "count floating-point operations, and the bytes that vertices load and store, as they run", "flop_estimates"),
     Option("profiler.includeCycleEstimates", FLAG, "accepted; the cycles of the report are those of the model"),
     Option("profiler.replicaToProfile", choice("all", *map(str, range(65)))),
     Option("profiler.format", TEXT),
@@ -167,85 +286,11 @@ OPTIONS: tuple[Option, ...] = (
     Option("profiler.blocks.tile", NUMBER, "accepted; the report has all tiles"),
 )
 # fmt: on
-BY_NAME: dict[str, Option] = {one.name: one for one in OPTIONS}
+BY_NAME: dict[str, Option] = {option.name: option for option in OPTIONS}
 RENAMED: dict[str, str] = {
     "target.workerStackSizeInBytes": "debug.workerStackSizeInBytes",
     "target.supervisorStackSizeInBytes": "debug.supervisorStackSizeInBytes",
 }
-
-
-def read_flag(name: str, value: OptionValue) -> bool:
-    """The value of a true-or-false option called `name`; `InvalidOption` for anything else."""
-    return bool(_read(name, FLAG, value, ""))
-
-
-@frozen(kw_only=True)
-class EngineOptions:
-    """The options of one Engine, validated. `given` is what was set, by name, as it was read."""
-
-    threads: int = 0
-    races: str = "regions"
-    uninitialised: str = "poison"
-    cycle_limit: int = 1_000_000_000
-    run_out_of_memory: bool = False
-    floating_point_exceptions: bool = False
-    worker_stack_bytes: int = 512
-    supervisor_stack_bytes: int = 128
-    flop_estimates: bool = False
-    progress: str = "auto"
-    auto_report_all: bool = False
-    report_directory: str = "."
-    output_graph_profile: bool = False
-    output_execution_profile: bool = False
-    profiled_runs: int = 2
-    enable_prefetch: bool = True
-    stream_buffer_overlap: str = "any"
-    given: tuple[tuple[str, OptionValue], ...] = field(default=())
-
-    @property
-    def prefetches(self) -> bool:
-        """Whether stream callbacks are asked for the next chunk ahead of time."""
-        return self.enable_prefetch and self.stream_buffer_overlap != "any"
-
-    @classmethod
-    def parse(
-        cls,
-        options: Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None = None,
-        environment: Mapping[str, str] | None = None,
-    ) -> Self:
-        """Check `options` and what the environment adds to them.
-
-        Values are strings, as in Poplar, or Python's own bools and numbers. An unknown name or an ill-formed value raises
-        `InvalidOption` with the nearest name or with what is allowed.
-        """
-        try:
-            pairs = dict(options or {})
-        except (TypeError, ValueError):
-            raise InvalidOption(f"engine options are a dict of names and values, got {options!r}") from None
-        merged: dict[str, tuple[OptionValue, str]] = {name: (value, "") for name, value in pairs.items()}
-        merged.update((name, (value, f" (from {ENVIRONMENT})")) for name, value in _environment_options(environment).items())
-        read = {name: _read(name, find_option(name, origin).kind, value, origin) for name, (value, origin) in merged.items()}
-        return cls._of(read)
-
-    @classmethod
-    def _of(cls, given: Mapping[str, OptionValue]) -> Self:
-        values: dict[str, Any] = {BY_NAME[name].attribute: value for name, value in given.items() if BY_NAME[name].attribute}
-        if values.get("auto_report_all"):
-            values = {"output_graph_profile": True, "output_execution_profile": True, **values}
-        return cls(**values, given=tuple(sorted(given.items())))
-
-    def to_json(self) -> dict[str, OptionValue]:
-        """What was set, as plain JSON values."""
-        return dict(self.given)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, OptionValue]) -> Self:
-        """The options that `to_json` wrote; the environment has no say."""
-        return cls.parse(values, {})
-
-    def changed(self, options: Mapping[str, OptionValue]) -> Self:
-        """These options with some set anew."""
-        return self.parse({**dict(self.given), **options}, {})
 
 
 def find_option(name: object, origin: str = "") -> Option:
@@ -276,6 +321,8 @@ def _environment_options(environment: Mapping[str, str] | None) -> dict[str, Opt
     text = (os.environ if environment is None else environment).get(ENVIRONMENT, "")
     if not text.strip():
         return {}
+    import json  # few programs get here
+
     try:
         values = json.loads(text)
     except json.JSONDecodeError as problem:
@@ -288,11 +335,3 @@ def _environment_options(environment: Mapping[str, str] | None) -> dict[str, Opt
 def option_text(value: OptionValue) -> str:
     """A value as it is written in a dict of options: "true", not "True"."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def default_of(option: Option) -> OptionValue | None:
-    """What the option is when nobody sets it; None where nothing reads it."""
-    if not option.attribute:
-        return None
-    default: OptionValue = getattr(attrs.fields(EngineOptions), option.attribute).default
-    return default

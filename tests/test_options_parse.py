@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pypoplar.options
+from pypoplar import Engine, Graph, IPUModel
 from pypoplar.errors import InvalidOption
-from pypoplar.options import ENVIRONMENT, FLAG, NUMBER, OPTIONS, RENAMED, TEXT, EngineOptions, default_of, read_flag
+from pypoplar.options import ENVIRONMENT, FLAG, NUMBER, OPTIONS, RENAMED, TEXT, EngineOptions, read_flag
+from pypoplar.program import Sequence
 
 SAMPLES = {FLAG: "true", NUMBER: "7", TEXT: "somewhere"}
 
@@ -41,9 +44,9 @@ def test_nothing_set_gives_the_defaults():
     assert not parsed.run_out_of_memory
     for option in OPTIONS:
         if option.attribute:
-            assert getattr(parsed, option.attribute) == default_of(option)
+            assert getattr(parsed, option.attribute) == option.default
         else:
-            assert default_of(option) is None
+            assert option.default is None
 
 
 def test_values_may_be_strings_or_pythons_own():
@@ -52,6 +55,19 @@ def test_values_may_be_strings_or_pythons_own():
     assert texts == values
     assert texts.threads == 2
     assert texts.floating_point_exceptions is True
+
+
+def test_parsed_options_are_not_parsed_again(monkeypatch):
+    parsed = EngineOptions.parse({"pypoplar.threads": 1}, {})
+    monkeypatch.setenv(ENVIRONMENT, "{")
+    assert EngineOptions.parse(parsed) is parsed
+
+
+def test_an_engine_parses_its_options_once(monkeypatch):
+    parses = []
+    monkeypatch.setattr(pypoplar.options, "_environment_options", lambda environment: parses.append(environment) or {})
+    Engine(Graph(IPUModel("tiny").createDevice()), Sequence(), {"pypoplar.progress": "off"})
+    assert len(parses) == 1
 
 
 def test_pairs_do_for_a_dict():

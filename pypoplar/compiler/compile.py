@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from pypoplar.executable.host_plans import RemotePlan
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
-from pypoplar.options import EngineOptions, OptionValue
+from pypoplar.options import EngineOptions, Options
 
 Progress = Callable[[int, int], None]
 PASSES = 5  # that the progress callback counts
@@ -46,7 +46,7 @@ TILE_ALIGNMENT = 64  # of each tile's part of the simulated memory: a cache line
 def compile_graph(
     graph: Graph,
     programs: kinds.Program | Iterable[kinds.Program],
-    options: Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None = None,
+    options: Options = None,
     progress: Progress | None = None,
     *,
     share_memory: bool = True,

@@ -33,7 +33,7 @@ from pypoplar.errors import (
 )
 from pypoplar.executable.executable import Array, Executable
 from pypoplar.executable.host_plans import HostTensor
-from pypoplar.options import EngineOptions, OptionValue, find_option, option_text
+from pypoplar.options import EngineOptions, Options, OptionValue, find_option, option_text
 from pypoplar.report.make_report import make_report, memory_report
 from pypoplar.report.report import Report
 from pypoplar.report.run_account import RunHistory
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Mode = Literal["native", "interpret"]
-Options = Mapping[str, OptionValue] | Iterable[tuple[str, OptionValue]] | None
 
 
 def compileGraph(
@@ -64,27 +63,26 @@ def compileGraph(
     """
     parsed = EngineOptions.parse(options)
     if not wanted(parsed.progress):
-        return _compiled(graph, programs, options, progress, name)
+        return _compiled(graph, programs, parsed, progress, name)
     bar = CompileBar(progress)
     try:
-        return _compiled(graph, programs, options, bar, name)
+        return _compiled(graph, programs, parsed, bar, name)
     finally:
         bar.close()
 
 
 def _compiled(
-    graph: Graph, programs: Program | Iterable[Program], options: Options, progress: Progress | None, name: str
+    graph: Graph, programs: Program | Iterable[Program], options: EngineOptions, progress: Progress | None, name: str
 ) -> Executable:
     try:
         return compile_graph(graph, programs, options, progress)
     except GraphMemoryAllocationError as error:
-        parsed = EngineOptions.parse(options)
         report = memory_report(*error.picture)  # type: ignore[arg-type]
-        given = {option: option_text(value) for option, value in parsed.given}
+        given = {option: option_text(value) for option, value in options.given}
         error.report = evolve(report, compilation=evolve(report.compilation, options=given), name=name, created=_now())
-        if not parsed.output_graph_profile:
+        if not options.output_graph_profile:
             raise
-        path = report_path(parsed, name).absolute()
+        path = report_path(options, name).absolute()
         save(error.report, path)
         error.args = (f"{error}\nProfile saved to: {path}",)
         raise
