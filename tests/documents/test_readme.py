@@ -64,6 +64,12 @@ def test_links_between_documents_lead_somewhere(page):
             assert ((ROOT / page).parent / link).exists(), link
 
 
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])
+def test_places_in_the_code_that_documents_name_are_there(page):
+    places = re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", (ROOT / page).read_text(encoding="utf-8"))
+    assert [place for place in places if not (ROOT / place).exists() and not (ROOT / "pypoplar" / place).exists()] == []
+
+
 def test_the_version_is_the_same_everywhere():
     import tomllib
 
