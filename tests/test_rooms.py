@@ -1,0 +1,161 @@
+"""The rooms of the house stand in floors: what stands on one imports from below, never from above.
+
+All imports count: those at the top of a module, those inside functions, and those that only type checkers follow.
+"""
+
+import ast
+from collections import Counter, defaultdict
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1] / "pypoplar"
+
+# From the ground up, as `docs/how-it-works.md` draws them; a module is of the room that the longest beginning of its name gives.
+FLOORS = (
+    "interface errors presets spelling",
+    "types options resources arrays ipu notebook",
+    "target",
+    "device",
+    "codelet.ir",
+    "codelet.language",
+    "codelet.frontend",
+    "codelet.python codelet.llvm",
+    "graph",
+    "program",
+    "executable",
+    "executable.verify",
+    "executable.executable_file",
+    "compiler.wording compiler.field_table",
+    "compiler.check",
+    "compiler.liveness",
+    "compiler.memory",
+    "compiler.exchange",
+    "compiler.lowering",
+    "compiler",
+    "report",
+    "report.file report.text",
+    "report.page report.perfetto report.notebook_tables",
+    "pva",
+    "profile",
+    "engine",
+    "engine.interpreter engine.native",
+    "engine.engine",
+    "poputil",
+    "popops",
+    "poplin popnn",
+    "testing",
+    "cli",
+    "",  # pypoplar itself: the public names
+)
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split(" ")}
+
+MODULES_OF_A_PACKAGE = 24
+LIBRARIES = ("poputil", "popops", "poplin", "poprand", "popnn")  # they are built alike
+COMPATIBLE = ("profile",)  # old names of public modules
+
+
+def module_name(path):
+    """A module's name without pypoplar's own; a package has that of its folder."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix("__init__").removesuffix(".")
+
+
+def says_nothing(path):
+    """Whether a package is only the folder of its rooms."""
+    return path.name == "__init__.py" and len(ast.parse(path.read_text(encoding="utf-8")).body) <= 1
+
+
+FILES = [path for path in sorted(ROOT.rglob("*.py")) if "_resources" not in path.parts]
+MODULES = {module_name(path): path for path in FILES if not says_nothing(path)}
+
+
+def room(module):
+    """The room of a module: the longest beginning of its name that has a floor."""
+    parts = module.split(".")
+    return next((name for end in range(len(parts), 0, -1) if (name := ".".join(parts[:end])) in FLOOR), None)
+
+
+def imports(module):
+    """What a module imports of pypoplar, wherever in it: pairs of a module, and whether type checkers alone follow the import."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    typing_only = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            typing_only |= {inner for statement in node.body for inner in ast.walk(statement)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            package, _, rest = name.partition(".")
+            if package == "pypoplar":
+                yield rest if rest in MODULES else rest.rpartition(".")[0], node in typing_only
+
+
+ARROWS = {(module, target, typing_only) for module in MODULES for target, typing_only in imports(module)}
+
+NOT_YET = {  # arrows that still go up
+    ("codelet.ir.operations", "codelet.llvm.arithmetic"),
+    ("codelet.ir.operations", "codelet.llvm.machine"),
+    ("codelet.language.codelet", "codelet.frontend.translate"),
+    ("compiler.check.sub_words", "compiler.exchange.plan"),
+    ("compiler.exchange.host_copies", "compiler.lowering.move_tables"),
+    ("compiler.liveness.live_ranges", "compiler.exchange.plan"),
+    ("compiler.memory.load_image", "compiler.exchange.host_copies"),
+    ("compiler.memory.load_image", "compiler.exchange.plan"),
+    ("compiler.memory.load_image", "compiler.lowering.move_tables"),
+    ("compiler.memory.placement", "compiler.exchange.plan"),
+    ("compiler.memory.tile_memory", "compiler.exchange.plan"),
+    ("compiler.memory.vertex_state", "compiler.exchange.plan"),
+    ("executable.codec", "executable.verify.claims"),
+    ("executable.executable", "executable.executable_file"),
+    ("executable.verify.compute_claims", "compiler.lowering.compute_tables"),
+    ("executable.verify.executable_claims", "compiler.compile"),
+    ("executable.verify.move_claims", "compiler.lowering.move_tables"),
+    ("notebook", "report.notebook_tables"),
+    ("report.nesting", "report.file.program_table"),
+}
+
+
+def test_every_module_has_a_floor():
+    assert [module for module in MODULES if room(module) is None] == []
+    assert [name for name in FLOOR if not any(module == name or module.startswith(f"{name}.") for module in MODULES)] == []
+
+
+def test_every_import_goes_down():
+    upwards = {
+        (module, target)
+        for module, target, _ in ARROWS
+        if room(module) != room(target) and FLOOR[room(module)] <= FLOOR[room(target)]
+    }
+    assert sorted(upwards - NOT_YET) == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """But for types within a room, which may name each other."""
+    below = defaultdict(set)
+    for module, target, typing_only in ARROWS:
+        if (module, target) not in NOT_YET and not (typing_only and room(module) == room(target)):
+            below[module].add(target)
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def test_no_package_is_crowded():
+    sizes = Counter(path.parent.relative_to(ROOT).as_posix() for path in MODULES.values() if path.name != "__init__.py")
+    assert {package: size for package, size in sizes.items() if size > MODULES_OF_A_PACKAGE} == {}
+
+
+def test_no_name_of_a_module_is_there_twice():
+    places = defaultdict(list)
+    for module, path in MODULES.items():
+        if path.stem not in ("__init__", "__main__") and module.split(".")[0] not in (*LIBRARIES, *COMPATIBLE):
+            places[path.stem].append(module)
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
