@@ -8,7 +8,7 @@ from typing import Any
 
 from pypoplar import errors, options
 from pypoplar.report.file import sqlite_file as profile_file
-from pypoplar.report.page.views import COMPARISON, REPORT, PageKind
+from pypoplar.report.page.page_views import COMPARISON, REPORT, PageKind
 
 HERE = Path(__file__).parent
 
@@ -227,7 +227,7 @@ def view_table(kind: PageKind[Any]) -> str:
 
 
 def report_page() -> str:
-    """The document of pages with its tables of views, which are those of pypoplar/report/page/views.py."""
+    """The document of pages with its tables of views, which are those of pypoplar/report/page/page_views.py."""
     prose = (HERE / "report.md").read_text(encoding="utf-8")
     return between(between(prose, "views", view_table(REPORT)), "views of a comparison", view_table(COMPARISON))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.comparison import Sides
 from pypoplar.report.page.document import write_document
-from pypoplar.report.page.views import COMPARISON, REPORT, PageKind, Subject
+from pypoplar.report.page.page_views import COMPARISON, REPORT, PageKind, Subject
 from pypoplar.report.report import Report
 
 __all__ = ["write_comparison", "write_page"]

@@ -10,7 +10,7 @@ from selenium.webdriver.common.keys import Keys
 
 from benchmarks.made_report import made_report
 from pypoplar.report.page import write_comparison, write_page
-from pypoplar.report.page.views import COMPARISON, REPORT
+from pypoplar.report.page.page_views import COMPARISON, REPORT
 
 VIEWS = tuple(view.name for view in REPORT.views)
 NOT_RUN = {

@@ -16,9 +16,9 @@ from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.comparison import Sides, _merged, change, matched, matched_steps
 from pypoplar.report.page.exchange_data import exchanges_data, grouped
 from pypoplar.report.page.operation_data import compute_sets, vertex_type_rows
+from pypoplar.report.page.page_views import COMPARISON, REPORT
 from pypoplar.report.page.program_data import tree_data
 from pypoplar.report.page.summary_data import machine_parts, mean_tile_parts
-from pypoplar.report.page.views import COMPARISON, REPORT
 from pypoplar.report.program_nodes import Program
 
 EVEN = compute("even", 0, [100, 100, 100, 100])

@@ -15,7 +15,7 @@ from pypoplar.report.page import document
 from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.comparison import Sides
 from pypoplar.report.page.insights import insights
-from pypoplar.report.page.views import COMPARISON, REPORT, View
+from pypoplar.report.page.page_views import COMPARISON, REPORT, View
 
 KINDS = (REPORT, COMPARISON)
 DEFINITION = re.compile(r"^page\.(\w+) = ", re.MULTILINE)
