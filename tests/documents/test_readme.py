@@ -66,7 +66,8 @@ def test_links_between_documents_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])
 def test_places_in_the_code_that_documents_name_are_there(page):
-    places = re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", (ROOT / page).read_text(encoding="utf-8"))
+    text = (ROOT / page).read_text(encoding="utf-8")
+    places = [place for place in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", text) if "NAME" not in place]
     assert [place for place in places if not (ROOT / place).exists() and not (ROOT / "pypoplar" / place).exists()] == []
 
 
