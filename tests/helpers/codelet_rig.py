@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from native_rig import DTYPES, Array, Memory, run_native
 
-from pypoplar.codelet.ir.typed import Literal, Local, Span, SpanList
+from pypoplar.codelet.ir.pricing import priced
+from pypoplar.codelet.ir.typed import Literal, Local, PricedCodelet, Span, SpanList
 from pypoplar.codelet.language.codelet import Codelet
-from pypoplar.codelet.python.python_form import Fault, PythonForm, VertexContext
+from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
+from pypoplar.codelet.python.python_form import PythonForm
+from pypoplar.target import Target
 from pypoplar.testing.comparing import assert_same_bits
 
 FaultFacts = tuple[int, int, int, int]  # code, line, value, bound
@@ -29,13 +32,21 @@ class Ran:
         return [row.tolist() for row in value] if isinstance(value, list) else value.tolist()
 
 
+BOW = Target.of_preset("bow")
+
+
 def codelet_of(cls: Any) -> Codelet:
     return cls if isinstance(cls, Codelet) else Codelet.of_class(cls)
 
 
+def priced_codelet(cls: Any) -> PricedCodelet:
+    """A codelet ready to run, with the prices of a Bow IPU."""
+    return priced(codelet_of(cls).typed, BOW)
+
+
 def interpret(cls: Any, *, touches: bool = False, random: Sequence[int] | None = None, **settings: Any) -> Ran:
     """Run one vertex in its Python form; keywords are fields, and settings of the context under their names."""
-    codelet = codelet_of(cls).typed
+    codelet = priced_codelet(cls)
     names = {field.name for field in codelet.fields}
     fields = {name: settings.pop(name) for name in list(settings) if name in names}
     memory = Memory(codelet, [fields], touches=touches)
@@ -46,7 +57,7 @@ def interpret(cls: Any, *, touches: bool = False, random: Sequence[int] | None =
     fault, slots, result = None, 0, True
     try:
         slots, result = PythonForm(codelet, record_touches=touches).run(memory.bytes, memory.rows[0], 0, memory.table, context)
-    except Fault as error:
+    except VertexFault as error:
         fault = (error.code, error.where, error.value, error.bound)
         slots = context.slots
     assert memory.outside_is_untouched()
@@ -66,7 +77,7 @@ def run(cls: Any, *, nan_bits: bool = False, **settings: Any) -> Ran:
     fields = {name: value for name, value in settings.items() if name in names}
     mask, limit = settings.get("floating_point_mask", 0), settings.get("cycle_limit", 0)
     second = run_native(
-        codelet.typed, [fields], cycle_limit=limit, clock=settings.get("clock", 0), random=settings.get("random"), mask=mask,
+        priced_codelet(cls), [fields], cycle_limit=limit, clock=settings.get("clock", 0), random=settings.get("random"), mask=mask,
         workers=settings.get("workers", 6), record_touches=settings.get("touches", False), floating_point_checks=bool(mask),
         uninitialised_checks=settings.get("uninitialised_is_fault", False),
     )  # fmt: skip
@@ -92,7 +103,7 @@ def array(element: str, values: object) -> Array:
 
 def lines(cls: Any) -> list[str]:
     """The typed form as lines of text, indented by blocks, without locations."""
-    return list(_lines(codelet_of(cls).typed.body, ""))
+    return list(_lines(priced_codelet(cls).body, ""))
 
 
 def _operand(operand: object) -> str:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pypoplar.codelet.ir.typed import TypedCodelet, TypedField
+from pypoplar.codelet.ir.typed import PricedCodelet, TypedField
 from pypoplar.codelet.llvm import codelet_code as native
-from pypoplar.codelet.python.python_form import Fault, PythonForm, VertexContext
+from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
+from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.interface.context_words import CALL_ARGUMENTS, CONTEXT_WORDS, WORK_WORDS, CallArgument, Context, Work
 from pypoplar.interface.edge_rows import FieldWords, RowEntry, edge_row, entry_words
 from pypoplar.interface.fault_codes import NO_FAULT
@@ -28,7 +29,7 @@ PADDING = 64  # bytes around every span; a write there is an error of ours
 class Memory:
     """An arena, the edge rows and the row table of a group; fields are given as arrays (scalar fields of one element)."""
 
-    def __init__(self, codelet: TypedCodelet, vertices: Sequence[Fields], *, touches: bool = False) -> None:
+    def __init__(self, codelet: PricedCodelet, vertices: Sequence[Fields], *, touches: bool = False) -> None:
         self.codelet, self.vertices, self.touches = codelet, vertices, touches
         self.size = PADDING
         self.pieces: list[tuple[int, Array]] = []  # (address, array)
@@ -123,7 +124,7 @@ class Outcome:
 
 
 def run_native(
-    codelet: TypedCodelet,
+    codelet: PricedCodelet,
     vertices: Sequence[Fields],
     *,
     cycle_limit: int = 0,
@@ -163,7 +164,7 @@ def run_native(
 
 
 def run_interpreted(
-    codelet: TypedCodelet,
+    codelet: PricedCodelet,
     vertices: Sequence[Fields],
     *,
     cycle_limit: int = 0,
@@ -188,7 +189,7 @@ def run_interpreted(
         row = number * memory.rows.shape[1] if memory.rows.ndim == 2 else 0
         try:
             spent, result = form.run(memory.bytes, words, row, memory.table, around)
-        except Fault as fault:
+        except VertexFault as fault:
             spent, result = around.slots, None
             if context[Context.FAULT] == NO_FAULT:
                 context[FAULT] = fault.code, number, fault.where, fault.value, fault.bound

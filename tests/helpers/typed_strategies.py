@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from emitted_operations import SIGNATURES
 from hypothesis import strategies as st
 from native_rig import DTYPES, Array
 
-from pypoplar.codelet.ir.operations import FLOATS, REGISTERS, SIGNATURES, WIDTH
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -27,6 +27,7 @@ from pypoplar.codelet.ir.typed import (
     Once,
     Operand,
     Price,
+    PricedCodelet,
     Return,
     Row,
     Slice,
@@ -34,10 +35,10 @@ from pypoplar.codelet.ir.typed import (
     SpanList,
     Special,
     Store,
-    TypedCodelet,
     TypedField,
     While,
 )
+from pypoplar.codelet.operations.registers import FLOATS, REGISTERS, WIDTH
 
 Statements = list[Any]  # what a drawing puts in a row; a block of a codelet is a tuple of them
 ELEMENTS = tuple(DTYPES)
@@ -288,7 +289,7 @@ def _as_state_can_be(field: TypedField, access: Any) -> TypedField:
 
 
 @st.composite
-def codelets(draw: st.DrawFn) -> TypedCodelet:
+def codelets(draw: st.DrawFn) -> PricedCodelet:
     """A codelet of any kind with a few fields; its body assigns every local before it goes on."""
     drawn = [
         TypedField(
@@ -304,7 +305,7 @@ def codelets(draw: st.DrawFn) -> TypedCodelet:
     maker = Maker(draw, fields, kind == "multi")
     first = [Apply(local, f"copy_{local.type}", (draw(literals(local.type)),), 0) for local in LOCALS]
     body = (*first, *maker.block(Scope(), 3, 8))
-    return TypedCodelet("Random", kind, fields, body, True, PLACES, ("one", "two"), WORKER if kind == "multi" else None)
+    return PricedCodelet("Random", kind, fields, body, True, PLACES, ("one", "two"), WORKER if kind == "multi" else None)
 
 
 def element_values(element: str) -> st.SearchStrategy[Any]:
@@ -318,7 +319,7 @@ def element_values(element: str) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def vertices(draw: st.DrawFn, codelet: TypedCodelet) -> list[dict[str, Any]]:
+def vertices(draw: st.DrawFn, codelet: PricedCodelet) -> list[dict[str, Any]]:
     """A group of vertices; most have the same lengths."""
     usual = draw(st.integers(0, 9))
     group = []
@@ -369,7 +370,7 @@ SIMPLE = (
 
 
 @st.composite
-def sums(draw: st.DrawFn) -> TypedCodelet:
+def sums(draw: st.DrawFn) -> PricedCodelet:
     """Loops that carry floats, alone or in another loop: what runs eight at a time."""
     accesses = ["input", "input", "input", "output", "inout", "state"]
     elements = ["f32", "f32", "f16", "i32", "u8"]
@@ -418,11 +419,11 @@ def sums(draw: st.DrawFn) -> TypedCodelet:
         stop = header.stop if draw(st.booleans()) else Literal(draw(st.integers(7, 20)), "i32")
         step = header.step if stop is header.stop else Literal(1, "i32")
         body = (*first, *outer[:-1], For(INDICES[0], header.start, stop, step, nested, 1), *maker.block(scope, 0, 3))
-    return TypedCodelet("Sums", "vertex", fields, body, True, PLACES, ("one", "two"))
+    return PricedCodelet("Sums", "vertex", fields, body, True, PLACES, ("one", "two"))
 
 
 @st.composite
-def alike(draw: st.DrawFn, codelet: TypedCodelet) -> list[dict[str, Any]]:
+def alike(draw: st.DrawFn, codelet: PricedCodelet) -> list[dict[str, Any]]:
     """A group of vertices that often have the same lengths, and enough of them to run eight at a time."""
     usual, rows = draw(st.integers(0, 20)), draw(st.integers(0, 20))
     seed = draw(st.integers(0, 2**32 - 1))

@@ -15,11 +15,11 @@ from pypoplar.codelet.ir.typed import (
     Local,
     Location,
     Price,
+    PricedCodelet,
     Row,
     Span,
     SpanList,
     Store,
-    TypedCodelet,
     TypedField,
 )
 
@@ -37,12 +37,12 @@ def f32(value: float) -> Literal:
 
 def codelet(
     fields: Sequence[str], *body: Any, kind: Any = "vertex", returns: bool = False, worker: Local | None = None
-) -> TypedCodelet:
+) -> PricedCodelet:
     """A codelet from field texts such as ``"a input vector f32"``."""
     rows: list[Any] = [text.split() for text in fields]
     typed_fields = tuple(TypedField(*row) for row in rows)
     places = tuple(Location("codelets.py", line, "compute") for line in range(10))
-    return TypedCodelet("Test", kind, typed_fields, tuple(body), returns, places, ("first", "second"), worker)
+    return PricedCodelet("Test", kind, typed_fields, tuple(body), returns, places, ("first", "second"), worker)
 
 
 A, B, OUT = Span("a", "f32"), Span("b", "f32"), Span("out", "f32")

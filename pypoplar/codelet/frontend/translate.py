@@ -1,15 +1,12 @@
-"""From a codelet's source to its typed form: passes over the code until the types of the locals settle, then prices."""
+"""From a codelet's source to its typed form: passes over the code until the types of the locals settle."""
 
 from __future__ import annotations
 
 import ast
 
-from attrs import evolve
-
 from pypoplar.codelet.frontend.inference import Vertex
 from pypoplar.codelet.frontend.locals import Found
 from pypoplar.codelet.frontend.statements import Statements
-from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.ir.typed import Local, TypedCodelet, TypedField
 from pypoplar.codelet.language.source import CodeletSource
 from pypoplar.errors import CodeletError
@@ -29,7 +26,7 @@ def translate(source: CodeletSource) -> TypedCodelet:
             if one.locals.settled:
                 if one.error is not None:
                     raise one.error
-                return evolve(typed, body=priced(typed.body))
+                return typed
             before = one.locals.found
     except RecursionError:
         listing = source.functions[0].listing

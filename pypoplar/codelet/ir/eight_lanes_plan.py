@@ -18,7 +18,6 @@ from attrs import frozen
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.loop_checks import LoopPlan, never_faults, plan_loop
 from pypoplar.codelet.ir.memory_types import SIZES
-from pypoplar.codelet.ir.operations import FLOATS
 from pypoplar.codelet.ir.proven_accesses import Line, PlannedBlock, PlannedStatement, ProvenLoad, ProvenStore, Rebind
 from pypoplar.codelet.ir.span_roots import span_roots, stored_fields
 from pypoplar.codelet.ir.typed import (
@@ -49,6 +48,7 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.ir.walk import assigned, inner_blocks, read_first, reads, walk
+from pypoplar.codelet.operations.registers import FLOATS
 
 _MOST_COMMON_LINES = 2
 _LONGEST_ENDING = 40  # statements; it is written once for each of the eight

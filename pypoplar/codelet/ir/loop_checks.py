@@ -16,7 +16,6 @@ from typing import TypeVar, Union, assert_never, cast
 
 from attrs import evolve, frozen
 
-from pypoplar.codelet.ir.operations import FAULTS, FLOATS
 from pypoplar.codelet.ir.proven_accesses import Linear, PlannedBlock, ProvenLoad, ProvenStore, Rebind
 from pypoplar.codelet.ir.typed import (
     Apply,
@@ -47,6 +46,8 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.ir.walk import assigned, walk
+from pypoplar.codelet.operations.registers import FLOATS
+from pypoplar.codelet.operations.table import operation
 
 Value = TypeVar("Value")
 
@@ -93,7 +94,7 @@ class LoopPlan:
 
 def never_faults(statement: Apply) -> bool:
     """Whether an operation cannot be an error, at least with these arguments."""
-    fault = FAULTS.get(statement.operation)
+    fault = operation(statement.operation).fault
     if fault is None:
         return True
     last = statement.arguments[-1]

@@ -1,57 +1,109 @@
-"""Prices of basic blocks: each straight run of statements begins with the sum of its slots, and of its work."""
+"""The pricing pass: each straight run of a codelet's statements begins with what it costs on a target, and with its work.
+
+A codelet is translated once and priced for each target that it runs on. What blocks cost is asked of `BlockPrices`; this pass finds
+the blocks, and where branches and loops add to them.
+"""
 
 from __future__ import annotations
 
-from attrs import evolve
+from typing import assert_never
+
+from attrs import asdict, evolve
 
 from pypoplar.codelet.ir.flops import bytes_of, flops_of
-from pypoplar.codelet.ir.prices import BRANCH, ENTRY_AND_EXIT, LOOP_START, price_of, round_slots
-from pypoplar.codelet.ir.typed import Block, Break, Continue, For, If, Leave, Once, Price, Return, Special, Statement, While
+from pypoplar.codelet.ir.prices import BlockPrices, prices_of
+from pypoplar.codelet.ir.typed import (
+    Apply,
+    Block,
+    Break,
+    Check,
+    Continue,
+    DebugPrint,
+    For,
+    HostCall,
+    If,
+    Leave,
+    Length,
+    Load,
+    Once,
+    Price,
+    PricedCodelet,
+    Return,
+    Row,
+    Slice,
+    Special,
+    Statement,
+    Store,
+    Straight,
+    TypedCodelet,
+    While,
+)
+from pypoplar.codelet.ir.walk import sets
+from pypoplar.codelet.operations.tile_readings import READINGS
+from pypoplar.target import Target
 
 
-def priced(body: Block) -> Block:
-    """The body of a codelet with its prices. Entry and exit are paid at its start."""
-    return _block(body, ENTRY_AND_EXIT)
+def priced(codelet: TypedCodelet, target: Target) -> PricedCodelet:
+    """The codelet with the prices of a target. Entry and exit are paid at its start."""
+    prices = prices_of(target)
+    body = _block(codelet.body, prices, prices.entry_and_exit)
+    return PricedCodelet(**asdict(codelet, recurse=False) | {"body": body})
 
 
-def _block(block: Block, slots: int = 0) -> Block:
+def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
     """`block` with a price before each straight run; the first has `slots` on top."""
-    made: list[Statement] = []
-    run: list[Statement] = []
-
-    def close() -> None:
-        nonlocal slots
-        flops, size = sum(map(flops_of, run)), sum(map(bytes_of, run))
-        if slots or flops or size:
-            made.append(Price(slots, flops, size))
-        made.extend(run)
-        run.clear()
-        slots = 0
-
-    for one in block:
-        match one:
-            case If():
-                slots += BRANCH
-                close()
-                made.append(evolve(one, then=_block(one.then), orelse=_block(one.orelse)))
-            case While():
-                close()
-                made.append(evolve(one, head=_block(one.head, BRANCH), body=_block(one.body)))
-            case For():
-                slots += LOOP_START
-                bound = next((last for last in run[-1:] if getattr(last, "target", None) == one.stop), None)
-                close()
-                made.append(evolve(one, body=_block(one.body, round_slots(one.body, bound))))
-            case Once():
-                close()
-                made.append(evolve(one, body=_block(one.body)))
+    pieces = _Pieces(prices, slots)
+    for statement in block:
+        match statement:
+            case If(then=then, orelse=orelse):
+                pieces.close(prices.branch)
+                pieces.priced.append(evolve(statement, then=_block(then, prices), orelse=_block(orelse, prices)))
+            case While(head=head, body=body):
+                pieces.close()
+                pieces.priced.append(evolve(statement, head=_block(head, prices, prices.branch), body=_block(body, prices)))
+            case For(body=body):
+                bound = pieces.last_setting(statement.stop)
+                pieces.close(prices.loop_start)
+                pieces.priced.append(evolve(statement, body=_block(body, prices, prices.round(body, bound))))
+            case Once(body=body):
+                pieces.close()
+                pieces.priced.append(evolve(statement, body=_block(body, prices)))
             case Leave() | Break() | Continue() | Return():
-                close()
-                made.append(one)
+                pieces.close()
+                pieces.priced.append(statement)
+            case Apply() | Load() | Store() | Length() | Row() | Slice() | Check() | DebugPrint() | HostCall():
+                pieces.run.append(statement)
+            case Special():
+                pieces.run.append(statement)
+                if READINGS[statement.name].ends_run:
+                    pieces.close()
+            case Price():
+                raise ValueError(f"a codelet is priced once, and this one has a price already: {statement}")
             case _:
-                slots += price_of(one)
-                run.append(one)
-                if isinstance(one, Special) and one.name == "cycle_count":
-                    close()  # what comes after the reading is not part of it
-    close()
-    return tuple(made)
+                assert_never(statement)
+    pieces.close()
+    return tuple(pieces.priced)
+
+
+class _Pieces:
+    """A block while it is priced: what is priced already, and the straight run since then."""
+
+    def __init__(self, prices: BlockPrices, slots: int) -> None:
+        self.prices = prices
+        self.slots = slots  # to be paid with the next run
+        self.priced: list[Statement] = []
+        self.run: list[Straight] = []
+
+    def close(self, ending: int = 0) -> None:
+        """End the run, whose end costs some slots more."""
+        slots = self.slots + self.prices.run(self.run) + ending
+        flops, size = sum(map(flops_of, self.run)), sum(map(bytes_of, self.run))
+        if slots or flops or size:
+            self.priced.append(Price(slots, flops, size))
+        self.priced.extend(self.run)
+        self.run.clear()
+        self.slots = 0
+
+    def last_setting(self, operand: object) -> Straight | None:
+        """The last statement of the run, if it is that which sets an operand."""
+        return self.run[-1] if self.run and sets(self.run[-1]) == operand else None

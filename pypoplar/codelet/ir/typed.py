@@ -1,9 +1,10 @@
 """The typed form of a codelet: what both engines run.
 
 The translator turns a codelet's Python into this form once. It is a tree of statements in which every operation is a
-typed call with simple operands (``add_f32(a, b)``), every memory access names its span and index, every basic block
-begins with its price, and every statement knows the user's line. Short-circuit and conditional expressions, helper calls and
-iteration over vectors have become statements already, so what is left has no hidden order and no hidden types.
+typed call with simple operands (``add_f32(a, b)``), every memory access names its span and index, and every statement knows the
+user's line. Short-circuit and conditional expressions, helper calls and iteration over vectors have become statements already, so
+what is left has no hidden order and no hidden types. Before it runs, `pypoplar.codelet.ir.pricing` puts the prices of a target
+before its straight runs.
 
 Register types: ``f32 f16 i32 u32 i64 u64 bool``. Memory types add ``i8 u8 i16 u16``; loading them gives an ``i32``.
 """
@@ -61,7 +62,7 @@ class SpanList:
 
 @frozen
 class Apply:
-    """``target = operation(*arguments)``; operation is a name of `pypoplar.codelet.ir.operations`, such as ``add_f32``."""
+    """``target = operation(*arguments)``; operation is a name of `pypoplar.codelet.operations.table`, such as ``add_f32``."""
 
     target: Local
     operation: str
@@ -200,8 +201,8 @@ class Price:
     def total(prices: Iterable[Price]) -> Price:
         """The price of several blocks."""
         slots = flops = size = 0
-        for one in prices:
-            slots, flops, size = slots + one.slots, flops + one.flops, size + one.bytes
+        for price in prices:
+            slots, flops, size = slots + price.slots, flops + price.flops, size + price.bytes
         return Price(slots, flops, size)
 
 
@@ -242,9 +243,12 @@ class HostCall:
     where: int
 
 
+Straight = Apply | Load | Store | Length | Row | Slice | Check | DebugPrint | Special | HostCall
+"""Statements that go on to the next one, or stop the vertex."""
+
 Statement = Union[
-    Apply, Load, Store, Length, Row, Slice, If, While, For, Once, Leave, Break, Continue, Return, Price, Check, DebugPrint,
-    Special, HostCall,
+    Apply, Load, Store, Length, Row, Slice, Check, DebugPrint, Special, HostCall,
+    If, While, For, Once, Leave, Break, Continue, Return, Price,
 ]  # fmt: skip
 Block = tuple[Statement, ...]
 
@@ -270,7 +274,7 @@ class TypedField:
 
 @frozen
 class TypedCodelet:
-    """A codelet ready to run. `worker` is the local that holds a MultiVertex's worker number."""
+    """A codelet as it was translated. `worker` is the local that holds a MultiVertex's worker number."""
 
     name: str
     kind: Kind
@@ -281,3 +285,8 @@ class TypedCodelet:
     texts: tuple[str, ...] = ()
     worker: Local | None = None
     helpers: tuple[str, ...] = field(default=())  # names of inlined helper functions, for people who read dumps
+
+
+@frozen
+class PricedCodelet(TypedCodelet):
+    """A codelet ready to run: with the prices of a target."""

@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_vertices
-from pypoplar.codelet.ir.typed import Price, TypedCodelet
+from pypoplar.codelet.ir.typed import Apply, Price, PricedCodelet
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.llvm import cache, machine
 from pypoplar.codelet.llvm.arithmetic import is_lanewise
@@ -22,6 +22,7 @@ from pypoplar.codelet.llvm.eight_lanes import TOGETHER, JammedCode
 from pypoplar.codelet.llvm.emitter_state import Frame
 from pypoplar.codelet.llvm.memory_access import BYTE, INT, WORD, word
 from pypoplar.codelet.llvm.once import one_at_a_time
+from pypoplar.codelet.operations.table import operation
 from pypoplar.interface.context_words import CALL_ARGUMENTS, WORK_WORDS, Context, Work
 from pypoplar.interface.layout import WORD_BYTES
 
@@ -144,7 +145,7 @@ class _Group(JammedCode):
             builder.store(builder.load(frame.result), address)
 
 
-def assembly_text(codelet: TypedCodelet, checks: Checks = Checks()) -> str:  # noqa: B008  # frozen
+def assembly_text(codelet: PricedCodelet, checks: Checks = Checks()) -> str:  # noqa: B008  # frozen
     """The codelet in LLVM's language, before LLVM works on it."""
     module = ir.Module(ENTRY)
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD] * CALL_ARGUMENTS), ENTRY)
@@ -154,12 +155,12 @@ def assembly_text(codelet: TypedCodelet, checks: Checks = Checks()) -> str:  # n
 
 
 # The packages that decide what the code of a codelet is: code of other versions of them is not used.
-_MAKERS = ("pypoplar.codelet.llvm", "pypoplar.codelet.ir", "pypoplar.interface")
+_MAKERS = ("pypoplar.codelet.llvm", "pypoplar.codelet.ir", "pypoplar.codelet.operations", "pypoplar.interface")
 _compiled: dict[str, NativeCodelet] = {}
 
 
 def compile_codelet(
-    codelet: TypedCodelet,
+    codelet: PricedCodelet,
     *,
     record_touches: bool = False,
     uninitialised_checks: bool = False,
@@ -168,23 +169,33 @@ def compile_codelet(
 ) -> NativeCodelet:
     """The native code of a codelet, compiled or found in the cache; each of the flags is a version of its own.
 
-    Codelets that differ in names alone share their code.
+    Codelets that differ in names alone share their code. What has an operation that was registered from outside is not kept on
+    disk: nothing there would tell its recipe from another.
     """
     checks = Checks(record_touches, uninitialised_checks, floating_point_checks, count_flops)
-    key = _key(codelet, checks)
+    registrations = _registrations(codelet)
+    key = _key(codelet, checks, registrations)
     with one_at_a_time():
         if key not in _compiled:
-            instructions = cache.load(key)
+            instructions = None if registrations else cache.load(key)
             if instructions is None:
                 instructions = machine.compile_text(assembly_text(codelet, checks))
-                cache.store(key, instructions)
+                if not registrations:
+                    cache.store(key, instructions)
             code = machine.load(instructions)
             _compiled[key] = NativeCodelet(code.address(ENTRY), code)
         return _compiled[key]
 
 
-def _key(codelet: TypedCodelet, checks: Checks) -> str:
+def _registrations(codelet: PricedCodelet) -> list[int]:
+    """Those of the operations from outside that a codelet has."""
+    used = {operation(statement.operation).number for statement in walk(codelet.body) if isinstance(statement, Apply)}
+    return sorted(used - {0})
+
+
+def _key(codelet: PricedCodelet, checks: Checks, registrations: list[int]) -> str:
     """All that the code depends on, as text: equality of literals would not do, for 0.0 == -0.0 and 1 == True."""
     essence = evolve(codelet, name="", locations=(), texts=(), helpers=())
     work = [(one.flops, one.bytes) for one in walk(codelet.body) if isinstance(one, Price)] if checks.flops else []
-    return "\n".join((repr(essence), repr(work), repr(checks), machine.host().identity, cache.fingerprint(*_MAKERS)))
+    parts = (essence, work, checks, registrations)
+    return "\n".join((*map(repr, parts), machine.host().identity, cache.fingerprint(*_MAKERS)))

@@ -11,7 +11,6 @@ from typing import Any
 from attrs import define, field, frozen
 from llvmlite import ir
 
-from pypoplar.codelet.ir import operations
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.proven_accesses import Line
@@ -21,6 +20,7 @@ from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm import memory_access as access
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.memory_access import BOOL, BYTE, MARKED, WORD, Place, word
+from pypoplar.codelet.operations.registers import half
 from pypoplar.interface.context_words import CallArgument, Context
 from pypoplar.interface.edge_rows import RowEntry, Touch, edge_row, entry_words
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
@@ -280,7 +280,7 @@ def constant(literal: Literal) -> Any:
     """A literal as a register. A half is rounded as the operations round."""
     form = REGISTER_FORMS[literal.type]
     if literal.type == "f16":
-        return ir.Constant(form, operations.FUNCTIONS["f16_from_f32"](literal.value))
+        return ir.Constant(form, half(literal.value))
     if literal.type == "f32":
         return ir.Constant(form, float(literal.value))
     if literal.type == "bool":

@@ -7,7 +7,6 @@ and given to `load` in another one, on the same kind of processor (`Host.identit
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import sys
 from typing import Any
 
@@ -16,14 +15,12 @@ import llvmlite.binding as llvm
 from attrs import frozen
 
 from pypoplar.codelet.llvm.once import once
+from pypoplar.codelet.operations import c_library
+from pypoplar.codelet.operations.table import library_functions
 
-# What the device calls a transcendental function is the float64 function of the host's C library. The names are ours so
-# that LLVM neither folds such a call at compile time nor replaces it by a vector form with other roundings.
+# The names under which LLVM calls functions of the C library are ours, so that it neither folds such a call at compile time nor
+# replaces it by a vector form with other roundings.
 SYMBOL_PREFIX = "pypoplar_"
-LIBRARY_FUNCTIONS: dict[str, int] = {
-    "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log2": 1, "log10": 1, "log1p": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1,
-    "acos": 1, "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1, "atan2": 2, "fmod": 2, "hypot": 2, "erf": 1, "erfc": 1, "pow": 2,
-}  # fmt: skip
 
 
 @frozen
@@ -67,28 +64,22 @@ def _target_machine() -> Any:
     )
 
 
-def _mathematics() -> Any:
-    """The C library that has the functions; as a rule the process has it, and looking for it would start other programs."""
-    if sys.platform == "win32":
-        return ctypes.CDLL("ucrtbase")
-    process = ctypes.CDLL(None)
-    return process if hasattr(process, "erfc") else ctypes.CDLL(ctypes.util.find_library("m"))
+_registered: set[str] = set()
 
 
-@once
 def _register_library() -> None:
     """Give LLVM the addresses of the C library's functions under our names."""
-    library = _mathematics()
-    for name in LIBRARY_FUNCTIONS:
-        address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-        assert address is not None
-        llvm.add_symbol(SYMBOL_PREFIX + name, address)
+    for name in library_functions():
+        if name not in _registered:
+            llvm.add_symbol(SYMBOL_PREFIX + name, c_library.address(name))
+            _registered.add(name)
     register_yield()
 
 
 YIELD_SYMBOL = SYMBOL_PREFIX + "yield_processor"
 
 
+@once
 def register_yield() -> None:
     """Tell LLVM where the operating system's "let others run" is; cached code finds it by this name in every process."""
     if sys.platform == "win32":

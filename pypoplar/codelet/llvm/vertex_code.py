@@ -6,7 +6,6 @@ from typing import Any
 
 from llvmlite import ir
 
-from pypoplar.codelet.ir import operations
 from pypoplar.codelet.ir.loop_checks import never_faults
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.proven_accesses import PlannedBlock, PlannedStatement, ProvenLoad, ProvenStore, Rebind
@@ -37,6 +36,8 @@ from pypoplar.codelet.llvm.debug_and_random import debug_recorder, random_genera
 from pypoplar.codelet.llvm.emitter_state import Frame
 from pypoplar.codelet.llvm.loop_code import LoopCode
 from pypoplar.codelet.llvm.memory_access import BYTE, INT, WORD, Place, word
+from pypoplar.codelet.operations.registers import FLOATS
+from pypoplar.codelet.operations.table import operation
 from pypoplar.interface.context_words import Context
 from pypoplar.interface.debug_records import RECORD_WORDS, VALUE_WORDS, Record, Value, ValueType
 from pypoplar.interface.edge_rows import Touch
@@ -141,7 +142,7 @@ class VertexCode(LoopCode):
         if not never_faults(statement):
             self.check_operands(frame, statement, arguments[-1])
         result = arithmetic.emit(builder, name, arguments)
-        if self.checks.floating_point and statement.target.type in operations.FLOATS:
+        if self.checks.floating_point and statement.target.type in FLOATS:
             mask = self.load_context(Context.FLOATING_POINT)
             code = arithmetic.emit_floating_fault(builder, name, mask, result, arguments)
             fine = builder.icmp_signed("==", code, word(NO_FAULT))
@@ -150,7 +151,8 @@ class VertexCode(LoopCode):
 
     def check_operands(self, frame: Frame, statement: Apply, last: Any) -> None:
         """An integer operation whose last argument may make it an error."""
-        builder, fault = self.builder, operations.FAULTS[statement.operation]
+        builder, fault = self.builder, operation(statement.operation).fault
+        assert fault is not None
         zero = ir.Constant(last.type, 0)
         match fault.code:
             case FaultCode.ZERO_DIVISION:
@@ -215,7 +217,7 @@ class VertexCode(LoopCode):
         }
         for position, one in enumerate(statement.arguments):
             value = self.value(frame, one)
-            if one.type in operations.FLOATS:
+            if one.type in FLOATS:
                 value = builder.bitcast(builder.fpext(value, ir.DoubleType()), WORD)
             else:
                 value = access.widened(builder, value, one.type)

@@ -24,7 +24,7 @@ _UNWRITTEN = {"f32": (FORMATS["u32"], 0xFFFFFFFF), "f16": (FORMATS["u16"], 0xFFF
 _DOUBLE = struct.Struct("<d")
 
 
-class Fault(Exception):
+class VertexFault(Exception):
     """What stops a vertex: a `FaultCode`, the location's number, and what was wrong."""
 
     def __init__(self, code: int, where: int, value: int = 0, bound: int = 0) -> None:
@@ -52,7 +52,7 @@ class VertexContext:
         """At the top of each round of a ``while``."""
         limit = self.cycle_limit or 2**63 - 1
         if self.slots > limit:
-            raise Fault(FaultCode.CYCLE_LIMIT, where, self.slots, limit)
+            raise VertexFault(FaultCode.CYCLE_LIMIT, where, self.slots, limit)
 
     def record(self, where: int, text: int, values: tuple[Number, ...]) -> None:
         if self.debug_print is not None:
@@ -63,7 +63,7 @@ class VertexContext:
 
     def random_u32(self) -> int:
         """The next number of xoshiro128**."""
-        s0, s1, s2, s3 = (int(one) for one in self.random)
+        s0, s1, s2, s3 = (int(word) for word in self.random)
         result = _rotated(s1 * 5 % 2**32, 7) * 9 % 2**32
         shifted = (s1 << 9) % 2**32
         s2, s3 = s2 ^ s0, s3 ^ s1
@@ -104,7 +104,7 @@ class Vector:
         if self._checks and self._element in _UNWRITTEN:
             form, pattern = _UNWRITTEN[self._element]
             if form.unpack_from(self._bytes, self._place(index))[0] == pattern:
-                raise Fault(FaultCode.UNINITIALISED, where, index)
+                raise VertexFault(FaultCode.UNINITIALISED, where, index)
         return self._read(index)
 
     def store(self, index: int, value: Number, where: int) -> None:
@@ -129,15 +129,15 @@ class Vector:
     def slice(self, begin: int, end: int, where: int) -> Vector:
         """The elements from `begin` up to `end`, a view."""
         if not 0 <= end <= self._length:
-            raise Fault(FaultCode.SLICE_BOUNDS, where, _signed(end), self._length)
+            raise VertexFault(FaultCode.SLICE_BOUNDS, where, _signed(end), self._length)
         if not 0 <= begin <= end:
-            raise Fault(FaultCode.SLICE_BOUNDS, where, _signed(begin), end)
+            raise VertexFault(FaultCode.SLICE_BOUNDS, where, _signed(begin), end)
         touch = self._touch + begin if self._touch is not None else None
         return Vector(self._memory, self._element, self._place(begin), end - begin, touch, self._checks)
 
     def _check(self, index: int, where: int) -> None:
         if not 0 <= index < self._length:
-            raise Fault(FaultCode.INDEX, where, _signed(index), self._length)
+            raise VertexFault(FaultCode.INDEX, where, _signed(index), self._length)
 
     def _place(self, index: int) -> int:
         return self._address + index * FORMATS[self._element].size
@@ -166,7 +166,7 @@ class Vector:
         return (self._read(index) for index in range(self._length))
 
     def __repr__(self) -> str:
-        shown = ", ".join(str(one) for one in list(self)[:8])
+        shown = ", ".join(str(element) for element in list(self)[:8])
         return f"[{shown}{', ...' if self._length > 8 else ''}]"
 
 
@@ -187,7 +187,7 @@ class Rows:
     def row(self, index: int, where: int) -> Vector:
         """The row at `index`, checked."""
         if not 0 <= index < self._length:
-            raise Fault(FaultCode.ROW_INDEX, where, _signed(index), self._length)
+            raise VertexFault(FaultCode.ROW_INDEX, where, _signed(index), self._length)
         return self[index]
 
     def __len__(self) -> int:
@@ -215,8 +215,8 @@ class Fields:
     def __getattr__(self, name: str) -> Any:
         if name not in self._views:
             raise AttributeError(f"no field '{name}'")
-        found = self._views[name]
-        return found[0] if name in self._scalars else found
+        view = self._views[name]
+        return view[0] if name in self._scalars else view
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("fields can be looked at here, not set")

@@ -35,7 +35,7 @@ from pypoplar.codelet.ir.typed import (
     TypedCodelet,
     While,
 )
-from pypoplar.codelet.ir.walk import walk
+from pypoplar.codelet.ir.walk import assigned, walk
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.resources import directory
@@ -152,9 +152,9 @@ class _Search:
         self._forget(loop.body)
         variable = loop.variable.name
         over = self._range(loop)
-        assigned = variable in _assigned(loop.body)
+        reassigned = variable in assigned(loop.body)
         self._drop(variable)
-        if over is not None and not assigned:
+        if over is not None and not reassigned:
             self.walks[variable] = over
         inner, leaves = self.stored(loop.body)
         self._forget(loop.body)
@@ -219,18 +219,8 @@ class _Search:
         self.rows = {span: of for span, of in self.rows.items() if name not in (span, of.over, of.loop)}
 
     def _forget(self, block: Block) -> None:
-        for name in _assigned(block):
+        for name in assigned(block):
             self._drop(name)
-
-
-def _assigned(block: Block) -> set[str]:
-    """Locals and spans that a block assigns."""
-    made: set[str] = set()
-    for one in walk(block):
-        target = getattr(one, "target", None) or (one.variable if isinstance(one, For) else None)
-        if target is not None:
-            made.add(target.name)
-    return made
 
 
 def _returns(block: Block) -> bool:

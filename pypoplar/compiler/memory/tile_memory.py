@@ -6,7 +6,9 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import keys, union
+from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.ir.typed import Block
+from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.compiler.exchange.plan import ComputePlan, Homes
 from pypoplar.compiler.field_table import LIST, tabulate_fields
@@ -28,13 +30,8 @@ ENTRY_INSTRUCTIONS = 8  # I: entry and exit of a codelet
 
 
 def instruction_count(block: Block) -> int:
-    """Statements of a block and of all blocks in it: about one instruction each."""
-    count = 0
-    for statement in block:
-        count += 1
-        for inner in ("then", "orelse", "head", "body"):
-            count += instruction_count(getattr(statement, inner, ()))
-    return count
+    """Statements of a block and of all blocks in it: about one instruction each, and one for the beginning of each straight run."""
+    return sum(1 for _ in walk(block))
 
 
 def measure_memory(
@@ -113,9 +110,8 @@ def vertex_pointers(graph: FrozenGraph, vertices: Int64s) -> Int64s:
 
 def _code(graph: FrozenGraph, target: Target, vertices: Int64s, tile: Int64s, tiles: int) -> Int64s:
     """Every codelet that a tile runs lies there once."""
-    sizes = np.array(
-        [(instruction_count(one.typed.body) + ENTRY_INSTRUCTIONS) * target.instruction_bytes for one in graph.codelets]
-    )
+    counts = [instruction_count(priced(codelet.typed, target).body) + ENTRY_INSTRUCTIONS for codelet in graph.codelets]
+    sizes = np.array(counts) * target.instruction_bytes
     if len(vertices) == 0:
         return np.zeros(tiles, np.int64)
     pairs = np.unique(tile * len(sizes) + graph.vertices.codelet[vertices])

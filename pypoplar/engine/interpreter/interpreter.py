@@ -13,8 +13,9 @@ from typing import Any, assert_never
 import numpy as np
 from attrs import define, field
 
-from pypoplar.codelet.python.python_form import Fault as CodeletFault
-from pypoplar.codelet.python.python_form import PythonForm, VertexContext
+from pypoplar.codelet.ir.pricing import priced
+from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
+from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.engine.debug_prints import DebugPrint
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import log_event
@@ -62,10 +63,11 @@ def schedule(prices: list[tuple[int, int]], workers: int) -> int:
 
 def python_forms(executable: Executable) -> list[PythonForm]:
     """The codelets as Python functions."""
-    options = executable.options
+    options, target = executable.options, executable.target
+    touches = options.races == "elements"
     return [
-        PythonForm(one.typed, record_touches=options.races == "elements", count_flops=options.flop_estimates)
-        for one in executable.codelets
+        PythonForm(priced(codelet.typed, target), record_touches=touches, count_flops=options.flop_estimates)
+        for codelet in executable.codelets
     ]
 
 
@@ -307,7 +309,7 @@ class Interpreter:
         )
         try:
             outcome = self.forms[codelet].run(self.state.memory, tables[Slot.WORDS], row, tables[Slot.ROW_TABLE], context)
-        except CodeletFault as fault:
+        except VertexFault as fault:
             if self.fault is None or vertex < self.fault.vertex:
                 self.fault = Fault(vertex, fault.code, fault.where, fault.value, fault.bound, codelet, step)
             return 0, True

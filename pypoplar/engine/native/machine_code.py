@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.llvm.codelet_code import NativeCodelet, compile_codelet
 from pypoplar.engine.debug_prints import clear_prints
 from pypoplar.engine.engine_state import EngineState
@@ -28,7 +29,7 @@ def machine_code(executable: Executable) -> MachineCode:
     """Compile the codelets, or find them in the cache."""
     compiled = tuple(
         compile_codelet(
-            one.typed,
+            priced(one.typed, executable.target),
             floating_point_checks=executable.floating_point_checks,
             uninitialised_checks=executable.options.uninitialised == "error",
             record_touches=executable.options.races == "elements",

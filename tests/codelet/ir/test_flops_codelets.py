@@ -5,22 +5,21 @@ from collections import Counter
 import numpy as np
 import pytest
 from attrs import evolve
-from codelet_rig import Memory, array, codelet_of
+from codelet_rig import Memory, array, priced_codelet
 from engine_random import Compare, Halve, Largest, Long, Mix, Rows
 from hypothesis import given
 from hypothesis import strategies as st
 from native_rig import DTYPES, run_interpreted, run_native
 
 from pypoplar import FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex, ipu
-from pypoplar.codelet.ir import operations
 from pypoplar.codelet.ir.checks import Checks
-from pypoplar.codelet.ir.flops import FLOPS, TABLE
-from pypoplar.codelet.ir.operations import FUNCTIONS, SIGNATURES
 from pypoplar.codelet.ir.typed import For, If, Once, Price, While
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.llvm.codelet_code import assembly_text, compile_codelet
-from pypoplar.codelet.python.interpreted import VertexContext
-from pypoplar.codelet.python.python_form import Fault, PythonForm
+from pypoplar.codelet.operations.registers import FLOATS
+from pypoplar.codelet.operations.table import OPERATIONS
+from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
+from pypoplar.codelet.python.python_form import PythonForm, meaning_of
 
 
 class Dot(Vertex):
@@ -78,7 +77,7 @@ class Unrolled(Vertex):
 
 def work(cls, *vertices):
     """Flops and bytes of some vertices, which both engines count alike."""
-    codelet = codelet_of(cls).typed
+    codelet = priced_codelet(cls)
     native = run_native(codelet, list(vertices), count_flops=True)
     assert native.work == run_interpreted(codelet, list(vertices), flops=True).work
     return native.work
@@ -88,10 +87,11 @@ def floats(count):
     return np.random.default_rng(count).standard_normal(count, np.float32)
 
 
-def test_every_operation_on_floats_has_its_flops_once_and_integers_have_none():
-    takes_floats = {name for name, (arguments, _) in SIGNATURES.items() if {"f32", "f16"} & set(arguments)}
-    assert set(FLOPS) == takes_floats | {f"{a}_from_{b}" for a in ("f32", "f16") for b in ("f32", "f16")}
-    assert all(row.mark in ("S", "I") and row.flops >= 0 for row in TABLE)
+def test_operations_on_floats_say_what_they_count_and_integers_count_none():
+    for operation in OPERATIONS.values():
+        assert operation.row.flops.mark in ("S", "I")
+        assert operation.flops >= 0
+        assert operation.flops == 0 or set(operation.arguments) <= set(FLOATS), operation.name
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 100_000])
@@ -122,19 +122,19 @@ def test_branches_count_what_ran():
 
 
 def test_functions_count_what_their_table_says():
-    assert work(Transcendental, {"x": 1.0}) == [[FLOPS["exp_f32"] + FLOPS["mod_f32"], 8]] == [[1 + 3, 8]]
+    assert work(Transcendental, {"x": 1.0}) == [[OPERATIONS["exp_f32"].flops + OPERATIONS["mod_f32"].flops, 8]] == [[1 + 3, 8]]
 
 
-class Counted(dict):
-    """The operations, each counting its calls."""
+class Counted:
+    """The meanings of operations, each counting its calls."""
 
     def __init__(self):
         self.calls = Counter()
 
-    def __missing__(self, name):
+    def __call__(self, name):
         def called(*arguments):
             self.calls[name] += 1
-            return FUNCTIONS[name](*arguments)
+            return meaning_of(name)(*arguments)
 
         return called
 
@@ -174,17 +174,17 @@ def field_values(data, field):
 @pytest.mark.parametrize("cls", [Dot, Halves, Branches, Unrolled, Mix, Halve, Compare, Long, Rows, Largest])
 @given(data=st.data())
 def test_flops_and_bytes_are_those_of_the_operations_and_accesses_that_ran(cls, data):
-    codelet = codelet_of(cls).typed
+    codelet = priced_codelet(cls)
     vertex = {one.name: field_values(data, one) for one in codelet.fields}
     memory, functions, context, accesses = Memory(codelet, [vertex]), Counted(), VertexContext(), Counter()
     form = Watching(codelet, functions, count_flops=True)
     form.accesses = accesses
     try:
         form.run(memory.bytes, memory.rows[0], 0, memory.table, context)
-    except Fault:  # a block that is left in the middle is paid whole
-        assert context.flops >= sum(FLOPS.get(name, 0) * calls for name, calls in functions.calls.items())
+    except VertexFault:  # a block that is left in the middle is paid whole
+        assert context.flops >= sum(OPERATIONS[name].flops * calls for name, calls in functions.calls.items())
         return
-    assert context.flops == sum(FLOPS.get(name, 0) * calls for name, calls in functions.calls.items())
+    assert context.flops == sum(OPERATIONS[name].flops * calls for name, calls in functions.calls.items())
     assert context.bytes == sum(np.dtype(DTYPES[element]).itemsize * count for element, count in accesses.items())
     work(cls, vertex)
 
@@ -211,7 +211,7 @@ def without_work(block):
 
 @pytest.mark.parametrize("cls", [Dot, Halves, Branches, Unrolled])
 def test_without_the_option_the_code_has_no_counters(cls):
-    codelet = codelet_of(cls).typed
+    codelet = priced_codelet(cls)
     bare = evolve(codelet, body=without_work(codelet.body))
     assert bare != codelet
     assert assembly_text(codelet) == assembly_text(bare)
@@ -219,7 +219,7 @@ def test_without_the_option_the_code_has_no_counters(cls):
 
 
 def test_without_the_option_flops_are_no_part_of_what_code_is_cached_by():
-    codelet = codelet_of(Dot).typed
+    codelet = priced_codelet(Dot)
     other = evolve(codelet, body=without_work(codelet.body))
     assert compile_codelet(codelet).address == compile_codelet(other).address
     counting = compile_codelet(codelet, count_flops=True).address
@@ -228,14 +228,13 @@ def test_without_the_option_flops_are_no_part_of_what_code_is_cached_by():
 
 def test_slots_and_results_are_the_same_with_and_without_the_option():
     vertices = [{"a": floats(size), "b": floats(size), "out": 0} for size in (9, 9, 9, 9, 9, 9, 9, 9, 4)]
-    codelet = codelet_of(Dot).typed
+    codelet = priced_codelet(Dot)
     one, other = run_native(codelet, vertices), run_native(codelet, vertices, count_flops=True)
     assert one.slots == other.slots
     assert [each["out"].tobytes() for each in one.fields] == [each["out"].tobytes() for each in other.fields]
 
 
 def test_prices_of_blocks_carry_work_even_where_they_cost_no_slots():
-    prices = [one for one in walk(codelet_of(Dot).typed.body) if isinstance(one, Price)]
+    prices = [one for one in walk(priced_codelet(Dot).body) if isinstance(one, Price)]
     assert sum(one.flops for one in prices) == 2
     assert sum(one.bytes for one in prices) == 12
-    assert operations.SIGNATURES.keys() >= FLOPS.keys()

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from emitted_operations import FAULTS, FUNCTIONS, SIGNATURES
 from native_rig import DTYPES, run_native
 from written_codelets import K, N, codelet, i32
 
-from pypoplar.codelet.ir.operations import FAULTS, FUNCTIONS, SIGNATURES
 from pypoplar.codelet.ir.typed import Apply, For, Length, Load, Local, Span, Store
 
 BATCHES = []  # operations with the same arguments, a few at a time

@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 from codelet_rig import codelet_of, lines, run, vertex
 
-from pypoplar.codelet.ir import prices
-from pypoplar.codelet.ir.operations import SIGNATURES
-from pypoplar.codelet.ir.prices import ROWS, SLOTS, TABLE
+from pypoplar.codelet.ir.prices import StatementPrices
+from pypoplar.codelet.operations.device_operation import ARCHITECTURES
+from pypoplar.codelet.operations.table import OPERATIONS
 
 X = "x: InOut[Vector[FLOAT]]\nk: INT\nout: FLOAT"
 SOFTWARE = ["sin", "cos", "tan", "asin", "acos", "atan", "atan2", "power", "pow", "fmod", "mod", "floordiv", "erf", "erfc", "sinh"]
 
 
-def test_every_operation_has_one_price():
-    assert set(SLOTS) == set(SIGNATURES)
-    assert all(slots >= 0 for slots, _ in SLOTS.values())
-    assert {mark for _, mark in SLOTS.values()} <= {"D", "S", "M", "I", "D S"}
-    assert sum(len(row.operations.split()) * max(1, len(row.types.split())) for row in TABLE) == len(ROWS)
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_operation_has_a_price_with_its_source_on_every_architecture(architecture):
+    for operation in OPERATIONS.values():
+        price = operation.price(architecture)
+        assert price.slots >= 0, operation.name
+        assert price.mark in ("D", "S", "M", "I", "D S"), operation.name
 
 
 @pytest.mark.parametrize(
@@ -30,16 +31,15 @@ def test_every_operation_has_one_price():
     ],
 )  # fmt: skip
 def test_the_table_has_the_machine_models_figures(operation, slots):
-    assert SLOTS[operation][0] == slots
-    assert prices.ARCHITECTURES["ipu2"][operation] == SLOTS[operation]
+    assert {OPERATIONS[operation].price(architecture).slots for architecture in ARCHITECTURES} == {slots}
 
 
 @pytest.mark.parametrize("name", SOFTWARE)
 def test_software_functions_are_calls(name):
-    assert ROWS[f"{name}_f32"].software
+    assert OPERATIONS[f"{name}_f32"].price("ipu2").software
 
 
-ENTRY = prices.ENTRY_AND_EXIT
+ENTRY = StatementPrices().entry_and_exit
 PRICED = [  # body, slots for x of 5 elements and k = 3
     ("pass", ENTRY),
     ("self.out = 1.0", ENTRY + 1),

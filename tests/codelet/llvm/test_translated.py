@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from codelet_rig import priced_codelet
 from native_rig import run_native
 from written_codelets import floats, ordered_dot
 
@@ -78,7 +79,7 @@ class Relu(MultiVertex):
 
 
 def typed(cls):
-    return collect(cls)[0].typed
+    return priced_codelet(collect(cls)[0])
 
 
 def innermost_loops(codelet):

@@ -6,17 +6,18 @@ import traceback
 
 import numpy as np
 import pytest
-from codelet_rig import DTYPES, codelet_of, interpret, run, vertex
+from codelet_rig import DTYPES, interpret, priced_codelet, run, vertex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_rig import Memory
 
-from pypoplar.codelet.python.python_form import Fault, PythonForm, VertexContext
+from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
+from pypoplar.codelet.python.python_form import PythonForm
 
 
 def form_of(cls, **fields):
     """The Python form of a codelet and the arguments of a run on these fields."""
-    codelet = codelet_of(cls).typed
+    codelet = priced_codelet(cls)
     memory = Memory(codelet, [fields])
     return PythonForm(codelet), (memory.bytes, memory.rows[0], 0, memory.table, VertexContext())
 
@@ -24,7 +25,7 @@ def form_of(cls, **fields):
 def test_a_traceback_goes_through_the_users_line():
     cls = vertex("a = 1\nfor i in range(9):\n    self.x[i] = a", fields="x: Output[Vector[INT]]")
     form, arguments = form_of(cls, x=[0, 0])
-    with pytest.raises(Fault) as caught:
+    with pytest.raises(VertexFault) as caught:
         form.run(*arguments)
     frames = traceback.extract_tb(caught.tb)
     (ours,) = [one for one in frames if one.filename == cls.compute.__code__.co_filename]
@@ -111,7 +112,7 @@ def test_helpers_from_another_file_stand_at_the_call():
     names = module_from(PRELUDE + "class Test(Vertex):\n    k: INT\n\n    def compute(self):\n        self.k = given(self.k)\n")
     names["given"] = helper
     form, arguments = form_of(names["Test"], k=1)
-    with pytest.raises(Fault) as caught:
+    with pytest.raises(VertexFault) as caught:
         form.run(*arguments)
     assert form.codelet.locations[caught.value.where].line == 52
     lines = [one.line for one in traceback.extract_tb(caught.tb)]

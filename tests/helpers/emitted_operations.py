@@ -1,0 +1,47 @@
+"""The machine code of device operations, called from Python: ``FUNCTIONS["add_i32"](2**31 - 1, 1) == -(2**31)``."""
+
+import ctypes
+from typing import Any
+
+from llvmlite import ir
+
+from pypoplar.codelet.llvm import machine
+from pypoplar.codelet.llvm.arithmetic import BOOL, REGISTER_FORMS, emit
+from pypoplar.codelet.operations.table import OPERATIONS
+
+SIGNATURES = {name: (operation.arguments, operation.result) for name, operation in OPERATIONS.items()}
+FAULTS = {name: operation.fault for name, operation in OPERATIONS.items() if operation.fault is not None}
+C_TYPES: dict[str, Any] = {
+    "f32": ctypes.c_float, "f16": ctypes.c_float, "i32": ctypes.c_int32, "u32": ctypes.c_uint32, "i64": ctypes.c_int64,
+    "u64": ctypes.c_uint64, "bool": ctypes.c_bool,
+}  # fmt: skip
+
+
+def module_of(name: str) -> str:
+    """LLVM's text of a module with one function: the operation, called by its name from C."""
+    operation = OPERATIONS[name]
+    module = ir.Module(name)
+    forms = [ir.IntType(8) if kind == "bool" else REGISTER_FORMS[kind] for kind in (*operation.arguments, operation.result)]
+    function = ir.Function(module, ir.FunctionType(forms[-1], forms[:-1]), name)
+    builder = ir.IRBuilder(function.append_basic_block())
+    given = zip(function.args, operation.arguments, strict=True)
+    values = [builder.trunc(value, BOOL) if kind == "bool" else value for value, kind in given]
+    result = emit(builder, name, values)
+    builder.ret(builder.zext(result, ir.IntType(8)) if operation.result == "bool" else result)
+    return str(module)
+
+
+class Functions(dict[str, Any]):
+    """The operations as functions of plain Python numbers, each compiled when it is first asked for."""
+
+    def __missing__(self, name: str) -> Any:
+        operation = OPERATIONS[name]
+        code = machine.load(machine.compile_text(module_of(name)))
+        prototype = ctypes.PYFUNCTYPE(C_TYPES[operation.result], *(C_TYPES[kind] for kind in operation.arguments))
+        function: Any = prototype(code.address(name))
+        function.code = code  # keeps the instructions alive
+        self[name] = function
+        return function
+
+
+FUNCTIONS = Functions()
