@@ -20,6 +20,7 @@ from pypoplar import resources
 from pypoplar.codelet.llvm import cache
 from pypoplar.errors import PoplarError
 from pypoplar.presets import PRESETS
+from pypoplar.report.escaping import escaped
 from pypoplar.report.file.sqlite_file import NAME as PROFILE_NAME
 from pypoplar.report.file.sqlite_file import load_report
 from pypoplar.report.perfetto.perfetto_trace import TILES, write_trace
@@ -116,7 +117,7 @@ def trace(show_traceback: bool, profile: Path, output: Path | None, tiles: int) 
         _refuse_to_overwrite(place, profile)
         for note in write_trace(load_report(profile), place, tiles):
             click.echo(f"note: {note}", err=True)
-    click.echo(f"{place}  {_file_size(place)}, for https://ui.perfetto.dev")
+    click.echo(f"{escaped(str(place))}  {_file_size(place)}, for https://ui.perfetto.dev")
 
 
 @main.command(short_help="Write a profile as a page to look at, or compare two.")
@@ -144,7 +145,7 @@ def report(show_traceback: bool, profile: Path, other: Path | None, output: Path
         else:
             _refuse_to_overwrite(place, profile, other)
             page.write_comparison(_named(load_report(profile), profile), _named(load_report(other), other), place)
-    click.echo(f"{place}  {_file_size(place)}")
+    click.echo(f"{escaped(str(place))}  {_file_size(place)}")
     if show:
         click.launch(place.resolve().as_uri())
 

@@ -25,6 +25,7 @@ def check_regular(path: AnyPath) -> os.stat_result:
 
     To open a named pipe may take for ever, a device may have no end, and what replaces one is no longer a device.
     """
+    _check_name(path)
     status = os.stat(path)
     kind = stat.S_IFMT(status.st_mode)
     if kind == stat.S_IFDIR:
@@ -43,6 +44,7 @@ def written_whole(path: AnyPath, mode: int = 0o666) -> Iterator[Path]:
 
     Raises `OSError` with the name of that file if it cannot be written, or if it is there and no regular file.
     """
+    _check_name(path)
     target = Path(os.path.realpath(path))
     part = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -59,6 +61,14 @@ def written_whole(path: AnyPath, mode: int = 0o666) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             part.unlink()
+
+
+def _check_name(path: AnyPath) -> None:
+    """Raise `OSError` if no file can have the name: the file system's encoding does not have all of its characters."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise OSError(errno.EILSEQ, "No file has such a name", os.fspath(path)) from None
 
 
 def _permissions(target: Path) -> int | None:

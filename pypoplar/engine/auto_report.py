@@ -17,9 +17,18 @@ Make = Callable[[], Report]
 
 def report_path(options: EngineOptions, name: str) -> Path:
     """Where the profile of the engine called `name` goes: ``profile.pop`` in the directory of the options, or in its ``name``."""
-    if os.path.basename(name) != name or name in (".", ".."):
+    if os.path.basename(name) != name or name in (".", "..") or not _is_file_name(name):
         raise InvalidOption(f"the engine's name is that of a directory for its reports: {name!r} cannot be one")
     return Path(options.report_directory, name, "profile.pop")
+
+
+def _is_file_name(name: str) -> bool:
+    """Whether the file system's encoding has the name."""
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def save(report: Report, path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from pypoplar.report.escaping import escaped
 from pypoplar.report.program_nodes import Program as ReportProgram
 from pypoplar.report.report import Report, ReportTarget
 from pypoplar.report.text.text_columns import heading
@@ -58,7 +59,7 @@ def html_of(shown: object) -> str:
 
 def block(*parts: str) -> str:
     """The frame around everything that is shown."""
-    return f'<div style="font-family: sans-serif; font-size: 13px; line-height: 1.5">{"".join(parts)}</div>'
+    return escaped(f'<div style="font-family: sans-serif; font-size: 13px; line-height: 1.5">{"".join(parts)}</div>')
 
 
 def strip(values: Array, limit: float = 0.0, title: str = "") -> str:

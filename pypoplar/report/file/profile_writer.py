@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.report.escaping import escaped
 from pypoplar.report.execution import Array, Execution, Step, summed_runs
 from pypoplar.report.file.program_table import ProgramTable
 from pypoplar.report.file.tile_profile_table import BY_TILE, MessageTable, TileProfileTable
@@ -42,8 +43,10 @@ class ProfileWriter:
 
     def _rows(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
         """Insert rows of whole tables: one value for each column, in the schema's order."""
-        columns = len(self._database.execute(f"PRAGMA table_info({table})").fetchall())
-        self._database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", rows)
+        kinds = [kind for _, _, kind, *_ in self._database.execute(f"PRAGMA table_info({table})")]
+        if "TEXT" in kinds:
+            rows = [[escaped(value) if isinstance(value, str) else value for value in row] for row in rows]
+        self._database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(kinds))})", rows)
 
     def _compilation(self, compilation: Compilation) -> None:
         target, graph, memory = compilation.target, compilation.graph, compilation.memory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from typing import Any
 
@@ -14,6 +15,7 @@ from pypoplar.report.execution import Array
 LEVEL = 3  # of zlib: three times as fast as the most thorough, and hardly larger
 ROWS = 32  # rows of a matrix that are packed together
 MOST_CELLS = 16_000_000  # of all rows of a page; beyond it, rows are left out: the page would be too large to open
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 Reference = dict[str, Any]  # what the page's data says of a block: {"block": its number, "type": ..., "length": ...}
 
 
@@ -31,7 +33,7 @@ class Blocks:
 
     def value(self, value: Any) -> Reference:
         """Anything that JSON can hold."""
-        return {**self._add(json.dumps(value, separators=(",", ":"), default=plain).encode()), "type": "json"}
+        return {**self._add(json_text(value).encode()), "type": "json"}
 
     def known(self, value: Any) -> Reference | None:
         """The same of what is known, None of what is not."""
@@ -40,6 +42,15 @@ class Blocks:
     def _add(self, data: bytes) -> Reference:
         self.texts.append(base64.b64encode(zlib.compress(data, LEVEL)).decode("ascii"))
         return {"block": len(self.texts) - 1}
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON in ASCII. Lone surrogates are spelled out: browsers have no text with them, and draw something else."""
+    text = json.dumps(value, separators=(",", ":"), default=plain)
+    if "\\ud" not in text:
+        return text
+    spelled = LONE_SURROGATE.sub(lambda match: f"\\\\u{ord(match[0]):04x}", json.dumps(value, default=plain, ensure_ascii=False))
+    return json.dumps(json.loads(spelled), separators=(",", ":"))
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -16,7 +15,8 @@ from typing import Any
 
 from pypoplar.errors import MissingFeature
 from pypoplar.files import written_whole
-from pypoplar.report.page.blocks import plain
+from pypoplar.report.escaping import escaped
+from pypoplar.report.page.blocks import json_text
 
 BASE = (
     "core",
@@ -56,19 +56,18 @@ def write_document(
     # One pass over the template: what is put in is not looked at again.
     text = re.sub(r"{{(\w+)}}", lambda match: pieces[match[1]], asset("page.html"))
     with written_whole(path) as part:
-        part.write_bytes(text.encode("utf-8", "xmlcharrefreplace"))
+        part.write_bytes(escaped(text).encode("utf-8"))
 
 
 def data_elements(data: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:
     """The script elements that hold data: they are text to the browser, not code."""
-    first = f'<script type="application/json" id="data">{json_text(data)}</script>'
+    first = f'<script type="application/json" id="data">{script_text(data)}</script>'
     return [first, *(f'<script type="text/plain" id="block{number}">{text}</script>' for number, text in enumerate(blocks))]
 
 
-def json_text(value: Any) -> str:
+def script_text(value: Any) -> str:
     """JSON that may stand in a script element: nothing in it can end the element or begin another."""
-    text = json.dumps(value, separators=(",", ":"), default=plain)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return json_text(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def policy(*scripts: str) -> str:

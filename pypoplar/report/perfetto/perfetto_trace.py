@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pypoplar.errors import MissingFeature
 from pypoplar.files import written_whole
+from pypoplar.report.escaping import escaped
 from pypoplar.report.report import Report
 from pypoplar.report.timeline import Slices, Timeline, Track, Values, make_timeline
 
@@ -88,7 +89,7 @@ class _TraceWriter:
         packet = self._packet()
         packet.sequence_flags = self._protos.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
         for number, name in enumerate(self._timeline.names, 1):
-            packet.interned_data.event_names.add(iid=number, name=name)
+            packet.interned_data.event_names.add(iid=number, name=escaped(name))
         for key, number in self._arguments.items():
             packet.interned_data.debug_annotation_names.add(iid=number, name=key)
         self._builder.write_packet(packet)
@@ -103,7 +104,7 @@ class _TraceWriter:
         described.uuid = uuid
         described.child_ordering = self._protos.TrackDescriptor.EXPLICIT
         described.process.pid = number + 1
-        described.process.process_name = name
+        described.process.process_name = escaped(name)
         described.process.process_labels.extend(self._timeline.notes)
         self._builder.write_packet(packet)
         return uuid
@@ -154,7 +155,7 @@ class _TraceWriter:
         for key, value in description.items():
             annotation = event.debug_annotations.add(name_iid=self._arguments[key])
             if isinstance(value, str):
-                annotation.string_value = value
+                annotation.string_value = escaped(value)
             elif isinstance(value, int):
                 annotation.int_value = value
             else:

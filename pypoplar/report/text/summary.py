@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pypoplar.errors import InvalidOption
 from pypoplar.options import OptionValue, read_flag
+from pypoplar.report.escaping import escaped
 from pypoplar.report.report import Report, ReportGraph, ReportTarget
 from pypoplar.report.text.summary_execution import execution_section, steps_section
 from pypoplar.report.text.summary_memory import memory_section
@@ -30,7 +31,7 @@ def summary(report: Report, options: Mapping[str, OptionValue] | None = None) ->
         lines += ["", *execution_section(execution, compilation)]
         if flags["showExecutionSteps"]:
             lines += ["", *steps_section(execution.steps, compilation.programs)]
-    return "\n".join(lines) + "\n"
+    return escaped("\n".join(lines) + "\n")
 
 
 def read_options(options: Mapping[str, OptionValue]) -> dict[str, bool]:

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.made_report import made_report
+from pypoplar.report.escaping import escaped
 from pypoplar.report.page import write_page
-from pypoplar.report.page.blocks import Blocks, TileRows
-from pypoplar.report.page.document import json_text
+from pypoplar.report.page.blocks import Blocks, TileRows, json_text
+from pypoplar.report.page.document import script_text
 
 HOSTILE = "</script><img src=x onerror=alert(1)> \"quoted\" 'single' back\\slash {{data}} $& <b>bold</b> %{x} \u2028 é 漢字 \ud800"
 
@@ -92,8 +93,26 @@ def test_names_that_look_like_markup_make_no_elements(page):
 def test_names_that_look_like_markup_come_back_from_the_data_as_they_were(page):
     text = page(rename=lambda name: HOSTILE + name)
     data = json.loads(re.search(r'id="data">([^<]*)</script>', text)[1])
-    assert data["summary"]["name"] == HOSTILE + "digits"
-    assert unpacked(text, data["variables"]["names"])[0] == HOSTILE + "conv1/variable0"
+    assert data["summary"]["name"] == escaped(HOSTILE) + "digits"
+    assert unpacked(text, data["variables"]["names"])[0] == escaped(HOSTILE) + "conv1/variable0"
+
+
+@given(
+    st.recursive(
+        st.text(st.characters(exclude_categories=())),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=())), inner),
+    )
+)
+def test_json_of_a_page_spells_lone_surrogates_out_and_nothing_else(value):
+    def spelled(value):
+        if isinstance(value, str):
+            return escaped(value)
+        if isinstance(value, list):
+            return [spelled(part) for part in value]
+        return {escaped(key): spelled(part) for key, part in value.items()}
+
+    assert json.loads(json_text(value)) == spelled(value)
+    assert json_text(value).isascii()
 
 
 def test_the_title_shows_the_reports_name(page):
@@ -125,7 +144,7 @@ def test_a_page_that_cannot_be_written_leaves_what_was_there(tmp_path, monkeypat
     )
 )
 def test_json_in_a_script_is_the_same_value_and_holds_no_markup(value):
-    text = json_text(value)
+    text = script_text(value)
     assert json.loads(text) == value
     assert not set("<>&\u2028\u2029") & set(text)
 
