@@ -4,16 +4,8 @@ The names are Poplar's. Programs are in `pypoplar.program`, device intrinsics in
 `pypoplar.poputil`, `pypoplar.popops`, `pypoplar.poplin` and `pypoplar.popnn`, help for unit tests in `pypoplar.testing`.
 """
 
-from importlib import import_module as _import_module
-from importlib.metadata import version as _version
-from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING
 
-from pypoplar import program
-from pypoplar.arrays.intervals import Interval, VariableInterval
-from pypoplar.codelet.language.fields import InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
-from pypoplar.device import Device, DeviceManager, IPUModel
-from pypoplar.engine.engine import Engine, compileGraph
-from pypoplar.engine.streams import StreamCallback
 from pypoplar.errors import (
     ApplicationRuntimeError,
     AtomicStoreError,
@@ -45,24 +37,6 @@ from pypoplar.errors import (
     UnknownHandle,
     UnknownVertexType,
 )
-from pypoplar.executable.executable import Executable
-from pypoplar.graph.cloning import TensorCloneMethod
-from pypoplar.graph.estimators import VertexIntrospector, VertexPerfEstimate
-from pypoplar.graph.graph import Graph, VariableMappingMethod
-from pypoplar.graph.host_links import DataStream, Function, HostFunction, RemoteBuffer, ReplicatedStreamMode
-from pypoplar.graph.tensor import Tensor, UpsampleMethod
-from pypoplar.graph.vertices import ComputeSet, FieldRef, VertexRange, VertexRef
-from pypoplar.graph.views import append, concat, stack
-from pypoplar.program import (
-    FloatingPointBehaviour,
-    SyncType,
-    cycleCount,
-    cycleStamp,
-    setFloatingPointBehaviour,
-    setSeed,
-    setStochasticRounding,
-)
-from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
 from pypoplar.types import (
     BOOL,
     CHAR,
@@ -82,15 +56,76 @@ from pypoplar.types import (
     UNSIGNED_SHORT,
 )
 
-__version__ = _version("pypoplar")
-_LIBRARIES = ("ipu", "poplin", "popnn", "popops", "poputil", "testing")
+if TYPE_CHECKING:
+    from pypoplar import ipu, poplin, popnn, popops, poputil, program, testing  # noqa: F401
+    from pypoplar.arrays.intervals import Interval, VariableInterval
+    from pypoplar.codelet.language.fields import InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
+    from pypoplar.device import Device, DeviceManager, IPUModel
+    from pypoplar.engine.engine import Engine, compileGraph
+    from pypoplar.engine.streams import StreamCallback
+    from pypoplar.executable.executable import Executable
+    from pypoplar.graph.cloning import TensorCloneMethod
+    from pypoplar.graph.estimators import VertexIntrospector, VertexPerfEstimate
+    from pypoplar.graph.graph import Graph, VariableMappingMethod
+    from pypoplar.graph.host_links import DataStream, Function, HostFunction, RemoteBuffer, ReplicatedStreamMode
+    from pypoplar.graph.tensor import Tensor, UpsampleMethod
+    from pypoplar.graph.vertices import ComputeSet, FieldRef, VertexRange, VertexRef
+    from pypoplar.graph.views import append, concat, stack
+    from pypoplar.program import (
+        FloatingPointBehaviour,
+        SyncType,
+        cycleCount,
+        cycleStamp,
+        setFloatingPointBehaviour,
+        setSeed,
+        setStochasticRounding,
+    )
+    from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
+
+_MODULES = ("ipu", "poplin", "popnn", "popops", "poputil", "program", "testing")
+_HOMES = {
+    "pypoplar.arrays.intervals": "Interval VariableInterval",
+    "pypoplar.codelet.language.fields": "InOut Input MultiVertex Output SupervisorVertex Vector VectorList Vertex",
+    "pypoplar.device": "Device DeviceManager IPUModel",
+    "pypoplar.engine.engine": "Engine compileGraph",
+    "pypoplar.engine.streams": "StreamCallback",
+    "pypoplar.executable.executable": "Executable",
+    "pypoplar.graph.cloning": "TensorCloneMethod",
+    "pypoplar.graph.estimators": "VertexIntrospector VertexPerfEstimate",
+    "pypoplar.graph.graph": "Graph VariableMappingMethod",
+    "pypoplar.graph.host_links": "DataStream Function HostFunction RemoteBuffer ReplicatedStreamMode",
+    "pypoplar.graph.tensor": "Tensor UpsampleMethod",
+    "pypoplar.graph.vertices": "ComputeSet FieldRef VertexRange VertexRef",
+    "pypoplar.graph.views": "append concat stack",
+    "pypoplar.program": (
+        "FloatingPointBehaviour SyncType cycleCount cycleStamp setFloatingPointBehaviour setSeed setStochasticRounding"
+    ),
+    "pypoplar.target": "GlobalExchangeConstraint GlobalExchangeFlow RelativeSyncDelayType Target TargetType",
+}
+"""Where the other public names are, module by module: as type checkers see them above."""
 
 
-def __getattr__(name: str) -> _ModuleType:
-    """The libraries are there as attributes, imported when they are first used."""
-    if name in _LIBRARIES:
-        return _import_module(f"pypoplar.{name}")
-    raise AttributeError(f"module 'pypoplar' has no attribute {name!r}")
+if not TYPE_CHECKING:  # to type checkers there is no other name
+
+    def __getattr__(name: str) -> object:
+        """A public name or module, imported when it is first used: what a program does not use costs it nothing."""
+        from importlib import import_module
+
+        if name in _MODULES:
+            return import_module(f"pypoplar.{name}")
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("pypoplar")
+        home = next((module for module, names in _HOMES.items() if name in names.split()), None)
+        if home is None:
+            raise AttributeError(f"module 'pypoplar' has no attribute {name!r}")
+        globals()[name] = value = getattr(import_module(home), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *__all__, "__version__"})
 
 
 __all__ = [

@@ -1,0 +1,69 @@
+"""What is imported when: what a program does not use is not loaded."""
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import pypoplar
+
+LIBRARIES = {"numba", "llvmlite", "networkx", "sqlite3", "plotly", "tqdm", "click", "perfetto", "platformdirs"}
+MACHINERY = {"compiler", "engine", "executable", "report", "profile", "pva", "cli", "testing"}
+
+
+def loaded(code):
+    """The modules that are loaded when a fresh process has run the code."""
+    script = f"{code}\nimport sys\nprint(*sys.modules, sep='\\n')"
+    return set(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split())
+
+
+def rooms(modules):
+    return {name.split(".")[1] for name in modules if name.startswith("pypoplar.")}
+
+
+def test_importing_pypoplar_loads_its_errors_and_element_types_only():
+    modules = loaded("import pypoplar")
+    assert {name for name in modules if name.split(".")[0] == "pypoplar"} == {"pypoplar", "pypoplar.errors", "pypoplar.types"}
+    assert not modules & (LIBRARIES | {"attr", "email", "importlib.metadata"})
+
+
+def test_a_graph_is_made_without_compiler_engine_and_reports():
+    modules = loaded(
+        "from pypoplar import FLOAT, Graph, InOut, Input, IPUModel, Output, Vector, Vertex\n"
+        "from pypoplar.program import Copy, Execute, Sequence\n"
+        "graph = Graph(IPUModel().createDevice())\n"
+        "graph.setTileMapping(graph.addVariable(FLOAT, [4], 'x'), 0)"
+    )
+    assert not rooms(modules) & MACHINERY
+    assert not modules & LIBRARIES
+
+
+def test_every_public_name_is_there_and_comes_from_where_type_checkers_see_it():
+    tree = ast.parse(Path(pypoplar.__file__).read_text(encoding="utf-8"))
+    homes = {
+        alias.name: statement.module
+        for statement in ast.walk(tree)
+        if isinstance(statement, ast.ImportFrom) and statement.module.startswith("pypoplar.")
+        for alias in statement.names
+    }
+    assert homes.keys() == set(pypoplar.__all__) - {"program"}
+    for name, home in homes.items():
+        assert getattr(pypoplar, name) is getattr(import_module(home), name)
+    lazily = {name: home for home, names in pypoplar._HOMES.items() for name in names.split()}
+    assert lazily.items() <= homes.items()
+    assert {homes[name] for name in homes.keys() - lazily.keys()} == {"pypoplar.errors", "pypoplar.types"}
+
+
+def test_public_names_are_listed_and_others_are_refused():
+    assert {*pypoplar.__all__, *pypoplar._MODULES, "__version__"} <= set(dir(pypoplar))
+    assert {getattr(pypoplar, name) for name in pypoplar._MODULES} == {
+        import_module(f"pypoplar.{name}") for name in pypoplar._MODULES
+    }
+    assert pypoplar.__version__[0].isdigit()
+    with pytest.raises(AttributeError, match="module 'pypoplar' has no attribute 'nope'"):
+        pypoplar.nope
+    with pytest.raises(ImportError, match="cannot import name 'nope'"):
+        from pypoplar import nope  # noqa: F401
