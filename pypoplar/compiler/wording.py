@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pypoplar.codelet.ir.typed import Location
+from pypoplar.codelet.ir.terms import Location
 from pypoplar.graph.frozen import FrozenGraph
 
 MOST_RANGES = 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int16s, Int32s, Int64s, UInt64s
-from pypoplar.codelet.ir.typed import Location
+from pypoplar.codelet.ir.terms import Location
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.types import ElementType
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, field, frozen
 
-from pypoplar.codelet.ir.typed import Location
+from pypoplar.codelet.ir.terms import Location
 from pypoplar.errors import InvalidOption, PoplarTypeError, StreamMemoryAllocationError, TensorIOStateError, TensorShapeError
 from pypoplar.graph.location import line_text
 from pypoplar.graph.runnable import Runnable

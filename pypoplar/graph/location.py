@@ -11,7 +11,7 @@ import os
 import sys
 from types import CodeType
 
-from pypoplar.codelet.ir.typed import Location
+from pypoplar.codelet.ir.terms import Location
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _RESOURCES = _PACKAGE + "_resources" + os.sep  # tutorials ship in there, yet are written as a user would

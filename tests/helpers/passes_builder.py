@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from attrs import define, field, frozen
 
-from pypoplar.codelet.ir.typed import Location
+from pypoplar.codelet.ir.terms import Location
 from pypoplar.graph.frozen import (
     FrozenEdges,
     FrozenEstimates,

@@ -10,6 +10,7 @@ from emitted_operations import SIGNATURES
 from hypothesis import strategies as st
 from native_rig import DTYPES, Array
 
+from pypoplar.codelet.ir.terms import Location
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -23,7 +24,6 @@ from pypoplar.codelet.ir.typed import (
     Literal,
     Load,
     Local,
-    Location,
     Once,
     Operand,
     Price,

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pypoplar.codelet.ir.terms import Location
 from pypoplar.codelet.ir.typed import (
     Apply,
     For,
@@ -13,7 +14,6 @@ from pypoplar.codelet.ir.typed import (
     Literal,
     Load,
     Local,
-    Location,
     Price,
     PricedCodelet,
     Row,

@@ -10,7 +10,8 @@ import math
 import numpy as np
 from attrs import field, frozen
 
-from pypoplar.codelet.ir.typed import Literal, Local, Span, SpanList, exactly
+from pypoplar.codelet.ir.terms import exactly
+from pypoplar.codelet.ir.typed import Literal, Local, Span, SpanList
 
 INTEGERS = ("i32", "u32", "i64", "u64")
 FLOATS = ("f32", "f16")

@@ -11,7 +11,8 @@ from attrs import define, evolve, field
 
 from pypoplar.codelet.frontend.inference import Mixed, SpanView, Value
 from pypoplar.codelet.frontend.locals import Found, Locals
-from pypoplar.codelet.ir.typed import Local, Location, Span, Statement
+from pypoplar.codelet.ir.terms import Location
+from pypoplar.codelet.ir.typed import Local, Span, Statement
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.codelet.language.diagnostics import refusal
 from pypoplar.codelet.language.source import CodeletSource, FunctionSource

@@ -17,9 +17,7 @@ from typing import Union
 
 from attrs import field, frozen
 
-Access = OneOf["input", "output", "inout", "state"]
-Form = OneOf["scalar", "vector", "list"]
-Kind = OneOf["vertex", "multi", "supervisor"]
+from pypoplar.codelet.ir.terms import Access, Form, Kind, Location, exactly
 
 
 @frozen
@@ -28,11 +26,6 @@ class Local:
 
     name: str
     type: str
-
-
-def exactly(value: object) -> object:
-    """What tells constants apart: -0.0 is not 0.0, True is not 1, and a NaN equals itself."""
-    return (type(value), value.hex()) if isinstance(value, float) else (type(value), value)
 
 
 @frozen
@@ -251,15 +244,6 @@ Statement = Union[
     If, While, For, Once, Leave, Break, Continue, Return, Price,
 ]  # fmt: skip
 Block = tuple[Statement, ...]
-
-
-@frozen
-class Location:
-    """A line of the user's code."""
-
-    file: str
-    line: int
-    function: str
 
 
 @frozen

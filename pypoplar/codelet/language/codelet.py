@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
 from pypoplar.codelet.frontend.translate import translate
-from pypoplar.codelet.ir.typed import Kind, Location, TypedCodelet
+from pypoplar.codelet.ir.terms import Kind, Location
 from pypoplar.codelet.language.declaration import Bindings, declared_of
 from pypoplar.codelet.language.declaration import Field as Field
 from pypoplar.codelet.language.environment import codelet_source
@@ -17,6 +17,9 @@ from pypoplar.codelet.language.fields import Vertex
 from pypoplar.codelet.language.source import CodeletSource
 from pypoplar.errors import FileLoadError, UnknownField
 from pypoplar.spelling import nearest
+
+if TYPE_CHECKING:
+    from pypoplar.codelet.ir.typed import TypedCodelet
 
 Estimator = Callable[[Any], Any]  # of a `pypoplar.VertexIntrospector`; gives worker cycles
 

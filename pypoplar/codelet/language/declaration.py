@@ -10,7 +10,7 @@ from typing import Any, ClassVar, ForwardRef, Generic, TypeVar, get_args, get_or
 
 from attrs import frozen
 
-from pypoplar.codelet.ir.typed import Access, Form, Kind
+from pypoplar.codelet.ir.terms import Access, Form, Kind
 from pypoplar.codelet.language.diagnostics import refusal
 from pypoplar.codelet.language.fields import (
     Declared,

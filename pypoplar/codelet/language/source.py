@@ -12,7 +12,7 @@ from typing import Literal as OneOf
 
 from attrs import field, frozen
 
-from pypoplar.codelet.ir.typed import Kind, exactly
+from pypoplar.codelet.ir.terms import Kind, exactly
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.codelet.language.source_text import Listing
 from pypoplar.errors import FileLoadError
