@@ -28,6 +28,7 @@ FLOORS = (
     "executable.verify",
     "executable.executable_file",
     "compiler.wording compiler.field_table",
+    "compiler.control",
     "compiler.check",
     "compiler.liveness",
     "compiler.memory",

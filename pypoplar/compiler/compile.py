@@ -6,24 +6,26 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from pypoplar import program as kinds
 from pypoplar.arrays.dtypes import Bools
 from pypoplar.compiler.check.connected_regions import collect_regions
 from pypoplar.compiler.check.connections import check_connections
 from pypoplar.compiler.check.mappings import check_mappings
 from pypoplar.compiler.check.races import find_races
 from pypoplar.compiler.check.sub_words import find_sub_word_stores
+from pypoplar.compiler.control.operation_tree import OperationTree
+from pypoplar.compiler.control.program_walk import operation_tree
+from pypoplar.compiler.control.usage import Usage, find_usage, used_variables
 from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
 from pypoplar.compiler.exchange.graph_index import survey_graph
 from pypoplar.compiler.exchange.plan import Homes
-from pypoplar.compiler.liveness.control_flow import ControlFlow, control_flow
 from pypoplar.compiler.liveness.live_ranges import make_lives
 from pypoplar.compiler.liveness.liveness import Liveness, find_liveness
+from pypoplar.compiler.lowering.compute_phases import PhaseTable
 from pypoplar.compiler.lowering.compute_tables import CodeletShapes, ComputeTables
-from pypoplar.compiler.lowering.lower import Lowering
-from pypoplar.compiler.lowering.move_tables import TileAddresses
+from pypoplar.compiler.lowering.lower import check_kinds, lower_programs
+from pypoplar.compiler.lowering.lowering_state import Lowering
+from pypoplar.compiler.lowering.move_tables import MoveLists, TileAddresses
 from pypoplar.compiler.lowering.touch_tables import TouchTables
-from pypoplar.compiler.lowering.usage import Usage, find_usage, used_variables
 from pypoplar.compiler.memory.load_image import make_image
 from pypoplar.compiler.memory.placement import place_variables, rounded_up
 from pypoplar.compiler.memory.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
@@ -37,6 +39,7 @@ from pypoplar.executable.memory_use import TileMemory
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
 from pypoplar.options import EngineOptions, Options
+from pypoplar.program.base import Program
 
 Progress = Callable[[int, int], None]
 PASSES = 5  # that the progress callback counts
@@ -45,7 +48,7 @@ TILE_ALIGNMENT = 64  # of each tile's part of the simulated memory: a cache line
 
 def compile_graph(
     graph: Graph,
-    programs: kinds.Program | Iterable[kinds.Program],
+    programs: Program | Iterable[Program],
     options: Options = None,
     progress: Progress | None = None,
     *,
@@ -66,7 +69,10 @@ def compile_graph(
     frozen = graph.freeze()
     target = graph.getTarget()
     host = graph.host()
-    usage = find_usage(chosen, [*host.writes.values(), *host.reads.values()])
+    handles = [*host.writes.values(), *host.reads.values()]
+    tree = operation_tree(chosen)
+    check_kinds(tree)
+    usage = find_usage(tree, handles)
     sets = list(usage.compute_sets)
     variables = used_variables(frozen, usage)
     tick(1, PASSES)
@@ -75,10 +81,7 @@ def compile_graph(
     check_mappings(frozen, variables, sets)
     if wanted.races == "regions":
         find_races(frozen, sets, regions)
-    flow = control_flow(chosen)
-    liveness = find_liveness(
-        frozen, target.getNumWorkerContexts(), flow, regions, [*host.writes.values(), *host.reads.values()], variables
-    )
+    liveness = find_liveness(frozen, target.getNumWorkerContexts(), tree, usage, regions, handles, variables)
     del regions
     tick(2, PASSES)
     homes = place_variables(frozen, variables, liveness if share_memory and wanted.uninitialised != "error" else None)
@@ -98,22 +101,22 @@ def compile_graph(
         RemotePlan(name, one.elementType().__name__, one.numElements(), one.getRepeats())
         for name, one in host.remote_buffers.items()
     )
+    tables = ComputeTables(
+        frozen,
+        CodeletShapes.of(frozen.codelets, record_touches=wanted.races == "elements"),
+        addresses,
+        state,
+        TouchTables(frozen, homes, addresses, survey) if wanted.races == "elements" else None,
+    )
     lowering = Lowering(
         graph=frozen,
         target=target,
         homes=homes,
         addresses=addresses,
-        plans=plans,
-        tables=ComputeTables(
-            frozen,
-            CodeletShapes.of(frozen.codelets, record_touches=wanted.races == "elements"),
-            addresses,
-            state,
-            TouchTables(frozen, homes, addresses, survey) if wanted.races == "elements" else None,
-        ),
-        remote_numbers={one.name: number for number, one in enumerate(remotes)},
+        phases=PhaseTable(frozen, target, addresses, plans, tables, MoveLists()),
+        remote_numbers={remote.name: number for number, remote in enumerate(remotes)},
     )
-    executable = _lower(lowering, graph, chosen, usage, wanted, remotes, state, memory, vertices, (liveness, flow))
+    executable = _lower(lowering, graph, tree, usage, wanted, remotes, state, memory, vertices, liveness)
     tick(PASSES, PASSES)
     return executable
 
@@ -122,13 +125,13 @@ def _no_progress(done: int, total: int) -> None:
     pass
 
 
-def _program_list(programs: object) -> list[kinds.Program]:
+def _program_list(programs: object) -> list[Program]:
     given: list[object] = [programs]
-    if isinstance(programs, Iterable) and not isinstance(programs, kinds.Program):
+    if isinstance(programs, Iterable) and not isinstance(programs, Program):
         given = list(programs)
-    chosen = [one for one in given if isinstance(one, kinds.Program)]
+    chosen = [one for one in given if isinstance(one, Program)]
     for one in given:
-        if not isinstance(one, kinds.Program):
+        if not isinstance(one, Program):
             raise PoplarTypeError(f"expected a program or a list of programs, got {type(one).__name__}")
     return chosen
 
@@ -151,19 +154,19 @@ def _addresses(homes: Homes, state: VertexState, memory: TileMemory) -> TileAddr
 def _lower(
     lowering: Lowering,
     graph: Graph,
-    programs: list[kinds.Program],
+    tree: OperationTree,
     usage: Usage,
     options: EngineOptions,
     remotes: tuple[RemotePlan, ...],
     state: VertexState,
     memory: TileMemory,
     vertices: Bools,
-    lives: tuple[Liveness, ControlFlow],
+    liveness: Liveness,
 ) -> Executable:
-    frozen, host, addresses = lowering.graph, graph.host(), lowering.addresses
+    frozen, host, addresses, tables = lowering.graph, graph.host(), lowering.addresses, lowering.phases.tables
     for stream in host.streams.values():
         lowering.add_stream(stream)
-    entries, streams = zip(*(lowering.add_program(one) for one in programs), strict=True) if programs else ((), ())
+    programs = lower_programs(lowering, tree)
     writes = {name: lowering.add_handle(tensor, inward=True) for name, tensor in host.writes.items()}
     reads = {name: lowering.add_handle(tensor, inward=False) for name, tensor in host.reads.items()}
     used = np.flatnonzero(vertices)
@@ -176,15 +179,13 @@ def _lower(
         tile_base=addresses.base,
         image=make_image(frozen, lowering.homes, addresses, state, vertices),
         program=np.array(lowering.rows, np.int64).reshape(-1, 5),
-        entries=np.array(entries, np.int64),
-        entry_streams=tuple(streams),
+        entries=np.array(programs.entries, np.int64),
+        entry_streams=programs.streams,
         counters=lowering.counters,
         call_depth=usage.call_depth,
         clocks=lowering.clocks,
         moves=lowering.moves.finish(),
-        computes=lowering.tables.finish(
-            given_by_vertex(frozen, frozen.estimates.cycles), given_by_vertex(frozen, frozen.estimates.flops)
-        ),
+        computes=tables.finish(given_by_vertex(frozen, frozen.estimates.cycles), given_by_vertex(frozen, frozen.estimates.flops)),
         compute_names=frozen.compute_sets,
         tree=lowering.tree.finish(),
         steps=tuple(lowering.steps),
@@ -195,7 +196,7 @@ def _lower(
         reads=reads,
         remotes=remotes,
         memory=memory,
-        lives=make_lives(*lives, lowering.marks, lowering.homes),
+        lives=make_lives(liveness, programs.marks, lowering.homes),
         vertex_bytes=by_codelet + counted * (state_bytes(frozen.codelets) if len(frozen.codelets) else 0),
         priced_by=count_priced_by(frozen, used),
         counts=_counts(frozen, vertices, len(usage.compute_sets)),
@@ -205,9 +206,9 @@ def _lower(
             tuple((one.file, one.line, one.function) for one in frozen.locations),
         ),
         variable_names=frozen.variables.names,
-        floating_point_checks=usage.floating_point or options.floating_point_exceptions,
-        touch_bytes=0 if lowering.tables.touches is None else lowering.tables.touches.size,
-        touches=None if lowering.tables.touches is None else lowering.tables.touches.finish(),
+        floating_point_checks=lowering.sets_floating_point or options.floating_point_exceptions,
+        touch_bytes=0 if tables.touches is None else tables.touches.size,
+        touches=None if tables.touches is None else tables.touches.finish(),
     )
 
 

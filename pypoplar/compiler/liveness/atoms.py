@@ -15,8 +15,8 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Bools, Int64s, UInt64s
 from pypoplar.arrays.interval_algebra import keys, overlay, ragged, touched_strands, union
 from pypoplar.compiler.check.connected_regions import Regions
+from pypoplar.compiler.control.operation_tree import Access
 from pypoplar.compiler.field_table import OUTPUT
-from pypoplar.compiler.liveness.control_flow import Access
 from pypoplar.graph.frozen import FrozenGraph
 
 READ, WRITE, TOUCH = 0, 1, 2

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.compiler.exchange.plan import Homes
-from pypoplar.compiler.liveness.control_flow import BlockName, ControlFlow
 from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.executable.variable_lives import Lives
 
 
-def make_lives(liveness: Liveness, flow: ControlFlow, marks: Mapping[BlockName, Sequence[int]], homes: Homes) -> Lives:
-    """`marks` has the first step of every position of each block, and the step after its last; see `Lowering`."""
-    begin, end = (np.zeros(flow.positions, np.int64) for _ in range(2))
-    for name, block in flow.blocks.items():
-        begin[block.begin : block.end] = marks[name][:-1]
-        end[block.begin : block.end] = marks[name][1:]
-    first_step, last_step = begin[liveness.begin], end[liveness.end - 1]
+def make_lives(liveness: Liveness, marks: Int64s, homes: Homes) -> Lives:
+    """`marks` has the first step of every position; see `LoweredPrograms`."""
+    first_step, last_step = marks[liveness.begin], marks[liveness.end]  # what ends at a position does so before its first step
     variable = np.repeat(np.arange(len(liveness.always)), np.diff(liveness.first))
     order = np.lexsort((first_step, variable))  # functions are not walked in the order in which they are lowered
     return Lives(liveness.always, liveness.first, first_step[order], last_step[order], *bytes_by_tile(homes, len(liveness.always)))

@@ -6,10 +6,13 @@ other variable lives, in each program and function, from the first position that
 over the back edge of a loop covers the loop, one that goes over a call covers the function that is called.
 
 This is data flow over atoms (see `atoms`), exact but for what lives between the first and the last position of a block. An Output
-counts as written where its vertex surely writes all of it (see `stores`).
+counts as written where its vertex surely writes all of it (see `full_writes`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
 
 import numpy as np
 from attrs import define, field, frozen
@@ -17,8 +20,11 @@ from attrs import define, field, frozen
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import ragged
 from pypoplar.compiler.check.connected_regions import Regions
+from pypoplar.compiler.control.operation_tree import Block, Choice, Invoke, Line, Loop, OperationTree
+from pypoplar.compiler.control.stackless import Calls, answer
+from pypoplar.compiler.control.usage import Usage
 from pypoplar.compiler.liveness.atoms import KINDS, READ, WRITE, Atoms, find_atoms
-from pypoplar.compiler.liveness.control_flow import Block, Choice, ControlFlow, Invoke, Item, Items, Loop, Run
+from pypoplar.compiler.liveness.control_flow import Run, pieces
 from pypoplar.compiler.liveness.full_writes import ITSELF, NEVER, defined_fields, vertex_shares, written_in_full
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.tensor import Tensor
@@ -26,7 +32,7 @@ from pypoplar.graph.tensor import Tensor
 
 @frozen(eq=False)
 class Liveness:
-    """The lives of the variables in positions of the control flow; ranges are half-open, sorted by variable and begin."""
+    """The lives of the variables in positions of the operation tree; ranges are half-open, sorted by variable and begin."""
 
     always: Bools  # [variables]: used and always live
     first: Int64s  # [variables + 1]: a variable's ranges, none where it is always live or unused
@@ -40,7 +46,7 @@ class Liveness:
 
 
 def find_liveness(
-    graph: FrozenGraph, workers: int, flow: ControlFlow, regions: Regions, handles: list[Tensor], used: Bools
+    graph: FrozenGraph, workers: int, tree: OperationTree, usage: Usage, regions: Regions, handles: list[Tensor], used: Bools
 ) -> Liveness:
     """The lives of the `used` variables (bool per variable). `regions` are those of all compute sets that are executed.
 
@@ -50,8 +56,8 @@ def find_liveness(
     if fixed.all():
         nothing = np.zeros(0, np.int64)
         return Liveness(used, np.zeros(len(used) + 1, np.int64), nothing, nothing)
-    atoms = find_atoms(graph, flow.accesses, regions, _full_edges(graph, workers, regions), fixed)
-    variable, begin, end = _Flow(flow, atoms, len(used)).ranges()
+    atoms = find_atoms(graph, tree.accesses, regions, _full_edges(graph, workers, regions), fixed)
+    variable, begin, end = _Flow(tree, atoms, len(used)).ranges(reversed(usage.functions))
     kept = ~fixed[variable]
     always = used & fixed
     seen = np.zeros(len(used), bool)
@@ -98,40 +104,43 @@ class Summary:
 class _Flow:
     """Data flow over the blocks of some programs."""
 
-    flow: ControlFlow
+    tree: OperationTree
     atoms: Atoms
     variables: int
     first: Int64s = field(init=False)  # [positions + 1]: a position's events, reads before writes
     atom: Int64s = field(init=False)  # [events]
     kind: Int64s = field(init=False)  # [events]
-    _summaries: dict[int, Summary] = field(factory=dict)  # by id of a list of items
+    _summaries: dict[int, Summary] = field(factory=dict)  # by id of a line
     _leaving: dict[int, Bools] = field(factory=dict)  # function -> [atoms]: live when it returns
     _low: Int64s = field(init=False)
     _high: Int64s = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        position = np.fromiter(self.flow.access_of.keys(), np.int64, len(self.flow.access_of))
-        access = np.fromiter(self.flow.access_of.values(), np.int64, len(self.flow.access_of))
+        position = np.fromiter(self.tree.access_at.keys(), np.int64, len(self.tree.access_at))
+        access = np.fromiter(self.tree.access_at.values(), np.int64, len(self.tree.access_at))
         order = np.argsort(position)
         lists = (access[order][:, None] * KINDS + np.arange(KINDS)).ravel()
         count = self.atoms.first[lists + 1] - self.atoms.first[lists]
         self.atom = self.atoms.atom[ragged(self.atoms.first[lists], count)]
         self.kind = np.repeat(np.tile(np.arange(KINDS), len(order)), count)
-        events = np.zeros(self.flow.positions + 1, np.int64)
+        events = np.zeros(self.tree.positions + 1, np.int64)
         events[position[order] + 1] = count.reshape(-1, KINDS).sum(1)
         self.first = np.cumsum(events)
 
-    def ranges(self) -> tuple[Int64s, Int64s, Int64s]:
-        """Variable, begin and end of every range of the variables that live only at times."""
+    def ranges(self, functions: Iterable[int]) -> tuple[Int64s, Int64s, Int64s]:
+        """Variable, begin and end of every range of the variables that live only at times.
+
+        Each of the `functions` comes after those that call it.
+        """
         made = []
         always = np.zeros(self.variables, bool)
-        for block in self.flow.callers_first():
-            self._low, self._high = np.full(self.variables, self.flow.positions), np.full(self.variables, -1)
+        for block in [*self.tree.programs(), *(self.tree.blocks["function", number] for number in functions)]:
+            self._low, self._high = np.full(self.variables, self.tree.positions), np.full(self.variables, -1)
             kind, number = block.name
             live = np.zeros(len(self.atoms.variable), bool) if kind == "program" else self._leaving[number]
             self._touch_events(block)
             self._touch(live, block.end - 1)
-            live = self._before(block.items, live)
+            live = answer(self._before(block.line, live))
             self._touch(live, block.begin)
             if kind == "program":
                 always[self.atoms.variable[live]] = True
@@ -158,36 +167,45 @@ class _Flow:
 
     # Backwards through the program
 
-    def _before(self, items: Items, live: Bools) -> Bools:
-        """What is live before some items, where `live` is live after them."""
+    def _before(self, line: Line, live: Bools) -> Calls[Bools]:
+        """What is live before a line, where `live` is live after it."""
         live = live.copy()
-        for one in reversed(items):
-            if isinstance(one, Run):
-                use, define = self._of_run(one)
-                live[define] = False
-                live[use] = True
-            else:
-                live = self._before_item(one, live)
+        for piece in reversed(pieces(line)):
+            match piece:
+                case Run():
+                    use, define = self._of_run(piece)
+                    live[define] = False
+                    live[use] = True
+                case Loop():
+                    live = yield self._before_loop(piece, live)
+                case Choice():
+                    live = yield self._before_choice(piece, live)
+                case Invoke():
+                    live = yield self._before_call(piece, live)
+                case _:
+                    assert_never(piece)
         return live
 
-    def _before_item(self, one: Loop | Choice | Invoke, live: Bools) -> Bools:
-        if isinstance(one, Choice):
-            before = np.zeros(len(live), bool)
-            for branch in one.branches:
-                before |= self._before(branch, live)
-            return before
-        if isinstance(one, Invoke):
-            leaving = self._leaving.setdefault(one.function, np.zeros(len(live), bool))
-            leaving |= live
-            function = self._of_function(one.function)
-            before = function.use | (live & ~function.define)
-            self._touch(before | live, one.position)
-            return before
-        head, body = self._summary(one.head), self._summary(one.body)
-        before = head.use | ((live | body.use) & ~head.define)
-        self._touch(before, one.begin, one.end)
-        self._before(one.body, before)
-        self._before(one.head, live | body.use | (before & ~body.define))
+    def _before_loop(self, loop: Loop, live: Bools) -> Calls[Bools]:
+        head, body = (yield self._summary(loop.head)), (yield self._summary(loop.body))
+        before: Bools = head.use | ((live | body.use) & ~head.define)
+        self._touch(before, loop.position, loop.end)
+        yield self._before(loop.body, before)
+        yield self._before(loop.head, live | body.use | (before & ~body.define))
+        return before
+
+    def _before_choice(self, choice: Choice, live: Bools) -> Calls[Bools]:
+        before = np.zeros(len(live), bool) if choice.always else live.copy()
+        for part in choice.parts:
+            before |= yield self._before(part, live)
+        return before
+
+    def _before_call(self, call: Invoke, live: Bools) -> Calls[Bools]:
+        leaving = self._leaving.setdefault(call.function.number, np.zeros(len(live), bool))
+        leaving |= live
+        function = yield self._summary(self.tree.function(call.function).line)
+        before: Bools = function.use | (live & ~function.define)
+        self._touch(before | live, call.position)
         return before
 
     # Summaries
@@ -201,39 +219,42 @@ class _Flow:
             atom, kind = atom[changing], kind[changing]
         if len(atom) == 0:
             return atom, atom
-        found, first = np.unique(atom, return_index=True)
-        return found[kind[first] == READ], atom[kind == WRITE]
+        touched, first = np.unique(atom, return_index=True)
+        return touched[kind[first] == READ], atom[kind == WRITE]
 
-    def _of_function(self, number: int) -> Summary:
-        return self._summary(self.flow.blocks["function", number].items)
-
-    def _summary(self, items: Items) -> Summary:
-        known = self._summaries.get(id(items))
+    def _summary(self, line: Line) -> Calls[Summary]:
+        known = self._summaries.get(id(line))
         if known is None:
-            known = self._summaries[id(items)] = self._summarised(items)
+            known = self._summaries[id(line)] = yield self._summarised(line)
         return known
 
-    def _summarised(self, items: Items) -> Summary:
+    def _summarised(self, line: Line) -> Calls[Summary]:
         use, defined = np.zeros(len(self.atoms.variable), bool), np.zeros(len(self.atoms.variable), bool)
-        for one in items:
-            if isinstance(one, Run):
-                reads, writes = self._of_run(one)
-                use[reads[~defined[reads]]] = True
-                defined[writes] = True
-            else:
-                part = self._of_item(one)
-                use |= part.use & ~defined
-                defined |= part.define
+        for piece in pieces(line):
+            match piece:
+                case Run():
+                    reads, writes = self._of_run(piece)
+                    use[reads[~defined[reads]]] = True
+                    defined[writes] = True
+                    continue
+                case Loop():
+                    head, body = (yield self._summary(piece.head)), (yield self._summary(piece.body))
+                    part = Summary(head.use | (body.use & ~head.define), head.define)
+                case Choice():
+                    part = yield self._summary_of_choice(piece)
+                case Invoke():
+                    part = yield self._summary(self.tree.function(piece.function).line)
+                case _:
+                    assert_never(piece)
+            use |= part.use & ~defined
+            defined |= part.define
         return Summary(use, defined)
 
-    def _of_item(self, one: Item) -> Summary:
-        if isinstance(one, Loop):
-            head, body = self._summary(one.head), self._summary(one.body)
-            return Summary(head.use | (body.use & ~head.define), head.define)
-        if isinstance(one, Choice):
-            branches = [self._summary(branch) for branch in one.branches]
-            return Summary(
-                np.logical_or.reduce([part.use for part in branches]), np.logical_and.reduce([part.define for part in branches])
-            )
-        assert isinstance(one, Invoke)
-        return self._of_function(one.function)
+    def _summary_of_choice(self, choice: Choice) -> Calls[Summary]:
+        use = np.zeros(len(self.atoms.variable), bool)
+        define = np.full(len(self.atoms.variable), choice.always and bool(choice.parts))
+        for part in choice.parts:
+            summary = yield self._summary(part)
+            use |= summary.use
+            define &= summary.define
+        return Summary(use, define)

@@ -1,0 +1,194 @@
+"""Walks the programs of an engine, once, into a tree of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import assert_never
+
+from attrs import define, field
+
+from pypoplar.compiler.control.operation_tree import (
+    NO_COMPUTE_SET,
+    NO_POSITION,
+    Access,
+    Block,
+    BlockName,
+    Choice,
+    Group,
+    Invoke,
+    Line,
+    Loop,
+    Moment,
+    Operation,
+    OperationTree,
+    Perform,
+)
+from pypoplar.compiler.control.stackless import Calls, answer
+from pypoplar.errors import ControlProgramError
+from pypoplar.graph.host_links import Function
+from pypoplar.program.base import Calling, InTurn, Nothing, OneOf, Part, Program, Rounds, Vertices, function_program
+from pypoplar.program.sequence import Sequence
+
+DEEPEST = 5_000
+"""How many programs with parts, other than sequences, may stand in each other; a function counts where it is called."""
+
+Operations = list[Operation]
+
+
+class When(Enum):
+    """When a program reads or writes: as it begins, when a loop decides whether to go on, when all its parts are done."""
+
+    BEGINS, DECIDES, ENDS = range(3)
+
+
+def operation_tree(programs: Iterable[Program]) -> OperationTree:
+    """The operations of an engine's programs and of the functions that they call.
+
+    `ControlProgramError` for programs that nest too deep or hold themselves.
+    """
+    walk = _Walk()
+    for number, program in enumerate(programs):
+        walk.add(number, program)
+    return OperationTree(walk.blocks, walk.positions, tuple(walk.accesses), walk.access_at, walk.kinds)
+
+
+def too_deep(program: Program, depth: int) -> ControlProgramError:
+    """The refusal of a program with `depth` programs around and within it, itself counted."""
+    return ControlProgramError(f"programs nest {depth:,} deep at {program!r}: at most {DEEPEST:,} may stand in each other")
+
+
+@define(eq=False)
+class _Walk:
+    """What has been walked so far."""
+
+    blocks: dict[BlockName, Block] = field(factory=dict)
+    accesses: list[Access] = field(factory=list)
+    access_at: dict[int, int] = field(factory=dict)
+    kinds: dict[type[Program], Program] = field(factory=dict)
+    positions: int = 0
+    _access_of: dict[tuple[int, When], int] = field(factory=dict)  # id of a program -> its access
+    _programs: list[Program] = field(factory=list)  # those in `_access_of`: their ids stay theirs
+    _called: dict[int, Function] = field(factory=dict)  # functions that are not walked yet, by number
+    _around: dict[int, Program] = field(factory=dict)  # the programs around the one that is walked, by id
+    _depth: int = 0  # of these, how many are no sequences
+
+    def add(self, number: int, program: Program) -> None:
+        """Walk program `number` of the engine and the functions that it calls."""
+        self._add_block(("program", number), program)
+        while self._called:
+            called, function = self._called.popitem()
+            if ("function", called) not in self.blocks:
+                self._add_block(("function", called), function_program(function))
+
+    def _add_block(self, name: BlockName, program: Program) -> None:
+        begin = self._next()
+        operations: Operations = [Moment(begin)]
+        answer(self._walk(program, operations))
+        self.blocks[name] = Block(name, Line(tuple(operations)), begin, self._next())
+
+    def _walk(self, program: Program, operations: Operations) -> Calls[None]:
+        """Append what a program does to `operations`."""
+        if isinstance(program, Sequence):
+            yield self._sequence(program, operations)
+            return
+        self.kinds.setdefault(type(program), program)
+        position = self._next()
+        reads, writes = program.reads(), program.writes()
+        match contents := program.contains():
+            case Nothing():
+                self._happens(position, program, When.BEGINS, Access(reads, writes))
+                operations.append(Perform(program, position))
+                return
+            case Vertices(compute_set):
+                self._happens(position, program, When.BEGINS, Access(reads, writes, compute_set.getId()))
+                operations.append(Perform(program, position, compute_set.getId()))
+                return
+            case Calling(function):
+                self._happens(position, program, When.BEGINS, Access(reads))
+                self._called[function.number] = function
+                operations.append(Invoke(program, position, function))
+            case InTurn(parts):
+                self._happens(position, program, When.BEGINS, Access(reads))
+                operations.append(Group(program, position, (yield self._parts(program, parts))))
+            case OneOf(parts, always):
+                self._happens(position, program, When.BEGINS, Access(reads))
+                operations.append(Choice(program, position, (yield self._parts(program, parts)), always))
+            case Rounds(head, body):
+                operations.append((yield self._loop(program, position, head, body)))
+            case _:
+                assert_never(contents)
+        if writes:
+            operations.append(self._moment(program, When.ENDS, Access(writes=writes)))
+
+    def _sequence(self, sequence: Sequence, operations: Operations) -> Calls[None]:
+        """A sequence's programs: among the operations around it, or in a group of their own if it has a name."""
+        inside: Operations = [] if sequence.name else operations
+        self._enter(sequence)
+        for part in sequence.contains().parts:
+            yield self._walk(part.program, inside)
+        self._leave(sequence)
+        if sequence.name:
+            operations.append(Group(sequence, NO_POSITION, (Line(tuple(inside)),)))
+
+    def _loop(self, program: Program, position: int, head: Part | None, body: Part | None) -> Calls[Loop]:
+        self._enter(program)
+        before: Operations = []
+        if head is not None:
+            yield self._walk(head.program, before)
+        if program.reads():
+            before.append(self._moment(program, When.DECIDES, Access(program.reads())))
+        after: Operations = []
+        if body is not None:
+            yield self._walk(body.program, after)
+        self._leave(program)
+        first = Line(tuple(before), "" if head is None else head.heading)
+        again = Line(tuple(after), "" if body is None else body.heading)
+        parts = (() if head is None else (first,)) + (() if body is None else (again,))
+        return Loop(program, position, self.positions, first, again, parts)
+
+    def _parts(self, program: Program, parts: Iterable[Part]) -> Calls[tuple[Line, ...]]:
+        self._enter(program)
+        lines = []
+        for part in parts:
+            operations: Operations = []
+            yield self._walk(part.program, operations)
+            lines.append(Line(tuple(operations), part.heading))
+        self._leave(program)
+        return tuple(lines)
+
+    def _enter(self, program: Program) -> None:
+        """The programs that come now stand in this one."""
+        if id(program) in self._around:
+            raise ControlProgramError(f"{program!r} holds itself")
+        self._around[id(program)] = program
+        if not isinstance(program, Sequence):
+            self._depth += 1
+            if self._depth > DEEPEST:
+                raise too_deep(program, self._depth)
+
+    def _leave(self, program: Program) -> None:
+        del self._around[id(program)]
+        if not isinstance(program, Sequence):
+            self._depth -= 1
+
+    def _next(self) -> int:
+        self.positions += 1
+        return self.positions - 1
+
+    def _moment(self, program: Program, when: When, access: Access) -> Moment:
+        """What a program with parts reads or writes when some of them are done."""
+        position = self._next()
+        self._happens(position, program, when, access)
+        return Moment(position)
+
+    def _happens(self, position: int, program: Program, when: When, access: Access) -> None:
+        """Note what a program does at a position; one that stands in several places has one access in all of them."""
+        if not access.reads and not access.writes and access.compute_set == NO_COMPUTE_SET:
+            return
+        key = id(program), when
+        if key not in self._access_of:
+            self._access_of[key] = len(self.accesses)
+            self._programs.append(program)
+            self.accesses.append(access)
+        self.access_at[position] = self._access_of[key]

@@ -1,0 +1,74 @@
+"""Compute sets as the steps of the program see them: what is exchanged before and after the vertices, and what that costs."""
+
+from __future__ import annotations
+
+from attrs import define, field, frozen
+
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, price_exchange, rearrange_cycles, vertex_side_pieces
+from pypoplar.compiler.exchange.pieces import appended, turned
+from pypoplar.compiler.exchange.plan import ComputePlan
+from pypoplar.compiler.lowering.compute_tables import ComputeTables
+from pypoplar.compiler.lowering.move_tables import MoveLists, TileAddresses
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.interface.driver_records import Phase
+from pypoplar.interface.layout import NOTHING
+from pypoplar.target import Target
+
+
+@frozen(eq=False)
+class Phases:
+    """A compute set as the steps of the program see it."""
+
+    compute: int
+    plan: ComputePlan
+    before: ExchangeCost
+    after: ExchangeCost
+    copied_before: Int64s  # [tiles], cycles of copies on the tile
+    copied_after: Int64s
+
+
+@define(eq=False)
+class PhaseTable:
+    """The phases of the compute sets that are executed, with their entries in the driver's tables."""
+
+    graph: FrozenGraph
+    target: Target
+    addresses: TileAddresses
+    plans: dict[int, ComputePlan]
+    tables: ComputeTables
+    moves: MoveLists
+    _known: dict[tuple[int, int], Phases] = field(factory=dict)  # by compute set and address of its result
+
+    def of(self, number: int, result: int) -> Phases:
+        """The compute set's entry in the driver's tables, made when it is first executed."""
+        if (number, result) not in self._known:
+            plan, tiles = self.plans[number], self.graph.tiles
+            fetched, fanned_out = self.moves.add_exchange(plan.exchange_before, self.addresses)
+            gathered = self.moves.add_pieces(appended(plan.gather, plan.preload), self.addresses)
+            scattered, sent = self._write_back(plan)
+            lists = {
+                Phase.EXCHANGE_BEFORE: fetched,
+                Phase.FAN_OUT: fanned_out,
+                Phase.GATHER: gathered,
+                Phase.SCATTER: scattered,
+                Phase.EXCHANGE_AFTER: sent,
+            }
+            arriving = vertex_side_pieces(tiles, plan.exchange_before, plan.gather)
+            departing = vertex_side_pieces(tiles, turned(plan.exchange_after), turned(plan.scatter))
+            self._known[number, result] = Phases(
+                self.tables.add(plan, lists, result),
+                plan,
+                price_exchange(self.target, plan.before, plan.before_offset, arriving),
+                price_exchange(self.target, plan.after, plan.after_offset, departing),
+                rearrange_cycles(self.target, plan.copied_before, tiles),
+                rearrange_cycles(self.target, plan.copied_after, tiles),
+            )
+        return self._known[number, result]
+
+    def _write_back(self, plan: ComputePlan) -> tuple[int, int]:
+        """What is moved after a compute set; where touches are judged, the judge writes back what was written."""
+        if self.tables.touches is not None:
+            return NOTHING, NOTHING
+        scatter = self.moves.add_pieces(plan.scatter, self.addresses)
+        return scatter, self.moves.add_pieces(plan.exchange_after, self.addresses, by_source=True)

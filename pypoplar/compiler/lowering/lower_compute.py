@@ -1,0 +1,63 @@
+"""Lowers the execution of compute sets: exchange, vertices, exchange."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.codelet.ir.typed import DebugPrint
+from pypoplar.codelet.ir.walk import walk
+from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, sync_cycles
+from pypoplar.compiler.lowering.lowering_state import Lowering
+from pypoplar.compiler.lowering.rules import Leaf, Rules
+from pypoplar.executable.steps import Step
+from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.opcodes import ComputeOperand, Opcode
+from pypoplar.program.execute import Execute
+
+
+def lower_execute(lowering: Lowering, execute: Execute) -> None:
+    number = execute.compute_set.getId()
+    result = NOTHING if execute.result is None else lowering.address(execute.result)
+    phases = lowering.phases.of(number, result)
+    plan, name = phases.plan, lowering.graph.compute_sets[number]
+    before = lowering.exchange(name, "before", plan.before)
+    after = lowering.exchange(name, "after", plan.after)
+    first = last = NOTHING
+    if len(plan.before.messages) or phases.copied_before.any():
+        first = lowering.step(moving_step(lowering, name, "exchange", 0, phases.before, phases.copied_before, before))
+    sync = sync_cycles(lowering.target, between_ipus=phases.before.crosses)
+    nothing = np.zeros(0, np.int64)
+    middle = lowering.step(Step(name, "compute", sync, nothing, compute=phases.compute, depth=lowering.depth))
+    if len(plan.after.messages) or phases.copied_after.any():
+        after_sync = sync_cycles(lowering.target, between_ipus=phases.after.crosses) if len(plan.after.messages) else 0
+        last = lowering.step(moving_step(lowering, name, "exchange", after_sync, phases.after, phases.copied_after, after))
+    lowering.row(
+        Opcode.COMPUTE,
+        {
+            ComputeOperand.COMPUTE: phases.compute,
+            ComputeOperand.BEFORE: first,
+            ComputeOperand.STEP: middle,
+            ComputeOperand.AFTER: last,
+        },
+    )
+    if lowering.phases.tables.touches is not None:
+        lowering.serve("judge", compute=phases.compute, name=name)
+    if any(_prints(lowering.graph, int(codelet)) for codelet in np.unique(lowering.graph.vertices.codelet[plan.vertex])):
+        lowering.serve("prints")
+
+
+def moving_step(lowering: Lowering, name: str, kind: str, sync: int, cost: ExchangeCost, copied: Int64s, exchange: int) -> Step:
+    """A step that moves data between tiles and on them."""
+    between = cost.global_cycles
+    return Step(name, kind, sync, cost.cycles, -1, exchange, 0, 0, lowering.depth, copied, global_exchange_cycles=between)
+
+
+def _prints(graph: FrozenGraph, codelet: int) -> bool:
+    """Whether a codelet calls ``ipu.debug_print``."""
+    typed = graph.codelets[codelet].typed
+    return bool(typed.texts) and any(isinstance(statement, DebugPrint) for statement in walk(typed.body))
+
+
+RULES: Rules = {Execute: Leaf(lower_execute, is_steps=True)}

@@ -1,0 +1,111 @@
+"""Lowers copies: between tensors, and to and from the host."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.compiler.exchange.copy_plan import plan_copy
+from pypoplar.compiler.exchange.exchange_costs import host_cycles, price_exchange, rearrange_cycles, sync_cycles
+from pypoplar.compiler.exchange.stream_order import stream_exchange
+from pypoplar.compiler.lowering.lower_compute import moving_step
+from pypoplar.compiler.lowering.lowering_state import Lowering
+from pypoplar.compiler.lowering.rules import Leaf, Rules
+from pypoplar.errors import ControlProgramError
+from pypoplar.executable.steps import Step
+from pypoplar.graph.host_links import DataStream, RemoteBuffer
+from pypoplar.graph.tensor import Tensor
+from pypoplar.interface.layout import NOTHING
+from pypoplar.interface.opcodes import CallbackOperand, MoveOperand, Opcode
+from pypoplar.program.copying import Copy, WriteUndef
+
+
+def lower_copy(lowering: Lowering, copy: Copy) -> None:
+    match copy.source, copy.destination:
+        case Tensor() as source, Tensor() as target:
+            _copy_tensor(lowering, copy, source, target)
+        case DataStream() as stream, Tensor() as target:
+            _copy_in(lowering, copy, stream, target)
+        case Tensor() as source, DataStream() as stream:
+            _copy_out(lowering, copy, source, stream)
+        case RemoteBuffer() as buffer, Tensor() as target:
+            _copy_remote(lowering, copy, buffer, target, inward=True)
+        case Tensor() as source, RemoteBuffer() as buffer:
+            _copy_remote(lowering, copy, buffer, source, inward=False)
+        case _:
+            raise ControlProgramError(f"{copy!r} cannot copy {copy.source!r} to {copy.destination!r}")
+
+
+def _copy_tensor(lowering: Lowering, copy: Copy, source: Tensor, target: Tensor) -> None:
+    plan = plan_copy(lowering.graph, lowering.homes, source.runs(), target.runs())
+    name = copy.name or "Copy"
+    exchange = lowering.exchange(name, "copy", plan.account)
+    arrives = plan.pieces.source_tile != plan.pieces.target_tile
+    placed = np.bincount(plan.pieces.target_tile[arrives], minlength=lowering.graph.tiles)
+    cost = price_exchange(lowering.target, plan.account, plan.offset, placed)
+    sync = sync_cycles(lowering.target, between_ipus=cost.crosses) if len(plan.account.messages) else 0
+    copied = rearrange_cycles(lowering.target, plan.pieces, lowering.graph.tiles)
+    step = lowering.step(moving_step(lowering, name, "copy", sync, cost, copied, exchange))
+    moves = lowering.moves.add_pieces(plan.pieces, lowering.addresses)
+    if moves != NOTHING:
+        lowering.row(Opcode.MOVE, {MoveOperand.LIST: moves, MoveOperand.STEP: step})
+
+
+def _host_step(lowering: Lowering, copy: Copy, name: str, tensor: Tensor, *, inward: bool) -> int:
+    """The step of a transfer: over the host's link, and between the stream's order and the tensor's places."""
+    size = tensor.numElements() * tensor.elementType().size
+    cycles = host_cycles(lowering.target, size, to_device=inward)
+    order = None if copy.optimise_memory else stream_exchange(lowering.graph.tiles, lowering.homes, tensor.runs(), inward=inward)
+    if order is None:
+        step = Step(name, "stream", 0, np.zeros(0, np.int64), -1, -1, size, cycles, lowering.depth)
+    else:
+        cost = price_exchange(lowering.target, order.account.exchange, order.account.offset, order.pieces)
+        sync = sync_cycles(lowering.target, between_ipus=cost.crosses)
+        copied, between = rearrange_cycles(lowering.target, order.local, lowering.graph.tiles), cost.global_cycles
+        step = Step(name, "stream", sync, cost.cycles, -1, -1, size, cycles, lowering.depth, copied, between)
+    return lowering.step(step, f"{size:,} bytes to the {'device' if inward else 'host'}")
+
+
+def _copy_in(lowering: Lowering, copy: Copy, stream: DataStream, tensor: Tensor) -> None:
+    number = lowering.add_stream(stream)
+    lowering.used_streams.add(number)
+    _serve_callback(lowering, number)
+    lowering.transfer(
+        number, tensor, inward=True, step=_host_step(lowering, copy, copy.name or stream.handle(), tensor, inward=True)
+    )
+
+
+def _copy_out(lowering: Lowering, copy: Copy, tensor: Tensor, stream: DataStream) -> None:
+    number = lowering.add_stream(stream)
+    lowering.used_streams.add(number)
+    lowering.transfer(
+        number, tensor, inward=False, step=_host_step(lowering, copy, copy.name or stream.handle(), tensor, inward=False)
+    )
+    _serve_callback(lowering, number)
+
+
+def _serve_callback(lowering: Lowering, stream: int) -> None:
+    service = lowering.service("callback", stream=stream)
+    lowering.row(Opcode.CALLBACK, {CallbackOperand.STREAM: stream, CallbackOperand.SERVICE: service})
+
+
+def _copy_remote(lowering: Lowering, copy: Copy, buffer: RemoteBuffer, tensor: Tensor, *, inward: bool) -> None:
+    offsets = NOTHING if copy.offset is None else lowering.fetch(copy.offset)
+    step = _host_step(lowering, copy, copy.name or buffer.handle(), tensor, inward=inward)
+    stream = lowering.internal_stream(tensor.elementType(), tensor.numElements())
+    details = {"buffer": lowering.remote_numbers[buffer.handle()], "stream": stream, "offsets": offsets}
+    if inward:
+        lowering.serve("remote_read", **details)
+        lowering.transfer(stream, tensor, inward=True, step=step)
+    else:
+        lowering.transfer(stream, tensor, inward=False, step=step)
+        lowering.serve("remote_write", **details)
+
+
+def lower_write_undef(lowering: Lowering, undefine: WriteUndef) -> None:
+    tensor = undefine.tensor
+    stream = lowering.internal_stream(tensor.elementType(), tensor.numElements())
+    lowering.serve("undefined", stream=stream)
+    lowering.transfer(stream, tensor, inward=True)
+
+
+RULES: Rules = {Copy: Leaf(lower_copy, is_steps=True), WriteUndef: Leaf(lower_write_undef)}

@@ -1,0 +1,34 @@
+"""What a rule is: how programs of one kind are lowered to rows of the control program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from pypoplar.compiler.control.operation_tree import Line
+from pypoplar.compiler.lowering.lowering_state import Lowering
+from pypoplar.program.base import Program
+
+
+@frozen
+class Leaf:
+    """Appends the rows of a program without parts.
+
+    A program is a node of the report's program tree unless it `is_steps`: then the steps of its rows stand in its place.
+    """
+
+    lower: Callable[[Lowering, Any], None]
+    is_steps: bool = False
+
+
+@frozen
+class Around:
+    """Appends the rows of a program around those of its parts: it yields each part, in order, where the part's rows belong."""
+
+    lower: Callable[[Lowering, Any, tuple[Line, ...]], Iterator[Line]]
+
+
+Rule: TypeAlias = Leaf | Around
+Rules: TypeAlias = Mapping[type[Program], Rule]
