@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from attrs import field, frozen
@@ -35,7 +36,16 @@ class ComputeSet:
         return sum(vertices.count for vertices in self.vertices)
 
 
-@frozen
+SHOWN = 100  # programs that a repr writes out
+
+
+def _shown_children(children: tuple[Program, ...]) -> str:
+    """The repr of what a program consists of; of what is large, only how much it is."""
+    whole = Program("", "", children)
+    return repr(children) if sum(1 for _ in islice(whole.walk(), SHOWN + 2)) <= SHOWN + 1 else f"<{len(children):,} programs>"
+
+
+@frozen(eq=False)
 class Program(ShownInNotebooks):
     """A node of the program tree.
 
@@ -45,10 +55,32 @@ class Program(ShownInNotebooks):
 
     name: str
     type: str
-    children: tuple[Program, ...] = ()
+    children: tuple[Program, ...] = field(default=(), repr=_shown_children)
     step: int = -1  # the static step that this leaf is, -1 for nodes that cost nothing themselves
     detail: str = ""  # in words: "100 times"
     computeset: ComputeSet | None = field(default=None)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both trees are equal node by node, however deep they are and whatever stands in several places."""
+        if not isinstance(other, Program):
+            return NotImplemented
+        pending, compared = [(self, other)], set[tuple[int, int]]()
+        while pending:
+            left, right = pending.pop()
+            if left is right or (id(left), id(right)) in compared:
+                continue
+            compared.add((id(left), id(right)))
+            if left._itself() != right._itself():
+                return False
+            pending.extend(zip(left.children, right.children, strict=True))
+        return True
+
+    def __hash__(self) -> int:
+        return hash(self._itself())
+
+    def _itself(self) -> tuple[object, ...]:
+        """What the node is, without what it consists of."""
+        return (self.name, self.type, self.step, self.detail, self.computeset, len(self.children))
 
     @property
     def vertices(self) -> Mapping[str, int]:

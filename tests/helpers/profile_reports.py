@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from attrs import fields, has
+from attrs import evolve, fields, has
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -263,3 +263,17 @@ def full_report(name: str = "engine") -> Report:
     by_type = {"Zero": VertexTypeCycles(1, 7), "Multiply<float>": VertexTypeCycles(8, 9000, 14000, 56000)}
     execution = Execution(totals, by_type, ("main",), tiles, runs, trace, 1e9)
     return Report(compilation, execution, Version("0.1.0"), name, "2026-01-02T03:04:05")
+
+
+DEEPEST = 5000  # programs in each other, as many as there may be
+KINDS = ("Repeat", "If", "Call", "Sequence", "Switch")
+
+
+def deepest_report(root: str = "main") -> Report:
+    """The full report with its steps below `DEEPEST` programs."""
+    report = full_report()
+    program = Program("body", "Sequence", report.compilation.step_programs)
+    for number in range(DEEPEST):
+        program = Program("", KINDS[number % len(KINDS)], (program,))
+    programs = (Program(root, "Sequence", (program,)),)
+    return evolve(report, compilation=evolve(report.compilation, programs=programs))

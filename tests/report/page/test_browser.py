@@ -4,6 +4,7 @@ import pytest
 from attrs import evolve
 from page_browser import browser
 from page_reports import compute, events, exchange, memory, messages, report, variables
+from profile_reports import deepest_report
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -424,4 +425,12 @@ def test_a_comparison_with_a_program_that_has_not_run_says_so(window, bare_compa
     text = window.text(f"#panel-{view}")
     assert "could not be drawn" not in text
     assert {"memory": "Category", "liveness": "no liveness"}.get(view, "not run") in text
+    assert quiet(window)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_deepest_nest_of_programs_draws(show, view):
+    window = show(deepest_report(), fragment=f"#{view}")
+    window.tab(view)
+    assert "could not be drawn" not in window.text(f"#panel-{view}")
     assert quiet(window)
