@@ -16,6 +16,7 @@ Int64s: TypeAlias = NDArray[np.int64]
 UInt32s: TypeAlias = NDArray[np.uint32]
 UInt64s: TypeAlias = NDArray[np.uint64]
 Integers: TypeAlias = NDArray[np.integer[Any]]  # of any width
+Numbers: TypeAlias = NDArray[np.number[Any]]  # whole or not
 Float64s: TypeAlias = NDArray[np.float64]
 StructuredArray: TypeAlias = NDArray[np.void]  # of a dtype with fields
 AnyArray: TypeAlias = NDArray[Any]  # values of the user's element types, and whatever NumPy's functions are generic in

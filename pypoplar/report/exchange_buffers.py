@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.executable.executable import Executable
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import ComputeOperand, Opcode, ProgramRow
 from pypoplar.report.memory_report import LoweredVariables
@@ -36,7 +37,7 @@ def with_exchange_buffers(variables: LoweredVariables, executable: Executable) -
     )
 
 
-def _executions(executable: Executable) -> tuple[Array, Array, Array]:
+def _executions(executable: Executable) -> tuple[Int64s, Int64s, Int64s]:
     """Where the program executes computes: the compute, its first static step, and the step after its last."""
     rows = executable.program[executable.program[:, ProgramRow.OPERATION] == Opcode.COMPUTE]
     before, step, after = (rows[:, column] for column in (ComputeOperand.BEFORE, ComputeOperand.STEP, ComputeOperand.AFTER))

@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve, field, frozen
 
+from pypoplar.arrays.dtypes import Int32s, Int64s
 from pypoplar.report.libpva_hints import missing
 from pypoplar.report.memory_report import Total
 from pypoplar.report.program_nodes import Program
 
-Array = np.ndarray[Any, np.dtype[Any]]
+NO_TILES: Int64s = np.zeros(0, np.int64)
 
 
-NO_TILES: Array = np.zeros(0, np.int64)
-
-
-def no_tiles() -> Array:
+def no_tiles() -> Int64s:
     """The array of a step in which no tile takes part: one for all steps."""
     return NO_TILES
 
 
-def share(values: Array) -> float:
+def share(values: Int64s) -> float:
     """Mean over maximum, the balance of `values`: 1 where all are equal, 0 where there is nothing to balance."""
     most = int(values.max()) if len(values) else 0
     return float(values.mean()) / most if most else 0.0
@@ -55,11 +53,11 @@ class Step:
     global_exchange_cycles: int = 0  # between IPUs, on all tiles alike; `exchange_cycles` is what goes on within them
     compute_cycles: int = 0
     host_exchange_cycles: int = 0
-    cyclesByTile: Array = field(factory=no_tiles)
-    activeCyclesByTile: Array = field(factory=no_tiles)
-    exchange_cycles_by_tile: Array = field(factory=no_tiles)
-    bytesSentByTile: Array = field(factory=no_tiles)
-    bytesReceivedByTile: Array = field(factory=no_tiles)
+    cyclesByTile: Int64s = field(factory=no_tiles)
+    activeCyclesByTile: Int64s = field(factory=no_tiles)
+    exchange_cycles_by_tile: Int64s = field(factory=no_tiles)
+    bytesSentByTile: Int64s = field(factory=no_tiles)
+    bytesReceivedByTile: Int64s = field(factory=no_tiles)
     host_bytes: int = 0
     flops: int = 0  # floating-point operations, with the engine option profiler.includeFlopEstimates
     memory_bytes: int = 0  # that its vertices load and store, with the same option
@@ -98,7 +96,7 @@ class Step:
         load = self._load()
         return share(load[load > 0])
 
-    def _load(self) -> Array:
+    def _load(self) -> Int64s:
         if len(self.cyclesByTile):
             return self.cyclesByTile
         return self.bytesSentByTile + self.bytesReceivedByTile
@@ -110,7 +108,7 @@ SUMMED = (  # numbers of a step that add up over runs
 )
 SUMMED_BY_TILE = ("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "bytesSentByTile", "bytesReceivedByTile")
 numbers_of = attrgetter(*SUMMED)
-Sums = dict[tuple[int, ...], Array]  # ids of arrays -> their sum
+Sums = dict[tuple[int, ...], Int64s]  # ids of arrays -> their sum
 
 
 def summed(steps: Sequence[Step], sums: Sums | None = None) -> Step:
@@ -169,10 +167,10 @@ class Trace:
     the mean execution of the step in that run: ``Step.cyclesByTile / Step.executions``.
     """
 
-    step: Array = field(factory=lambda: np.zeros(0, np.int32))
-    run: Array = field(factory=lambda: np.zeros(0, np.int32))
-    begin: Array = field(factory=no_tiles)  # int64
-    cycles: Array = field(factory=no_tiles)  # int64
+    step: Int32s = field(factory=lambda: np.zeros(0, np.int32))
+    run: Int32s = field(factory=lambda: np.zeros(0, np.int32))
+    begin: Int64s = field(factory=no_tiles)
+    cycles: Int64s = field(factory=no_tiles)
     missed: int = 0  # executions that were not recorded: later runs, and what went beyond the limit
 
     def __len__(self) -> int:

@@ -9,8 +9,9 @@ from typing import overload
 import numpy as np
 from attrs import field, frozen
 
+from pypoplar.arrays.dtypes import Int32s, Int64s, StructuredArray
 from pypoplar.executable.estimates import PRICED_BY
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.steps import Step as StaticStep
@@ -91,7 +92,7 @@ class ExchangeReports(Sequence[ExchangeReport]):
     executable: Executable
     steps: tuple[int, ...]  # the static steps that exchange something
     made: dict[int, ExchangeReport] = field(factory=dict)
-    pairs: dict[int, tuple[Array, Array, Array]] = field(factory=dict)  # by the id of the messages
+    pairs: dict[int, tuple[Int32s, Int32s, Int64s]] = field(factory=dict)  # by the id of the messages
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -113,7 +114,7 @@ class ExchangeReports(Sequence[ExchangeReport]):
         return self.made[step]
 
 
-def _pairs(rows: Array, tiles: int) -> tuple[Array, Array, Array]:
+def _pairs(rows: StructuredArray, tiles: int) -> tuple[Int32s, Int32s, Int64s]:
     """Sources, destinations and bytes of messages, one row for each pair of tiles."""
     pairs, row = np.unique(rows["source"].astype(np.int64) * tiles + rows["destination"], return_inverse=True)
     bytes = np.bincount(row, weights=rows["bytes"], minlength=len(pairs)).astype(np.int64)
@@ -183,7 +184,7 @@ def _execution(executable: Executable, history: RunHistory, programs: tuple[Prog
 def _vertex_type_cycles(executable: Executable, history: RunHistory) -> dict[str, VertexTypeCycles]:
     instances, nothing = executable.priced_by.sum(1), np.zeros(len(executable.codelets), np.int64)
 
-    def total(name: str) -> Array:
+    def total(name: str) -> Int64s:
         arrays = [getattr(account, name) for account in history.runs if len(getattr(account, name))]
         return np.sum(arrays, 0) if arrays else nothing
 
@@ -203,20 +204,20 @@ def _steps(executable: Executable, account: RunAccount, programs: tuple[Program,
     )
 
 
-def _by_tile(counts: Array, active: Array, tiles: int) -> Array:
+def _by_tile(counts: Int64s, active: Int64s, tiles: int) -> Int64s:
     """Counts of the tiles `on` as an array of all tiles: without memory of its own where they are all."""
     if len(counts) == tiles:
         return counts
-    whole: Array = np.zeros(tiles, np.int64)
+    whole: Int64s = np.zeros(tiles, np.int64)
     whole[active] = counts
     return whole
 
 
-def _multiplied(values: Array, times: int) -> Array:
+def _multiplied(values: Int64s, times: int) -> Int64s:
     """``values * times``, without memory of its own where it is the same."""
     if times != 1:
         return values * times
-    same: Array = values.view()
+    same: Int64s = values.view()
     same.flags.writeable = False  # it is the executable's
     return same
 
@@ -227,11 +228,11 @@ class StepArrays:
 
     executable: Executable
     account: RunAccount
-    computed: dict[int, tuple[Array, ...]] = field(factory=dict)  # by compute: cycles and slots of its active tiles, and of all
-    moved: dict[tuple[int, int], Array] = field(factory=dict)  # by the ids of exchange and rearrangement: cycles of both
-    scaled: dict[tuple[int, int], tuple[Array, Array]] = field(factory=dict)  # by id and factor: the array, and multiplied
+    computed: dict[int, tuple[Int64s, ...]] = field(factory=dict)  # by compute: cycles and slots of its active tiles, and of all
+    moved: dict[tuple[int, int], Int64s] = field(factory=dict)  # by the ids of exchange and rearrangement: cycles of both
+    scaled: dict[tuple[int, int], tuple[Int64s, Int64s]] = field(factory=dict)  # by id and factor: the array, and multiplied
 
-    def compute(self, number: int, compute: int) -> tuple[Array, ...]:
+    def compute(self, number: int, compute: int) -> tuple[Int64s, ...]:
         """Cycles and slots of all tiles in a step, which executes this compute."""
         rows = slice(*self.account.first_tile[number : number + 2].tolist())
         cycles, slots = self.account.tile_cycles[rows], self.account.tile_slots[rows]
@@ -242,14 +243,14 @@ class StepArrays:
             last = self.computed[compute] = (cycles, slots, *(_by_tile(counts, active, tiles) for counts in (cycles, slots)))
         return last[2:]
 
-    def moving(self, step: StaticStep) -> Array:
+    def moving(self, step: StaticStep) -> Int64s:
         """Cycles of an execution's exchange and of its copies on the tile."""
         key = (id(step.exchange_cycles), id(step.rearrange_cycles))
         if key not in self.moved:
             self.moved[key] = step.moving_cycles
         return self.moved[key]
 
-    def multiplied(self, values: Array, times: int) -> Array:
+    def multiplied(self, values: Int64s, times: int) -> Int64s:
         """``values * times``."""
         key = (id(values), times)
         if key not in self.scaled:
@@ -261,7 +262,7 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
     """A static step with all its executions. A worker's slot is one cycle of a tile that is never idle."""
     static_step = executable.steps[number]
     times = int(account.executions[number])
-    nothing: Array = np.zeros(0, np.int64)
+    nothing: Int64s = np.zeros(0, np.int64)
     cycles, active = arrays.compute(number, static_step.compute) if static_step.compute >= 0 else (nothing, nothing)
     moving = arrays.moving(static_step)
     slowest = int(moving.max()) if len(moving) else 0

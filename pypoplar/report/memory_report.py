@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from attrs import field, frozen
 
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.report.libpva_hints import missing
 
 if TYPE_CHECKING:
     from pypoplar.report.program_nodes import Program
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
-
-def nothing() -> Array:
+def nothing() -> Int64s:
     """An array with no entries: what is not known, or of no tile."""
     return np.zeros(0, np.int64)
 
@@ -106,23 +105,23 @@ class Tile:
 class MemoryByTile:
     """The memory of all tiles. A category is a name in snake_case, such as ``"exchange_buffers"``, with one number per tile."""
 
-    categories: Mapping[str, Array]  # int64 [tiles] each
-    gaps: Array  # int64 [tiles]: bytes that alignment leaves empty
+    categories: Mapping[str, Int64s]  # int64 [tiles] each
+    gaps: Int64s  # [tiles]: bytes that alignment leaves empty
     vertex_data: Mapping[str, int] = field(factory=dict)  # by category over all tiles: "internal_vertex_state", "edge_pointers"...
     vertex_data_by_type: Mapping[str, int] = field(factory=dict)  # by vertex type over all tiles
-    always_live: Array = field(factory=nothing)  # int64 [tiles]
-    not_always_live: Array = field(factory=nothing)  # int64 [tiles]: at most, over the steps of the program
+    always_live: Int64s = field(factory=nothing)  # [tiles]
+    not_always_live: Int64s = field(factory=nothing)  # [tiles]: at most, over the steps of the program
 
-    def excluding_gaps(self) -> Array:
+    def excluding_gaps(self) -> Int64s:
         """Bytes in use on each tile."""
-        total: Array = np.zeros(len(self.gaps), np.int64)
+        total: Int64s = np.zeros(len(self.gaps), np.int64)
         for sizes in self.categories.values():
             total = total + sizes
         return total
 
-    def including_gaps(self) -> Array:
+    def including_gaps(self) -> Int64s:
         """Bytes on each tile from the first in use to the last."""
-        total: Array = self.excluding_gaps() + self.gaps
+        total: Int64s = self.excluding_gaps() + self.gaps
         return total
 
 
@@ -179,13 +178,13 @@ class LoweredVariables(Sequence[Variable]):
     """
 
     names: tuple[str, ...] = ()
-    always: Array = field(factory=lambda: np.zeros(0, bool))  # bool [variables]
-    first_life: Array = field(factory=lambda: np.zeros(1, np.int64))  # int64 [variables + 1]
-    life_begin: Array = field(factory=nothing)  # int64
-    life_end: Array = field(factory=nothing)  # int64
-    first: Array = field(factory=lambda: np.zeros(1, np.int64))  # int64 [variables + 1]
-    tile: Array = field(factory=nothing)
-    bytes: Array = field(factory=nothing)
+    always: Bools = field(factory=lambda: np.zeros(0, bool))  # [variables]
+    first_life: Int64s = field(factory=lambda: np.zeros(1, np.int64))  # [variables + 1]
+    life_begin: Int64s = field(factory=nothing)
+    life_end: Int64s = field(factory=nothing)
+    first: Int64s = field(factory=lambda: np.zeros(1, np.int64))  # [variables + 1]
+    tile: Int64s = field(factory=nothing)
+    bytes: Int64s = field(factory=nothing)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -211,35 +210,35 @@ class LoweredVariables(Sequence[Variable]):
         """All variables with their bytes on all tiles together."""
         return tuple(self)
 
-    def total_bytes(self) -> Array:
+    def total_bytes(self) -> Int64s:
         """int64 [variables]: bytes on all tiles together."""
         summed = np.concatenate(([0], np.cumsum(self.bytes)))
-        sizes: Array = (summed[self.first[1:]] - summed[self.first[:-1]]).astype(np.int64)
+        sizes: Int64s = (summed[self.first[1:]] - summed[self.first[:-1]]).astype(np.int64)
         return sizes
 
-    def owner(self) -> Array:
+    def owner(self) -> Int64s:
         """int64 [rows]: the variable of each row of `tile` and `bytes`."""
-        owners: Array = np.repeat(np.arange(len(self.names)), np.diff(self.first))
+        owners: Int64s = np.repeat(np.arange(len(self.names)), np.diff(self.first))
         return owners
 
     @staticmethod
     def with_one_life(
-        names: tuple[str, ...], always: Array, begin: Array, end: Array, first: Array, tile: Array, bytes: Array
+        names: tuple[str, ...], always: Bools, begin: Int64s, end: Int64s, first: Int64s, tile: Int64s, bytes: Int64s
     ) -> LoweredVariables:
         """Variables with at most one life each: `begin` and `end` are int64 [variables], -1 where there is none."""
         lives = np.asarray(begin) >= 0
         first_life = np.concatenate(([0], np.cumsum(lives))).astype(np.int64)
         return LoweredVariables(names, always, first_life, np.asarray(begin)[lives], np.asarray(end)[lives], first, tile, bytes)
 
-    def life_owner(self) -> Array:
+    def life_owner(self) -> Int64s:
         """int64 [lives]: the variable of each life."""
-        owners: Array = np.repeat(np.arange(len(self.names)), np.diff(self.first_life))
+        owners: Int64s = np.repeat(np.arange(len(self.names)), np.diff(self.first_life))
         return owners
 
-    def living(self, step: int) -> Array:
+    def living(self, step: int) -> Int64s:
         """The variables that live at a static step and not always, in order."""
         living_rows = (self.life_begin <= step) & (step < self.life_end)
-        living: Array = np.unique(self.life_owner()[living_rows])
+        living: Int64s = np.unique(self.life_owner()[living_rows])
         return living
 
     def forTile(self, tile: int) -> tuple[Variable, ...]:
@@ -272,11 +271,11 @@ class LivenessProgramStep:
         return Bytes(int(variables.bytes[rows].sum()))
 
 
-def live_bytes(variables: LoweredVariables, steps: int) -> Array:
+def live_bytes(variables: LoweredVariables, steps: int) -> Int64s:
     """int64 [steps]: bytes, on all tiles together, of the variables that live at each static step and not always."""
     sizes = variables.total_bytes()[variables.life_owner()]
     change = np.zeros(steps + 1, np.int64)
     np.add.at(change, variables.life_begin, sizes)
     np.subtract.at(change, variables.life_end, sizes)
-    summed: Array = np.cumsum(change)[:steps]
+    summed: Int64s = np.cumsum(change)[:steps]
     return summed

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.escaping import escaped
 from pypoplar.report.program_nodes import Program as ReportProgram
 from pypoplar.report.report import Report, ReportTarget
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pypoplar.graph.tensor import Tensor
     from pypoplar.program import Program
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Node = TypeVar("Node")
 Described = tuple[str, Sequence[tuple[str, Node]]]  # what a node is, and the nodes below it with a word about each
 
@@ -62,7 +62,7 @@ def block(*parts: str) -> str:
     return escaped(f'<div style="font-family: sans-serif; font-size: 13px; line-height: 1.5">{"".join(parts)}</div>')
 
 
-def strip(values: Array, limit: float = 0.0, title: str = "") -> str:
+def strip(values: Int64s, limit: float = 0.0, title: str = "") -> str:
     """A value for each tile as a bar, from left to right; with a line where the limit is, and red above it."""
     shown = np.asarray(values, np.float64)
     if not len(shown):
@@ -134,7 +134,7 @@ def mapping_html(mapping: TileToTensorMapping) -> str:
     return block(head, *spread(begin, end, tile, int((end - begin).sum()), len(mapping), 0))
 
 
-def spread(begin: Array, end: Array, tile: Array, elements: int, tiles: int, size: int) -> list[str]:
+def spread(begin: Int64s, end: Int64s, tile: Int64s, elements: int, tiles: int, size: int) -> list[str]:
     """How the flattened ranges ``[begin, end)`` lie on tiles; in bytes if the size of an element is given, else in elements."""
     count = end - begin
     counts = np.bincount(tile, weights=count, minlength=tiles).astype(np.int64)
@@ -155,7 +155,7 @@ def spread(begin: Array, end: Array, tile: Array, elements: int, tiles: int, siz
     return [*parts, interval_list(begin, end, tile, used)]
 
 
-def interval_list(begin: Array, end: Array, tile: Array, used: Array) -> str:
+def interval_list(begin: Int64s, end: Int64s, tile: Int64s, used: Int64s) -> str:
     """The intervals of the first tiles, folded away."""
     rows = []
     for number in used[:TILES].tolist():
@@ -207,7 +207,7 @@ def machine(target: ReportTarget) -> str:
     return f"{escape(name)}, {target.numIPUs:,} x {target.tilesPerIpu:,} tiles at {target.clockFrequency / 1e9:,.2f} GHz"
 
 
-def fullest(whole: Array, limit: int) -> str:
+def fullest(whole: Int64s, limit: int) -> str:
     """The fullest tile's bytes against its memory."""
     tile = int(whole.argmax())
     text = f"tile {tile:,}: {int(whole[tile]):,} of {limit:,} bytes ({whole[tile] / limit:.1%})"

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from attrs import field, frozen
 
+from pypoplar.arrays.dtypes import Int32s, Int64s
 from pypoplar.notebook import ShownInNotebooks
-from pypoplar.report.execution import Array, Execution
+from pypoplar.report.execution import Execution
 from pypoplar.report.libpva_hints import missing
 from pypoplar.report.memory_report import (
     Bytes,
@@ -119,9 +120,9 @@ class ExchangeReport:
     name: str
     phase: str  # "before" or "after" a compute set, or "copy"
     step: int  # the static step
-    source: Array  # int32
-    destination: Array  # int32
-    bytes: Array  # int64
+    source: Int32s
+    destination: Int32s
+    bytes: Int64s
 
 
 @frozen
@@ -194,9 +195,9 @@ class Compilation:
         """The variables on a tile whose memory is never used for anything else."""
         return tuple(variable for variable in self.loweredVariables.forTile(tile) if variable.always_live)
 
-    def by_ipu(self, values: Array) -> Array:
+    def by_ipu(self, values: Int64s) -> Int64s:
         """Values by tile as rows of IPUs: [numIPUs, tilesPerIpu]."""
-        rows: Array = np.asarray(values).reshape(self.target.numIPUs, self.target.tilesPerIpu)
+        rows: Int64s = np.asarray(values).reshape(self.target.numIPUs, self.target.tilesPerIpu)
         return rows
 
 

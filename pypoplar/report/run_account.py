@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from attrs import field, frozen
 
-from pypoplar.executable.executable import Array
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.execution import Trace
 
 
-def _nothing() -> Array:
+def _nothing() -> Int64s:
     return np.zeros(0, np.int64)
 
 
@@ -19,17 +19,17 @@ class RunAccount:
 
     name: str
     count: int
-    executions: Array  # int64 [steps]
-    compute_cycles: Array  # int64 [steps]: of the slowest tile
-    first_tile: Array  # int64 [steps + 1]: where a compute step's active tiles begin in the next two
-    tile_cycles: Array  # int64
-    tile_slots: Array  # int64: worker slots of all vertices of the tile
-    codelet_slots: Array  # int64 [codelets]
+    executions: Int64s  # [steps]
+    compute_cycles: Int64s  # [steps]: of the slowest tile
+    first_tile: Int64s  # [steps + 1]: where a compute step's active tiles begin in the next two
+    tile_cycles: Int64s
+    tile_slots: Int64s  # worker slots of all vertices of the tile
+    codelet_slots: Int64s  # [codelets]
     # With the option profiler.includeFlopEstimates, else empty: floating-point operations, and bytes loaded and stored by vertices.
-    step_flops: Array = field(factory=_nothing)  # int64 [steps]
-    step_bytes: Array = field(factory=_nothing)  # int64 [steps]
-    codelet_flops: Array = field(factory=_nothing)  # int64 [codelets]
-    codelet_bytes: Array = field(factory=_nothing)  # int64 [codelets]
+    step_flops: Int64s = field(factory=_nothing)  # [steps]
+    step_bytes: Int64s = field(factory=_nothing)  # [steps]
+    codelet_flops: Int64s = field(factory=_nothing)  # [codelets]
+    codelet_bytes: Int64s = field(factory=_nothing)  # [codelets]
 
 
 @frozen(eq=False)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from attrs import define, field, frozen
 
+from pypoplar.arrays.dtypes import Float64s, Int64s, Numbers
 from pypoplar.errors import ApplicationRuntimeError
-from pypoplar.report.execution import Array, Execution, Run, Step
+from pypoplar.report.execution import Execution, Run, Step
 from pypoplar.report.memory_report import live_bytes
 from pypoplar.report.nesting import Nesting
 from pypoplar.report.report import Report
@@ -29,18 +30,18 @@ END_TO_END = "no executions of steps were recorded: the static steps are laid en
 class Slices:
     """Stretches of time, each before what is inside of it. `name` and `step` are places in the lists of the time line."""
 
-    begin: Array  # int64: ns
-    end: Array  # int64: ns
-    name: Array  # int64
-    step: Array  # int64; -1 for a stretch that says nothing of a step
+    begin: Int64s  # ns
+    end: Int64s  # ns
+    name: Int64s
+    step: Int64s  # -1 for a stretch that says nothing of a step
 
 
 @frozen(eq=False)
 class Values:
     """A counter: it has ``value[i]`` from ``time[i]`` on."""
 
-    time: Array  # int64: ns
-    value: Array  # float64
+    time: Int64s  # ns
+    value: Float64s
     unit: str
 
 
@@ -71,20 +72,20 @@ class Events:
     """Executions of steps, one after the other. `part` is a place in `parts`: steps, each in a run."""
 
     parts: tuple[tuple[int, Step], ...]  # number of the run, and the step there
-    times: Array  # int64 [parts]: by how many executions a step's costs are to be divided
-    part: Array  # int64 [events]
-    begin: Array  # int64 [events]: cycles
-    cycles: Array  # int64 [events]
+    times: Int64s  # [parts]: by how many executions a step's costs are to be divided
+    part: Int64s  # [events]
+    begin: Int64s  # [events]: cycles
+    cycles: Int64s  # [events]
 
     @property
-    def run(self) -> Array:
+    def run(self) -> Int64s:
         """int64 [events]: the run of each event."""
-        runs: Array = np.array([run for run, _ in self.parts], np.int64)[self.part]
+        runs: Int64s = np.array([run for run, _ in self.parts], np.int64)[self.part]
         return runs
 
-    def mean(self, values: Sequence[int]) -> Array:
+    def mean(self, values: Sequence[int]) -> Int64s:
         """int64 [parts]: values of the parts for one event of each."""
-        means: Array = np.array(values, np.int64).reshape(len(self.parts)) // np.maximum(self.times, 1)
+        means: Int64s = np.array(values, np.int64).reshape(len(self.parts)) // np.maximum(self.times, 1)
         return means
 
 
@@ -147,18 +148,18 @@ class _Drawing:
         described = [self._describe(run, step) for run, step in self.events.parts]
         return Timeline(tuple(groups), tuple(self.names), described, notes)
 
-    def _ns(self, cycles: Array) -> Array:
-        ns: Array = np.rint(cycles * (1e9 / self.clock)).astype(np.int64)
+    def _ns(self, cycles: Int64s) -> Int64s:
+        ns: Int64s = np.rint(cycles * (1e9 / self.clock)).astype(np.int64)
         return ns
 
     def _name(self, text: str) -> int:
         return self.names.setdefault(text, len(self.names))
 
-    def _step_names(self) -> Array:
+    def _step_names(self) -> Int64s:
         """int64 [parts]: what a step is called."""
         return np.array([self._name(step.name or step.type) for _, step in self.events.parts], np.int64)
 
-    def _bounds(self) -> Array:
+    def _bounds(self) -> Int64s:
         """int64 [events, phases + 1]: cycles at which phases begin and end; the last one that a step has lasts until its end."""
         events = self.events
         means = np.stack([events.mean([getattr(step, name) for _, step in events.parts]) for name in PHASES.values()], 1)
@@ -167,12 +168,12 @@ class _Drawing:
         ends = events.begin[:, None] + np.cumsum(means, 1)[events.part]
         finish = (events.begin + events.cycles)[:, None]
         ends = np.where(places >= last[:, None], finish, np.minimum(ends, finish))
-        bounds: Array = np.concatenate((events.begin[:, None], ends), 1)
+        bounds: Int64s = np.concatenate((events.begin[:, None], ends), 1)
         if bounds.min() < 0 or float(bounds.max()) * 1e9 >= LONGEST * self.clock:
             raise ApplicationRuntimeError("the runs take longer than the 64-bit nanoseconds of a trace hold")
         return bounds
 
-    def _slices(self, begin: Array, end: Array, name: Array, step: Array | None = None) -> Slices:
+    def _slices(self, begin: Int64s, end: Int64s, name: Int64s, step: Int64s | None = None) -> Slices:
         return Slices(self._ns(begin), self._ns(end), name, np.full(len(name), -1) if step is None else step)
 
     def _run_track(self) -> Track:
@@ -197,7 +198,7 @@ class _Drawing:
         first, last, name = np.array(rows, np.int64).reshape(-1, 3).T
         return Track("Program", self._slices(events.begin[first], (events.begin + events.cycles)[last], name))
 
-    def _phase_tracks(self, bounds: Array) -> Iterator[Track]:
+    def _phase_tracks(self, bounds: Int64s) -> Iterator[Track]:
         names = self._step_names()[self.events.part]
         for place, phase in enumerate(PHASES):
             begin, end = bounds[:, place], bounds[:, place + 1]
@@ -225,7 +226,7 @@ class _Drawing:
             numbers = np.array([step.number for step in parts], np.int64)[part]
             yield Track("Live memory", self._values(begin, None, live[numbers], "bytes"))
 
-    def _values(self, begin: Array, end: Array | None, value: Array, unit: str) -> Values:
+    def _values(self, begin: Int64s, end: Int64s | None, value: Numbers, unit: str) -> Values:
         """A counter that has a value during each event, and 0 in between unless `end` is None; where it changes."""
         time = begin
         if end is not None:
@@ -236,7 +237,7 @@ class _Drawing:
         changes = np.flatnonzero(np.diff(value, prepend=np.nan) != 0)
         return Values(self._ns(time[changes]), value[changes].astype(np.float64), unit)
 
-    def _tile_groups(self, bounds: Array, tiles: int) -> Iterator[TrackGroup]:
+    def _tile_groups(self, bounds: Int64s, tiles: int) -> Iterator[TrackGroup]:
         """The tiles of each IPU with the most cycles: their own compute in each superstep, and their wait for the slowest tile."""
         execution, compilation = self.report.execution, self.report.compilation
         totals = np.zeros(compilation.target.numTiles, np.int64)
@@ -249,7 +250,7 @@ class _Drawing:
             if tracks:
                 yield TrackGroup(f"IPU {ipu}: slowest tiles", tracks)
 
-    def _tile_track(self, tile: int, bounds: Array) -> Track:
+    def _tile_track(self, tile: int, bounds: Int64s) -> Track:
         events = self.events
         own = events.mean([int(step.cyclesByTile[tile]) if len(step.cyclesByTile) else 0 for _, step in events.parts])[events.part]
         begin, end = bounds[:, -2], bounds[:, -1]

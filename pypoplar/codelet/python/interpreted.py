@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 import numpy as np
 from attrs import define, field
 
+from pypoplar.arrays.dtypes import Bytes, Int64s, UInt32s
 from pypoplar.interface.edge_rows import RowEntry, Touch, entry_words
 from pypoplar.interface.fault_codes import FaultCode
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Number = int | float | bool
 
 FORMATS = {
@@ -38,7 +38,7 @@ class VertexContext:
 
     clock: int = 0  # cycles when the compute set's vertices start
     cycle_limit: int = 0  # slots; 0 for none
-    random: Array = field(factory=lambda: np.array([1, 2, 3, 4], np.uint32))  # xoshiro128**
+    random: UInt32s = field(factory=lambda: np.array([1, 2, 3, 4], np.uint32))  # xoshiro128**
     floating_point_mask: int = 0  # `FloatingPoint` exceptions that are faults
     uninitialised_is_fault: bool = False
     workers: int = 6
@@ -86,7 +86,7 @@ class Vector:
 
     __slots__ = ("_address", "_bytes", "_checks", "_element", "_length", "_memory", "_touch")
 
-    def __init__(self, memory: Array, element: str, address: int, length: int, touch: int | None, checks: bool) -> None:
+    def __init__(self, memory: Bytes, element: str, address: int, length: int, touch: int | None, checks: bool) -> None:
         self._memory, self._element, self._address, self._length = memory, element, address, length
         self._bytes = memory.data
         self._touch = touch  # offset of a byte per element
@@ -175,7 +175,7 @@ class Rows:
 
     __slots__ = ("_checks", "_element", "_first", "_length", "_memory", "_table", "_touches")
 
-    def __init__(self, memory: Array, element: str, table: Array, first: int, length: int, touches: bool, checks: bool) -> None:
+    def __init__(self, memory: Bytes, element: str, table: Int64s, first: int, length: int, touches: bool, checks: bool) -> None:
         self._memory, self._element, self._table, self._first, self._length = memory, element, table, first, length
         self._touches = touches  # whether they are recorded
         self._checks = checks

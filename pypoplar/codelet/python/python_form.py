@@ -14,6 +14,7 @@ from typing import Any, assert_never
 
 from attrs import define, field
 
+from pypoplar.arrays.dtypes import Bytes, Int64s
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -48,7 +49,7 @@ from pypoplar.codelet.operations.device_operation import Meaning
 from pypoplar.codelet.operations.float_exceptions import floating_fault
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import operation
-from pypoplar.codelet.python.interpreted import Array, Fields, Number, Rows, Vector, VertexContext, VertexFault
+from pypoplar.codelet.python.interpreted import Fields, Number, Rows, Vector, VertexContext, VertexFault
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
 from pypoplar.interface.fault_codes import FaultCode
 from pypoplar.interface.layout import NOTHING
@@ -78,7 +79,7 @@ class PythonForm:
     def __attrs_post_init__(self) -> None:
         self._edge_row = edge_row(self.codelet.fields, record_touches=self.record_touches)
 
-    def run(self, memory: Array, words: Array, row: int, row_table: Array, context: VertexContext) -> tuple[int, bool]:
+    def run(self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, context: VertexContext) -> tuple[int, bool]:
         """Run one vertex whose edge row begins at `words[row]`: its slots, and what compute returned (True if nothing).
 
         Of a MultiVertex, all workers in order: the slots of the slowest, and the AND. `memory` is uint8. An error is a
@@ -103,7 +104,7 @@ class PythonForm:
             slowest = max(slowest, context.slots)
         return slowest, agreed
 
-    def views(self, memory: Array, words: Array, row: int, row_table: Array, checks: bool) -> dict[str, Vector | Rows]:
+    def views(self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, checks: bool) -> dict[str, Vector | Rows]:
         """The fields of the vertex whose edge row begins at `words[row]`."""
         views: dict[str, Vector | Rows] = {}
         for declared, place in zip(self.codelet.fields, self._edge_row.fields, strict=True):

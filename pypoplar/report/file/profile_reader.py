@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.verify.claims import claim, claim_each, claim_number, claim_range
-from pypoplar.report.execution import Array, Execution, Run, Step, Trace, VertexTypeCycles, summed_runs
+from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed_runs
 from pypoplar.report.file.profile_writer import ALL_RUNS, COSTS
 from pypoplar.report.file.tile_profile_table import BY_TILE
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, nothing
@@ -70,7 +71,7 @@ class ProfileReader:
         claim(len(rows) == 1, f"{table} has {len(rows)} rows: expected 1")
         return rows[0]
 
-    def _integers(self, table: str, columns: Sequence[str], order: str = "rowid", where: str = "") -> list[Array]:
+    def _integers(self, table: str, columns: Sequence[str], order: str = "rowid", where: str = "") -> list[Int64s]:
         """Columns of a table that may be large, each as an array; every value 0 or more.
 
         SQLite joins a column's values to one text, which NumPy reads: half the time of a Python object for each value.
@@ -80,7 +81,7 @@ class ProfileReader:
         rows, *texts = self._database.execute(f"SELECT COUNT(*), {joined} FROM {source}").fetchone()
         return [self._parse(f"{table}.{name}", rows, text or "") for name, text in zip(columns, texts, strict=True)]
 
-    def _parse(self, name: str, rows: int, text: str) -> Array:
+    def _parse(self, name: str, rows: int, text: str) -> Int64s:
         fine = COUNTS.fullmatch(text) is not None and ",," not in f",{text}," and text.count(",") == max(rows - 1, 0)
         claim(fine or rows == 0, f"{name} has a value that is not a count")
         values = np.fromstring(text, np.int64, sep=",")
@@ -139,7 +140,7 @@ class ProfileReader:
         )
         return MemoryByTile(dict(zip(names, sizes, strict=True)), gaps, by_category, by_type, *live)
 
-    def _known(self, table: str, column: str) -> Array:
+    def _known(self, table: str, column: str) -> Int64s:
         """A column that may be NULL in every row."""
         rows, filled = self._database.execute(f"SELECT COUNT(*), COUNT({column}) FROM {table}").fetchone()
         claim(filled in (0, rows), f"{table}.{column} is NULL in some rows and not in others")
@@ -273,7 +274,7 @@ class ProfileReader:
         """What tiles did in steps."""
         names = [columns for (columns,) in self._rows("tile_profile", columns=TEXT)]
         self._numbered("tile_profile", "tile_profile", names)
-        profiles, read = list[dict[str, Array]](), 0
+        profiles, read = list[dict[str, Int64s]](), 0
         for number, column_names in enumerate(names):
             columns = column_names.split()
             claim(BY_TILE.keys() >= set(columns), f"tile_profile.columns is {column_names!r}: the columns are {' '.join(BY_TILE)}")
@@ -301,12 +302,12 @@ class ProfileReader:
 class TileProfiles:
     """The profiles of a file by number, each as a step's arrays by tile."""
 
-    def __init__(self, profiles: list[dict[str, Array]]) -> None:
+    def __init__(self, profiles: list[dict[str, Int64s]]) -> None:
         self._profiles = profiles
         self._most = [max((int(array.max()) for array in profile.values() if len(array)), default=0) for profile in profiles]
-        self._made: dict[tuple[int, int], dict[str, Array]] = {}
+        self._made: dict[tuple[int, int], dict[str, Int64s]] = {}
 
-    def multiplied(self, profile: int | None, times: int) -> dict[str, Array]:
+    def multiplied(self, profile: int | None, times: int) -> dict[str, Int64s]:
         """A profile that counts several times. Steps share the arrays, which cannot be written to."""
         if profile is None:
             return {}

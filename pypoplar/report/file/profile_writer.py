@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.escaping import escaped
-from pypoplar.report.execution import Array, Execution, Step, summed_runs
+from pypoplar.report.execution import Execution, Step, summed_runs
 from pypoplar.report.file.program_table import ProgramTable
 from pypoplar.report.file.tile_profile_table import BY_TILE, MessageTable, TileProfileTable
 from pypoplar.report.report import Compilation, Report
@@ -133,12 +134,12 @@ class ProfileWriter:
             self._rows("tile_profile_tile", zip(repeat(profile), tiles.tolist(), *columns, strict=False))
         return (run, step.number, *(int(getattr(step, name)) for name in COSTS), profile, times)
 
-    def _by_tile(self, name: str, values: Array) -> Array:
+    def _by_tile(self, name: str, values: Int64s) -> Int64s:
         if len(values) != self._tiles:
             raise ValueError(f"{name} has {len(values)} entries for {self._tiles} tiles")
         return values
 
-    def _known(self, name: str, values: Array) -> Iterable[int | None]:
+    def _known(self, name: str, values: Int64s) -> Iterable[int | None]:
         """Values by tile, which may not be known."""
         return self._by_tile(name, values).tolist() if len(values) else repeat(None)
 
@@ -164,7 +165,7 @@ def _same(steps: Sequence[Step], others: Sequence[Step]) -> bool:
     """Whether steps are the same, one by one."""
     equal: dict[tuple[int, int], bool] = {}  # arrays that many steps share are compared once
 
-    def same_array(array: Array, other: Array) -> bool:
+    def same_array(array: Int64s, other: Int64s) -> bool:
         key = (id(array), id(other))
         if key not in equal:
             equal[key] = np.array_equal(array, other)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.report.execution import Array, Step
+from pypoplar.arrays.dtypes import Int64s, Integers
+from pypoplar.report.execution import Step
 from pypoplar.report.report import ExchangeReport
 
 BY_TILE = {  # column of tile_profile_tile -> attribute of a step
@@ -27,9 +28,9 @@ class TileProfileTable:
         self.columns: list[str] = []  # by number: the columns that are known, with spaces between them
         self._tiles = tiles
         self._shared = SharedArrays()
-        self._seen: dict[tuple[int, ...], tuple[int, int, list[Array]]] = {}  # keeps the arrays, so that no two have one id
+        self._seen: dict[tuple[int, ...], tuple[int, int, list[Int64s]]] = {}  # keeps the arrays, so that no two have one id
 
-    def add(self, step: Step) -> tuple[int | None, int, Mapping[str, Array] | None]:
+    def add(self, step: Step) -> tuple[int | None, int, Mapping[str, Int64s] | None]:
         """The number of a step's profile, None if nothing is known by tile; how often it counts; the profile, if it is new."""
         arrays = {column: array for column, name in BY_TILE.items() if len(array := getattr(step, name))}
         if not arrays:
@@ -49,7 +50,7 @@ class TileProfileTable:
         return number, times, profile
 
 
-def _divided(arrays: Mapping[str, Array], executions: int) -> tuple[int, Mapping[str, Array]]:
+def _divided(arrays: Mapping[str, Int64s], executions: int) -> tuple[int, Mapping[str, Int64s]]:
     """The arrays of one execution, if they are divisible by the number of executions, and how often they count."""
     if executions > 1 and not any((array % executions).any() for array in arrays.values()):
         return executions, {name: array // executions for name, array in arrays.items()}
@@ -61,7 +62,7 @@ class MessageTable:
 
     def __init__(self) -> None:
         self._shared = SharedArrays()
-        self._seen: dict[tuple[int, ...], tuple[int, tuple[Array, ...]]] = {}
+        self._seen: dict[tuple[int, ...], tuple[int, tuple[Integers, ...]]] = {}
         self._count = 0
 
     def add(self, exchange: ExchangeReport) -> tuple[int, bool]:
@@ -83,7 +84,7 @@ class SharedArrays:
     def __init__(self) -> None:
         self._numbers: dict[tuple[Any, ...], int] = {}
 
-    def number(self, name: str, *arrays: Array) -> int:
+    def number(self, name: str, *arrays: Integers) -> int:
         digest = blake2b(digest_size=16)
         for array in arrays:
             digest.update(np.ascontiguousarray(array, np.int64).data)

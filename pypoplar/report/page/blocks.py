@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.report.execution import Array
+from pypoplar.arrays.dtypes import AnyArray, Numbers
 
 LEVEL = 3  # of zlib: three times as fast as the most thorough, and hardly larger
 ROWS = 32  # rows of a matrix that are packed together
@@ -25,7 +25,7 @@ class Blocks:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def array(self, values: Array) -> Reference:
+    def array(self, values: AnyArray) -> Reference:
         """An array of numbers, in the fewest bytes that hold them: "u1", "u2", "u4", "i4" or "f8"."""
         flat = np.ascontiguousarray(values).reshape(-1)
         packed = flat.astype(_element_type(flat))
@@ -62,7 +62,7 @@ def plain(value: Any) -> Any:
     raise TypeError(f"a page's data cannot hold {type(value).__name__}")
 
 
-def _element_type(values: Array) -> np.dtype[Any]:
+def _element_type(values: AnyArray) -> np.dtype[Any]:
     if not len(values) or values.dtype == np.bool_:
         return np.dtype("<u1")
     if values.dtype.kind == "f":
@@ -84,10 +84,10 @@ class TileRows:
         self._blocks = blocks
         self._tiles = tiles
         self._known: dict[bytes, int] = {}
-        self._waiting: list[Array] = []
+        self._waiting: list[Numbers] = []
         self._chunks: list[Reference] = []
 
-    def add(self, values: Array) -> int:
+    def add(self, values: Numbers) -> int:
         """The number of the row; -1 for an empty array, and for one too many, which `left_out` counts."""
         if not len(values):
             return -1

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.report.execution import Array, Execution
+from pypoplar.arrays.dtypes import Int64s, Integers
+from pypoplar.report.execution import Execution
 from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.step_data import numbered_steps
 from pypoplar.report.report import ExchangeReport
@@ -23,7 +24,7 @@ def exchanges_data(exchanges: Sequence[ExchangeReport], execution: Execution | N
     ran = numbered_steps(execution)
     pairs = sum(len(exchange.source) for exchange in exchanges)
     listed: list[dict[str, Any]] = []
-    parts: list[tuple[Array, Array, Array]] = []
+    parts: list[tuple[Integers, Integers, Int64s]] = []
     for exchange in exchanges:
         coarse = pairs > MOST_PAIRS and len(exchange.source) > MOST_PAIRS // len(exchanges)
         rows = grouped(exchange) if coarse else (exchange.source, exchange.destination, exchange.bytes)
@@ -44,7 +45,7 @@ def exchanges_data(exchanges: Sequence[ExchangeReport], execution: Execution | N
     return {"list": listed, "source": blocks.array(source), "destination": blocks.array(destination), "bytes": blocks.array(size)}
 
 
-def grouped(exchange: ExchangeReport) -> tuple[Array, Array, Array]:
+def grouped(exchange: ExchangeReport) -> tuple[Integers, Integers, Int64s]:
     """The exchange between groups of `GROUP` tiles, each named by its first tile."""
     source, destination = exchange.source // GROUP, exchange.destination // GROUP
     groups = int(max(source.max(), destination.max())) + 1

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from attrs import asdict, frozen
 
-from pypoplar.report.execution import Array, Execution, Step
+from pypoplar.arrays.dtypes import Bools
+from pypoplar.report.execution import Execution, Step
 from pypoplar.report.memory_report import live_bytes
 from pypoplar.report.page.memory_data import category_label
 from pypoplar.report.page.operation_data import compute_sets
@@ -267,9 +268,9 @@ def _exchange(step: Step) -> int:
     return step.exchange_cycles + step.global_exchange_cycles
 
 
-def _computing(execution: Execution) -> Array | None:
+def _computing(execution: Execution) -> Bools | None:
     rows = [step.cyclesByTile for step in execution.steps if len(step.cyclesByTile)]
-    used: Array = np.zeros(len(rows[0]), bool) if rows else np.zeros(0, bool)
+    used: Bools = np.zeros(len(rows[0]), bool) if rows else np.zeros(0, bool)
     for cycles in rows:
         used = used | (cycles > 0)
     return used if rows else None

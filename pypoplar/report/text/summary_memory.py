@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.report.memory_report import Array, LoweredVariables, MemoryByTile, live_bytes
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, live_bytes
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ReportTarget
 from pypoplar.report.text.text_columns import Line, columns, labelled, shown_name, size, words
@@ -49,7 +50,7 @@ def vertex_data(compilation: Compilation) -> list[str]:
     return lines
 
 
-def histogram(used: Array) -> list[str]:
+def histogram(used: Int64s) -> list[str]:
     """How many tiles use how many KB."""
     if not len(used):
         return []
@@ -66,7 +67,7 @@ def histogram(used: Array) -> list[str]:
     return lines
 
 
-def maxima(used: Array, whole: Array, limit: int, first_tile: int = 0) -> list[str]:
+def maxima(used: Int64s, whole: Int64s, limit: int, first_tile: int = 0) -> list[str]:
     """The fullest tile with and without gaps, and how many tiles are over their memory."""
     lines = []
     for title, values in (("Including", whole), ("Excluding", used)):
@@ -125,7 +126,7 @@ def variable_storage(compilation: Compilation) -> list[str]:
     return [*lines, "  Not-always-live bytes by program step:", *liveness(compilation.step_programs, live)]
 
 
-def variable_list(variables: LoweredVariables, sizes: Array, numbers: Array) -> list[str]:
+def variable_list(variables: LoweredVariables, sizes: Int64s, numbers: Int64s) -> list[str]:
     """Variables with their bytes on all tiles, the largest first; those beyond `VARIABLES` in one line."""
     if not len(numbers):
         return ["    (none)"]
@@ -137,7 +138,7 @@ def variable_list(variables: LoweredVariables, sizes: Array, numbers: Array) -> 
     return columns(rows, 4)
 
 
-def liveness(steps: tuple[Program, ...], live: Array) -> list[str]:
+def liveness(steps: tuple[Program, ...], live: Int64s) -> list[str]:
     """A line for each step, or for neighbours with as many live bytes."""
     starts = np.flatnonzero(np.concatenate(([True], live[1:] != live[:-1])))
     ends = np.append(starts[1:], len(live)) - 1
