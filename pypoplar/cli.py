@@ -17,7 +17,7 @@ import click
 from attrs import evolve
 
 from pypoplar import resources
-from pypoplar.codelet.llvm import cache
+from pypoplar.codelet.backend import cache
 from pypoplar.errors import PoplarError
 from pypoplar.presets import PRESETS
 from pypoplar.report.escaping import escaped

@@ -167,9 +167,9 @@ def test_without_the_option_nothing_is_counted(bench, mode):
 def test_without_the_option_codelets_are_compiled_without_counters(bench):
     program, asked = whole(bench), []
 
-    def compile_codelet(*arguments, **options):
-        asked.append(options["count_flops"])
-        return original(*arguments, **options)
+    def compile_codelet(codelet, checks):
+        asked.append(checks.flops)
+        return original(codelet, checks)
 
     original = machine_code.compile_codelet
     with patch.object(machine_code, "compile_codelet", compile_codelet):

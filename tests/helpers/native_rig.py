@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pypoplar.codelet.backend.native_codelet import compile_codelet
+from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import PricedCodelet, TypedField
-from pypoplar.codelet.llvm import codelet_code as native
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.interface.context_words import CALL_ARGUMENTS, CONTEXT_WORDS, WORK_WORDS, CallArgument, Context, Work
@@ -133,11 +134,14 @@ def run_native(
     debug_words: int = 0,
     mask: int = 0,
     workers: int = 6,
-    **flags: bool,
+    record_touches: bool = False,
+    uninitialised_checks: bool = False,
+    floating_point_checks: bool = False,
+    count_flops: bool = False,
 ) -> Outcome:
     """Run a group of vertices natively; `vertices` is a list of dicts, field name to array (or list of arrays)."""
-    machine_code = native.compile_codelet(codelet, **flags)
-    memory = Memory(codelet, vertices, touches=flags.get("record_touches", False))
+    machine_code = compile_codelet(codelet, Checks(record_touches, uninitialised_checks, floating_point_checks, count_flops))
+    memory = Memory(codelet, vertices, touches=record_touches)
     count = len(vertices)
     slots = np.full(count * (workers if codelet.kind == "multi" else 1), -1, np.int64)
     results = np.full(count, 7, np.uint8)
@@ -157,8 +161,8 @@ def run_native(
     assert memory.outside_is_untouched()
     outcome = Outcome(memory, slots.tolist(), results.tolist(), context, debug)
     columns = [Work.FLOPS, Work.BYTES]
-    outcome.work = work.reshape(count, -1, WORK_WORDS).sum(1)[:, columns].tolist() if flags.get("count_flops") else None
-    assert flags.get("count_flops") or (work == -1).all()
+    outcome.work = work.reshape(count, -1, WORK_WORDS).sum(1)[:, columns].tolist() if count_flops else None
+    assert count_flops or (work == -1).all()
     outcome.random = state.tolist()
     return outcome
 

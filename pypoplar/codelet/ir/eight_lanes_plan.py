@@ -11,37 +11,27 @@ Which operations can be done for eight values at once is the backend's to say: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import assert_never
 
 from attrs import frozen
 
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.loop_checks import LoopPlan, never_faults, plan_loop
 from pypoplar.codelet.ir.memory_types import SIZES
-from pypoplar.codelet.ir.proven_accesses import Line, PlannedBlock, PlannedStatement, ProvenLoad, ProvenStore, Rebind
+from pypoplar.codelet.ir.proven_accesses import Line, PlannedBlock, PlannedStatement, ProvenLoad
 from pypoplar.codelet.ir.span_roots import span_roots, stored_fields
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
-    Break,
-    Check,
-    Continue,
-    DebugPrint,
     For,
     HostCall,
-    If,
-    Leave,
     Length,
     Literal,
     Load,
     Local,
-    Once,
     Price,
-    Return,
     Row,
     Slice,
     Span,
-    Special,
     Statement,
     Store,
     TypedCodelet,
@@ -63,9 +53,9 @@ class LanesPlan:
     before: Block
     loop: For
     step: int  # the loop's, not 0
-    plan: LoopPlan
+    loop_plan: LoopPlan
     after: Block
-    body: PlannedBlock  # the plan's, without what only computed indices
+    body: PlannedBlock  # the loop plan's, without what only computed indices
     taken: frozenset[str]  # locals that the loop finds set
     left: frozenset[str]  # locals that the loop sets and something after it reads
     stored: tuple[Span, ...]  # scalar fields that are written before `after`
@@ -122,7 +112,7 @@ def _plan(
         before=before,
         loop=loop,
         step=int(loop.step.value),
-        plan=plan,
+        loop_plan=plan,
         after=after,
         body=body,
         taken=frozenset(read_first(body)),
@@ -166,32 +156,19 @@ def _without_unused(body: PlannedBlock, wanted: set[str]) -> PlannedBlock:
 
 def _can_be_tried(statement: Statement) -> bool:
     """Whether a statement leaves nothing behind; scalar fields are written later."""
-    match statement:
-        case Price() | Length() | HostCall() | Apply() | Load() | Row() | Slice():
-            return True
-        case Store(checked=checked):
-            return not checked
-        case If() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Check() | DebugPrint() | Special():
-            return False
-        case _:
-            assert_never(statement)
+    if isinstance(statement, Store):
+        return not statement.checked
+    return isinstance(statement, Price | Length | HostCall | Apply | Load | Row | Slice)
 
 
 def _has_lanes(statement: PlannedStatement, is_lanewise: IsLanewise) -> bool:
     """Whether a statement of the loop can be done for all eight at once."""
-    match statement:
-        case ProvenLoad() | HostCall():
-            return True
-        case Apply(operation=operation):
-            return never_faults(statement) and is_lanewise(operation)
-        case Load(span=span, checked=checked) | Store(span=span, checked=checked):
-            return not checked and (SIZES[span.element] >= 4 or span.element == "f16")
-        case If() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Check() | DebugPrint() | Special():
-            return False
-        case Price() | Length() | Row() | Slice() | ProvenStore() | Rebind():
-            return False
-        case _:
-            assert_never(statement)
+    if isinstance(statement, Apply):
+        return never_faults(statement) and is_lanewise(statement.operation)
+    if isinstance(statement, Load | Store):
+        element = statement.span.element
+        return not statement.checked and (SIZES[element] >= 4 or element == "f16")
+    return isinstance(statement, ProvenLoad | HostCall)
 
 
 def _carries_float(body: PlannedBlock) -> bool:

@@ -16,7 +16,7 @@ from typing import TypeVar, Union, assert_never, cast
 
 from attrs import evolve, frozen
 
-from pypoplar.codelet.ir.proven_accesses import Linear, PlannedBlock, ProvenLoad, ProvenStore, Rebind
+from pypoplar.codelet.ir.proven_accesses import Linear, PlannedBlock, PlannedStatement, ProvenLoad, ProvenStore, Rebind
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -299,21 +299,15 @@ def _needed(setup: list[Setup]) -> tuple[Setup, ...]:
 
 def is_straight(block: PlannedBlock, *, floats_fault: bool = False) -> bool:
     """Whether a block runs from its first to its last statement, always."""
-    for statement in block:
-        match statement:
-            case Apply(target=target):
-                if not never_faults(statement) or (floats_fault and target.type in FLOATS):
-                    return False
-            case Load(checked=checked) | Store(checked=checked):
-                if checked:
-                    return False
-            case Row() | Slice() | If() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Check():
-                return False
-            case DebugPrint() | Special() | HostCall() | Length() | Price() | ProvenLoad() | ProvenStore() | Rebind():
-                pass
-            case _:
-                assert_never(statement)
-    return True
+    return all(_goes_on(statement, floats_fault) for statement in block)
+
+
+def _goes_on(statement: PlannedStatement, floats_fault: bool) -> bool:
+    if isinstance(statement, Apply):
+        return never_faults(statement) and not (floats_fault and statement.target.type in FLOATS)
+    if isinstance(statement, Load | Store):
+        return not statement.checked
+    return isinstance(statement, Length | Price | DebugPrint | Special | HostCall | ProvenLoad | ProvenStore | Rebind)
 
 
 def plan_loop(loop: For, stored: frozenset[str], *, floats_fault: bool = False) -> LoopPlan | None:

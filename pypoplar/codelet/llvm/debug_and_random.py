@@ -1,29 +1,71 @@
-"""What a vertex has besides memory and arithmetic: the debug buffer and its tile's random numbers, as LLVM instructions."""
+"""What a vertex has besides memory and arithmetic: debug prints, the cycle counter and its tile's random numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from llvmlite import ir
 
-from pypoplar.codelet.llvm.emitter_state import Writer
-from pypoplar.codelet.llvm.memory_access import INT, WORD, word
+from pypoplar.codelet.ir.typed import DebugPrint, Special
+from pypoplar.codelet.llvm.emitter_state import EmitterState
+from pypoplar.codelet.llvm.memory_forms import INT, WORD, widened, word
+from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.interface.context_words import RANDOM_WORDS, Context
+from pypoplar.interface.debug_records import RECORD_WORDS, VALUE_WORDS, Record, Value, ValueType
 
 
-def debug_recorder(writer: Writer, record: Mapping[int, Any], size: int) -> None:
-    """Append a record of `size` words, given by place, to the debug buffer if it fits; the words used count on in any case."""
-    builder = writer.builder
-    buffer, capacity = writer.load_context(Context.DEBUG), writer.load_context(Context.DEBUG_WORDS)
-    used = writer.load_context(Context.DEBUG_USED)
-    after = builder.add(used, word(size))
+def emit_debug_print(state: EmitterState, statement: DebugPrint) -> None:
+    """Append a record to the debug buffer if it fits; the words used count on in any case."""
+    builder, function = state.builder, state.function
+    record = _record(state, statement)
+    buffer, capacity = function.load_context(Context.DEBUG), function.load_context(Context.DEBUG_WORDS)
+    used = function.load_context(Context.DEBUG_USED)
+    after = builder.add(used, word(len(record)))
     fits = builder.and_(builder.icmp_signed("!=", buffer, word(0)), builder.icmp_signed("<=", after, capacity))
     with builder.if_then(fits):
         words = builder.inttoptr(buffer, WORD.as_pointer())
         for place, value in record.items():
             builder.store(value, builder.gep(words, [builder.add(used, word(place))], source_etype=WORD), align=8)
-    writer.store_context(Context.DEBUG_USED, after)
+    function.store_context(Context.DEBUG_USED, after)
+
+
+def _record(state: EmitterState, statement: DebugPrint) -> dict[int, Any]:
+    """The words of a record, by place."""
+    builder = state.builder
+    words: dict[int, Any] = {
+        Record.VERTEX: state.number,
+        Record.LOCATION: word(statement.where),
+        Record.TEXT: word(statement.text),
+        Record.VALUES: word(len(statement.arguments)),
+    }
+    for position, argument in enumerate(statement.arguments):
+        value = state.value(argument)
+        if argument.type in FLOATS:
+            bits = builder.bitcast(builder.fpext(value, ir.DoubleType()), WORD)
+        else:
+            bits = widened(builder, value, argument.type)
+        place = RECORD_WORDS + VALUE_WORDS * position
+        words[place + Value.TYPE] = word(ValueType[argument.type])
+        words[place + Value.BITS] = bits
+    return words
+
+
+def emit_special(state: EmitterState, statement: Special) -> None:
+    builder, function = state.builder, state.function
+    match statement.name:
+        case "cycle_count":
+            # A worker issues a slot in turn with the others, the supervisor one a cycle.
+            turn = word(1) if function.codelet.kind == "supervisor" else function.load_context(Context.WORKERS)
+            spent = builder.mul(builder.load(state.slots), turn)
+            value = builder.trunc(builder.add(function.load_context(Context.CLOCK), spent), INT)
+        case "random_u32" | "random_f32":
+            value = builder.call(random_generator(builder.module), [function.load_context(Context.RANDOM)])
+            if statement.name == "random_f32":
+                upper = builder.uitofp(builder.lshr(value, INT(8)), ir.FloatType())
+                value = builder.fmul(upper, ir.Constant(ir.FloatType(), 2.0**-24))
+        case _:
+            assert_never(statement.name)
+    state.assign(statement.target, value)
 
 
 def random_generator(module: Any) -> Any:
@@ -36,7 +78,7 @@ def random_generator(module: Any) -> Any:
     builder = ir.IRBuilder(function.append_basic_block())
     first = builder.inttoptr(function.args[0], INT.as_pointer())
     pointers = [builder.gep(first, [word(i)], source_etype=INT) for i in range(RANDOM_WORDS)]
-    s0, s1, s2, s3 = (builder.load(one) for one in pointers)
+    s0, s1, s2, s3 = (builder.load(pointer) for pointer in pointers)
 
     def rotated(value: Any, bits: int) -> Any:
         return builder.or_(builder.shl(value, INT(bits)), builder.lshr(value, INT(32 - bits)))

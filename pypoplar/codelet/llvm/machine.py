@@ -14,7 +14,7 @@ import llvmlite
 import llvmlite.binding as llvm
 from attrs import frozen
 
-from pypoplar.codelet.llvm.once import once
+from pypoplar.codelet.backend.once import once
 from pypoplar.codelet.operations import c_library
 from pypoplar.codelet.operations.table import library_functions
 
@@ -56,11 +56,11 @@ def host() -> Host:
 
 
 def _target_machine() -> Any:
-    one = host()
+    processor = host()
     # The JIT works with static relocation on x86, as numba's own.
-    reloc = "static" if one.triple.startswith(("x86", "i386", "i686")) else "default"
-    return llvm.Target.from_triple(one.triple).create_target_machine(
-        cpu=one.processor, features=one.features, opt=3, reloc=reloc, codemodel="jitdefault", jit=True
+    reloc = "static" if processor.triple.startswith(("x86", "i386", "i686")) else "default"
+    return llvm.Target.from_triple(processor.triple).create_target_machine(
+        cpu=processor.processor, features=processor.features, opt=3, reloc=reloc, codemodel="jitdefault", jit=True
     )
 
 
@@ -134,10 +134,10 @@ class LoadedCode:
     _engine: Any
 
     def address(self, name: str) -> int:
-        found = int(self._engine.get_function_address(name))
-        if found == 0:
+        address = int(self._engine.get_function_address(name))
+        if address == 0:
             raise LookupError(f"the object code has no function {name!r}")
-        return found
+        return address
 
 
 # LLVM may count the rounds of a loop in 128 bits. The division of such numbers is a function of the compiler's own library, which a

@@ -1,126 +1,82 @@
-"""How native code reaches memory: where a vertex's fields are, what a load and a store are, which accesses cannot meet.
-
-Two fields of a vertex that overlap are both only read (the compiler refuses other graphs), and LLVM is told so: it keeps values in
-registers and runs loops on vectors without first comparing addresses.
-"""
+"""How native code reaches memory: pointers to elements, loads and stores of them, and what is looked after at each."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
 from llvmlite import ir
 
 from pypoplar.codelet.ir.memory_types import SIZES
-from pypoplar.codelet.ir.span_roots import span_roots, stored_fields
-from pypoplar.codelet.ir.typed import TypedCodelet
-from pypoplar.codelet.llvm import halves
-
-WORD, BYTE, BOOL = ir.IntType(64), ir.IntType(8), ir.IntType(1)
-INT, FLOAT = ir.IntType(32), ir.FloatType()
-SIGNED = ("i8", "i16", "i32", "i64")
-# What memory that nothing has written looks like: all bits set. Only these types tell it from a value: -1 is a common integer.
-MARKED = ("f32", "f16", "bool")
-
-
-def word(value: int) -> Any:
-    return ir.Constant(WORD, value)
-
-
-@frozen
-class Place:
-    """A span in native code; ``i64`` values or, for spans that are bound as the code runs, the stack slots that hold them.
-
-    `touch` is the address of the span's touch bytes, where touches are recorded.
-    """
-
-    address: Any
-    length: Any
-    touch: Any = None
+from pypoplar.codelet.ir.typed import Span, SpanList
+from pypoplar.codelet.llvm.emitter_state import EmitterState, Place
+from pypoplar.codelet.llvm.memory_forms import (
+    BYTE,
+    MARKED,
+    alignment,
+    load_invariant,
+    memory_form,
+    to_memory,
+    to_register,
+    word,
+)
+from pypoplar.interface.context_words import CallArgument
+from pypoplar.interface.edge_rows import RowEntry, Touch, entry_words
+from pypoplar.interface.fault_codes import FaultCode
+from pypoplar.interface.layout import WORD_BYTES
 
 
-class Scopes:
-    """LLVM's metadata that says which accesses of a codelet cannot meet."""
-
-    def __init__(self, module: Any, codelet: TypedCodelet, *, known_apart: bool) -> None:
-        self._roots = span_roots(codelet)
-        self._marks: dict[str, tuple[Any, Any]] = {}
-        if not known_apart:
-            return
-        stored = stored_fields(codelet)
-        domain = module.add_metadata([ir.MetaDataString(module, "pypoplar")])
-        names = [one.name for one in codelet.fields]
-        scopes = {name: module.add_metadata([ir.MetaDataString(module, f"pypoplar.{name}"), domain]) for name in names}
-        for name in names:
-            others = [scopes[one] for one in names if one != name and (one in stored or name in stored)]
-            self._marks[name] = (module.add_metadata([scopes[name]]), module.add_metadata(others) if others else None)
-
-    def mark(self, instruction: Any, span: str) -> None:
-        """Mark a load or store of a span."""
-        root = next(iter(self._roots.get(span.partition("~")[0], ())), "")
-        if len(self._roots.get(span.partition("~")[0], ())) != 1 or root not in self._marks:
-            return
-        own, others = self._marks[root]
-        instruction.set_metadata("alias.scope", own)
-        if others is not None:
-            instruction.set_metadata("noalias", others)
+def element(state: EmitterState, span: Span, index: Any) -> Any:
+    """Pointer to an element."""
+    form = memory_form(span.element)
+    base = state.builder.inttoptr(state.place(span).address, form.as_pointer())
+    return state.builder.gep(base, [index], inbounds=True, source_etype=form)
 
 
-def load_invariant(builder: Any, address: Any) -> Any:
-    """The ``i64`` at an address whose content stays as it is while the code runs."""
-    value = builder.load(builder.inttoptr(address, WORD.as_pointer()), align=8)
-    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+def load(state: EmitterState, span: Span, pointer: Any) -> Any:
+    instruction = state.builder.load(pointer, align=alignment(span.element))
+    value = to_register(state.builder, instruction, span.element)
+    state.function.scopes.mark(instruction, span.name)
     return value
 
 
-def memory_form(code: str) -> Any:
-    """The LLVM type that a load of a memory code reads and a store writes."""
-    return FLOAT if code == "f32" else ir.IntType(8 * SIZES[code])
+def store(state: EmitterState, span: Span, pointer: Any, value: Any) -> None:
+    memory = to_memory(state.builder, value, span.element)
+    state.function.scopes.mark(state.builder.store(memory, pointer, align=alignment(span.element)), span.name)
 
 
-def alignment(code: str) -> int:
-    """Elements are aligned to their size, 8-byte elements to 4 bytes only."""
-    return min(SIZES[code], 4)
+def note_touch(state: EmitterState, span: Span, index: Any, bit: Touch) -> None:
+    """Note a read or a write of an element; state has no touch bytes."""
+    if not state.checks.touches:
+        return
+    builder, place = state.builder, state.place(span)
+    if place.touch is None:
+        return
+    with builder.if_then(builder.icmp_unsigned("!=", place.touch, word(0))):
+        pointer = builder.inttoptr(builder.add(place.touch, index), BYTE.as_pointer())
+        builder.store(builder.or_(builder.load(pointer), BYTE(bit)), pointer)
 
 
-def load_element(builder: Any, pointer: Any, code: str) -> tuple[Any, Any]:
-    """The value at a pointer as a register, and the load itself."""
-    load = builder.load(pointer, align=alignment(code))
-    return to_register(builder, load, code), load
+def check_written(state: EmitterState, span: Span, pointer: Any, index: Any, where: int) -> None:
+    """A read of memory that nothing has written is a fault."""
+    if not state.checks.uninitialised or span.element not in MARKED:
+        return
+    form = ir.IntType(8 * SIZES[span.element])
+    bits = state.builder.load(pointer, typ=form, align=alignment(span.element))
+    fine = state.builder.icmp_unsigned("!=", bits, form(-1))
+    state.fault_unless(fine, FaultCode.UNINITIALISED, where, index, word(0))
 
 
-def to_register(builder: Any, value: Any, code: str) -> Any:
-    if code == "f16":
-        return halves.from_half(builder, value)
-    if code == "bool":
-        return builder.icmp_unsigned("!=", value, BYTE(0))
-    if code in ("i8", "i16"):
-        return builder.sext(value, INT)
-    if code in ("u8", "u16"):
-        return builder.zext(value, INT)
-    return value
+def bind_row(state: EmitterState, target: Span, rows: SpanList, index: Any) -> None:
+    """Bind a span to the row at an index that has been checked."""
+    builder, arguments = state.builder, state.function.arguments
+    memory, table = arguments[CallArgument.MEMORY], arguments[CallArgument.ROW_TABLE]
+    size = WORD_BYTES * entry_words(record_touches=state.checks.touches)
+    entry = builder.add(state.place(rows).address, index)
+    address = builder.add(table, builder.mul(entry, word(size)))
 
+    def column(number: RowEntry) -> Any:
+        return load_invariant(builder, builder.add(address, word(WORD_BYTES * number)))
 
-def to_memory(builder: Any, value: Any, code: str) -> Any:
-    """A register as it stands in memory; narrower integers wrap."""
-    if code == "f16":
-        return halves.to_half(builder, value)
-    if code == "bool":
-        return builder.zext(value, BYTE)
-    if SIZES[code] < 4 and code != "f16":
-        return builder.trunc(value, ir.IntType(8 * SIZES[code]))
-    return value
-
-
-def as_read_back(builder: Any, value: Any, code: str) -> Any:
-    """The register that a load gives after a store of `value`."""
-    if code in ("i8", "u8", "i16", "u16"):
-        return to_register(builder, to_memory(builder, value, code), code)
-    return value
-
-
-def widened(builder: Any, value: Any, kind: str) -> Any:
-    """An integer or bool register as an ``i64`` of the same value."""
-    if kind in ("i64", "u64"):
-        return value
-    return builder.sext(value, WORD) if kind == "i32" else builder.zext(value, WORD)
+    start, length = column(RowEntry.ADDRESS), column(RowEntry.LENGTH)
+    touch = builder.add(memory, column(RowEntry.TOUCH)) if state.checks.touches else None
+    state.bind(target, Place(builder.add(memory, start), length, touch))

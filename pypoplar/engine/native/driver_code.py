@@ -12,8 +12,9 @@ from importlib.metadata import version
 
 from attrs import frozen
 
-from pypoplar.codelet.llvm import cache, machine
-from pypoplar.codelet.llvm.once import once
+from pypoplar.codelet.backend import cache
+from pypoplar.codelet.backend.once import once
+from pypoplar.codelet.llvm import machine
 
 # The driver's units: module, and the function by which the unit is called.
 MOVING = ("pypoplar.engine.native.moves", "move_share")

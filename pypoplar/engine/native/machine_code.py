@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.codelet.backend.contract import NativeCodelet
+from pypoplar.codelet.backend.native_codelet import compile_codelet
+from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.pricing import priced
-from pypoplar.codelet.llvm.codelet_code import NativeCodelet, compile_codelet
 from pypoplar.engine.debug_prints import clear_prints
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.native.driver_code import GENERAL, MOVING, SUPERSTEP, load_unit
@@ -27,17 +29,15 @@ class MachineCode:
 
 def machine_code(executable: Executable) -> MachineCode:
     """Compile the codelets, or find them in the cache."""
-    compiled = tuple(
-        compile_codelet(
-            priced(one.typed, executable.target),
-            floating_point_checks=executable.floating_point_checks,
-            uninitialised_checks=executable.options.uninitialised == "error",
-            record_touches=executable.options.races == "elements",
-            count_flops=executable.options.flop_estimates,
-        )
-        for one in executable.codelets
+    options = executable.options
+    checks = Checks(
+        touches=options.races == "elements",
+        uninitialised=options.uninitialised == "error",
+        floating_point=executable.floating_point_checks,
+        flops=options.flop_estimates,
     )
-    return MachineCode(np.array([one.address for one in compiled], np.int64), compiled)
+    compiled = tuple(compile_codelet(priced(codelet.typed, executable.target), checks) for codelet in executable.codelets)
+    return MachineCode(np.array([code.address for code in compiled], np.int64), compiled)
 
 
 def install_codelets(state: EngineState, code: MachineCode) -> None:

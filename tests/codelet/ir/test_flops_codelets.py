@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from native_rig import DTYPES, run_interpreted, run_native
 
 from pypoplar import FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex, ipu
+from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import For, If, Once, Price, While
 from pypoplar.codelet.ir.walk import walk
-from pypoplar.codelet.llvm.codelet_code import assembly_text, compile_codelet
+from pypoplar.codelet.llvm.codelet_code import assembly_text
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import OPERATIONS
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
@@ -222,8 +223,8 @@ def test_without_the_option_flops_are_no_part_of_what_code_is_cached_by():
     codelet = priced_codelet(Dot)
     other = evolve(codelet, body=without_work(codelet.body))
     assert compile_codelet(codelet).address == compile_codelet(other).address
-    counting = compile_codelet(codelet, count_flops=True).address
-    assert len({counting, compile_codelet(codelet).address, compile_codelet(other, count_flops=True).address}) == 3
+    counting = compile_codelet(codelet, Checks(flops=True)).address
+    assert len({counting, compile_codelet(codelet).address, compile_codelet(other, Checks(flops=True)).address}) == 3
 
 
 def test_slots_and_results_are_the_same_with_and_without_the_option():

@@ -5,6 +5,8 @@ import pytest
 from native_rig import DTYPES, run_native
 from written_codelets import DOT, OUT, RANDOM, START, STENCIL, A, B, J, K, N, X, Y, codelet, f32, floats, i32, ordered_dot
 
+from pypoplar.codelet.backend.native_codelet import compile_codelet
+from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import (
     Apply,
     Break,
@@ -29,7 +31,6 @@ from pypoplar.codelet.ir.typed import (
     Store,
     While,
 )
-from pypoplar.codelet.llvm.codelet_code import compile_codelet
 
 
 @pytest.fixture(autouse=True)
@@ -481,4 +482,4 @@ def test_floating_point_exceptions_are_faults_where_asked_for(operation, p, q, m
 def test_equal_codelets_share_their_code_and_versions_do_not():
     other = codelet([f"{one.name} {one.access} {one.form} {one.element}" for one in DOT.fields], *DOT.body)
     assert compile_codelet(DOT).address == compile_codelet(other).address
-    assert compile_codelet(DOT).address != compile_codelet(DOT, record_touches=True).address
+    assert compile_codelet(DOT).address != compile_codelet(DOT, Checks(touches=True)).address

@@ -5,10 +5,10 @@ import pytest
 from native_rig import Memory, run_native
 from written_codelets import DOT, K, N, X, Y, Z, codelet, f32, floats, i32, ordered_dot
 
+from pypoplar.codelet.backend import native_codelet as native
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.eight_lanes_plan import plan_vertices
 from pypoplar.codelet.ir.typed import Apply, For, If, Length, Literal, Load, Local, Price, Return, Row, Span, SpanList, Store
-from pypoplar.codelet.llvm import codelet_code as native
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.arithmetic import is_lanewise
 

@@ -11,9 +11,10 @@ import pytest
 from native_rig import run_native
 from written_codelets import DOT, OUT, X, codelet, f32, floats, i32, ordered_dot
 
+from pypoplar.codelet.backend import cache
+from pypoplar.codelet.backend import native_codelet as native
 from pypoplar.codelet.ir.typed import Apply, Price, Store
-from pypoplar.codelet.llvm import cache, machine
-from pypoplar.codelet.llvm import codelet_code as native
+from pypoplar.codelet.llvm import machine
 
 
 @pytest.fixture(autouse=True)
@@ -195,7 +196,7 @@ def test_the_default_directory_is_the_users(monkeypatch):
 
 def test_processes_and_threads_may_store_at_once(directory):
     script = """
-from pypoplar.codelet.llvm import cache
+from pypoplar.codelet.backend import cache
 for i in range(200):
     key, content = f"key {i % 5}", bytes([i % 5]) * 10000
     assert cache.store(key, content)

@@ -47,12 +47,12 @@ def _entries_in() -> Path:
 def _is_ours(directory: Path) -> bool:
     """Whether a directory exists, belongs to this user, and nobody else may write to it."""
     try:
-        found = directory.stat()
+        status = directory.stat()
     except OSError:
         return False
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         return False
-    return not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and not found.st_mode & 0o022)
+    return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
 
 
 def _path(key: str) -> Path:
@@ -69,12 +69,12 @@ def load(key: str) -> bytes | None:
         return None
     path = _path(key)
     try:
-        found = path.read_bytes()
+        entry = path.read_bytes()
     except OSError:
         return None
     head = len(_MAGIC) + _DIGEST
-    content = found[head:]
-    if found[:head] == _MAGIC + _digest(key, content):
+    content = entry[head:]
+    if entry[:head] == _MAGIC + _digest(key, content):
         return content
     with contextlib.suppress(OSError):
         path.unlink()
@@ -107,50 +107,52 @@ def _files() -> Iterator[Path]:
     """The entries, and what processes that were killed left half written."""
     directory = _entries_in()
     if _is_ours(directory):
-        yield from (one for one in directory.iterdir() if one.is_file() and not one.is_symlink())
+        yield from (path for path in directory.iterdir() if path.is_file() and not path.is_symlink())
 
 
 def _drop_oldest() -> None:
     ages = []
-    for one in _files():
+    for path in _files():
         with contextlib.suppress(OSError):
-            ages.append((one.stat().st_mtime, one))
+            ages.append((path.stat().st_mtime, path))
     if len(ages) <= MOST_ENTRIES:
         return
-    for _, one in sorted(ages)[: len(ages) - MOST_ENTRIES + MOST_ENTRIES // 4]:
+    for _, path in sorted(ages)[: len(ages) - MOST_ENTRIES + MOST_ENTRIES // 4]:
         with contextlib.suppress(OSError):
-            one.unlink()
+            path.unlink()
 
 
 def entries() -> int:
     """How many entries there are."""
-    return sum(one.suffix == _SUFFIX for one in _files())
+    return sum(path.suffix == _SUFFIX for path in _files())
 
 
 def size() -> int:
     """Bytes of all entries."""
     total = 0
-    for one in _files():
+    for path in _files():
         with contextlib.suppress(OSError):
-            total += one.stat().st_size
+            total += path.stat().st_size
     return total
 
 
 def clear() -> None:
     """Delete all entries."""
-    for one in _files():
+    for path in _files():
         with contextlib.suppress(OSError):
-            one.unlink()
+            path.unlink()
 
 
 @functools.cache
-def fingerprint(*packages: str) -> str:
-    """A hash of the sources of some packages: what they make is not to be mixed up with what other versions of them made."""
+def fingerprint(*sources: str) -> str:
+    """A hash of modules, and of all modules of packages: what they make is not to be mixed up with what other versions made."""
     digest = hashlib.sha256()
-    for package in packages:
-        spec = importlib.util.find_spec(package)
+    for name in sources:
+        spec = importlib.util.find_spec(name)
         assert spec is not None
-        for directory in spec.submodule_search_locations or ():
-            for path in sorted(Path(directory).rglob("*.py")):
-                digest.update(package.encode() + b"\0" + path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        assert spec.origin is not None
+        origin = Path(spec.origin)
+        for path in sorted(origin.parent.rglob("*.py")) if spec.submodule_search_locations else [origin]:
+            place = path.relative_to(origin.parent).as_posix()
+            digest.update(f"{name} {place}".encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

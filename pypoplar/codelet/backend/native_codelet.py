@@ -1,0 +1,60 @@
+"""Codelets as native code: made by a backend, or found in the cache."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from pypoplar.codelet.backend import cache
+from pypoplar.codelet.backend.contract import Backend, NativeCodelet
+from pypoplar.codelet.backend.once import one_at_a_time
+from pypoplar.codelet.ir.checks import Checks
+from pypoplar.codelet.ir.typed import Apply, Price, PricedCodelet
+from pypoplar.codelet.ir.walk import walk
+from pypoplar.codelet.operations.table import operation
+
+# The packages and modules that decide what code is, whatever backend makes it; the backend's own come to them.
+SOURCES = ("pypoplar.codelet.ir", "pypoplar.codelet.operations", "pypoplar.interface", "pypoplar.types")
+_compiled: dict[str, NativeCodelet] = {}
+
+
+def host_backend() -> Backend:
+    """The backend for this process's processor. It is imported here, when code is asked for, and not before."""
+    from pypoplar.codelet.llvm.host_backend import BACKEND
+
+    return BACKEND
+
+
+def compile_codelet(codelet: PricedCodelet, checks: Checks = Checks()) -> NativeCodelet:  # noqa: B008  # frozen
+    """The native code of a codelet, compiled or found in the cache; each combination of checks is a version of its own.
+
+    Codelets that differ in names alone share their code. What has an operation that was registered from outside is not kept on
+    disk: nothing there would tell its recipe from another.
+    """
+    backend = host_backend()
+    registrations = _registrations(codelet)
+    key = _key(codelet, checks, registrations, backend)
+    with one_at_a_time():
+        if key not in _compiled:
+            code = None if registrations else cache.load(key)
+            if code is None:
+                code = backend.object_code(codelet, checks)
+                if not registrations:
+                    cache.store(key, code)
+            _compiled[key] = backend.load(code)
+        return _compiled[key]
+
+
+def _registrations(codelet: PricedCodelet) -> list[int]:
+    """Those of the operations from outside that a codelet has."""
+    used = {operation(statement.operation).number for statement in walk(codelet.body) if isinstance(statement, Apply)}
+    return sorted(used - {0})
+
+
+def _key(codelet: PricedCodelet, checks: Checks, registrations: list[int], backend: Backend) -> str:
+    """All that the code depends on, as text: equality of literals would not do, for 0.0 == -0.0 and 1 == True."""
+    essence = evolve(codelet, name="", locations=(), texts=(), helpers=())
+    prices = [statement for statement in walk(codelet.body) if isinstance(statement, Price)]
+    work = [(price.flops, price.bytes) for price in prices] if checks.flops else []
+    sources = cache.fingerprint(*SOURCES, *backend.sources)
+    parts = (essence, work, checks, registrations)
+    return "\n".join((*map(repr, parts), backend.name, backend.identity(), sources))

@@ -1,0 +1,27 @@
+"""The backend for the host's processor, by LLVM."""
+
+from __future__ import annotations
+
+from pypoplar.codelet.backend.contract import Backend, NativeCodelet
+from pypoplar.codelet.ir.checks import Checks
+from pypoplar.codelet.ir.typed import PricedCodelet
+from pypoplar.codelet.llvm import machine
+from pypoplar.codelet.llvm.codelet_code import ENTRY, assembly_text
+
+
+def _object_code(codelet: PricedCodelet, checks: Checks) -> bytes:
+    return machine.compile_text(assembly_text(codelet, checks))
+
+
+def _load(code: bytes) -> NativeCodelet:
+    loaded = machine.load(code)
+    return NativeCodelet(loaded.address(ENTRY), loaded)
+
+
+BACKEND = Backend(
+    name="LLVM for the host",
+    sources=("pypoplar.codelet.llvm",),
+    identity=lambda: machine.host().identity,
+    object_code=_object_code,
+    load=_load,
+)
