@@ -21,7 +21,8 @@ from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.liveness.live_ranges import make_lives
 from pypoplar.compiler.liveness.liveness import Liveness, find_liveness
 from pypoplar.compiler.lowering.compute_phases import PhaseTable
-from pypoplar.compiler.lowering.compute_tables import CodeletShapes, ComputeTables
+from pypoplar.compiler.lowering.compute_tables import ComputeTables
+from pypoplar.compiler.lowering.estimate_tables import count_priced_by, given_by_vertex
 from pypoplar.compiler.lowering.lower import check_kinds, lower_programs
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.move_tables import MoveLists, TileAddresses
@@ -31,8 +32,8 @@ from pypoplar.compiler.memory.placement import place_variables, rounded_up
 from pypoplar.compiler.memory.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
 from pypoplar.compiler.memory.vertex_state import VertexState, place_state
 from pypoplar.errors import PoplarTypeError
-from pypoplar.executable.estimates import count_priced_by, given_by_vertex
-from pypoplar.executable.executable import Executable
+from pypoplar.executable.codelet_shapes import CodeletShapes
+from pypoplar.executable.executable import TILE_ALIGNMENT, Executable
 from pypoplar.executable.graph_facts import Counts, VertexNames
 from pypoplar.executable.host_plans import RemotePlan
 from pypoplar.executable.memory_use import TileMemory
@@ -43,7 +44,6 @@ from pypoplar.program.base import Program
 
 Progress = Callable[[int, int], None]
 PASSES = 5  # that the progress callback counts
-TILE_ALIGNMENT = 64  # of each tile's part of the simulated memory: a cache line of the host, so that threads do not share one
 
 
 def compile_graph(

@@ -22,7 +22,7 @@ from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.exchange_account import MESSAGE, Exchange, NamedExchange
-from pypoplar.executable.executable import Executable
+from pypoplar.executable.executable import Array, Executable
 from pypoplar.executable.graph_facts import Counts, VertexNames
 from pypoplar.executable.host_plans import HostTensor, RemotePlan, StreamPlan
 from pypoplar.executable.memory_image import Image

@@ -29,6 +29,8 @@ from pypoplar.target import Target
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+TILE_ALIGNMENT = 64  # of each tile's part of the simulated memory: a cache line of the host, so that threads do not share one
+
 
 @frozen(eq=False, repr=False)
 class Executable:

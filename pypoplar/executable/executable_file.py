@@ -23,7 +23,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.errors import FileLoadError, PoplarTypeError
 from pypoplar.executable.codec import Packer, Unpacker, claim_kind, short
-from pypoplar.executable.executable import Executable
+from pypoplar.executable.executable import Array, Executable
 from pypoplar.executable.verify.claims import claim
 from pypoplar.executable.verify.executable_claims import verify
 from pypoplar.files import check_regular, written_whole

@@ -9,6 +9,9 @@ from attrs import frozen
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+PRICED_BY = ("estimate", "estimator", "code")
+"""Who decides a vertex's cycles: `Graph.setPerfEstimate`, an estimator of the codelet, or the code as it runs."""
+
 
 @frozen(eq=False)
 class Counts:

@@ -9,6 +9,8 @@ from attrs import frozen
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+LISTED_BYTES = 4  # pieces up to this size may be named by a list of places
+
 
 @frozen(eq=False)
 class Moves:

@@ -10,9 +10,8 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Int32s, Int64s, StructuredArray
-from pypoplar.executable.estimates import PRICED_BY
 from pypoplar.executable.executable import Executable
-from pypoplar.executable.graph_facts import Counts
+from pypoplar.executable.graph_facts import PRICED_BY, Counts
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.steps import Step as StaticStep
 from pypoplar.executable.variable_lives import Lives

@@ -25,7 +25,7 @@ from pypoplar import (
     ipu,
 )
 from pypoplar.engine.native import machine_code
-from pypoplar.executable.estimates import PRICED_BY
+from pypoplar.executable.graph_facts import PRICED_BY
 from pypoplar.program import Execute, Repeat, Sequence
 
 ON = {"profiler.includeFlopEstimates": "true"}

@@ -7,9 +7,8 @@ from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, UInt32s
 from pypoplar.compiler.exchange.plan import Pieces
-from pypoplar.executable.move_lists import Moves
+from pypoplar.executable.move_lists import LISTED_BYTES, Moves
 
-LISTED_BYTES = 4  # pieces up to this size may be named by a list of places
 SHORTEST_LIST = 4
 FAN_OUT_PIECE = 64  # blocks whose mean piece is larger than this are as quickly fetched from where they live
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.compiler.compile import TILE_ALIGNMENT
-from pypoplar.executable.estimates import PRICED_BY
 from pypoplar.executable.exchange_account import NamedExchange
-from pypoplar.executable.executable import Executable
+from pypoplar.executable.executable import TILE_ALIGNMENT, Executable
+from pypoplar.executable.graph_facts import PRICED_BY
 from pypoplar.executable.steps import Step
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_number, claim_range, claim_running, claim_shape
 from pypoplar.executable.verify.compute_claims import verify_computes

@@ -6,8 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import AnyArray as Array
-from pypoplar.compiler.lowering.move_tables import LISTED_BYTES
-from pypoplar.executable.move_lists import Moves
+from pypoplar.executable.move_lists import LISTED_BYTES, Moves
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 
 COLUMNS = ("source", "target", "bytes", "count", "source_step", "target_step", "source_list", "target_list", "tile")

@@ -1,14 +1,12 @@
-"""What estimates say of vertices, as the engine and the report read it."""
+"""What estimates say of vertices, as the tables hold it."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray as Array
+from pypoplar.executable.graph_facts import PRICED_BY
 from pypoplar.graph.frozen import FrozenGraph
-
-PRICED_BY = ("estimate", "estimator", "code")
-"""Who decides a vertex's cycles: `Graph.setPerfEstimate`, an estimator of the codelet, or the code as it runs."""
 
 
 def given_by_vertex(graph: FrozenGraph, given: Array) -> Array:
