@@ -19,6 +19,7 @@ from pypoplar.engine.auto_report import AutoReport, report_path, save
 from pypoplar.engine.division import divide
 from pypoplar.engine.engine_state import UNINITIALISED, EngineState, make_state
 from pypoplar.engine.faults import Fault, fault_error
+from pypoplar.engine.loaded_codelets import translate_codelets
 from pypoplar.engine.progress import CompileBar, RunBar, wanted
 from pypoplar.engine.runs import Runs
 from pypoplar.engine.services import Services
@@ -118,6 +119,8 @@ class Engine:
     ------
     GraphConnectionError, InvalidTileMapping, GraphCycleError, GraphMemoryAllocationError
         When the graph is not a program of the machine; see `pypoplar.errors`.
+    FileLoadError
+        When a codelet of an executable from a file cannot be translated.
     """
 
     def __init__(
@@ -141,6 +144,7 @@ class Engine:
             self.executable = _with_options(graph, options)
         else:
             self.executable = compileGraph(graph, programs, options, progress, name=name)  # type: ignore[arg-type]
+        translate_codelets(self.executable)
         threads = 1 if mode == "interpret" or self.executable.options.races == "elements" else self.executable.options.threads
         self._state: EngineState = make_state(self.executable, divide(self.executable, threads))
         handles = [one.stream for one in (*self.executable.writes.values(), *self.executable.reads.values())]

@@ -19,10 +19,10 @@ from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.codelet.language.codelet import Codelet
-from pypoplar.errors import FileLoadError
+from pypoplar.errors import FileLoadError, PoplarError
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.exchange_account import MESSAGE, Exchange, NamedExchange
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts, VertexNames
 from pypoplar.executable.host_plans import HostTensor, RemotePlan, StreamPlan
 from pypoplar.executable.memory_image import Image
@@ -226,5 +226,5 @@ def _own_form(tree: Any, kind: Any, where: str) -> Any:
     claim_kind(tree, dict, where)
     try:
         return kind.from_json(tree)
-    except Exception as problem:  # the translator is not made for text that nobody wrote
-        raise FileLoadError(f"{where} is damaged: {str(problem) or type(problem).__name__}") from problem
+    except PoplarError as problem:
+        raise FileLoadError(f"{where} is damaged: {problem}") from problem

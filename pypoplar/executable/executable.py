@@ -1,7 +1,7 @@
 """The executable: everything an engine needs, as arrays and plain values.
 
 It is saved as one ``.npz`` file: the arrays as they are, everything else as one JSON text. Nothing in it is pickled, and loading
-it runs no Python of the file's: codelets go through the translator, all numbers are checked before the driver uses them.
+it runs no Python of the file's: codelets are source that an engine translates, all numbers are checked before the driver uses them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Saves and loads executables.
 
 The file is a NumPy ``.npz`` archive: the arrays, and ``executable.json`` with all that is not an array. Nothing is pickled and
-nothing of the file is executed: codelets are kept as source and go through the translator, and all numbers are checked by
+nothing of the file is executed: codelets are kept as source, which an engine translates, and all numbers are checked by
 `pypoplar.executable.verify.executable_claims` before anything uses them. Cycles are derived from the code anew, by the prices of
 the pypoplar that loads the file.
 
@@ -14,8 +14,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import struct
 import zipfile
+import zlib
 from importlib.metadata import version
+from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -23,7 +26,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.errors import FileLoadError, PoplarTypeError
 from pypoplar.executable.codec import Packer, Unpacker, claim_kind, short
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.claims import claim
 from pypoplar.executable.verify.executable_claims import verify
 from pypoplar.files import check_regular, written_whole
@@ -32,6 +35,22 @@ FORMAT = "pypoplar executable"
 VERSION = 2
 TREE = "executable.json"
 COMPRESSION = 1
+
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    LookupError,
+    NotImplementedError,  # a way of compression or a version of the format that nobody writes
+    OSError,
+    OverflowError,
+    RuntimeError,  # a member that is encrypted
+    ValueError,
+    struct.error,
+)
+"""What zipfile and zlib raise where an archive or a member of one is damaged."""
+NO_ARRAY = (EOFError, MemoryError, OverflowError, RecursionError, SyntaxError, TypeError, ValueError, struct.error, TokenError)
+"""What NumPy raises where a member is no array: its header is Python text that is taken apart."""
 
 Place = str | os.PathLike[str] | BinaryIO
 
@@ -88,7 +107,7 @@ def _open(path: Place) -> zipfile.ZipFile:
         return zipfile.ZipFile(path)
     except OSError as problem:
         raise FileLoadError(f"cannot be read: {problem.strerror or problem}") from problem
-    except Exception as problem:  # zipfile has a dozen ways to say that an archive is damaged
+    except DAMAGED as problem:
         raise FileLoadError(f"not a saved executable, or damaged: {str(problem) or type(problem).__name__}") from problem
 
 
@@ -114,7 +133,7 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
     """All bytes of a member; zipfile compares them with their checksum."""
     try:
         return archive.read(name)
-    except Exception as problem:  # zipfile and zlib have a dozen ways to say that a member is damaged
+    except DAMAGED as problem:
         raise FileLoadError(f"the member {name} is damaged: {str(problem) or type(problem).__name__}") from problem
 
 
@@ -142,7 +161,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> Array:
     content = io.BytesIO(_content(archive, name))
     try:
         array: Any = np.lib.format.read_array(content, allow_pickle=False)
-    except Exception as problem:  # a header is Python text that NumPy takes apart
+    except NO_ARRAY as problem:
         raise FileLoadError(f"the member {name} is not an array of numbers: {str(problem) or type(problem).__name__}") from problem
     claim(array.ndim == 1, f"the array of the member {name} has rank {array.ndim}: expected 1")
     claim(content.read(1) == b"", f"the member {name} goes on after its array")

@@ -43,6 +43,14 @@ def refusal(content):
     return str(caught.value)
 
 
+def refusal_of_engine(content):
+    """The text of the error with which an engine refuses a file that has been loaded."""
+    executable = load(content)
+    with pytest.raises(FileLoadError) as caught:
+        Engine(executable)
+    return str(caught.value)
+
+
 def assert_same(one, other, where="executable"):
     """Equality in every field, with types, dtypes and shapes."""
     assert type(one) is type(other), where
@@ -339,7 +347,7 @@ def test_pickled_objects_are_refused_and_not_restored(tmp_path):
 )
 def test_text_that_is_no_device_code_is_refused_and_not_executed(tmp_path, text):
     place = tmp_path / "acted"
-    assert "codelets[0]" in refusal(with_codelet_text(text, place))
+    assert "codelets[0], CountDown, cannot be translated: " in refusal_of_engine(with_codelet_text(text, place))
     assert not place.exists()
 
 
@@ -373,7 +381,7 @@ def test_what_stands_around_device_code_is_passed_over(tmp_path, text, mode):
         ["foreign", "open"],
         ["missing", "open"],
         ["helper", 0],
-        ["type", "eval"],
+        ["type", "FLOAT"],
     ],
 )
 def test_names_of_a_codelet_lead_to_nothing_but_device_code(tmp_path, meaning):
@@ -382,7 +390,7 @@ def test_names_of_a_codelet_lead_to_nothing_but_device_code(tmp_path, meaning):
     function = opened.tree["codelets"][0]["source"]["functions"][0]
     function["text"] = f"def compute(self):\n    self.n = call({str(place)!r}, 'w')\n"
     function["names"]["call"] = meaning
-    assert "codelets[0]" in refusal(opened.content())
+    assert "codelets[0], CountDown, cannot be translated: " in refusal_of_engine(opened.content())
     assert not place.exists()
 
 
@@ -417,3 +425,9 @@ def test_a_link_to_an_executable_is_followed(tmp_path):
     assert link.is_symlink()
     assert_same(control(), Executable.load(link))
     assert_same(control(), Executable.load(tmp_path / "executable.npz"))
+
+
+def test_a_type_that_is_not_there_is_refused_when_the_file_is_loaded():
+    opened = Opened(saved(control()))
+    opened.tree["codelets"][0]["source"]["functions"][0]["names"]["call"] = ["type", "eval"]
+    assert refusal(opened.content()) == "the file: codelets[0] is damaged: damaged source of a codelet: ValueError: no type 'eval'"

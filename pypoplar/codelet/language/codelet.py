@@ -1,4 +1,4 @@
-"""A codelet as the graph and the engines hold it: fields, source, and the typed form made of it."""
+"""A codelet as the graph and the engines hold it: its fields, its source, and the typed form that is made of it on demand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from pypoplar.codelet.frontend.translate import translate
 from pypoplar.codelet.ir.terms import Kind, Location
 from pypoplar.codelet.language.declaration import Bindings, declared_of
 from pypoplar.codelet.language.declaration import Field as Field
@@ -28,17 +27,19 @@ Estimator = Callable[[Any], Any]  # of a `pypoplar.VertexIntrospector`; gives wo
 class Codelet:
     """One kind of vertex. Equal sources make equal codelets.
 
-    Making one translates it: what device code cannot do is a `CodeletError`. `estimator` is the class's ``cycles`` method; it is
-    called on the host, with a `VertexIntrospector`, and is not part of the JSON form.
+    `estimator` is the class's ``cycles`` method; it is called on the host, with a `VertexIntrospector`, and is not part of the JSON
+    form.
     """
 
     source: CodeletSource
     location: Location = field(eq=False)
     estimator: Estimator | None = field(default=None, eq=False)
-    typed: TypedCodelet = field(init=False, eq=False, repr=False)
 
-    @typed.default
-    def _translated(self) -> TypedCodelet:
+    @functools.cached_property
+    def typed(self) -> TypedCodelet:
+        """The typed form, translated when it is first asked for: what device code cannot do is a `CodeletError`."""
+        from pypoplar.codelet.frontend.translate import translate  # late: executables are loaded without a translator
+
         return translate(self.source)
 
     def __hash__(self) -> int:
@@ -46,10 +47,12 @@ class Codelet:
 
     @staticmethod
     def of_class(cls: type[Vertex], bindings: Bindings | None = None) -> Codelet:
-        """The codelet of a class, or of a template with `bindings` for its type variables."""
+        """The codelet of a class, or of a template with `bindings` for its type variables. It is translated here."""
         declared = declared_of(cls)
         source = codelet_source(cls, bindings or {})
-        return Codelet(source, Location(declared.file, declared.line, cls.__qualname__), _estimator(cls))
+        codelet = Codelet(source, Location(declared.file, declared.line, cls.__qualname__), _estimator(cls))
+        _ = codelet.typed  # what cannot be translated is refused where it is added
+        return codelet
 
     @property
     def name(self) -> str:
@@ -84,7 +87,7 @@ class Codelet:
 
     @staticmethod
     def from_json(tree: Mapping[str, Any]) -> Codelet:
-        """The codelet that `to_json` wrote, translated anew; nothing of it is executed. Damage is a `FileLoadError`."""
+        """The codelet that `to_json` wrote; nothing of it is translated yet or executed. Damage is a `FileLoadError`."""
         try:
             location = Location(str(tree["file"]), int(tree["line"]), str(tree["class"]))
             source = tree["source"]

@@ -110,6 +110,8 @@ class CodeletSource:
                 if meaning.sort in ("helper", "method"):
                     if not isinstance(meaning.value, int) or not 0 <= meaning.value < len(self.functions):
                         raise ValueError(f"no function {meaning.value!r}")
+                elif meaning.sort == "type" and meaning.value not in BY_NAME:
+                    raise ValueError(f"no type {meaning.value!r}")
                 elif meaning.sort != "constant" and not isinstance(meaning.value, str):
                     raise ValueError(f"{meaning.sort} {meaning.value!r}")
 

@@ -287,6 +287,7 @@ DAMAGE = [
     lambda tree: tree["source"]["functions"][0]["names"].update(FLAG=["constant", None]),
     lambda tree: tree["source"]["functions"][0]["names"].update(FLAG=["constant", {"float": "x"}]),
     lambda tree: tree["source"]["attributes"].update(K=["math", 3]),
+    lambda tree: tree["source"]["attributes"].update(K=["type", "QUARTERS"]),
     lambda tree: tree.update(source=None),
 ]
 
@@ -320,8 +321,9 @@ HOSTILE = [
 def test_a_foreign_text_is_translated_or_refused_but_never_executed(text):
     tree = codelet_of(ALL).to_json()
     tree["source"]["functions"][0]["text"] = text
+    codelet = Codelet.from_json(tree)
     with pytest.raises(CodeletError):
-        Codelet.from_json(tree)
+        _ = codelet.typed
 
 
 def test_an_ipu_function_does_on_the_host_what_it_says():
