@@ -18,6 +18,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray as Array
+from pypoplar.arrays.dtypes import StructuredArray
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import FileLoadError, PoplarError
 from pypoplar.executable.compute_sets import Computes
@@ -57,14 +58,8 @@ PARTS: tuple[type, ...] = (
 OWN_FORM: tuple[type, ...] = (Codelet, EngineOptions, Target)
 """Classes with `to_json` and `from_json` of their own; `from_json` checks what it is given."""
 
-DTYPES: dict[str, np.dtype[Any]] = {
-    "exchanges.account.messages": MESSAGE,
-    "image.data": np.dtype(np.uint8),
-    "lives.always": np.dtype(bool),
-    "moves.places": np.dtype(np.uint32),
-}
-INTEGER = np.dtype(np.int64)
-"""What arrays hold that `DTYPES` does not name."""
+RECORDS: dict[str, np.dtype[Any]] = {"exchanges.account.messages": MESSAGE}
+"""What arrays hold that are declared as a `StructuredArray`, by path."""
 
 
 @functools.cache
@@ -72,6 +67,11 @@ def fields_of(part: type) -> dict[str, Any]:
     """The fields of a class of `PARTS` with their declared types."""
     hints = get_type_hints(part)
     return {one.name: hints[one.name] for one in attrs.fields(part)}
+
+
+def dtype_of(kind: Any, path: str) -> np.dtype[Any]:
+    """The dtype of an array that is declared as one of `pypoplar.arrays.dtypes`."""
+    return RECORDS[path] if kind == StructuredArray else np.dtype(get_args(get_args(kind)[1])[0])
 
 
 def path_to(path: str, name: str) -> str:
@@ -92,7 +92,7 @@ class Packer:
         if isinstance(kind, types.UnionType):
             return None if value is None else self.pack(value, present(kind), path)
         if get_origin(kind) is np.ndarray:
-            return self._once(value, lambda: self._array(value, path))
+            return self._once(value, lambda: self._array(value, dtype_of(kind, path), path))
         if kind == tuple[str, ...]:
             return self._once(value, lambda: self._text(value))
         if kind in PARTS:
@@ -110,9 +110,9 @@ class Packer:
             self._seen[id(value)] = value, make()
         return self._seen[id(value)][1]
 
-    def _array(self, value: Array, path: str) -> list[Any]:
+    def _array(self, value: Array, dtype: np.dtype[Any], path: str) -> list[Any]:
         begin = self._sizes.get(path, 0)
-        self._parts.setdefault(path, []).append(np.asarray(value, DTYPES.get(path, INTEGER)).ravel())
+        self._parts.setdefault(path, []).append(np.asarray(value, dtype).ravel())
         self._sizes[path] = begin + value.size
         return [path, begin, *value.shape]
 
@@ -163,7 +163,7 @@ class Unpacker:
         if isinstance(kind, types.UnionType):
             return None if tree is None else self.unpack(tree, present(kind), path, where)
         if get_origin(kind) is np.ndarray:
-            return self._array(tree, path, where)
+            return self._array(tree, dtype_of(kind, path), where)
         if kind == tuple[str, ...]:
             claim(
                 type(tree) is int and 0 <= tree < len(self.texts), f"{where} is {short(tree)}: expected one of the lists of texts"
@@ -195,14 +195,14 @@ class Unpacker:
         made = [self.unpack(one, of, path, f"{where}[{i}]") for i, (one, of) in enumerate(zip(tree, declared, strict=True))]
         return made if get_origin(kind) is list else tuple(made)
 
-    def _array(self, tree: Any, path: str, where: str) -> Array:
+    def _array(self, tree: Any, dtype: np.dtype[Any], where: str) -> Array:
         fine = isinstance(tree, list) and len(tree) in (3, 4) and isinstance(tree[0], str)
         claim(fine and all(type(one) is int and one >= 0 for one in tree[1:]), f"{where} is {short(tree)}: expected an array")
         name, begin, *shape = tree
         claim(name in self.arrays, f"the array {name} of {where} is missing")
         self.used.add(name)
-        whole, wanted = self.arrays[name], DTYPES.get(path, INTEGER)
-        claim(whole.dtype == wanted, f"{where} is an array of {whole.dtype}: expected {wanted}")
+        whole = self.arrays[name]
+        claim(whole.dtype == dtype, f"{where} is an array of {whole.dtype}: expected {dtype}")
         size = math.prod(shape)
         claim(begin + size <= len(whole), f"{where} ends at {begin + size}, but the array {name} has {len(whole)} entries")
         return self._made.setdefault(tuple(tree), whole[begin : begin + size].reshape(shape))

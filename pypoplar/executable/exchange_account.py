@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from attrs import frozen
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from pypoplar.arrays.dtypes import Int64s, StructuredArray
 
 MESSAGE = np.dtype([("source", np.int32), ("destination", np.int32), ("bytes", np.int64), ("variable", np.int32)])
 """A row of an exchange: one contiguous piece of one variable in the source tile's memory, to one receiver."""
@@ -17,9 +15,9 @@ MESSAGE = np.dtype([("source", np.int32), ("destination", np.int32), ("bytes", n
 class Exchange:
     """The account of one exchange phase."""
 
-    messages: Array  # of MESSAGE
-    bytes_sent: Array  # int64 [tiles]; a multicast counts once
-    bytes_received: Array  # int64 [tiles]
+    messages: StructuredArray  # of MESSAGE
+    bytes_sent: Int64s  # [tiles]; a multicast counts once
+    bytes_received: Int64s  # [tiles]
 
 
 @frozen(eq=False, repr=False)
@@ -36,7 +34,7 @@ class NamedExchange:
         return f"<exchange {self.phase} {self.name!r}: {len(rows)} messages, {int(rows['bytes'].sum()):,} bytes>"
 
     @property
-    def messages(self) -> Array:
+    def messages(self) -> StructuredArray:
         """Structured array: source, destination, bytes, variable (its name); a multicast has one row per receiver."""
         rows = self.account.messages
         width = max([len(name) for name in self.variables], default=1)
@@ -49,11 +47,11 @@ class NamedExchange:
         return named
 
     @property
-    def bytes_sent(self) -> Array:
+    def bytes_sent(self) -> Int64s:
         """Bytes that each tile sends; a multicast counts once."""
         return self.account.bytes_sent
 
     @property
-    def bytes_received(self) -> Array:
+    def bytes_received(self) -> Int64s:
         """Bytes that each tile receives."""
         return self.account.bytes_received

@@ -7,11 +7,11 @@ it runs no Python of the file's: codelets are source that an engine translates, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import AnyArray, Int64s
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.exchange_account import NamedExchange
@@ -27,8 +27,7 @@ from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import EngineOptions
 from pypoplar.target import Target
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
+Array: TypeAlias = AnyArray
 TILE_ALIGNMENT = 64  # of each tile's part of the simulated memory: a cache line of the host, so that threads do not share one
 
 
@@ -39,10 +38,10 @@ class Executable:
     target: Target
     options: EngineOptions
     codelets: tuple[Codelet, ...]
-    tile_base: Array  # int64 [tiles + 1]: byte address of each tile's memory
+    tile_base: Int64s  # [tiles + 1]: byte address of each tile's memory
     image: Image
-    program: Array  # int64 [rows, 5], see pypoplar.interface.opcodes
-    entries: Array  # int64: where each program of the engine starts
+    program: Int64s  # [rows, 5], see pypoplar.interface.opcodes
+    entries: Int64s  # where each program of the engine starts
     entry_streams: tuple[tuple[int, ...], ...]  # the streams that each program uses
     counters: int  # Repeat counters
     call_depth: int
@@ -60,8 +59,8 @@ class Executable:
     remotes: tuple[RemotePlan, ...]
     memory: TileMemory
     lives: Lives
-    vertex_bytes: Array  # int64 [codelets]: state and pointers of all vertices of a codelet
-    priced_by: Array  # int64 [codelets, 3]: vertices whose cycles setPerfEstimate, an estimator, the code decides
+    vertex_bytes: Int64s  # [codelets]: state and pointers of all vertices of a codelet
+    priced_by: Int64s  # [codelets, 3]: vertices whose cycles setPerfEstimate, an estimator, the code decides
     counts: Counts
     vertex_names: VertexNames
     variable_names: tuple[str, ...]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from attrs import frozen
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from pypoplar.arrays.dtypes import Int64s
 
 PRICED_BY = ("estimate", "estimator", "code")
 """Who decides a vertex's cycles: `Graph.setPerfEstimate`, an estimator of the codelet, or the code as it runs."""
@@ -25,6 +22,6 @@ class Counts:
 class VertexNames:
     """Where vertices of the graph come from, for messages: their tile and the user's line."""
 
-    location: Array  # int64 [vertices]: index into `locations`
-    tile: Array  # int64 [vertices]
+    location: Int64s  # [vertices]: index into `locations`
+    tile: Int64s  # [vertices]
     locations: tuple[tuple[str, int, str], ...]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from attrs import frozen
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from pypoplar.arrays.dtypes import Int64s
 
 
 @frozen(eq=False)
@@ -18,19 +15,19 @@ class TileMemory:
     gaps, by whether their contents are needed from run to run: they add up to `total` without `gaps`.
     """
 
-    variables: Array
-    constants: Array
-    exchange_buffers: Array
-    vertex_state: Array
-    edge_pointers: Array
-    code: Array
-    stack: Array
-    gaps: Array  # left empty by alignment
-    always_live: Array
-    not_always_live: Array  # what is shared by variables that live only at times, and exchange buffers
+    variables: Int64s
+    constants: Int64s
+    exchange_buffers: Int64s
+    vertex_state: Int64s
+    edge_pointers: Int64s
+    code: Int64s
+    stack: Int64s
+    gaps: Int64s  # left empty by alignment
+    always_live: Int64s
+    not_always_live: Int64s  # what is shared by variables that live only at times, and exchange buffers
 
-    def total(self) -> Array:
-        whole: Array = (
+    def total(self) -> Int64s:
+        whole: Int64s = (
             self.variables
             + self.constants
             + self.exchange_buffers

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from attrs import frozen
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from pypoplar.arrays.dtypes import Int64s, UInt32s
 
 LISTED_BYTES = 4  # pieces up to this size may be named by a list of places
 
@@ -20,17 +17,17 @@ class Moves:
     ``source + places[source_list + i] * bytes``; the same goes for the target. At most one side has a list.
     """
 
-    first: Array  # int64 [lists + 1]
-    source: Array  # int64, byte address
-    target: Array  # int64, byte address
-    bytes: Array  # int64, of one piece
-    count: Array  # int64, pieces
-    source_step: Array  # int64
-    target_step: Array  # int64
-    source_list: Array  # int64
-    target_list: Array  # int64
-    places: Array  # uint32
-    tile: Array  # int64: the tile whose thread does the move
+    first: Int64s  # [lists + 1]
+    source: Int64s  # byte address
+    target: Int64s  # byte address
+    bytes: Int64s  # of one piece
+    count: Int64s  # pieces
+    source_step: Int64s
+    target_step: Int64s
+    source_list: Int64s
+    target_list: Int64s
+    places: UInt32s
+    tile: Int64s  # the tile whose thread does the move
 
     def source_of(self, record: int, piece: int) -> int:
         """Where a piece comes from."""
@@ -40,7 +37,7 @@ class Moves:
         """Where a piece goes."""
         return self._place(self.target, self.target_step, self.target_list, record, piece)
 
-    def _place(self, base: Array, step: Array, listed: Array, record: int, piece: int) -> int:
+    def _place(self, base: Int64s, step: Int64s, listed: Int64s, record: int, piece: int) -> int:
         if listed[record] < 0:
             return int(base[record] + piece * step[record])
         return int(base[record]) + int(self.places[listed[record] + piece]) * int(self.bytes[record])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from attrs import field, frozen
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from pypoplar.arrays.dtypes import Int64s
 
 
-def _nothing() -> Array:
+def _nothing() -> Int64s:
     return np.zeros(0, np.int64)
 
 
@@ -25,17 +23,17 @@ class Step:
     name: str
     kind: str
     sync_cycles: int
-    exchange_cycles: Array  # int64 [tiles] or empty: known when the program is compiled
+    exchange_cycles: Int64s  # [tiles] or empty: known when the program is compiled
     compute: int = -1  # index into Computes
     exchange: int = -1  # index into Executable.exchanges
     host_bytes: int = 0
     host_cycles: int = 0
     depth: int = 0  # of Repeat, If, Switch and Call around it
-    rearrange_cycles: Array = field(factory=_nothing)  # int64 [tiles] or empty: copies on the tile before or after the exchange
+    rearrange_cycles: Int64s = field(factory=_nothing)  # [tiles] or empty: copies on the tile before or after the exchange
     global_exchange_cycles: int = 0  # between IPUs, the same for all tiles
 
     @property
-    def moving_cycles(self) -> Array:
+    def moving_cycles(self) -> Int64s:
         """Cycles by tile of the exchange within the IPUs and of the copies on the tile; empty where nothing moves."""
         return self.exchange_cycles + self.rearrange_cycles if len(self.rearrange_cycles) else self.exchange_cycles
 

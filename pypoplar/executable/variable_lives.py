@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from attrs import frozen
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from pypoplar.arrays.dtypes import Bools, Int64s
 
 
 @frozen(eq=False)
@@ -20,32 +18,32 @@ class Lives:
     ranges nor rows of variables that no program uses.
     """
 
-    always: Array  # bool [variables]: constants, and variables whose values are needed from run to run
-    first_range: Array  # int64 [variables + 1]
-    range_begin: Array  # int64: the first step
-    range_end: Array  # int64: the step after the last
-    first: Array  # int64 [variables + 1]
-    tile: Array  # int64
-    bytes: Array  # int64
+    always: Bools  # [variables]: constants, and variables whose values are needed from run to run
+    first_range: Int64s  # [variables + 1]
+    range_begin: Int64s  # the first step
+    range_end: Int64s  # the step after the last
+    first: Int64s  # [variables + 1]
+    tile: Int64s
+    bytes: Int64s
 
     @property
-    def begin(self) -> Array:
+    def begin(self) -> Int64s:
         """int64 [variables]: the first step of all ranges, -1 for variables that are always live or not used."""
         return self._bound(self.range_begin, np.minimum)
 
     @property
-    def end(self) -> Array:
+    def end(self) -> Int64s:
         """int64 [variables]: the step after the last of all ranges, -1 for variables that are always live or not used."""
         return self._bound(self.range_end, np.maximum)
 
-    def _bound(self, values: Array, choose: np.ufunc) -> Array:
+    def _bound(self, values: Int64s, choose: np.ufunc) -> Int64s:
         made = np.full(len(self.always), -1, np.int64)
         some = np.flatnonzero(np.diff(self.first_range))
         if len(some):
             made[some] = choose.reduceat(values, self.first_range[some])
         return made
 
-    def live_bytes(self, steps: int, tile: int | None = None) -> Array:
+    def live_bytes(self, steps: int, tile: int | None = None) -> Int64s:
         """int64 [steps]: bytes that live at each static step and not always, on one tile or on all together."""
         here = np.ones(len(self.tile), bool) if tile is None else self.tile == tile
         total = np.concatenate(([0], np.cumsum(np.where(here, self.bytes, 0))))
@@ -53,5 +51,5 @@ class Lives:
         change = np.zeros(steps + 1, np.int64)
         np.add.at(change, self.range_begin, size)
         np.subtract.at(change, self.range_end, size)
-        made: Array = np.cumsum(change)[:steps]
+        made: Int64s = np.cumsum(change)[:steps]
         return made
