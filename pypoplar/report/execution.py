@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from attrs import evolve, field, frozen
+from attrs.validators import in_
 
 from pypoplar.arrays.dtypes import Int32s, Int64s
 from pypoplar.report.libpva_hints import missing
@@ -28,6 +29,22 @@ def share(values: Int64s) -> float:
     return float(values.mean()) / most if most else 0.0
 
 
+StepType = Literal["OnTileExecute", "DoExchange", "StreamCopy", "Sync"]
+STEP_TYPES: tuple[StepType, ...] = get_args(StepType)
+"""The program types of libpva that steps have."""
+
+CYCLES = ("sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles")
+"""What the cycles of a step consist of: everything that sums or draws them goes through all of it."""
+
+COSTS = ("executions", *CYCLES, "host_bytes", "flops", "memory_bytes")
+"""The numbers of a step that add up over runs."""
+
+COSTS_BY_TILE = ("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "bytesSentByTile", "bytesReceivedByTile")
+"""The arrays by tile of a step, which add up over runs too."""
+
+cycles_of = attrgetter(*CYCLES)
+
+
 @frozen
 class IpuStep:
     """One IPU's part of a step."""
@@ -44,7 +61,7 @@ class Step:
     """
 
     name: str
-    type: str
+    type: StepType = field(validator=in_(STEP_TYPES))
     executions: int
     number: int = -1  # of the static step
     depth: int = 0  # how deep in Repeat, If, Switch and Call the step stands
@@ -70,8 +87,7 @@ class Step:
     @property
     def cycles(self) -> int:
         """All cycles of the step: sync, exchange, compute, host."""
-        exchange = self.exchange_cycles + self.global_exchange_cycles
-        return self.sync_cycles + exchange + self.compute_cycles + self.host_exchange_cycles
+        return sum(cycles_of(self))
 
     @property
     def ipus(self) -> tuple[IpuStep, ...]:
@@ -102,12 +118,7 @@ class Step:
         return self.bytesSentByTile + self.bytesReceivedByTile
 
 
-SUMMED = (  # numbers of a step that add up over runs
-    *("executions", "sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
-    *("host_bytes", "flops", "memory_bytes"),
-)
-SUMMED_BY_TILE = ("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "bytesSentByTile", "bytesReceivedByTile")
-numbers_of = attrgetter(*SUMMED)
+numbers_of = attrgetter(*COSTS)
 Sums = dict[tuple[int, ...], Int64s]  # ids of arrays -> their sum
 
 
@@ -117,8 +128,8 @@ def summed(steps: Sequence[Step], sums: Sums | None = None) -> Step:
         return steps[0]
     known_sums = {} if sums is None else sums
     numbers = map(sum, zip(*map(numbers_of, steps), strict=True))
-    totals: dict[str, Any] = dict(zip(SUMMED, numbers, strict=True))
-    for name in SUMMED_BY_TILE:
+    totals: dict[str, Any] = dict(zip(COSTS, numbers, strict=True))
+    for name in COSTS_BY_TILE:
         arrays = [getattr(step, name) for step in steps]
         key = tuple(map(id, arrays))
         if key not in known_sums:

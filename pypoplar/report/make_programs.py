@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from pypoplar.executable.executable import Executable
+from pypoplar.executable.steps import Step as StaticStep
+from pypoplar.report.execution import StepType
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 
-TYPES = {
+TYPES: Mapping[str, StepType] = {
     "exchange": "DoExchange",
     "copy": "DoExchange",
     "compute": "OnTileExecute",
@@ -16,6 +20,13 @@ TYPES = {
     "handle": "StreamCopy",
 }
 """The program types of libpva that static steps are, by their kind."""
+
+
+def step_type(step: StaticStep) -> StepType:
+    """The program type of a static step. `ValueError` for a kind that has none: what it costs would be in no sum."""
+    if step.kind not in TYPES:
+        raise ValueError(f"step {step.name!r} is of the kind {step.kind!r}, and reports know {', '.join(TYPES)}")
+    return TYPES[step.kind]
 
 
 def make_step_programs(executable: Executable) -> tuple[Program, ...]:
@@ -28,7 +39,7 @@ def make_step_programs(executable: Executable) -> tuple[Program, ...]:
 
     return tuple(
         Program(
-            step.name, TYPES[step.kind], step=number, detail=detail.get(number, ""), computeset=compute_set(step.name, step.compute)
+            step.name, step_type(step), step=number, detail=detail.get(number, ""), computeset=compute_set(step.name, step.compute)
         )
         for number, step in enumerate(executable.steps)
     )

@@ -18,7 +18,7 @@ from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import option_text
 from pypoplar.report.exchange_buffers import with_exchange_buffers
 from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed_runs
-from pypoplar.report.make_programs import TYPES, make_programs, make_step_programs
+from pypoplar.report.make_programs import make_programs, make_step_programs, step_type
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
@@ -270,7 +270,7 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
         name=static_step.name,
         number=number,
         num_ipus=executable.target.getNumIPUs(),
-        type=TYPES[static_step.kind],
+        type=step_type(static_step),
         executions=times,
         depth=static_step.depth,
         sync_cycles=static_step.sync_cycles * times,

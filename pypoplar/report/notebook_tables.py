@@ -54,7 +54,10 @@ def html_of(shown: object) -> str:
         (ReportProgram, report_program_html),
         (Program, program_html),
     )
-    return next(view(shown) for kind, view in views if isinstance(shown, kind))
+    for kind, view in views:
+        if isinstance(shown, kind):
+            return view(shown)
+    raise TypeError(f"notebooks have no view of {type(shown).__name__}")
 
 
 def block(*parts: str) -> str:

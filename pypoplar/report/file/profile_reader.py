@@ -6,16 +6,17 @@ import math
 import re
 import sqlite3
 from collections.abc import KeysView, Sequence
+from enum import Enum
 from itertools import pairwise
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.verify.claims import claim, claim_each, claim_number, claim_range
-from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed_runs
-from pypoplar.report.file.profile_writer import ALL_RUNS, COSTS
+from pypoplar.report.execution import COSTS, STEP_TYPES, Execution, Run, Step, Trace, VertexTypeCycles, summed_runs
+from pypoplar.report.file.profile_writer import ALL_RUNS
 from pypoplar.report.file.tile_profile_table import BY_TILE
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, nothing
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
@@ -24,8 +25,19 @@ from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGr
 ENDLESS = 1 << 62
 """No count, size or number of cycles is as large."""
 COUNTS = re.compile("[0-9,]+")
-TEXT, REAL, COUNT, PLACE, MAYBE = "text", "a number", "a count", "a place", "a count or NULL"
-"""Kinds of values of a column: a count is 0 or more, a place -1 or more."""
+
+
+class ColumnKind(Enum):
+    """What values a column has."""
+
+    TEXT = "text"
+    REAL = "a finite number of 0 or more"
+    COUNT = "an integer of 0 or more"
+    PLACE = "an integer of -1 or more"
+    MAYBE = "a count or NULL"
+
+
+TEXT, REAL, COUNT, PLACE, MAYBE = ColumnKind
 
 
 class ProfileReader:
@@ -47,25 +59,30 @@ class ProfileReader:
 
     # Reading tables
 
-    def _rows(self, table: str, order: str = "rowid", /, **kinds: str) -> list[tuple[Any, ...]]:
+    def _rows(self, table: str, order: str = "rowid", /, **kinds: ColumnKind) -> list[tuple[Any, ...]]:
         """All rows of a table that is never large, in the order in which they were written."""
         rows = self._database.execute(f"SELECT {', '.join(kinds)} FROM {table} ORDER BY {order}").fetchall()
         for (column, kind), values in zip(kinds.items(), zip(*rows, strict=True), strict=False):
             self._check(f"{table}.{column}", kind, values)
         return rows
 
-    def _check(self, name: str, kind: str, values: Sequence[Any]) -> None:
+    def _check(self, name: str, kind: ColumnKind, values: Sequence[Any]) -> None:
         types = set(map(type, values))
-        if kind == TEXT:
-            claim(types <= {str}, f"{name} has a value that is not text")
-        elif kind == REAL:
-            claim(types <= {float} and all(map(math.isfinite, values)) and min(values) >= 0, f"{name} is not a number of 0 or more")
-        else:
-            numbers = [value for value in values if value is not None] if kind == MAYBE else values
-            claim(types <= ({int, type(None)} if kind == MAYBE else {int}), f"{name} has a value that is not an integer")
-            claim_range(name, np.array(numbers, np.int64), -1 if kind == PLACE else 0, ENDLESS)
+        match kind:
+            case ColumnKind.TEXT:
+                claim(types <= {str}, f"{name} has a value that is not text")
+            case ColumnKind.REAL:
+                fine = types <= {float} and all(map(math.isfinite, values)) and min(values) >= 0
+                claim(fine, f"{name} is not a number of 0 or more")
+            case ColumnKind.COUNT | ColumnKind.PLACE | ColumnKind.MAYBE:
+                allowed = {int, type(None)} if kind is ColumnKind.MAYBE else {int}
+                claim(types <= allowed, f"{name} has a value that is not an integer")
+                numbers = np.array([value for value in values if value is not None], np.int64)
+                claim_range(name, numbers, -1 if kind is ColumnKind.PLACE else 0, ENDLESS)
+            case _:
+                assert_never(kind)
 
-    def _one(self, table: str, /, **kinds: str) -> tuple[Any, ...]:
+    def _one(self, table: str, /, **kinds: ColumnKind) -> tuple[Any, ...]:
         """The row of a table that has one."""
         rows = self._rows(table, **kinds)
         claim(len(rows) == 1, f"{table} has {len(rows)} rows: expected 1")
@@ -264,6 +281,7 @@ class ProfileReader:
         rows = self._rows("step", step=COUNT, name=TEXT, type=TEXT, depth=COUNT, ipus=COUNT, program=MAYBE)
         for number, name, type, depth, ipus, program in rows:
             claim_number("step.step", number, 0, self._steps)
+            claim(type in STEP_TYPES, f"step.type is {type!r}: expected {', '.join(STEP_TYPES)}")
             if program is not None and program >= len(self._programs):
                 raise FileLoadError(f"step.program is {program}: program has no such row")
             leaf = None if program is None else self._programs[program]

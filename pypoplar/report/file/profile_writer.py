@@ -11,15 +11,11 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.escaping import escaped
-from pypoplar.report.execution import Execution, Step, summed_runs
+from pypoplar.report.execution import COSTS, Execution, Step, summed_runs
 from pypoplar.report.file.program_table import ProgramTable
 from pypoplar.report.file.tile_profile_table import BY_TILE, MessageTable, TileProfileTable
 from pypoplar.report.report import Compilation, Report
 
-COSTS = (  # columns of run_step, and attributes of a step
-    *("executions", "sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
-    *("host_bytes", "flops", "memory_bytes"),
-)
 ALL_RUNS = -1  # in the place of a run's number, for all runs together
 
 

@@ -125,7 +125,7 @@ def matched_steps(a: Mapping[int, Step], b: Mapping[int, Step]) -> list[Row]:
 
 def _by_name(steps: Mapping[int, Step]) -> dict[tuple[str, str, int], tuple[int, Step]]:
     count: dict[tuple[str, str], int] = {}
-    by_name = {}
+    by_name: dict[tuple[str, str, int], tuple[int, Step]] = {}
     for number, step in steps.items():
         key = (step.type, step.name)
         by_name[(*key, count.get(key, 0))] = (number, step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from attrs import field, frozen
 
@@ -45,8 +45,13 @@ def compute_sets(execution: Execution) -> list[ComputeSetCost]:
     """The compute sets that ran, from the one with the most cycles to the one with the fewest."""
     by_name: dict[str, list[Step]] = {}
     for step in execution.steps:
-        if step.type == "OnTileExecute":
-            by_name.setdefault(compute_set_name(step), []).append(step)
+        match step.type:
+            case "OnTileExecute":
+                by_name.setdefault(compute_set_name(step), []).append(step)
+            case "DoExchange" | "StreamCopy" | "Sync":
+                continue  # no vertices
+            case _:
+                assert_never(step.type)
     costs = [
         ComputeSetCost(
             name=name,

@@ -31,7 +31,7 @@ Subject = TypeVar("Subject")  # what a page shows
 
 
 @frozen
-class View:
+class PageView:
     """A view. It `reads` parts of the page's data by their names; `shows` says what it is for, in ``docs/report.md``.
 
     ``assets/view_NAME.js`` draws it, in a comparison ``assets/view_compare_NAME.js``: it calls ``page.view(NAME, TITLE, draw)``.
@@ -52,7 +52,7 @@ class PageKind(Generic[Subject]):
     name: str
     scripts: str  # how the names of the views' scripts begin
     parts: Mapping[str, Callable[[Subject, Blocks], Any]]
-    views: tuple[View, ...]
+    views: tuple[PageView, ...]
 
     def data(self, subject: Subject, blocks: Blocks) -> dict[str, Any]:
         """All that the page's views read, and "kind", the name of this one."""
@@ -62,11 +62,11 @@ class PageKind(Generic[Subject]):
             raise KeyError(f"views of a {self.name} read what is no part of its data: {', '.join(unknown)}")
         return {"kind": self.name} | {name: part(subject, blocks) for name, part in self.parts.items() if name in read}
 
-    def script(self, view: View) -> str:
+    def script(self, view: PageView) -> str:
         """The name of the script that draws a view."""
         return f"{self.scripts}{view.name}"
 
-    def title(self, view: View) -> str:
+    def title(self, view: PageView) -> str:
         """What the view's tab says, as its script has it."""
         match = re.search(rf'page\.view\("{view.name}", "([^"]+)"', asset(f"{self.script(view)}.js"))
         if match is None:
@@ -93,48 +93,48 @@ REPORT = PageKind[Report](
         "exchanges": lambda report, blocks: exchanges_data(report.compilation.exchanges, report.execution, blocks),
     },
     views=(
-        View(
+        PageView(
             "summary",
             ("summary",),
             "cycles, time, memory, bytes moved, floating-point operations; where the time goes, for the machine and for the mean"
             " tile; the longest steps; target, graph, options",
         ),
-        View(
+        PageView(
             "insights",
             ("insights", "summary"),
             "in words: the fullest tile and what fills it, the compute set that loses the most to imbalance, the biggest exchange,"
             " the most expensive vertex type, idle threads, unused tiles, whether host or sync decide; each with what to try",
         ),
-        View(
+        PageView(
             "memory",
             ("memory", "target", "variables"),
             "bytes by tile: by category, always live and not, total; the limit of a tile; the variables of the tile that you"
             " select",
         ),
-        View(
+        PageView(
             "liveness",
             ("liveness", "step_names", "variables", "tree"),
             "bytes live at each step of the program, on top of what is always live; the variables that live at the selected step,"
             " and its call path",
         ),
-        View("programs", ("tree", "total_cycles"), "the control program with executions, cycles and share of each node"),
-        View("trace", ("execution", "target"), "what each tile does over time; see below"),
-        View(
+        PageView("programs", ("tree", "total_cycles"), "the control program with executions, cycles and share of each node"),
+        PageView("trace", ("execution", "target"), "what each tile does over time; see below"),
+        PageView(
             "vertices",
             ("vertex_types", "compute_sets"),
             "vertex types and compute sets by cycles, with instances, operations, memory, and what priced them",
         ),
-        View(
+        PageView(
             "exchange",
             ("exchanges", "target"),
             "bytes from tile to tile as a map, of one exchange or of all; bytes that each tile sends and receives",
         ),
-        View(
+        PageView(
             "roofline",
             ("target", "compute_sets"),
             "floating-point rate over operations per byte of tile memory, under the target's ceilings",
         ),
-        View(
+        PageView(
             "balance",
             ("execution",),
             "each compute step's slowest, mean and active tiles, idle threads, and what an even spread would save; its tiles as"
@@ -163,19 +163,19 @@ COMPARISON = PageKind[Sides](
         "steps": lambda sides, blocks: blocks.known(step_changes(sides)),
     },
     views=(
-        View(
+        PageView(
             "summary",
             ("headline", "names", "ran", "machine", "mean_tile", "graph", "target", "options"),
             "the headline numbers of both with their differences; where the time of both goes; graph, target, options",
         ),
-        View("memory", ("memory", "names", "categories"), "memory by tile as two lines, and by category"),
-        View("liveness", ("liveness", "names"), "bytes live at each step as two lines"),
-        View(
+        PageView("memory", ("memory", "names", "categories"), "memory by tile as two lines, and by category"),
+        PageView("liveness", ("liveness", "names"), "bytes live at each step as two lines"),
+        PageView(
             "operations",
             ("compute_sets", "vertex_types"),
             "cycles by compute set and by vertex type, matched by name",
         ),
-        View(
+        PageView(
             "steps",
             ("steps",),
             "cycles by step, matched by type and name, the second of a name with the second",

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, assert_never
 
 from pypoplar.errors import MissingFeature
 from pypoplar.files import written_whole
@@ -70,10 +70,13 @@ class _TraceWriter:
             process = self._write_process(number, group.name)
             for place, track in enumerate(group.tracks):
                 uuid = self._write_track(process, place, track)
-                if isinstance(track.content, Slices):
-                    self._write_slices(uuid, track.content)
-                else:
-                    self._write_values(uuid, track.content)
+                match track.content:
+                    case Slices():
+                        self._write_slices(uuid, track.content)
+                    case Values():
+                        self._write_values(uuid, track.content)
+                    case _:
+                        assert_never(track.content)
 
     def _keys(self) -> Iterator[str]:
         yield from dict.fromkeys(key for step in self._timeline.steps for key in step)
@@ -154,12 +157,15 @@ class _TraceWriter:
     def _annotate(self, event: Any, description: Mapping[str, str | int | float]) -> None:
         for key, value in description.items():
             annotation = event.debug_annotations.add(name_iid=self._arguments[key])
-            if isinstance(value, str):
-                annotation.string_value = escaped(value)
-            elif isinstance(value, int):
-                annotation.int_value = value
-            else:
-                annotation.double_value = value
+            match value:
+                case str():
+                    annotation.string_value = escaped(value)
+                case int():
+                    annotation.int_value = value
+                case float():
+                    annotation.double_value = value
+                case _:
+                    assert_never(value)
 
     def _write_at(self, packet: Any, time: int) -> None:
         packet.timestamp = time

@@ -15,7 +15,7 @@ from pypoplar.report.page import document
 from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.comparison import Sides
 from pypoplar.report.page.insights import insights
-from pypoplar.report.page.page_views import COMPARISON, REPORT, View
+from pypoplar.report.page.page_views import COMPARISON, REPORT, PageView
 
 KINDS = (REPORT, COMPARISON)
 DEFINITION = re.compile(r"^page\.(\w+) = ", re.MULTILINE)
@@ -38,7 +38,7 @@ def slowest(tmp_path, monkeypatch):
     assets = shutil.copytree(document.ASSETS, tmp_path / "assets")
     (assets / "view_slowest.js").write_text(SCRIPT, encoding="utf-8")
     monkeypatch.setattr(document, "ASSETS", assets)
-    row = View("slowest", ("slowest",), "the step that takes the most cycles")
+    row = PageView("slowest", ("slowest",), "the step that takes the most cycles")
     kind = evolve(REPORT, parts={**REPORT.parts, "slowest": slowest_data}, views=(*REPORT.views, row))
     monkeypatch.setattr(page, "REPORT", kind)
     path = tmp_path / "page.html"
@@ -62,7 +62,7 @@ def test_a_view_that_is_added_is_drawn_in_a_tab_of_its_own(slowest, tmp_path):
 
 
 def test_a_view_that_reads_what_nobody_makes_is_refused_by_name():
-    kind = evolve(REPORT, views=(*REPORT.views, View("absent", ("tree", "absent"), "")))
+    kind = evolve(REPORT, views=(*REPORT.views, PageView("absent", ("tree", "absent"), "")))
     with pytest.raises(KeyError, match="views of a report read what is no part of its data: absent"):
         kind.data(report(), Blocks())
 
@@ -124,7 +124,7 @@ def test_the_table_is_the_only_list_of_the_views():
     names = {view.name for view in REPORT.views}
     for path in (*document.ASSETS.iterdir(), *document.ASSETS.parent.glob("*.py")):
         listed = names & set(re.findall(r'"(\w+)"', path.read_text(encoding="utf-8")))
-        assert (listed == names) == (path.name == "views.py"), (path.name, listed)
+        assert (listed == names) == (path.name == "page_views.py"), (path.name, listed)
 
 
 def test_what_links_to_a_view_links_to_one_of_the_table():
@@ -140,7 +140,7 @@ def test_a_title_is_what_the_script_says():
 def test_a_script_that_makes_another_view_is_an_error(slowest):
     kind = evolve(REPORT, scripts="view_slow")
     with pytest.raises(KeyError, match=r"view_slowest\.js makes no view 'est'"):
-        kind.title(View("est", (), ""))
+        kind.title(PageView("est", (), ""))
 
 
 def test_a_comparison_has_both_sides_of_every_part():
