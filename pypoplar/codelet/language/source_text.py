@@ -25,6 +25,9 @@ class Listing:
     text: str
 
 
+NAMELESS = "<string>"  # the file of every text given to exec; since Python 3.13 the lines of `python -c` are known under it
+
+
 def _lines(file: str, namespace: dict[str, Any] | None) -> list[str]:
     linecache.checkcache(file)
     return linecache.getlines(file, namespace)
@@ -52,19 +55,26 @@ def function_listing(function: FunctionType) -> Listing:
     file, first = code.co_filename, code.co_firstlineno
     lines = _lines(file, function.__globals__)
     if not lines:
-        raise CodeletError(
-            f"the source of {function.__qualname__} is not available ({file}, line {first}); codelets are translated from "
-            "their source: write the class in a .py file or a notebook cell, or put text given to exec into linecache.cache",
-            (file, first, None, None),
-        )
+        raise _not_available(function)
     tree = _tree(file, lines)
     if tree is None:
         return Listing(file, first, "".join(inspect.getblock(lines[first - 1 :])))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name and first in (node.lineno, _start(node)):
             return Listing(file, node.lineno, "".join(lines[node.lineno - 1 : node.end_lineno]))
+    if file == NAMELESS:
+        raise _not_available(function)
     raise CodeletError(
         f"the source of {function.__qualname__} is no longer at {file}, line {first}: the file has changed since it was imported",
+        (file, first, None, None),
+    )
+
+
+def _not_available(function: FunctionType) -> CodeletError:
+    file, first = function.__code__.co_filename, function.__code__.co_firstlineno
+    return CodeletError(
+        f"the source of {function.__qualname__} is not available ({file}, line {first}); codelets are translated from "
+        "their source: write the class in a .py file or a notebook cell, or put text given to exec into linecache.cache",
         (file, first, None, None),
     )
 

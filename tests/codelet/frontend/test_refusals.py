@@ -13,6 +13,12 @@ from pypoplar.codelet.language.diagnostics import STARS
 from pypoplar.codelet.language.environment import codelet_source
 from pypoplar.errors import CodeletError, PoplarError
 
+
+def placeholder(text):
+    """Where an error in the placeholder of an f-string is seen: before Python 3.12 only its string has a place."""
+    return text[2:-1] if sys.version_info >= (3, 12) else text
+
+
 FIELDS = """
 x: Input[Vector[FLOAT]]
 y: Output[Vector[FLOAT]]
@@ -720,12 +726,12 @@ REFUSED = [  # code, what the caret is under, message
     ),
     (
         "ipu.debug_print(f'{self.out!r}')",
-        "f'{self.out!r}'",
+        placeholder("f'{self.out!r}'"),
         "only a constant format can stand here: {x:.3f}",
     ),
     (
         "ipu.debug_print(f'{self.out:d}')",
-        "f'{self.out:d}'",
+        placeholder("f'{self.out:d}'"),
         "format 'd': Unknown format code 'd' for object of type 'float'",
     ),
     (
@@ -955,7 +961,7 @@ REFUSED = [  # code, what the caret is under, message
     ),
     (
         "ipu.debug_print(f'{self.out:1000.2f}')",
-        "f'{self.out:1000.2f}'",
+        placeholder("f'{self.out:1000.2f}'"),
         "format '1000.2f': widths and precisions have at most two digits",
     ),
     (

@@ -14,6 +14,7 @@ from codelet_rig import codelet_of, lines, module_from, run, vertex
 from pypoplar import ipu
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.codelet.language.fields import InOut, Input, Output, Vector, Vertex
+from pypoplar.codelet.language.source_text import function_listing
 from pypoplar.errors import CodeletError, FileLoadError
 from pypoplar.types import FLOAT, INT
 
@@ -187,6 +188,15 @@ def test_a_helper_without_source_is_refused_where_it_is_called():
     with pytest.raises(CodeletError, match=r"cannot use the function helper: the source of helper is not available") as caught:
         codelet_of(Uses)
     assert caught.value.text.strip() == "self.n = helper(self.n)"
+
+
+def test_the_text_of_python_dash_c_is_not_taken_for_another(monkeypatch):
+    text = "print('the program')\n"
+    monkeypatch.setitem(linecache.cache, "<string>", (len(text), None, [text], "<string>"))
+    names = {}
+    exec("def helper(x):\n    return x\n", names)
+    with pytest.raises(CodeletError, match=r"the source of helper is not available"):
+        function_listing(names["helper"])
 
 
 def test_a_file_that_has_changed_is_noticed(tmp_path):

@@ -97,7 +97,8 @@ def test_the_debugger_stops_at_the_users_line(monkeypatch):
         interpret(cls, k=0)
     finally:
         sys.settrace(before)
-    assert stops == [(first.co_filename, 3, 4)]
+    line = 2 if sys.version_info >= (3, 13) else 3  # of the call itself, or after it
+    assert stops == [(first.co_filename, line, 4)]
 
 
 def test_print_prints(capsys):
