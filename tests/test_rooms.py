@@ -116,7 +116,6 @@ NOT_YET = {  # arrows that still go up
     ("compiler.memory.vertex_state", "compiler.exchange.plan"),
     ("executable.codec", "executable.verify.claims"),
     ("executable.executable", "executable.executable_file"),
-    ("executable.verify.compute_claims", "compiler.lowering.compute_tables"),
     ("executable.verify.executable_claims", "compiler.compile"),
     ("executable.verify.move_claims", "compiler.lowering.move_tables"),
     ("notebook", "report.notebook_tables"),

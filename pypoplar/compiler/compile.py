@@ -151,7 +151,7 @@ def _addresses(homes: Homes, state: VertexState, memory: TileMemory) -> TileAddr
     return TileAddresses(base, base[:-1] + fixed)
 
 
-def _lower(
+def _lower(  # noqa: PLR0913 - what the passes have made
     lowering: Lowering,
     graph: Graph,
     tree: OperationTree,

@@ -52,7 +52,7 @@ KINDS: Mapping[FaultCode, type[CodeletRuntimeError]] = {
 }
 
 
-def _what(fault: Fault, codelet: TypedCodelet, cycle_limit: int) -> str:
+def _what(fault: Fault, codelet: TypedCodelet, cycle_limit: int) -> str:  # noqa: C901, PLR0911, PLR0912 - an arm for each code
     value, bound = fault.value, fault.bound
     match FaultCode(fault.code):
         case FaultCode.INDEX:

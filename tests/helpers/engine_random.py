@@ -260,7 +260,7 @@ class RandomProgram:
     have neither handles nor initial values; programs fill them now and then.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a knob for everything
         self,
         random: Random,
         device: Device,

@@ -124,7 +124,7 @@ class Outcome:
         self.random: list[int] = []  # the state of the random numbers
 
 
-def run_native(
+def run_native(  # noqa: PLR0913 - a rig has a knob for everything
     codelet: PricedCodelet,
     vertices: Sequence[Fields],
     *,
@@ -167,7 +167,7 @@ def run_native(
     return outcome
 
 
-def run_interpreted(
+def run_interpreted(  # noqa: PLR0913 - a rig has a knob for everything
     codelet: PricedCodelet,
     vertices: Sequence[Fields],
     *,

@@ -75,32 +75,38 @@ class Inlining(Calls):
         parameters = tree.args
         if parameters.vararg or parameters.kwarg:
             self.refuse(node, f"{source.name} takes * arguments, which device code has not: name its parameters")
-        positional = [one.arg for one in (*parameters.posonlyargs, *parameters.args)]
-        every = positional + [one.arg for one in parameters.kwonlyargs]
+        positional = [parameter.arg for parameter in (*parameters.posonlyargs, *parameters.args)]
+        every = positional + [parameter.arg for parameter in parameters.kwonlyargs]
         bound: dict[str, tuple[Value, ast.AST]] = {}
         free = list(positional)
         if first is not None and free:
             bound[free.pop(0)] = (first, node)
-        for one in node.args:
-            if isinstance(one, ast.Starred):
-                self.refuse(one, STARS)
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                self.refuse(argument, STARS)
             if not free:
-                self.refuse(one, f"{source.name} takes {len(positional)} positional argument{'s' * (len(positional) != 1)}")
-            bound[free.pop(0)] = (self._argument(one), one)
+                self.refuse(argument, f"{source.name} takes {len(positional)} positional argument{'s' * (len(positional) != 1)}")
+            bound[free.pop(0)] = (self._argument(argument), argument)
+        unnamed = {parameter.arg for parameter in parameters.posonlyargs}
         for keyword in node.keywords:
-            if keyword.arg is None:
-                self.refuse(keyword.value, STARS)
-            if keyword.arg not in every or keyword.arg in {one.arg for one in parameters.posonlyargs}:
-                self.refuse(keyword, f"{source.name} has no parameter '{keyword.arg}'{nearest(keyword.arg, every)}")
-            if keyword.arg in bound:
-                self.refuse(keyword, f"{source.name} gets '{keyword.arg}' twice")
-            bound[keyword.arg] = (self._argument(keyword.value), keyword.value)
+            name = self._keyword(keyword, source.name, every, unnamed)
+            if name in bound:
+                self.refuse(keyword, f"{source.name} gets '{name}' twice")
+            bound[name] = (self._argument(keyword.value), keyword.value)
         for name in every:
             if name not in bound and name in source.defaults:
                 bound[name] = (self.meant(node, source.defaults[name]), node)
             elif name not in bound:
                 self.refuse(node, f"{source.name} needs a value for '{name}'")
         return bound
+
+    def _keyword(self, keyword: ast.keyword, function: str, every: list[str], unnamed: set[str]) -> str:
+        """The parameter that an argument is given to by its name; those in `unnamed` cannot be."""
+        if keyword.arg is None:
+            self.refuse(keyword.value, STARS)
+        if keyword.arg not in every or keyword.arg in unnamed:
+            self.refuse(keyword, f"{function} has no parameter '{keyword.arg}'{nearest(keyword.arg, every)}")
+        return keyword.arg
 
     def _argument(self, node: ast.expr) -> Value:
         found = self.value(node)

@@ -40,7 +40,7 @@ class Statements(Loops):
             with self.recovering():
                 self.statement(one)
 
-    def statement(self, node: ast.stmt) -> None:
+    def statement(self, node: ast.stmt) -> None:  # noqa: C901, PLR0912 - an arm for each statement
         match node:
             case ast.Assign():
                 value = self.value(node.value) if len(node.targets) == 1 else self.pin(self.kept(node.value))

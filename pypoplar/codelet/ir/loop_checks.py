@@ -153,7 +153,7 @@ class _Analysis:
         """A block within a statement. It has planned statements too, which the type of the typed form's statements does not say."""
         return cast(Block, self.block(block))
 
-    def statement(self, statement: Statement) -> PlannedBlock:
+    def statement(self, statement: Statement) -> PlannedBlock:  # noqa: C901, PLR0912 - an arm for each statement
         match statement:
             case Apply():
                 self.apply(statement)
@@ -261,8 +261,10 @@ def _linear_result(statement: Apply, values: list[Linear | None]) -> Linear | No
     if name == "neg":
         return first.times(-1)
     second = values[1] if len(values) == 2 else None
-    if second is None:
-        return None
+    return None if second is None else _linear_pair(name, first, second)
+
+
+def _linear_pair(name: str, first: Linear, second: Linear) -> Linear | None:
     match name:
         case "add":
             return first.plus(second)

@@ -83,7 +83,7 @@ def assigned(block: PlannedBlock) -> set[str]:
     return {target.name for statement in walk(block) if (target := sets(statement)) is not None}
 
 
-def operands(statement: PlannedStatement) -> tuple[Operand | Span | SpanList, ...]:
+def operands(statement: PlannedStatement) -> tuple[Operand | Span | SpanList, ...]:  # noqa: C901, PLR0911, PLR0912 - an arm for each statement
     """What a statement itself reads, without what statements in it read; a proven index is of what was read before."""
     match statement:
         case Apply(arguments=arguments) | DebugPrint(arguments=arguments) | HostCall(arguments=arguments):

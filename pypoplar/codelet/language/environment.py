@@ -122,22 +122,11 @@ class _Collection:
     def _meaning(self, found: Any) -> Meaning:
         if isinstance(found, np.generic) and isinstance(found.item(), bool | int | float):
             found = found.item()
-        if isinstance(found, bool):
-            return Meaning("constant", bool(found))
-        if isinstance(found, int):  # and members of IntEnum
-            return Meaning("constant", int(found))
-        if isinstance(found, float):
-            return Meaning("constant", float(found))
-        if isinstance(found, str):
-            return Meaning("constant", str(found))
-        if isinstance(found, TypeVar):
-            if found in self.variables:
-                return Meaning("type", self.variables[found].__name__)
-            return Meaning("foreign", f"type variable {found.__name__}, which has no type here")
-        if isinstance(found, ElementType):
-            if not found.supported:
-                return Meaning("foreign", f"{found.__name__}: the device has no such numbers; use FLOAT, HALF, INT or LONGLONG")
-            return Meaning("type", found.__name__)
+        for plain in (bool, int, float, str):  # as such, not as a member of an IntEnum, say
+            if isinstance(found, plain):
+                return Meaning("constant", plain(found))
+        if isinstance(found, TypeVar | ElementType):
+            return self._type(found)
         if isinstance(found, FunctionType):
             return self._function(found, "helper")
         name = getattr(found, "__name__", "")
@@ -146,6 +135,15 @@ class _Collection:
         if getattr(builtins, name, None) is found:
             return Meaning("builtin" if name in BUILTINS else "foreign", name)
         return Meaning("foreign", _describe(found))
+
+    def _type(self, named: TypeVar | ElementType) -> Meaning:
+        if isinstance(named, TypeVar):
+            if named in self.variables:
+                return Meaning("type", self.variables[named].__name__)
+            return Meaning("foreign", f"type variable {named.__name__}, which has no type here")
+        if not named.supported:
+            return Meaning("foreign", f"{named.__name__}: the device has no such numbers; use FLOAT, HALF, INT or LONGLONG")
+        return Meaning("type", named.__name__)
 
     def _function(self, found: FunctionType, sort: Any) -> Meaning:
         if found.__module__ == _IPU:

@@ -44,7 +44,7 @@ from pypoplar.interface.edge_rows import Touch
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
 
 
-def emit(state: EmitterState, statement: PlannedStatement) -> None:
+def emit(state: EmitterState, statement: PlannedStatement) -> None:  # noqa: C901, PLR0912, PLR0915 - an arm for each statement
     """Write a statement where the function's builder stands."""
     match statement:
         case Apply():

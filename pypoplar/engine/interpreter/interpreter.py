@@ -116,7 +116,7 @@ class Interpreter:
     _sequence: int = 0
     _start: int = 0  # of the running compute set's vertices
 
-    def run(self, entry: int) -> Fault | None:
+    def run(self, entry: int) -> Fault | None:  # noqa: C901, PLR0912, PLR0915 - an arm for each opcode
         """Run from row `entry` to the end; returns the fault that ended the program, if one did."""
         program, state = self.state.executable.program, self.state
         counters, clocks, stack = state.tables[Slot.COUNTERS], state.tables[Slot.CLOCKS], []

@@ -12,7 +12,7 @@ SPINS = 2000  # looks at the barrier before letting other threads of the system 
 
 
 @part
-def wait(header: int, threads: int) -> bool:  # pragma: no cover
+def wait(header: int, threads: int) -> bool:
     """Meet the other threads. False if thread 0 gives the program up at this meeting.
 
     That it gives up at a later one may be known already: there those who have gone on from here will be missed.

@@ -70,7 +70,7 @@ from pypoplar.interface.opcodes import (
 
 
 @part
-def meet(header: int, thread: int, threads: int) -> bool:  # pragma: no cover
+def meet(header: int, thread: int, threads: int) -> bool:
     """A barrier at which thread 0's clock and its SHARED_VALUE become everybody's; False if the program is given up."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     shared = table(header, Slot.SHARED)
@@ -88,7 +88,7 @@ def meet(header: int, thread: int, threads: int) -> bool:  # pragma: no cover
 
 
 @part
-def pass_step(header: int, thread: int, step: int, computed: int) -> None:  # pragma: no cover
+def pass_step(header: int, thread: int, step: int, computed: int) -> None:
     """A step has been executed, whose vertices took `computed` cycles: the clock goes on, thread 0 counts and logs it."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     begin = word(state, State.LOCAL_CLOCK)
@@ -109,7 +109,7 @@ def pass_step(header: int, thread: int, step: int, computed: int) -> None:  # pr
 
 
 @part
-def slowest_of_all(header: int, thread: int, threads: int) -> int:  # pragma: no cover
+def slowest_of_all(header: int, thread: int, threads: int) -> int:
     """After the barrier of a parallel compute set: the slowest tile of all threads, FAULTED or GIVEN_UP."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     shared = table(header, Slot.SHARED)
@@ -128,7 +128,7 @@ def slowest_of_all(header: int, thread: int, threads: int) -> int:  # pragma: no
 
 
 @part
-def run_compute(header: int, thread: int, threads: int, compute: int, step: int, lead: int) -> bool:  # pragma: no cover
+def run_compute(header: int, thread: int, threads: int, compute: int, step: int, lead: int) -> bool:
     """Run a compute set; the slowest tile's cycles are left in SHARED_VALUE. False after a fault or when given up.
 
     Its vertices start `lead` cycles from now.
@@ -167,7 +167,7 @@ def run_compute(header: int, thread: int, threads: int, compute: int, step: int,
 
 
 @part
-def do_compute(header: int, thread: int, threads: int, row: int) -> bool:  # pragma: no cover
+def do_compute(header: int, thread: int, threads: int, row: int) -> bool:
     """One superstep with its account. False if the program ends here."""
     step = invariant_word(row, ComputeOperand.STEP)
     state = record(header, Slot.STATE, STATE_WORDS, thread)
@@ -188,7 +188,7 @@ def do_compute(header: int, thread: int, threads: int, row: int) -> bool:  # pra
 
 
 @part
-def do_move(header: int, thread: int, threads: int, number: int, step: int, source: int, target: int) -> bool:  # pragma: no cover
+def do_move(header: int, thread: int, threads: int, number: int, step: int, source: int, target: int) -> bool:
     """One move list as a step of its own. False if the program is given up."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     if threads == 1 or get(header, Slot.MOVE_SERIAL, number) != 0:
@@ -207,7 +207,7 @@ def do_move(header: int, thread: int, threads: int, number: int, step: int, sour
 
 
 @part
-def do_stream(header: int, thread: int, threads: int, row: int, inward: bool) -> bool:  # pragma: no cover
+def do_stream(header: int, thread: int, threads: int, row: int, inward: bool) -> bool:
     """A chunk of a stream; its host memory is the connected array, or a buffer of the engine's."""
     stream = record(header, Slot.STREAMS, STREAM_WORDS, invariant_word(row, StreamOperand.STREAM))
     state = record(header, Slot.STATE, STATE_WORDS, thread)
@@ -231,7 +231,7 @@ def do_stream(header: int, thread: int, threads: int, row: int, inward: bool) ->
 
 
 @part
-def give_up(header: int, thread: int, threads: int) -> None:  # pragma: no cover
+def give_up(header: int, thread: int, threads: int) -> None:
     """Leave the program. Where thread 0 alone knows why, it tells the others at the barrier at which they wait for it."""
     shared = table(header, Slot.SHARED)
     abandon = word_address(shared, Shared.ABANDON)
@@ -242,7 +242,7 @@ def give_up(header: int, thread: int, threads: int) -> None:  # pragma: no cover
 
 
 @part
-def read_value(header: int, address: int, size: int) -> int:  # pragma: no cover
+def read_value(header: int, address: int, size: int) -> int:
     """An integer or bool of the simulated memory."""
     place = table(header, Slot.MEMORY) + address
     if size == 1:
@@ -255,7 +255,7 @@ def read_value(header: int, address: int, size: int) -> int:  # pragma: no cover
 
 
 @part
-def share_value(header: int, thread: int, threads: int, address: int, size: int) -> bool:  # pragma: no cover
+def share_value(header: int, thread: int, threads: int, address: int, size: int) -> bool:
     """Thread 0 reads a value of the simulated memory, which becomes everybody's SHARED_VALUE. False if the program is given up."""
     if thread == 0:
         put_word(record(header, Slot.STATE, STATE_WORDS, thread), State.SHARED_VALUE, read_value(header, address, size))
@@ -263,13 +263,13 @@ def share_value(header: int, thread: int, threads: int, address: int, size: int)
 
 
 @part
-def has_callback(header: int, stream: int) -> bool:  # pragma: no cover
+def has_callback(header: int, stream: int) -> bool:
     """Whether Python fills or empties a stream's buffer."""
     return bool(word(record(header, Slot.STREAMS, STREAM_WORDS, stream), Stream.CALLBACK) != 0)
 
 
 @part
-def store_clock(header: int, thread: int, since: int, address: int) -> None:  # pragma: no cover
+def store_clock(header: int, thread: int, since: int, address: int) -> None:
     """Thread 0 stores the cycles since a time, as two unsigned ints, the low one first."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     put_word(state, State.PENDING, 1)
@@ -281,7 +281,7 @@ def store_clock(header: int, thread: int, since: int, address: int) -> None:  # 
 
 
 @part
-def stop_requested(header: int, thread: int, state: int) -> bool:  # pragma: no cover
+def stop_requested(header: int, thread: int, state: int) -> bool:
     """Thread 0 looks whether Python wants it back."""
     if thread != 0 or atomic_load(word_address(table(header, Slot.SHARED), Shared.STOP)) == 0:
         return False
@@ -290,7 +290,7 @@ def stop_requested(header: int, thread: int, state: int) -> bool:  # pragma: no 
 
 
 @entry("int64(int64, int64, int64)")
-def drive(header: int, thread: int, threads: int) -> int:  # pragma: no cover
+def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912, PLR0915 - an arm for each opcode
     """Walk the control program from this thread's state until it ends or Python is needed."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     counters = record(header, Slot.COUNTERS, table(header, Slot.COUNTER_COUNT), thread)

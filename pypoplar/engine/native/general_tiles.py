@@ -23,7 +23,7 @@ from pypoplar.interface.vertex_kinds import VertexKind
 
 
 @part
-def schedule(header: int, thread: int, first: int, last: int) -> int:  # pragma: no cover
+def schedule(header: int, thread: int, first: int, last: int) -> int:
     """Cycles of a tile whose groups are `first` to `last`, in list order, each vertex to the next free worker.
 
     A worker issues one slot every `workers` cycles. A MultiVertex waits for all workers and takes them all; a SupervisorVertex
@@ -69,7 +69,7 @@ def schedule(header: int, thread: int, first: int, last: int) -> int:  # pragma:
 
 
 @part
-def run_group(header: int, thread: int, group: int, base: int, compute: int, step: int) -> None:  # pragma: no cover
+def run_group(header: int, thread: int, group: int, base: int, compute: int, step: int) -> None:
     """Call the codelet for a group; afterwards the tile's slots hold one price a vertex, at its position on the tile."""
     count = get(header, Slot.GROUP_COUNT, group)
     kind = get(header, Slot.GROUP_KIND, group)
@@ -116,7 +116,7 @@ def run_group(header: int, thread: int, group: int, base: int, compute: int, ste
 
 
 @entry("int64(int64, int64, int64, int64, int64, int64)")
-def general_tile(header: int, thread: int, active: int, compute: int, step: int, unused: int) -> int:  # pragma: no cover
+def general_tile(header: int, thread: int, active: int, compute: int, step: int, unused: int) -> int:
     """The vertices of an active tile; returns its cycles."""
     context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
     first = get(header, Slot.FIRST_GROUP, active)

@@ -75,7 +75,7 @@ _ARGUMENTS = (
 )  # fmt: skip
 
 
-def _call_codelet(
+def _call_codelet(  # noqa: PLR0913 - the call's arguments
     typing_context: Any,
     address: Any,
     memory: Any,

@@ -12,7 +12,7 @@ PLACE_BYTES = 4  # a place of a list is a uint32
 
 
 @part
-def move_many(header: int, record: int, source: int, target: int, size: int, count: int) -> None:  # pragma: no cover
+def move_many(header: int, record: int, source: int, target: int, size: int, count: int) -> None:
     """A record of several pieces, by equal steps or by a list of places on one side; words are loaded and stored by themselves."""
     listed, spread = get(header, Slot.MOVE_SOURCE_LIST, record), get(header, Slot.MOVE_TARGET_LIST, record)
     source_step, target_step = get(header, Slot.MOVE_SOURCE_STEP, record), get(header, Slot.MOVE_TARGET_STEP, record)
@@ -34,7 +34,7 @@ def move_many(header: int, record: int, source: int, target: int, size: int, cou
 
 
 @part
-def move_records(header: int, first: int, last: int, source: int, target: int) -> None:  # pragma: no cover
+def move_records(header: int, first: int, last: int, source: int, target: int) -> None:
     """Do the move records `first` to `last`; their addresses count from `source` and `target`."""
     sizes, counts = table(header, Slot.MOVE_BYTES), table(header, Slot.MOVE_COUNT)
     sources, targets = table(header, Slot.MOVE_SOURCE), table(header, Slot.MOVE_TARGET)
@@ -60,7 +60,7 @@ def move_records(header: int, first: int, last: int, source: int, target: int) -
 
 
 @entry("int64(int64, int64, int64, int64, int64, int64)")
-def move_share(header: int, number: int, thread: int, threads: int, source: int, target: int) -> int:  # pragma: no cover
+def move_share(header: int, number: int, thread: int, threads: int, source: int, target: int) -> int:
     """This thread's share of a move list, if there is one."""
     if number != NOTHING:
         split = number * (threads + 1) + thread

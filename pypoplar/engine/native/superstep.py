@@ -15,7 +15,7 @@ from pypoplar.interface.layout import NOTHING
 
 
 @part
-def compute_tiles(header: int, thread: int, threads: int, compute: int, step: int) -> int:  # pragma: no cover
+def compute_tiles(header: int, thread: int, threads: int, compute: int, step: int) -> int:
     """This thread's tiles of a compute set; returns the slowest one's cycles.
 
     Nearly all tiles have one group of vertices that are not supervisors. They take the short way here, on which everything that is
@@ -72,7 +72,7 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
 
 
 @part
-def move_phase(header: int, thread: int, threads: int, compute: int, phase: int) -> None:  # pragma: no cover
+def move_phase(header: int, thread: int, threads: int, compute: int, phase: int) -> None:
     """This thread's share of one of the move lists of a compute set."""
     memory = table(header, Slot.MEMORY)
     moves = get(header, Slot.COMPUTE_MOVES, PHASES * compute + phase)
@@ -80,7 +80,7 @@ def move_phase(header: int, thread: int, threads: int, compute: int, phase: int)
 
 
 @entry("int64(int64, int64, int64, int64, int64, int64)")
-def superstep(header: int, thread: int, threads: int, compute: int, step: int, lead: int) -> int:  # pragma: no cover
+def superstep(header: int, thread: int, threads: int, compute: int, step: int, lead: int) -> int:
     """Exchange, gather, compute, scatter and exchange of this thread's tiles; returns the slowest tile's cycles, or GIVEN_UP.
 
     `lead` is the cycles of sync and exchange before the vertices start.

@@ -12,7 +12,7 @@ from pypoplar.interface.vertex_kinds import VertexKind
 
 
 @part
-def note_fault(header: int, thread: int, group: int, step: int) -> None:  # pragma: no cover
+def note_fault(header: int, thread: int, group: int, step: int) -> None:
     """Keep the fault of the lowest vertex."""
     context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
     fault = record(header, Slot.FAULTS, FAULT_WORDS, thread)
@@ -29,12 +29,12 @@ def note_fault(header: int, thread: int, group: int, step: int) -> None:  # prag
 
 
 @part
-def account_slots(header: int, thread: int, codelet: int, slots: int) -> None:  # pragma: no cover
+def account_slots(header: int, thread: int, codelet: int, slots: int) -> None:
     add(header, Slot.CODELET_SLOTS, thread * table(header, Slot.CODELET_COUNT) + codelet, slots)
 
 
 @part
-def fold_workers(prices: int, slots: int, count: int, workers: int) -> None:  # pragma: no cover
+def fold_workers(prices: int, slots: int, count: int, workers: int) -> None:
     """A MultiVertex gives a price for each worker: the largest is the vertex's. `slots` may begin where `prices` do."""
     for i in range(count):
         most = word(prices, i * workers)
@@ -44,7 +44,7 @@ def fold_workers(prices: int, slots: int, count: int, workers: int) -> None:  # 
 
 
 @part
-def use_estimates(estimates: int, slots: int, count: int) -> None:  # pragma: no cover
+def use_estimates(estimates: int, slots: int, count: int) -> None:
     """Put the cycles that were given for vertices in the place of those of their code."""
     for i in range(count):
         given = word(estimates, i)
@@ -53,7 +53,7 @@ def use_estimates(estimates: int, slots: int, count: int) -> None:  # pragma: no
 
 
 @part
-def account_flops(header: int, thread: int, group: int, step: int) -> None:  # pragma: no cover
+def account_flops(header: int, thread: int, group: int, step: int) -> None:
     """Add up the work of a group that has just run. Flops that were given for a vertex take the place of those of its code."""
     counted = record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread)
     workers = table(header, Slot.WORKERS) if get(header, Slot.GROUP_KIND, group) == VertexKind.MULTI else 1
@@ -77,7 +77,7 @@ def account_flops(header: int, thread: int, group: int, step: int) -> None:  # p
 
 
 @part
-def latest(free: int, workers: int) -> int:  # pragma: no cover
+def latest(free: int, workers: int) -> int:
     """When the last worker is done."""
     best = word(free, 0)
     for w in range(1, workers):
@@ -86,7 +86,7 @@ def latest(free: int, workers: int) -> int:  # pragma: no cover
 
 
 @part
-def next_free(free: int, workers: int) -> int:  # pragma: no cover
+def next_free(free: int, workers: int) -> int:
     """The worker that is done first."""
     best = 0
     for w in range(1, workers):
@@ -96,7 +96,7 @@ def next_free(free: int, workers: int) -> int:  # pragma: no cover
 
 
 @part
-def finish_simple(header: int, thread: int, slots: int, count: int) -> int:  # pragma: no cover
+def finish_simple(header: int, thread: int, slots: int, count: int) -> int:
     """Cycles of a tile's one group of plain vertices; the slots of all are left in the context's TILE_SLOTS."""
     workers = table(header, Slot.WORKERS)
     first = word(slots, 0)
@@ -121,7 +121,7 @@ def finish_simple(header: int, thread: int, slots: int, count: int) -> int:  # p
 
 
 @part
-def mark_debug_records(header: int, thread: int, group: int) -> None:  # pragma: no cover
+def mark_debug_records(header: int, thread: int, group: int) -> None:
     """Tell whoever reads the debug buffer which group has just printed, and when.
 
     The first group that printed more than the buffer holds has its mark behind the buffer.
@@ -138,7 +138,7 @@ def mark_debug_records(header: int, thread: int, group: int) -> None:  # pragma:
 
 
 @part
-def price_group(header: int, thread: int, group: int, slots: int, count: int) -> int:  # pragma: no cover
+def price_group(header: int, thread: int, group: int, slots: int, count: int) -> int:
     """Cycles of a tile whose one group has just run; the slots of its vertices are left in the context's TILE_SLOTS."""
     workers = table(header, Slot.WORKERS)
     together = get(header, Slot.GROUP_KIND, group) == VertexKind.MULTI

@@ -127,7 +127,7 @@ class Writer:
             p=self.condition(lower), q=self.condition(lower),
         ) + ")"  # fmt: skip
 
-    def statement(self, margin, depth):
+    def statement(self, margin, depth):  # noqa: C901, PLR0911, PLR0912 - an arm for each statement
         deep = ("if", "for", "vector", "rows", "while", "while true") if depth else ()
         kind = self.one_of("a", "b", "c", "s", "t", "store", "add", "out", "swap", "pair", "bind", "find", *deep)
         inner = margin + "    "

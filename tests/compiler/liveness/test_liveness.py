@@ -478,7 +478,7 @@ class Fields(MultiVertex):
     ragged: Output[VectorList[FLOAT]]
     slice: Output[Vector[FLOAT]]
 
-    def compute(self, worker):
+    def compute(self, worker):  # noqa: C901, PLR0912 - a loop for each field
         self.always = 1.0
         self.either = 1.0 if self.x[0] > 0.0 else 2.0
         if self.x[1] > 0.0:
@@ -571,7 +571,7 @@ class OneOf(MultiVertex):
     shared_by_element: Output[VectorList[FLOAT]]
     shared_in_two_ways: Output[VectorList[FLOAT]]
 
-    def compute(self, worker):
+    def compute(self, worker):  # noqa: C901, PLR0912 - a loop for each field
         high = self.x[0] > 0.0
         for i in range(len(self.index_of_one_branch)):
             k = 0
