@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("project"), max_examples=10_000)
+settings.register_profile("few", settings.get_profile("project"), max_examples=3)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 os.environ.pop("POPLAR_ENGINE_OPTIONS", None)

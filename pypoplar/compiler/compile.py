@@ -39,6 +39,7 @@ from pypoplar.executable.host_plans import RemotePlan
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
+from pypoplar.interface.opcodes import ROW_WORDS
 from pypoplar.options import EngineOptions, Options
 from pypoplar.program.base import Program
 
@@ -178,7 +179,7 @@ def _lower(  # noqa: PLR0913 - what the passes have made
         codelets=frozen.codelets,
         tile_base=addresses.base,
         image=make_image(frozen, lowering.homes, addresses, state, vertices),
-        program=np.array(lowering.rows, np.int64).reshape(-1, 5),
+        program=np.array(lowering.rows, np.int64).reshape(-1, ROW_WORDS),
         entries=np.array(programs.entries, np.int64),
         entry_streams=programs.streams,
         counters=lowering.counters,

@@ -21,8 +21,8 @@ MOVING = ("pypoplar.engine.native.moves", "move_share")
 SUPERSTEP = ("pypoplar.engine.native.superstep", "superstep")
 GENERAL = ("pypoplar.engine.native.general_tiles", "general_tile")
 DRIVER = ("pypoplar.engine.native.driver", "drive")
-# The packages that decide what their code is: code of other versions of them is not used.
-_MAKERS = ("pypoplar.engine.native", "pypoplar.interface")
+# What decides what their code is: code of other versions of it is not used.
+SOURCES = ("pypoplar.engine.native", "pypoplar.interface", "pypoplar.codelet.llvm.machine")
 
 Drive = Callable[[int, int, int], int]
 
@@ -55,7 +55,7 @@ def _symbol(function: str) -> str:
 @once
 def _identity() -> str:
     """All that the object code depends on."""
-    return f"driver {cache.fingerprint(*_MAKERS)} numba {version('numba')} {machine.host().identity}"
+    return f"driver {cache.fingerprint(*SOURCES)} numba {version('numba')} {machine.host().identity}"
 
 
 def _object_code(identity: str, module: str, function: str) -> bytes:

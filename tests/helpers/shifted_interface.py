@@ -1,0 +1,50 @@
+"""A copy of the project in which the binary interface has other numbers: every slot, column, code and bit is another.
+
+What takes a number from anywhere but `pypoplar.interface` reads the wrong word there, or a word that nobody writes.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pypoplar
+from pypoplar.resources import directory
+
+PROJECT = Path(__file__).parent.parent.parent
+SHIFTS = (
+    ("Layout", "return count", "return 2 * count + 1"),  # a word before every word
+    ("Code", "return count", "return count + 40"),
+    ("Bit", "return 1 << count", "return 2 << count"),
+)
+EXAMPLES = 3  # of each law
+
+
+def shifted_project(folder: Path) -> None:
+    """Copy package and tests to a folder, with other numbers, and fewer examples of laws."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(pypoplar.__file__).parent, folder / "pypoplar", ignore=ignored)
+    shutil.copytree(PROJECT / "tests", folder / "tests", ignore=ignored)
+    shutil.copytree(directory("codelets"), folder / "codelets", ignore=ignored)
+    shutil.copy(PROJECT / "pyproject.toml", folder)
+    source = folder / "pypoplar" / "interface" / "layout.py"
+    text = source.read_text()
+    for name, old, new in SHIFTS:
+        head, start, rest = text.partition(f"class {name}(IntEnum):")
+        assert start
+        assert old in rest
+        text = head + start + rest.replace(old, new, 1)
+    source.write_text(text)
+    for path in (folder / "tests").rglob("*.py"):
+        test = path.read_text()
+        path.write_text(re.sub(r"max_examples=\d+", f"max_examples={EXAMPLES}", test))
+
+
+def run_python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where the copy is the only pypoplar, with a cache of its own."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COVERAGE_", "COV_"))}
+    environment |= {"PYTHONPATH": str(folder), "PYPOPLAR_CACHE_DIR": str(folder / "cache"), "HYPOTHESIS_PROFILE": "few"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -1,0 +1,47 @@
+"""Nothing but the interface knows its numbers: with other ones, both engines, faults, streams and saved executables do the same."""
+
+import json
+
+import pytest
+from shifted_interface import run_python, shifted_project
+
+TESTS = (
+    "tests/engine/test_equality.py", "tests/engine/test_faults.py", "tests/engine/test_streams.py", "tests/executable/test_file.py",
+)  # fmt: skip
+NUMBERS = """
+import enum, importlib, json, pkgutil
+import pypoplar.interface
+found = {}
+for module in pkgutil.iter_modules(pypoplar.interface.__path__, "pypoplar.interface."):
+    for name, one in vars(importlib.import_module(module.name)).items():
+        if isinstance(one, type) and issubclass(one, enum.IntEnum):
+            found |= {f"{name}.{member.name}": int(member) for member in one}
+print(json.dumps([pypoplar.__file__, found]))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("shifted")
+    shifted_project(made)
+    return made
+
+
+def numbers(folder):
+    done = run_python(folder, "-c", NUMBERS)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_number_is_another_one(folder, request):
+    place, shifted = numbers(folder)
+    assert place.startswith(str(folder))
+    _, usual = numbers(request.config.rootpath)
+    assert shifted.keys() == usual.keys()
+    assert len(usual) > 150
+    assert [name for name in usual if usual[name] == shifted[name]] == []
+
+
+def test_both_engines_faults_streams_and_saved_executables_work_with_other_numbers(folder):
+    done = run_python(folder, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *TESTS)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
