@@ -9,7 +9,6 @@ and keeps its arguments as attributes for the compiler's rule of how it is lower
 """
 
 from pypoplar.program.base import Program
-from pypoplar.program.base import function_program as function_program
 from pypoplar.program.branches import If, Switch
 from pypoplar.program.calling import Call
 from pypoplar.program.clocks import CycleCount as CycleCount

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
@@ -36,18 +36,6 @@ class Sequence(Program):
 
     def contains(self) -> InTurn:
         return InTurn(tuple(map(Part, self.programs)))
-
-    def flat(self) -> Iterator[Program]:
-        """The programs in order, those of sequences within it in their place, however deep."""
-        unfinished = [iter(self.programs)]
-        while unfinished:
-            for program in unfinished[-1]:
-                if isinstance(program, Sequence):
-                    unfinished.append(iter(program.programs))
-                    break
-                yield program
-            else:
-                unfinished.pop()
 
     def taken(self) -> Sequence:
         kept = copy(self)
