@@ -60,8 +60,8 @@ def tutorial(show_traceback: bool, name: str | None, arguments: tuple[str, ...])
     if name is None:
         known = resources.tutorials()
         width = max(map(len, known), default=0)
-        for one in known.values():
-            click.echo(f"{one.name:{width}}  {one.summary}")
+        for entry in known.values():
+            click.echo(f"{entry.name:{width}}  {entry.summary}")
         return
     try:
         script = resources.tutorial(name).path
@@ -170,8 +170,8 @@ def _profile_file(profile: Path) -> Path:
 
 def _refuse_to_overwrite(place: Path, *profiles: Path) -> None:
     """A profile takes a run to get, so no page or trace of it takes its place."""
-    for one in map(_profile_file, profiles):
-        if place.exists() and one.exists() and place.samefile(one):
+    for file in map(_profile_file, profiles):
+        if place.exists() and file.exists() and place.samefile(file):
             raise click.ClickException(f"{place}: this is the profile itself; choose another file for -o")
     if not place.absolute().parent.is_dir():
         raise click.ClickException(f"{place}: there is no directory {place.parent}")
@@ -229,7 +229,7 @@ def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = Fals
 def _raised_at(trace: TracebackType | None) -> str:
     """The user's innermost line on the way to the error."""
     frames = traceback.extract_tb(trace)
-    own = [one for one in frames if not _is_ours(one.filename)]
+    own = [frame for frame in frames if not _is_ours(frame.filename)]
     last = own[-1] if own else frames[-1]
     return f"  at {last.filename}:{last.lineno}  {last.line or ''}\n  (pypoplar --traceback shows the way there)"
 

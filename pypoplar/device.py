@@ -18,7 +18,7 @@ from pypoplar.target import (
 )
 from pypoplar.target import RelativeSyncDelayType as SyncDelay
 
-FIELDS: dict[str, Parameter] = {one.field: one for one in PARAMETERS if one.field}
+FIELDS: dict[str, Parameter] = {parameter.field: parameter for parameter in PARAMETERS if parameter.field}
 OTHER_FIELDS = ("numIPUs", "relativeSyncDelay", "globalExchangeConstraints")
 
 
@@ -30,9 +30,9 @@ class Occupancy:
 
     def take(self, ipus: Sequence[int], holder: int) -> bool:
         """Give `ipus` to `holder` if they are all free or its own."""
-        if any(self.holders.get(one, holder) != holder for one in ipus):
+        if any(self.holders.get(ipu, holder) != holder for ipu in ipus):
             return False
-        self.holders.update((one, holder) for one in ipus)
+        self.holders.update((ipu, holder) for ipu in ipus)
         return True
 
     def give_back(self, holder: int) -> None:
@@ -186,7 +186,7 @@ class IPUModel:
     def __init__(self, version: str = "bow") -> None:
         preset = find_preset(version)
         values = preset.values()
-        self.__dict__.update({one.field: values[one.name] for one in FIELDS.values()})
+        self.__dict__.update({parameter.field: values[parameter.name] for parameter in FIELDS.values()})
         self.__dict__.update(
             _version=preset.name,
             numIPUs=preset.num_ipus,
@@ -290,7 +290,7 @@ def _check_field(name: str, value: Any) -> Any:
         return value
     if name == "globalExchangeConstraints":
         limits = tuple(value)
-        if not all(isinstance(one, GlobalExchangeConstraint) for one in limits):
+        if not all(isinstance(limit, GlobalExchangeConstraint) for limit in limits):
             raise InvalidOption(f"{name} must be a list of GlobalExchangeConstraint, got {value!r}")
         return limits
     row = FIELDS[name]

@@ -90,7 +90,7 @@ class CodeletError(PoplarError, SyntaxError):
         if self.text and self.offset:
             shown = self.text.rstrip()
             end = self.end_offset if self.end_lineno == self.lineno and self.end_offset else len(shown) + 1
-            margin = "".join(one if one == "\t" else " " for one in shown[: self.offset - 1])
+            margin = "".join(character if character == "\t" else " " for character in shown[: self.offset - 1])
             lines += ["    " + shown, "    " + margin + "^" * max(1, end - self.offset)]
         return "\n".join(lines)
 
@@ -144,5 +144,5 @@ class UninitialisedReadError(CodeletRuntimeError):
 
 
 TABLE: tuple[type[PoplarError], ...] = tuple(
-    one for one in list(globals().values()) if isinstance(one, type) and issubclass(one, PoplarError)
+    value for value in list(globals().values()) if isinstance(value, type) and issubclass(value, PoplarError)
 )

@@ -114,15 +114,15 @@ class Preset:
 
     def values(self) -> dict[str, Value]:
         """Parameter name to value."""
-        made = {one.name: one.value(self.chip) for one in PARAMETERS}
+        values = {parameter.name: parameter.value(self.chip) for parameter in PARAMETERS}
         if self.tiles_per_ipu is not None:
-            made["tiles_per_ipu"] = self.tiles_per_ipu
-        return made
+            values["tiles_per_ipu"] = self.tiles_per_ipu
+        return values
 
 
 PRESETS: dict[str, Preset] = {
-    one.name: one
-    for one in (
+    preset.name: preset
+    for preset in (
         Preset("ipu1", "ipu1", "ipu1", 1, "one GC2"),
         Preset("ipu2", "ipu2", "ipu2", 1, "one GC200 (Mk2)"),
         Preset("bow", "bow", "ipu2", 1, "one Bow IPU, the default"),

@@ -44,15 +44,15 @@ def codelets(file: str) -> Path:
 def tutorials() -> dict[str, Tutorial]:
     """All tutorials by name, in order of their names: the scripts ``NAME.py`` and ``NAME/NAME.py``."""
     scripts = [*directory("tutorials").glob("*.py")]
-    scripts += [one for one in directory("tutorials").glob("*/*.py") if one.stem == one.parent.name]
-    found = {one.stem: one for one in scripts if not one.stem.startswith("_")}
-    return {name: Tutorial(name, found[name], _summary(found[name])) for name in sorted(found)}
+    scripts += [script for script in directory("tutorials").glob("*/*.py") if script.stem == script.parent.name]
+    named = {script.stem: script for script in scripts if not script.stem.startswith("_")}
+    return {name: Tutorial(name, named[name], _summary(named[name])) for name in sorted(named)}
 
 
 def tutorial(name: str) -> Tutorial:
     """The tutorial called `name`, or the only one whose name begins so or holds it."""
     known = tutorials()
-    fitting = [one for one in known if one.startswith(name)] or [one for one in known if name in one]
+    fitting = [title for title in known if title.startswith(name)] or [title for title in known if name in title]
     if name in known or len(fitting) == 1:
         return known[name if name in known else fitting[0]]
     near = " or ".join(fitting) or nearest_name(name, known)

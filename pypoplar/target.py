@@ -367,18 +367,19 @@ class Target:
 
     def to_json(self) -> dict[str, Any]:
         """The target as plain JSON values (ours)."""
-        made = attrs.asdict(self)
-        made["type"] = self.type.value
-        made["relative_sync_delay"] = self.relative_sync_delay.value
-        made["global_exchange_constraints"] = [
-            [one.bandwidth, [[flow.src, flow.dst] for flow in one.flows]] for one in self.global_exchange_constraints
+        tree = attrs.asdict(self)
+        tree["type"] = self.type.value
+        tree["relative_sync_delay"] = self.relative_sync_delay.value
+        tree["global_exchange_constraints"] = [
+            [constraint.bandwidth, [[flow.src, flow.dst] for flow in constraint.flows]]
+            for constraint in self.global_exchange_constraints
         ]
-        return made
+        return tree
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> Target:
         """The target that `to_json` wrote; `InvalidOption` where a value is missing, unknown or of the wrong kind."""
-        expected = {one.name: one.type for one in attrs.fields(Target)}
+        expected = {field.name: field.type for field in attrs.fields(Target)}
         given = dict(values)
         if given.keys() != expected.keys():
             wrong = sorted(given.keys() ^ expected.keys())
@@ -397,7 +398,7 @@ class Target:
             wanted = plain.get(str(kind))
             if wanted is not None and type(given[name]) is not wanted:
                 raise InvalidOption(f"this is not a saved target: {name} is {given[name]!r}, expected a {kind}")
-        for name, least in [("num_ipus", 1), *((one.name, one.least) for one in PARAMETERS)]:
+        for name, least in [("num_ipus", 1), *((parameter.name, parameter.least) for parameter in PARAMETERS)]:
             if not given[name] >= least:
                 raise InvalidOption(f"this is not a saved target: {name} is {given[name]!r}, expected at least {least}")
         return Target(**given)

@@ -38,13 +38,13 @@ class ElementType(type):
         dtype: Any = None,
         supported: bool = True,
     ) -> ElementType:
-        made = super().__new__(mcs, name, bases, namespace)
-        made.spelling = spelling
-        made.code = code
-        made.register = "i32" if code in ("i8", "u8", "i16", "u16") else code
-        made.dtype = np.dtype(dtype)
-        made.supported = supported
-        return made
+        element = super().__new__(mcs, name, bases, namespace)
+        element.spelling = spelling
+        element.code = code
+        element.register = "i32" if code in ("i8", "u8", "i16", "u16") else code
+        element.dtype = np.dtype(dtype)
+        element.supported = supported
+        return element
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_: Any) -> None:
         super().__init__(name, bases, namespace)
@@ -145,8 +145,8 @@ class UNSIGNED_LONG(metaclass=ElementType, spelling="unsigned long", code="ulong
 SUPPORTED: tuple[ElementType, ...] = (
     FLOAT, HALF, INT, UNSIGNED_INT, SHORT, UNSIGNED_SHORT, CHAR, SIGNED_CHAR, UNSIGNED_CHAR, BOOL, LONGLONG, UNSIGNED_LONGLONG,
 )  # fmt: skip
-BY_NAME: dict[str, ElementType] = {one.__name__: one for one in SUPPORTED}
-BY_SPELLING: dict[str, ElementType] = {one.spelling: one for one in SUPPORTED}
+BY_NAME: dict[str, ElementType] = {type.__name__: type for type in SUPPORTED}
+BY_SPELLING: dict[str, ElementType] = {type.spelling: type for type in SUPPORTED}
 
 
 def check_type(type: object) -> ElementType:
@@ -162,8 +162,8 @@ def check_type(type: object) -> ElementType:
 def type_of_dtype(dtype: Any) -> ElementType:
     """The element type whose host form is this NumPy dtype (``equivalent_device_type`` in Poplar)."""
     wanted = np.dtype(dtype)
-    for one in SUPPORTED:
-        if one.dtype == wanted and one is not CHAR:
-            return one
+    for type in SUPPORTED:
+        if type.dtype == wanted and type is not CHAR:
+            return type
     hint = "; the device has no double: use numpy.float32" if wanted == np.float64 else ""
     raise PoplarTypeError(f"no element type has the NumPy dtype {wanted}{hint}")

@@ -128,9 +128,9 @@ def _greedy(ids: Int64s) -> tuple[Int64s, Int64s, Int64s]:
 
 def join(lists: list[RunList], variable_first: Int64s) -> RunList:
     """The views one after another, with touching runs made one."""
-    start = np.concatenate([one.start for one in lists])
-    count = np.concatenate([one.count for one in lists])
-    step = np.concatenate([one.step for one in lists])
+    start = np.concatenate([runs.start for runs in lists])
+    count = np.concatenate([runs.count for runs in lists])
+    step = np.concatenate([runs.step for runs in lists])
     if len(start) < 2:
         return RunList(start, count, step)
     whole = RunList(start, count, step)

@@ -153,8 +153,8 @@ def subtract(begin: Int64s, end: Int64s, other_begin: Int64s, other_end: Int64s)
 
 def holder(begin: Int64s, key: Int64s) -> Int64s:
     """The number of the interval of a sorted list in which each key lies; the caller knows that there is one."""
-    found: Int64s = np.searchsorted(begin, key, "right") - 1
-    return found
+    number: Int64s = np.searchsorted(begin, key, "right") - 1
+    return number
 
 
 def ordered_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -> Strands:

@@ -38,15 +38,15 @@ def clone_view(
     shape = tensor._shape
     keeps_aliases = method.name.endswith("AND_ALIASES")
     if method is TensorCloneMethod.CREATE_NEW_ORDER or (not keeps_aliases and tensor.containsAliases()):
-        made = new_variable((copies, *shape))
+        clone = new_variable((copies, *shape))
     elif method is not TensorCloneMethod.GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES and _is_distinct(tensor):
-        made = _compacted(tensor, copies, new_variable)
+        clone = _compacted(tensor, copies, new_variable)
     else:
-        made = _reordered(tensor, copies, method, mapping, new_variable)
+        clone = _reordered(tensor, copies, method, mapping, new_variable)
     begin, end, tile = mapping.pieces_of(tensor)
     for copy in range(copies):
-        mapping.place_pieces(made[copy].flatten(), begin, end, tile)
-    return made
+        mapping.place_pieces(clone[copy].flatten(), begin, end, tile)
+    return clone
 
 
 def _is_distinct(tensor: Tensor) -> bool:

@@ -33,7 +33,7 @@ def label(*lines: str) -> str:
 
 def _escaped(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
-    return "".join(one if one.isprintable() else "\\n" if one == "\n" else " " for one in escaped)
+    return "".join(character if character.isprintable() else "\\n" if character == "\n" else " " for character in escaped)
 
 
 def executed_sets(graph: Graph, programs: Programs) -> set[int]:
@@ -65,7 +65,7 @@ def write_computation_graph(stream: TextIO, whole: Graph, programs: Programs | N
     network = compute_network(graph)
     if chosen is not None:
         sets = [("compute set", graph.compute_sets[number]) for number in chosen]
-        touched = {other for one in sets for other in (*network.predecessors(one), *network.successors(one))}
+        touched = {other for node in sets for other in (*network.predecessors(node), *network.successors(node))}
         network = network.subgraph([*sets, *touched])
     names = {node: f"n{number}" for number, node in enumerate(network)}
     stream.write('digraph "computation graph" {\n  node [fontname="sans-serif"];\n')
@@ -77,9 +77,9 @@ def write_computation_graph(stream: TextIO, whole: Graph, programs: Programs | N
         else:
             counts = [f"{count:,} {codelet}" for codelet, count in data["codelets"].items()]
             stream.write(f"  {names[node]} [label={label(name, *counts)}, shape=ellipse];\n")
-    for one, other, data in network.edges(data=True):
+    for source, target, data in network.edges(data=True):
         shown = label(f"{data['elements']:,} elements")
-        stream.write(f"  {names[one]} -> {names[other]} [label={shown}];\n")
+        stream.write(f"  {names[source]} -> {names[target]} [label={shown}];\n")
     stream.write("}\n")
 
 
@@ -115,12 +115,13 @@ def vertex_lines(graph: FrozenGraph, sets: Iterable[int]) -> Iterator[str]:
     fields = plain_fields(graph)
     order = np.argsort(graph.vertices.compute_set, kind="stable")
     first = np.searchsorted(graph.vertices.compute_set[order], np.arange(len(graph.compute_sets) + 1))
-    names = [_escaped(one.name) for one in graph.codelets]
+    names = [_escaped(kind.name) for kind in graph.codelets]
     for number in sets:
         yield f"  subgraph cluster{number} {{\n    label={label(graph.compute_sets[number])};\n"
-        for one in order[first[number] : first[number + 1]].tolist():
-            place = f"tile {tile[one]}" if tile[one] >= 0 else "no tile"
-            yield f'    v{one} [label="{names[codelet[one]]}\\nvertex {one}, {place}{fields.get(one, "")}", shape=box];\n'
+        for vertex in order[first[number] : first[number + 1]].tolist():
+            place = f"tile {tile[vertex]}" if tile[vertex] >= 0 else "no tile"
+            shown = f"{names[codelet[vertex]]}\\nvertex {vertex}, {place}{fields.get(vertex, '')}"
+            yield f'    v{vertex} [label="{shown}", shape=box];\n'
         yield "  }\n"
 
 
@@ -136,10 +137,11 @@ def plain_fields(graph: FrozenGraph) -> dict[int, str]:
     for (vertex, number), values in state.vectors.items():
         more = f" ... {len(values)} elements" if len(values) > SHOWN else ""
         shown.setdefault(vertex, []).append((number, f"[{' '.join(map(str, values[:SHOWN].tolist()))}{more}]"))
-    return {
-        vertex: "".join(f"\\n{_escaped(graph.codelets[codelet[vertex]].fields[one].name)} = {text}" for one, text in sorted(rows))
-        for vertex, rows in shown.items()
-    }
+    lines: dict[int, str] = {}
+    for vertex, texts in shown.items():
+        fields = graph.codelets[codelet[vertex]].fields
+        lines[vertex] = "".join(f"\\n{_escaped(fields[number].name)} = {text}" for number, text in sorted(texts))
+    return lines
 
 
 def _dtype(codelet: Codelet, number: int) -> np.dtype[Any]:
@@ -168,9 +170,9 @@ def _edge_texts(graph: FrozenGraph, edge: Int64s, variable: Int64s, first: Int64
     edges = graph.edges
     vertex = edges.vertex[edge]
     columns = (vertex, graph.vertices.codelet[vertex], edges.field[edge], edges.row[edge], variable, first, elements, whole)
-    for one, codelet, number, row, data, begin, size, together in zip(*(column.tolist() for column in columns), strict=True):
+    for user, codelet, number, row, data, begin, size, together in zip(*(column.tolist() for column in columns), strict=True):
         field = graph.codelets[codelet].fields[number]
         name = _escaped(field.name) + (f"[{row}]" if field.form == "list" else "")
         where = f"[{begin}:{begin + size})" if together else f"({size} elements)"
-        inward = f"d{data} -> v{one}" if field.access in ("input", "inout") else f"v{one} -> d{data}"
+        inward = f"d{data} -> v{user}" if field.access in ("input", "inout") else f"v{user} -> d{data}"
         yield f'  {inward} [label="{name} {where}"{", dir=both" if field.access == "inout" else ""}];\n'

@@ -15,7 +15,7 @@ from pypoplar.graph.frozen import FrozenEdges
 from pypoplar.graph.tensor import Tensor
 from pypoplar.types import SUPPORTED, ElementType
 
-TYPE_CODE: dict[ElementType, int] = {one: number << 16 for number, one in enumerate(SUPPORTED)}
+TYPE_CODE: dict[ElementType, int] = {element: number << 16 for number, element in enumerate(SUPPORTED)}
 _FIELD = (1 << 16) - 1
 _TYPE_SHIFT, _TYPE = 16, (1 << 8) - 1
 _CONTINUES = 1 << 24

@@ -71,12 +71,12 @@ class VertexIntrospector:
 
     def getFieldInfo(self, name: str) -> FieldData:
         """The field called `name`; `UnknownField` if there is none."""
-        for number, one in enumerate(self._codelet.fields):
-            if one.name == name:
+        for number, field in enumerate(self._codelet.fields):
+            if field.name == name:
                 value = self._values.get(number)
                 if number in self._sizes:
-                    return FieldData(self._sizes[number], value, one.form == "list")
-                size = 1 if one.form == "scalar" else np.size(value) if value is not None else 0
+                    return FieldData(self._sizes[number], value, field.form == "list")
+                size = 1 if field.form == "scalar" else np.size(value) if value is not None else 0
                 return FieldData(np.array([size]), value, is_list=False)
         hint = nearest_or_all(name, [field.name for field in self._codelet.fields])
         raise UnknownField(f"codelet {self._codelet.name!r} has no field {name!r}{hint}")
@@ -113,20 +113,20 @@ def estimate(
     first_edge = np.searchsorted(edges.vertex, numbers)
     last_edge = np.searchsorted(edges.vertex, numbers, side="right")
     values = _values_by_vertex(codelets, vertices, state)
-    made = np.empty((len(numbers), 2), np.int64)
+    estimated = np.empty((len(numbers), 2), np.int64)
     for place, number in enumerate(numbers.tolist()):
         index = int(vertices.codelet[number])
         own = slice(first_edge[place], last_edge[place])
         fields = edges.field[own]
         by_field = {int(field): sizes[own][fields == field] for field in np.unique(fields)}
         seen = VertexIntrospector(codelets[index], by_field, values.get(number, {}), target)
-        made[place] = _checked(estimators[index](seen), codelets[index].name)
+        estimated[place] = _checked(estimators[index](seen), codelets[index].name)
     vertex = np.concatenate((given.vertex, numbers))
     order = np.argsort(vertex)
     return FrozenEstimates(
         vertex[order],
-        np.concatenate((given.cycles, made[:, 0]))[order],
-        np.concatenate((given.flops, made[:, 1]))[order],
+        np.concatenate((given.cycles, estimated[:, 0]))[order],
+        np.concatenate((given.flops, estimated[:, 1]))[order],
         np.concatenate((given.by_estimator, np.ones(len(numbers), bool)))[order],
     )
 
@@ -138,7 +138,7 @@ def _checked(answer: Any, name: str) -> tuple[int, int]:
     elif not isinstance(answer, tuple):
         answer = (answer, None)
     given = answer[:1] if len(answer) == 2 and answer[1] is None else answer
-    if len(answer) != 2 or not all(isinstance(one, int | np.integer) and 0 <= one <= MOST_ESTIMATED for one in given):
+    if len(answer) != 2 or not all(isinstance(count, int | np.integer) and 0 <= count <= MOST_ESTIMATED for count in given):
         raise PoplarTypeError(
             f"the estimator of {name} must return cycles as an int of 0 to 2**40, or a VertexPerfEstimate; got {answer!r}"
         )

@@ -121,7 +121,7 @@ class Graph:
 
     def getVertexTypes(self) -> list[str]:
         """The names of the codelets."""
-        return [one.name for one in self._registry.codelets]
+        return [codelet.name for codelet in self._registry.codelets]
 
     def _kind(self, vertexType: Any) -> VertexKind:
         index, codelet = self._registry.find(vertexType)
@@ -142,32 +142,32 @@ class Graph:
         """
         if isinstance(mapping, str):
             name, mapping = mapping, VariableMappingMethod.NONE
-        made = self._new_variable(type, check_shape(shape), self._scope.named(name, "variable"))
+        variable = self._new_variable(type, check_shape(shape), self._scope.named(name, "variable"))
         if mapping is VariableMappingMethod.LINEAR:
-            begin, end, tile = linear_pieces(prod(made._shape), self._tiles.count)
-            self._mapping.place_pieces(made, begin, end, self._tiles.check_many(tile, len(tile), "a variable"))
+            begin, end, tile = linear_pieces(prod(variable._shape), self._tiles.count)
+            self._mapping.place_pieces(variable, begin, end, self._tiles.check_many(tile, len(tile), "a variable"))
         elif mapping is not VariableMappingMethod.NONE:
             raise PoplarTypeError(f"a variable's mapping is a VariableMappingMethod, got {mapping!r}")
-        return made
+        return variable
 
     def addConstant(self, type: ElementType, shape: Any, value: Any, name: str = "") -> Tensor:
         """A new tensor that nothing may write to; `value` is a number for all elements, or a list or array with one for each."""
         sizes = check_shape(shape)
         shown = self._scope.named(name, "constant")
         values = values_of(check_type(type), value, prod(sizes), f"constant {shown!r}")
-        made = self._new_variable(type, sizes, shown)
+        constant = self._new_variable(type, sizes, shown)
         self._variables.constants[len(self._variables.names) - 1] = values
-        return made
+        return constant
 
     def _new_variable(self, type: ElementType, shape: tuple[int, ...], name: str) -> Tensor:
         number = self._variables.add(check_type(type), shape, name, self._locations.note(3))
-        made = Tensor()
-        made._variables = self._variables
-        made._type = type
-        made._offset = self._variables.first[number]
-        made._shape = shape
-        made._strides = row_major(shape)
-        return made
+        tensor = Tensor()
+        tensor._variables = self._variables
+        tensor._type = type
+        tensor._offset = self._variables.first[number]
+        tensor._shape = shape
+        tensor._strides = row_major(shape)
+        return tensor
 
     @overload
     def clone(self, type: ElementType, tensor: Tensor, /, name: str = "", method: TensorCloneMethod = ...) -> Tensor: ...
@@ -291,7 +291,7 @@ class Graph:
 
     def reorderToSimplify(self, reference: Tensor, others: Iterable[Tensor] = ()) -> tuple[Tensor, list[Tensor]]:
         """`reference` flattened and permuted to lie in the order of memory, and `others` permuted in the same way."""
-        return simplified(self._own(reference), [self._own(one) for one in others])
+        return simplified(self._own(reference), [self._own(other) for other in others])
 
     def findUnbroadcastTensor(self, tensor: Tensor) -> Tensor | None:
         """The tensor before it was broadcast, with size 1 (or the period) where it repeats; None if it does not repeat."""

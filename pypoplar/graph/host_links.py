@@ -184,12 +184,12 @@ def check_fifo_options(options: Mapping[str, object] | None, what: str) -> dict[
     return checked
 
 
-def check_handle(handle: Any, known: Mapping[str, Any], what: str, made: Location | None = None) -> str:
+def check_handle(handle: Any, known: Mapping[str, Any], what: str, user_location: Location | None = None) -> str:
     """The name of something new; `TensorIOStateError` if `known` has it, with the line where it was made."""
     if not isinstance(handle, str) or not handle:
         raise PoplarTypeError(f"the name of a {what} is a string, got {handle!r}")
     if handle in known:
-        location = made or getattr(known[handle], "location", None)
+        location = user_location or getattr(known[handle], "location", None)
         raise TensorIOStateError(f"there is a {what} {handle!r} already" + (f", made at {line_text(location)}" if location else ""))
     return handle
 
@@ -209,10 +209,10 @@ def check_elements(type: Any, elements: Any, what: str) -> tuple[ElementType, in
 def check_signature(arguments: Iterable[Any], what: str) -> tuple[tuple[ElementType, int], ...]:
     """The (type, elements) pairs of a host function."""
     checked = []
-    for one in arguments:
-        if not isinstance(one, tuple | list) or len(one) != 2:
-            raise PoplarTypeError(f"{what} takes (type, elements) pairs, got {one!r}")
-        checked.append(check_elements(one[0], one[1], what))
+    for argument in arguments:
+        if not isinstance(argument, tuple | list) or len(argument) != 2:
+            raise PoplarTypeError(f"{what} takes (type, elements) pairs, got {argument!r}")
+        checked.append(check_elements(argument[0], argument[1], what))
     return tuple(checked)
 
 

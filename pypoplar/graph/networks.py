@@ -29,24 +29,25 @@ def compute_network(graph: FrozenGraph) -> networkx.DiGraph[Any]:
         network.add_node(("variable", name), type=variables.types[number], shape=variables.shapes[number], constant=constant)
     vertices = graph.vertices
     for number, name in enumerate(graph.compute_sets):
-        here = vertices.codelet[vertices.compute_set == number]
-        counts = {graph.codelets[one].name: int(count) for one, count in zip(*np.unique(here, return_counts=True), strict=True)}
-        network.add_node(("compute set", name), vertices=len(here), codelets=counts)
+        codelets = vertices.codelet[vertices.compute_set == number]
+        counted = zip(*np.unique(codelets, return_counts=True), strict=True)
+        counts = {graph.codelets[codelet].name: int(count) for codelet, count in counted}
+        network.add_node(("compute set", name), vertices=len(codelets), codelets=counts)
     for access, reads in (("input", True), ("inout", True), ("output", False), ("inout", False)):
         for (variable, compute_set), (edges, elements) in _connections(graph, access).items():
             pair = ("variable", variables.names[variable]), ("compute set", graph.compute_sets[compute_set])
-            one, other = pair if reads else pair[::-1]
-            known = network.get_edge_data(one, other, {"edges": 0, "elements": 0})
-            network.add_edge(one, other, edges=known["edges"] + edges, elements=known["elements"] + elements)
+            source, target = pair if reads else pair[::-1]
+            known = network.get_edge_data(source, target, {"edges": 0, "elements": 0})
+            network.add_edge(source, target, edges=known["edges"] + edges, elements=known["elements"] + elements)
     return network
 
 
 def _connections(graph: FrozenGraph, access: str) -> dict[tuple[int, int], tuple[int, int]]:
     """(variable, compute set) -> edges and elements of the vertex fields with this access."""
-    most = max((len(one.fields) for one in graph.codelets), default=0)
+    most = max((len(codelet.fields) for codelet in graph.codelets), default=0)
     wanted = np.zeros((len(graph.codelets), most), bool)
     for number, codelet in enumerate(graph.codelets):
-        wanted[number, : len(codelet.fields)] = [one.access == access for one in codelet.fields]
+        wanted[number, : len(codelet.fields)] = [field.access == access for field in codelet.fields]
     edges = graph.edges
     if len(edges.vertex) == 0:
         return {}

@@ -16,7 +16,7 @@ from pypoplar.graph.tensor import Tensor
 
 def sorted_contiguous_regions(tensor: Tensor, intervals: Iterable[Any], remove_aliased: bool) -> list[list[Interval]]:
     """See `Graph.getSortedContiguousRegions`."""
-    pairs = np.array([tuple(one) for one in intervals], np.int64).reshape(-1, 2)
+    pairs = np.array([tuple(interval) for interval in intervals], np.int64).reshape(-1, 2)
     begin, end = pairs[:, 0], pairs[:, 1]
     if ((begin < 0) | (end < begin) | (end > tensor.numElements())).any():
         raise PoplarIndexError(f"intervals are out of range for {tensor._described()} of {tensor.numElements()} elements")
@@ -58,15 +58,15 @@ def _without_seen(start: Int64s, count: Int64s, place: Int64s) -> tuple[Int64s, 
 
 def simplified(reference: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
     """See `Graph.reorderToSimplify`."""
-    for one in others:
-        if one.numElements() != reference.numElements():
-            raise TensorShapeError(f"{one._described()} and {reference._described()} have different numbers of elements")
+    for other in others:
+        if other.numElements() != reference.numElements():
+            raise TensorShapeError(f"{other._described()} and {reference._described()} have different numbers of elements")
     runs = reference._run_list().unit_steps()
     order = np.argsort(runs.start, kind="stable")
     if (order[1:] > order[:-1]).all():
-        return reference.flatten(), [one.flatten() for one in others]
+        return reference.flatten(), [view.flatten() for view in others]
     begin, end = runs.first[:-1][order], runs.first[1:][order]
-    return _in_order(reference, begin, end), [_in_order(one, begin, end) for one in others]
+    return _in_order(reference, begin, end), [_in_order(view, begin, end) for view in others]
 
 
 def _in_order(tensor: Tensor, begin: Int64s, end: Int64s) -> Tensor:

@@ -71,24 +71,24 @@ class Tensor(ShownInNotebooks):
     # -- making views ---------------------------------------------------------------------------------------------------------
 
     def _strided(self, offset: int, shape: Shape, steps: Shape) -> Tensor:
-        made = _new(Tensor)
-        made._variables = self._variables
-        made._type = self._type
-        made._offset = offset
-        made._shape = shape
-        made._strides = steps
-        made._runs = None
-        return made
+        view = _new(Tensor)
+        view._variables = self._variables
+        view._type = self._type
+        view._offset = offset
+        view._shape = shape
+        view._strides = steps
+        view._runs = None
+        return view
 
     def _scattered(self, runs: RunList, shape: Shape) -> Tensor:
         """A view of `runs`, strided where one run or equal evenly spaced runs allow it."""
         form = regions.strided_form(runs, shape, self._bounds())
         if form is not None:
             return self._strided(form[0], shape, form[1])
-        made = self._strided(0, shape, ())
-        made._strides = None
-        made._runs = runs
-        return made
+        view = self._strided(0, shape, ())
+        view._strides = None
+        view._runs = runs
+        return view
 
     def _of_ids(self, ids: Int64s) -> Tensor:
         """A view of the element ids, in the shape of the array."""
@@ -167,24 +167,24 @@ class Tensor(ShownInNotebooks):
 
     def _subscript(self, key: Any) -> Tensor:
         keys = list(key) if isinstance(key, tuple) else [key]
-        if any(one is Ellipsis for one in keys):
-            place = next(place for place, one in enumerate(keys) if one is Ellipsis)
+        if any(key is Ellipsis for key in keys):
+            place = next(place for place, key in enumerate(keys) if key is Ellipsis)
             keys[place : place + 1] = [slice(None)] * (len(self._shape) - len(keys) + 1)
         if len(keys) > len(self._shape):
             raise PoplarIndexError(f"{len(keys)} indices for {self._described()} of rank {len(self._shape)}")
         result = self
         dimension = 0
-        for one in keys:
+        for key in keys:
             extent = result._shape[dimension]
-            if isinstance(one, slice):
-                if one.step not in (None, 1):
+            if isinstance(key, slice):
+                if key.step not in (None, 1):
                     raise PoplarIndexError("a tensor slice has step 1; use subSample(stride, dimension) or reverse(dimension)")
-                begin = 0 if one.start is None else self._whole(one.start)
-                end = extent if one.stop is None else self._whole(one.stop)
+                begin = 0 if key.start is None else self._whole(key.start)
+                end = extent if key.stop is None else self._whole(key.stop)
                 result = result._part(begin + extent * (begin < 0), end + extent * (end < 0), dimension, f"[{begin}:{end}]")
                 dimension += 1
             else:
-                index = self._whole(one)
+                index = self._whole(key)
                 if not -extent <= index < extent:
                     raise PoplarIndexError(f"index {index} is out of range for dimension of size {extent} of {self._described()}")
                 part = result._part(index % extent, index % extent + 1, dimension, "")
@@ -240,20 +240,20 @@ class Tensor(ShownInNotebooks):
                 f"slice of {self._described()} with {len(begins)} begins, {len(ends)} ends and {len(dimensions)} dimensions"
             )
         result = self
-        for one_begin, one_end, one in zip(begins, ends, dimensions, strict=True):
-            result = result._part(self._whole(one_begin), self._whole(one_end), self._dimension(one), "")
+        for begin, end, dimension in zip(begins, ends, dimensions, strict=True):
+            result = result._part(self._whole(begin), self._whole(end), self._dimension(dimension), "")
         return result
 
     def slices(self, intervals: Iterable[Any], dimension: int = 0) -> list[Tensor]:
         """One slice per interval, ``(begin, end)`` pair or index (a slice of size 1), along a dimension."""
-        bounds = [(one, one + 1) if isinstance(one, int | np.integer) else (*one,) for one in intervals]
-        if not all(len(one) == 2 for one in bounds):
+        bounds = [(interval, interval + 1) if isinstance(interval, int | np.integer) else (*interval,) for interval in intervals]
+        if not all(len(bound) == 2 for bound in bounds):
             raise PoplarTypeError(f"slices takes Intervals, (begin, end) pairs or indices, got {list(intervals)!r}")
         return [self.slice(begin, end, dimension) for begin, end in bounds]
 
     def index(self, indices: SequenceOf[int]) -> Tensor:
         """The sub-tensor at these indices of the leading dimensions: ``t.index([1, 2])`` is ``t[1][2]``."""
-        return self._subscript(tuple(self._whole(one) for one in indices))
+        return self._subscript(tuple(self._whole(index) for index in indices))
 
     def subSample(self, stride: int, dimension: int = 0) -> Tensor:
         """Every `stride`-th element of a dimension, beginning with the first."""
@@ -310,46 +310,47 @@ class Tensor(ShownInNotebooks):
     def expand(self, dimensions: Iterable[int]) -> Tensor:
         """New dimensions of size 1, each before the named dimension of this tensor; ``rank()`` names the end; a name may repeat."""
         rank = len(self._shape)
-        places = sorted(self._whole(one) for one in dimensions)
-        if any(not 0 <= one <= rank for one in places):
+        places = sorted(self._whole(dimension) for dimension in dimensions)
+        if any(not 0 <= place <= rank for place in places):
             raise PoplarIndexError(f"expand({places}) of {self._described()}: dimensions go from 0 to {rank}")
         shape = list(self._shape)
-        for one in reversed(places):
-            shape.insert(one, 1)
+        for place in reversed(places):
+            shape.insert(place, 1)
         return self._with_shape(tuple(shape))
 
     def squeeze(self, dimensions: Iterable[int]) -> Tensor:
         """The tensor without the named dimensions, which have size 1."""
-        dropped = {self._dimension(one) for one in dimensions}
-        for one in dropped:
-            if self._shape[one] != 1:
+        dropped = {self._dimension(dimension) for dimension in dimensions}
+        for dimension in dropped:
+            if self._shape[dimension] != 1:
                 raise TensorShapeError(
-                    f"cannot squeeze dimension {one} of {self._described()}: its size is {self._shape[one]}, not 1"
+                    f"cannot squeeze dimension {dimension} of {self._described()}: its size is {self._shape[dimension]}, not 1"
                 )
         return self._with_shape(tuple(size for place, size in enumerate(self._shape) if place not in dropped))
 
     def dimShuffle(self, permutation: Iterable[int]) -> Tensor:
         """The dimensions in another order: dimension k of the result is dimension ``permutation[k]`` of this tensor."""
-        order = tuple(self._whole(one) for one in permutation)
+        order = tuple(self._whole(dimension) for dimension in permutation)
         if sorted(order) != list(range(len(self._shape))):
             raise TensorShapeError(
                 f"dimShuffle({list(order)}) of {self._described()} is not a permutation of its {self.rank()} dimensions"
             )
         if self._strides is None:
             return self._of_ids(self._ids().transpose(order))
-        return self._strided(self._offset, tuple(self._shape[one] for one in order), tuple(self._strides[one] for one in order))
+        shape = tuple(self._shape[dimension] for dimension in order)
+        return self._strided(self._offset, shape, tuple(self._strides[dimension] for dimension in order))
 
     def dimShufflePartial(self, source: Iterable[int], destination: Iterable[int]) -> Tensor:
         """Dimension ``source[k]`` moved to place ``destination[k]``, for each k; the others keep their order."""
-        moved = [self._dimension(one) for one in source]
-        places = [self._dimension(one) for one in destination]
+        moved = [self._dimension(dimension) for dimension in source]
+        places = [self._dimension(dimension) for dimension in destination]
         if len(moved) != len(places) or len(set(moved)) != len(moved) or len(set(places)) != len(places):
             raise TensorShapeError(
                 f"dimShufflePartial({moved}, {places}) of {self._described()} needs two lists of as many different dimensions"
             )
-        order = [one for one in range(len(self._shape)) if one not in moved]
-        for place, one in sorted(zip(places, moved, strict=True)):
-            order.insert(place, one)
+        order = [dimension for dimension in range(len(self._shape)) if dimension not in moved]
+        for place, dimension in sorted(zip(places, moved, strict=True)):
+            order.insert(place, dimension)
         return self.dimShuffle(order)
 
     def dimRoll(self, dimension: int, newIndex: int = 0) -> Tensor:
@@ -395,9 +396,9 @@ class Tensor(ShownInNotebooks):
             raise PoplarTypeError(
                 f"cannot reinterpret {self._described()} as {type!r}: {self._type.size} bytes against {type.size}"
             )
-        made = copy(self)
-        made._type = type
-        return made
+        view = copy(self)
+        view._type = type
+        return view
 
     # -- Python ---------------------------------------------------------------------------------------------------------------
 
@@ -446,7 +447,7 @@ class Tensor(ShownInNotebooks):
             return []
         if self._strides is not None:
             return [self._variables.number_of(self._offset)]
-        return [int(one) for one in np.unique(self._variables.numbers_of(self._run_list().start))]
+        return [int(number) for number in np.unique(self._variables.numbers_of(self._run_list().start))]
 
     def variable_names(self) -> list[str]:
         """The names of the variables it views, in the order they were added (not part of Poplar)."""

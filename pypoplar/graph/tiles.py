@@ -64,7 +64,7 @@ class Tiles:
         ipus = self.target.getNumIPUs()
         target = None
         if isinstance(first, Iterable):
-            chosen = [operator.index(one) for one in first]
+            chosen = [operator.index(tile) for tile in first]
         elif upper is None:
             size = operator.index(first)
             if not 0 < size <= per_ipu:
@@ -75,7 +75,7 @@ class Tiles:
             chosen = list(range(operator.index(first), operator.index(upper)))
         if not chosen or len(set(chosen)) != len(chosen):
             raise InvalidTileMapping(f"a virtual graph needs at least one tile and each only once, got {chosen[:20]}")
-        numbers = [self.check(one, "a virtual graph") for one in chosen]
+        numbers = [self.check(tile, "a virtual graph") for tile in chosen]
         return Tiles(target or self.target.evolve(num_ipus=1, tiles_per_ipu=len(chosen)), numbers)
 
     def pieces(self, tensor: Tensor, mapping: Any) -> tuple[Int64s, Int64s, Int64s]:
@@ -91,8 +91,8 @@ class Tiles:
             if not intervals:
                 continue
             number = self.check(tile, tensor._described())
-            for one in (intervals,) if isinstance(intervals, Interval) else intervals:
-                bounds.extend((*one, number))
+            for interval in (intervals,) if isinstance(intervals, Interval) else intervals:
+                bounds.extend((*interval, number))
         begin, end, tiles = np.array(bounds, np.int64).reshape(-1, 3).T
         bad = np.flatnonzero((begin < 0) | (begin > end) | (end > tensor.numElements()))
         if len(bad):
@@ -110,14 +110,14 @@ class Tiles:
         order = np.argsort(begin, kind="stable")
         if not (begin[order[1:]] < end[order[:-1]]).any():
             return
-        covered = np.concatenate([_united(begin[tiles == one], end[tiles == one], one) for one in np.unique(tiles)])
+        covered = np.concatenate([_united(begin[tiles == tile], end[tiles == tile], tile) for tile in np.unique(tiles)])
         covered = covered[np.argsort(covered[:, 0], kind="stable")]
         bad = np.flatnonzero(covered[1:, 0] < covered[:-1, 1])
         if len(bad):
             first, second = covered[bad[0]].tolist(), covered[bad[0] + 1].tolist()
-            one, other = self.local(np.array([first[2], second[2]])).tolist()
+            tile, other = self.local(np.array([first[2], second[2]])).tolist()
             raise InvalidTileMapping(
-                f"[{first[0]}:{first[1]}) for tile {one} and [{second[0]}:{second[1]}) for tile {other} overlap in the mapping of "
+                f"[{first[0]}:{first[1]}) for tile {tile} and [{second[0]}:{second[1]}) for tile {other} overlap in the mapping of "
                 f"{tensor._described()}: an element is on one tile"
             )
 

@@ -15,7 +15,9 @@ from pypoplar.types import SUPPORTED, ElementType
 
 _FORMATS = {"f32": "f", "f16": "e", "i32": "i", "u32": "I", "i16": "h", "u16": "H", "i8": "b", "u8": "B", "i64": "q", "u64": "Q"}
 _PACK: dict[ElementType, Callable[..., bytes]] = {
-    one: struct.Struct(f"<{_FORMATS[one.code]}{8 - one.size}x").pack for one in SUPPORTED if one.code in _FORMATS
+    element: struct.Struct(f"<{_FORMATS[element.code]}{8 - element.size}x").pack
+    for element in SUPPORTED
+    if element.code in _FORMATS
 }
 _UNPACK = struct.Struct("<q").unpack
 _BOOLS = (False, True)
@@ -54,9 +56,9 @@ def values_of(type: ElementType, value: Any, count: int, what: str) -> AnyArray:
     """
     given = _as_array(type, value, what)
     if given.ndim == 0 or (given.size == 1 and count == 1):
-        one = np.empty(1, type.dtype)
-        one[0] = _fitting(type, given.reshape(1), what)[0]
-        return np.full(count, one[0], type.dtype)
+        filling = np.empty(1, type.dtype)
+        filling[0] = _fitting(type, given.reshape(1), what)[0]
+        return np.full(count, filling[0], type.dtype)
     if given.size != count:
         raise TensorShapeError(f"{what} has {count} elements, got {given.size} values")
     return _fitting(type, given.reshape(-1), what)
@@ -77,13 +79,13 @@ def _as_array(type: ElementType, value: Any, what: str) -> AnyArray:
 def _exact(type: ElementType, given: AnyArray, what: str) -> AnyArray:
     """Python's numbers in the type's dtype, one by one: of a list with large whole numbers NumPy would make 64-bit floats."""
     bits = np.empty(given.size, np.int64)
-    for place, one in enumerate(given.flat):
-        if not isinstance(one, int | float | np.integer | np.floating | np.bool_):
-            raise PoplarTypeError(f"{what} needs numbers, got {one!r}")
+    for place, number in enumerate(given.flat):
+        if not isinstance(number, int | float | np.integer | np.floating | np.bool_):
+            raise PoplarTypeError(f"{what} needs numbers, got {number!r}")
         try:
-            bits[place] = bits_of(type, one)
+            bits[place] = bits_of(type, number)
         except PoplarTypeError:
-            raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {one}") from None
+            raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {number}") from None
     raw = np.ascontiguousarray(bits.view(np.uint8).reshape(-1, 8)[:, : type.size])
     return raw.view(type.dtype).reshape(given.shape)
 

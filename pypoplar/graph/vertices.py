@@ -55,16 +55,18 @@ class VertexKind:
         self.codelet = codelet
         self.name = codelet.name
         self.slots = {
-            one.name: Slot(number, one.name, one.access, one.form, one.type, -1 if one.access == "state" else _RANKS[one.form])
-            for number, one in enumerate(codelet.fields)
+            field.name: Slot(
+                number, field.name, field.access, field.form, field.type, -1 if field.access == "state" else _RANKS[field.form]
+            )
+            for number, field in enumerate(codelet.fields)
         }
 
     def slot(self, name: Any) -> Slot:
         """The field called `name`; `UnknownField` with the nearest name."""
-        found = self.slots.get(name)
-        if found is None:
+        slot = self.slots.get(name)
+        if slot is None:
             raise UnknownField(f"codelet {self.name!r} has no field {name!r}{nearest_or_all(name, self.slots)}")
-        return found
+        return slot
 
 
 class ComputeSet:
@@ -240,8 +242,8 @@ class VertexTable:
             self.set_value(number, slot, value)
             return
         elif rank == 2 and isinstance(value, list | tuple):
-            for row, one in enumerate(value):
-                self.connect_row(number, slot, row, one)
+            for row, tensor in enumerate(value):
+                self.connect_row(number, slot, row, tensor)
             return
         self._refuse(number, slot, value, slot.form)
 
@@ -304,7 +306,7 @@ class VertexTable:
         count = len(vertex) if isinstance(vertex, VertexRange) else 1
         asked = (cycles,) if flops is None else (cycles, flops)
         whole = [values_of(LONGLONG, given, count, f"estimate for {vertex!r}") for given in asked]
-        if min(int(one.min(initial=0)) for one in whole) < 0 or max(int(one.max(initial=0)) for one in whole) > MOST_ESTIMATED:
+        if any(column.min(initial=0) < 0 or column.max(initial=0) > MOST_ESTIMATED for column in whole):
             raise PoplarTypeError(
                 f"an estimate for {vertex!r} is at least 0 and at most 2**40, got {cycles!r} cycles and {flops!r} flops"
             )
@@ -393,7 +395,7 @@ def pairs(connections: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(connections, Mapping):
         return connections.items()
     listed = list(connections) if isinstance(connections, Iterable) else [connections]
-    if any(not isinstance(one, tuple | list) or len(one) != 2 for one in listed):
+    if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in listed):
         raise PoplarTypeError(
             f"connections are a dict or a list of pairs from field names to tensors or values, got {connections!r}"
         )

@@ -20,17 +20,17 @@ def concat(tensors: Tensor | Iterable[Tensor], *more: Tensor | int, dimension: i
     several, dimension = _listed("concat", tensors, more, dimension)
     first = several[0]
     axis = first._dimension(dimension)
-    for one in several[1:]:
-        if one.rank() != first.rank() or any(one._shape[d] != first._shape[d] for d in range(first.rank()) if d != axis):
+    for tensor in several[1:]:
+        if tensor.rank() != first.rank() or any(tensor._shape[d] != first._shape[d] for d in range(first.rank()) if d != axis):
             raise TensorShapeError(
-                f"cannot concatenate {first._described()} and {one._described()} along dimension {axis}: other sizes differ"
+                f"cannot concatenate {first._described()} and {tensor._described()} along dimension {axis}: other sizes differ"
             )
-    shape = (*first._shape[:axis], sum(one._shape[axis] for one in several), *first._shape[axis + 1 :])
+    shape = (*first._shape[:axis], sum(tensor._shape[axis] for tensor in several), *first._shape[axis + 1 :])
     if len(several) == 1:
         return first
     if prod(shape[:axis]) == 1:
-        return first._scattered(join([one._run_list() for one in several], first._bounds()), shape)
-    return first._of_ids(np.concatenate([one._ids() for one in several], axis))
+        return first._scattered(join([tensor._run_list() for tensor in several], first._bounds()), shape)
+    return first._of_ids(np.concatenate([tensor._ids() for tensor in several], axis))
 
 
 def append(first: Tensor, second: Tensor, dimension: int = 0) -> Tensor:
@@ -45,10 +45,10 @@ def append(first: Tensor, second: Tensor, dimension: int = 0) -> Tensor:
 def stack(tensors: Iterable[Tensor], dimension: int = 0) -> Tensor:
     """Tensors of equal shape joined along a new dimension."""
     several, _ = _listed("stack", tensors, (), 0)
-    for one in several[1:]:
-        if one._shape != several[0]._shape:
-            raise TensorShapeError(f"cannot stack {several[0]._described()} and {one._described()}: the shapes differ")
-    return concat([one.expand([dimension]) for one in several], dimension)
+    for tensor in several[1:]:
+        if tensor._shape != several[0]._shape:
+            raise TensorShapeError(f"cannot stack {several[0]._described()} and {tensor._described()}: the shapes differ")
+    return concat([tensor.expand([dimension]) for tensor in several], dimension)
 
 
 def _listed(
@@ -63,13 +63,13 @@ def _listed(
             several.append(extra)
     if not several:
         raise TensorShapeError(f"{asked} needs at least one tensor")
-    for one in several:
-        if not isinstance(one, Tensor):
-            raise PoplarTypeError(f"{asked} needs tensors, got {one!r}")
-        if one._variables is not several[0]._variables:
+    for tensor in several:
+        if not isinstance(tensor, Tensor):
+            raise PoplarTypeError(f"{asked} needs tensors, got {tensor!r}")
+        if tensor._variables is not several[0]._variables:
             raise PoplarTypeError(
-                f"{asked} needs tensors of one graph; {one._described()} is of another than {several[0]._described()}"
+                f"{asked} needs tensors of one graph; {tensor._described()} is of another than {several[0]._described()}"
             )
-        if one._type is not several[0]._type:
-            raise PoplarTypeError(f"{asked} needs one element type: {one._described()} against {several[0]._described()}")
+        if tensor._type is not several[0]._type:
+            raise PoplarTypeError(f"{asked} needs one element type: {tensor._described()} against {several[0]._described()}")
     return several, dimension

@@ -76,14 +76,14 @@ def plan_blocks(
     limit = max(int(memory * target.getBytesPerTile()), int(needed.min()))
     chosen = np.flatnonzero(needed <= limit)
     best = chosen[np.lexsort((cuts[chosen].prod(axis=1), cycles[chosen]))[0]]
-    row_parts, depth_parts, column_parts = (int(one) for one in cuts[best])
+    row_parts, depth_parts, column_parts = (int(cut) for cut in cuts[best])
     return BlockPlan(rows, depth, columns, row_parts, depth_parts, column_parts, int(groups[best]), grain, int(cycles[best]))
 
 
 def _candidates(target: Target, rows: int, depth: int, columns: int, grain: int) -> Int64s:
     """All triples of numbers of parts worth a look that fit on the tiles."""
     tiles = target.getNumTiles()
-    some = [_worthwhile(ceiling(size, one), tiles) for size, one in ((rows, 1), (depth, grain), (columns, grain))]
+    some = [_worthwhile(ceiling(size, unit), tiles) for size, unit in ((rows, 1), (depth, grain), (columns, grain))]
     grid = np.stack(np.meshgrid(*some, indexing="ij"), axis=-1).reshape(-1, 3)
     fitting: Int64s = grid[grid.prod(axis=1) <= tiles]
     return fitting
@@ -96,8 +96,8 @@ def _worthwhile(grains: int, tiles: int) -> Int64s:
     few = np.arange(1, min(root, most) + 1)
     sizes = np.arange(1, root + 1)
     many = -(-grains // sizes)
-    made: Int64s = np.unique(np.concatenate((few, many[many <= most], [most])))
-    return made
+    counts: Int64s = np.unique(np.concatenate((few, many[many <= most], [most])))
+    return counts
 
 
 def _costs(

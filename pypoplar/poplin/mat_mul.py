@@ -78,23 +78,23 @@ def createMatMulInputLHS(graph: Graph, inputType: ElementType, *arguments: Any, 
     It is mapped as the blocks of the product of [m, k] and [k, n] are; a block that several tiles use lives on the first of them.
     """
     plan, debugContext = _planned(graph, "createMatMulInputLHS", inputType, arguments, keywords)
-    made = graph.addVariable(inputType, [plan.rows, plan.depth], debugContext or "")
+    left = graph.addVariable(inputType, [plan.rows, plan.depth], debugContext or "")
     tiles = graph.getTarget().getNumTiles()
     for i, (top, bottom) in enumerate(pairwise(plan.row_bounds())):
         for p, (begin, end) in enumerate(pairwise(plan.depth_bounds())):
-            graph.setTileMapping(made.slice([top, begin], [bottom, end]), plan.tile(i, p, 0, tiles))
-    return made
+            graph.setTileMapping(left.slice([top, begin], [bottom, end]), plan.tile(i, p, 0, tiles))
+    return left
 
 
 def createMatMulInputRHS(graph: Graph, inputType: ElementType, *arguments: Any, **keywords: Any) -> Tensor:
     """A new tensor that `matMul` takes as B with little exchange; see `createMatMulInputLHS`."""
     plan, debugContext = _planned(graph, "createMatMulInputRHS", inputType, arguments, keywords)
-    made = graph.addVariable(inputType, [plan.depth, plan.columns], debugContext or "")
+    matrix = graph.addVariable(inputType, [plan.depth, plan.columns], debugContext or "")
     tiles = graph.getTarget().getNumTiles()
     for p, (begin, end) in enumerate(pairwise(plan.depth_bounds())):
         for j, (left, right) in enumerate(pairwise(plan.column_bounds())):
-            graph.setTileMapping(made.slice([begin, left], [end, right]), plan.tile(j % plan.row_parts, p, j, tiles))
-    return made
+            graph.setTileMapping(matrix.slice([begin, left], [end, right]), plan.tile(j % plan.row_parts, p, j, tiles))
+    return matrix
 
 
 def _planned(
@@ -126,20 +126,20 @@ def _arranged(
     arguments: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> tuple[ElementType | None, str | None, Mapping[str, object] | None]:
     """outputType, debugContext and options, given by place (each may be left out) or by name."""
-    found: dict[str, Any] = {"outputType": None, "debugContext": None, "options": None} | dict(keywords)
-    if len(found) > 3:
-        unknown = sorted(found.keys() - {"outputType", "debugContext", "options"})
+    options: dict[str, Any] = {"outputType": None, "debugContext": None, "options": None} | dict(keywords)
+    if len(options) > 3:
+        unknown = sorted(options.keys() - {"outputType", "debugContext", "options"})
         raise TypeError(f"unexpected argument {unknown[0]!r}")
-    for one in arguments:
-        if isinstance(one, ElementType):
-            found["outputType"] = one
-        elif isinstance(one, str):
-            found["debugContext"] = one
-        elif isinstance(one, Mapping):
-            found["options"] = one
-        elif one is not None:
-            raise TypeError(f"expected an output type, a debug name or options, got {one!r}")
-    return found["outputType"], found["debugContext"], found["options"]
+    for argument in arguments:
+        if isinstance(argument, ElementType):
+            options["outputType"] = argument
+        elif isinstance(argument, str):
+            options["debugContext"] = argument
+        elif isinstance(argument, Mapping):
+            options["options"] = argument
+        elif argument is not None:
+            raise TypeError(f"expected an output type, a debug name or options, got {argument!r}")
+    return options["outputType"], options["debugContext"], options["options"]
 
 
 def _memory(call: str, options: Mapping[str, object] | None) -> float:

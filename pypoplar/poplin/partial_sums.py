@@ -31,7 +31,7 @@ def add_partials(graph: Graph, partials: Tensor, result: ElementType, prog: Sequ
     for tile, regions in enumerate(graph.getTileMapping(total)):
         if not regions:
             continue
-        share = ceiling(share_of_worker(sum(one.size() for one in regions), target), grain) * grain
+        share = ceiling(share_of_worker(sum(region.size() for region in regions), target), grain) * grain
         fields = {"partials": concat(rows.slices(regions, 1), 1), "out": concat(flat.slices(regions)), "share": share}
         graph.setTileMapping(graph.addVertex(cs, templateVertex("poplin::ReduceAdd", result), fields), tile)
     prog.add(Execute(cs))

@@ -51,15 +51,15 @@ def plan_vector_product(graph: Graph, a: Tensor) -> VectorPlan | None:
 
     None if the rows of `a` lie in so many pieces that neither is any good.
     """
-    found = _pieces(graph, a)
-    if found is None:
+    pieces = _pieces(graph, a)
+    if pieces is None:
         return None
     target, type, columns = graph.getTarget(), a.elementType(), a.dim(1)
-    whole = _whole_rows(found, columns)
-    plans = [_plan(target, type, whole, found)]
+    whole = _whole_rows(pieces, columns)
+    plans = [_plan(target, type, whole, pieces)]
     for parts in (1, 2, 3):
-        plans.append(_plan(target, type, _cut(found, target.getNumWorkerContexts() * parts), found))
-    return min(plans, key=lambda one: one.cycles)
+        plans.append(_plan(target, type, _cut(pieces, target.getNumWorkerContexts() * parts), pieces))
+    return min(plans, key=lambda plan: plan.cycles)
 
 
 def vector_product(
@@ -71,20 +71,20 @@ def vector_product(
     """
     out = graph.addVariable(result, [a.dim(0), 1], below(debug, "out"))
     by_row: dict[int, list[Piece]] = defaultdict(list)
-    for one in plan.pieces:
-        by_row[one.row].append(one)
+    for piece in plan.pieces:
+        by_row[piece.row].append(piece)
     products: dict[Piece, Tensor] = {}  # where the product of each piece goes
     summed: dict[int, list[tuple[Tensor, Tensor]]] = defaultdict(list)  # by tile: partial products and the element they make
     for row, parts in by_row.items():
         home = _home(parts)
         graph.setTileMapping(out[row], home)
-        made = out[row]
+        partial = out[row]
         if len(parts) > 1 or result is not FLOAT:
-            made = graph.addVariable(FLOAT, [len(parts)], below(debug, "partials"))
-            summed[home].append((made, out[row]))
-        for place, one in enumerate(parts):
-            products[one] = made.slice(place, place + 1)
-            graph.setTileMapping(products[one], one.tile)
+            partial = graph.addVariable(FLOAT, [len(parts)], below(debug, "partials"))
+            summed[home].append((partial, out[row]))
+        for place, part in enumerate(parts):
+            products[part] = partial.slice(place, place + 1)
+            graph.setTileMapping(products[part], part.tile)
     cs = graph.addComputeSet(below(debug, "matMul"))
     _add_dot_products(graph, cs, a, b.flatten(), products)
     prog.add(Execute(cs))
@@ -101,9 +101,9 @@ def _add_dot_products(graph: Graph, cs: ComputeSet, a: Tensor, vector: Tensor, p
             part = own[first : first + size]
             begin, end = part[0].begin, part[0].end
             fields = {
-                "a": [a[one.row].slice(begin, end) for one in part],
+                "a": [a[number.row].slice(begin, end) for number in part],
                 "b": vector.slice(begin, end),
-                "out": concat([products[one] for one in part]),
+                "out": concat([products[number] for number in part]),
             }
             graph.setTileMapping(graph.addVertex(cs, vertexType, fields), part[0].tile)
 
@@ -111,9 +111,9 @@ def _add_dot_products(graph: Graph, cs: ComputeSet, a: Tensor, vector: Tensor, p
 def _shared_by_workers(target: Target, pieces: list[Piece]) -> Iterator[tuple[list[Piece], int]]:
     """The pieces of each tile and range of columns, and how many of them a vertex takes."""
     together: dict[tuple[int, int, int], list[Piece]] = defaultdict(list)
-    for one in pieces:
-        together[one.tile, one.begin, one.end].append(one)
-    load = Counter(one.tile for one in pieces)
+    for piece in pieces:
+        together[piece.tile, piece.begin, piece.end].append(piece)
+    load = Counter(piece.tile for piece in pieces)
     for (tile, _, _), own in together.items():
         yield own, ceiling(load[tile], target.getNumWorkerContexts())
 
@@ -121,8 +121,8 @@ def _shared_by_workers(target: Target, pieces: list[Piece]) -> Iterator[tuple[li
 def _home(parts: list[Piece]) -> int:
     """The tile that has most of a row."""
     held: Counter[int] = Counter()
-    for one in parts:
-        held[one.tile] += one.size
+    for part in parts:
+        held[part.tile] += part.size
     return held.most_common(1)[0][0]
 
 
@@ -147,54 +147,54 @@ def _pieces(graph: Graph, a: Tensor) -> list[Piece] | None:
     regions = [(begin, end, tile) for tile, held in enumerate(mapping) for begin, end in held]
     if (len(regions) + contiguous) * SHORTEST > 2 * rows * columns + 2 * SHORTEST * rows:
         return None
-    made = []
+    pieces = []
     for begin, end, tile in sorted(regions):
         while begin < end:
             row, left = divmod(begin, columns)
             right = min(columns, left + end - begin)
-            made.append(Piece(row, left, right, tile))
+            pieces.append(Piece(row, left, right, tile))
             begin += right - left
-    return made
+    return pieces
 
 
 def _whole_rows(pieces: list[Piece], columns: int) -> list[Piece]:
     held: dict[int, Counter[int]] = defaultdict(Counter)
-    for one in pieces:
-        held[one.row][one.tile] += one.size
+    for piece in pieces:
+        held[piece.row][piece.tile] += piece.size
     return [Piece(row, 0, columns, tiles.most_common(1)[0][0]) for row, tiles in held.items()]
 
 
 def _cut(pieces: list[Piece], wanted: int) -> list[Piece]:
     """The pieces cut further, so that a tile has about `wanted` of them, none of them short."""
     load: Counter[int] = Counter()
-    for one in pieces:
-        load[one.tile] += one.size
-    made = []
-    for one in pieces:
-        size = max(SHORTEST, -(-load[one.tile] // wanted))
-        parts = max(1, round(one.size / size))
-        bounds = [one.begin + one.size * part // parts // 2 * 2 for part in range(parts)] + [one.end]
-        made += [Piece(one.row, begin, end, one.tile) for begin, end in pairwise(bounds)]
-    return made
+    for piece in pieces:
+        load[piece.tile] += piece.size
+    cut = []
+    for piece in pieces:
+        size = max(SHORTEST, -(-load[piece.tile] // wanted))
+        parts = max(1, round(piece.size / size))
+        bounds = [piece.begin + piece.size * part // parts // 2 * 2 for part in range(parts)] + [piece.end]
+        cut += [Piece(piece.row, begin, end, piece.tile) for begin, end in pairwise(bounds)]
+    return cut
 
 
 def _plan(target: Target, type: ElementType, pieces: list[Piece], held: list[Piece]) -> VectorPlan:
     """The cycles of a plan: the busiest tile's exchange and dot products, and the sums of rows that are cut."""
-    here: dict[tuple[int, int], int] = defaultdict(int)
-    for one in held:
-        here[one.tile, one.row] += one.size
+    resident: dict[tuple[int, int], int] = defaultdict(int)
+    for piece in held:
+        resident[piece.tile, piece.row] += piece.size
     received: Counter[int] = Counter()
     work: dict[int, list[int]] = defaultdict(list)
-    columns = max(one.end for one in pieces)
-    for one in pieces:
-        received[one.tile] += max(0, one.size - here[one.tile, one.row])
-        work[one.tile].append(one.size)
+    columns = max(piece.end for piece in pieces)
+    for piece in pieces:
+        received[piece.tile] += max(0, piece.size - resident[piece.tile, piece.row])
+        work[piece.tile].append(piece.size)
     for tile, sizes in work.items():
         received[tile] += min(columns, sum(sizes))
     workers, rate = target.getNumWorkerContexts(), target.getExchangeBytesPerCycle()
-    compute = max(_rounds([dot_products_cycles(1, one, type) for one in sizes], workers) for sizes in work.values())
+    compute = max(_rounds([dot_products_cycles(1, size, type) for size in sizes], workers) for sizes in work.values())
     cycles = superstep_cycles(target) + ceiling(max(received.values()) * type.size, rate) + compute
-    parts = Counter(one.row for one in pieces)
+    parts = Counter(piece.row for piece in pieces)
     most = max(parts.values())
     if most > 1:
         cycles += superstep_cycles(target) + ceiling(most * FLOAT.size, rate) + workers * sum_cycles(most)
@@ -204,6 +204,6 @@ def _plan(target: Target, type: ElementType, pieces: list[Piece], held: list[Pie
 def _rounds(cycles: list[int], workers: int) -> int:
     """Tile cycles of vertices that go to the next free worker, in order."""
     busy = [0] * workers
-    for one in cycles:
-        busy[busy.index(min(busy))] += one
+    for cycle in cycles:
+        busy[busy.index(min(busy))] += cycle
     return workers * max(busy)

@@ -152,17 +152,17 @@ def _arranged(
 ) -> tuple[dict[str, Tensor], Tensor | None, LossType, str | None]:
     """The arguments after `deltas` of all forms: scales, numCorrect, loss type, debug name."""
     tensors: list[Tensor] = []
-    for place, one in enumerate(arguments):
-        if isinstance(one, LossType):
+    for place, argument in enumerate(arguments):
+        if isinstance(argument, LossType):
             rest = arguments[place + 1 :]
             if len(rest) > 1 or len(tensors) > 3:
                 break
             scales = dict(zip(("deltasScale", "modelOutputScaling"), tensors, strict=False)) if len(tensors) > 1 else {}
             numCorrect = tensors[-1] if len(tensors) % 2 else None
-            return scales, numCorrect, one, rest[0] if rest else debugContext
-        if not isinstance(one, Tensor):
-            raise PoplarTypeError(f"calcLoss takes tensors and then a popnn.LossType, got {one!r}")
-        tensors.append(one)
+            return scales, numCorrect, argument, rest[0] if rest else debugContext
+        if not isinstance(argument, Tensor):
+            raise PoplarTypeError(f"calcLoss takes tensors and then a popnn.LossType, got {argument!r}")
+        tensors.append(argument)
     raise PoplarTypeError(
         "calcLoss takes (graph, modelOutputs, expected, loss, deltas, [deltasScale, modelOutputScaling,] [numCorrect,] lossType"
         f"[, debugContext]); got {len(arguments)} arguments after deltas"
@@ -180,14 +180,14 @@ def _check(
 ) -> None:
     _check_samples(modelOutputs, expected)
     type = modelOutputs.elementType()
-    for name, one, shape in (("loss", loss, modelOutputs.shape()[:1]), ("deltas", deltas, modelOutputs.shape())):
-        if one.shape() != shape or one.elementType() is not type:
-            raise PoplibsError(f"calcLoss: {name} is {type!r} {shape} for these outputs, got {one!r}")
+    for name, tensor, shape in (("loss", loss, modelOutputs.shape()[:1]), ("deltas", deltas, modelOutputs.shape())):
+        if tensor.shape() != shape or tensor.elementType() is not type:
+            raise PoplibsError(f"calcLoss: {name} is {type!r} {shape} for these outputs, got {tensor!r}")
     if scales and lossType is not LossType.CROSS_ENTROPY_LOSS:
         raise PoplibsError(f"calcLoss: only CROSS_ENTROPY_LOSS takes scales, not {lossType.value}")
-    for name, one in scales.items():
-        if one.numElements() != 1 or one.elementType() is not type:
-            raise PoplibsError(f"calcLoss: {name} has one element of {type!r}, got {one!r}")
+    for name, tensor in scales.items():
+        if tensor.numElements() != 1 or tensor.elementType() is not type:
+            raise PoplibsError(f"calcLoss: {name} has one element of {type!r}, got {tensor!r}")
     if numCorrect is not None:
         _check_count(numCorrect)
 

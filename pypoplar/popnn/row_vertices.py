@@ -59,8 +59,8 @@ def add_row_vertices(
     `by_group` holds tensors of which the vertex of group i gets element i, `shared` what every vertex gets.
     """
     for number, group in enumerate(groups):
-        fields: dict[str, object] = {name: _rows(one, group.rows) for name, one in rows.items()}
-        single = {name: one[number] for name, one in (by_group or {}).items()}
+        fields: dict[str, object] = {name: _rows(row, group.rows) for name, row in rows.items()}
+        single = {name: values[number] for name, values in (by_group or {}).items()}
         vertex = graph.addVertex(computeSet, vertexType, {**fields, **single, **(shared or {})})
         graph.setTileMapping(vertex, group.tile)
 
@@ -73,5 +73,5 @@ def _rows(tensor: Tensor, rows: tuple[int, ...]) -> Tensor:
 
 
 def _fullest(graph: Graph, row: Tensor) -> int:
-    held = [sum(one.size() for one in regions) for regions in graph.getTileMapping(row.flatten())]
+    held = [sum(region.size() for region in regions) for regions in graph.getTileMapping(row.flatten())]
     return max(range(len(held)), key=held.__getitem__)

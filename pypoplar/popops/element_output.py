@@ -22,14 +22,14 @@ def createOutputForElementWiseOp(
     """
     if not inputs:
         raise PoplibsError("createOutputForElementWiseOp needs at least one input")
-    for one in inputs[1:]:
-        if one.shape() != inputs[0].shape():
-            raise PoplibsError(f"inputs of an element-wise operation have one shape, got {inputs[0]!r} and {one!r}")
-    fitting = [one for one in inputs if not one.containsAliases()]
+    for tensor in inputs[1:]:
+        if tensor.shape() != inputs[0].shape():
+            raise PoplibsError(f"inputs of an element-wise operation have one shape, got {inputs[0]!r} and {tensor!r}")
+    fitting = [tensor for tensor in inputs if not tensor.containsAliases()]
     if not fitting and inputs[0].numElements() == 1:
         fitting = [inputs[0]]
     if fitting:
-        return graph.clone(outputType, min(fitting, key=lambda one: _spread(graph, one)), debugContext or "")
+        return graph.clone(outputType, min(fitting, key=lambda tensor: _spread(graph, tensor)), debugContext or "")
     output = graph.addVariable(outputType, inputs[0].shape(), debugContext or "")
     mapTensorLinearly(graph, output, 0, graph.getTarget().getVectorWidth(outputType))
     return output
@@ -39,5 +39,5 @@ def _spread(graph: Graph, tensor: Tensor) -> tuple[int, int, int]:
     """How a tensor is spread: elements of the fullest tile, tiles (negative) and pieces."""
     simple, _ = graph.reorderToSimplify(tensor)
     held = [regions for regions in graph.getTileMapping(simple) if regions]
-    most = max((sum(one.size() for one in regions) for regions in held), default=0)
+    most = max((sum(region.size() for region in regions) for regions in held), default=0)
     return most, -len(held), sum(map(len, held))

@@ -35,7 +35,7 @@ def add_element_vertices(
     if out.numElements() == 0:
         return
     shared: dict[str, object] = {**(edges or {}), **(values or {})}
-    single = {name: one.flatten() for name, one in operands.items() if one.numElements() == 1 != out.numElements()}
+    single = {name: operand.flatten() for name, operand in operands.items() if operand.numElements() == 1 != out.numElements()}
     names = [name for name in operands if name not in single and name != written]
     # In the order of memory a tile's elements are one piece, whatever the view of them.
     out, others = graph.reorderToSimplify(out, [operands[name] for name in names])
@@ -44,8 +44,8 @@ def add_element_vertices(
     for tile, regions in enumerate(graph.getTileMapping(out)):
         if not regions:
             continue
-        fields: dict[str, object] = {name: concat(one.slices(regions)) for name, one in views.items()}
-        elements = sum(one.size() for one in regions)
+        fields: dict[str, object] = {name: concat(view.slices(regions)) for name, view in views.items()}
+        elements = sum(region.size() for region in regions)
         share = ceiling(share_of_worker(elements, target), grain) * grain
         vertex = graph.addVertex(computeSet, vertexType, {**fields, **single, **shared, "share": share})
         graph.setTileMapping(vertex, tile)

@@ -86,7 +86,7 @@ def family(name: str, operation: BinaryOperation) -> tuple[Plain, InPlace, WithO
         read_options(f"popops.{name}", options, MAP_OPTIONS)
         left, right = _operands(graph, name, operation, a, b, debugContext)
         shape = _common_shape(name, left, right)
-        wide = [broadcastToMatch(one, shape) for one in (left, right)]
+        wide = [broadcastToMatch(operand, shape) for operand in (left, right)]
         out = createOutputForElementWiseOp(graph, wide, left.elementType(), below(debugContext, name))
         _into(graph, operation, left, right, out, prog, below(debugContext, name))
         return out
@@ -140,7 +140,7 @@ def _describe(function: Any, name: str, operation: BinaryOperation, where: str) 
     function.__doc__ = (
         f"{operation.meaning} for each element, {where}; `prog` is extended.\n\n"
         "Shapes are broadcast as NumPy does; an operand may be a number. Operands have one type, of "
-        f"{', '.join(one.__name__ for one in operation.types)}."
+        f"{', '.join(type.__name__ for type in operation.types)}."
     )
 
 
@@ -148,17 +148,18 @@ def _operands(
     graph: Graph, name: str, operation: BinaryOperation, a: Operand, b: Operand, debug: str | None
 ) -> tuple[Tensor, Tensor]:
     """Both operands as tensors of one type that the operation has."""
-    tensors = [one for one in (a, b) if isinstance(one, Tensor)]
+    tensors = [operand for operand in (a, b) if isinstance(operand, Tensor)]
     if not tensors:
         raise PoplibsError(f"popops.{name} needs a tensor for at least one operand, got {a!r} and {b!r}")
     type = tensors[0].elementType()
-    if any(one.elementType() is not type for one in tensors):
+    if any(tensor.elementType() is not type for tensor in tensors):
         raise PoplibsError(f"popops.{name} takes operands of one type, got {tensors[0]!r} and {tensors[1]!r}")
     if type not in operation.types:
-        known = ", ".join(one.__name__ for one in operation.types)
+        known = ", ".join(known.__name__ for known in operation.types)
         raise PoplibsError(f"popops.{name} has no {type!r}: its types are {known}")
     left, right = (
-        one if isinstance(one, Tensor) else _constant(graph, type, one, tensors[0], below(debug, name)) for one in (a, b)
+        operand if isinstance(operand, Tensor) else _constant(graph, type, operand, tensors[0], below(debug, name))
+        for operand in (a, b)
     )
     return left, right
 
@@ -187,7 +188,7 @@ def _into(graph: Graph, operation: BinaryOperation, a: Tensor, b: Tensor, out: T
     """Add out = a op b to the program. A second operand of one element is read as such, every other one is broadcast."""
     if a.numElements() == 1 != b.numElements() and operation.name not in ("SUBTRACT", "DIVIDE"):
         a, b = b, a
-    a, b = (apart(graph, one, out, prog, f"{debug}/copy") for one in (a, b))
+    a, b = (apart(graph, operand, out, prog, f"{debug}/copy") for operand in (a, b))
     left = broadcastToMatch(a, out.shape())
     right = b if b.numElements() == 1 else broadcastToMatch(b, out.shape())
     cs = graph.addComputeSet(debug)

@@ -24,8 +24,8 @@ class BinaryOperation:
 
 
 BINARY_OPERATIONS: dict[str, BinaryOperation] = {
-    one.name: one
-    for one in (
+    operation.name: operation
+    for operation in (
         BinaryOperation("ADD", "a + b"),
         BinaryOperation("SUBTRACT", "a - b"),
         BinaryOperation("MULTIPLY", "a * b"),

@@ -40,9 +40,9 @@ def scaledAddTo(
     read_options("popops.scaledAddTo", options, OPTIONS)
     if A.shape() != B.shape():
         raise PoplibsError(f"popops.scaledAddTo takes tensors of one shape, got {A!r} and {B!r}")
-    for one in (A, B):
-        if one.elementType() not in (FLOAT, HALF):
-            raise PoplibsError(f"popops.scaledAddTo takes FLOAT or HALF, got {one!r}")
+    for tensor in (A, B):
+        if tensor.elementType() not in (FLOAT, HALF):
+            raise PoplibsError(f"popops.scaledAddTo takes FLOAT or HALF, got {tensor!r}")
     B = apart(graph, B, A, prog, below(debugContext, "AddTo", "copy"))
     cs = graph.addComputeSet(below(debugContext, "AddTo"))
     types = (A.elementType(), B.elementType())

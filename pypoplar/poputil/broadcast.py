@@ -13,8 +13,8 @@ from pypoplar.poputil.exceptions import PoplibsError
 def broadcast_shape(*shapes: list[int]) -> list[int] | None:
     """The shape that all `shapes` can be broadcast to; None if there is none."""
     result = []
-    for sizes in zip_longest(*(reversed(one) for one in shapes), fillvalue=1):
-        wide = {one for one in sizes if one != 1}
+    for sizes in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        wide = {size for size in sizes if size != 1}
         if len(wide) > 1:
             return None
         result.append(wide.pop() if wide else 1)
@@ -49,10 +49,10 @@ def broadcastToMatch(a: Tensor, *others: Any) -> Tensor | tuple[Tensor, ...]:
             raise PoplibsError(f"cannot broadcast {a!r} to the shape {shape}")
         return _broadcast(a, shape)
     tensors = (a, *others)
-    common = broadcast_shape(*(one.shape() for one in tensors))
+    common = broadcast_shape(*(tensor.shape() for tensor in tensors))
     if common is None:
         raise PoplibsError(f"cannot broadcast {' and '.join(map(repr, tensors))} to a common shape")
-    return tuple(_broadcast(one, common) for one in tensors)
+    return tuple(_broadcast(tensor, common) for tensor in tensors)
 
 
 def _broadcast(tensor: Tensor, shape: list[int]) -> Tensor:

@@ -30,7 +30,7 @@ class WithFlops:
 
 def with_flops(cycles: Mapping[str, Estimator], flops: Mapping[str, Estimator]) -> dict[str, Callable[..., Any]]:
     """Estimators by vertex type, with flops where there are some; the code counts those of the others."""
-    return {name: WithFlops(one, flops[name]) if name in flops else one for name, one in cycles.items()}
+    return {name: WithFlops(cycle, flops[name]) if name in flops else cycle for name, cycle in cycles.items()}
 
 
 @frozen

@@ -5,4 +5,4 @@ from __future__ import annotations
 
 def below(debugContext: str | None, *parts: str) -> str:
     """``below("dW", "reduce")`` is ``"dW/reduce"``; without a name of the user's, the parts alone."""
-    return "/".join(one for one in (debugContext or "", *parts) if one)
+    return "/".join(part for part in (debugContext or "", *parts) if part)

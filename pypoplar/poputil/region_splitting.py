@@ -26,7 +26,7 @@ def splitRegions(
     """
     if grainSize < 1 or maxPartitions < 1:
         raise PoplibsError(f"splitRegions needs a grain and a number of parts of at least 1, got {grainSize} and {maxPartitions}")
-    total = sum(one.size() for one in regions)
+    total = sum(region.size() for region in regions)
     if total == 0:
         return []
     grains = -(-total // grainSize)

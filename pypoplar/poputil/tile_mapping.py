@@ -112,6 +112,6 @@ def mapTensorLinearlyWithOffset(graph: Graph, tensor: Tensor, *arguments: Any, *
 
 def getTileImbalance(graph: Graph, tensor: Tensor, minElementsPerTile: int = 0, grainSize: int = 1) -> int:
     """How many elements the fullest tile has beyond an even share of at least `minElementsPerTile` and one grain."""
-    held = [sum(one.size() for one in regions) for regions in graph.getTileMapping(tensor)]
+    held = [sum(region.size() for region in regions) for regions in graph.getTileMapping(tensor)]
     even = max(-(-sum(held) // len(held)), minElementsPerTile, grainSize)
     return max(0, max(held) - even)

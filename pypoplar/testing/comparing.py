@@ -17,24 +17,24 @@ def assert_same_bits(
     Without `nan_bits` every NaN equals every other; IEEE arithmetic does not say which bits the NaN of an operation on two NaNs
     has. `name` says what the arrays are, `of` where each comes from.
     """
-    one, other = np.ascontiguousarray(actual), np.ascontiguousarray(expected)
-    if one.dtype != other.dtype or np.shape(actual) != np.shape(expected):
+    left, right = np.ascontiguousarray(actual), np.ascontiguousarray(expected)
+    if left.dtype != right.dtype or np.shape(actual) != np.shape(expected):
         raise AssertionError(
-            f"{name}: {of[0]} {one.dtype} {list(np.shape(actual))}, {of[1]} {other.dtype} {list(np.shape(expected))}"
+            f"{name}: {of[0]} {left.dtype} {list(np.shape(actual))}, {of[1]} {right.dtype} {list(np.shape(expected))}"
         )
-    differs = _bits(one) != _bits(other)
-    if not nan_bits and np.issubdtype(one.dtype, np.floating):
-        differs &= ~(np.isnan(one.reshape(-1)) & np.isnan(other.reshape(-1)))
+    differs = _bits(left) != _bits(right)
+    if not nan_bits and np.issubdtype(left.dtype, np.floating):
+        differs &= ~(np.isnan(left.reshape(-1)) & np.isnan(right.reshape(-1)))
     different = np.flatnonzero(differs)
     if not len(different):
         return
     shape = np.shape(actual)
     lines = [
-        f"  {name}{_index(position, shape)}: {of[0]} {_shown(one, position)}, {of[1]} {_shown(other, position)}"
+        f"  {name}{_index(position, shape)}: {of[0]} {_shown(left, position)}, {of[1]} {_shown(right, position)}"
         for position in different[:SHOWN]
     ]
     more = [f"  and {len(different) - SHOWN} more"] if len(different) > SHOWN else []
-    raise AssertionError("\n".join([f"{name} differs in {len(different)} of {one.size} elements:", *lines, *more]))
+    raise AssertionError("\n".join([f"{name} differs in {len(different)} of {left.size} elements:", *lines, *more]))
 
 
 def _bits(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
@@ -42,7 +42,7 @@ def _bits(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any
 
 
 def _index(position: int, shape: tuple[int, ...]) -> str:
-    return str([int(one) for one in np.unravel_index(position, shape)])
+    return str([int(number) for number in np.unravel_index(position, shape)])
 
 
 def _shown(array: np.ndarray[Any, np.dtype[Any]], position: int) -> str:

@@ -19,8 +19,8 @@ Pairs = dict[tuple[int, int], int]
 def exchanged(engine: Any, name: str | None = None, phase: str | None = None) -> Pairs:
     """Bytes by (source tile, destination tile); every receiver of a multicast has its own entry."""
     pairs: Counter[tuple[int, int]] = Counter()
-    for one in _chosen(engine, name, phase):
-        for message in one.messages:
+    for exchange in _chosen(engine, name, phase):
+        for message in exchange.messages:
             pairs[int(message["source"]), int(message["destination"])] += int(message["bytes"])
     return dict(sorted(pairs.items()))
 
@@ -45,10 +45,10 @@ def assert_no_exchange(engine: Any, name: str | None = None, phase: str | None =
 
 def assert_exchange_at_most(engine: Any, bytes: int, name: str | None = None, phase: str | None = None) -> None:
     """Fail if tiles send more than `bytes` in all; a multicast counts once."""
-    sent = {(one.name, one.phase): int(one.bytes_sent.sum()) for one in _chosen(engine, name, phase)}
+    sent = {(exchange.name, exchange.phase): int(exchange.bytes_sent.sum()) for exchange in _chosen(engine, name, phase)}
     total = sum(sent.values())
     if total > bytes:
-        largest = sorted(sent.items(), key=lambda one: -one[1])[:5]
+        largest = sorted(sent.items(), key=lambda pair: -pair[1])[:5]
         lines = [f"  {step} ({when}): {count} bytes" for (step, when), count in largest if count]
         raise AssertionError("\n".join([f"the exchange{_of(name, phase)} sends {total} bytes, more than {bytes}:", *lines]))
 
@@ -62,8 +62,8 @@ def _chosen(engine: Any, name: str | None, phase: str | None) -> list[Any]:
     exchanges = getattr(owner, "executable", owner).exchanges
     if phase not in (None, "before", "after", "copy"):
         raise ValueError(f"a phase is 'before', 'after' or 'copy', got {phase!r}")
-    names = sorted({one.name for one in exchanges})
+    names = sorted({exchange.name for exchange in exchanges})
     if name is not None and name not in names:
         listed = ", ".join(names) or "none"
         raise AssertionError(f"the program has no exchange called {name!r}: it has {listed}{nearest(name, names)}")
-    return [one for one in exchanges if name in (None, one.name) and phase in (None, one.phase)]
+    return [exchange for exchange in exchanges if name in (None, exchange.name) and phase in (None, exchange.phase)]

@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out: list[pytest.Item] = []
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
-        other = any(isinstance(one, Mode) and one != chosen for one in parameters.values())
+        other = any(isinstance(parameter, Mode) and parameter != chosen for parameter in parameters.values())
         (left_out if other else kept).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)

@@ -51,7 +51,7 @@ class Compute:
         for begin, end, tile in self.share.pieces():
             edges = {field: tensors[variable].slice(begin, end) for field, variable in self.operands}
             if self.codelet == "SumRows":
-                edges["rows"] = [edges["rows"].slice(*one) for one in self._rows(begin, end)]
+                edges["rows"] = [edges["rows"].slice(*row) for row in self._rows(begin, end)]
                 edges["target"] = edges["target"].slice(0, len(edges["rows"]))
             vertex = graph.addVertex(compute_set, getattr(codelets, self.codelet), {**edges, **dict(self.state)})
             graph.setTileMapping(vertex, tile)
@@ -118,13 +118,13 @@ class Loop:
     def build(self, graph: Any, tensors: Mapping[str, Any], name: str) -> Program:
         from pypoplar.program import Repeat, Sequence
 
-        body = [one.build(graph, tensors, f"{name}.{number}") for number, one in enumerate(self.steps)]
+        body = [step.build(graph, tensors, f"{name}.{number}") for number, step in enumerate(self.steps)]
         return Repeat(self.count, Sequence(body))
 
     def apply(self, arrays: Arrays) -> None:
         for _ in range(self.count):
-            for one in self.steps:
-                one.apply(arrays)
+            for step in self.steps:
+                step.apply(arrays)
 
 
 @frozen(eq=False)
@@ -143,12 +143,12 @@ class SmallGraph:
         """The program on variables of these names, types and lengths."""
         from pypoplar.program import Sequence
 
-        return Sequence([one.build(graph, tensors, f"step {number}") for number, one in enumerate(self.steps)])
+        return Sequence([step.build(graph, tensors, f"step {number}") for number, step in enumerate(self.steps)])
 
     def expected(self) -> Arrays:
         """What the program leaves, computed by NumPy."""
         arrays = self.inputs()
         with np.errstate(all="ignore"):
-            for one in self.steps:
-                one.apply(arrays)
+            for step in self.steps:
+                step.apply(arrays)
         return arrays

@@ -162,8 +162,8 @@ def _variable(graph: Graph, name: str, array: AnyArray, mapping: int | Sequence[
     return tensor
 
 
-def _built(made: Any) -> tuple[Program, dict[str, Any]]:
-    program, further = made if isinstance(made, tuple) else (made, {})
+def _built(built: Any) -> tuple[Program, dict[str, Any]]:
+    program, further = built if isinstance(built, tuple) else (built, {})
     if not isinstance(program, Program):
         try:
             program = Execute(program)
@@ -180,28 +180,28 @@ def _read(name: str) -> str:
     return f"read {name} (pypoplar.testing)"
 
 
-def _compare(one: _Outcome, other: _Outcome) -> None:
-    of = (one.mode, other.mode)
-    if one.error is not None or other.error is not None:
-        texts = [f"{type(each.error).__name__}: {each.error}" if each.error is not None else "no error" for each in (one, other)]
+def _compare(first: _Outcome, second: _Outcome) -> None:
+    of = (first.mode, second.mode)
+    if first.error is not None or second.error is not None:
+        texts = [f"{type(each.error).__name__}: {each.error}" if each.error is not None else "no error" for each in (first, second)]
         if texts[0] != texts[1]:
             raise AssertionError(f"the engines disagree: {of[0]} gives {texts[0]}; {of[1]} gives {texts[1]}") from (
-                one.error or other.error
+                first.error or second.error
             )
         return
-    assert one.result is not None
-    assert other.result is not None
-    for name in one.result:
-        assert_same_bits(one.result[name], other.result[name], name, of)
-    for name in one.result.streams:
-        assert_same_bits(one.result.streams[name], other.result.streams[name], f"stream {name}", of)
-    if one.result.printed != other.result.printed:
-        raise AssertionError(f"the engines print differently: {of[0]} {one.result.printed!r}, {of[1]} {other.result.printed!r}")
-    _compare_accounts(one.result, other.result, of)
+    assert first.result is not None
+    assert second.result is not None
+    for name in first.result:
+        assert_same_bits(first.result[name], second.result[name], name, of)
+    for name in first.result.streams:
+        assert_same_bits(first.result.streams[name], second.result.streams[name], f"stream {name}", of)
+    if first.result.printed != second.result.printed:
+        raise AssertionError(f"the engines print differently: {of[0]} {first.result.printed!r}, {of[1]} {second.result.printed!r}")
+    _compare_accounts(first.result, second.result, of)
 
 
-def _compare_accounts(one: Result, other: Result, of: tuple[str, str]) -> None:
-    left, right = one.report.execution, other.report.execution
+def _compare_accounts(first: Result, second: Result, of: tuple[str, str]) -> None:
+    left, right = first.report.execution, second.report.execution
     if [step.name for step in left.steps] != [step.name for step in right.steps]:
         raise AssertionError("the engines went through different steps")
     for a, b in zip(left.steps, right.steps, strict=True):

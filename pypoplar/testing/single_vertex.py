@@ -32,14 +32,14 @@ def run_vertex(
     field's type. Outputs need a value for their length and for what the vertex does not write. Plain fields go in and are not
     returned. Everything lies on the vertex's tile, so nothing is exchanged.
     """
-    declared = {one.name: one for one in CodeletRegistry().find(codelet)[1].fields}
+    declared = {field.name: field for field in CodeletRegistry().find(codelet)[1].fields}
     edges = {name: value for name, value in fields.items() if name in declared and declared[name].access != "state"}
     arrays: dict[str, AnyArray] = {}
     rows: dict[str, list[str]] = {}
     for name, value in edges.items():
         if declared[name].form == "list":
             rows[name] = [f"{name}_row_{number}" for number in range(len(value))]
-            arrays.update((row, _array(declared[name], one, 1)) for row, one in zip(rows[name], value, strict=True))
+            arrays.update((row, _array(declared[name], values, 1)) for row, values in zip(rows[name], value, strict=True))
         else:
             arrays[name] = _array(declared[name], value, 0 if declared[name].form == "scalar" else 1)
 

@@ -102,7 +102,7 @@ def _regrouped(draw: Draw, count: int) -> list[int]:
     shape = []
     rest = count
     for _ in range(draw(st.integers(0, 2))):
-        factor = draw(st.sampled_from([one for one in range(1, rest + 1) if rest % one == 0]))
+        factor = draw(st.sampled_from([divisor for divisor in range(1, rest + 1) if rest % divisor == 0]))
         shape.append(factor)
         rest //= factor
     shape.append(rest)
@@ -137,8 +137,8 @@ def small_graphs(draw: Draw, tiles: int = 16, size: int = 12, steps: int = 5) ->
     numbers = st.integers(-(2**31), 2**31 - 1)
     values.update({name: np.array(draw(_lists(numbers, length)), np.int32) for name in wholes})
     mapping = {name: draw(mappings(length, tiles)) for name in values}
-    made = [draw(_step(singles, wholes, length, tiles, 2)) for _ in range(draw(st.integers(1, steps)))]
-    return SmallGraph(values, mapping, tuple(made))
+    drawn = [draw(_step(singles, wholes, length, tiles, 2)) for _ in range(draw(st.integers(1, steps)))]
+    return SmallGraph(values, mapping, tuple(drawn))
 
 
 def _lists(values: st.SearchStrategy[Any], length: int) -> st.SearchStrategy[list[Any]]:
@@ -162,23 +162,23 @@ def _compute(draw: Draw, singles: list[str], wholes: list[str], length: int, til
     kind = draw(st.sampled_from(["Scale", "Add", "Shift", "Reverse", "Rectify", "SumRows"]))
     bounds = draw(cuts(length))
     share = Share(bounds, tuple(draw(_lists(st.integers(0, tiles - 1), len(bounds) - 1))))
-    one, other = draw(st.permutations(wholes if kind in ("Shift", "Reverse") else singles))[:2]
+    source, target = draw(st.permutations(wholes if kind in ("Shift", "Reverse") else singles))[:2]
     if kind == "Scale":
         factor = draw(st.floats(-4, 4, width=32))
-        return Compute(kind, (("source", one), ("target", other)), share, (("factor", factor),))
+        return Compute(kind, (("source", source), ("target", target)), share, (("factor", factor),))
     if kind == "Add":
-        right = draw(st.sampled_from([name for name in singles if name != other]))
-        return Compute(kind, (("left", one), ("right", right), ("target", other)), share)
+        right = draw(st.sampled_from([name for name in singles if name != target]))
+        return Compute(kind, (("left", source), ("right", right), ("target", target)), share)
     if kind == "Shift":
-        return Compute(kind, (("value", one),), share, (("by", draw(st.integers(-(2**31), 2**31 - 1))),))
+        return Compute(kind, (("value", source),), share, (("by", draw(st.integers(-(2**31), 2**31 - 1))),))
     if kind == "SumRows":
-        return Compute(kind, (("rows", one), ("target", other)), share, rows=draw(st.integers(1, 3)))
-    return Compute(kind, (("source", one), ("target", other)), share)
+        return Compute(kind, (("rows", source), ("target", target)), share, rows=draw(st.integers(1, 3)))
+    return Compute(kind, (("source", source), ("target", target)), share)
 
 
 @st.composite
 def _move(draw: Draw, names: list[str], length: int) -> Move:
-    one, other = draw(st.permutations(names))[:2]
+    source, target = draw(st.permutations(names))[:2]
     count = draw(st.integers(1, length))
 
     def part() -> View:
@@ -186,4 +186,4 @@ def _move(draw: Draw, names: list[str], length: int) -> Move:
         turned: tuple[Step, ...] = (("reverse", (0,)),) if draw(st.booleans()) else ()
         return View((("slice", (begin, begin + count, 0)), *turned))
 
-    return Move(one, other, part(), part())
+    return Move(source, target, part(), part())

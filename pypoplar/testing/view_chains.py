@@ -23,8 +23,8 @@ def _reshape_partial(array: AnyArray, begin: int, end: int, shape: Sequence[int]
 
 
 def _expand(array: AnyArray, dimensions: Sequence[int]) -> AnyArray:
-    for one in sorted(dimensions, reverse=True):
-        array = np.expand_dims(array, one)
+    for dimension in sorted(dimensions, reverse=True):
+        array = np.expand_dims(array, dimension)
     return array
 
 

@@ -78,9 +78,9 @@ def _connected_wrongly(graph: FrozenGraph, regions: Regions, wrong: Int64s, open
 def _not_connected(graph: FrozenGraph, lacking: Int64s) -> str:
     vertex = int(lacking[0])
     codelet = graph.codelets[int(graph.vertices.codelet[vertex])]
-    here = graph.edges.field[slice(*np.searchsorted(graph.edges.vertex, [vertex, vertex + 1]))]
-    fields = [one for number, one in enumerate(codelet.fields) if one.access != "state" and number not in here]
-    names = ", ".join(f"{codelet.name}.{one.name}" for one in fields)
+    connected = graph.edges.field[slice(*np.searchsorted(graph.edges.vertex, [vertex, vertex + 1]))]
+    fields = [field for number, field in enumerate(codelet.fields) if field.access != "state" and number not in connected]
+    names = ", ".join(f"{codelet.name}.{field.name}" for field in fields)
     what = f"field{'' if len(fields) == 1 else 's'} {names} {'is' if len(fields) == 1 else 'are'} not connected to a tensor"
     return _about(graph, vertex, what) + and_others(graph, lacking)
 
@@ -161,12 +161,12 @@ def _check_overlaps(graph: FrozenGraph, regions: Regions) -> None:
     overlap = find_overlap(claims, regions.span)
     if overlap is None:
         return
-    one, other = (
+    field, other = (
         field_name(graph, overlap.group, int(graph.edges.field[edge]), int(graph.edges.row[edge]))
         for edge in regions.edge[[overlap.writer, overlap.other]]
     )
     what = (
-        f"field {one} writes to {elements_of_variable(graph, overlap.begin, overlap.end)} that field {other} of the same vertex "
+        f"field {field} writes to {elements_of_variable(graph, overlap.begin, overlap.end)} that field {other} of the same vertex "
         f"{'writes' if overlap.both_write else 'reads'}; use one InOut field for both"
     )
     raise GraphConnectionError(_about(graph, overlap.group, what))

@@ -47,9 +47,9 @@ def _gaps(graph: FrozenGraph, variable: int) -> list[tuple[int, int]]:
     """The elements of a variable without a tile, as ranges within the variable."""
     first, end = int(graph.variables.first[variable]), int(graph.variables.first[variable + 1])
     mapping = graph.mapping
-    here = (mapping.end > first) & (mapping.begin < end)
-    begins = np.append(mapping.begin[here], end)
-    ends = np.insert(mapping.end[here], 0, first)
+    touching = (mapping.end > first) & (mapping.begin < end)
+    begins = np.append(mapping.begin[touching], end)
+    ends = np.insert(mapping.end[touching], 0, first)
     return [(int(low) - first, int(high) - first) for low, high in zip(ends, begins, strict=True) if low < high]
 
 

@@ -108,8 +108,8 @@ def _depths(written: tuple[Int64s, Int64s, Int64s], touched: tuple[Int64s, Int64
     def depth(begin: Int64s, end: Int64s) -> Int64s:
         opened = np.bincount(np.searchsorted(points, begin), minlength=len(points))
         closed = np.bincount(np.searchsorted(points, end), minlength=len(points))
-        found: Int64s = np.cumsum(opened - closed)
-        return found
+        open: Int64s = np.cumsum(opened - closed)
+        return open
 
     return points, depth(*written[1:]), depth(*touched[1:])
 

@@ -62,11 +62,11 @@ def _words(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan, edge: Int6
 
 
 def _message(graph: FrozenGraph, plan: ComputePlan, overlap: Overlap) -> str:
-    one, what = _store(graph, plan, overlap.writer, overlap)
+    field, what = _store(graph, plan, overlap.writer, overlap)
     other, other_what = _store(graph, plan, overlap.other, overlap)
     more = f"; {counted(overlap.parties, 'vertex', 'vertices')} of this tile do so" if overlap.parties > 2 else ""
     return (
-        f"{vertex_location(graph, overlap.writer)}: Field {one} writes to {what} into the same 32-bit word of tile "
+        f"{vertex_location(graph, overlap.writer)}: Field {field} writes to {what} into the same 32-bit word of tile "
         f"{overlap.group // 2} as field {other} to {other_what} in same {compute_set_name(graph, overlap.writer)}: "
         f"{vertex_name(graph, overlap.writer)} and {vertex_name(graph, overlap.other)}, added at "
         f"{vertex_location(graph, overlap.other)}, run on different workers, and one of the stores would be lost{more}"

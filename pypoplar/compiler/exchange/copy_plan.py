@@ -51,8 +51,8 @@ def plan_copy(graph: FrozenGraph, homes: Homes, source: Runs, target: Runs) -> C
         ),
     )
     del home, crosses, remote
-    made = joined(_by_target_tile(pieces, graph.tiles))
-    return CopyPlan(made, accounted.exchange, accounted.offset, local + accounted.rearranged)
+    moved = joined(_by_target_tile(pieces, graph.tiles))
+    return CopyPlan(moved, accounted.exchange, accounted.offset, local + accounted.rearranged)
 
 
 def lay_out(homes: Homes, runs: Runs) -> Side:

@@ -40,8 +40,8 @@ class Landing:
     def place(self, key: Int64s) -> Int64s:
         """Offsets of elements that are known to have landed."""
         at = holder(self.begin, key)
-        found: Int64s = self.offset[at] + (key - self.begin[at]) * self.width[at]
-        return found
+        place: Int64s = self.offset[at] + (key - self.begin[at]) * self.width[at]
+        return place
 
 
 def remote_parts(survey: Survey, homes: Homes, edges: Edges, strands: Int64s) -> Parts:

@@ -135,10 +135,10 @@ def link_cycles(target: Target, flows: Int64s) -> int:
     free = flows.copy()
     seconds = 0.0
     for limit in target.getGlobalExchangeConstraints():
-        named = [(one.src, one.dst) for one in limit.flows if max(one.src, one.dst) < len(flows)]
+        named = [(flow.src, flow.dst) for flow in limit.flows if max(flow.src, flow.dst) < len(flows)]
         for flow in named:
             free[flow] = 0
-        seconds = max(seconds, 8 * sum(int(flows[one]) for one in named) / limit.bandwidth)
+        seconds = max(seconds, 8 * sum(int(flows[pair]) for pair in named) / limit.bandwidth)
     both_ways = int((free + free.T).max())
     seconds = max(seconds, both_ways / target.ipu_link_bytes_per_second)
     return math.ceil(seconds * target.getTileClockFrequency())
@@ -172,9 +172,9 @@ def vertex_side_pieces(tiles: int, arriving: Pieces, gathered: Pieces) -> Int64s
 
 def rearrange_cycles(target: Target, pieces: Pieces, tiles: int) -> Int64s:
     """Cycles per tile of the pieces that move within it, as the memcpy they are; pieces from other tiles cost nothing here."""
-    here = pieces.source_tile == pieces.target_tile
-    size, tile = pieces.bytes[here], pieces.target_tile[here]
-    aligned = (pieces.source_offset[here] | pieces.target_offset[here] | size) & 7
+    local = pieces.source_tile == pieces.target_tile
+    size, tile = pieces.bytes[local], pieces.target_tile[local]
+    aligned = (pieces.source_offset[local] | pieces.target_offset[local] | size) & 7
     rate = np.full(len(size), PRICES.narrow_bytes_per_cycle[-1][1])
     rate[aligned & 3 == 0] = PRICES.narrow_bytes_per_cycle[1][1]
     rate[aligned == 0] = target.memcpy_bytes_per_cycle

@@ -108,15 +108,15 @@ def _fingerprints(edges: Edges, wanted: Wanted) -> UInt64s:
     return total
 
 
-def _same_elements(edges: Edges, wanted: Wanted, one: Int64s, other: Int64s) -> Bools:
+def _same_elements(edges: Edges, wanted: Wanted, left: Int64s, right: Int64s) -> Bools:
     """Fingerprints may collide: compare the strands themselves."""
-    same: Bools = (wanted.count[one] == wanted.count[other]) & (edges.width[wanted.edge[one]] == edges.width[wanted.edge[other]])
-    one, other, compared = one[same], other[same], np.flatnonzero(same)
-    count = wanted.count[one]
-    mine, theirs = wanted.strand[ragged(wanted.first[one], count)], wanted.strand[ragged(wanted.first[other], count)]
+    same: Bools = (wanted.count[left] == wanted.count[right]) & (edges.width[wanted.edge[left]] == edges.width[wanted.edge[right]])
+    left, right, compared = left[same], right[same], np.flatnonzero(same)
+    count = wanted.count[left]
+    mine, theirs = wanted.strand[ragged(wanted.first[left], count)], wanted.strand[ragged(wanted.first[right], count)]
     strands = edges.strands
     differs = (strands.begin[mine] != strands.begin[theirs]) | (strands.length[mine] != strands.length[theirs])
-    same[compared[np.repeat(np.arange(len(one)), count)[differs]]] = False
+    same[compared[np.repeat(np.arange(len(left)), count)[differs]]] = False
     return same
 
 
@@ -125,27 +125,27 @@ def _moves(
 ) -> tuple[Pieces, Int64s]:
     """From tile memory and landing area into the gather buffers, by tile and place; and the strand of each piece."""
     begin, end = edges.begin[strand], edges.end[strand]
-    here = overlay(begin, end, survey.resident_begin, survey.resident_end)
-    home = survey.resident_home[here.right]
+    resident = overlay(begin, end, survey.resident_begin, survey.resident_end)
+    home = survey.resident_home[resident.right]
     landed = overlay(begin, end, landing.begin, landing.end)
-    left = np.concatenate((here.left, landed.left))
-    into = target[left] + (np.concatenate((here.begin, landed.begin)) - begin[left]) * width[left]
+    left = np.concatenate((resident.left, landed.left))
+    into = target[left] + (np.concatenate((resident.begin, landed.begin)) - begin[left]) * width[left]
     tile = edges.tile[edges.strands.owner[strand]][left]
     pieces = make_pieces(
         tile,
         np.concatenate(
             (
-                homes.offset[home] + (here.begin - survey.resident_begin[here.right]) * homes.width[home],
+                homes.offset[home] + (resident.begin - survey.resident_begin[resident.right]) * homes.width[home],
                 landing.offset[landed.right] + (landed.begin - landing.begin[landed.right]) * landing.width[landed.right],
             )
         ),
         tile,
         into,
-        np.concatenate((here.end - here.begin, landed.end - landed.begin)) * width[left],
-        source_in_buffer=np.arange(len(left)) >= len(here.left),
+        np.concatenate((resident.end - resident.begin, landed.end - landed.begin)) * width[left],
+        source_in_buffer=np.arange(len(left)) >= len(resident.left),
         target_in_buffer=True,
     )
-    order = np.lexsort((into, tile)) if len(here.left) and len(landed.left) else np.arange(len(left))
+    order = np.lexsort((into, tile)) if len(resident.left) and len(landed.left) else np.arange(len(left))
     return chosen(pieces, order), left[order]
 
 

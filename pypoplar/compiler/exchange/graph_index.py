@@ -64,7 +64,7 @@ def edges_of_vertices(graph: FrozenGraph) -> Int64s:
 
 def _widths(graph: FrozenGraph) -> tuple[Int64s, Int64s, Int64s]:
     first = graph.variables.first.astype(np.int64)
-    width = np.array([one.size for one in graph.variables.types], np.int64)
+    width = np.array([type.size for type in graph.variables.types], np.int64)
     filled = first[1:] > first[:-1]
     begin, width = first[:-1][filled], width[filled]
     opens = np.ones(len(width), bool)

@@ -42,9 +42,9 @@ def copied_pieces(edges: Edges, placement: Int8s, offset: Int64s, gather: Pieces
     front, back = np.maximum(place - 1, 0), np.minimum(place + 1, len(gather.bytes) - 1)
     arrives_before = 2 * (gather.source_offset + gather.bytes)[front] + gather.source_in_buffer[front]
     arrives_behind = 2 * gather.source_offset[back] + gather.source_in_buffer[back]
-    here = np.flatnonzero(placement == IN_PLACE)
-    fixed = keys(edges.tile[here], offset[here], span)
-    needed_low, needed_high = np.concatenate((fixed, low)), np.concatenate((fixed + size[here], high))
+    unmoved = np.flatnonzero(placement == IN_PLACE)
+    fixed = keys(edges.tile[unmoved], offset[unmoved], span)
+    needed_low, needed_high = np.concatenate((fixed, low)), np.concatenate((fixed + size[unmoved], high))
     free = np.ones(len(alone), bool)
     for end, arrives, what in ((low, before, arrives_before), (high, behind, arrives_behind)):
         claimed = np.flatnonzero(arrives)

@@ -60,12 +60,12 @@ def turned(pieces: Pieces) -> Pieces:
     )
 
 
-def appended(one: Pieces, other: Pieces) -> Pieces:
-    if len(one.bytes) == 0:
-        return other
-    if len(other.bytes) == 0:
-        return one
-    return Pieces(*(np.concatenate(pair) for pair in zip(columns(one), columns(other), strict=True)))
+def appended(first: Pieces, second: Pieces) -> Pieces:
+    if len(first.bytes) == 0:
+        return second
+    if len(second.bytes) == 0:
+        return first
+    return Pieces(*(np.concatenate(pair) for pair in zip(columns(first), columns(second), strict=True)))
 
 
 def sorted_by_target_tile(pieces: Pieces) -> Pieces:

@@ -55,8 +55,8 @@ def make_image(graph: FrozenGraph, homes: Homes, addresses: TileAddresses, state
 
 def _whole(graph: FrozenGraph, variable: int) -> Runs:
     first = graph.variables.first
-    one = np.ones(1, np.int64)
-    return Runs(first[variable : variable + 1], first[variable + 1 : variable + 2] - first[variable : variable + 1], one)
+    step = np.ones(1, np.int64)
+    return Runs(first[variable : variable + 1], first[variable + 1 : variable + 2] - first[variable : variable + 1], step)
 
 
 def _add_values(parts: _ImageParts, homes: Homes, addresses: TileAddresses, runs: Runs, values: AnyArray) -> None:
@@ -69,15 +69,15 @@ def _add_scalars(parts: _ImageParts, graph: FrozenGraph, addresses: TileAddresse
     given = graph.state
     if len(given.vertex) == 0:
         return
-    most = max(len(one.fields) for one in graph.codelets)
+    most = max(len(codelet.fields) for codelet in graph.codelets)
     widths = np.zeros((len(graph.codelets), most), np.int64)
     for number, codelet in enumerate(graph.codelets):
-        widths[number, : len(codelet.fields)] = [one.type.size for one in codelet.fields]
+        widths[number, : len(codelet.fields)] = [field.type.size for field in codelet.fields]
     codelet_of = graph.vertices.codelet[given.vertex]
     width = widths[codelet_of, given.field]
     tile = np.maximum(graph.vertices.tile[given.vertex], 0)
     address = addresses.base[tile] + state.vertex_offset[given.vertex] + state.field_offset[codelet_of, given.field]
     raw = given.bits.astype("<u8").view(np.uint8).reshape(-1, 8)
     for size in np.unique(width):
-        here = used[given.vertex] & (width == size)
-        parts.add(address[here], np.full(int(here.sum()), size), raw[here][:, : int(size)])
+        row = used[given.vertex] & (width == size)
+        parts.add(address[row], np.full(int(row.sum()), size), raw[row][:, : int(size)])

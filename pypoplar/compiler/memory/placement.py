@@ -33,7 +33,7 @@ def place_variables(graph: FrozenGraph, used: Bools, liveness: Liveness | None =
     kept = np.flatnonzero(np.asarray(used, bool)[parts.right] & (parts.begin < parts.end))
     begin, end = parts.begin[kept], parts.end[kept]
     variable, tile = parts.right[kept], mapping.tile[parts.left[kept]].astype(np.int64)
-    sizes = np.array([one.size for one in variables.types], np.int64)
+    sizes = np.array([type.size for type in variables.types], np.int64)
     width = sizes[variable]
 
     order = np.argsort(tile, kind="stable")
@@ -58,7 +58,7 @@ def _place_parts(tile: Int64s, variable: Int64s, size: Int64s, tiles: int, liven
     alone = np.where(shared, 0, size)
     reach = sums(alone, tile, tiles)
     offset = before_in_group(alone, tile)
-    here = np.flatnonzero(shared)
-    offset[here] = reach[tile[here]] + share(tile[here], variable[here], size[here], liveness)
-    np.maximum.at(reach, tile[here], offset[here] + size[here])
+    part = np.flatnonzero(shared)
+    offset[part] = reach[tile[part]] + share(tile[part], variable[part], size[part], liveness)
+    np.maximum.at(reach, tile[part], offset[part] + size[part])
     return offset, reach

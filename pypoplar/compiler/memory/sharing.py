@@ -24,13 +24,13 @@ class LifeRanges:
     begin: Int64s
     end: Int64s
 
-    def overlap(self, one: Int64s, other: Int64s) -> Bools:
+    def overlap(self, left: Int64s, right: Int64s) -> Bools:
         """Whether the life of each of some variables overlaps that of the variable at the same place in the other array."""
-        found = np.zeros(np.broadcast_shapes(one.shape, other.shape), bool)
+        clash = np.zeros(np.broadcast_shapes(left.shape, right.shape), bool)
         for i in range(self.begin.shape[1]):
             for j in range(self.begin.shape[1]):
-                found |= (self.begin[:, i][one] < self.end[:, j][other]) & (self.begin[:, j][other] < self.end[:, i][one])
-        return found
+                clash |= (self.begin[:, i][left] < self.end[:, j][right]) & (self.begin[:, j][right] < self.end[:, i][left])
+        return clash
 
 
 def life_ranges(liveness: Liveness) -> LifeRanges:
@@ -95,8 +95,8 @@ def _leaders(opens: Int64s, count: Int64s, variable: Int64s, size: Int64s) -> In
     alike = count[leader] == count
     twin = np.where(np.repeat(alike, count), np.repeat(opens[leader], count) + inside, 0)
     alike &= np.logical_and.reduceat((variable[twin] == variable) & (size[twin] == size), opens)
-    made: Int64s = np.where(alike, leader, np.arange(len(opens)))
-    return made
+    leaders: Int64s = np.where(alike, leader, np.arange(len(opens)))
+    return leaders
 
 
 def _place(variable: Int64s, size: Int64s, count: Int64s, lives: LifeRanges) -> Int64s:
@@ -113,16 +113,16 @@ def _place(variable: Int64s, size: Int64s, count: Int64s, lives: LifeRanges) -> 
 
 def _first_gaps(row: Int64s, begin: Int64s, end: Int64s, size: Int64s) -> Int64s:
     """The lowest offset in each row at which `size` bytes are free, where the stretches `begin, end` are taken."""
-    found = np.zeros(len(size), np.int64)
+    gap = np.zeros(len(size), np.int64)
     if len(row) == 0:
-        return found
+        return gap
     span = int(end.max()) + 1
     order = np.argsort(row * span + begin)
     row, begin, end = row[order], begin[order], end[order]
     reach = np.maximum.accumulate(row * span + end) - row * span
     before = np.concatenate(([0], reach[:-1]))
     before[1:][row[1:] != row[:-1]] = 0
-    found[row] = reach  # of several values for a row the last one stays: what all of them reach
+    gap[row] = reach  # of several values for a row the last one stays: what all of them reach
     free = np.flatnonzero(begin - before >= size[row])[::-1]
-    found[row[free]] = before[free]
-    return found
+    gap[row[free]] = before[free]
+    return gap

@@ -91,7 +91,10 @@ def _covered(homes: Homes, which: Bools) -> Int64s:
 def vertex_pointers(graph: FrozenGraph, vertices: Int64s) -> Int64s:
     """Bytes of pointers and lengths of each of these vertices, with the rows of its lists."""
     words = np.array(
-        [sum(1 if one.form == "scalar" else 2 for one in codelet.fields if one.access != "state") for codelet in graph.codelets]
+        [
+            sum(1 if field.form == "scalar" else 2 for field in codelet.fields if field.access != "state")
+            for codelet in graph.codelets
+        ]
     )
     own = (
         words[graph.vertices.codelet[vertices]] * POINTER_BYTES + VERTEX_POINTER_BYTES
@@ -120,7 +123,7 @@ def _code(graph: FrozenGraph, target: Target, vertices: Int64s, tile: Int64s, ti
 
 def state_bytes(codelets: tuple[Codelet, ...]) -> Int64s:
     """Bytes of a vertex's plain fields, by codelet."""
-    return np.array([scalar_layout(one)[1] for one in codelets], np.int64)
+    return np.array([scalar_layout(codelet)[1] for codelet in codelets], np.int64)
 
 
 def check_memory(graph: FrozenGraph, target: Target, homes: Homes, liveness: Liveness, memory: TileMemory, counts: Counts) -> None:
@@ -145,19 +148,19 @@ def check_memory(graph: FrozenGraph, target: Target, homes: Homes, liveness: Liv
 def _tile_line(graph: FrozenGraph, homes: Homes, liveness: Liveness, memory: TileMemory, tile: int, limit: int) -> str:
     """What lies on a tile when most of it is needed: variables that live at other times are only counted."""
     total = int(memory.total()[tile])
-    here = homes.tile == tile
-    size = np.bincount(homes.variable[here], (homes.end - homes.begin)[here] * homes.width[here], len(liveness.always))
+    resident = homes.tile == tile
+    size = np.bincount(homes.variable[resident], (homes.end - homes.begin)[resident] * homes.width[resident], len(liveness.always))
     size = size.astype(np.int64)
     absent = (size > 0) & ~_at_peak(liveness, size)
     held = np.flatnonzero(np.where(absent, 0, size))
     largest, rest = np.split(held[np.argsort(-size[held], kind="stable")], [3])
-    users = {f"variable {graph.variables.names[one]!r}": int(size[one]) for one in largest}
+    users = {f"variable {graph.variables.names[variable]!r}": int(size[variable]) for variable in largest}
     if len(rest):
         users[counted(len(rest), "more variable")] = int(size[rest].sum())
     for name in ("exchange_buffers", "vertex_state", "edge_pointers", "code", "stack"):
         users[name.replace("_", " ")] = int(getattr(memory, name)[tile])
     users["gaps"] = total - sum(users.values())
-    parts = [f"{name} {bytes:,}" for name, bytes in sorted(users.items(), key=lambda one: -one[1]) if bytes]
+    parts = [f"{name} {bytes:,}" for name, bytes in sorted(users.items(), key=lambda user: -user[1]) if bytes]
     shared = f"; {counted(int(absent.sum()), 'variable')} more at other times" if absent.any() else ""
     return f"  tile {tile}: {total:,} bytes, {total - limit:,} too many: {', '.join(parts)}{shared}"
 
@@ -170,6 +173,6 @@ def _at_peak(liveness: Liveness, size: Int64s) -> Bools:
     np.subtract.at(change, liveness.end, lasting)
     peak = int(np.argmax(np.cumsum(change)))
     alive = np.flatnonzero((liveness.begin <= peak) & (peak < liveness.end))
-    found = liveness.always.copy()
-    found[np.searchsorted(liveness.first, alive, "right") - 1] = True
-    return found
+    held = liveness.always.copy()
+    held[np.searchsorted(liveness.first, alive, "right") - 1] = True
+    return held

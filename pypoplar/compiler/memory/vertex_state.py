@@ -25,19 +25,19 @@ class VertexState:
 def scalar_layout(codelet: Codelet) -> tuple[list[int], int]:
     """Offsets of a codelet's fields within its scalar state (0 for others), and the bytes of all."""
     offsets, end = [], 0
-    for one in codelet.fields:
-        if one.access != "state" or one.form != "scalar":
+    for field in codelet.fields:
+        if field.access != "state" or field.form != "scalar":
             offsets.append(0)
             continue
-        end = -(-end // one.type.size) * one.type.size
+        end = -(-end // field.type.size) * field.type.size
         offsets.append(end)
-        end += one.type.size
+        end += field.type.size
     return offsets, -(-end // 8) * 8
 
 
 def place_state(graph: FrozenGraph, homes: Homes, used: Bools) -> VertexState:
     """Lay out the plain fields of the vertices that `used` (bool per vertex) marks."""
-    layouts = [scalar_layout(one) for one in graph.codelets]
+    layouts = [scalar_layout(codelet) for codelet in graph.codelets]
     most = max([len(offsets) for offsets, _ in layouts], default=0)
     field_offset = np.zeros((len(layouts), max(most, 1)), np.int64)
     for number, (offsets, _) in enumerate(layouts):
@@ -48,12 +48,12 @@ def place_state(graph: FrozenGraph, homes: Homes, used: Bools) -> VertexState:
     for (vertex, _), (count, width) in vectors.items():
         size[vertex] += -(-count * width // 8) * 8
     tile = graph.vertices.tile.astype(np.int64)
-    here = np.flatnonzero(size)
-    here = here[np.argsort(tile[here], kind="stable")]
+    holder = np.flatnonzero(size)
+    holder = holder[np.argsort(tile[holder], kind="stable")]
     offset = np.zeros(len(size), np.int64)
-    offset[here] = homes.tile_bytes[tile[here]] + before_in_group(size[here], tile[here])
+    offset[holder] = homes.tile_bytes[tile[holder]] + before_in_group(size[holder], tile[holder])
     return VertexState(
-        offset, field_offset, _place_vectors(graph, vectors, offset, sizes), sums(size[here], tile[here], graph.tiles)
+        offset, field_offset, _place_vectors(graph, vectors, offset, sizes), sums(size[holder], tile[holder], graph.tiles)
     )
 
 
