@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools
-from pypoplar.compiler.check.connected_regions import collect_regions
+from pypoplar.compiler.check.connected_regions import collect_regions, used_vertices
 from pypoplar.compiler.check.connections import check_connections
 from pypoplar.compiler.check.mappings import check_mappings
 from pypoplar.compiler.check.races import find_races
@@ -91,7 +91,7 @@ def compile_graph(
     tick(3, PASSES)
     if wanted.races == "regions":
         find_sub_word_stores(frozen, list(plans.values()), homes)
-    vertices = _used_vertices(frozen, sets)
+    vertices = used_vertices(frozen, sets)
     state = place_state(frozen, homes, vertices)
     memory = measure_memory(frozen, target, wanted, homes, state, list(plans.values()), vertices, liveness.always)
     if not wanted.run_out_of_memory:
@@ -135,13 +135,6 @@ def _program_list(programs: object) -> list[Program]:
         if not isinstance(one, Program):
             raise PoplarTypeError(f"expected a program or a list of programs, got {type(one).__name__}")
     return chosen
-
-
-def _used_vertices(graph: FrozenGraph, sets: list[int]) -> Bools:
-    used = np.zeros(len(graph.compute_sets) + 1, bool)
-    used[sets] = True
-    marked: Bools = used[graph.vertices.compute_set]
-    return marked
 
 
 def _addresses(homes: Homes, state: VertexState, memory: TileMemory) -> TileAddresses:

@@ -76,7 +76,8 @@ def run(
         if name not in given:
             raise unknown_name("array to map", name, list(given))
     chosen = device if device is not None else IPUModel("tiny").createDevice()
-    outcomes = [_attempt(mode, build, given, streams or {}, mapping or {}, chosen, dict(options or {}), runs) for mode in modes]
+    case = _Case(build, given, streams or {}, mapping or {}, chosen, dict(options or {}), runs)
+    outcomes = [case.attempt(mode) for mode in modes]
     for outcome in outcomes[1:]:
         _compare(outcomes[0], outcome)
     last = outcomes[-1]
@@ -95,56 +96,49 @@ class _Outcome:
     error: Exception | None
 
 
-def _attempt(
-    mode: Mode,
-    build: Callable[..., Any],
-    arrays: Mapping[str, AnyArray],
-    streams: Mapping[str, Any],
-    mapping: Mappings,
-    device: Device,
-    options: dict[str, Any],
-    runs: int,
-) -> _Outcome:
-    try:
-        return _Outcome(mode, _run(mode, build, arrays, streams, mapping, device, options, runs), None)
-    except Exception as error:
-        return _Outcome(mode, None, error)
+@frozen(eq=False)
+class _Case:
+    """What each engine runs."""
 
+    build: Callable[..., Any]
+    arrays: Mapping[str, AnyArray]
+    streams: Mapping[str, Any]
+    mapping: Mappings
+    device: Device
+    options: dict[str, Any]
+    runs: int
 
-def _run(
-    mode: Mode,
-    build: Callable[..., Any],
-    arrays: Mapping[str, AnyArray],
-    streams: Mapping[str, Any],
-    mapping: Mappings,
-    device: Device,
-    options: dict[str, Any],
-    runs: int,
-) -> Result:
-    graph = Graph(device.getTarget())
-    tensors = {name: _variable(graph, name, array, mapping.get(name)) for name, array in arrays.items()}
-    program, further = _built(build(graph, **tensors))
-    read = {**tensors, **further}
-    for name, tensor in tensors.items():
-        graph.createHostWrite(_write(name), tensor)
-    for name, tensor in read.items():
-        graph.createHostRead(_read(name), tensor)
-    engine = Engine(graph, program, options, mode=mode)
-    engine.load(device)
-    printed = io.StringIO()
-    engine.setPrintStream(printed)
-    connected = {name: np.array(value) for name, value in streams.items() if not callable(value)}
-    for name, value in streams.items():
-        if name in connected:
-            engine.connectStream(name, connected[name])
-        else:
-            engine.connectStreamToCallback(name, value)
-    for name, array in arrays.items():
-        engine.writeTensor(_write(name), array)
-    for _ in range(runs):
-        engine.run(0)
-    values = {name: engine.readTensor(_read(name)) for name in read}
-    return Result(values, connected, printed.getvalue(), engine)
+    def attempt(self, mode: Mode) -> _Outcome:
+        try:
+            return _Outcome(mode, self.run(mode), None)
+        except Exception as error:
+            return _Outcome(mode, None, error)
+
+    def run(self, mode: Mode) -> Result:
+        graph = Graph(self.device.getTarget())
+        tensors = {name: _variable(graph, name, array, self.mapping.get(name)) for name, array in self.arrays.items()}
+        program, further = _built(self.build(graph, **tensors))
+        read = {**tensors, **further}
+        for name, tensor in tensors.items():
+            graph.createHostWrite(_write(name), tensor)
+        for name, tensor in read.items():
+            graph.createHostRead(_read(name), tensor)
+        engine = Engine(graph, program, self.options, mode=mode)
+        engine.load(self.device)
+        printed = io.StringIO()
+        engine.setPrintStream(printed)
+        connected = {name: np.array(value) for name, value in self.streams.items() if not callable(value)}
+        for name, value in self.streams.items():
+            if name in connected:
+                engine.connectStream(name, connected[name])
+            else:
+                engine.connectStreamToCallback(name, value)
+        for name, array in self.arrays.items():
+            engine.writeTensor(_write(name), array)
+        for _ in range(self.runs):
+            engine.run(0)
+        values = {name: engine.readTensor(_read(name)) for name in read}
+        return Result(values, connected, printed.getvalue(), engine)
 
 
 def _variable(graph: Graph, name: str, array: AnyArray, mapping: int | Sequence[Sequence[Any]] | None) -> Any:
