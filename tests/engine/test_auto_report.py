@@ -9,7 +9,7 @@ from pathlib import Path
 import engine_builder
 import numpy as np
 import pytest
-from engine_builder import Add, Bench, tiny
+from engine_builder import Add, tiny
 
 from pypoplar import FLOAT, Engine, Executable, Graph, GraphMemoryAllocationError, InvalidOption, compileGraph
 from pypoplar.program import Repeat, Sequence
@@ -20,11 +20,6 @@ PLACE = "autoReport.directory"
 GRAPH = "autoReport.outputGraphProfile"
 EXECUTION = "autoReport.outputExecutionProfile"
 KEPT = "autoReport.executionProfileProgramRunCount"
-
-
-@pytest.fixture
-def bench():
-    return Bench()
 
 
 def step(bench):

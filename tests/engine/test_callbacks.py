@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from engine_builder import Add, Bench
+from engine_builder import Add
 
 from pypoplar import (
     FLOAT,
@@ -17,8 +17,7 @@ from pypoplar.program import Call, Copy, Repeat, Sequence
 
 
 @pytest.fixture
-def bench():
-    bench = Bench()
+def bench(bench):
     bench.x = bench.variable("x", [0, 0], [3, 4])
     bench.stream_in = bench.graph.addHostToDeviceFIFO("in", INT, 2)
     bench.stream_out = bench.graph.addDeviceToHostFIFO("out", INT, 2)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from engine_builder import Bench
 
 from pypoplar import (
     FLOAT,
@@ -56,8 +55,7 @@ class Draw(Vertex):
 
 
 @pytest.fixture
-def bench():
-    bench = Bench()
+def bench(bench):
     bench.x = bench.variable("x", np.zeros(16, np.int32), np.arange(16))
     bench.spin = bench.execute(Spin, 5, out=bench.x[5], rounds=1000)
     return bench

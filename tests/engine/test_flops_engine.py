@@ -157,7 +157,6 @@ def test_flops_are_known_by_step(bench):
     }
 
 
-@pytest.mark.parametrize("mode", ["native", "interpret"])
 def test_without_the_option_nothing_is_counted(bench, mode):
     engine = bench.engine(whole(bench), mode)
     engine.run()
@@ -236,7 +235,6 @@ def test_flops_of_a_multi_vertex_are_given_for_all_its_workers_together(bench):
 # -- runs ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["native", "interpret"])
 def test_runs_that_fail_or_are_not_profiled_count_nothing(bench, mode):
     x = bench.variable("x", [1.0, 1.0])
     engine = bench.engine(bench.execute(Small, x=x, out=bench.variable("out", [0.0])), mode, ON)

@@ -158,8 +158,7 @@ def stopped(bench, program, mode):
 
 
 @pytest.fixture
-def bench():
-    bench = Bench()
+def bench(bench):
     bench.log()
     return bench
 

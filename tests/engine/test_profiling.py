@@ -1,7 +1,5 @@
 """Runs count in the report unless profiling is disabled."""
 
-import pytest
-
 from pypoplar import INT, Engine, Graph, InOut, IPUModel, Vertex
 from pypoplar.program import Execute
 
@@ -13,7 +11,6 @@ class Bump(Vertex):
         self.x += 1
 
 
-@pytest.mark.parametrize("mode", ["native", "interpret"])
 def test_runs_while_profiling_is_disabled_are_left_out_of_the_report(mode):
     device = IPUModel("tiny").createDevice()
     graph = Graph(device)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from engine_builder import Add, Bench, Less, logged
+from engine_builder import Add, Less, logged
 
 from pypoplar import BOOL, INT, UNSIGNED_INT, ControlProgramError, Engine, InOut, Input, PoplarIndexError, Vector, Vertex
 from pypoplar.program import (
@@ -41,8 +41,7 @@ class AnyLeft(Vertex):
 
 
 @pytest.fixture
-def bench():
-    bench = Bench()
+def bench(bench):
     bench.log()
     return bench
 

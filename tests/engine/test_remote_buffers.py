@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from engine_builder import Add, Bench
+from engine_builder import Add
 
 from pypoplar import INT, UNSIGNED_INT, ApplicationRuntimeError, Engine, PoplarIndexError, TensorIOStateError, UnknownHandle
 from pypoplar.program import Copy, Repeat, Sequence
 
 
 @pytest.fixture
-def bench():
-    bench = Bench()
+def bench(bench):
     bench.rows = bench.graph.addRemoteBuffer("rows", INT, 3, 4)
     bench.x = bench.variable("x", [1, 2, 3], [5, 0, 7])
     return bench

@@ -358,7 +358,6 @@ def with_codelet_text(text, place):
     return opened.content()
 
 
-@pytest.mark.parametrize("mode", ["native", "interpret"])
 @pytest.mark.parametrize(
     "text",
     [

@@ -4,25 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_graphs import new_graph
 
 from pypoplar.arrays.intervals import Interval
-from pypoplar.device import IPUModel
 from pypoplar.errors import InvalidTileMapping, PoplarIndexError, PoplarTypeError
-from pypoplar.graph.graph import Graph, VariableMappingMethod
+from pypoplar.graph.graph import VariableMappingMethod
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.types import FLOAT
 
 TILES = 16
-
-
-def new_graph():
-    return Graph(IPUModel("tiny").createDevice().getTarget())
-
-
-@pytest.fixture
-def graph():
-    return new_graph()
 
 
 def frozen_tiles(graph):

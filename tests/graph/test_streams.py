@@ -2,7 +2,6 @@
 
 import pytest
 
-from pypoplar.device import IPUModel
 from pypoplar.errors import (
     InvalidOption,
     PoplarTypeError,
@@ -12,15 +11,9 @@ from pypoplar.errors import (
     TensorWriteError,
     TypeNotSupportedError,
 )
-from pypoplar.graph.graph import Graph
 from pypoplar.graph.host_links import ReplicatedStreamMode
 from pypoplar.program import Sequence
 from pypoplar.types import DOUBLE, FLOAT, HALF, INT
-
-
-@pytest.fixture
-def graph():
-    return Graph(IPUModel("tiny").createDevice())
 
 
 def test_a_stream_tells_name_type_count_and_direction(graph):

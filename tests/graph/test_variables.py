@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_graphs import new_graph
 
 from pypoplar.arrays.intervals import Interval
 from pypoplar.device import IPUModel
@@ -14,15 +15,6 @@ from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.views import concat, stack
 from pypoplar.types import BOOL, CHAR, DOUBLE, FLOAT, HALF, INT, LONGLONG, UNSIGNED_CHAR, UNSIGNED_INT, UNSIGNED_LONGLONG
-
-
-def new_graph():
-    return Graph(IPUModel("tiny").createDevice().getTarget())
-
-
-@pytest.fixture
-def graph():
-    return new_graph()
 
 
 def test_elements_are_numbered_through_all_variables(graph):

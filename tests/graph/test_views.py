@@ -4,18 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_graphs import new_graph
 
 from pypoplar.arrays.intervals import Interval, VariableInterval
-from pypoplar.device import IPUModel
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
-from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor, UpsampleMethod
 from pypoplar.graph.views import append, concat, stack
 from pypoplar.types import FLOAT, HALF, INT, SHORT, UNSIGNED_INT
-
-
-def new_graph():
-    return Graph(IPUModel("tiny").createDevice().getTarget())
 
 
 def ids(tensor):
@@ -24,11 +19,6 @@ def ids(tensor):
     parts = [start + np.arange(count) * step for start, count, step in zip(runs.start, runs.count, runs.step, strict=True)]
     flat = np.concatenate(parts) if parts else np.empty(0, np.int64)
     return flat.reshape(tensor.shape())
-
-
-@pytest.fixture
-def graph():
-    return new_graph()
 
 
 @pytest.fixture

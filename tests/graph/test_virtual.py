@@ -17,11 +17,6 @@ class Touch(Vertex):
         self.x[0] = 1.0
 
 
-@pytest.fixture
-def graph():
-    return Graph(IPUModel("tiny").createDevice())
-
-
 def test_tiles_are_renumbered_from_0(graph):
     virtual = graph.createVirtualGraph([9, 4, 5])
     assert virtual.getTarget().getNumTiles() == 3

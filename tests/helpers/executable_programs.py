@@ -4,6 +4,7 @@ import functools
 from collections.abc import Sequence as Row
 
 import numpy as np
+from small_graphs import new_graph
 
 from pypoplar import (
     BOOL,
@@ -17,7 +18,6 @@ from pypoplar import (
     Graph,
     InOut,
     Input,
-    IPUModel,
     MultiVertex,
     Output,
     SupervisorVertex,
@@ -121,10 +121,6 @@ def spread(graph: Graph, tensor: Tensor, tiles: Row[int]) -> None:
     """Map the first dimension of a tensor over tiles, in order."""
     for i in range(tensor.dim(0)):
         graph.setTileMapping(tensor[i], tiles[i % len(tiles)])
-
-
-def new_graph() -> Graph:
-    return Graph(IPUModel("tiny").createDevice().getTarget())
 
 
 def transfers() -> Executable:

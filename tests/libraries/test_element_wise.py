@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from library_programs import MODES, call, new_graph, run, variable
+from library_programs import call, new_graph, run, variable
 
 from pypoplar import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, InvalidOption, MissingFeature, popops, poputil
 from pypoplar.program import Copy, Sequence
@@ -35,7 +35,6 @@ def bits(array):
 CASES = [(name, type) for name in OPERATIONS for type in TYPES if name != "div" or type in (FLOAT, HALF)]
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("name", "type"), CASES)
 def test_an_operation_is_numpys_to_the_bit(name, type, mode):
     a, b = numbers(type, [3, 50], 1), numbers(type, [3, 50], 2)
@@ -88,7 +87,6 @@ def test_shapes_are_broadcast_as_numpy_does(shapes, name, tiles):
     assert (bits(result) == bits(OPERATIONS[name](a, b))).all()
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["add", "sub", "div", "min"])
 def test_an_operand_may_be_a_number(name, mode):
     a = numbers(FLOAT, [70], 5)
@@ -236,7 +234,6 @@ def test_the_functions_say_what_they_do():
     assert popops.mul.__doc__.startswith("a * b for each element, as a new tensor")
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("a_type", "b_type"), [(FLOAT, FLOAT), (HALF, HALF), (FLOAT, HALF), (HALF, FLOAT)])
 @pytest.mark.parametrize("scale", [-0.0009, 3.0, "tensor"])
 def test_a_scaled_add_is_taken_in_float_and_rounded_once(a_type, b_type, scale, mode):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from library_programs import MODES, new_graph, run, variable
+from library_programs import new_graph, run, variable
 
 from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, PoplarTypeError, popnn, poputil
 from pypoplar.popnn import LossType
@@ -40,7 +40,6 @@ def one_hot(labels, classes):
     return (np.arange(classes) == labels[:, np.newaxis]).astype(np.float64)
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("label", [UNSIGNED_INT, INT])
 @pytest.mark.parametrize("type", [FLOAT, HALF])
 @pytest.mark.parametrize("samples", [1, 6])
@@ -60,7 +59,6 @@ def test_cross_entropy_has_the_gradient_by_the_logits_and_adds_to_the_count(samp
     assert correct == 5 + int((p.argmax(axis=1) == labels).sum())
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("samples", [1, 5])
 def test_squared_loss_is_half_the_sum_of_squared_differences(samples, mode):
     p = probabilities(samples, 4)
@@ -131,7 +129,6 @@ def test_results_without_tiles_get_those_of_the_outputs():
     assert graph.getTileMapping(deltas) == graph.getTileMapping(outputs)
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("samples", [1, 7])
 def test_accuracy_adds_the_rows_whose_largest_output_is_at_the_label(samples, mode):
     p = probabilities(samples, 5)
@@ -142,7 +139,6 @@ def test_accuracy_adds_the_rows_whose_largest_output_is_at_the_label(samples, mo
     assert correct == 5 + int((p.argmax(axis=1) == labels).sum())
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("type", [FLOAT, HALF])
 def test_arg_max_is_the_first_largest_element_of_each_row(type, mode):
     values = np.array([[1, 3, 3, 2], [0, 0, 0, 0], [-4, -3, -2, -1], [5, 1, 5, 1]], type.dtype)

@@ -39,7 +39,6 @@ def apply(name, x, type, mode="native", in_place=False, tiles=16):
     return call(function, [type], [x], tiles, mode)
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("type", [FLOAT, HALF])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_non_linearity_is_the_function_on_every_element(name, type, mode):
@@ -52,7 +51,6 @@ def test_a_non_linearity_is_the_function_on_every_element(name, type, mode):
     assert (new == in_place).all()
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("type", [FLOAT, HALF])
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("name", ["SOFTMAX", "SOFTMAX_STABLE"])

@@ -84,7 +84,6 @@ class Share(Vertex):
                 part[j] = 0.0
 
 
-@pytest.mark.parametrize("mode", ["native", "interpret"])
 def test_a_loop_whose_rounds_are_counted_in_128_bits_runs(mode):
     device = IPUModel("tiny").createDevice()
     graph = Graph(device)

@@ -8,7 +8,6 @@ from pypoplar.program import Copy, Execute, Sequence
 
 MEMORY = 16384
 WORDS = MEMORY // 4
-MODES = pytest.mark.parametrize("mode", ["interpret", "native"])
 
 
 class First(Vertex):
@@ -45,7 +44,6 @@ def reader(graph, x, tile):
     return Execute(compute_set)
 
 
-@MODES
 def test_a_tile_holds_its_memory_and_not_a_word_more(graph, mode):
     x, y, z = variable(graph, WORDS, "x", 3), variable(graph, WORDS, "y", 4), variable(graph, 1, "z", 3)
     Engine(graph, Copy(x, y), mode=mode)  # z is not part of this program
@@ -54,7 +52,6 @@ def test_a_tile_holds_its_memory_and_not_a_word_more(graph, mode):
     assert "tile 3: 16,392 bytes, 8 too many: variable 'x' 16,384, variable 'z' 4" in str(caught.value)
 
 
-@MODES
 def test_what_arrives_in_exchange_counts_where_it_arrives(graph, mode):
     x = variable(graph, WORDS - 512, "x", 3)
     Engine(graph, reader(graph, x[0:256], 4), mode=mode)
@@ -80,7 +77,6 @@ def test_the_report_has_every_tile_and_category(graph):
     assert caught.value.report.execution is None
 
 
-@MODES
 def test_a_program_that_is_too_large_runs_if_it_is_told_to(graph, device, mode):
     x, y = variable(graph, 2 * WORDS, "x", 3), variable(graph, 2 * WORDS, "y", 4)
     graph.setInitialValue(x, np.arange(2 * WORDS))
