@@ -1,7 +1,7 @@
 """The float64 functions of the host's C library: what the device calls a transcendental function, in both engines.
 
-Python's `math` calls them too, and is quicker to call, but it raises where IEEE arithmetic gives an infinity or a NaN; and a few
-functions it has written itself.
+Python calls them too, and is quicker to ask, but it raises where IEEE arithmetic gives an infinity or a NaN. `math.hypot` is
+Python's own and differs in the last bit; the absolute value of a complex number is the C library's.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import math
 import sys
 from collections.abc import Callable
 
-_OF_PYTHON = frozenset({"hypot"})  # `math` computes it otherwise, and differs in the last bit
 Function = Callable[..., float]
+_THROUGH_PYTHON: dict[str, Function] = {"hypot": lambda a, b: abs(complex(a, b))}
 
 
 @functools.cache
@@ -38,7 +38,9 @@ def address(name: str) -> int:
 
 def function(name: str, arguments: int) -> Function:
     """A function of the library, of so many float64 numbers, to be called from Python; it never raises."""
-    return _guarded(name, arguments) if hasattr(math, name) and name not in _OF_PYTHON else _direct(name, arguments)
+    itself = _direct(name, arguments)
+    quick: Function | None = _THROUGH_PYTHON.get(name) or getattr(math, name, None)
+    return itself if quick is None else _guarded(quick, itself, arguments)
 
 
 @functools.cache
@@ -55,19 +57,18 @@ def _direct(name: str, arguments: int) -> Function:
     return call
 
 
-def _guarded(name: str, arguments: int) -> Function:
+def _guarded(quick: Function, itself: Function, arguments: int) -> Function:
     """Python's way to the function, and the function itself where that raises."""
-    quick, itself = getattr(math, name), _direct(name, arguments)
 
     def of_one(a: float) -> float:
         try:
-            return quick(a)  # type: ignore[no-any-return]
+            return quick(a)
         except (ValueError, OverflowError):
             return itself(a)
 
     def of_two(a: float, b: float) -> float:
         try:
-            return quick(a, b)  # type: ignore[no-any-return]
+            return quick(a, b)
         except (ValueError, OverflowError):
             return itself(a, b)
 

@@ -52,15 +52,15 @@ def _floor_divided(type: str) -> Meaning:
         if b == 0.0:
             return divided(a, b)
         rest = _remainder(a, b)
-        quotient = step(divided(step(a - rest), b))
+        quotient = step(step(a - rest) / b)
         if rest != 0.0 and (rest < 0.0) != (b < 0.0):
             quotient = step(quotient - 1.0)
         if quotient == 0.0:
-            return math.copysign(0.0, step(divided(a, b)))
+            return math.copysign(0.0, step(a / b))
         if not math.isfinite(quotient):
             return quotient
         floored = float(math.floor(quotient))
-        return floored + 1.0 if step(quotient - floored) > 0.5 else floored
+        return floored if quotient == floored or step(quotient - floored) <= 0.5 else floored + 1.0
 
     return floor_divided
 

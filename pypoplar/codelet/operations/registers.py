@@ -14,7 +14,7 @@ from typing import Any
 Number = int | float | bool
 
 FLOATS = ("f32", "f16")
-SIGNED = ("i32", "i64")
+SIGNED, UNSIGNED = ("i32", "i64"), ("u32", "u64")
 INTEGERS = ("i32", "u32", "i64", "u64")
 NUMBERS = FLOATS + INTEGERS
 REGISTERS = (*NUMBERS, "bool")
@@ -27,72 +27,49 @@ def limits(type: str) -> tuple[int, int]:
     return (-(1 << (width - 1)), (1 << (width - 1)) - 1) if type in SIGNED else (0, (1 << width) - 1)
 
 
-_SINGLE, _HALF = struct.Struct("f"), struct.Struct("e")
+_SINGLE = struct.Struct("f")
+_pack, _unpack = _SINGLE.pack, _SINGLE.unpack
 
 
 def single(value: float) -> float:
     """The nearest float32 of a float64."""
-    rounded: float = _SINGLE.unpack(_SINGLE.pack(value))[0]
+    rounded: float = _unpack(_pack(value))[0]
     return rounded
+
+
+_frexp = math.frexp
+_BEYOND_HALVES = 65520.0  # from here on the nearest half is infinity
+# A float64 loses all bits below a half's last one when this is added, by its exponent: the sum's last bit is worth the half's.
+# (What a negative exponent indexes lies at the list's end.)
+_SHIFTS = [1.5 * 2.0 ** (52 - 10 + max(exponent - 1, -14)) for exponent in (*range(17), *range(-1100, 0))]
 
 
 def half(value: float) -> float:
-    """The nearest half of a float64."""
-    try:
-        rounded: float = _HALF.unpack(_HALF.pack(value))[0]
-    except OverflowError:
-        return math.copysign(math.inf, value)
-    return rounded
+    """The nearest half of a float64, rounded once."""
+    if -_BEYOND_HALVES < value < _BEYOND_HALVES:
+        shift = _SHIFTS[_frexp(value)[1]]
+        return value + shift - shift or value * 0.0  # a zero keeps its sign
+    return value if value != value else math.copysign(math.inf, value)
 
 
 def rounding(type: str, meaning: Callable[..., Any], arguments: int) -> Callable[..., Any]:
     """`meaning` with its result rounded once to a register type, or wrapped at its width.
 
-    It is written out for one and two arguments: the interpreter spends its time here.
+    It is written out for one and two arguments, and for FLOAT: the interpreter spends its time here.
     """
-    if arguments > 2:
-        finish = _FINISH[type]
-        return lambda *operands: finish(meaning(*operands))
-    return (_one_argument if arguments == 1 else _two_arguments)(type, meaning)
-
-
-def _one_argument(type: str, meaning: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    if type == "f32":
-        pack, unpack = _SINGLE.pack, _SINGLE.unpack
-        return lambda a: unpack(pack(meaning(a)))[0]
     finish = _FINISH[type]
-    return lambda a: finish(meaning(a))
-
-
-def _two_arguments(type: str, meaning: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    if type == "f32":
-        pack, unpack = _SINGLE.pack, _SINGLE.unpack
-        return lambda a, b: unpack(pack(meaning(a, b)))[0]
-    if type == "f16":
-        return _half_of_two(meaning)
-    if type == "bool":
-        return lambda a, b: bool(meaning(a, b))
-    low, high = limits(type)
-    size = high - low + 1
-
-    def wrapped(a: int, b: int) -> int:
-        value: int = meaning(a, b)
-        return value if low <= value <= high else (value - low) % size + low
-
-    return wrapped
-
-
-def _half_of_two(meaning: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    pack, unpack = _HALF.pack, _HALF.unpack
-
-    def rounded(a: float, b: float) -> float:
-        value = meaning(a, b)
-        try:
-            return unpack(pack(value))[0]  # type: ignore[no-any-return]
-        except OverflowError:
-            return math.copysign(math.inf, value)
-
-    return rounded
+    pack, unpack = _pack, _unpack
+    match arguments, type:
+        case 1, "f32":
+            return lambda a: unpack(pack(meaning(a)))[0]
+        case 2, "f32":
+            return lambda a, b: unpack(pack(meaning(a, b)))[0]
+        case 1, _:
+            return lambda a: finish(meaning(a))
+        case 2, _:
+            return lambda a, b: finish(meaning(a, b))
+        case _:
+            return lambda *operands: finish(meaning(*operands))
 
 
 def _wrapping(type: str) -> Callable[[int], int]:
