@@ -9,8 +9,6 @@ import string
 
 from pypoplar.codelet.frontend.expressions import FALSE, TRUE
 from pypoplar.codelet.frontend.inference import (
-    FLOATS,
-    INTEGERS,
     NAMES,
     RANGES,
     Mixed,
@@ -30,26 +28,20 @@ from pypoplar.codelet.ir.typed import Check, DebugPrint, HostCall, Literal, Loca
 from pypoplar.codelet.language.diagnostics import BUILTIN_HINTS, STARS
 from pypoplar.codelet.language.environment import dotted_name
 from pypoplar.codelet.language.source import Meaning
+from pypoplar.codelet.operations.device_operation import Operation
+from pypoplar.codelet.operations.registers import FLOATS, INTEGERS, REGISTERS, UNSIGNED
+from pypoplar.codelet.operations.table import called, functions_of
+from pypoplar.codelet.operations.tile_readings import READINGS
 from pypoplar.spelling import nearest
 from pypoplar.types import BY_NAME
 
-_UNARY = (
-    "sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-    "cosh", "tanh", "erf", "erfc", "floor", "ceil", "trunc", "fabs", "isnan", "isinf", "isfinite",
-)  # fmt: skip
-_BINARY = ("atan2", "fmod", "hypot", "copysign", "pow")
-MATH: dict[str, int] = dict.fromkeys(_UNARY, 1) | dict.fromkeys(_BINARY, 2)
-"""The functions of `math` that device code has, and how many arguments they take. floor, ceil and trunc give floats."""
-
-IPU: dict[str, int] = dict.fromkeys(("sqrt", "rsqrt", "exp", "exp2", "log", "log2", "tanh", "sigmoid"), 1)
-"""The functions of `pypoplar.ipu` on floats."""
 _SCALARS = {
     "class float32": "FLOAT", "class float16": "HALF", "class float64": "FLOAT", "class int32": "INT", "class int64": "LONGLONG",
     "class uint32": "UNSIGNED_INT", "class int8": "SIGNED_CHAR", "class uint8": "UNSIGNED_CHAR", "class int16": "SHORT",
     "class uint16": "UNSIGNED_SHORT", "class uint64": "UNSIGNED_LONGLONG", "class bool": "BOOL",
 }  # fmt: skip
 """NumPy's scalar types and ours."""
-_PREDICATES = ("isnan", "isinf", "isfinite")
+_READINGS = {reading.call: reading for reading in READINGS.values()}
 
 
 class Calls(Spans):
@@ -66,9 +58,9 @@ class Calls(Spans):
             if meaning.sort == "constant":
                 self.refuse(node.func, f"{ast.unparse(node.func)} is a number, not a function")
             self.meant(node.func, meaning)
-        for one in (*node.args, *node.keywords):
-            if isinstance(one, ast.Starred) or (isinstance(one, ast.keyword) and one.arg is None):
-                self.refuse(one, STARS)
+        for argument in (*node.args, *node.keywords):
+            if isinstance(argument, ast.Starred) or (isinstance(argument, ast.keyword) and argument.arg is None):
+                self.refuse(argument, STARS)
         if node.keywords:
             self.refuse(node.keywords[0], f"{ast.unparse(node.func)} takes no keyword arguments in device code")
         name = str(meaning.value)
@@ -106,7 +98,7 @@ class Calls(Spans):
         function = described.removeprefix("numpy.")
         if described in _SCALARS:
             return f"numpy's {described.removeprefix('class ')}: write {_SCALARS[described]}(x)"
-        if function in MATH and function != described:
+        if function != described and called(f"math.{function}"):
             return f"{described}: write math.{function}"
         for module in ("numpy", "scipy", "torch", "random", "time", "cmath"):
             if described.startswith((f"module {module}", f"{module}.", f"class {module}")):
@@ -117,7 +109,7 @@ class Calls(Spans):
     def _arguments(self, node: ast.Call, count: int, name: str) -> list[Number]:
         if len(node.args) != count:
             self.refuse(node, f"{name} takes {count} argument{'s' * (count != 1)}, got {len(node.args)}")
-        return [self.number(one) for one in node.args]
+        return [self.number(argument) for argument in node.args]
 
     # conversions
 
@@ -173,43 +165,38 @@ class Calls(Spans):
     def _len(self, node: ast.Call) -> Number:
         if len(node.args) != 1:
             self.refuse(node, f"len takes 1 argument, got {len(node.args)}")
-        found = self.value(node.args[0])
-        if not isinstance(found, SpanView | RowsView):
-            self.refuse(node, f"len is for vectors and row lists, {ast.unparse(node.args[0])} is {self.described(found)}")
-        return self.length(found, node)
+        vector = self.value(node.args[0])
+        if not isinstance(vector, SpanView | RowsView):
+            self.refuse(node, f"len is for vectors and row lists, {ast.unparse(node.args[0])} is {self.described(vector)}")
+        return self.length(vector, node)
 
     def _abs(self, node: ast.Call) -> Number:
         (number,) = self._arguments(node, 1, "abs")
         if isinstance(number, Weak):
             return Weak(abs(number.value))
-        if number.type == "bool":
-            self.refuse(node, "abs of a BOOL: write int(...) around it")
-        return number if number.type in ("u32", "u64") else self.apply(f"abs_{number.type}", (number,), number.type, node)
+        return number if number.type in UNSIGNED else self.operate("abs", (number,), node)
 
     def _extreme(self, node: ast.Call, name: str) -> Number:
         if len(node.args) < 2:
             self.refuse(node, f"{name} takes two or more numbers: for the {name}imum of a vector write a loop")
-        numbers = [self.number(one) for one in node.args]
-        if all(isinstance(one, Weak) for one in numbers):
-            values = [one.value for one in numbers if isinstance(one, Weak)]
+        numbers = [self.number(argument) for argument in node.args]
+        if all(isinstance(number, Weak) for number in numbers):
+            values = [number.value for number in numbers if isinstance(number, Weak)]
             return Weak(min(values) if name == "min" else max(values))
-        first, *rest = self.together(numbers, node.args, node, f"{name}: ")
-        if first.type == "bool":
-            self.refuse(node, f"{name} of BOOLs: write 'and' or 'or'")
-        for one in rest:
-            first = self.apply(f"{name}_{first.type}", (first, one), first.type, node)
-        return first
+        extreme, *others = self.together(numbers, node.args, node, f"{name}: ")
+        for other in others:
+            extreme = self.operate(name, (extreme, other), node)
+        return extreme
 
     def _round(self, node: ast.Call) -> Number:
         (number,) = self._arguments(node, 1, "round")
         if isinstance(number, Weak):
             return Weak(float(round(number.value)) if math.isfinite(number.value) else number.value)
-        operand = self._floating([number], node.args, node, "round")[0]
-        return self.apply(f"round_{operand.type}", (operand,), operand.type, node)
+        return self.operate("round", self._floating([number], node.args, node, "round"), node)
 
     # math and ipu
 
-    def _floating(self, numbers: list[Number], nodes: list[ast.expr], node: ast.AST, name: str) -> list[Operand]:
+    def _floating(self, numbers: list[Number], nodes: list[ast.expr], node: ast.AST, name: str) -> tuple[Operand, ...]:
         """Arguments of a function on floats: integers become FLOAT."""
         with self.at(node, f"{name}: "):
             kind = common_type(numbers)
@@ -217,54 +204,69 @@ class Calls(Spans):
                 raise Mixed(f"expected FLOAT or HALF, got {NAMES[kind]}: write float(...)")
             if kind in INTEGERS:
                 kind = "f32"
-        return [self.converted(number, kind, where) for number, where in zip(numbers, nodes, strict=True)]
+        return tuple(self.converted(number, kind, where) for number, where in zip(numbers, nodes, strict=True))
 
     def _math(self, node: ast.Call, name: str) -> Number:
-        if name not in MATH:
-            self.refuse(node.func, f"device code has no math.{name}{nearest(name, MATH)}")
+        functions = functions_of("math")
+        if name not in functions:
+            self.refuse(node.func, f"device code has no math.{name}{nearest(name, functions)}")
         if name == "log" and len(node.args) == 2:
             self.refuse(node, "math.log with a base: write math.log(x) / math.log(base), math.log2 or math.log10")
-        numbers = self._arguments(node, MATH[name], f"math.{name}")
-        if all(isinstance(one, Weak) for one in numbers):
-            return self._folded_call(node, name, [one.value for one in numbers if isinstance(one, Weak)])
-        arguments = self._floating(numbers, node.args, node, f"math.{name}")
-        kind = arguments[0].type
-        result = "bool" if name in _PREDICATES else kind
-        return self.apply(f"{name}_{kind}", tuple(arguments), result, node)
+        return self._function(node, f"math.{name}")
 
-    def _folded_call(self, node: ast.Call, name: str, values: list[int | float]) -> Number:
+    def _ipu(self, node: ast.Call, name: str) -> Number:
+        if name in ("debug_print", "check"):
+            self.refuse(node, f"{name} has no value: write it on a line of its own")
+        call = f"ipu.{name}"
+        if call in _READINGS:
+            self._arguments(node, 0, call)
+            reading = _READINGS[call]
+            result = self.temporary(reading.result)
+            self.emit(Special(result, reading.name, self.where(node)))
+            return result
+        if not called(call):
+            self.refuse(node.func, f"pypoplar.ipu has no device function '{name}'{nearest(name, functions_of('ipu'))}")
+        return self._function(node, call)
+
+    def _function(self, node: ast.Call, call: str) -> Number:
+        """A call of a function that is a device operation."""
+        by_type = called(call)
+        pattern = next(iter(by_type.values()))
+        for type in (*pattern.arguments, pattern.result):
+            if type not in REGISTERS:
+                self.refuse(node, f"{call}: its row takes '{type}', and the translator has operations on scalars only")
+        numbers = self._arguments(node, len(pattern.arguments), call)
+        if call.startswith("math.") and all(isinstance(number, Weak) for number in numbers):
+            return self._folded_call(node, call, [number.value for number in numbers if isinstance(number, Weak)])
+        if "" in by_type:
+            return self.apply(pattern.name, self._fixed(node, call, numbers, pattern), pattern.result, node)
+        if set(by_type) <= set(FLOATS):
+            return self.operate(call, self._floating(numbers, node.args, node, call), node)
+        operands = tuple(self.together(numbers, node.args, node, f"{call}: "))
+        if set(by_type) <= set(INTEGERS) and operands[0].type not in INTEGERS:
+            self.refuse(node, f"{call} is for integers, got {NAMES[operands[0].type]}")
+        return self.operate(call, operands, node)
+
+    def _fixed(self, node: ast.Call, call: str, numbers: list[Number], operation: Operation) -> tuple[Operand, ...]:
+        """Arguments of an operation whose types its row gives; literals take them."""
+        given = [
+            type if isinstance(number, Weak) else number.type for number, type in zip(numbers, operation.arguments, strict=True)
+        ]
+        if tuple(given) != operation.arguments:
+            wanted, got = (" and ".join(NAMES[type] for type in types) for types in (operation.arguments, given))
+            self.refuse(node, f"{call} takes {wanted}, got {got}: convert what differs")
+        pairs = zip(numbers, given, node.args, strict=True)
+        return tuple(self.converted(number, type, where) for number, type, where in pairs)
+
+    def _folded_call(self, node: ast.Call, call: str, values: list[int | float]) -> Number:
         """A function of literals alone."""
         try:
-            result = getattr(math, name)(*values)
+            result = getattr(math, call.removeprefix("math."))(*values)
         except (ArithmeticError, ValueError) as error:
             self.refuse(node, f"{ast.unparse(node)}: {error}")
         if isinstance(result, bool):
             return TRUE if result else FALSE
         return Weak(float(result))
-
-    def _ipu(self, node: ast.Call, name: str) -> Value:
-        match name:
-            case "debug_print" | "check":
-                self.refuse(node, f"{name} has no value: write it on a line of its own")
-            case "cycle_count" | "random_uint" | "random_float":
-                self._arguments(node, 0, f"ipu.{name}")
-                special, kind = {
-                    "cycle_count": ("cycle_count", "u32"),
-                    "random_uint": ("random_u32", "u32"),
-                    "random_float": ("random_f32", "f32"),
-                }[name]
-                result = self.temporary(kind)
-                self.emit(Special(result, special, self.where(node)))  # type: ignore[arg-type]
-                return result
-            case "popcount" | "clz":
-                operand = self.operand(self._arguments(node, 1, f"ipu.{name}")[0], node)
-                if operand.type not in INTEGERS:
-                    self.refuse(node, f"ipu.{name} is for integers, got {NAMES[operand.type]}")
-                return self.apply(f"{name}_{operand.type}", (operand,), operand.type, node)
-        if name not in IPU:
-            self.refuse(node.func, f"pypoplar.ipu has no device function '{name}'{nearest(name, IPU)}")
-        (operand,) = self._floating(self._arguments(node, 1, f"ipu.{name}"), node.args, node, f"ipu.{name}")
-        return self.apply(f"{name}_{operand.type}", (operand,), operand.type, node)
 
     # statements that are calls
 
@@ -295,10 +297,10 @@ class Calls(Spans):
         """``ipu.check(condition, message)`` or ``assert condition, message``."""
         text = ast.unparse(condition)
         if message is not None:
-            said = self.value(message)
-            if not isinstance(said, Text):
+            constant = self.value(message)
+            if not isinstance(constant, Text):
                 self.refuse(message, "the message of a check is a string constant")
-            text = said.value
+            text = constant.value
         self.emit(Check(self.condition(condition), self.text(text), self.where(node)))
 
     def _message(self, node: ast.Call, arguments: list[ast.expr]) -> tuple[str, tuple[Operand, ...]]:
@@ -307,31 +309,31 @@ class Calls(Spans):
             self.refuse(node.keywords[0], "no keywords here in device code: give the text and the values")
         pieces: list[str] = []
         values: list[Operand] = []
-        for one in arguments:
-            pieces.append(self._piece(one, values))
+        for argument in arguments:
+            pieces.append(self._piece(argument, values))
         return " ".join(pieces), tuple(values)
 
     def _piece(self, node: ast.expr, values: list[Operand]) -> str:
         if isinstance(node, ast.JoinedStr):
-            return "".join(self._piece(one, values) for one in node.values)
+            return "".join(self._piece(part, values) for part in node.values)
         if isinstance(node, ast.FormattedValue):
             values.append(self.operand(self.number(node.value), node))
             spec = self._format(node, values[-1].type)
             return "{:" + spec + "}" if spec else "{}"
-        found = self.value(node)
-        if isinstance(found, Text):
-            return found.value.replace("{", "{{").replace("}", "}}")
-        if not isinstance(found, Weak | Literal | Local):
-            self.refuse(node, f"only numbers and strings can be printed, {ast.unparse(node)} is {self.described(found)}")
-        values.append(self.operand(found, node))
+        value = self.value(node)
+        if isinstance(value, Text):
+            return value.value.replace("{", "{{").replace("}", "}}")
+        if not isinstance(value, Weak | Literal | Local):
+            self.refuse(node, f"only numbers and strings can be printed, {ast.unparse(node)} is {self.described(value)}")
+        values.append(self.operand(value, node))
         return "{}"
 
     def _format(self, node: ast.FormattedValue, type: str) -> str:
         """A format specification, tried out here so that it cannot fail on the device."""
         parts = node.format_spec.values if isinstance(node.format_spec, ast.JoinedStr) else []
-        if node.conversion != -1 or not all(isinstance(one, ast.Constant) for one in parts):
+        if node.conversion != -1 or not all(isinstance(part, ast.Constant) for part in parts):
             self.refuse(node, "only a constant format can stand here: {x:.3f}")
-        spec = "".join(str(one.value) for one in parts if isinstance(one, ast.Constant))
+        spec = "".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
         if re.search(r"\d{3}", spec):
             self.refuse(node, f"format {spec!r}: widths and precisions have at most two digits")
         try:

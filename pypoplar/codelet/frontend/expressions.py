@@ -8,8 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from pypoplar.codelet.frontend.inference import (
-    FLOATS,
-    INTEGERS,
     NAMES,
     Group,
     Mixed,
@@ -27,26 +25,30 @@ from pypoplar.codelet.ir.typed import Apply, If, Literal, Load, Local, Operand, 
 from pypoplar.codelet.language.diagnostics import unsupported
 from pypoplar.codelet.language.environment import dotted_name
 from pypoplar.codelet.language.source import Meaning
+from pypoplar.codelet.operations.device_operation import Operation
+from pypoplar.codelet.operations.table import called, refused
 
-_SYMBOLS: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Add: ("add", "+"), ast.Sub: ("sub", "-"), ast.Mult: ("mul", "*"), ast.Div: ("div", "/"), ast.FloorDiv: ("floordiv", "//"),
-    ast.Mod: ("mod", "%"), ast.Pow: ("power", "**"), ast.BitAnd: ("and", "&"), ast.BitOr: ("or", "|"), ast.BitXor: ("xor", "^"),
-    ast.LShift: ("shift_left", "<<"), ast.RShift: ("shift_right", ">>"),
+_SYMBOLS: dict[type[ast.AST], tuple[str, Callable[[Any, Any], Any]]] = {  # and what it does with literals
+    ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul), ast.Div: ("/", operator.truediv),
+    ast.FloorDiv: ("//", operator.floordiv), ast.Mod: ("%", operator.mod), ast.Pow: ("**", operator.pow),
+    ast.BitAnd: ("&", operator.and_), ast.BitOr: ("|", operator.or_), ast.BitXor: ("^", operator.xor),
+    ast.LShift: ("<<", operator.lshift), ast.RShift: (">>", operator.rshift),
+    ast.Lt: ("<", operator.lt), ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),
+    ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne),
 }  # fmt: skip
-_COMPARISONS: dict[type[ast.AST], tuple[str, bool]] = {  # operation, operands swapped
-    ast.Lt: ("less", False), ast.LtE: ("less_equal", False), ast.Gt: ("less", True), ast.GtE: ("less_equal", True),
-    ast.Eq: ("equal", False), ast.NotEq: ("not_equal", False),
-}  # fmt: skip
-_FOLD: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}  # fmt: skip
+_SWAPPED = {">": "<", ">=": "<="}  # comparisons that are done with their operands exchanged
 _LONGEST = 4096  # bits of a folded integer; nothing longer can be meant
 
 TRUE, FALSE = Literal(True, "bool"), Literal(False, "bool")
+
+
+def operation_on(call: str, type: str) -> Operation:
+    """The operation that users write as `call`, on operands of one type; `Mixed` if there is none."""
+    by_type = called(call)
+    if type not in by_type:
+        words = refused(call, type) or f"{call} is not for {{type}}"
+        raise Mixed(words.format(type=NAMES[type]))
+    return by_type[type]
 
 
 class Expressions(Translation):
@@ -90,22 +92,22 @@ class Expressions(Translation):
             case ast.Subscript():
                 return self.subscript(node)
             case ast.Tuple():
-                return Group(tuple(self.kept(one) for one in node.elts))
+                return Group(tuple(self.kept(element) for element in node.elts))
         self.refuse(node, unsupported(node))
 
     def kept(self, node: ast.expr) -> Value:
         """The value of an expression, safe from later assignments to locals."""
-        found = self.value(node)
-        if isinstance(found, Local) and found.name in self.taken:
-            return self.apply("copy_" + found.type, (found,), found.type, node)
-        return found
+        value = self.value(node)
+        if isinstance(value, Local) and value.name in self.taken:
+            return self.apply("copy_" + value.type, (value,), value.type, node)
+        return value
 
     def number(self, node: ast.expr) -> Number:
         """The value of an expression that must be a number."""
-        found = self.value(node)
-        if isinstance(found, Weak | Local | Literal):
-            return found
-        self.refuse(node, f"expected a number, got {self.described(found)}")
+        number = self.value(node)
+        if isinstance(number, Weak | Local | Literal):
+            return number
+        self.refuse(node, f"expected a number, got {self.described(number)}")
 
     def described(self, value: Value) -> str:
         match value:
@@ -137,6 +139,12 @@ class Expressions(Translation):
         result = self.temporary(type)
         self.emit(Apply(result, operation, arguments, self.where(node)))
         return result
+
+    def operate(self, call: str, arguments: tuple[Operand, ...], node: ast.AST) -> Local:
+        """The operation that users write as `call`, on operands of one type."""
+        with self.at(node):
+            operation = operation_on(call, arguments[0].type)
+        return self.apply(operation.name, arguments, operation.result, node)
 
     def copy(self, operand: Operand, target: Local, node: ast.AST) -> None:
         """``target = operand``; what has just made the operand makes the target instead."""
@@ -205,39 +213,31 @@ class Expressions(Translation):
     ) -> Number:
         """``left symbol right``; `node` is refused where they do not go together."""
         right = right_of()
-        name, shown = _SYMBOLS[type(symbol)]
+        call, _ = _SYMBOLS[type(symbol)]
         if isinstance(left, Weak) and isinstance(right, Weak):
             return self._folded(node, symbol, left, right)
-        about = f"{shown}: "
-        if name in ("shift_left", "shift_right"):
-            return self._shift(node, name, left, right)
-        with self.at(node, about):
+        if call in ("<<", ">>"):
+            return self._shift(node, call, left, right)
+        with self.at(node, f"{call}: "):
             kind = common_type([left, right])
-            if kind == "bool" and name not in ("and", "or", "xor"):
-                raise Mixed("arithmetic on BOOL: write int(...) around each")
-            if kind in FLOATS and name in ("and", "or", "xor"):
-                raise Mixed(f"bit operations are for integers and BOOL, got {NAMES[kind]}")
-            if name == "div" and kind in ("i64", "u64"):
-                raise Mixed(f"{NAMES[kind]} has no true division: write //, or float(...) around both")
-        if name == "power" and isinstance(right, Weak) and right.value == 2:
+            if kind in ("i32", "u32") and kind not in called(call) and "f32" in called(call):
+                kind = "f32"  # INT / INT is FLOAT
+            operation = operation_on(call, kind)
+        if call == "**" and isinstance(right, Weak) and right.value == 2:
             same = self.converted(left, kind, node)
-            return self.apply(f"mul_{kind}", (same, same), kind, node)
-        if name == "div" and kind in INTEGERS:
-            kind = "f32"
+            return self.operate("*", (same, same), node)
         arguments = (self.converted(left, kind, node.left), self.converted(right, kind, node.right))
-        return self.apply(f"{name}_{kind}", arguments, kind, node)
+        return self.apply(operation.name, arguments, operation.result, node)
 
-    def _shift(self, node: ast.BinOp, name: str, left: Number, right: Number) -> Number:
-        symbol = "<<" if name == "shift_left" else ">>"
-        with self.at(node, f"{symbol}: "):
+    def _shift(self, node: ast.BinOp, call: str, left: Number, right: Number) -> Number:
+        with self.at(node, f"{call}: "):
             kind = common_type([left, right]) if isinstance(left, Weak) or isinstance(right, Weak) else left.type
-            for one in (left, right):
-                if (one.alone if isinstance(one, Weak) else one.type) not in INTEGERS:
-                    raise Mixed("shifts are for integers")
+            for number in (left, right):
+                operation_on(call, number.alone if isinstance(number, Weak) else number.type)
             if kind in ("i32", "u32") and not isinstance(right, Weak) and right.type in ("i64", "u64"):
                 raise Mixed(f"the shift count is wider than the value: write int(...) around the {NAMES[right.type]}")
         arguments = (self.converted(left, kind, node.left), self.converted(right, kind, node.right))
-        return self.apply(f"{name}_{kind}", arguments, kind, node)
+        return self.operate(call, arguments, node)
 
     def _folded(self, node: ast.expr, symbol: ast.AST, left: Weak, right: Weak) -> Number:
         a, b = left.value, right.value
@@ -247,7 +247,7 @@ class Expressions(Translation):
             if growth > _LONGEST:
                 self.refuse(node, "this number is too large for any type of the device")
         try:
-            result = _FOLD[type(symbol)](a, b)
+            result = _SYMBOLS[type(symbol)][1](a, b)
         except (ArithmeticError, ValueError, TypeError) as error:
             self.refuse(node, f"{ast.unparse(node)}: {error}")
         if isinstance(result, bool):
@@ -263,7 +263,7 @@ class Expressions(Translation):
             condition = self.condition(node.operand)
             if isinstance(condition, Literal):
                 return FALSE if condition.value else TRUE
-            return self.apply("not_bool", (condition,), "bool", node)
+            return self.operate("not x", (condition,), node)
         number = self.number(node.operand)
         if isinstance(number, Weak):
             value = number.value
@@ -272,17 +272,11 @@ class Expressions(Translation):
                     self.refuse(node, "~ is for integers")
                 return Weak(~value)
             return Weak(-value if isinstance(node.op, ast.USub) else value)
-        kind = number.type
-        if kind == "bool":
-            hint = "write not" if isinstance(node.op, ast.Invert) else "write int(...) around it"
-            self.refuse(node, f"arithmetic on BOOL: {hint}")
         if isinstance(node.op, ast.UAdd):
+            if number.type == "bool":
+                self.refuse(node, "arithmetic on BOOL: write int(...) around it")
             return number
-        if isinstance(node.op, ast.USub):
-            return self.apply(f"neg_{kind}", (number,), kind, node)
-        if kind not in INTEGERS:
-            self.refuse(node, f"~ is for integers, got {NAMES[kind]}")
-        return self.apply(f"invert_{kind}", (number,), kind, node)
+        return self.operate("-x" if isinstance(node.op, ast.USub) else "~x", (number,), node)
 
     # conditions
 
@@ -300,31 +294,31 @@ class Expressions(Translation):
     def _short_circuit(self, node: ast.BoolOp) -> Operand:
         """``a and b``, ``a or b`` as a bool."""
         wanted = isinstance(node.op, ast.And)
-        first, *rest = node.values
-        found = self.condition(first)
-        for one in rest:
-            if isinstance(found, Literal):
-                if found.value != wanted:
-                    return found
-                found = self.condition(one)
+        first, *others = node.values
+        condition = self.condition(first)
+        for other in others:
+            if isinstance(condition, Literal):
+                if condition.value != wanted:
+                    return condition
+                condition = self.condition(other)
                 continue
-            found = self._continued(found, wanted, one)
-        return found
+            condition = self._continued(condition, wanted, other)
+        return condition
 
-    def _continued(self, found: Operand, wanted: bool, node: ast.expr) -> Operand:
-        """``found and node`` if `wanted`, else ``found or node``."""
+    def _continued(self, condition: Operand, wanted: bool, node: ast.expr) -> Operand:
+        """``condition and node`` if `wanted`, else ``condition or node``."""
         with self.block() as inner:
             other = self.condition(node)
-        return self._unless(found, wanted, inner, other, node)
+        return self._unless(condition, wanted, inner, other, node)
 
-    def _unless(self, found: Operand, wanted: bool, inner: list[Any], other: Operand, node: ast.AST) -> Operand:
-        """`found` where it is not `wanted`, else `other`, which the statements `inner` compute."""
+    def _unless(self, condition: Operand, wanted: bool, inner: list[Any], other: Operand, node: ast.AST) -> Operand:
+        """`condition` where it is not `wanted`, else `other`, which the statements `inner` compute."""
         if isinstance(other, Literal) and not inner:
-            return found if other.value == wanted else other
+            return condition if other.value == wanted else other
         result = self.temporary("bool")
         with self.block(inner):
             self.copy(other, result, node)
-        self.copy(found, result, node)
+        self.copy(condition, result, node)
         then, orelse = (tuple(inner), ()) if wanted else ((), tuple(inner))
         self.emit(If(result, then, orelse, self.where(node)))
         return result
@@ -336,29 +330,27 @@ class Expressions(Translation):
         """``left < b < c`` from the comparison at `position` on: what is to the right is evaluated only if that one holds."""
         symbol, right_node = node.ops[position], node.comparators[position]
         left_node = node.comparators[position - 1] if position else node.left
-        if type(symbol) not in _COMPARISONS:
+        if type(symbol) not in _SYMBOLS:
             self.refuse(node, f"device code has no '{_shown(symbol)}': compare numbers with == and !=")
         right = self.number(right_node)
-        found = self._compared(node, symbol, left, right, left_node, right_node)
-        if position + 1 == len(node.ops) or (isinstance(found, Literal) and not found.value):
-            return found
-        if isinstance(found, Literal):
+        link = self._compared(node, symbol, left, right, left_node, right_node)
+        if position + 1 == len(node.ops) or (isinstance(link, Literal) and not link.value):
+            return link
+        if isinstance(link, Literal):
             return self._links(node, position + 1, right)
         with self.block() as inner:
             rest = self.truth(self._links(node, position + 1, right), node)
-        return self._unless(self.truth(found, node), True, inner, rest, node)
+        return self._unless(self.truth(link, node), True, inner, rest, node)
 
     def _compared(
         self, node: ast.expr, symbol: ast.cmpop, left: Number, right: Number, left_node: ast.expr, right_node: ast.expr
     ) -> Number:
         if isinstance(left, Weak) and isinstance(right, Weak):
             return self._folded(node, symbol, left, right)
-        name, swapped = _COMPARISONS[type(symbol)]
+        call, _ = _SYMBOLS[type(symbol)]
         first, second = self.together([left, right], [left_node, right_node], node, "comparison: ")
-        if first.type == "bool" and name not in ("equal", "not_equal"):
-            self.refuse(node, "BOOL has no order: write int(...) around each")
-        arguments = (second, first) if swapped else (first, second)
-        return self.apply(f"{name}_{first.type}", arguments, "bool", node)
+        arguments = (second, first) if call in _SWAPPED else (first, second)
+        return self.operate(_SWAPPED.get(call, call), arguments, node)
 
     # values chosen at run time
 
@@ -375,17 +367,17 @@ class Expressions(Translation):
     def _boolean(self, node: ast.BoolOp) -> Number:
         """``a and b`` as a value: the operand at which Python would stop."""
         first = self.number(node.values[0])
-        for one in node.values[1:]:
+        for value in node.values[1:]:
             condition = self.truth(first, node)
             wanted = isinstance(node.op, ast.And)
             if isinstance(condition, Literal):
                 if condition.value == wanted:
-                    first = self.number(one)
+                    first = self.number(value)
                 continue
             with self.block() as inner:
-                second = self.number(one)
+                second = self.number(value)
             kept: tuple[list[Any], Number, ast.expr] = ([], first, node.values[0])
-            other = (inner, second, one)
+            other = (inner, second, value)
             first = self._either(node, condition, *((other, kept) if wanted else (kept, other)))
         return first
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from attrs import field, frozen
 
 from pypoplar.codelet.ir.terms import exactly
 from pypoplar.codelet.ir.typed import Literal, Local, Span, SpanList
+from pypoplar.codelet.operations.registers import FLOATS, INTEGERS, half, single
 
-INTEGERS = ("i32", "u32", "i64", "u64")
-FLOATS = ("f32", "f16")
 NAMES = {
     "f32": "FLOAT", "f16": "HALF", "i32": "INT", "u32": "UNSIGNED_INT", "i64": "LONGLONG", "u64": "UNSIGNED_LONGLONG",
     "bool": "BOOL", "i8": "CHAR", "u8": "UNSIGNED_CHAR", "i16": "SHORT", "u16": "UNSIGNED_SHORT",
@@ -166,7 +164,7 @@ def literal(value: int | float, type: str) -> Literal:
 
 def rounded(value: float, type: str) -> float:
     """The nearest number of a floating-point type."""
-    return float(np.float32(value) if type == "f32" else np.float16(value))
+    return single(value) if type == "f32" else half(value)
 
 
 def conversion(source: str, target: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from pypoplar.codelet.frontend.expressions import FALSE, TRUE
-from pypoplar.codelet.frontend.inference import INTEGERS, NAMES, Mixed, Number, RowsView, SpanView, Weak, common_type, register_of
+from pypoplar.codelet.frontend.inference import NAMES, Mixed, Number, RowsView, SpanView, Weak, common_type, register_of
 from pypoplar.codelet.frontend.inlining import Inlining
 from pypoplar.codelet.frontend.locals import Found, both
 from pypoplar.codelet.frontend.translator_state import Loop
@@ -25,6 +25,7 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.language.source import Meaning
+from pypoplar.codelet.operations.registers import INTEGERS
 
 _ZERO, _ONE = Literal(0, "i32"), Literal(1, "i32")
 

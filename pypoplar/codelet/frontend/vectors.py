@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from pypoplar.codelet.frontend.expressions import Expressions
-from pypoplar.codelet.frontend.inference import INTEGERS, NAMES, RowsView, SpanView, Value, Vertex, Weak, register_of
+from pypoplar.codelet.frontend.inference import NAMES, RowsView, SpanView, Value, Vertex, Weak, register_of
 from pypoplar.codelet.frontend.locals import Found
 from pypoplar.codelet.ir.typed import Length, Literal, Local, Operand, Row, Slice, Span, SpanList
+from pypoplar.codelet.operations.registers import INTEGERS
 from pypoplar.spelling import nearest
 
 _ZERO = Literal(0, "i32")

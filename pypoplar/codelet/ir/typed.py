@@ -18,6 +18,7 @@ from typing import Union
 from attrs import field, frozen
 
 from pypoplar.codelet.ir.terms import Access, Form, Kind, Location, exactly
+from pypoplar.codelet.operations.tile_readings import ReadingName
 
 
 @frozen
@@ -222,7 +223,7 @@ class Special:
     """``target = name()``: ``cycle_count`` (u32), ``random_u32`` (u32), ``random_f32`` (f32, uniform in [0, 1))."""
 
     target: Local
-    name: OneOf["cycle_count", "random_u32", "random_f32"]
+    name: ReadingName
     where: int
 
 

@@ -6,7 +6,6 @@ as if it were nothing. A row may be registered from outside, and removed again.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from pypoplar.codelet.operations import conversions, float_arithmetic, float_functions, integer_arithmetic
 from pypoplar.codelet.operations.device_operation import ARCHITECTURES, ByType, DeviceOperation, Meaning, Operation
 from pypoplar.codelet.operations.registers import REGISTERS, rounding
+from pypoplar.spelling import nearest
 
 _operations: dict[str, Operation] = {}
 _called: dict[str, dict[str, Operation]] = {}  # by how users write it, and T
@@ -41,8 +41,7 @@ def operation(name: str) -> Operation:
     """The operation of a full name; `LookupError` with the nearest name if there is none."""
     if name in _operations:
         return _operations[name]
-    near = difflib.get_close_matches(name, _operations, n=1)
-    raise LookupError(f"there is no device operation '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+    raise LookupError(f"there is no device operation '{name}'{nearest(name, _operations)}")
 
 
 def called(call: str) -> Mapping[str, Operation]:

@@ -7,17 +7,20 @@ names of `pypoplar.codelet.python.interpreted.VertexContext`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from attrs import frozen
 
 from pypoplar.codelet.operations.device_operation import IssueSlots, slots
+
+ReadingName = Literal["cycle_count", "random_u32", "random_f32"]
 
 
 @frozen
 class TileReading:
     """A row: the name in the typed form, the result's register type, how users call it, what it costs."""
 
-    name: str
+    name: ReadingName
     result: str
     call: str
     prices: IssueSlots
@@ -30,7 +33,7 @@ class TileReading:
         return self.prices.slots
 
 
-READINGS: Mapping[str, TileReading] = {
+READINGS: Mapping[ReadingName, TileReading] = {
     reading.name: reading
     for reading in (
         TileReading("cycle_count", "u32", "ipu.cycle_count", slots("", 1, "I"), ends_run=True),
