@@ -25,7 +25,7 @@ def cell(text: object) -> str:
 
 def table(head: list[str], rows: list[list[object]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell(one) for one in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(cell(value) for value in line) + " |" for line in lines)
 
 
 def show_default(option: options.Option) -> str:
@@ -39,9 +39,9 @@ def show_allowed(option: options.Option) -> str:
 
 def option_rows(effect: bool) -> list[list[object]]:
     return [
-        [f"`{one.name}`", show_allowed(one), *([show_default(one)] if effect else []), one.meaning]
-        for one in options.OPTIONS
-        if bool(one.attribute) is effect
+        [f"`{option.name}`", show_allowed(option), *([show_default(option)] if effect else []), option.meaning]
+        for option in options.OPTIONS
+        if bool(option.attribute) is effect
     ]
 
 
@@ -76,20 +76,20 @@ These are Poplar's and are checked for their form, so that programs run unchange
 
 def builtin_of(error: type[errors.PoplarError]) -> str:
     """The builtin exceptions that also catch it, nearest first."""
-    plain = [one for one in error.__mro__ if one.__module__ == "builtins" and one not in (Exception, BaseException, object)]
-    nearest = [one for one in plain if not any(other is not one and issubclass(other, one) for other in plain)]
-    return ", ".join(f"`{one.__name__}`" for one in nearest)
+    plain = [base for base in error.__mro__ if base.__module__ == "builtins" and base not in (Exception, BaseException, object)]
+    nearest = [base for base in plain if not any(other is not base and issubclass(other, base) for other in plain)]
+    return ", ".join(f"`{base.__name__}`" for base in nearest)
 
 
 def errors_page() -> str:
     rows: list[list[object]] = [
         [
-            f"`{one.__name__}`",
-            ", ".join(f"`{base.__name__}`" for base in one.__bases__ if issubclass(base, errors.PoplarError)),
-            builtin_of(one),
-            first_sentence(one.__doc__),
+            f"`{error.__name__}`",
+            ", ".join(f"`{base.__name__}`" for base in error.__bases__ if issubclass(base, errors.PoplarError)),
+            builtin_of(error),
+            first_sentence(error.__doc__),
         ]
-        for one in errors.TABLE
+        for error in errors.TABLE
     ]
     return f"""# Errors
 
@@ -114,8 +114,8 @@ COLUMN = re.compile(r"    (\w+) (TEXT|INTEGER|REAL)([^,]*?),?  -- (.*)")
 
 def kind(type: str, constraints: str) -> str:
     """A column's type, and whether it is a key, refers to another table, or may be NULL."""
-    if found := re.search(r"REFERENCES (\w+)", constraints):
-        type += f", of `{found[1]}`"
+    if reference := re.search(r"REFERENCES (\w+)", constraints):
+        type += f", of `{reference[1]}`"
     if "PRIMARY KEY" in constraints:
         return f"{type}, key"
     return type if "NOT NULL" in constraints else f"{type} or NULL"
@@ -217,7 +217,9 @@ def between(text: str, mark: str, content: str) -> str:
 
 def readme() -> str:
     """The README with its table of options made anew."""
-    rows: list[list[object]] = [[f"`{one.name}`", show_default(one), one.meaning] for one in options.OPTIONS if one.attribute]
+    rows: list[list[object]] = [
+        [f"`{option.name}`", show_default(option), option.meaning] for option in options.OPTIONS if option.attribute
+    ]
     prose = (HERE.parent / "README.md").read_text(encoding="utf-8")
     return between(prose, "options", table(["option", "default", "what it does"], rows))
 

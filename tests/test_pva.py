@@ -57,8 +57,8 @@ def test_the_report_of_an_engine_comes_back_whole(report, made):
 def test_another_process_reads_the_same(made, tmp_path):
     pva.save_report(made, tmp_path / "profile.pop")
     program = "from pypoplar import pva; print(pva.openReport('profile.pop').execution.totalCycles.total)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert int(done.stdout) == made.execution.totalCycles.total
+    process = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert int(process.stdout) == made.execution.totalCycles.total
 
 
 def test_the_lines_of_the_tutorial_work(report, made):
@@ -80,7 +80,7 @@ def test_a_visitor_meets_the_program_of_each_step(report):
             self.met = []
 
         def visitOnTileExecute(self, program):
-            self.met.append((program.name, [(one.type.name, one.count) for one in program.computeset.vertices]))
+            self.met.append((program.name, [(vertices.type.name, vertices.count) for vertices in program.computeset.vertices]))
 
         def visitDoExchange(self, program):
             self.met.append(program.name)
@@ -88,23 +88,23 @@ def test_a_visitor_meets_the_program_of_each_step(report):
     names = Names()
     for step in report.execution.steps:
         step.program.accept(names)
-    executed = [one for one in names.met if isinstance(one, tuple)]
+    executed = [meeting for meeting in names.met if isinstance(meeting, tuple)]
     assert executed == [("double", [("Double", 4)])]
-    assert len(names.met) == sum(one.type in ("OnTileExecute", "DoExchange") for one in report.execution.steps)
+    assert len(names.met) == sum(step.type in ("OnTileExecute", "DoExchange") for step in report.execution.steps)
 
 
 def test_liveness_is_by_step(report, made):
     steps = report.compilation.livenessProgramSteps
     assert len(steps) == len(made.compilation.step_programs) > 0
-    assert [one.notAlwaysLiveMemory.bytes for one in steps] == [
-        one.notAlwaysLiveMemory.bytes for one in made.compilation.livenessProgramSteps
+    assert [step.notAlwaysLiveMemory.bytes for step in steps] == [
+        step.notAlwaysLiveMemory.bytes for step in made.compilation.livenessProgramSteps
     ]
-    assert [one.memory.alwaysLiveBytes for one in report.compilation.tiles] == [
-        one.memory.alwaysLiveBytes for one in made.compilation.tiles
+    assert [tile.memory.alwaysLiveBytes for tile in report.compilation.tiles] == [
+        tile.memory.alwaysLiveBytes for tile in made.compilation.tiles
     ]
     always = report.compilation.alwaysLiveVariables
-    assert sum(one.size for one in always) == sum(
-        one.size for tile in range(16) for one in report.compilation.alwaysLiveVariablesForTile(tile)
+    assert sum(variable.size for variable in always) == sum(
+        variable.size for tile in range(16) for variable in report.compilation.alwaysLiveVariablesForTile(tile)
     )
 
 
@@ -129,7 +129,7 @@ def test_versions_and_settings_say_what_is_so(report, made):
 
 
 @pytest.mark.parametrize(
-    ("find", "told"),
+    ("find", "message"),
     [
         (lambda report: report.execution.blocks, "libpva has it, here trace has the executions"),
         (lambda report: report.execution.steps[0].cyclesFrom, "libpva has it, here execution.trace"),
@@ -138,8 +138,8 @@ def test_versions_and_settings_say_what_is_so(report, made):
         (lambda report: report.compiled, "'Report' object has no attribute 'compiled'$"),
     ],
 )
-def test_an_attribute_that_is_not_there_is_an_attribute_error_with_a_hint(report, find, told):
-    with pytest.raises(AttributeError, match=told):
+def test_an_attribute_that_is_not_there_is_an_attribute_error_with_a_hint(report, find, message):
+    with pytest.raises(AttributeError, match=message):
         find(report)
 
 

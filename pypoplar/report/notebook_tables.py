@@ -151,8 +151,8 @@ def spread(begin: Int64s, end: Int64s, tile: Int64s, elements: int, tiles: int, 
     fullest = int(counts.argmax())
     where = f"tile {used[0]:,}" if len(used) == 1 else f"tiles {used[0]:,} to {used[-1]:,}"
     unit = "bytes" if size else "elements"
-    each = size or 1
-    most = f"at most {int(counts[fullest]) * each:,} {unit} (tile {fullest:,}), {counts[used].mean() * each:,.1f} on average"
+    scale = size or 1
+    most = f"at most {int(counts[fullest]) * scale:,} {unit} (tile {fullest:,}), {counts[used].mean() * scale:,.1f} on average"
     parts.append(f"<div>on {len(used):,} of {tiles:,} tiles, {where}; {most}</div>")
     parts.append(strip(counts, title=f"{unit} by tile"))
     return [*parts, interval_list(begin, end, tile, used)]

@@ -90,8 +90,8 @@ class Browser:
     def requests(self) -> list[str]:
         """Addresses that were asked for since the last call, but for those of the page itself."""
         events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
-        asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
-        return [address for address in asked if not address.startswith(("file:", "data:", "blob:", "about:", "chrome:"))]
+        addresses = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return [address for address in addresses if not address.startswith(("file:", "data:", "blob:", "about:", "chrome:"))]
 
 
 @contextlib.contextmanager

@@ -148,13 +148,13 @@ def executions(draw: st.DrawFn, compilation: Compilation) -> Execution:
         by_tile: dict[str, Any] = {name: arrays(draw, tiles) for name in parts[number]}
         return Step(**described[number], executions=draw(st.integers(1, 9)), **costs, **by_tile)
 
-    chosen = st.lists(st.sampled_from(range(len(leaves))), unique=True) if leaves else st.just([])
-    runs = tuple(Run(draw(names), tuple(map(step, draw(chosen))), draw(st.integers(1, 9))) for _ in range(draw(st.integers(0, 3))))
+    numbers = st.lists(st.sampled_from(range(len(leaves))), unique=True) if leaves else st.just([])
+    runs = tuple(Run(draw(names), tuple(map(step, draw(numbers))), draw(st.integers(1, 9))) for _ in range(draw(st.integers(0, 3))))
     ran = sorted({step.number for run in runs for step in run.steps})
     if draw(st.booleans()):
         steps = tuple(summed([step for run in runs for step in run.steps if step.number == number]) for number in ran)
     else:  # runs one by one are not known
-        steps, runs = tuple(map(step, draw(chosen))), ()
+        steps, runs = tuple(map(step, draw(numbers))), ()
     events = draw(st.integers(0, 4)) if ran and runs else 0
     cycles = arrays(draw, events)
     trace = Trace(

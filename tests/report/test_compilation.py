@@ -38,9 +38,9 @@ def test_exchanges_have_one_row_for_each_pair_of_tiles():
 
 def test_vertex_types_have_their_instances_and_memory():
     report, _ = report_of()
-    (one,) = report.compilation.vertex_types
-    assert (one.name, one.instances) == ("Sum", 1)
-    assert one.memory == report.compilation.memory.vertex_data_by_type["Sum"] > 0
+    (vertex_type,) = report.compilation.vertex_types
+    assert (vertex_type.name, vertex_type.instances) == ("Sum", 1)
+    assert vertex_type.memory == report.compilation.memory.vertex_data_by_type["Sum"] > 0
 
 
 def test_options_that_were_set_are_in_the_report():
@@ -65,8 +65,8 @@ def test_vertex_types_say_what_priced_their_vertices():
         out = bench.variable(f"out {number}", np.zeros(1), [number])
         bench.graph.connect(vertex["out"], out[0])
     bench.graph.setPerfEstimate(vertices[0], 7)
-    (one,) = Engine(bench.graph, Execute(compute_set)).getReport().compilation.vertex_types
-    assert one.priced_by == {"estimate": 1, "estimator": 0, "code": 2}
+    (vertex_type,) = Engine(bench.graph, Execute(compute_set)).getReport().compilation.vertex_types
+    assert vertex_type.priced_by == {"estimate": 1, "estimator": 0, "code": 2}
 
 
 def test_the_targets_ceilings_are_those_of_the_machine():
@@ -82,30 +82,30 @@ def test_variables_live_when_the_program_needs_them():
     bench = Bench()
     x, out = bench.variable("x", np.arange(4.0), [0, 0, 1, 1]), bench.variable("out", np.zeros(4), 2)
     early, late = (bench.graph.addVariable(FLOAT, [4], name) for name in ("early", "late"))
-    for one in (early, late):
-        bench.graph.setTileMapping(one, 3)
+    for variable in (early, late):
+        bench.graph.setTileMapping(variable, 3)
     program = Sequence([Copy(x, early), Copy(early, out), Copy(out, late), Copy(late, out)])
     compilation = Engine(bench.graph, program).getReport().compilation
-    told = {one.name: one for one in compilation.loweredVariables}
-    assert told["x"].always_live
-    assert told["out"].always_live
-    assert told["x"].size == 16
+    by_name = {variable.name: variable for variable in compilation.loweredVariables}
+    assert by_name["x"].always_live
+    assert by_name["out"].always_live
+    assert by_name["x"].size == 16
     steps = compilation.livenessProgramSteps
-    alive = [[one.name for one in step.notAlwaysLiveVariables] for step in steps]
+    alive = [[variable.name for variable in step.notAlwaysLiveVariables] for step in steps]
     assert alive == [[], ["early"], ["early"], ["late"], ["late"]]
     assert [step.notAlwaysLiveMemory.bytes for step in steps] == [0, 16, 16, 16, 16]
     assert [steps[1].notAlwaysLiveMemoryForTile(tile).bytes for tile in (2, 3)] == [0, 16]
     memory = compilation.tiles[3].memory
     assert memory.category["variables"] == memory.notAlwaysLiveBytes == 16  # they share their place
     assert compilation.tiles[2].memory.alwaysLiveBytes >= 16
-    assert [one.name for one in compilation.alwaysLiveVariablesForTile(2)] == ["out"]
+    assert [variable.name for variable in compilation.alwaysLiveVariablesForTile(2)] == ["out"]
 
 
 def test_exchange_buffers_live_while_their_compute_set_is_executed():
     report, executable = report_of()
     compilation = report.compilation
-    (buffer,) = [one for one in compilation.loweredVariables if not one.always_live]
+    (buffer,) = [variable for variable in compilation.loweredVariables if not variable.always_live]
     assert (buffer.name, buffer.size) == ("exchange buffer of sum", int(executable.memory.exchange_buffers.sum()))
-    held = [step.notAlwaysLiveMemory.bytes for step in compilation.livenessProgramSteps]
-    assert held == [0, 0, buffer.size, buffer.size]  # host handles, copy, exchange, compute
+    sizes = [step.notAlwaysLiveMemory.bytes for step in compilation.livenessProgramSteps]
+    assert sizes == [0, 0, buffer.size, buffer.size]  # host handles, copy, exchange, compute
     assert compilation.tiles[7].memory.notAlwaysLiveBytes == buffer.size > 0

@@ -84,7 +84,7 @@ def test_a_tensor_shows_its_type_and_how_its_bytes_lie_on_tiles():
     assert "on 2 of 16 tiles, tiles 2 to 5; at most 22 bytes (tile 2), 16.0 on average" in page.text
     assert "tile 2[0:8) [9:12)" in page.text
     assert "tile 5[8:9) [12:16)" in page.text
-    bars = next(one["d"] for one in page.attributes if "d" in one)
+    bars = next(attributes["d"] for attributes in page.attributes if "d" in attributes)
     assert bars == "M0 40H0V40H2V0H3V40H5V21.82H6V40H16V40Z"  # 22 and 10 bytes
 
 
@@ -92,7 +92,7 @@ def test_a_tensor_on_all_tiles_of_a_machine_is_one_small_picture():
     graph = Graph(IPUModel("pod16").createDevice())
     x = graph.addVariable(FLOAT, [200_000, 3], "x")
     tiles = graph.getTarget().getNumTiles()
-    graph.setTileMapping(x, [[Interval(600_000 * one // tiles, 600_000 * (one + 1) // tiles)] for one in range(tiles)])
+    graph.setTileMapping(x, [[Interval(600_000 * tile // tiles, 600_000 * (tile + 1) // tiles)] for tile in range(tiles)])
     text = x._repr_html_()
     assert f"on {tiles:,} of {tiles:,} tiles" in text
     assert "&hellip; 23,540 more tiles" in text
@@ -162,7 +162,7 @@ def test_a_report_shows_the_machine_the_fullest_tile_and_the_cycles_of_the_mean_
     assert "1 vertices" in page.text
     assert f"tile {whole.argmax()}: {whole.max():,} of {report.compilation.target.bytesPerTile:,} bytes" in page.text
     assert f"{report.execution.totalCycles.total:,}" in page.text
-    share = sum(one.sync_cycles for one in report.execution.steps) / report.execution.totalCycles.total
+    share = sum(step.sync_cycles for step in report.execution.steps) / report.execution.totalCycles.total
     assert f"sync {share:.1%}" in page.text
     assert page.tags.count("svg") == 2
 

@@ -31,8 +31,8 @@ class Read:
         names, keys, open_slices = {}, {}, {}
         self.processes, self.tracks, self.slices, self.counters, self.labels = {}, {}, {}, {}, []
         for packet in message.packet:
-            names |= {one.iid: one.name for one in packet.interned_data.event_names}
-            keys |= {one.iid: one.name for one in packet.interned_data.debug_annotation_names}
+            names |= {name.iid: name.name for name in packet.interned_data.event_names}
+            keys |= {name.iid: name.name for name in packet.interned_data.debug_annotation_names}
             track = packet.track_descriptor
             if track.HasField("process"):
                 self.processes[track.uuid] = track.process.process_name
@@ -47,12 +47,15 @@ class Read:
                 if event.type == TrackEvent.TYPE_COUNTER:
                     self.counters[place].append((packet.timestamp, event.double_counter_value))
                 elif event.type == TrackEvent.TYPE_SLICE_BEGIN:
-                    said = {keys[one.name_iid]: getattr(one, one.WhichOneof("value")) for one in event.debug_annotations}
-                    stack.append((packet.timestamp, names[event.name_iid], said, len(self.slices[place])))
+                    description = {
+                        keys[annotation.name_iid]: getattr(annotation, annotation.WhichOneof("value"))
+                        for annotation in event.debug_annotations
+                    }
+                    stack.append((packet.timestamp, names[event.name_iid], description, len(self.slices[place])))
                     self.slices[place].append(None)
                 else:
-                    begin, name, said, number = stack.pop()
-                    self.slices[place][number] = (begin, packet.timestamp, name, len(stack), said)
+                    begin, name, description, number = stack.pop()
+                    self.slices[place][number] = (begin, packet.timestamp, name, len(stack), description)
         assert not any(open_slices.values())
 
     def main(self, track):
@@ -62,7 +65,7 @@ class Read:
         return self.counters[next(iter(self.processes.values())), track]
 
     def spans(self, track):
-        return [one[:3] for one in self.main(track)]
+        return [span[:3] for span in self.main(track)]
 
 
 @pytest.fixture
@@ -89,8 +92,8 @@ def test_phases_follow_one_another_and_last_what_the_report_says(written):
 
 
 def test_slices_say_what_a_mean_execution_did(written):
-    said = written(full_report()).main("Compute")[0][-1]
-    assert said == {
+    description = written(full_report()).main("Compute")[0][-1]
+    assert description == {
         "step": 1,
         "type": "OnTileExecute",
         "run": 0,
@@ -134,8 +137,8 @@ def test_slowest_tiles_compute_and_wait(written):
     read = written(full_report(), tiles=2)
     tiles = {track: slices for (process, track), slices in read.slices.items() if process == "IPU 0: slowest tiles"}
     assert list(tiles) == ["Tile 0", "Tile 1"]
-    assert [one[:3] for one in tiles["Tile 0"]][:2] == [(70, 470, "multiply"), (5590, 5990, "multiply")]
-    assert [one[:3] for one in tiles["Tile 1"]][:2] == [(70, 370, "multiply"), (370, 470, WAIT)]
+    assert [span[:3] for span in tiles["Tile 0"]][:2] == [(70, 470, "multiply"), (5590, 5990, "multiply")]
+    assert [span[:3] for span in tiles["Tile 1"]][:2] == [(70, 370, "multiply"), (370, 470, WAIT)]
     assert len(written(full_report(), tiles=0).processes) == 1
 
 
@@ -242,7 +245,7 @@ def test_a_loops_body_begins_anew_in_each_iteration(written):
     assert levels.count(("iteration", repeat + 1)) == 3
     assert [depth for name, depth in levels if name == "increase"] == [repeat + 2] * 3
     begin, end = read.spans("Runs")[0][:2]
-    assert sum(one[1] - one[0] for one in read.main("Program") if one[3] == 0) == end - begin
+    assert sum(span[1] - span[0] for span in read.main("Program") if span[3] == 0) == end - begin
 
 
 def test_what_two_calls_share_begins_anew_in_each(written):
@@ -253,7 +256,7 @@ def test_what_two_calls_share_begins_anew_in_each(written):
     read = written(profiled(make))
     steps = [name for *_, name, _, _ in read.main("Program") if name == "increase"]
     assert len(steps) == 2
-    bodies = [one for one in read.main("Program") if one[3] == 1]
+    bodies = [span for span in read.main("Program") if span[3] == 1]
     assert len(bodies) == 2
 
 
@@ -274,25 +277,27 @@ def test_levels_are_what_is_on_every_way_to_a_step(trees, steps):
     for event, step in enumerate(steps):
         (*levels, last) = nesting.levels([event], [step])
         assert (last.first, last.last, last.title) == (0, 0, None)
-        found = [above for number, above in all_ways if number == table.add(leaves[step])]
-        certain = [one for one in found[0] if all(one in above for above in found)] if found else []
+        paths = [above for number, above in all_ways if number == table.add(leaves[step])]
+        certain = [program for program in paths[0] if all(program in above for above in paths)] if paths else []
         expected = []
-        for kind, name, detail, parts in ((numbers[one][1], numbers[one][0], numbers[one][3], numbers[one][-1]) for one in certain):
+        for kind, name, detail, parts in (
+            (numbers[program][1], numbers[program][0], numbers[program][3], numbers[program][-1]) for program in certain
+        ):
             expected.append(" ".join(part for part in (kind, name, f"({detail})" if detail else "") if part))
             expected += ["iteration"] if kind == "Repeat" and len(parts) > 1 else []
-        assert [one.title for one in levels] == expected
+        assert [level.title for level in levels] == expected
 
 
 def test_one_program_may_stand_in_another():
     leaf = Program("a", "OnTileExecute", (), 0)
     inner = Program("inner", "Sequence", (leaf,))
     outer = Program("outer", "Repeat", (inner,), -1, "2 times")
-    assert [one.title for one in Nesting((outer,), (leaf,)).levels([0, 0], [0, 0])] == [
+    assert [level.title for level in Nesting((outer,), (leaf,)).levels([0, 0], [0, 0])] == [
         "Repeat outer (2 times)",
         "Sequence inner",
         None,
         "Sequence inner",
         None,
     ]
-    assert [one.title for one in Nesting((outer, inner), (leaf,)).levels([0], [0])] == ["Sequence inner", None]
-    assert np.array_equal([one.last for one in Nesting((outer,), (leaf,)).levels([0, 1], [0, 0])], [0, 0, 0, 1, 1, 1])
+    assert [level.title for level in Nesting((outer, inner), (leaf,)).levels([0], [0])] == ["Sequence inner", None]
+    assert np.array_equal([level.last for level in Nesting((outer,), (leaf,)).levels([0, 1], [0, 0])], [0, 0, 0, 1, 1, 1])

@@ -19,7 +19,7 @@ REPORT = full_report()
 @pytest.fixture
 def run():
     def call(*arguments):
-        return CliRunner().invoke(main, [str(one) for one in arguments])
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
     return call
 

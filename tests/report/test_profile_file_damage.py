@@ -31,8 +31,8 @@ def changed(saved, tmp_path):
         path = tmp_path / "changed.pop"
         shutil.copy(saved, path)
         with closing(sqlite3.connect(path)) as database, database:
-            for one in statements:
-                database.execute(one)
+            for statement in statements:
+                database.execute(statement)
         return path
 
     return change
@@ -67,14 +67,14 @@ def test_a_database_of_another_application(tmp_path, changed):
 
 
 def test_a_later_version_is_refused_by_its_number(changed):
-    told = refusal(changed("PRAGMA user_version = 2"))
-    assert told == "a profile of version 2: this pypoplar reads version 1; profile the program again"
+    message = refusal(changed("PRAGMA user_version = 2"))
+    assert message == "a profile of version 2: this pypoplar reads version 1; profile the program again"
 
 
 def test_tables_and_columns_that_are_missing_or_more(changed):
     assert refusal(changed("DROP TABLE run_step")) == "damaged: it has no table run_step"
-    told = refusal(changed("ALTER TABLE variable ADD COLUMN more INTEGER"))
-    assert told == "damaged: the table variable has other columns than a profile's"
+    message = refusal(changed("ALTER TABLE variable ADD COLUMN more INTEGER"))
+    assert message == "damaged: the table variable has other columns than a profile's"
 
 
 def test_tables_and_indices_of_a_users_own_do_no_harm(changed):
@@ -107,14 +107,14 @@ def test_a_number_of_another_kind_or_range_is_refused(changed, table, column, va
     except sqlite3.IntegrityError:  # a primary key that is an integer takes nothing else
         assert value != "-2"
         return
-    told = refusal(path)
-    assert table in told or column in told
+    message = refusal(path)
+    assert table in message or column in message
 
 
 @pytest.mark.parametrize(("table", "column"), columns("TEXT"))
 def test_a_text_of_another_kind_is_refused(changed, table, column):
-    told = refusal(changed(f"UPDATE {table} SET {column} = x'ff00' WHERE {column} = (SELECT MIN({column}) FROM {table})"))
-    assert told == f"{table}.{column} has a value that is not text"
+    message = refusal(changed(f"UPDATE {table} SET {column} = x'ff00' WHERE {column} = (SELECT MIN({column}) FROM {table})"))
+    assert message == f"{table}.{column} has a value that is not text"
     if column == "columns":
         assert "the columns are cycles" in refusal(changed(f"UPDATE {table} SET {column} = 'cycles cycle'"))
 
@@ -168,8 +168,11 @@ def test_a_text_of_another_kind_is_refused(changed, table, column):
     ],
 )
 def test_a_number_of_nothing_is_refused(changed, table, column):
-    told = refusal(changed(f"UPDATE {table} SET {column} = 1000 WHERE {column} = (SELECT MAX({column}) FROM {table})"))
-    assert told.startswith((f"{table}.{column}", "run_step.step is", "tile_profile_tile has")) or table in ("tile", "static_step")
+    message = refusal(changed(f"UPDATE {table} SET {column} = 1000 WHERE {column} = (SELECT MAX({column}) FROM {table})"))
+    assert message.startswith((f"{table}.{column}", "run_step.step is", "tile_profile_tile has")) or table in (
+        "tile",
+        "static_step",
+    )
 
 
 def test_rows_that_are_missing_are_refused(changed):
@@ -178,8 +181,8 @@ def test_rows_that_are_missing_are_refused(changed):
     assert refusal(changed("DELETE FROM meta WHERE key = 'created'")) == "meta has no row created"
     assert refusal(changed("DELETE FROM tile WHERE tile = 2")).startswith("tile has ")
     assert refusal(changed("INSERT INTO run_step SELECT * FROM run_step LIMIT 1")).endswith("twice")
-    told = refusal(changed("UPDATE run_step SET tile_profile = 0 WHERE run = 1 AND step = 1"))
-    assert told == "run_step.tile_profile of step 1 in run 1 has other columns than in an earlier run"
+    message = refusal(changed("UPDATE run_step SET tile_profile = 0 WHERE run = 1 AND step = 1"))
+    assert message == "run_step.tile_profile of step 1 in run 1 has other columns than in an earlier run"
     assert "too many" in refusal(changed(f"UPDATE run_step SET times = {1 << 61} WHERE run = 0 AND step = 0"))
     assert refusal(changed("UPDATE target SET replicas = 0")) == "target.replicas is 0: expected 1 to 4611686018427387903"
     assert refusal(changed("UPDATE tile SET always_live = NULL WHERE tile = 1")).startswith("tile.always_live is NULL in some")
@@ -212,7 +215,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     with pytest.raises(sqlite3.Error):
         save_report(broken, path)
     assert path.read_bytes() == before
-    assert [one.name for one in tmp_path.iterdir()] == ["profile.pop"]
+    assert [path.name for path in tmp_path.iterdir()] == ["profile.pop"]
 
 
 def test_a_place_that_cannot_be_written_is_the_systems_error(tmp_path):

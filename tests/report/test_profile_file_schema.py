@@ -54,14 +54,14 @@ def test_every_table_and_column_is_documented_with_its_meaning(select):
 @pytest.mark.parametrize("title", list(queries()))
 def test_an_example_query_finds_something(select, title):
     assert f"{title}:\n\n```sql\n{queries()[title].strip()}\n```" in PAGE
-    for one in queries()[title].split(";"):
-        if one.strip():
-            assert select(one)
+    for statement in queries()[title].split(";"):
+        if statement.strip():
+            assert select(statement)
 
 
 def test_the_tree_query_writes_the_program_out(select):
     rows = select(queries()["The program's tree, with shared parts written out"])
-    assert [one.rstrip() for (one,) in rows] == [
+    assert [row.rstrip() for (row,) in rows] == [
         " Sequence",
         "   Repeat  10 times",
         "     Sequence step",
@@ -78,19 +78,19 @@ def test_the_tree_query_writes_the_program_out(select):
 def test_views_of_steps_and_runs_say_what_the_report_says(select):
     execution = full_report().execution
     assert select("SELECT step, executions, cycles FROM step_total") == [
-        (one.number, one.executions, one.cycles) for one in execution.steps
+        (step.number, step.executions, step.cycles) for step in execution.steps
     ]
-    assert select("SELECT name, runs, cycles FROM run_total") == [(one.name, one.count, one.cycles) for one in execution.runs]
-    cycles = sum(one.cyclesByTile for one in execution.steps if len(one.cyclesByTile))
-    assert select("SELECT cycles FROM tile_total ORDER BY tile") == [(one,) for one in cycles.tolist()]
+    assert select("SELECT name, runs, cycles FROM run_total") == [(run.name, run.count, run.cycles) for run in execution.runs]
+    cycles = sum(step.cyclesByTile for step in execution.steps if len(step.cyclesByTile))
+    assert select("SELECT cycles FROM tile_total ORDER BY tile") == [(cycles,) for cycles in cycles.tolist()]
 
 
 def test_views_count_once_what_is_there_with_and_without_runs(select):
     report = full_report()
-    other = tuple(evolve(one, executions=one.executions + 1) for one in report.execution.steps)  # not the sum of the runs
+    other = tuple(evolve(step, executions=step.executions + 1) for step in report.execution.steps)  # not the sum of the runs
     for runs, trace in (((), Trace()), (report.execution.runs, report.execution.trace)):
         changed = evolve(report, execution=evolve(report.execution, steps=other, runs=runs, trace=trace))
-        assert select("SELECT executions, cycles FROM step_total", changed) == [(one.executions, one.cycles) for one in other]
+        assert select("SELECT executions, cycles FROM step_total", changed) == [(row.executions, row.cycles) for row in other]
         assert select("SELECT SUM(bytes_sent) FROM tile_total", changed) == [(int(other[0].bytesSentByTile.sum()),)]
 
 
@@ -99,9 +99,11 @@ def test_views_of_memory_say_what_the_report_says(select):
     memory, variables = compilation.memory, compilation.loweredVariables
     rows = select("SELECT excluding_gaps, including_gaps FROM tile_total_memory")
     assert rows == list(zip(memory.excluding_gaps().tolist(), memory.including_gaps().tolist(), strict=True))
-    assert select("SELECT name, bytes FROM category_total") == [(name, one.sum()) for name, one in memory.categories.items()]
-    assert select("SELECT name, bytes FROM variable_total") == [(one.name, one.size) for one in variables]
-    assert [one for (one,) in select("SELECT not_always_live FROM liveness")] == live_bytes(variables, 3).tolist()
+    assert select("SELECT name, bytes FROM category_total") == [
+        (name, category.sum()) for name, category in memory.categories.items()
+    ]
+    assert select("SELECT name, bytes FROM variable_total") == [(variable.name, variable.size) for variable in variables]
+    assert [row for (row,) in select("SELECT not_always_live FROM liveness")] == live_bytes(variables, 3).tolist()
 
 
 def test_tiles_that_have_nothing_have_no_row(select):
@@ -127,7 +129,7 @@ def test_what_tiles_do_again_is_stored_once(select):
 
 def test_executions_that_cannot_be_alike_are_stored_together(select):
     report = full_report()
-    (run,) = (one for one in report.execution.runs if one.count > 1)
+    (run,) = (run for run in report.execution.runs if run.count > 1)
     uneven = evolve(run.steps[1], cyclesByTile=run.steps[1].cyclesByTile + 1)
     changed = evolve(report, execution=evolve(report.execution, steps=(uneven,), runs=(), trace=Trace()))
     assert select("SELECT tile_profile, times FROM run_step", changed) == [(0, 1)]

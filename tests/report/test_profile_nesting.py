@@ -37,9 +37,9 @@ def nested():
 def test_nodes_are_there_once_and_before_their_parents(nested):
     (root,) = nested.compilation.programs
     nodes = root.nodes()
-    place = {id(one): number for number, one in enumerate(nodes)}
+    place = {id(program): number for number, program in enumerate(nodes)}
     assert len(place) == len(nodes) == 3 + 1 + 3 * DEPTH
-    assert all(place[id(child)] < place[id(one)] for one in nodes for child in one.children)
+    assert all(place[id(child)] < place[id(program)] for program in nodes for child in program.children)
     assert nodes[:3] == list(nested.compilation.step_programs)
     assert nodes[-1] is root
 
@@ -47,9 +47,9 @@ def test_nodes_are_there_once_and_before_their_parents(nested):
 def test_the_summary_writes_a_function_out_at_its_first_call(nested):
     text = summary(nested, {"showExecutionSteps": "true"})
     tree = text[text.index("Execution steps:") :].splitlines()
-    assert sum(one.strip() == "Call (its steps are above)" for one in tree) == DEPTH
-    assert sum(one.strip() == "Call:" for one in tree) == DEPTH
-    assert sum("gather" in one for one in tree) == 1
+    assert sum(line.strip() == "Call (its steps are above)" for line in tree) == DEPTH
+    assert sum(line.strip() == "Call:" for line in tree) == DEPTH
+    assert sum("gather" in line for line in tree) == 1
 
 
 def test_it_is_saved_and_loaded(nested, tmp_path):

@@ -33,8 +33,8 @@ def ran_for(kind, cycles=70):
         step = evolve(step, exchange_cycles_by_tile=np.full(4, cycles))
     if kind == "compute_cycles":
         step = evolve(step, cyclesByTile=np.full(4, cycles), activeCyclesByTile=np.full(4, cycles))
-    made = report(compute("work", 0, [1, 1, 1, 1]))
-    return evolve(made, execution=Execution((step,), {}, ("main",), 4, (Run("main", (step,)),), clockFrequency=1e9))
+    idle = report(compute("work", 0, [1, 1, 1, 1]))
+    return evolve(idle, execution=Execution((step,), {}, ("main",), 4, (Run("main", (step,)),), clockFrequency=1e9))
 
 
 def test_the_lists_of_costs_are_what_a_step_has():
@@ -52,15 +52,15 @@ def test_what_goes_by_kinds_of_cycles_goes_through_all_of_them():
 
 @pytest.mark.parametrize("kind", CYCLES)
 def test_every_kind_of_cycles_is_in_every_sum(kind):
-    made = ran_for(kind)
-    execution = made.execution
+    ran = ran_for(kind)
+    execution = ran.execution
     (step,) = execution.steps
     assert step.cycles == execution.totalCycles.total == execution.runs[0].cycles == 70
     assert composition(step) == f" ({kind.removesuffix('_cycles').replace('_', ' ')} 70)"
     assert sum(part["cycles"] for part in machine_parts(execution)) == 70
     assert sum(part["cycles"] for part in mean_tile_parts(execution)) == 70
-    assert "100.0%" in report_html(made)
-    (group, *_) = make_timeline(made).groups
+    assert "100.0%" in report_html(ran)
+    (group, *_) = make_timeline(ran).groups
     (phase,) = (track for track in group.tracks if track.name in PHASES)
     assert PHASES[phase.name] == kind
 
@@ -110,8 +110,8 @@ def executable():
 
 def test_every_category_of_memory_is_in_the_report(executable):
     memory = make_report(executable).compilation.memory
-    known = {field.name for field in fields(TileMemory)} - {"gaps", "always_live", "not_always_live"}
-    assert set(memory.categories) == set(WHAT_FILLS) == known
+    categories = {field.name for field in fields(TileMemory)} - {"gaps", "always_live", "not_always_live"}
+    assert set(memory.categories) == set(WHAT_FILLS) == categories
     assert memory.including_gaps().tolist() == executable.memory.total().tolist()
 
 

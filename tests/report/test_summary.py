@@ -50,14 +50,14 @@ EXCHANGE = Step(
 def test_summary_has_the_sections_of_poplar_in_order():
     text = summary(make_report(steps=[compute_step()]), {"showExecutionSteps": "true"})
     places = [
-        text.index(one)
-        for one in ("Target:", "Graph:", "Memory Usage:", "Execution:", "Cycles by vertex type:", "Execution steps:")
+        text.index(title)
+        for title in ("Target:", "Graph:", "Memory Usage:", "Execution:", "Cycles by vertex type:", "Execution steps:")
     ]
     assert places == sorted(places)
 
 
 def test_target_and_graph_are_written_with_units_and_thousands_separators():
-    lines = [" ".join(one.split()) for one in summary(make_report()).splitlines()]
+    lines = [" ".join(line.split()) for line in summary(make_report()).splitlines()]
     for expected in (
         "Number of IPUs: 1",
         "Total Tiles: 16",
@@ -73,7 +73,7 @@ def test_target_and_graph_are_written_with_units_and_thousands_separators():
 
 def test_memory_totals_are_the_sums_over_tiles_and_categories():
     text = summary(make_report())
-    lines = [" ".join(one.split()) for one in text.splitlines()]
+    lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "Excluding Gaps: 76,000 B" in lines  # 16 x 4,000 + 100 x (0 + ... + 15)
     assert "Including Gaps: 76,064 B" in lines
     assert "Variables: 64,000 B" in lines
@@ -86,7 +86,7 @@ def test_memory_totals_are_the_sums_over_tiles_and_categories():
 
 def test_histogram_counts_every_tile_once():
     text = summary(make_report())
-    rows = [one.split() for one in text.splitlines() if " - " in one]
+    rows = [line.split() for line in text.splitlines() if " - " in line]
     assert sum(int(row[-1]) for row in rows) == TILES
     assert max(row[3] for row in rows if "*" in row[3]) == "*" * 40
 
@@ -96,13 +96,13 @@ def test_tiles_out_of_memory_are_shown_with_what_fills_them():
     assert "4 tile(s) out of memory" in text
     assert text.count("memory usage:") == 4
     assert text.index("Tile # 15 memory usage:") < text.index("Tile # 12 memory usage:")
-    over = [" ".join(one.split()) for one in text.splitlines() if "Over by:" in one]
+    over = [" ".join(line.split()) for line in text.splitlines() if "Over by:" in line]
     assert over[0] == f"Over by: {306_000 + 1500 + 4 - 300 * 1024:,} B"
 
 
 def test_execution_gives_cycles_of_the_mean_tile_as_share_of_the_total():
     text = summary(make_report(steps=[compute_step(), EXCHANGE]))
-    lines = [" ".join(one.split()) for one in text.splitlines()]
+    lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "Total cycles: 16,150 (approx 8.7 microseconds)" in lines
     assert "Tile average compute cycles (including idle threads): 7,500.0 (46.4% of total)" in lines
     assert "Tile average compute cycles (excluding idle threads): 3,750.0 (23.2% of total)" in lines
@@ -128,8 +128,8 @@ def with_compilation(report, **changes):
 
 
 def leaf(number, name, kind="OnTileExecute", vertices=()):
-    held = ComputeSet(name, vertices) if vertices else None
-    return Program(name, kind, step=number, computeset=held)
+    compute_set = ComputeSet(name, vertices) if vertices else None
+    return Program(name, kind, step=number, computeset=compute_set)
 
 
 def test_steps_stand_within_the_loops_and_calls_of_the_program_and_what_did_not_run_is_left_out():
@@ -151,7 +151,7 @@ def test_steps_stand_within_the_loops_and_calls_of_the_program_and_what_did_not_
     ]
     text = summary(with_compilation(make_report(steps=steps), programs=(tree,)), {"showExecutionSteps": "true"})
     lines = text[text.index("  Execution steps:") :].splitlines()
-    assert [one for one in lines if "alance" not in one and "ycles" not in one] == [
+    assert [line for line in lines if "alance" not in line and "ycles" not in line] == [
         "  Execution steps:",
         "    Repeat 10 times: train:",
         "      OnTileExecute: forward (10 executions)",
@@ -169,7 +169,7 @@ def test_several_programs_are_told_apart_and_steps_of_none_come_last():
     programs = (Program("", "Sequence", (leaf(1, "a"),)), Program("late", "Sequence", (leaf(2, "b"),)), Program("", "Sequence"))
     steps = [evolve(compute_step(), name=name, number=number, executions=1) for number, name in ((7, "c"), (1, "a"), (2, "b"))]
     text = summary(with_compilation(make_report(steps=steps), programs=programs), {"showExecutionSteps": "true"})
-    shown = [one for one in text.splitlines() if one.startswith("    ") and ("Program " in one or "OnTile" in one)]
+    shown = [line for line in text.splitlines() if line.startswith("    ") and ("Program " in line or "OnTile" in line)]
     assert shown == [
         "    Program 0:",
         "      OnTileExecute: a",
@@ -199,7 +199,7 @@ def test_floating_point_operations_are_compared_with_the_peak():
     target = evolve(report.compilation.target, peak_flops_per_cycle={"float": 2.0, "half": 8.0})
     types = (VertexType("Scale", 10, 0, {"estimate": 4, "code": 6, "estimator": 0}),)
     made = with_compilation(evolve(report, execution=execution), target=target, vertex_types=types)
-    lines = [" ".join(one.split()) for one in summary(made).splitlines()]
+    lines = [" ".join(line.split()) for line in summary(made).splitlines()]
     assert "Floating-point operations (FLOPs): 1,000,000" in lines
     assert "Achieved: 116.352 GFLOP/s" in lines  # 10^6 in 15,900 cycles of 1.85 GHz
     assert "Peak (float): 59.2 GFLOP/s, less than achieved: other units do more" in lines
@@ -225,7 +225,7 @@ def test_variables_are_listed_by_size_with_when_they_live():
     assert "Liveness" not in summary(report)
     assert "Liveness" not in summary(make_report(), {"showVarStorage": "true"})  # where variables are not known
     text = summary(report, {"showVarStorage": "true"})
-    lines = [" ".join(one.split()) for one in text[text.index("Variable Storage Liveness") :].splitlines()]
+    lines = [" ".join(line.split()) for line in text[text.index("Variable Storage Liveness") :].splitlines()]
     assert lines == [
         "Variable Storage Liveness: All tiles",
         "Always-live bytes: 4,300",
@@ -242,7 +242,7 @@ def test_variables_are_listed_by_size_with_when_they_live():
 
 def test_of_very_many_variables_the_smallest_are_summed():
     count = 350
-    held = LoweredVariables.with_one_life(
+    variables = LoweredVariables.with_one_life(
         names=tuple(f"v{number}" for number in range(count)),
         always=np.ones(count, bool),
         begin=np.full(count, -1),
@@ -251,7 +251,7 @@ def test_of_very_many_variables_the_smallest_are_summed():
         tile=np.zeros(count, np.int64),
         bytes=np.arange(1, count + 1),
     )
-    text = summary(with_compilation(make_report(), loweredVariables=held), {"showVarStorage": "true"})
+    text = summary(with_compilation(make_report(), loweredVariables=variables), {"showVarStorage": "true"})
     assert "(250 smaller ones)" in text
     assert f"{sum(range(1, 251)):,} B" in text
 
@@ -260,10 +260,10 @@ def test_memory_is_shown_by_ipu_on_request():
     target = evolve(make_report().compilation.target, numIPUs=2, tilesPerIpu=8)
     report = with_compilation(make_report(used=306_000), target=target)
     assert "IPU 1" not in summary(report)
-    lines = [" ".join(one.split()) for one in summary(report, {"showPerIpuMemoryUsage": "true"}).splitlines()]
-    at = lines.index("IPU 1 (tiles 8 to 15):")
+    lines = [" ".join(line.split()) for line in summary(report, {"showPerIpuMemoryUsage": "true"}).splitlines()]
+    place = lines.index("IPU 1 (tiles 8 to 15):")
     used = 8 * 306_000 + 100 * sum(range(8, 16))
-    assert lines[at + 1 : at + 6] == [
+    assert lines[place + 1 : place + 6] == [
         f"Including Gaps: {used + 32:,} B ({(used + 32) / (8 * 300 * 1024):.1%} of the IPU)",
         f"Excluding Gaps: {used:,} B ({used / (8 * 300 * 1024):.1%} of the IPU)",
         "Maximum (Including Gaps): 307,504 B (300.3 K) on tile 15",
@@ -288,7 +288,7 @@ def test_wrong_options_are_refused_with_the_nearest_name(options, words):
 def test_a_tile_of_the_report_has_its_own_memory_by_category():
     tiles = make_report().compilation.tiles
     assert len(tiles) == TILES
-    assert [one.number for one in tiles] == list(range(TILES))
+    assert [tile.number for tile in tiles] == list(range(TILES))
     assert tiles[-1].memory.category == {"variables": 4000, "exchange_buffers": 0, "code": 1500}
     assert tiles[3].memory.total.excludingGaps == 4300
     assert tiles[3].memory.total.includingGaps == 4304

@@ -44,8 +44,8 @@ return found.size;
 
 @pytest.fixture(scope="module")
 def window(tmp_path_factory):
-    with browser(tmp_path_factory.mktemp("chromium")) as made:
-        yield made
+    with browser(tmp_path_factory.mktemp("chromium")) as window:
+        yield window
 
 
 @pytest.fixture
@@ -135,11 +135,11 @@ def test_names_that_look_like_markup_are_shown_as_they_are_and_do_nothing(window
 
 
 def test_plots_show_names_that_look_like_markup_as_they_are(show):
-    made = made_report(tiles=16, steps=20, events=200, variables=30, rename=lambda name: "<b>&amp;</b>" + name)
-    window = show(made, fragment="#vertices")
+    report = made_report(tiles=16, steps=20, events=200, variables=30, rename=lambda name: "<b>&amp;</b>" + name)
+    window = show(report, fragment="#vertices")
     labels = window.run("return Array.from(document.querySelectorAll('#panel-vertices .ytick text'), (one) => one.textContent)")
     assert "<b>&amp;</b>poputil::Transpose<half>" in labels
-    assert any(one.startswith("<b>&amp;</b>conv") for one in labels)
+    assert any(name.startswith("<b>&amp;</b>conv") for name in labels)
 
 
 VIEW = "['from', 'to', 'first', 'last'].map((one) => Number(document.querySelector('#panel-trace canvas').dataset[one]))"
@@ -266,11 +266,11 @@ def test_what_is_under_the_pointer_is_said_in_words(window, trace_page):
     canvas.dispatchEvent(new PointerEvent('pointermove', { ...at, bubbles: true }));
     return document.querySelector('#panel-trace .tip').innerText;
     """
-    said = window.run(place)
-    assert "work" in said
-    assert "OnTileExecute, step 0" in said
-    assert "at cycle 0, 120 cycles, 120.00 µs" in said
-    assert "tile 1: sync 20, compute 50" in said
+    words = window.run(place)
+    assert "work" in words
+    assert "OnTileExecute, step 0" in words
+    assert "at cycle 0, 120 cycles, 120.00 µs" in words
+    assert "tile 1: sync 20, compute 50" in words
 
 
 def test_the_events_in_view_stand_in_a_table(window, trace_page):
@@ -295,11 +295,11 @@ def column(window, place):
 
 
 def test_tables_sort_by_a_click_on_a_heading_and_filter_by_text(opened):
-    cycles = [int(one.replace(",", "")) for one in column(opened, 4)]
+    cycles = [int(cell.replace(",", "")) for cell in column(opened, 4)]
     assert cycles == sorted(cycles, reverse=True)
     heading = opened.driver.find_elements(By.CSS_SELECTOR, "#panel-summary thead button")[4]
     heading.click()
-    assert [int(one.replace(",", "")) for one in column(opened, 4)] == sorted(cycles)
+    assert [int(cell.replace(",", "")) for cell in column(opened, 4)] == sorted(cycles)
     assert opened.run("return document.querySelectorAll('#panel-summary th')[4].getAttribute('aria-sort')") == "ascending"
     opened.driver.find_element(By.CSS_SELECTOR, "#panel-summary input[type=search]").send_keys("FC1/")
     assert {name.split("/")[0] for name in column(opened, 1)} == {"fc1"}
@@ -317,9 +317,9 @@ def test_the_tree_opens_and_closes_with_keys(opened):
 
 
 def test_a_selected_tile_shows_its_memory_and_variables(show):
-    held = variables(("x", False, 0, 1), ("y", True, -1, -1), places=[{0: 30, 1: 2}, {2: 20}])
-    made = report(compute("even", 0, [1] * 4), tile_memory=memory([30, 2, 1200, 0]), variables=held)
-    window = show(made, fragment="#memory")
+    held_variables = variables(("x", False, 0, 1), ("y", True, -1, -1), places=[{0: 30, 1: 2}, {2: 20}])
+    small_report = report(compute("even", 0, [1] * 4), tile_memory=memory([30, 2, 1200, 0]), variables=held_variables)
+    window = show(small_report, fragment="#memory")
     assert "1,200 B with gaps, 120.0 % of its memory, 200 B more than it has." in window.text("#panel-memory")
     window.tab("memory", "?tile=1")
     text = window.text("#panel-memory")
@@ -328,9 +328,9 @@ def test_a_selected_tile_shows_its_memory_and_variables(show):
 
 
 def test_a_selected_step_shows_what_lives_at_it_and_how_it_is_called(show):
-    held = variables(("x", False, 0, 1), ("y", True, -1, -1), ("z", False, 1, 2), places=[{0: 30}, {2: 20}, {3: 50}])
-    made = report(compute("first", 0, [1] * 4), compute("second", 1, [1] * 4), variables=held)
-    window = show(made, fragment="#liveness?step=0")
+    held_variables = variables(("x", False, 0, 1), ("y", True, -1, -1), ("z", False, 1, 2), places=[{0: 30}, {2: 20}, {3: 50}])
+    small_report = report(compute("first", 0, [1] * 4), compute("second", 1, [1] * 4), variables=held_variables)
+    window = show(small_report, fragment="#liveness?step=0")
     text = window.text("#panel-liveness")
     assert "30 B live here besides 20 B that always live." in text
     assert "x\t30 B" in text

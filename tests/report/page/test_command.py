@@ -139,8 +139,8 @@ def test_a_real_programs_page_is_the_same_from_its_engine_and_from_its_profile(r
     graph.setInitialValue(x, 1.0)
     engine = Engine(graph, Repeat(5, Sequence([Execute(doubled), Copy(x, y)])), {"profiler.includeFlopEstimates": True})
     engine.loadAndRun(device)
-    made = engine.getReport()
-    save_report(made, tmp_path / "profile.pop")
-    write_page(made, tmp_path / "direct.html")
+    report = engine.getReport()
+    save_report(report, tmp_path / "profile.pop")
+    write_page(report, tmp_path / "direct.html")
     assert run(tmp_path).exit_code == 0
     assert (tmp_path / "profile.html").read_bytes() == (tmp_path / "direct.html").read_bytes()

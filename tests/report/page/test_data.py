@@ -31,33 +31,33 @@ def unpacked(blocks, reference):
 
 def test_the_parts_of_the_machine_add_up_to_its_cycles():
     execution = made_report(tiles=16, events=100).execution
-    assert sum(one["cycles"] for one in machine_parts(execution)) == execution.totalCycles.total
+    assert sum(part["cycles"] for part in machine_parts(execution)) == execution.totalCycles.total
 
 
 def test_the_parts_of_the_mean_tile_add_up_to_the_machines_cycles():
     execution = made_report(tiles=16, events=100).execution
-    parts = {one["part"]: one["cycles"] for one in mean_tile_parts(execution)}
+    parts = {part["part"]: part["cycles"] for part in mean_tile_parts(execution)}
     assert sum(parts.values()) == pytest.approx(execution.totalCycles.total)
     assert parts["compute"] + parts["threads"] == pytest.approx(execution.tile_average.compute_including_idle)
     assert min(parts.values()) >= 0
 
 
 def test_a_node_of_the_tree_costs_what_the_steps_below_it_cost():
-    made = made_report(tiles=8, events=100)
-    tree = tree_data(made.compilation.programs, made.execution)
-    assert tree["cycles"][0] == made.execution.totalCycles.total
+    ran = made_report(tiles=8, events=100)
+    tree = tree_data(ran.compilation.programs, ran.execution)
+    assert tree["cycles"][0] == ran.execution.totalCycles.total
     for place, above in enumerate(tree["parent"]):
         assert above < place
-        below = [tree["cycles"][one] for one, parent in enumerate(tree["parent"]) if parent == place]
+        below = [tree["cycles"][node] for node, parent in enumerate(tree["parent"]) if parent == place]
         if below:
             assert tree["cycles"][place] == sum(below)
 
 
 def test_a_step_that_stands_in_two_places_counts_once_in_what_holds_both():
-    one, other = compute("f", 0, [30] * 4), compute("g", 1, [5] * 4)
-    call = Program("f", "Call", (one.program,))
+    f, other = compute("f", 0, [30] * 4), compute("g", 1, [5] * 4)
+    call = Program("f", "Call", (f.program,))
     root = Program("main", "Sequence", (call, Program("loop", "Repeat", (call, other.program))))
-    tree = tree_data((root,), report(one, other).execution)
+    tree = tree_data((root,), report(f, other).execution)
     assert list(zip(tree["name"], tree["cycles"], strict=True)) == [
         ("main", 35),
         ("f", 30),
@@ -71,11 +71,11 @@ def test_a_step_that_stands_in_two_places_counts_once_in_what_holds_both():
 
 
 def test_functions_that_call_each_other_many_times_are_listed_once():
-    one = compute("f", 0, [30] * 4)
-    inner = one.program
+    leaf_step = compute("f", 0, [30] * 4)
+    inner = leaf_step.program
     for number in range(40):
         inner = Program(f"f{number}", "Call", (inner, inner))
-    tree = tree_data((inner,), report(one).execution)
+    tree = tree_data((inner,), report(leaf_step).execution)
     assert tree["cycles"] == [30] * len(tree["cycles"])
     assert len(tree["cycles"]) == 1 + 2 * 40
     assert max(tree["shared"]) == 2**40
@@ -92,7 +92,7 @@ def test_compute_sets_of_one_name_are_one_row():
     costs = compute_sets(
         report(compute("a", 0, [4, 0, 0, 0], times=2), compute("a", 1, [0, 8, 0, 0]), compute("b", 2, [3, 3, 3, 3])).execution
     )
-    assert [(one.name, one.steps, one.executions, one.cycles, one.balance) for one in costs] == [
+    assert [(cost.name, cost.steps, cost.executions, cost.cycles, cost.balance) for cost in costs] == [
         ("a", 2, 3, 12, 0.25),
         ("b", 1, 1, 3, 1.0),
     ]
@@ -105,9 +105,11 @@ def test_vertex_types_join_what_was_compiled_and_what_ran():
 
 
 def test_tile_rows_and_trace_are_those_of_the_report():
-    made = report(EVEN, exchange("move", 1, [4, 2, 0, 0], [8, 0, 0, 0], [0, 8, 0, 0]), trace=events((0, 100), (1, 4), (0, 100)))
+    small_report = report(
+        EVEN, exchange("move", 1, [4, 2, 0, 0], [8, 0, 0, 0], [0, 8, 0, 0]), trace=events((0, 100), (1, 4), (0, 100))
+    )
     blocks = Blocks()
-    execution = REPORT.data(made, blocks)["execution"]
+    execution = REPORT.data(small_report, blocks)["execution"]
     steps = unpacked(blocks, execution["steps"])
     rows = unpacked(blocks, execution["rows"]["chunks"][0]).reshape(-1, 4)
     assert rows[steps["rows"]["compute"][0]].tolist() == [100, 100, 100, 100]
@@ -124,10 +126,10 @@ def test_a_report_that_has_not_run_says_so_by_what_is_absent():
 
 
 def test_too_many_places_of_variables_are_left_out_but_not_the_variables(monkeypatch):
-    held = variables(("x", False, 0, 1), ("y", True, -1, -1), places=[{0: 30, 1: 2}, {0: 20}])
+    lowered = variables(("x", False, 0, 1), ("y", True, -1, -1), places=[{0: 30, 1: 2}, {0: 20}])
     monkeypatch.setattr(memory_data, "MOST_PLACES", 2)
     blocks = Blocks()
-    data = memory_data.variables_data(held, blocks)
+    data = memory_data.variables_data(lowered, blocks)
     assert data["tile"] is None
     assert unpacked(blocks, data["total"]).tolist() == [32, 20]
 
@@ -136,19 +138,22 @@ def test_too_many_places_of_variables_are_left_out_but_not_the_variables(monkeyp
 def test_grouping_tiles_keeps_every_byte_in_its_group(rows):
     source, destination, size = grouped(messages("move", 0, *rows))
     kept = {(int(a), int(b)): int(c) for a, b, c in zip(source, destination, size, strict=True)}
-    want = {}
-    for one, other, count in rows:
-        key = (one // 4 * 4, other // 4 * 4)
-        want[key] = want.get(key, 0) + count
-    assert kept == want
+    expected = {}
+    for begin, end, count in rows:
+        key = (begin // 4 * 4, end // 4 * 4)
+        expected[key] = expected.get(key, 0) + count
+    assert kept == expected
 
 
 def test_only_exchanges_with_too_many_pairs_become_coarse(monkeypatch):
     monkeypatch.setattr(exchange_data, "MOST_PAIRS", 6)
-    large = messages("large", 0, *((one, other, 4) for one in range(4) for other in range(4)))
+    large = messages("large", 0, *((tile, other, 4) for tile in range(4) for other in range(4)))
     ran = report(compute("large", 0, [1, 1, 1, 1], times=5)).execution
     data = exchanges_data((large, messages("small", 1, (0, 3, 8))), ran, Blocks())
-    assert [(one["width"], one["rows"], one["pairs"], one["executions"], one["bytes"]) for one in data["list"]] == [
+    assert [
+        (exchange["width"], exchange["rows"], exchange["pairs"], exchange["executions"], exchange["bytes"])
+        for exchange in data["list"]
+    ] == [
         (4, 1, 16, 5, 64),
         (1, 1, 1, 0, 8),
     ]
@@ -166,7 +171,7 @@ def test_rows_are_matched_by_name_and_what_is_new_costs_nothing_before():
         [{"name": "x", "cycles": 15}, {"name": "z", "cycles": 7}],
         ("cycles",),
     )
-    assert [(one["name"], one["a_cycles"], one["b_cycles"], one["difference"], one["percent"]) for one in rows] == [
+    assert [(row["name"], row["a_cycles"], row["b_cycles"], row["difference"], row["percent"]) for row in rows] == [
         ("x", 10, 15, 5, 0.5),
         ("y", 5, None, -5, -1.0),
         ("z", None, 7, 7, None),
@@ -181,7 +186,7 @@ def test_steps_are_matched_by_type_name_and_turn():
         2: exchange("y", 2, [4] * 4, [0] * 4, [0] * 4),
         3: compute("x", 3, [5] * 4),
     }
-    rows = [(one["name"], one["type"], one["a_step"], one["b_step"], one["difference"]) for one in matched_steps(a, b)]
+    rows = [(row["name"], row["type"], row["a_step"], row["b_step"], row["difference"]) for row in matched_steps(a, b)]
     assert rows == [
         ("new", "OnTileExecute", None, 0, 9),
         ("x", "OnTileExecute", 0, 1, 0),
@@ -195,21 +200,23 @@ def test_steps_are_matched_by_type_name_and_turn():
 def test_merged_order_has_every_key_once_and_keeps_the_first_order(a, b):
     merged = _merged(a, b)
     assert sorted(merged) == sorted(set(a) | set(b))
-    assert [one for one in merged if one in set(a)] == a
+    assert [key for key in merged if key in set(a)] == a
 
 
 def test_comparing_a_report_with_itself_finds_no_difference():
-    made = made_report(tiles=8, events=100)
+    ran = made_report(tiles=8, events=100)
     blocks = Blocks()
-    data = COMPARISON.data(Sides(made, made), blocks)
-    assert all(not one.get("difference") for part in ("headline", "graph", "target", "options", "categories") for one in data[part])
+    data = COMPARISON.data(Sides(ran, ran), blocks)
+    assert all(
+        not fact.get("difference") for part in ("headline", "graph", "target", "options", "categories") for fact in data[part]
+    )
     for part in ("steps", "compute_sets", "vertex_types"):
-        assert all(one["difference"] == 0 for one in unpacked(blocks, data[part]))
+        assert all(row["difference"] == 0 for row in unpacked(blocks, data[part]))
 
 
 def test_a_report_that_has_not_run_can_be_compared():
     data = COMPARISON.data(Sides(report(EVEN), report(tile_memory=memory([1, 2, 3, 4]))), Blocks())
     assert data["ran"] == (True, False)
     assert data["steps"] is None
-    cycles = next(one for one in data["headline"] if one["label"] == "Cycles")
+    cycles = next(fact for fact in data["headline"] if fact["label"] == "Cycles")
     assert (cycles["a"], cycles["b"], cycles["difference"]) == (100, None, None)

@@ -57,8 +57,8 @@ def page(tmp_path_factory):
 
 
 def unpacked(text, reference):
-    found = re.search(rf'<script type="text/plain" id="block{reference["block"]}">([^<]*)</script>', text)
-    data = zlib.decompress(b64decode(found[1]))
+    match = re.search(rf'<script type="text/plain" id="block{reference["block"]}">([^<]*)</script>', text)
+    data = zlib.decompress(b64decode(match[1]))
     return json.loads(data) if reference["type"] == "json" else np.frombuffer(data, f"<{reference['type']}")
 
 
@@ -70,10 +70,14 @@ def test_no_element_of_the_page_names_anything_outside_it(page):
 
 def test_the_policy_allows_just_the_pages_own_scripts_and_no_address(page):
     elements = Elements(page())
-    (policy,) = (one["content"] for tag, one in elements.found if one.get("http-equiv") == "Content-Security-Policy")
+    (policy,) = (
+        attributes["content"] for tag, attributes in elements.found if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
     code = [
         text
-        for text, (_, given) in zip(elements.scripts, (one for one in elements.found if one[0] == "script"), strict=True)
+        for text, (_, given) in zip(
+            elements.scripts, (attributes for attributes in elements.found if attributes[0] == "script"), strict=True
+        )
         if "type" not in given or given.get("id") == "plotly"
     ]
     assert len(code) == 2
@@ -167,12 +171,12 @@ def test_arrays_take_the_fewest_bytes_that_hold_them(most, name):
 
 def test_equal_rows_of_tiles_are_kept_once():
     rows = TileRows(Blocks(), 3)
-    assert [rows.add(np.array(one)) for one in ([1, 2, 3], [4, 5, 6], [1, 2, 3], [])] == [0, 1, 0, -1]
+    assert [rows.add(np.array(row)) for row in ([1, 2, 3], [4, 5, 6], [1, 2, 3], [])] == [0, 1, 0, -1]
     assert len(rows.data()["chunks"]) == 1
 
 
 def test_rows_of_tiles_beyond_what_a_page_can_hold_are_left_out_and_counted(monkeypatch):
     monkeypatch.setattr("pypoplar.report.page.blocks.MOST_CELLS", 6)
     rows = TileRows(Blocks(), 3)
-    assert [rows.add(np.array(one)) for one in ([1, 2, 3], [4, 5, 6], [7, 8, 9], [4, 5, 6])] == [0, 1, -1, 1]
+    assert [rows.add(np.array(row)) for row in ([1, 2, 3], [4, 5, 6], [7, 8, 9], [4, 5, 6])] == [0, 1, -1, 1]
     assert rows.data()["left_out"] == 1

@@ -12,23 +12,23 @@ EVEN = compute("even", 0, [100, 100, 100, 100])
 
 
 def test_the_largest_tile_is_named_with_what_fills_it():
-    held = variables(("big", True, -1, -1), ("small", False, 0, 1), places=[{2: 500, 0: 10}, {2: 8}])
-    found = rules.largest_tile(report(tile_memory=memory([10, 0, 508, 0], code=[4, 4, 4, 4]), variables=held))
-    assert found.title == "Fullest tile: 2"
-    assert "Tile 2 holds 512 B, 51.2% of its 1,000 B; the mean tile holds 134 B." in found.text
-    assert "Most of it: variables, 508 B." in found.text
-    assert found.text.endswith('Its largest variables: "big" 500 B, "small" 8 B.')
-    assert "mapTensorLinearly" in found.advice
-    assert (found.weight, found.link) == ("good to know", "memory?tile=2")
+    lowered = variables(("big", True, -1, -1), ("small", False, 0, 1), places=[{2: 500, 0: 10}, {2: 8}])
+    finding = rules.largest_tile(report(tile_memory=memory([10, 0, 508, 0], code=[4, 4, 4, 4]), variables=lowered))
+    assert finding.title == "Fullest tile: 2"
+    assert "Tile 2 holds 512 B, 51.2% of its 1,000 B; the mean tile holds 134 B." in finding.text
+    assert "Most of it: variables, 508 B." in finding.text
+    assert finding.text.endswith('Its largest variables: "big" 500 B, "small" 8 B.')
+    assert "mapTensorLinearly" in finding.advice
+    assert (finding.weight, finding.link) == ("good to know", "memory?tile=2")
 
 
 @pytest.mark.parametrize(
     ("bytes_held", "weight"), [(850, "good to know"), (851, "notable"), (LIMIT, "notable"), (LIMIT + 1, "grave")]
 )
 def test_the_largest_tile_is_the_graver_the_fuller(bytes_held, weight):
-    found = rules.largest_tile(report(tile_memory=memory([0, bytes_held, 0, 0])))
-    assert found.weight == weight
-    assert ("1 tile does not fit" in found.text) is (weight == "grave")
+    finding = rules.largest_tile(report(tile_memory=memory([0, bytes_held, 0, 0])))
+    assert finding.weight == weight
+    assert ("1 tile does not fit" in finding.text) is (weight == "grave")
 
 
 def test_what_fills_the_largest_tile_decides_what_to_try():
@@ -40,18 +40,18 @@ def test_a_program_without_memory_has_no_largest_tile():
 
 
 def test_the_worst_balance_is_that_which_loses_the_most_cycles():
-    found = rules.worst_balance(report(compute("a", 0, [100, 0, 0, 0]), compute("b", 1, [1000, 500, 500, 500])))
-    assert found.title == 'Worst tile balance: "b"'
-    assert "the mean tile works 62.5% of the time of the slowest" in found.text
-    assert "it would save 375 cycles, 34.1% of the total; all compute sets together would save 40.9%." in found.text
-    assert found.weight == "grave"
+    finding = rules.worst_balance(report(compute("a", 0, [100, 0, 0, 0]), compute("b", 1, [1000, 500, 500, 500])))
+    assert finding.title == 'Worst tile balance: "b"'
+    assert "the mean tile works 62.5% of the time of the slowest" in finding.text
+    assert "it would save 375 cycles, 34.1% of the total; all compute sets together would save 40.9%." in finding.text
+    assert finding.weight == "grave"
 
 
 def test_a_compute_set_that_is_executed_in_two_places_is_balanced_as_one():
-    found = rules.worst_balance(
+    finding = rules.worst_balance(
         report(compute("a", 0, [100, 0, 0, 0]), compute("a", 1, [100, 0, 0, 0]), compute("b", 2, [150, 0, 0, 0]))
     )
-    assert found.title == 'Worst tile balance: "a"'
+    assert finding.title == 'Worst tile balance: "a"'
 
 
 def test_an_even_spread_has_no_worst_balance():
@@ -61,14 +61,14 @@ def test_an_even_spread_has_no_worst_balance():
 def test_the_biggest_exchange_is_that_of_the_most_cycles():
     few = exchange("few", 1, [10, 0, 0, 0], [80, 0, 0, 0], [0, 0, 80, 0])
     many = exchange("many", 2, [5, 40, 5, 5], [32, 32, 0, 0], [0, 60, 4, 0], times=3)
-    found = rules.biggest_exchange(report(EVEN, few, many))
-    assert found.title == 'Biggest exchange: "many"'
+    finding = rules.biggest_exchange(report(EVEN, few, many))
+    assert finding.title == 'Biggest exchange: "many"'
     assert (
         '"many" takes 40 cycles, 26.7% of the total, in 3 executions, and moves 64 B. All exchanges together take 33.3%.'
-        in found.text
+        in finding.text
     )
-    assert found.text.endswith("Tile 1 receives the most: 60 B.")
-    assert (found.weight, found.link) == ("notable", "exchange?step=2")
+    assert finding.text.endswith("Tile 1 receives the most: 60 B.")
+    assert (finding.weight, finding.link) == ("notable", "exchange?step=2")
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_the_biggest_exchange_is_that_of_the_most_cycles():
     ],
 )
 def test_the_biggest_exchange_tells_what_is_sent_once_from_what_arrives(sent, received, words):
-    found = rules.biggest_exchange(report(EVEN, exchange("one", 1, [5] * 4, sent, received)))
-    assert words in found.text
+    finding = rules.biggest_exchange(report(EVEN, exchange("one", 1, [5] * 4, sent, received)))
+    assert words in finding.text
 
 
 def test_a_program_without_exchange_has_no_biggest_one():
@@ -89,15 +89,15 @@ def test_a_program_without_exchange_has_no_biggest_one():
 
 def test_the_most_expensive_vertex_type_is_that_of_the_most_cycles():
     types = {"Cheap": VertexTypeCycles(1000, 25), "Dear": VertexTypeCycles(2, 75)}
-    found = rules.dearest_vertex_type(report(EVEN, types=types))
-    assert found.title == 'Most expensive vertex type: "Dear"'
-    assert found.text == 'The 2 vertices of "Dear" take 75 worker cycles, 75.0% of all vertices\' cycles.'
+    finding = rules.dearest_vertex_type(report(EVEN, types=types))
+    assert finding.title == 'Most expensive vertex type: "Dear"'
+    assert finding.text == 'The 2 vertices of "Dear" take 75 worker cycles, 75.0% of all vertices\' cycles.'
 
 
 def test_idle_threads_are_counted_over_the_tiles_that_compute():
-    found = rules.idle_worker_threads(report(compute("a", 0, [100, 100, 0, 0], active=[100, 50, 0, 0])))
-    assert "25.0% of their worker threads' cycles are idle" in found.text
-    assert "multiple of 6" in found.advice
+    finding = rules.idle_worker_threads(report(compute("a", 0, [100, 100, 0, 0], active=[100, 50, 0, 0])))
+    assert "25.0% of their worker threads' cycles are idle" in finding.text
+    assert "multiple of 6" in finding.advice
 
 
 @pytest.mark.parametrize("active", [[100, 100, 100, 100], [90, 90, 90, 90]])
@@ -108,49 +108,49 @@ def test_few_idle_threads_are_no_finding(active):
 @pytest.mark.parametrize(("cycles", "weight"), [(10, None), (50, "notable"), (200, "grave")])
 def test_a_program_is_host_bound_by_its_share_of_host_cycles(cycles, weight):
     stream = Step(name="in", type="StreamCopy", executions=1, number=1, host_exchange_cycles=cycles, host_bytes=4000)
-    found = rules.host_bound(report(EVEN, stream))
-    assert (found.weight if found else None) == weight
-    if found:
-        assert f"takes {cycles} cycles, {cycles / (100 + cycles):.1%} of the total, for 4,000 B" in found.text
+    finding = rules.host_bound(report(EVEN, stream))
+    assert (finding.weight if finding else None) == weight
+    if finding:
+        assert f"takes {cycles} cycles, {cycles / (100 + cycles):.1%} of the total, for 4,000 B" in finding.text
 
 
 @pytest.mark.parametrize(("cycles", "weight"), [(10, None), (50, "notable"), (200, "grave")])
 def test_a_program_is_sync_bound_by_its_share_of_sync_cycles(cycles, weight):
-    found = rules.sync_bound(report(compute("a", 0, [100] * 4, sync=cycles, times=10)))
-    assert (found.weight if found else None) == weight
-    if found:
-        assert f"10 steps synchronise, for {cycles} cycles" in found.text
-        assert f"{cycles // 10} each time" in found.text
+    finding = rules.sync_bound(report(compute("a", 0, [100] * 4, sync=cycles, times=10)))
+    assert (finding.weight if finding else None) == weight
+    if finding:
+        assert f"10 steps synchronise, for {cycles} cycles" in finding.text
+        assert f"{cycles // 10} each time" in finding.text
 
 
 def test_unused_tiles_are_those_that_never_compute():
-    found = rules.unused_tiles(report(compute("a", 0, [5, 0, 0, 0]), compute("b", 1, [0, 5, 0, 0])))
-    assert found.text == "2 of 4 tiles never compute, 50.0%; the first is tile 2."
+    finding = rules.unused_tiles(report(compute("a", 0, [5, 0, 0, 0]), compute("b", 1, [0, 5, 0, 0])))
+    assert finding.text == "2 of 4 tiles never compute, 50.0%; the first is tile 2."
     assert rules.unused_tiles(report(EVEN, compute("b", 1, [0, 5, 0, 0]))) is None
 
 
 def test_the_most_live_memory_is_at_the_step_with_the_most_bytes():
-    held = variables(
+    lowered = variables(
         ("x", False, 0, 1),
         ("y", False, 1, 2),
         ("z", False, 1, 2),
         ("w", True, -1, -1),
         places=[{0: 30}, {0: 20}, {1: 20}, {0: 900}],
     )
-    found = rules.peak_liveness(report(EVEN, compute("late", 1, [1] * 4), variables=held))
-    assert found.text == 'At step 1, "late", 40 B live besides what is always live. The largest: "y" 20 B, "z" 20 B.'
-    assert found.link == "liveness?step=1"
+    finding = rules.peak_liveness(report(EVEN, compute("late", 1, [1] * 4), variables=lowered))
+    assert finding.text == 'At step 1, "late", 40 B live besides what is always live. The largest: "y" 20 B, "z" 20 B.'
+    assert finding.link == "liveness?step=1"
 
 
 def test_memory_that_always_lives_is_no_peak():
-    held = variables(("w", True, -1, -1), places=[{0: 900}])
-    assert rules.peak_liveness(report(EVEN, variables=held)) is None
+    lowered = variables(("w", True, -1, -1), places=[{0: 900}])
+    assert rules.peak_liveness(report(EVEN, variables=lowered)) is None
 
 
 def test_the_floating_point_rate_stands_beside_the_highest_peak():
-    found = rules.far_from_peak(report(compute("a", 0, [100] * 4, flops=800), peaks={"float": 2.0, "half": 8.0}))
+    finding = rules.far_from_peak(report(compute("a", 0, [100] * 4, flops=800), peaks={"float": 2.0, "half": 8.0}))
     # 800 operations in 100 us, of 8 operations x 4 tiles x 1 MHz
-    assert found.text == "800 floating-point operations in 100.0 \u00b5s: 8.0 MFLOP/s, 25.00% of the 32.0 MFLOP/s of half."
+    assert finding.text == "800 floating-point operations in 100.0 \u00b5s: 8.0 MFLOP/s, 25.00% of the 32.0 MFLOP/s of half."
     assert rules.far_from_peak(report(EVEN, peaks={"float": 2.0})) is None
     assert rules.far_from_peak(report(compute("a", 0, [100] * 4, flops=800))) is None
 
@@ -159,21 +159,21 @@ def test_the_floating_point_rate_stands_beside_the_highest_peak():
 def test_no_rule_fails_for_want_of_data(rule):
     bare = Step(name="", type="OnTileExecute", executions=0)
     empty = memory([], code=[], gaps=[])
-    for one in (report(), report(tile_memory=empty), report(bare, tile_memory=empty, types={}), report(bare, types={})):
-        found = rule(one)
-        assert found is None or found.text
+    for bare_report in (report(), report(tile_memory=empty), report(bare, tile_memory=empty, types={}), report(bare, types={})):
+        finding = rule(bare_report)
+        assert finding is None or finding.text
 
 
 def test_findings_stand_with_the_gravest_first():
-    found = insights(report(compute("a", 0, [100, 1, 1, 1], sync=20)))
+    findings = insights(report(compute("a", 0, [100, 1, 1, 1], sync=20)))
     order = ["grave", "notable", "good to know"]
-    places = [order.index(one.weight) for one in found]
+    places = [order.index(finding.weight) for finding in findings]
     assert places == sorted(places)
-    assert len({one.rule for one in found}) == len(found) >= 3
+    assert len({finding.rule for finding in findings}) == len(findings) >= 3
 
 
 def test_a_program_that_has_not_run_has_only_findings_of_memory():
-    assert [one.rule for one in insights(report())] == ["largest_tile"]
+    assert [finding.rule for finding in insights(report())] == ["largest_tile"]
 
 
 def test_steps_without_numbers_are_known_by_their_place():
@@ -183,5 +183,5 @@ def test_steps_without_numbers_are_known_by_their_place():
 
 def test_names_are_said_as_they_are():
     name = '<b>"x"\\n\u2028'
-    found = rules.worst_balance(report(compute(name, 0, [np.int64(100), 0, 0, 0])))
-    assert name in found.title
+    finding = rules.worst_balance(report(compute(name, 0, [np.int64(100), 0, 0, 0])))
+    assert name in finding.title

@@ -90,13 +90,13 @@ def test_every_view_has_its_script_and_every_script_its_view(kind):
 
 def definitions(scripts):
     """What scripts define for each other, ``page.NAME = ...``, each with all the text up to the next definition."""
-    found = {}
+    shared = {}
     for script in scripts:
         _, *parts = DEFINITION.split(document.asset(f"{script}.js"))
         for name, body in zip(parts[::2], parts[1::2], strict=True):
             # What is around a definition in its script belongs to it: `page.tree` reads in a function below it.
-            found[name] = document.asset(f"{script}.js") if script in ("tree", "variables", "trace_model") else body
-    return found
+            shared[name] = document.asset(f"{script}.js") if script in ("tree", "variables", "trace_model") else body
+    return shared
 
 
 def reads(text, shared):
