@@ -10,7 +10,8 @@ import numpy as np
 from pypoplar.arrays import strides
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
-from pypoplar.arrays.intervals import Interval, VariableInterval, counted
+from pypoplar.arrays.groups import counted
+from pypoplar.arrays.intervals import Interval, VariableInterval
 
 Shape = tuple[int, ...]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.intervals import counted, offsets
+from pypoplar.arrays.groups import counted, offsets, opens, stepped
 
 
 class RunList:
@@ -32,8 +32,7 @@ class RunList:
         """All element ids in flattened order."""
         if len(self.start) == self.elements():
             return self.start
-        ids: Int64s = np.repeat(self.start, self.count) + counted(self.count) * np.repeat(self.step, self.count)
-        return ids
+        return stepped(self.start, self.count, self.step)
 
     def bounds(self) -> tuple[int, int]:
         """The half-open range of element ids from the smallest to the largest; there is at least one run."""
@@ -87,11 +86,10 @@ def compress(ids: Int64s, variable_first: Int64s) -> RunList:
     last = start + (count - 1) * step
     crossing = np.searchsorted(variable_first, start, side="right") != np.searchsorted(variable_first, last, side="right")
     if crossing.any():
-        ids = np.repeat(start, count) + counted(count) * np.repeat(step, count)
+        ids = stepped(start, count, step)
         variable = np.searchsorted(variable_first, ids, side="right")
         run = np.repeat(np.arange(len(start)), count)
-        breaks = np.concatenate(([True], (run[1:] != run[:-1]) | (variable[1:] != variable[:-1])))
-        first = np.flatnonzero(breaks)
+        first = np.flatnonzero(opens(run, variable))
         step = step[run[first]]
         start = ids[first]
         count = np.diff(np.concatenate((first, [len(ids)])))

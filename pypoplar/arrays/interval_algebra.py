@@ -10,6 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
+from pypoplar.arrays.groups import is_sorted, ragged, stepped
 
 LARGEST_KEY = 2**63 - 1
 
@@ -41,49 +42,6 @@ def keys(group: Integers, element: Int64s, span: int) -> Int64s:
     key *= span
     key += element
     return key
-
-
-def is_sorted(values: Int64s) -> bool:
-    return bool((values[1:] >= values[:-1]).all())
-
-
-def sorting_order(values: Int64s) -> Int64s | None:
-    """The stable order that sorts `values`, or None where they are sorted already: most lists are."""
-    return None if is_sorted(values) else np.argsort(values, kind="stable")
-
-
-def sums(values: Int64s, group: Int64s, groups: int) -> Int64s:
-    """int64 [groups]: the sum of the values of each group; `group` must be sorted."""
-    total = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
-    bounds = np.searchsorted(group, np.arange(groups + 1))
-    return total[bounds[1:]] - total[bounds[:-1]]
-
-
-def before_in_group(values: Int64s, group: Int64s) -> Int64s:
-    """For each entry the sum of the earlier entries of its group; `group` must be sorted."""
-    if len(values) == 0:
-        return np.zeros(0, np.int64)
-    total = np.cumsum(values, dtype=np.int64) - values
-    starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
-    return total - np.repeat(total[starts], np.diff(np.append(starts, len(values))))
-
-
-def ragged(first: Int64s, count: Int64s) -> Int64s:
-    """The numbers ``first[i], first[i] + 1, ... first[i] + count[i] - 1`` of all i, one after the other."""
-    return stepped(first, count, None)
-
-
-def stepped(first: Int64s, count: Int64s, step: Int64s | None) -> Int64s:
-    """The numbers ``first[i] + k * step[i]`` for ``k < count[i]`` of all i, one after the other (step 1 where None)."""
-    ends = np.cumsum(count)
-    total = int(ends[-1]) if len(ends) else 0
-    if step is None:
-        numbers: Int64s = np.arange(total, dtype=np.int64) + np.repeat(first - (ends - count), count)
-        return numbers
-    place: Int64s = np.arange(total, dtype=np.int64) - np.repeat(ends - count, count)
-    place *= np.repeat(step, count)
-    place += np.repeat(first, count)
-    return place
 
 
 def union(begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
@@ -195,3 +153,64 @@ def _joined(strands: Strands) -> Strands:
         return strands
     starts = np.flatnonzero(np.concatenate(([True], ~continues)))
     return Strands(owner[starts], begin[starts], np.add.reduceat(length, starts))
+
+
+def join_touching(begin: Int64s, end: Int64s, value: Int64s, barrier: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Sorted disjoint intervals with neighbours of equal value made one where they touch, but not across a number in `barrier`.
+
+    `barrier` is sorted.
+    """
+    if len(begin) < 2:
+        return begin, end, value
+    apart = (begin[1:] != end[:-1]) | (value[1:] != value[:-1])
+    place = np.searchsorted(barrier, begin[1:])
+    within = np.minimum(place, max(len(barrier) - 1, 0))
+    if len(barrier):
+        apart |= barrier[within] == begin[1:]
+    first = np.flatnonzero(np.concatenate(([True], apart)))
+    last = np.concatenate((first[1:] - 1, [len(begin) - 1]))
+    return begin[first], end[last], value[first]
+
+
+def paint(begin: Int64s, end: Int64s, value: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """What is seen after painting each interval with its value, one after another: sorted disjoint (begin, end, value).
+
+    Touching intervals are left apart. O(n log n).
+    """
+    full = end > begin
+    if not full.all():
+        begin, end, value = begin[full], end[full], value[full]
+    order = np.argsort(begin, kind="stable")
+    sorted_begin, sorted_end = begin[order], end[order]
+    if (sorted_begin[1:] >= sorted_end[:-1]).all():
+        return sorted_begin, sorted_end, value[order]
+    bounds = np.unique(np.concatenate((begin, end)))
+    top = _topmost(np.searchsorted(bounds, begin), np.searchsorted(bounds, end), len(bounds) - 1)
+    seen = np.flatnonzero(top >= 0)
+    top = top[seen]
+    # Pieces of one painted interval that lie side by side are one piece again.
+    first = np.flatnonzero(np.concatenate(([True], (top[1:] != top[:-1]) | (seen[1:] != seen[:-1] + 1))))
+    last = np.concatenate((first[1:] - 1, [len(seen) - 1]))
+    return bounds[seen[first]], bounds[seen[last] + 1], value[top[first]]
+
+
+def _topmost(low: Int64s, high: Int64s, cells: int) -> Int64s:
+    """For each of `cells` cells the largest i with ``low[i] <= cell < high[i]``, or -1.
+
+    Each interval is the union of two blocks of the same power-of-two length (which may overlap, as a maximum allows);
+    going from long blocks to short ones, a block hands its maximum to its two halves.
+    """
+    number = np.arange(len(low), dtype=np.int64)
+    level = np.frexp((high - low).astype(np.float64))[1] - 1
+    highest = int(level.max())
+    order = np.argsort(level, kind="stable")
+    first = np.searchsorted(level[order], np.arange(highest + 2))
+    top = np.full(cells, -1, np.int64)
+    for power in range(highest, -1, -1):
+        length = 1 << power
+        if power < highest and length < cells:
+            top[length:] = np.maximum(top[length:], top[:-length])
+        chosen = order[first[power] : first[power + 1]]
+        np.maximum.at(top, low[chosen], number[chosen])
+        np.maximum.at(top, high[chosen] - length, number[chosen])
+    return top

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from pypoplar.arrays import strides
-from pypoplar.arrays.intervals import counted
+from pypoplar.arrays.groups import counted
 from pypoplar.graph.mapping import MappingTable
 from pypoplar.graph.tensor import Tensor
 

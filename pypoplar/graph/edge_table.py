@@ -9,7 +9,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.intervals import counted, offsets
+from pypoplar.arrays.groups import counted, offsets
 from pypoplar.arrays.strides import element_ids
 from pypoplar.graph.frozen import FrozenEdges
 from pypoplar.graph.tensor import Tensor

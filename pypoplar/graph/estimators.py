@@ -9,7 +9,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.intervals import offsets
+from pypoplar.arrays.groups import offsets
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, UnknownField
 from pypoplar.graph.field_values import MOST_ESTIMATED

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.intervals import Interval, counted, join_touching, paint
+from pypoplar.arrays.groups import counted
+from pypoplar.arrays.interval_algebra import join_touching, paint
+from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.frozen import FrozenMapping
 from pypoplar.graph.tensor import Tensor
 from pypoplar.notebook import ShownInNotebooks

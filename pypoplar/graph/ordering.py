@@ -9,7 +9,8 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
-from pypoplar.arrays.intervals import Interval, offsets
+from pypoplar.arrays.groups import offsets
+from pypoplar.arrays.intervals import Interval
 from pypoplar.errors import PoplarIndexError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
 

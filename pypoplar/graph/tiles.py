@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.interval_algebra import keys, union
 from pypoplar.arrays.intervals import Interval
 from pypoplar.errors import InvalidTileMapping, PoplarIndexError, PoplarTypeError
 from pypoplar.graph.tensor import Tensor
@@ -110,7 +111,10 @@ class Tiles:
         order = np.argsort(begin, kind="stable")
         if not (begin[order[1:]] < end[order[:-1]]).any():
             return
-        covered = np.concatenate([_united(begin[tiles == tile], end[tiles == tile], tile) for tile in np.unique(tiles)])
+        span = int(end.max()) + 1
+        low, high = union(keys(tiles, begin, span), keys(tiles, end, span))
+        tiles = low // span
+        covered = np.column_stack((low - tiles * span, high - tiles * span, tiles))
         covered = covered[np.argsort(covered[:, 0], kind="stable")]
         bad = np.flatnonzero(covered[1:, 0] < covered[:-1, 1])
         if len(bad):
@@ -120,12 +124,3 @@ class Tiles:
                 f"[{first[0]}:{first[1]}) for tile {tile} and [{second[0]}:{second[1]}) for tile {other} overlap in the mapping of "
                 f"{tensor._described()}: an element is on one tile"
             )
-
-
-def _united(begin: Int64s, end: Int64s, tile: int) -> Int64s:
-    """The intervals of a tile, those that overlap joined, as rows (begin, end, tile)."""
-    order = np.argsort(begin, kind="stable")
-    reach = np.maximum.accumulate(end[order])
-    first = np.flatnonzero(np.concatenate(([True], begin[order][1:] > reach[:-1])))
-    last = np.append(first[1:], len(order)) - 1
-    return np.column_stack((begin[order][first], reach[last], np.full(len(first), tile)))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pypoplar.arrays import groups
 from pypoplar.arrays import interval_algebra as intervals
 
 POINTS = st.integers(0, 30)
@@ -81,9 +82,9 @@ def test_touched_strands_hold_the_same_elements_as_a_set(runs: list[tuple[int, i
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=10).map(sorted))
 def test_sums_and_places_in_groups(entries: list[tuple[int, int]]) -> None:
     group, value = columns(entries)
-    assert intervals.sums(value, group, 4).tolist() == [sum(one for at, one in entries if at == k) for k in range(4)]
+    assert groups.sums(value, group, 4).tolist() == [sum(one for at, one in entries if at == k) for k in range(4)]
     before = [sum(one for at, one in entries[:k] if at == entries[k][0]) for k in range(len(entries))]
-    assert intervals.before_in_group(value, group).tolist() == before
+    assert groups.before_in_group(value, group).tolist() == before
 
 
 def test_keys_that_do_not_fit_are_refused() -> None:

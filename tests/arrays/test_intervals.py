@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.arrays.intervals import Interval, counted, join_touching, offsets, paint
+from pypoplar.arrays.groups import counted, offsets
+from pypoplar.arrays.interval_algebra import join_touching, paint
+from pypoplar.arrays.intervals import Interval
 from pypoplar.errors import PoplarIndexError, PoplarTypeError
 
 intervals = st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted)

@@ -8,7 +8,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
-from pypoplar.arrays.interval_algebra import Strands, keys, ragged, touched_strands
+from pypoplar.arrays.groups import ragged
+from pypoplar.arrays.interval_algebra import Strands, keys, touched_strands
 from pypoplar.compiler.check.overlaps import disjoint
 from pypoplar.compiler.field_table import INPUT, FieldTable, tabulate_fields
 from pypoplar.graph.frozen import FrozenGraph

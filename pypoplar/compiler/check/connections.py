@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.interval_algebra import keys, meets, sums, union
+from pypoplar.arrays.groups import offsets, opens, sums
+from pypoplar.arrays.interval_algebra import keys, meets, union
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions, used_vertices
 from pypoplar.compiler.check.overlaps import Claims, find_overlap
 from pypoplar.compiler.field_table import INPUT, LIST, SCALAR, STATE
@@ -48,26 +49,25 @@ def _check_counts(graph: FrozenGraph, compute_sets: Sequence[int], regions: Regi
     """Each field once; of a list field, rows 0, 1, ... once each."""
     edges, fields, edge = graph.edges, regions.fields, regions.edge
     field, row, form = edges.field[edge], edges.row[edge], fields.form[regions.entry]
-    opens = np.ones(len(edge), bool)
-    opens[1:] = (regions.vertex[1:] != regions.vertex[:-1]) | (field[1:] != field[:-1])
+    begins = opens(regions.vertex, field)
     expected_row = np.zeros(len(edge), np.int64)
-    expected_row[1:] = np.where(opens[1:], 0, row[:-1] + 1)
-    wrong = np.flatnonzero(np.where(form == LIST, row != expected_row, ~opens))
+    expected_row[1:] = np.where(begins[1:], 0, row[:-1] + 1)
+    wrong = np.flatnonzero(np.where(form == LIST, row != expected_row, ~begins))
     if len(wrong):
-        raise GraphConnectionError(_connected_wrongly(graph, regions, wrong, opens))
-    connected = np.bincount(regions.vertex[opens], minlength=len(graph.vertices.codelet))
-    is_edge = np.concatenate(([0], np.cumsum(fields.access != STATE)))
+        raise GraphConnectionError(_connected_wrongly(graph, regions, wrong, begins))
+    connected = np.bincount(regions.vertex[begins], minlength=len(graph.vertices.codelet))
+    is_edge = offsets(fields.access != STATE)
     needed = is_edge[fields.first[1:]] - is_edge[fields.first[:-1]]
     lacking = np.flatnonzero(used_vertices(graph, compute_sets) & (connected < needed[graph.vertices.codelet]))
     if len(lacking):
         raise GraphConnectionError(_not_connected(graph, lacking))
 
 
-def _connected_wrongly(graph: FrozenGraph, regions: Regions, wrong: Int64s, opens: Bools) -> str:
+def _connected_wrongly(graph: FrozenGraph, regions: Regions, wrong: Int64s, begins: Bools) -> str:
     edge = int(regions.edge[wrong[0]])
     vertex, field, row = int(graph.edges.vertex[edge]), int(graph.edges.field[edge]), int(graph.edges.row[edge])
     name = field_name(graph, vertex, field)
-    if not opens[wrong[0]] and int(graph.edges.row[edge - 1]) == row:
+    if not begins[wrong[0]] and int(graph.edges.row[edge - 1]) == row:
         times = int(((graph.edges.vertex == vertex) & (graph.edges.field == field) & (graph.edges.row == row)).sum())
         what = f"field {field_name(graph, vertex, field, row)} is connected {times} times, expected once"
     else:
@@ -98,7 +98,7 @@ def _check_types(graph: FrozenGraph, regions: Regions) -> None:
 
 def _check_scalars(graph: FrozenGraph, regions: Regions) -> None:
     edges = graph.edges
-    counts = np.concatenate(([0], np.cumsum(edges.run_count)))
+    counts = offsets(edges.run_count)
     length = counts[edges.first_run[regions.edge + 1]] - counts[edges.first_run[regions.edge]]
     wrong = np.flatnonzero((regions.fields.form[regions.entry] == SCALAR) & (length != 1))
     if len(wrong):
@@ -129,13 +129,13 @@ def _check_aliases(graph: FrozenGraph, regions: Regions) -> None:
     """Only views of several runs, or with a broadcast run, can hold an element twice."""
     edges, edge = graph.edges, regions.edge
     suspect = regions.fields.access[regions.entry] != INPUT
-    broadcast = np.concatenate(([0], np.cumsum((edges.run_step == 0) & (edges.run_count > 1))))
+    broadcast = offsets((edges.run_step == 0) & (edges.run_count > 1))
     many = edges.first_run[edge + 1] - edges.first_run[edge] > 1
     many |= broadcast[edges.first_run[edge + 1]] > broadcast[edges.first_run[edge]]
     suspect &= many
     if not bool(suspect.any()):
         return
-    counts = np.concatenate(([0], np.cumsum(edges.run_count)))
+    counts = offsets(edges.run_count)
     length = counts[edges.first_run[edge + 1]] - counts[edges.first_run[edge]]
     chosen = suspect[regions.strands.owner]
     begin = keys(regions.strands.owner[chosen], regions.strands.begin[chosen], regions.span)

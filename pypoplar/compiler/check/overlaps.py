@@ -9,7 +9,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.interval_algebra import keys, meets, sorting_order, union
+from pypoplar.arrays.groups import sorting_order
+from pypoplar.arrays.interval_algebra import keys, meets, union
 
 
 @frozen(eq=False)

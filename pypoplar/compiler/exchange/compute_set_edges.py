@@ -6,7 +6,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int8s, Int32s, Int64s
-from pypoplar.arrays.interval_algebra import Strands, keys, ordered_strands, ragged, sums
+from pypoplar.arrays.groups import ragged, sums
+from pypoplar.arrays.interval_algebra import Strands, keys, ordered_strands
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.field_table import TYPE_SIZES

@@ -6,7 +6,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.interval_algebra import before_in_group, is_sorted, ordered_strands, overlay
+from pypoplar.arrays.groups import before_in_group, is_sorted, opens
+from pypoplar.arrays.interval_algebra import ordered_strands, overlay
 from pypoplar.compiler.exchange.message_account import Transfers, account
 from pypoplar.compiler.exchange.pieces import chosen, joined, make_pieces
 from pypoplar.compiler.exchange.plan import CopyPlan, Homes, Pieces
@@ -83,7 +84,7 @@ def _cut(source: Side, target: Side, homes: Homes, elements: int) -> tuple[Piece
     else:
         place = np.concatenate((source.place, target.place))
         place.sort(kind="stable")
-        place = place[np.concatenate(([True], place[1:] != place[:-1]))]
+        place = place[opens(place)]
         at = np.searchsorted(source.place, place, "right") - 1
         source_home = source.home[at]
         width = homes.width[source_home]

@@ -6,7 +6,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.interval_algebra import before_in_group, holder, keys, overlay, sums, union
+from pypoplar.arrays.groups import before_in_group, sums
+from pypoplar.arrays.interval_algebra import holder, keys, overlay, union
 from pypoplar.compiler.exchange.compute_set_edges import Edges
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.pieces import make_pieces

@@ -6,7 +6,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, UInt64s
-from pypoplar.arrays.interval_algebra import before_in_group, overlay, ragged, sums
+from pypoplar.arrays.groups import before_in_group, ragged, sums
+from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.compiler.exchange.compute_set_edges import Edges
 from pypoplar.compiler.exchange.exchange_buffer import BUFFER_ALIGNMENT, Landing
 from pypoplar.compiler.exchange.graph_index import Survey

@@ -6,7 +6,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.interval_algebra import keys, sorting_order
+from pypoplar.arrays.groups import opens, sorting_order
+from pypoplar.arrays.interval_algebra import keys
 from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.field_table import FieldTable, tabulate_fields
 from pypoplar.graph.frozen import FrozenGraph
@@ -67,7 +68,6 @@ def _widths(graph: FrozenGraph) -> tuple[Int64s, Int64s, Int64s]:
     width = np.array([type.size for type in graph.variables.types], np.int64)
     filled = first[1:] > first[:-1]
     begin, width = first[:-1][filled], width[filled]
-    opens = np.ones(len(width), bool)
-    opens[1:] = width[1:] != width[:-1]
-    begin = begin[opens]
-    return begin, np.append(begin[1:], first[-1:])[: len(begin)], width[opens]
+    begins = opens(width)
+    begin = begin[begins]
+    return begin, np.append(begin[1:], first[-1:])[: len(begin)], width[begins]

@@ -10,7 +10,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s, Integers, StructuredArray
-from pypoplar.arrays.interval_algebra import is_sorted, keys, union
+from pypoplar.arrays.groups import is_sorted
+from pypoplar.arrays.interval_algebra import keys, union
 from pypoplar.executable.exchange_account import MESSAGE, Exchange
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
-from pypoplar.arrays.interval_algebra import sorting_order
+from pypoplar.arrays.groups import sorting_order
 from pypoplar.compiler.exchange.plan import Pieces
 
 

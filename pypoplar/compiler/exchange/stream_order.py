@@ -11,6 +11,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import offsets, opens
 from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.compiler.exchange.copy_plan import lay_out
 from pypoplar.compiler.exchange.message_account import Account, Transfers, account
@@ -36,9 +37,7 @@ def stream_exchange(tiles: int, homes: Homes, runs: Runs, *, inward: bool) -> St
     width = homes.width[side.home]
     size = np.diff(side.place, append=runs.elements()) * width
     tile = homes.tile[side.home]
-    opens = np.ones(len(size), bool)
-    opens[1:] = (side.offset[1:] != side.offset[:-1] + size[:-1]) | (tile[1:] != tile[:-1])
-    first = np.flatnonzero(opens)
+    first = np.flatnonzero(opens(side.offset - offsets(size)[:-1], tile))  # what lies behind what comes before it goes on
     stretch = np.add.reduceat(size, first)
     owner, offset = tile[first], side.offset[first]
     holders = np.unique(owner)

@@ -13,7 +13,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, UInt64s
-from pypoplar.arrays.interval_algebra import keys, overlay, ragged, touched_strands, union
+from pypoplar.arrays.groups import ragged
+from pypoplar.arrays.interval_algebra import keys, overlay, touched_strands, union
 from pypoplar.compiler.check.connected_regions import Regions
 from pypoplar.compiler.control.operation_tree import Access
 from pypoplar.compiler.field_table import OUTPUT

@@ -18,7 +18,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.interval_algebra import ragged
+from pypoplar.arrays.groups import ragged
 from pypoplar.compiler.check.connected_regions import Regions
 from pypoplar.compiler.control.operation_tree import Block, Choice, Invoke, Line, Loop, OperationTree
 from pypoplar.compiler.control.stackless import Calls, answer

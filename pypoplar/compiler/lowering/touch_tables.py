@@ -6,7 +6,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.interval_algebra import ragged
+from pypoplar.arrays.groups import ragged
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.plan import ComputePlan, Homes
 from pypoplar.compiler.lowering.move_tables import TileAddresses

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.interval_algebra import before_in_group, overlay, sums
+from pypoplar.arrays.groups import before_in_group, opens, sums
+from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.compiler.memory.sharing import share
@@ -39,12 +40,11 @@ def place_variables(graph: FrozenGraph, used: Bools, liveness: Liveness | None =
     order = np.argsort(tile, kind="stable")
     size = rounded_up((end - begin) * width, PIECE_ALIGNMENT)[order]
     on_tile, of_variable = tile[order], variable[order]
-    opens = np.ones(len(order), bool)
-    opens[1:] = (on_tile[1:] != on_tile[:-1]) | (of_variable[1:] != of_variable[:-1])
-    part = np.cumsum(opens) - 1
-    part_tile = on_tile[opens]
+    begins = opens(on_tile, of_variable)
+    part = np.cumsum(begins) - 1
+    part_tile = on_tile[begins]
     part_bytes = rounded_up(sums(size, part, len(part_tile)), PART_ALIGNMENT)
-    part_offset, tile_bytes = _place_parts(part_tile, of_variable[opens], part_bytes, graph.tiles, liveness)
+    part_offset, tile_bytes = _place_parts(part_tile, of_variable[begins], part_bytes, graph.tiles, liveness)
     offset = np.empty(len(order), np.int64)
     offset[order] = part_offset[part] + before_in_group(size, part)
     return Homes(begin, end, tile, offset, width, variable, tile_bytes)

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.interval_algebra import ragged
+from pypoplar.arrays.groups import opens, ragged
 from pypoplar.compiler.liveness.liveness import Liveness
 
 MOST_RANGES = 4  # of a life, that are looked at one by one; the last covers all that follow
@@ -60,11 +60,11 @@ def share(tile: Int64s, variable: Int64s, size: Int64s, liveness: Liveness) -> I
     if len(tile) == 0:
         return offset
     order = np.lexsort((variable, liveness.begin[liveness.first[variable]], -size, tile))
-    opens = np.flatnonzero(np.concatenate(([True], tile[1:] != tile[:-1])))
-    count = np.diff(np.append(opens, len(tile)))
-    leader = _leaders(opens, count, variable[order], size[order])
+    first = np.flatnonzero(opens(tile))
+    count = np.diff(np.append(first, len(tile)))
+    leader = _leaders(first, count, variable[order], size[order])
     lives = life_ranges(liveness)
-    alone = np.flatnonzero(leader == np.arange(len(opens)))
+    alone = np.flatnonzero(leader == np.arange(len(first)))
     alone = alone[np.argsort(-count[alone], kind="stable")]
     begin = 0
     while begin < len(alone):
@@ -72,30 +72,30 @@ def share(tile: Int64s, variable: Int64s, size: Int64s, liveness: Liveness) -> I
         end = begin + max(MOST_PLACES // most, 1)
         together = alone[begin:end]
         inside = ragged(np.zeros(len(together), np.int64), count[together])
-        entry = order[ragged(opens[together], count[together])]
+        entry = order[ragged(first[together], count[together])]
         row = np.repeat(np.arange(len(together)), count[together])
         variables, sizes = (np.zeros((len(together), most), np.int64) for _ in range(2))
         variables[row, inside], sizes[row, inside] = variable[entry], size[entry]
         offset[entry] = _place(variables, sizes, count[together], lives)[row, inside]
         begin = end
-    follower = np.flatnonzero(leader != np.arange(len(opens)))
-    mine = ragged(opens[follower], count[follower])
-    offset[order[mine]] = offset[order[ragged(opens[leader[follower]], count[follower])]]
+    follower = np.flatnonzero(leader != np.arange(len(first)))
+    mine = ragged(first[follower], count[follower])
+    offset[order[mine]] = offset[order[ragged(first[leader[follower]], count[follower])]]
     return offset
 
 
-def _leaders(opens: Int64s, count: Int64s, variable: Int64s, size: Int64s) -> Int64s:
+def _leaders(begins: Int64s, count: Int64s, variable: Int64s, size: Int64s) -> Int64s:
     """The first tile, as far as is easily seen, with the same variables and sizes as each tile, which may be itself."""
-    inside = np.arange(len(variable)) - np.repeat(opens, count)
+    inside = np.arange(len(variable)) - np.repeat(begins, count)
     mixed = (variable * 0x9E3779B97F4A7C1 + size).astype(np.uint64) * (inside * 2 + 1).astype(np.uint64)
-    key = np.add.reduceat((mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9), opens)
+    key = np.add.reduceat((mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9), begins)
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
     leader = first[group]
     # equal keys are a good guess only: every part is compared with the leader's
     alike = count[leader] == count
-    twin = np.where(np.repeat(alike, count), np.repeat(opens[leader], count) + inside, 0)
-    alike &= np.logical_and.reduceat((variable[twin] == variable) & (size[twin] == size), opens)
-    leaders: Int64s = np.where(alike, leader, np.arange(len(opens)))
+    twin = np.where(np.repeat(alike, count), np.repeat(begins[leader], count) + inside, 0)
+    alike &= np.logical_and.reduceat((variable[twin] == variable) & (size[twin] == size), begins)
+    leaders: Int64s = np.where(alike, leader, np.arange(len(begins)))
     return leaders
 
 

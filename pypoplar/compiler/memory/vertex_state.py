@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.interval_algebra import before_in_group, sums
+from pypoplar.arrays.groups import before_in_group, sums
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.graph.frozen import FrozenGraph

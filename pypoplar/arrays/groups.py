@@ -1,0 +1,68 @@
+"""Groups of entries in flat arrays, one after the other: where they begin, what is inside, what they sum up to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s, Integers
+
+
+def is_sorted(values: Integers) -> bool:
+    return bool((values[1:] >= values[:-1]).all())
+
+
+def sorting_order(values: Integers) -> Int64s | None:
+    """The stable order that sorts `values`, or None where they are sorted already: most lists are."""
+    return None if is_sorted(values) else np.argsort(values, kind="stable")
+
+
+def opens(*columns: AnyArray) -> Bools:
+    """Where a row of columns of equal length differs from the row before: where a group begins, if equal rows lie side by side."""
+    differs = np.ones(len(columns[0]), bool)
+    if len(differs):
+        differs[1:] = columns[0][1:] != columns[0][:-1]
+        for column in columns[1:]:
+            differs[1:] |= column[1:] != column[:-1]
+    return differs
+
+
+def offsets(count: Integers | Bools) -> Int64s:
+    """Where each group of `count[k]` elements begins, and last the number of all: ``0, count[0], count[0] + count[1], ...``."""
+    places = np.zeros(len(count) + 1, np.int64)
+    np.cumsum(count, out=places[1:])
+    return places
+
+
+def ragged(first: Integers | int, count: Integers) -> Int64s:
+    """The numbers ``first[i], first[i] + 1, ... first[i] + count[i] - 1`` of all i, one after the other."""
+    places = offsets(count)
+    numbers: Int64s = np.arange(places[-1], dtype=np.int64)
+    numbers += np.repeat(first - places[:-1], count)
+    return numbers
+
+
+def counted(count: Integers) -> Int64s:
+    """``0, 1, ..., count[0] - 1, 0, 1, ..., count[1] - 1, ...``: the position of each element within its group."""
+    return ragged(0, count)
+
+
+def stepped(first: Integers, count: Integers, step: Integers) -> Int64s:
+    """The numbers ``first[i] + k * step[i]`` for ``k < count[i]`` of all i, one after the other."""
+    numbers = counted(count)
+    numbers *= np.repeat(step, count)
+    numbers += np.repeat(first, count)
+    return numbers
+
+
+def sums(values: Integers, group: Integers, groups: int) -> Int64s:
+    """[groups]: the sum of the values of each group; `group` must be sorted."""
+    total = offsets(values)
+    bounds = np.searchsorted(group, np.arange(groups + 1))
+    return total[bounds[1:]] - total[bounds[:-1]]
+
+
+def before_in_group(values: Integers, group: Integers) -> Int64s:
+    """For each entry the sum of the earlier entries of its group; `group` must be sorted."""
+    total = offsets(values)[:-1]
+    starts = np.flatnonzero(opens(group))
+    return total - np.repeat(total[starts], np.diff(np.append(starts, len(values))))
