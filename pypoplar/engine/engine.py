@@ -34,6 +34,7 @@ from pypoplar.errors import (
 )
 from pypoplar.executable.executable import Array, Executable
 from pypoplar.executable.host_plans import HostTensor
+from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.options import EngineOptions, Options, OptionValue, find_option, option_text
 from pypoplar.report.make_report import make_report, memory_report
 from pypoplar.report.report import Report
@@ -259,7 +260,7 @@ class Engine:
 
     def connectHostFunction(self, name: str, function: Callable[..., Any], replica: int = 0) -> None:
         """Connect a host function: it gets the arrays of its inputs to read, then those of its outputs to fill."""
-        known = sorted({one["name"] for one in self.executable.services if one["kind"] == "host_function"})
+        known = sorted({one["name"] for one in self.executable.services if one["kind"] == ServiceKind.HOST_FUNCTION})
         if name not in known:
             raise unknown_name("host function", name, known)
         if not callable(function):

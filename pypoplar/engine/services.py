@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TextIO
+from typing import Any, TextIO, assert_never
 
 import numpy as np
 from attrs import define, field
@@ -17,6 +17,7 @@ from pypoplar.engine.printing import format_tensor
 from pypoplar.engine.streams import HostStreams, unknown_name
 from pypoplar.errors import ApplicationRuntimeError, PoplarIndexError, StreamConnectionError, TensorIOStateError
 from pypoplar.executable.executable import Array, Executable
+from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.types import BY_NAME
 
 
@@ -34,11 +35,36 @@ class Services:
     def serve(self, number: int) -> None:
         """Do service `number` of the executable."""
         service = self.executable.services[number]
-        getattr(self, "_do_" + service["kind"])(service)
+        kind = ServiceKind(service["kind"])
+        match kind:
+            case ServiceKind.PRINT:
+                self._do_print(service)
+            case ServiceKind.CALLBACK:
+                self.streams.serve(service["stream"])
+            case ServiceKind.UNDEFINED:
+                self.streams.array(service["stream"]).view(np.uint8)[:] = UNINITIALISED
+            case ServiceKind.JUDGE:
+                judge_touches(self.executable, self.state.memory, service["compute"], service["name"])
+            case ServiceKind.ABORT:
+                raise ApplicationRuntimeError(f"the program aborted: {service['message']} [{service['location']}]")
+            case ServiceKind.ERROR:
+                raise self._error(service)
+            case ServiceKind.HOST_FUNCTION:
+                self._do_host_function(service)
+            case ServiceKind.SEED:
+                self._do_seed(service)
+            case ServiceKind.REMOTE_READ:
+                self._do_remote_read(service)
+            case ServiceKind.REMOTE_WRITE:
+                self._do_remote_write(service)
+            case ServiceKind.PRINTS:
+                raise AssertionError("prints are written by whoever runs the program: see writes_prints")
+            case _:
+                assert_never(kind)
 
     def writes_prints(self, number: int) -> bool:
         """Whether service `number` is to write what vertices have printed, which whoever runs the program knows."""
-        return bool(self.executable.services[number]["kind"] == "prints")
+        return bool(self.executable.services[number]["kind"] == ServiceKind.PRINTS)
 
     def write_prints(self, prints: list[DebugPrint]) -> None:
         """Write what vertices have printed."""
@@ -58,23 +84,9 @@ class Services:
         title = f"{service['title']}: " if service["title"] else ""
         self._print(title + format_tensor(self._tensor(service)))
 
-    def _do_callback(self, service: Mapping[str, Any]) -> None:
-        self.streams.serve(service["stream"])
-
-    def _do_undefined(self, service: Mapping[str, Any]) -> None:
-        self.streams.array(service["stream"]).view(np.uint8)[:] = UNINITIALISED
-
-    def _do_judge(self, service: Mapping[str, Any]) -> None:
-        judge_touches(self.executable, self.state.memory, service["compute"], service["name"])
-
-    def _do_abort(self, service: Mapping[str, Any]) -> None:
-        raise ApplicationRuntimeError(f"the program aborted: {service['message']} [{service['location']}]")
-
-    def _do_error(self, service: Mapping[str, Any]) -> None:
-        raise ApplicationRuntimeError(
-            f"the program stopped with an error: {service['message']}: {format_tensor(self._tensor(service))} "
-            f"[{service['location']}]"
-        )
+    def _error(self, service: Mapping[str, Any]) -> ApplicationRuntimeError:
+        tensor = format_tensor(self._tensor(service))
+        return ApplicationRuntimeError(f"the program stopped with an error: {service['message']}: {tensor} [{service['location']}]")
 
     def _do_host_function(self, service: Mapping[str, Any]) -> None:
         function = self.host_functions.get(service["name"])

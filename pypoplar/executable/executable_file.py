@@ -30,6 +30,7 @@ from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.claims import claim
 from pypoplar.executable.verify.executable_claims import verify
 from pypoplar.files import check_regular, written_whole
+from pypoplar.interface.saved_layout import saved_layout
 
 FORMAT = "pypoplar executable"
 VERSION = 2
@@ -71,7 +72,8 @@ def save(executable: Executable, path: Place) -> None:
 def _write(executable: Executable, file: BinaryIO) -> None:
     packer = Packer()
     tree = packer.pack(executable, Executable)
-    head = {"format": FORMAT, "version": VERSION, "pypoplar": version("pypoplar"), "texts": packer.texts, "executable": tree}
+    made_by = {"format": FORMAT, "version": VERSION, "layout": saved_layout(), "pypoplar": version("pypoplar")}
+    head = {**made_by, "texts": packer.texts, "executable": tree}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
         with archive.open(TREE, "w") as member:
             member.write(json.dumps(head, separators=(",", ":")).encode())
@@ -138,7 +140,7 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _head(text: bytes) -> dict[str, Any]:
-    """The JSON text, if it is of this format and version."""
+    """The JSON text, if it is of this format, version and layout of tables."""
     try:
         head = json.loads(text)
     except (ValueError, RecursionError) as problem:
@@ -150,7 +152,12 @@ def _head(text: bytes) -> dict[str, Any]:
         f"of format version {short(head.get('version'))}, written by pypoplar {short(head.get('pypoplar'))}: "
         f"this pypoplar ({version('pypoplar')}) reads version {VERSION}; compile and save the program again",
     )
-    wrong = sorted(head.keys() ^ {"format", "version", "pypoplar", "texts", "executable"})
+    claim(
+        head.get("layout") == saved_layout(),
+        f"of the layout {short(head.get('layout'))}, written by pypoplar {short(head.get('pypoplar'))}: "
+        f"this pypoplar ({version('pypoplar')}) reads the layout {saved_layout()}; compile and save the program again",
+    )
+    wrong = sorted(head.keys() ^ {"format", "version", "layout", "pypoplar", "texts", "executable"})
     claim(not wrong, f"{TREE}: {', '.join(wrong)} surplus or missing")
     return dict(head)
 

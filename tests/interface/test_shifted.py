@@ -5,6 +5,8 @@ import json
 import pytest
 from shifted_interface import run_python, shifted_project
 
+from pypoplar import Executable, FileLoadError
+
 TESTS = (
     "tests/engine/test_equality.py", "tests/engine/test_faults.py", "tests/engine/test_streams.py", "tests/executable/test_file.py",
 )  # fmt: skip
@@ -17,6 +19,14 @@ for module in pkgutil.iter_modules(pypoplar.interface.__path__, "pypoplar.interf
         if isinstance(one, type) and issubclass(one, enum.IntEnum):
             found |= {f"{name}.{member.name}": int(member) for member in one}
 print(json.dumps([pypoplar.__file__, found]))
+"""
+
+
+SAVE = """
+import sys
+sys.path.insert(0, "tests/helpers")
+from executable_programs import PROGRAMS
+PROGRAMS["transfers"]().save("shifted.npz")
 """
 
 
@@ -45,3 +55,10 @@ def test_every_number_is_another_one(folder, request):
 def test_both_engines_faults_streams_and_saved_executables_work_with_other_numbers(folder):
     done = run_python(folder, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *TESTS)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+def test_an_executable_of_another_layout_is_refused_by_name(folder):
+    done = run_python(folder, "-c", SAVE)
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(FileLoadError, match=r"of the layout '\w+', written by pypoplar .*; compile and save the program again"):
+        Executable.load(folder / "shifted.npz")

@@ -20,7 +20,8 @@ def emit_debug_print(state: EmitterState, statement: DebugPrint) -> None:
     record = _record(state, statement)
     buffer, capacity = function.load_context(Context.DEBUG), function.load_context(Context.DEBUG_WORDS)
     used = function.load_context(Context.DEBUG_USED)
-    after = builder.add(used, word(len(record)))
+    size = RECORD_WORDS + VALUE_WORDS * len(statement.arguments)
+    after = builder.add(used, word(size))
     fits = builder.and_(builder.icmp_signed("!=", buffer, word(0)), builder.icmp_signed("<=", after, capacity))
     with builder.if_then(fits):
         words = builder.inttoptr(buffer, WORD.as_pointer())

@@ -21,6 +21,7 @@ from pypoplar.graph.host_links import DataStream, Function
 from pypoplar.graph.tensor import Tensor
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import BranchOperand, JumpOperand, Opcode, Operands, ServiceOperand, StreamOperand, program_row
+from pypoplar.interface.service_kinds import ServiceKind, service_of
 from pypoplar.target import Target
 
 HANDLE_STEP = 0  # host reads and writes by handle are not part of any program: they share a step that costs nothing
@@ -120,7 +121,7 @@ class Lowering:
         self.row(Opcode.STREAM_IN if inward else Opcode.STREAM_OUT, operands)
 
     def service(self, kind: str, **details: Any) -> int:
-        self.services.append({"kind": kind, **details})
+        self.services.append(service_of(ServiceKind(kind), **details))
         return len(self.services) - 1
 
     def serve(self, kind: str, **details: Any) -> None:

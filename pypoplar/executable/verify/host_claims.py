@@ -12,24 +12,10 @@ from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import HostTensor
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_number
+from pypoplar.interface.service_kinds import DETAILS, ServiceKind
 from pypoplar.types import BY_NAME
 
 TO_DEVICE, TO_HOST, INTERNAL = "to device", "to host", "internal"
-
-SERVICES: dict[str, frozenset[str]] = {
-    "abort": frozenset({"message", "location"}),
-    "callback": frozenset({"stream"}),
-    "error": frozenset({"message", "location", "stream", "shape"}),
-    "host_function": frozenset({"name", "inputs", "outputs"}),
-    "judge": frozenset({"compute", "name"}),
-    "print": frozenset({"title", "stream", "shape"}),
-    "prints": frozenset(),
-    "remote_read": frozenset({"buffer", "stream", "offsets"}),
-    "remote_write": frozenset({"buffer", "stream", "offsets"}),
-    "seed": frozenset({"stream", "modifier"}),
-    "undefined": frozenset({"stream"}),
-}
-"""The kinds of services that an engine knows, and what each is told; a name means the same in all of them."""
 
 
 def verify_host(executable: Executable) -> None:
@@ -78,8 +64,8 @@ class _Service:
 
     def verify(self) -> None:
         kind = self.service.get("kind")
-        claim(isinstance(kind, str) and kind in SERVICES, f"{self.where}: there is no service {kind!r}")
-        expected = SERVICES[str(kind)] | {"kind"}
+        claim(isinstance(kind, str) and kind in DETAILS, f"{self.where}: there is no service {kind!r}")
+        expected = DETAILS[ServiceKind(str(kind))] | {"kind"}
         wrong = sorted(self.service.keys() ^ expected)
         claim(not wrong, f"{self.where}: {', '.join(wrong)} surplus or missing")
         for name in ("message", "location", "title", "name"):
@@ -90,13 +76,13 @@ class _Service:
                 for stream in self.service[name]:
                     self._stream(name, stream)
         if "stream" in expected:
-            self._stream("stream", self.service["stream"], internal=kind != "callback")
+            self._stream("stream", self.service["stream"], internal=kind != ServiceKind.CALLBACK)
         if "shape" in expected:
             _verify_shape(self.service["shape"], self.executable.streams[self.service["stream"]].elements, f"{self.where}.shape")
-        if kind == "judge":
+        if kind == ServiceKind.JUDGE:
             claim(self.executable.touches is not None, f"{self.where}: there is nothing to judge by")
             self._number("compute", self.service["compute"], 0, len(self.executable.computes.result))
-        if kind == "seed":
+        if kind == ServiceKind.SEED:
             self._seed()
         if "buffer" in expected:
             self._remote()

@@ -43,6 +43,7 @@ from pypoplar.interface.opcodes import (
     SyncOperand,
     UnlessEqualOperand,
 )
+from pypoplar.interface.service_kinds import ServiceKind
 
 LIST, STEP, MAYBE_STEP, COMPUTE, COUNTER, TIMES, ROW, ADDRESS, SIZE, STREAM, SERVICE, CLOCK, MASK = (
     "move list", "step", "step or -1", "compute", "counter", "times", "row", "address", "size", "stream", "service", "clock",
@@ -207,7 +208,7 @@ class _Rows:
     def verify_services(self) -> None:
         """A callback is served for its own stream; no other operation serves one."""
         services = self.executable.services
-        stream = np.array([one["stream"] if one["kind"] == "callback" else NOTHING for one in services], np.int64)
+        stream = np.array([one["stream"] if one["kind"] == ServiceKind.CALLBACK else NOTHING for one in services], np.int64)
         rows = self.of(Opcode.SERVICE)
         self.claim(rows, stream[self.operand(rows, ServiceOperand.SERVICE)] == NOTHING, "the service is a callback's")
         rows = self.of(Opcode.CALLBACK)
