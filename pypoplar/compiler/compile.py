@@ -99,8 +99,8 @@ def compile_graph(
     tick(4, PASSES)
     addresses = _addresses(homes, state, memory)
     remotes = tuple(
-        RemotePlan(name, one.elementType().__name__, one.numElements(), one.getRepeats())
-        for name, one in host.remote_buffers.items()
+        RemotePlan(name, buffer.elementType().__name__, buffer.numElements(), buffer.getRepeats())
+        for name, buffer in host.remote_buffers.items()
     )
     tables = ComputeTables(
         frozen,
@@ -130,10 +130,10 @@ def _program_list(programs: object) -> list[Program]:
     given: list[object] = [programs]
     if isinstance(programs, Iterable) and not isinstance(programs, Program):
         given = list(programs)
-    chosen = [one for one in given if isinstance(one, Program)]
-    for one in given:
-        if not isinstance(one, Program):
-            raise PoplarTypeError(f"expected a program or a list of programs, got {type(one).__name__}")
+    chosen = [program for program in given if isinstance(program, Program)]
+    for program in given:
+        if not isinstance(program, Program):
+            raise PoplarTypeError(f"expected a program or a list of programs, got {type(program).__name__}")
     return chosen
 
 

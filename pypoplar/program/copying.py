@@ -48,25 +48,25 @@ class Copy(Program):
                 f"Copy goes between tensors, or between a tensor and a stream or remote buffer, got {source!r} and {destination!r}"
             )
 
-    def _check_transfer(self, other: DataStream | RemoteBuffer, tensor: Tensor, direction: str) -> None:
-        elements = other.numElements()
-        if isinstance(other, RemoteBuffer):
+    def _check_transfer(self, host: DataStream | RemoteBuffer, tensor: Tensor, direction: str) -> None:
+        elements = host.numElements()
+        if isinstance(host, RemoteBuffer):
             if self.offset is not None:
                 if not isinstance(self.offset, Tensor):
                     raise PoplarTypeError(
-                        f"the offset into {other!r} is a tensor with row numbers, got {self.offset!r}; see graph.addConstant"
+                        f"the offset into {host!r} is a tensor with row numbers, got {self.offset!r}; see graph.addConstant"
                     )
                 check_kind(self.offset, "the offset into a remote buffer", (INT, UNSIGNED_INT))
                 elements *= self.offset.numElements()
         elif self.offset is not None:
             raise PoplarTypeError("a Copy of a stream takes no offset")
-        elif other.direction != direction:
-            raise PoplarTypeError(f"{other!r} goes {other.direction} only; a Copy {direction} needs a stream of that direction")
+        elif host.direction != direction:
+            raise PoplarTypeError(f"{host!r} goes {host.direction} only; a Copy {direction} needs a stream of that direction")
         if elements != tensor.numElements():
-            raise TensorShapeError(f"{other!r} transfers {elements} elements, but {tensor._described()} has {tensor.numElements()}")
-        if other.elementType() is not tensor.elementType():
+            raise TensorShapeError(f"{host!r} transfers {elements} elements, but {tensor._described()} has {tensor.numElements()}")
+        if host.elementType() is not tensor.elementType():
             raise PoplarTypeError(
-                f"{other!r} is of type {other.elementType()!r}, but {tensor._described()} is of type {tensor.elementType()!r}"
+                f"{host!r} is of type {host.elementType()!r}, but {tensor._described()} is of type {tensor.elementType()!r}"
             )
 
     def reads(self) -> tuple[Tensor, ...]:

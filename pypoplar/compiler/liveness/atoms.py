@@ -16,7 +16,7 @@ from pypoplar.arrays.dtypes import Bools, Int64s, UInt64s
 from pypoplar.arrays.groups import ragged
 from pypoplar.arrays.interval_algebra import keys, overlay, touched_strands, union
 from pypoplar.compiler.check.connected_regions import Regions
-from pypoplar.compiler.control.operation_tree import Access
+from pypoplar.compiler.control.operation_tree import NO_COMPUTE_SET, Access
 from pypoplar.compiler.field_table import OUTPUT
 from pypoplar.graph.frozen import FrozenGraph
 
@@ -64,11 +64,11 @@ def find_atoms(graph: FrozenGraph, accesses: Sequence[Access], regions: Regions,
 def _of_compute_sets(accesses: Sequence[Access], regions: Regions, graph: FrozenGraph, full: Bools) -> Stretches:
     """What the vertices of each compute set read and write."""
     number = np.full(len(graph.compute_sets), -1)
-    for access, one in enumerate(accesses):
-        if one.compute_set >= 0:
-            number[one.compute_set] = access
+    for access, happening in enumerate(accesses):
+        if happening.compute_set != NO_COMPUTE_SET:
+            number[happening.compute_set] = access
     reads = (regions.fields.access[regions.entry] != OUTPUT) | ~full
-    made = []
+    stretches = []
     for what, chosen in ((READ, reads[regions.strands.owner]), (WRITE, regions.written)):
         key, length = regions.key, regions.strands.length
         if not bool(chosen.all()):
@@ -76,34 +76,34 @@ def _of_compute_sets(accesses: Sequence[Access], regions: Regions, graph: Frozen
         begin, end = union(key, key + length)
         compute_set = begin // regions.span
         start = compute_set * regions.span
-        made.append(Stretches(number[compute_set] * KINDS + what, begin - start, end - start))
-    return _appended(made)
+        stretches.append(Stretches(number[compute_set] * KINDS + what, begin - start, end - start))
+    return _appended(stretches)
 
 
 def _of_tensors(accesses: Sequence[Access]) -> Stretches:
     """What programs read and write by themselves."""
     lists: list[int] = []
     runs = []
-    for access, one in enumerate(accesses):
-        for what, tensors in ((READ, one.reads), (WRITE, one.writes)):
+    for access, happening in enumerate(accesses):
+        for what, tensors in ((READ, happening.reads), (WRITE, happening.writes)):
             for tensor in tensors:
                 lists.append(access * KINDS + what)
                 runs.append(tensor.runs())
     nothing = np.zeros(0, np.int64)
     if not runs:
         return Stretches(nothing, nothing, nothing)
-    owner = np.repeat(np.array(lists, np.int64), [len(one.start) for one in runs])
-    columns = (np.concatenate([getattr(one, name) for one in runs]) for name in ("start", "count", "step"))
+    owner = np.repeat(np.array(lists, np.int64), [len(run.start) for run in runs])
+    columns = (np.concatenate([getattr(run, name) for run in runs]) for name in ("start", "count", "step"))
     strands = touched_strands(owner, *columns)
     return Stretches(strands.owner, strands.begin, strands.begin + strands.length)
 
 
-def _appended(made: list[Stretches]) -> Stretches:
-    return Stretches(*(np.concatenate([getattr(one, name) for one in made]) for name in ("list", "begin", "end")))
+def _appended(pieces: list[Stretches]) -> Stretches:
+    return Stretches(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("list", "begin", "end")))
 
 
-def _joined(made: list[Stretches], elements: int) -> Stretches:
-    whole = _appended(made)
+def _joined(pieces: list[Stretches], elements: int) -> Stretches:
+    whole = _appended(pieces)
     key = keys(whole.list, whole.begin, elements + 1)
     begin, end = union(key, key + (whole.end - whole.begin))
     lists = begin // (elements + 1)
@@ -127,10 +127,10 @@ def _too_fine(stretches: Stretches, variable: Int64s, first: Int64s) -> Bools:
 def _undivided(stretches: Stretches, variable: Int64s, first: Int64s, fine: Bools) -> tuple[Stretches, Int64s]:
     """Look at the `fine` variables as a whole: reading a part reads all, and only what writes all at once defines it."""
     begin, end = first[variable], first[variable + 1]
-    here = fine[variable]
-    part = here & (stretches.list % KINDS == WRITE) & ((stretches.begin > begin) | (stretches.end < end))
+    undivided = fine[variable]
+    part = undivided & (stretches.list % KINDS == WRITE) & ((stretches.begin > begin) | (stretches.end < end))
     lists = np.where(part, stretches.list - WRITE + TOUCH, stretches.list)
-    whole = Stretches(lists, np.where(here, begin, stretches.begin), np.where(here, end, stretches.end))
+    whole = Stretches(lists, np.where(undivided, begin, stretches.begin), np.where(undivided, end, stretches.end))
     once = np.unique(np.stack((whole.list, whole.begin, whole.end, variable)), axis=1)
     return Stretches(*once[:3]), once[3]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import assert_never
 
 import numpy as np
 from attrs import define, evolve, field, frozen
@@ -20,17 +21,24 @@ from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
     Break,
+    Check,
     Continue,
+    DebugPrint,
     For,
+    HostCall,
     If,
     Leave,
     Length,
     Literal,
+    Load,
     Local,
     Once,
     Operand,
+    Price,
     Return,
     Row,
+    Slice,
+    Special,
     Store,
     TypedCodelet,
     While,
@@ -72,29 +80,30 @@ NO_WALK = Walk("")
 
 def defined_fields(codelets: Sequence[Codelet], workers: int) -> Int64s:
     """int64, in the order of `FieldTable`: what decides whether the field is written in full; see `NEVER`."""
-    found: list[int] = []
+    decides: list[int] = []
     libraries = directory("codelets")
-    for one in codelets:
-        numbers = {each.name: number for number, each in enumerate(one.typed.fields)}
-        known = {"": ITSELF, WORKER: WORKERS} | numbers
-        stored = stored_fields(one.typed, workers)
-        trusted = Path(one.location.file).parent == libraries  # not by its name: namespaces are open to all
+    for codelet in codelets:
+        numbers = {described.name: number for number, described in enumerate(codelet.typed.fields)}
+        number_of = {"": ITSELF, WORKER: WORKERS} | numbers
+        stored = stored_fields(codelet.typed, workers)
+        trusted = Path(codelet.location.file).parent == libraries  # not by its name: namespaces are open to all
         for name in numbers:
             bound = stored.get(name)
             if bound is not None:
-                found.append(ITSELF if bound == name else known[bound])
+                decides.append(ITSELF if bound == name else number_of[bound])
             else:
-                found.append((SHARES if SHARE in numbers else ITSELF) if trusted else NEVER)
-    return np.array(found, np.int64)
+                decides.append((SHARES if SHARE in numbers else ITSELF) if trusted else NEVER)
+    return np.array(decides, np.int64)
 
 
 def stored_fields(codelet: TypedCodelet, workers: int) -> Mapping[str, str]:
     """The fields that every way through a codelet stores to, up to the length of which field: see `Definition.bound`."""
-    forms = {one.name: one.form for one in codelet.fields}
+    forms = {described.name: described.form for described in codelet.fields}
     search = _Search(forms, workers)
     if codelet.worker is not None:
         search.walks[codelet.worker.name] = Walk(WORKER, shared=True)
-    return {name: one.bound for name, one in search.stored(codelet.body)[0].items() if not one.within}
+    definitions, _ = search.stored(codelet.body)
+    return {name: definition.bound for name, definition in definitions.items() if not definition.within}
 
 
 @define(eq=False)
@@ -110,32 +119,36 @@ class _Search:
     def stored(self, block: Block) -> tuple[Definitions, bool]:
         """What a block stores to on every way through it, and whether a way may leave it before its end."""
         done: Definitions = {}
-        for one in block:
+        for statement in block:
             leaves = False
-            match one:
+            match statement:
                 case Store():
-                    done |= self._definition(one)
+                    done |= self._definition(statement)
                 case If():
-                    then, leaves_then = self._branch(one.then)
-                    otherwise, leaves_otherwise = self._branch(one.orelse)
-                    done |= {name: each for name, each in then.items() if otherwise.get(name) == each}
+                    then, leaves_then = self._branch(statement.then)
+                    otherwise, leaves_otherwise = self._branch(statement.orelse)
+                    done |= {name: definition for name, definition in then.items() if otherwise.get(name) == definition}
                     leaves = leaves_then or leaves_otherwise
-                    self._forget(one.then + one.orelse)
+                    self._forget(statement.then + statement.orelse)
                 case For():
-                    inner, leaves = self._of_loop(one)
+                    inner, leaves = self._of_loop(statement)
                     done |= inner
                 case While():
-                    self._forget(one.head + one.body)
-                    leaves = _returns(one.body)
+                    self._forget(statement.head + statement.body)
+                    leaves = _returns(statement.body)
                 case Once():
-                    inner, left = self.stored(one.body)
+                    inner, left = self.stored(statement.body)
                     done |= inner
-                    leaves = left and _returns(one.body)
-                    self._forget(one.body if left else ())
+                    leaves = left and _returns(statement.body)
+                    self._forget(statement.body if left else ())
                 case Return() | Leave() | Break() | Continue():
                     leaves = True
+                case Apply() | Length() | Row() | Load() | Slice() | Special():
+                    self._note(statement)
+                case Check() | DebugPrint() | HostCall() | Price():
+                    pass
                 case _:
-                    self._note(one)
+                    assert_never(statement)
             if leaves:
                 return done, True
         return done, False
@@ -143,9 +156,9 @@ class _Search:
     def _branch(self, block: Block) -> tuple[Definitions, bool]:
         """What one of two branches stores to; what it learns of its locals is not so in the other."""
         known = self.lengths.copy(), self.walks.copy(), self.rows.copy()
-        found = self.stored(block)
+        stored = self.stored(block)
         self.lengths, self.walks, self.rows = known
-        return found
+        return stored
 
     def _of_loop(self, loop: For) -> tuple[Definitions, bool]:
         """What the rounds of a loop store to; a loop that may be for nothing defines only what its own length decides."""
@@ -161,8 +174,8 @@ class _Search:
         self._drop(variable)
         if leaves:  # rounds that end early leave elements out
             return {}, _returns(loop.body)
-        whole = {name: evolve(one, within=one.within - {variable}) for name, one in inner.items() if variable in one.within}
-        return whole, False
+        whole = {name: definition for name, definition in inner.items() if variable in definition.within}
+        return {name: evolve(definition, within=definition.within - {variable}) for name, definition in whole.items()}, False
 
     def _range(self, loop: For) -> Walk | None:
         """The walk of a loop's variable: over all indices of a span one by one, or shared among the workers."""
@@ -172,12 +185,12 @@ class _Search:
         steps = isinstance(loop.step, Literal) and loop.step.value == (self.workers if shared else 1)
         return Walk(bound, loop.variable.name, shared) if bound is not None and starts and steps else None
 
-    def _definition(self, one: Store) -> Definitions:
-        name = one.span.name
+    def _definition(self, store: Store) -> Definitions:
+        name = store.span.name
         form = self.forms.get(name)
         if form == "scalar":
             return {name: Definition("")}
-        walk = self._walked(one.index)
+        walk = self._walked(store.index)
         shared = walk.over if walk.shared else ""
         if form == "vector" and walk.over == WORKER:
             return {name: Definition(WORKER, shared=shared)}
@@ -192,25 +205,24 @@ class _Search:
     def _walked(self, operand: Operand) -> Walk:
         return self.walks.get(operand.name, NO_WALK) if isinstance(operand, Local) else NO_WALK
 
-    def _note(self, one: object) -> None:
+    def _note(self, statement: Apply | Length | Row | Load | Slice | Special) -> None:
         """What a statement without blocks says of its target."""
-        target = getattr(one, "target", None)
-        if target is None:
-            return
-        source = one.arguments[0] if isinstance(one, Apply) and one.operation.startswith("copy_") else None
+        copies = isinstance(statement, Apply) and statement.operation.startswith("copy_")
+        source = statement.arguments[0] if isinstance(statement, Apply) and copies else None
         length = self.lengths.get(source.name) if isinstance(source, Local) else None
         index = self.walks.get(source.name) if isinstance(source, Local) else None
-        self._drop(target.name)
-        if isinstance(one, Length):
-            self.lengths[target.name] = one.span.name
-        elif isinstance(one, Row):
-            walk = self._walked(one.index)
-            if walk.over == one.rows.name:
-                self.rows[target.name] = walk
+        target = statement.target.name
+        self._drop(target)
+        if isinstance(statement, Length):
+            self.lengths[target] = statement.span.name
+        elif isinstance(statement, Row):
+            walk = self._walked(statement.index)
+            if walk.over == statement.rows.name:
+                self.rows[target] = walk
         elif length is not None:
-            self.lengths[target.name] = length
+            self.lengths[target] = length
         elif index is not None:
-            self.walks[target.name] = index
+            self.walks[target] = index
 
     def _drop(self, name: str) -> None:
         """Forget what is known of a local or span, and of what it is the length or the index of."""
@@ -225,15 +237,15 @@ class _Search:
 
 def _returns(block: Block) -> bool:
     """Whether a block may end the vertex."""
-    return any(isinstance(one, Return) for one in walk(block))
+    return any(isinstance(statement, Return) for statement in walk(block))
 
 
 def vertex_shares(graph: FrozenGraph) -> Int64s:
     """int64 [vertices]: the elements of one worker, by the plain field `SHARE`; 0 where it has none or is not set."""
     shares = np.zeros(len(graph.vertices.codelet), np.int64)
     codelet = graph.vertices.codelet[graph.state.vertex]
-    for number, one in enumerate(graph.codelets):
-        position = [field for field, each in enumerate(one.typed.fields) if each.name == SHARE]
+    for number, source in enumerate(graph.codelets):
+        position = [place for place, described in enumerate(source.typed.fields) if described.name == SHARE]
         if position:
             chosen = (codelet == number) & (graph.state.field == position[0])
             shares[graph.state.vertex[chosen]] = graph.state.bits[chosen].astype(np.uint32)
@@ -251,10 +263,10 @@ def written_in_full(
     bound = bounds[entry]
     full: Bools = (bound == ITSELF) | ((bound == WORKERS) & (length <= workers))
     full |= (bound == SHARES) & (shares[vertex] * workers >= length)
-    for other in np.unique(bound[bound >= 0]):
+    for deciding in np.unique(bound[bound >= 0]):
         longest = np.full(int(vertex.max()) + 1 if len(vertex) else 0, -1)
-        decides = (entry - first == other) & (row == 0)
+        decides = (entry - first == deciding) & (row == 0)
         longest[vertex[decides]] = length[decides]
-        chosen = bound == other
+        chosen = bound == deciding
         full[chosen] = longest[vertex[chosen]] >= length[chosen]
     return full

@@ -65,7 +65,7 @@ def find_liveness(
     exposed = used & ~seen
     always |= exposed
     order = np.lexsort((begin[kept], variable[kept]))  # blocks are not visited in the order of their positions
-    variable, begin, end = (one[kept][order] for one in (variable, begin, end))
+    variable, begin, end = (column[kept][order] for column in (variable, begin, end))
     return Liveness(always, np.searchsorted(variable, np.arange(len(used) + 1)), begin, end)
 
 
@@ -87,7 +87,7 @@ def _fixed_variables(graph: FrozenGraph, handles: list[Tensor]) -> Bools:
     variables = graph.variables
     fixed = np.zeros(len(variables.names), bool)
     fixed[list(variables.constants)] = True
-    for runs in [*(runs for runs, _ in variables.initial), *(one.runs() for one in handles)]:
+    for runs in [*(runs for runs, _ in variables.initial), *(tensor.runs() for tensor in handles)]:
         fixed[np.searchsorted(variables.first, runs.start[runs.count > 0], side="right") - 1] = True
     return fixed
 
@@ -132,7 +132,7 @@ class _Flow:
 
         Each of the `functions` comes after those that call it.
         """
-        made = []
+        ranges = []
         always = np.zeros(self.variables, bool)
         for block in [*self.tree.programs(), *(self.tree.blocks["function", number] for number in functions)]:
             self._low, self._high = np.full(self.variables, self.tree.positions), np.full(self.variables, -1)
@@ -145,8 +145,8 @@ class _Flow:
             if kind == "program":
                 always[self.atoms.variable[live]] = True
             variable = np.flatnonzero(self._high >= 0)
-            made.append((variable, self._low[variable], self._high[variable] + 1))
-        variable, begin, end = (np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*made, strict=True))
+            ranges.append((variable, self._low[variable], self._high[variable] + 1))
+        variable, begin, end = (np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*ranges, strict=True))
         kept = ~always[variable]
         return variable[kept], begin[kept], end[kept]
 
