@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import Bools
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.compiler.check.connected_regions import collect_regions, used_vertices
 from pypoplar.compiler.check.connections import check_connections
 from pypoplar.compiler.check.mappings import check_mappings
@@ -17,25 +17,26 @@ from pypoplar.compiler.control.program_walk import operation_tree
 from pypoplar.compiler.control.usage import Usage, find_usage, used_variables
 from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
 from pypoplar.compiler.exchange.graph_index import survey_graph
-from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.liveness.live_ranges import make_lives
 from pypoplar.compiler.liveness.liveness import Liveness, find_liveness
+from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
 from pypoplar.compiler.lowering.compute_phases import PhaseTable
 from pypoplar.compiler.lowering.compute_tables import ComputeTables
 from pypoplar.compiler.lowering.estimate_tables import count_priced_by, given_by_vertex
 from pypoplar.compiler.lowering.lower import check_kinds, lower_programs
 from pypoplar.compiler.lowering.lowering_state import Lowering
-from pypoplar.compiler.lowering.move_tables import MoveLists, TileAddresses
+from pypoplar.compiler.lowering.move_tables import MoveLists
+from pypoplar.compiler.lowering.places import TilePlaces
 from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.load_image import make_image
 from pypoplar.compiler.memory.placement import place_variables, rounded_up
 from pypoplar.compiler.memory.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
 from pypoplar.compiler.memory.vertex_state import VertexState, place_state
 from pypoplar.errors import PoplarTypeError
-from pypoplar.executable.codelet_shapes import CodeletShapes
-from pypoplar.executable.executable import TILE_ALIGNMENT, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts, VertexNames
 from pypoplar.executable.host_plans import RemotePlan
+from pypoplar.executable.memory_layout import TILE_ALIGNMENT, MemoryLayout
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
@@ -97,7 +98,8 @@ def compile_graph(
     if not wanted.run_out_of_memory:
         check_memory(frozen, target, homes, liveness, memory, _counts(frozen, vertices, len(sets)))
     tick(4, PASSES)
-    addresses = _addresses(homes, state, memory)
+    fixed = homes.tile_bytes + state.tile_bytes
+    places = TilePlaces.of(_memory_layout(fixed, memory, target.getNumIPUs()), fixed)
     remotes = tuple(
         RemotePlan(name, buffer.elementType().__name__, buffer.numElements(), buffer.getRepeats())
         for name, buffer in host.remote_buffers.items()
@@ -105,16 +107,16 @@ def compile_graph(
     tables = ComputeTables(
         frozen,
         CodeletShapes.of(frozen.codelets, record_touches=wanted.races == "elements"),
-        addresses,
+        places,
         state,
-        TouchTables(frozen, homes, addresses, survey) if wanted.races == "elements" else None,
+        TouchTables(frozen, homes, survey) if wanted.races == "elements" else None,
     )
     lowering = Lowering(
         graph=frozen,
         target=target,
         homes=homes,
-        addresses=addresses,
-        phases=PhaseTable(frozen, target, addresses, plans, tables, MoveLists()),
+        places=places,
+        phases=PhaseTable(frozen, target, places, plans, tables, MoveLists()),
         remote_numbers={remote.name: number for number, remote in enumerate(remotes)},
     )
     executable = _lower(lowering, graph, tree, usage, wanted, remotes, state, memory, vertices, liveness)
@@ -137,12 +139,9 @@ def _program_list(programs: object) -> list[Program]:
     return chosen
 
 
-def _addresses(homes: Homes, state: VertexState, memory: TileMemory) -> TileAddresses:
-    """Give every tile its part of the simulated memory: variables, vertex state, exchange buffer."""
-    fixed = homes.tile_bytes + state.tile_bytes
-    size = rounded_up(fixed + memory.exchange_buffers, TILE_ALIGNMENT)
-    base = np.concatenate(([0], np.cumsum(size))).astype(np.int64)
-    return TileAddresses(base, base[:-1] + fixed)
+def _memory_layout(fixed: Int64s, memory: TileMemory, ipus: int) -> MemoryLayout:
+    """Give every tile the memory that it needs: variables and vertex state, which are `fixed`, then the exchange buffer."""
+    return MemoryLayout(rounded_up(fixed + memory.exchange_buffers, TILE_ALIGNMENT), ipus)
 
 
 def _lower(  # noqa: PLR0913 - what the passes have made
@@ -157,7 +156,7 @@ def _lower(  # noqa: PLR0913 - what the passes have made
     vertices: Bools,
     liveness: Liveness,
 ) -> Executable:
-    frozen, host, addresses, tables = lowering.graph, graph.host(), lowering.addresses, lowering.phases.tables
+    frozen, host, tables = lowering.graph, graph.host(), lowering.phases.tables
     for stream in host.streams.values():
         lowering.add_stream(stream)
     programs = lower_programs(lowering, tree)
@@ -170,8 +169,8 @@ def _lower(  # noqa: PLR0913 - what the passes have made
         target=lowering.target,
         options=options,
         codelets=frozen.codelets,
-        tile_base=addresses.base,
-        image=make_image(frozen, lowering.homes, addresses, state, vertices),
+        tile_bytes=lowering.places.layout.tile_bytes,
+        image=make_image(frozen, lowering.homes, state, vertices),
         program=np.array(lowering.rows, np.int64).reshape(-1, ROW_WORDS),
         entries=np.array(programs.entries, np.int64),
         entry_streams=programs.streams,

@@ -7,6 +7,7 @@ sooner than threads can meet is thread 0's alone.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 import numpy as np
 from attrs import frozen
@@ -25,8 +26,8 @@ BYTES_PER_UNIT = 4
 @frozen(eq=False)
 class Division:
     threads: int
-    move_split: Array  # int64 [lists, threads + 1], records
-    move_serial: Array  # int64 [lists]
+    list_split: Array  # int64 [lists, threads + 1], records
+    move_serial: Array  # int64 [moves]
     compute_split: Array  # int64 [computes, threads + 1], active tiles
     compute_serial: Array  # int64 [computes]
 
@@ -56,19 +57,18 @@ def record_work(moves: Moves) -> Array:
 
 def _divide(executable: Executable, work: Array, threads: int) -> Division:
     moves, computes = executable.moves, executable.computes
-    lists = len(moves.first) - 1
-    made = Division(
+    division = Division(
         threads,
-        np.zeros((lists, threads + 1), np.int64),
-        np.zeros(lists, np.int64),
-        np.zeros((len(computes.result), threads + 1), np.int64),
-        np.zeros(len(computes.result), np.int64),
+        np.zeros((len(moves.source_ipu), threads + 1), np.int64),
+        np.zeros(len(moves.first_list) - 1, np.int64),
+        np.zeros((len(computes.result_tile), threads + 1), np.int64),
+        np.zeros(len(computes.result_tile), np.int64),
     )
-    for number in range(lists):
-        _divide_moves(made, moves, work, number)
-    for number in range(len(computes.result)):
-        _divide_compute(made, moves, computes, work, number)
-    return made
+    for move in range(len(division.move_serial)):
+        _divide_move(division, moves, work, move)
+    for compute in range(len(division.compute_serial)):
+        _divide_compute(division, moves, computes, work, compute)
+    return division
 
 
 def _serial_split(first: int, last: int, threads: int) -> Array:
@@ -77,40 +77,52 @@ def _serial_split(first: int, last: int, threads: int) -> Array:
     return split
 
 
-def _divide_moves(made: Division, moves: Moves, work: Array, number: int) -> None:
-    first, last = int(moves.first[number]), int(moves.first[number + 1])
+def _divide_move(division: Division, moves: Moves, work: Array, move: int) -> None:
+    """A move on its own is cut anywhere, into parts of equal work."""
+    entries = moves.lists_of(move)
+    first, last = int(moves.first[entries.start]), int(moves.first[entries.stop])
     whole = int(work[last] - work[first])
-    if made.threads == 1 or whole < SERIAL:
-        made.move_serial[number] = 1
-        made.move_split[number] = _serial_split(first, last, made.threads)
+    if division.threads == 1 or whole < SERIAL:
+        division.move_serial[move] = 1
+        _leave_to_one(division, moves, entries)
         return
-    shares = work[first] + whole * np.arange(1, made.threads) // made.threads
-    made.move_split[number] = np.concatenate(([first], np.searchsorted(work[first:last], shares) + first, [last]))
+    shares = work[first] + whole * np.arange(1, division.threads) // division.threads
+    cuts = np.searchsorted(work[first:last], shares) + first
+    for entry in entries:
+        records = moves.records_of(entry)
+        inside = np.clip(cuts, records.start, records.stop)
+        division.list_split[entry] = np.concatenate(([records.start], inside, [records.stop]))
 
 
-def _divide_compute(made: Division, moves: Moves, computes: Computes, work: Array, number: int) -> None:
-    first, last = int(computes.first_active[number]), int(computes.first_active[number + 1])
+def _leave_to_one(division: Division, moves: Moves, entries: Iterable[int]) -> None:
+    """Give lists to thread 0."""
+    for entry in entries:
+        records = moves.records_of(entry)
+        division.list_split[entry] = _serial_split(records.start, records.stop, division.threads)
+
+
+def _divide_compute(division: Division, moves: Moves, computes: Computes, work: Array, compute: int) -> None:
+    first, last = int(computes.first_active[compute]), int(computes.first_active[compute + 1])
     tiles = computes.active_tile[first:last]
     cost = computes.cost[first:last].copy()
-    lists = [int(one) for one in computes.moves[number] if one >= 0]
-    for one in lists:
-        begin, end = int(moves.first[one]), int(moves.first[one + 1])
+    entries = [entry for move in computes.moves[compute] for entry in moves.lists_of(int(move))]
+    for entry in entries:
+        begin, end = int(moves.first[entry]), int(moves.first[entry + 1])
         tile_begin = np.searchsorted(moves.tile[begin:end], tiles) + begin
         tile_end = np.searchsorted(moves.tile[begin:end], tiles, side="right") + begin
         cost += work[tile_end] - work[tile_begin]
     whole = int(cost.sum())
-    if made.threads == 1 or whole < SERIAL:
-        made.compute_serial[number] = 1
-        made.compute_split[number] = _serial_split(first, last, made.threads)
-        for one in lists:
-            made.move_split[one] = _serial_split(int(moves.first[one]), int(moves.first[one + 1]), made.threads)
+    if division.threads == 1 or whole < SERIAL:
+        division.compute_serial[compute] = 1
+        division.compute_split[compute] = _serial_split(first, last, division.threads)
+        _leave_to_one(division, moves, entries)
         return
     running = np.cumsum(cost)
-    cuts = np.searchsorted(running, whole * np.arange(1, made.threads) / made.threads) + 1
+    cuts = np.searchsorted(running, whole * np.arange(1, division.threads) / division.threads) + 1
     cuts = np.minimum(cuts, len(tiles))
-    made.compute_split[number] = np.concatenate(([first], cuts + first, [last]))
-    for one in lists:
-        begin, end = int(moves.first[one]), int(moves.first[one + 1])
+    division.compute_split[compute] = np.concatenate(([first], cuts + first, [last]))
+    for entry in entries:
+        begin, end = int(moves.first[entry]), int(moves.first[entry + 1])
         # what moves for a tile is done by the tile's thread: cut where the tiles are cut
         limits = np.where(cuts < len(tiles), tiles[np.minimum(cuts, len(tiles) - 1)], np.iinfo(np.int64).max)
-        made.move_split[one] = np.concatenate(([begin], np.searchsorted(moves.tile[begin:end], limits) + begin, [end]))
+        division.list_split[entry] = np.concatenate(([begin], np.searchsorted(moves.tile[begin:end], limits) + begin, [end]))

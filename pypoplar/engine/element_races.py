@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.engine.arena import Arena
 from pypoplar.errors import GraphCycleError
 from pypoplar.executable.executable import Array, Executable
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.interface.edge_rows import Touch
+from pypoplar.interface.layout import NOTHING
 
 
 @frozen(eq=False)
@@ -21,25 +23,28 @@ class _Touched:
     written: Array
 
 
-def judge_touches(executable: Executable, memory: Array, compute: int, name: str) -> None:
+def judge_touches(executable: Executable, memory: Arena, compute: int, name: str) -> None:
     """After compute set number `compute` has run: `GraphCycleError` if two vertices touched an element and one wrote it.
 
     Otherwise bring what was written to where the variables live, and clear the marks.
     """
     touches = executable.touches
     assert touches is not None
-    touched = _collect(touches, memory, compute)
+    touched = _collect(touches, memory.marks, compute)
     _judge(executable, touches, touched, name)
-    _write_back(touches, memory, touched, int(executable.computes.result[compute]))
+    computes = executable.computes
+    result_tile = int(computes.result_tile[compute])
+    result = int(memory.tile_base[result_tile] + computes.result_offset[compute]) if result_tile != NOTHING else NOTHING
+    _write_back(touches, memory, touched, result)
 
 
-def _collect(touches: Touches, memory: Array, compute: int) -> _Touched:
+def _collect(touches: Touches, whole: Array, compute: int) -> _Touched:
     first, last = int(touches.first_edge[compute]), int(touches.first_edge[compute + 1])
     runs = slice(int(touches.first_run[first]), int(touches.first_run[last]))
     counts = touches.run_count[runs]
     begin = np.concatenate(([0], np.cumsum(counts)))
     base = int(touches.edge_touch[first]) if last > first else 0
-    marks = memory[base : base + int(begin[-1])]
+    marks = whole[base : base + int(begin[-1])]
     place = np.flatnonzero(marks)
     run = np.searchsorted(begin, place, side="right") - 1
     element = touches.run_start[runs][run] + (place - begin[run]) * touches.run_step[runs][run]
@@ -92,17 +97,21 @@ def _place(executable: Executable, vertex: int) -> str:
     return f"{file}:{line}"
 
 
-def _write_back(touches: Touches, memory: Array, touched: _Touched, result: int) -> None:
+def _write_back(touches: Touches, memory: Arena, touched: _Touched, result: int) -> None:
     """Move every written element from where its vertex has it to its home, where that is another place.
 
-    The result of Execute, at address `result`, comes after the write-back and has been written already.
+    The result of Execute, at place `result` of the memory, comes after the write-back and has been written already.
     """
     element, edge, index = (one[touched.written] for one in (touched.element, touched.edge, touched.index))
     width = touches.edge_width[edge]
     home = np.searchsorted(touches.home_begin, element, side="right") - 1
-    target = touches.home_address[home] + (element - touches.home_begin[home]) * touches.home_width[home]
-    source = touches.edge_address[edge] + index * width
+    target = (
+        memory.tile_base[touches.home_tile[home]]
+        + touches.home_offset[home]
+        + (element - touches.home_begin[home]) * touches.home_width[home]
+    )
+    source = memory.tile_base[touches.edge_tile[edge]] + touches.edge_offset[edge] + index * width
     for size in np.unique(width):
         here = np.flatnonzero((width == size) & (source != target) & (target != result))
         inside = np.arange(int(size))
-        memory[target[here][:, None] + inside] = memory[source[here][:, None] + inside]
+        memory.whole[target[here][:, None] + inside] = memory.whole[source[here][:, None] + inside]

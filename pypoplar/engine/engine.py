@@ -173,8 +173,9 @@ class Engine:
 
     def _load(self) -> None:
         image = self.executable.image
-        self._state.memory[:] = UNINITIALISED
-        _write_image(self._state.memory, image.address, image.bytes, image.data)
+        memory = self._state.memory
+        memory.whole[:] = UNINITIALISED
+        _write_image(memory.whole, memory.tile_base[image.tile] + image.offset, image.bytes, image.data)
         self._streams.rewind()
         self._state.restart()
         self._runs.reset()
@@ -220,7 +221,7 @@ class Engine:
             self._auto_report.after_run()
 
     def _run_entry(self, entry: int, name: str = "") -> None:
-        self._state.memory[int(self.executable.tile_base[-1]) :] = 0  # marks of touched elements
+        self._state.memory.marks[:] = 0
         bar = (
             RunBar(name, self._state.executed_steps, self._state.cycles)
             if name and wanted(self.executable.options.progress)

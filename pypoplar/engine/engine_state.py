@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
+from pypoplar.engine.arena import Arena
 from pypoplar.engine.division import Division
+from pypoplar.engine.element_marks import rows_with_marks
 from pypoplar.engine.run_tables import Account
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Array, Executable
@@ -17,11 +19,10 @@ from pypoplar.interface.debug_records import MARK_WORDS, NO_MARK
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, STREAM_WORDS, Shared, State, shared_words
 from pypoplar.interface.fault_codes import FloatingPoint
 from pypoplar.interface.header_slots import HEADER_WORDS, ONE_VERTEX, PRICED, Slot
-from pypoplar.interface.layout import mask
+from pypoplar.interface.layout import NOTHING, mask
 from pypoplar.interface.vertex_kinds import VertexKind
 
 UNINITIALISED = 0xFF  # every byte of memory that nothing has written: NaN as a float or half, -1 or the largest integer
-MEMORY_ALIGNMENT = 64
 DEFAULT_SEED = 42
 DEBUG_BUFFER_WORDS = 1 << 18  # of each thread, where a codelet prints at all
 
@@ -32,7 +33,7 @@ class EngineState:
 
     executable: Executable
     division: Division
-    memory: Array  # uint8, the simulated memory
+    memory: Arena
     header: Array  # int64
     tables: dict[int, Array] = field(factory=dict)
     account: Account = field(init=False)  # what is being counted into
@@ -46,7 +47,8 @@ class EngineState:
         printing = any(one.typed.texts for one in self.executable.codelets)
         words = DEBUG_BUFFER_WORDS + MARK_WORDS if printing else 0
         self.debug_buffers = np.full((self.division.threads, words), NO_MARK, np.int64)
-        self._hold(Slot.MEMORY, self.memory)
+        self._hold(Slot.TILE_MEMORY, self.memory.addresses(self.memory.tile_base))
+        self._hold(Slot.IPU_MEMORY, self.memory.addresses(self.memory.ipu_base))
 
     def _hold(self, which: int, array: Array) -> None:
         assert array.flags.c_contiguous
@@ -59,6 +61,7 @@ class EngineState:
         active = np.diff(computes.first_active)
         tiles = [int(active[step.compute]) if step.compute >= 0 else 0 for step in one.steps]
         self.step_account = np.concatenate(([0], np.cumsum(tiles))).astype(np.int64)
+        words, row_table = rows_with_marks(one, self.memory)
         cycles, slots = estimated_tiles(computes, one.target.getNumWorkerContexts())
         tables: Mapping[int, Array] = {
             Slot.PROGRAM: one.program,
@@ -70,12 +73,16 @@ class EngineState:
             Slot.MOVE_TARGET_STEP: moves.target_step,
             Slot.MOVE_SOURCE_LIST: moves.source_list,
             Slot.MOVE_TARGET_LIST: moves.target_list,
-            Slot.MOVE_SPLIT: division.move_split,
+            Slot.MOVE_FIRST_LIST: moves.first_list,
             Slot.MOVE_SERIAL: division.move_serial,
+            Slot.LIST_SOURCE: moves.source_ipu,
+            Slot.LIST_TARGET: moves.target_ipu,
+            Slot.LIST_SPLIT: division.list_split,
             Slot.COMPUTE_MOVES: computes.moves,
             Slot.COMPUTE_SPLIT: division.compute_split,
             Slot.COMPUTE_SERIAL: division.compute_serial,
-            Slot.COMPUTE_RESULT: computes.result,
+            Slot.RESULT_TILE: computes.result_tile,
+            Slot.RESULT_OFFSET: computes.result_offset,
             Slot.ACTIVE_SIMPLE: simple_tiles(computes) if not one.options.flop_estimates else np.zeros_like(computes.active_tile),
             Slot.ACTIVE_CYCLES: cycles,
             Slot.ACTIVE_SLOTS: slots,
@@ -89,8 +96,8 @@ class EngineState:
             Slot.GROUP_KIND: computes.group_kind,
             Slot.VERTEX: computes.vertex,
             Slot.LIST_ORDER: computes.list_order,
-            Slot.WORDS: computes.words,
-            Slot.ROW_TABLE: computes.row_table,
+            Slot.WORDS: words,
+            Slot.ROW_TABLE: row_table,
             Slot.STEP_CYCLES: np.array([step.fixed_cycles for step in one.steps], np.int64),
             Slot.STEP_ACCOUNT: self.step_account,
         }
@@ -209,7 +216,7 @@ def simple_tiles(computes: Computes) -> Array:
     """Which active tiles the driver's short way serves: one group, not of supervisors, whose results nobody wants."""
     groups = np.diff(computes.first_group)
     plain = np.append(computes.group_kind != VertexKind.SUPERVISOR, False)[computes.first_group[:-1]]
-    wanted = np.repeat(computes.result >= 0, np.diff(computes.first_active))
+    wanted = np.repeat(computes.result_tile != NOTHING, np.diff(computes.first_active))
     simple: Array = ((groups == 1) & plain & ~wanted).astype(np.int64)
     return simple
 
@@ -246,16 +253,8 @@ def slot_words(executable: Executable, workers: int) -> int:
     return int(per_tile.max() + multi.max()) + 1
 
 
-def allocate_memory(executable: Executable) -> Array:
-    """The simulated memory, uninitialised as the machine's is: see UNINITIALISED."""
-    size = executable.memory_bytes
-    whole = np.empty(size + MEMORY_ALIGNMENT, np.uint8)
-    skipped = -whole.ctypes.data % MEMORY_ALIGNMENT
-    return whole[skipped : skipped + size]
-
-
 def make_state(executable: Executable, division: Division) -> EngineState:
-    return EngineState(executable, division, allocate_memory(executable), np.zeros(HEADER_WORDS, np.int64))
+    return EngineState(executable, division, Arena.allocate(executable), np.zeros(HEADER_WORDS, np.int64))
 
 
 def seeded_generators(seed: int, tiles: int) -> Array:

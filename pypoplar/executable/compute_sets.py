@@ -24,10 +24,11 @@ class Computes:
     list_order: Int64s  # for tiles with several groups, positions within the tile in the order of adding
     estimate: Int64s  # worker cycles given by the user or an estimator, -1 where derived from the code
     flops: Int64s  # floating-point operations given with it, -1 where the code counts them; empty if none are given
-    words: Int64s  # edge rows
-    row_table: Int64s  # pairs (address, length) of the rows of list fields
-    moves: Int64s  # [computes, 5]: move lists exchange before, fan-out of it, gather, scatter, exchange after; -1 for none
-    result: Int64s  # [computes]: address of the BOOL that takes the AND of compute's results, -1 for none
+    words: Int64s  # edge rows, see `pypoplar.interface.edge_rows`: addresses are offsets in the memory of the vertex's tile
+    row_table: Int64s  # `RowEntry` by `RowEntry`: the rows of list fields
+    moves: Int64s  # [computes] of `pypoplar.interface.driver_records.Phase`: numbers of moves, -1 for none
+    result_tile: Int64s  # [computes]: where the BOOL lies that takes the AND of compute's results, -1 for none
+    result_offset: Int64s  # [computes]: bytes in the tile's memory
     codelet_words: Int64s  # [codelets]: words of an edge row
     cost: Int64s  # [active tiles]: a guess at the host's work, to divide tiles among threads
     first_buffer: Int64s  # [computes + 1]: the compute's entries in the next two, which are only reported

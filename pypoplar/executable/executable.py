@@ -18,6 +18,7 @@ from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.graph_facts import Counts, VertexNames
 from pypoplar.executable.host_plans import HostTensor, RemotePlan, StreamPlan
 from pypoplar.executable.memory_image import Image
+from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.move_lists import Moves
 from pypoplar.executable.program_tree import ProgramTree
@@ -28,7 +29,6 @@ from pypoplar.options import EngineOptions
 from pypoplar.target import Target
 
 Array: TypeAlias = AnyArray
-TILE_ALIGNMENT = 64  # of each tile's part of the simulated memory: a cache line of the host, so that threads do not share one
 
 
 @frozen(eq=False, repr=False)
@@ -38,7 +38,7 @@ class Executable:
     target: Target
     options: EngineOptions
     codelets: tuple[Codelet, ...]
-    tile_base: Int64s  # [tiles + 1]: byte address of each tile's memory
+    tile_bytes: Int64s  # [tiles]: see `MemoryLayout`
     image: Image
     program: Int64s  # [rows, 5], see pypoplar.interface.opcodes
     entries: Int64s  # where each program of the engine starts
@@ -65,7 +65,7 @@ class Executable:
     vertex_names: VertexNames
     variable_names: tuple[str, ...]
     floating_point_checks: bool
-    touch_bytes: int  # behind the tiles' memories
+    touch_bytes: int  # of the marks, see `Touches`
     touches: Touches | None
 
     def __repr__(self) -> str:
@@ -76,9 +76,9 @@ class Executable:
         )
 
     @property
-    def memory_bytes(self) -> int:
-        """Bytes of the simulated memory, all tiles and what lies behind them."""
-        return int(self.tile_base[-1]) + self.touch_bytes
+    def layout(self) -> MemoryLayout:
+        """Where the tiles' memories lie in those of the IPUs."""
+        return MemoryLayout(self.tile_bytes, self.target.getNumIPUs())
 
     @property
     def shares_memory(self) -> bool:

@@ -33,7 +33,7 @@ from pypoplar.files import check_regular, written_whole
 from pypoplar.interface.saved_layout import saved_layout
 
 FORMAT = "pypoplar executable"
-VERSION = 2
+VERSION = 3
 TREE = "executable.json"
 COMPRESSION = 1
 

@@ -11,6 +11,7 @@ from pypoplar.arrays.dtypes import Bytes, Int64s
 class Image:
     """What `Engine.load` writes over the uninitialised memory."""
 
-    address: Int64s
+    tile: Int64s  # of each piece
+    offset: Int64s  # bytes in the tile's memory
     bytes: Int64s
     data: Bytes  # the pieces end to end

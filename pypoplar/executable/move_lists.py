@@ -1,4 +1,4 @@
-"""Move lists: which bytes of memory go where."""
+"""Moves: which bytes of memory go where."""
 
 from __future__ import annotations
 
@@ -11,23 +11,38 @@ LISTED_BYTES = 4  # pieces up to this size may be named by a list of places
 
 @frozen(eq=False)
 class Moves:
-    """Lists of memory moves, each sorted by `tile`.
+    """Moves, each as one list of records for every pair of IPUs between which it moves anything, in any order of the pairs.
+
+    The places of a list are offsets in the memories of its two IPUs (see `MemoryLayout`), or in a chunk of a stream where the
+    other side is the host. A process that holds an IPU needs the lists that name it, and no others.
 
     A record moves `count` pieces of `bytes`. Piece i comes from ``source + i * source_step``, or where `source_list` is not -1 from
-    ``source + places[source_list + i] * bytes``; the same goes for the target. At most one side has a list.
+    ``source + places[source_list + i] * bytes``; the same goes for the target. At most one side has a list of places. The records
+    of a list are sorted by `tile`.
     """
 
-    first: Int64s  # [lists + 1]
-    source: Int64s  # byte address
-    target: Int64s  # byte address
+    first_list: Int64s  # [moves + 1]: the move's entries in the next three
+    source_ipu: Int64s  # [lists]: `pypoplar.interface.header_slots.HOST` for a chunk of a stream
+    target_ipu: Int64s  # [lists]: the same
+    first: Int64s  # [lists + 1]: the list's records, which are the entries of all that follow but `places`
+    source: Int64s  # bytes from the start of the source's memory
+    target: Int64s  # bytes from the start of the target's memory
     bytes: Int64s  # of one piece
     count: Int64s  # pieces
-    source_step: Int64s
-    target_step: Int64s
-    source_list: Int64s
-    target_list: Int64s
-    places: UInt32s
+    source_step: Int64s  # bytes
+    target_step: Int64s  # bytes
+    source_list: Int64s  # index into `places`, or -1
+    target_list: Int64s  # index into `places`, or -1
     tile: Int64s  # the tile whose thread does the move
+    places: UInt32s  # in units of the record's `bytes`
+
+    def lists_of(self, move: int) -> range:
+        """The lists of a move; none for move -1."""
+        return range(int(self.first_list[move]), int(self.first_list[move + 1])) if move >= 0 else range(0)
+
+    def records_of(self, entry: int) -> range:
+        """The records of a list."""
+        return range(int(self.first[entry]), int(self.first[entry + 1]))
 
     def source_of(self, record: int, piece: int) -> int:
         """Where a piece comes from."""
@@ -41,3 +56,8 @@ class Moves:
         if listed[record] < 0:
             return int(base[record] + piece * step[record])
         return int(base[record]) + int(self.places[listed[record] + piece]) * int(self.bytes[record])
+
+    def first_record_of_moves(self) -> Int64s:
+        """int64 [moves + 1]: where each move's records begin; those of all its lists follow each other."""
+        begin: Int64s = self.first[self.first_list]
+        return begin

@@ -89,7 +89,7 @@ class Event(Layout):
 
 
 class Phase(Layout):
-    """Columns of a compute set's move lists, in the order in which they are done; `NOTHING` for none."""
+    """Columns of a compute set's moves, in the order in which they are done; `NOTHING` for none."""
 
     EXCHANGE_BEFORE = auto()
     FAN_OUT = auto()  # of what has been fetched

@@ -1,6 +1,6 @@
 """Edge rows: what a vertex is told of its fields, field after field; and the row table, in which the rows of list fields stand.
 
-Addresses are byte offsets from the memory that the call names. Where touches are recorded, each scalar and vector field that is no
+Addresses are byte offsets in the memory of the vertex's tile. Where touches are recorded, each scalar and vector field that is no
 state has one more word behind its own, and the row table's entries have `RowEntry.TOUCH`: where the byte of the first element is,
 in which `Touch` is noted; a byte follows for each further element.
 """

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from enum import auto
 
-from pypoplar.interface.layout import Layout, words
+from pypoplar.interface.layout import NOTHING, Layout, words
+
+HOST = NOTHING
+"""In the place of an IPU: the host's side of a stream."""
 
 
 class Slot(Layout):
@@ -24,12 +27,16 @@ class Slot(Layout):
     MOVE_SOURCE_LIST = auto()
     MOVE_TARGET_LIST = auto()
     MOVE_PLACES = auto()  # uint32
-    MOVE_SPLIT = auto()  # [lists, threads + 1]; all records of a serial list are thread 0's
-    MOVE_SERIAL = auto()  # [lists]
+    MOVE_FIRST_LIST = auto()  # [moves + 1]: the move's entries in the tables of lists
+    MOVE_SERIAL = auto()  # [moves]
+    LIST_SOURCE = auto()  # [lists]: the IPU from which a list moves, or HOST
+    LIST_TARGET = auto()  # [lists]: the IPU to which it moves, or HOST
+    LIST_SPLIT = auto()  # [lists, threads + 1]; all records of a serial move are thread 0's
     COMPUTE_MOVES = auto()  # [computes] of `Phase`
     COMPUTE_SPLIT = auto()  # [computes, threads + 1], active tiles
     COMPUTE_SERIAL = auto()  # [computes]
-    COMPUTE_RESULT = auto()
+    RESULT_TILE = auto()  # [computes]: where the AND of compute's results goes, or NOTHING
+    RESULT_OFFSET = auto()
     ACTIVE_TILE = auto()
     ACTIVE_SIMPLE = auto()  # [active tiles]: one group, not of supervisors, no results: the short way
     ACTIVE_CYCLES = auto()  # [active tiles]: where all vertices have estimates, the tile's cycles; else PRICED or ONE_VERTEX
@@ -54,7 +61,8 @@ class Slot(Layout):
     SUPERSTEP_UNIT = auto()
     GENERAL_UNIT = auto()  # 0 where all tiles take the short way
     # What changes while programs run.
-    MEMORY = auto()  # bytes: the simulated memory
+    TILE_MEMORY = auto()  # [tiles]: addresses of their memories
+    IPU_MEMORY = auto()  # [IPUs]: addresses of theirs, in which their tiles' lie end to end
     SHARED = auto()  # words of `Shared`
     STATE = auto()  # [threads] of `State`
     COUNTERS = auto()  # [threads, COUNTER_COUNT]

@@ -1,7 +1,7 @@
 """The control program: its operations, and where each has its operands.
 
-A row is a `ProgramRow`; behind its first column come the operands, whose columns every operation names for itself. Addresses are
-those of `Computes`, rows count from the first of the program, and a step or list that is not there is `NOTHING`.
+A row is a `ProgramRow`; behind its first column come the operands, whose columns every operation names for itself. A place in
+memory is a tile and an offset in its memory, rows count from the first of the program, and a step that is not there is `NOTHING`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Opcode(Code):
     """What a row does."""
 
     END = auto()  # of the program
-    MOVE = auto()  # a move list
+    MOVE = auto()  # between the tiles' memories
     COMPUTE = auto()  # a compute set, with the exchanges before and after it
     REPEAT = auto()  # the start of a loop
     REPEAT_END = auto()
@@ -26,8 +26,8 @@ class Opcode(Code):
     UNLESS_EQUAL = auto()  # go on if a value is the one named here
     CALL = auto()
     RETURN = auto()
-    STREAM_IN = auto()  # a chunk of a stream; sources of the list are offsets in the chunk
-    STREAM_OUT = auto()  # the same; targets of the list are offsets in the chunk
+    STREAM_IN = auto()  # a chunk of a stream; sources of the move are offsets in the chunk
+    STREAM_OUT = auto()  # the same; targets of the move are offsets in the chunk
     SERVICE = auto()  # what the engine does in Python
     CALLBACK = auto()  # a service that is done if the stream is connected to a callback
     STAMP = auto()  # set a clock to the cycles so far
@@ -55,7 +55,7 @@ Operands = TypeVar("Operands", bound=Operand)
 
 
 class MoveOperand(Operand):
-    LIST = auto()
+    MOVE = auto()
     STEP = auto()
 
 
@@ -82,13 +82,15 @@ class JumpOperand(Operand):
 
 
 class BranchOperand(Operand):
-    ADDRESS = auto()
+    TILE = auto()
+    OFFSET = auto()
     BYTES = auto()
     ROW = auto()  # where to if the value is zero
 
 
 class UnlessEqualOperand(Operand):
-    ADDRESS = auto()
+    TILE = auto()
+    OFFSET = auto()
     BYTES = auto()
     VALUE = auto()
     ROW = auto()  # where to if it differs
@@ -102,7 +104,7 @@ class StreamOperand(Operand):
     """Of both directions."""
 
     STREAM = auto()
-    LIST = auto()
+    MOVE = auto()
     STEP = auto()
 
 
@@ -121,11 +123,13 @@ class StampOperand(Operand):
 
 class ElapsedOperand(Operand):
     CLOCK = auto()
-    ADDRESS = auto()
+    TILE = auto()
+    OFFSET = auto()
 
 
 class ClockOperand(Operand):
-    ADDRESS = auto()
+    TILE = auto()
+    OFFSET = auto()
 
 
 class FloatingPointOperand(Operand):

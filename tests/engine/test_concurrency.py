@@ -123,7 +123,7 @@ def test_an_engine_is_gone_as_soon_as_nobody_holds_it(mode):
     engine = bench.engine(bench.execute(Add, value=x[1], amount=5), mode)
     engine.run()
     held = weakref.ref(engine)
-    memory = weakref.ref(engine._state.memory)
+    memory = weakref.ref(engine._state.memory.whole)
     del engine
     assert held() is None
     assert memory() is None

@@ -11,6 +11,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from pypoplar import FLOAT, INT, AtomicStoreError, Engine, InOut, Input, Output, Vector, Vertex, compileGraph, concat, testing
+from pypoplar.interface.edge_rows import edge_row, entry_words
 from pypoplar.program import Copy, Execute, If, Repeat, Sequence
 
 
@@ -232,29 +233,29 @@ def test_doubling_the_data_doubles_the_bytes(mapping):
 
 
 def edges(executable):
-    """Tile, address and bytes of all that vertices can reach."""
+    """Tile, offset in its memory and bytes of all that vertices can reach."""
     computes = executable.computes
     for active, tile in enumerate(computes.active_tile):
         for group in range(computes.first_group[active], computes.first_group[active + 1]):
             codelet = executable.codelets[computes.group_codelet[group]]
+            layout = edge_row(codelet.fields, record_touches=False)
             for vertex in range(computes.group_count[group]):
-                word = computes.group_row[group] + vertex * computes.codelet_words[computes.group_codelet[group]]
-                for field in codelet.typed.fields:
-                    size = next(one.type.size for one in codelet.fields if one.name == field.name)
-                    first, count = computes.words[word], computes.words[word + 1] if field.words == 2 else 1
-                    table = computes.row_table.reshape(-1, 2)
-                    for address, length in table[first : first + count] if field.form == "list" else [(first, count)]:
-                        yield int(tile), int(address), int(length) * size
-                    word += field.words
+                row = computes.group_row[group] + vertex * layout.words
+                for field, words in zip(codelet.fields, layout.fields, strict=True):
+                    first = computes.words[row + words.start]
+                    count = computes.words[row + words.extent] if field.form != "scalar" else 1
+                    table = computes.row_table.reshape(-1, entry_words(record_touches=False))
+                    for offset, length in table[first : first + count] if field.form == "list" else [(first, count)]:
+                        yield int(tile), int(offset), int(length) * field.type.size
 
 
 @settings(max_examples=30)
 @given(SEEDS)
 def test_a_vertex_reaches_nothing_but_the_memory_of_its_tile(seed):
     executable = compiled(RandomProgram(random.Random(seed), tiny(4), ALL, 4))
-    for tile, address, size in edges(executable):
-        assert executable.tile_base[tile] <= address
-        assert address + size <= executable.tile_base[tile + 1]
+    for tile, offset, size in edges(executable):
+        assert offset >= 0
+        assert offset + size <= executable.tile_bytes[tile]
 
 
 def test_what_a_vertex_reads_from_elsewhere_is_in_its_tiles_memory_only_after_the_exchange(mode):
@@ -262,11 +263,11 @@ def test_what_a_vertex_reads_from_elsewhere_is_in_its_tiles_memory_only_after_th
     values = np.array([1.5, 2.25, -7.0, 1e9], np.float32)
     x = bench.variable("x", values, 3)
     engine = bench.engine(reading(bench, [x], [5]), mode)
-    base = engine.executable.tile_base
+    size = engine.executable.tile_bytes
 
     def tiles_with_the_values():
         memory = engine._state.memory
-        return [tile for tile in range(16) if values.tobytes() in memory[base[tile] : base[tile + 1]].tobytes()]
+        return [tile for tile in range(16) if values.tobytes() in memory.from_tile(tile)[: size[tile]].tobytes()]
 
     assert tiles_with_the_values() == [3]
     engine.run()

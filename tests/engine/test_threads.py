@@ -119,7 +119,7 @@ def test_tiles_are_divided_without_gaps(bench):
         division = divide(bench.executable, threads)
         for split, first, last in (
             (division.compute_split, computes.first_active[:-1], computes.first_active[1:]),
-            (division.move_split, moves.first[:-1], moves.first[1:]),
+            (division.list_split, moves.first[:-1], moves.first[1:]),
         ):
             assert (split[:, 0] == first).all()
             assert (split[:, -1] == last).all()

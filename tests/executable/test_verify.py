@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pypoplar import Executable, FileLoadError
 from pypoplar.executable.verify.executable_claims import verify
+from pypoplar.interface.header_slots import HOST
 from pypoplar.interface.opcodes import (
     BranchOperand,
     CallbackOperand,
@@ -32,7 +33,7 @@ from pypoplar.interface.opcodes import (
     UnlessEqualOperand,
 )
 
-BUSY = ("transfers", "vertices", "shuffled", "control", "judged")
+BUSY = ("transfers", "vertices", "shuffled", "control", "judged", "several_ipus")
 FAR = 1 << 40
 
 
@@ -100,9 +101,18 @@ def more(old):
     return old + 1
 
 
+def last_move(opened):
+    pass
+
+
+def compute_a_streams_move(opened):
+    """The compute set does what the last handle moves."""
+    opened.array("computes", "moves")[0, 0] = len(opened.array("moves", "first_list")) - 2
+
+
 CASES = [
     ("control", put_row(Opcode.END, ProgramRow.OPERATION, 19), "the operations of the program: row[23] is 19: expected 0 to 18"),
-    ("control", put_row(Opcode.JUMP, JumpOperand.ROW, -1), "row 4 of the program, JUMP -1 0 0 0: operand 0 is no row"),
+    ("control", put_row(Opcode.JUMP, JumpOperand.ROW, -1), "row 4 of the program, JUMP -1 0 0 0 0: operand 0 is no row"),
     ("control", put_row(Opcode.JUMP, JumpOperand.ROW, FAR), "operand 0 is no row"),
     ("control", put_row(Opcode.JUMP, JumpOperand.ROW, lambda row, old: 40), "the jump leaves its program or function"),
     ("control", put_row(Opcode.END, ProgramRow.OPERATION, Opcode.SYNC), "the program or function does not end here"),
@@ -117,15 +127,18 @@ CASES = [
     ("control", put_leaf("counters", FAR), "counters is 1099511627776"),
     ("control", put_leaf("clocks", 0), "operand 0 is no clock"),
     ("control", put_row(Opcode.REPEAT, RepeatOperand.TIMES, -3), "operand 1 is no times"),
-    ("control", put_row(Opcode.BRANCH, BranchOperand.ADDRESS, FAR), "the value is not in memory"),
-    ("control", put_row(Opcode.BRANCH, BranchOperand.ADDRESS, -4), "operand 0 is no address"),
+    ("control", put_row(Opcode.BRANCH, BranchOperand.OFFSET, FAR), "the value is not in the tile's memory"),
+    ("control", put_row(Opcode.BRANCH, BranchOperand.OFFSET, -4), "operand 1 is no offset"),
     ("control", put_row(Opcode.BRANCH, BranchOperand.BYTES, 3), "no value has that many bytes"),
-    ("control", put_row(Opcode.UNLESS_EQUAL, UnlessEqualOperand.ADDRESS, lambda row, old: old + 1), "the value is not in memory"),
-    ("control", put_row(Opcode.ELAPSED, ElapsedOperand.ADDRESS, FAR), "the clock's place is not in memory"),
-    ("control", put_row(Opcode.CLOCK, ClockOperand.ADDRESS, 2), "the clock's place is not in memory"),
+    ("control", put_row(Opcode.UNLESS_EQUAL, UnlessEqualOperand.OFFSET, lambda row, old: old + 1), "is not in the tile's memory"),
+    ("control", put_row(Opcode.UNLESS_EQUAL, UnlessEqualOperand.TILE, 16), "operand 0 is no tile"),
+    ("control", put_row(Opcode.CLOCK, ClockOperand.TILE, -1), "operand 0 is no tile"),
+    ("control", put_row(Opcode.BRANCH, BranchOperand.OFFSET, 1 << 16), "is not in the tile's memory"),
+    ("control", put_row(Opcode.ELAPSED, ElapsedOperand.OFFSET, FAR), "the clock's place is not in the tile's memory"),
+    ("control", put_row(Opcode.CLOCK, ClockOperand.OFFSET, 2), "the clock's place is not in the tile's memory"),
     ("control", put_row(Opcode.FLOATING_POINT, FloatingPointOperand.MASK, 8), "operand 0 is no mask"),
     ("control", put_row(Opcode.SYNC, SyncOperand.STEP, 99), "operand 0 is no step"),
-    ("control", put_row(Opcode.MOVE, MoveOperand.LIST, -1), "operand 0 is no move list"),
+    ("control", put_row(Opcode.MOVE, MoveOperand.MOVE, -1), "operand 0 is no move"),
     ("control", put_row(Opcode.COMPUTE, ComputeOperand.COMPUTE, 5), "operand 0 is no compute"),
     ("control", put_row(Opcode.COMPUTE, ComputeOperand.STEP, 1), "the step is not the compute set's"),
     ("control", put_row(Opcode.STREAM_IN, StreamOperand.STREAM, 99), "operand 0 is no stream"),
@@ -139,22 +152,34 @@ CASES = [
     ("control", put_leaf("reads", "n", "stream", 0), "reads['n'].stream is 0, a stream of the user's"),
     ("control", put_leaf("reads", "n", "type", "FLOAT"), "reads['n'] is of type FLOAT, its stream of type INT"),
     ("control", put_leaf("reads", "n", "shape", [2]), "reads['n'].shape is (2,): expected the shape of 1 elements"),
-    ("transfers", put_row(Opcode.STREAM_IN, StreamOperand.LIST, 0), "the list"),
+    ("transfers", put_row(Opcode.STREAM_IN, StreamOperand.MOVE, 0), "the move"),
     ("transfers", put_row(Opcode.STREAM_OUT, StreamOperand.STREAM, 0), "the stream has the other direction"),
     ("transfers", put_row(Opcode.CALLBACK, CallbackOperand.STREAM, 1), "the service is not the callback of the stream"),
-    ("transfers", put_leaf("streams", 0, "elements", 11), "the list does not end with the stream's chunk"),
-    ("transfers", put_leaf("streams", 0, "type", "CHAR"), "the list does not end with the stream's chunk"),
+    ("transfers", put_leaf("streams", 0, "elements", 11), "the move does not end with the stream's chunk"),
+    ("transfers", put_leaf("streams", 0, "type", "CHAR"), "the move does not end with the stream's chunk"),
     ("transfers", put_leaf("streams", 0, "type", "BYTE"), "streams[0]: there is no type 'BYTE'"),
     ("transfers", put_leaf("streams", 0, "kind", "sideways"), "streams[0]: there are no streams 'sideways'"),
     ("transfers", put_leaf("remotes", 0, "elements", FAR), "services[3]: the stream does not carry 2 rows of the remote buffer"),
     ("transfers", put_leaf("remotes", 0, "repeats", 1 << 46), "remotes[0].repeats is 70368744177664"),
     ("transfers", put_leaf("remotes", 0, "type", "INT"), "the stream carries FLOAT, the remote buffer holds INT"),
+    ("transfers", put("moves.first_list", 1, -1), "moves.first_list[0] goes backwards"),
+    ("transfers", put("moves.first_list", -1, 0), "moves.first_list goes from 0 to 0: expected 0 to"),
+    ("transfers", put("moves.source_ipu", 0, 1), "moves.source_ipu[0] is 1: expected -1 to 0"),
+    ("transfers", put("moves.target_ipu", 0, -2), "moves.target_ipu[0] is -2: expected -1 to 0"),
+    ("transfers", put("moves.source_ipu", 0, HOST), "the move is one of a stream"),
+    ("transfers", put("moves.source_ipu", slice(None), 0), "not all of the move is with the host, in this direction"),
+    ("several_ipus", put("moves.target_ipu", slice(None), HOST), "leads from the host to the host"),
+    ("several_ipus", put("moves.source_ipu", slice(None), HOST), "leads from the host to the host"),
+    ("several_ipus", compute_a_streams_move, "computes.moves[0] is a move of a stream"),
+    ("several_ipus", put("moves.source", 0, 1 << 20), "lies beyond the memory of the IPU"),
+    ("several_ipus", put("computes.result_offset", 0, 1 << 16), "computes.result_offset[0] reaches beyond the tile"),
+    ("several_ipus", put("computes.result_tile", 0, 8), "computes.result_tile[0] is 8: expected -1 to 7"),
     ("transfers", put("moves.first", 1, -1), "moves.first[0] goes backwards"),
     ("transfers", put("moves.first", -1, 0), "moves.first goes from 0 to 0: expected 0 to"),
     ("transfers", put("moves.source", 0, -1), "moves.source[0] is -1"),
-    ("transfers", put("moves.target", 0, FAR), "the list reaches beyond the memory"),
+    ("transfers", put("moves.target", 0, FAR), "the end of moves.target in list[0] lies beyond the memory of the IPU"),
     ("transfers", put("moves.bytes", 0, 0), "moves.bytes[0] is 0"),
-    ("transfers", put("moves.bytes", 0, FAR), "the list"),
+    ("transfers", put("moves.bytes", 0, FAR), "the end of moves.source in list[0] lies beyond the memory of the IPU"),
     ("transfers", put("moves.count", 0, 1 << 47), "moves.target_step[0] is 0, for several pieces"),
     ("transfers", put("moves.source_step", slice(None), -(1 << 63)), "moves.source_step[0] is -9223372036854775808"),
     ("transfers", put("moves.source_list", 0, 3), "moves.source_list[0] is 3"),
@@ -163,12 +188,15 @@ CASES = [
     ("shuffled", put("moves.places", slice(None), (1 << 32) - 1), "end"),
     ("shuffled", put("moves.source_list", slice(None), lambda old: np.where(old >= 0, old + 1000, old)), "moves.source_list"),
     ("shuffled", put("moves.target_list", slice(None), lambda old: np.where(old >= 0, 1000, old)), "moves.target_list"),
-    ("transfers", put("image.address", 0, FAR), "image.address[0] is 1099511627776"),
+    ("transfers", put("image.offset", 0, FAR), "image.offset[0] reaches beyond the tile"),
     ("transfers", put("image.bytes", 0, more), "image.data has"),
-    ("transfers", put("tile_base", -1, FAR), "tile_base[15] gives a tile more memory than it needs"),
-    ("transfers", put("tile_base", 3, 0), "tile_base[2] goes backwards"),
+    ("transfers", put("image.tile", 0, 16), "image.tile[0] is 16: expected 0 to 15"),
+    ("transfers", put("image.offset", 0, -4), "image.offset[0] is -4"),
+    ("transfers", put("tile_bytes", -1, FAR), "tile_bytes[15] is more memory than the tile needs"),
+    ("transfers", put("tile_bytes", 3, -64), "tile_bytes[3] is -64"),
+    ("transfers", put("tile_bytes", 3, more), "tile_bytes[3] is no multiple of 64"),
     ("transfers", put("memory.code", 3, 1 << 30), "a tile holds"),
-    ("transfers", put_leaf("target", "tiles_per_ipu", 15), "tile_base has the shape [17]: expected [16]"),
+    ("transfers", put_leaf("target", "tiles_per_ipu", 15), "tile_bytes has the shape [16]: expected [15]"),
     ("transfers", put_leaf("services", 0, "kind", "__init__"), "services[0]: there is no service '__init__'"),
     ("transfers", put_leaf("services", 0, {"kind": "print", "stream": 0}), "services[0]: shape, title surplus or missing"),
     ("transfers", put_leaf("services", 0, "stream", 1.5), "services[0].stream is 1.5: expected a whole number"),
@@ -195,7 +223,7 @@ CASES = [
     ("vertices", put("computes.list_order", slice(None), 0), "leaves out a vertex of the tile"),
     ("vertices", put("computes.codelet_words", 0, 1), "computes.codelet_words[0] is not the size of the codelet's edge rows"),
     ("vertices", put("computes.moves", (0, 0), 99), "computes.moves[0] is 99"),
-    ("control", put("computes.result", 0, FAR), "computes.result[0] is 1099511627776"),
+    ("control", put("computes.result_tile", 0, FAR), "computes.result_tile[0] is 1099511627776"),
     ("vertices", put("computes.estimate", 0, -2), "computes.estimate[0] is -2"),
     ("vertices", put("computes.words", 0, FAR), "the memory of field 'x' of Scale: vertex[0] reaches beyond its tile"),
     ("vertices", put("computes.words", 0, lambda old: old + 1), "the memory of field 'x' of Scale: vertex[0]"),
@@ -204,9 +232,9 @@ CASES = [
     ("vertices", put("computes.row_table", 0, FAR), "the memory of a row of field 'rows' of SumRows: vertex[0]"),
     ("vertices", put("computes.row_table", 1, 1 << 40), "the memory of a row of field 'rows' of SumRows: vertex[0]"),
     ("vertices", put("vertex_names.location", 0, 1000), "vertex_names.location[0] is 1000"),
-    ("judged", put("computes.words", 2, 0), "the marks of field 'x' of Touch: place[0] is 0"),
+    ("judged", put("computes.words", 2, -1), "the marks of field 'x' of Touch: place[0] is -1"),
     ("judged", put("computes.row_table", 2, FAR), "the marks of a row of field 'rows' of Touch"),
-    ("judged", put_leaf("touches", None), "surplus arrays: touches.edge_address"),
+    ("judged", put_leaf("touches", None), "surplus arrays: touches.edge_field"),
     ("judged", put_leaf("options", {}), "touches are surplus: see the option pypoplar.races"),
     ("judged", put("touches.edge_field", 0, 3), "touches.edge_field[0] is no field of its codelet"),
     ("judged", put("touches.run_step", 0, FAR), "touches.run_st"),
@@ -288,7 +316,7 @@ def test_an_engine_survives_whatever_is_loaded(file, mode, worker):
         ("computes.words", "computes.vertex"),
         ("computes.group_row", "computes.group_position"),
         ("computes.vertex", "computes.list_order"),
-        ("image.address", "image.bytes"),
+        ("image.offset", "image.bytes"),
         ("memory.variables", "memory.stack"),
     ],
 )

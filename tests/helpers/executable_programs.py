@@ -18,6 +18,7 @@ from pypoplar import (
     Graph,
     InOut,
     Input,
+    IPUModel,
     MultiVertex,
     Output,
     SupervisorVertex,
@@ -291,9 +292,46 @@ def judged() -> Executable:
     return compileGraph(graph, Execute(touch), {"pypoplar.races": "elements"})
 
 
+def several_ipus() -> Executable:
+    """Exchange between IPUs in every phase, streams over all of them, a fan-out, values on the second."""
+    model = IPUModel("tiny")
+    model.numIPUs, model.tilesPerIPU = 2, 4
+    graph = Graph(model.createDevice().getTarget())
+    x = graph.addVariable(FLOAT, [16], "x")
+    spread(graph, x, [6, 1, 4, 3])
+    y = graph.addVariable(FLOAT, [4, 16], "y")
+    spread(graph, y, [0, 7, 2, 5])
+    n = graph.addVariable(INT, [1], "n")
+    more, agreed = graph.addVariable(BOOL, [1], "more"), graph.addVariable(BOOL, [1], "agreed")
+    for tile, tensor in ((5, n), (6, more), (7, agreed)):
+        graph.setTileMapping(tensor, tile)
+    graph.setInitialValue(n, [3])
+    count, scale = graph.addComputeSet("count"), graph.addComputeSet("scale")
+    graph.setTileMapping(graph.addVertex(count, CountDown, {"n": n[0], "more": more[0]}), 2)
+    pieces = concat([x[i : i + 1] for i in (5, 2, 11, 7, 0, 13, 3, 9)])
+    for i in range(4):
+        vertex = graph.addVertex(scale, Scale, {"x": pieces, "y": y[i, 0:8], "factor": 1.0 + i})
+        graph.setInitialValue(vertex["offsets"], [0.5])
+        graph.setTileMapping(vertex, 2 * i)
+    program = Sequence(
+        RepeatWhileTrue(Execute(count, agreed), more, Copy(y[0, 0:8], y[1, 8:16])),
+        Copy(graph.addHostToDeviceFIFO("in", FLOAT, 16), x),
+        Execute(scale),
+        Copy(x, y[3]),
+        Copy(y, graph.addDeviceToHostFIFO("out", FLOAT, 64)),
+    )
+    cycleStamp(graph, program, 7)
+    graph.createHostWrite("y", y.transpose())
+    graph.createHostRead("y", y)
+    return compileGraph(graph, program)
+
+
 def nothing() -> Executable:
     """A graph without anything."""
     return compileGraph(new_graph(), [])
 
 
-PROGRAMS = {program.__name__: functools.cache(program) for program in (transfers, vertices, shuffled, control, judged, nothing)}
+PROGRAMS = {
+    program.__name__: functools.cache(program)
+    for program in (transfers, vertices, shuffled, control, judged, several_ipus, nothing)
+}

@@ -8,19 +8,18 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.compiler.exchange.copy_plan import lay_out
 from pypoplar.compiler.exchange.plan import Homes
-from pypoplar.compiler.lowering.move_tables import TileAddresses
 from pypoplar.graph.frozen import Runs
 
 
 @frozen(eq=False)
 class HostPieces:
     position: Int64s  # bytes from the start of the host array
-    address: Int64s  # in the simulated memory
-    bytes: Int64s
     tile: Int64s
+    offset: Int64s  # bytes in the tile's memory
+    bytes: Int64s
 
 
-def host_pieces(homes: Homes, addresses: TileAddresses, runs: Runs) -> HostPieces:
+def host_pieces(homes: Homes, runs: Runs) -> HostPieces:
     """The pieces of a view, each contiguous on both sides, in the view's order; neighbours are joined."""
     side = lay_out(homes, runs)
     if len(side.place) == 0:
@@ -29,10 +28,9 @@ def host_pieces(homes: Homes, addresses: TileAddresses, runs: Runs) -> HostPiece
     width = homes.width[side.home]
     size = np.diff(side.place, append=runs.elements()) * width
     tile = homes.tile[side.home]
-    address = addresses.base[tile] + side.offset
     opens = np.ones(len(size), bool)
-    opens[1:] = (address[1:] != address[:-1] + size[:-1]) | (tile[1:] != tile[:-1])
+    opens[1:] = (side.offset[1:] != side.offset[:-1] + size[:-1]) | (tile[1:] != tile[:-1])
     first = np.flatnonzero(opens)
     joined = np.add.reduceat(size, first)
     position = np.concatenate(([0], np.cumsum(joined)))[:-1]
-    return HostPieces(position, address[first], joined, tile[first])
+    return HostPieces(position, tile[first], side.offset[first], joined)

@@ -9,7 +9,8 @@ from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, price_exchan
 from pypoplar.compiler.exchange.pieces import appended, turned
 from pypoplar.compiler.exchange.plan import ComputePlan
 from pypoplar.compiler.lowering.compute_tables import ComputeTables
-from pypoplar.compiler.lowering.move_tables import MoveLists, TileAddresses
+from pypoplar.compiler.lowering.move_tables import MoveLists
+from pypoplar.compiler.lowering.places import TilePlaces
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.interface.driver_records import Phase
 from pypoplar.interface.layout import NOTHING
@@ -34,20 +35,20 @@ class PhaseTable:
 
     graph: FrozenGraph
     target: Target
-    addresses: TileAddresses
+    places: TilePlaces
     plans: dict[int, ComputePlan]
     tables: ComputeTables
     moves: MoveLists
-    _known: dict[tuple[int, int], Phases] = field(factory=dict)  # by compute set and address of its result
+    _known: dict[tuple[int, tuple[int, int] | None], Phases] = field(factory=dict)  # by compute set and place of its result
 
-    def of(self, number: int, result: int) -> Phases:
-        """The compute set's entry in the driver's tables, made when it is first executed."""
+    def of(self, number: int, result: tuple[int, int] | None) -> Phases:
+        """The compute set's entry in the driver's tables, made when it is first executed; `result` is a tile and an offset."""
         if (number, result) not in self._known:
             plan, tiles = self.plans[number], self.graph.tiles
-            fetched, fanned_out = self.moves.add_exchange(plan.exchange_before, self.addresses)
-            gathered = self.moves.add_pieces(appended(plan.gather, plan.preload), self.addresses)
+            fetched, fanned_out = self.moves.add_exchange(plan.exchange_before, self.places)
+            gathered = self.moves.add_pieces(appended(plan.gather, plan.preload), self.places)
             scattered, sent = self._write_back(plan)
-            lists = {
+            moves = {
                 Phase.EXCHANGE_BEFORE: fetched,
                 Phase.FAN_OUT: fanned_out,
                 Phase.GATHER: gathered,
@@ -57,7 +58,7 @@ class PhaseTable:
             arriving = vertex_side_pieces(tiles, plan.exchange_before, plan.gather)
             departing = vertex_side_pieces(tiles, turned(plan.exchange_after), turned(plan.scatter))
             self._known[number, result] = Phases(
-                self.tables.add(plan, lists, result),
+                self.tables.add(plan, moves, result),
                 plan,
                 price_exchange(self.target, plan.before, plan.before_offset, arriving),
                 price_exchange(self.target, plan.after, plan.after_offset, departing),
@@ -70,5 +71,5 @@ class PhaseTable:
         """What is moved after a compute set; where touches are judged, the judge writes back what was written."""
         if self.tables.touches is not None:
             return NOTHING, NOTHING
-        scatter = self.moves.add_pieces(plan.scatter, self.addresses)
-        return scatter, self.moves.add_pieces(plan.exchange_after, self.addresses, by_source=True)
+        scatter = self.moves.add_pieces(plan.scatter, self.places)
+        return scatter, self.moves.add_pieces(plan.exchange_after, self.places, by_source=True)

@@ -9,10 +9,10 @@ from attrs import define, field
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.compiler.exchange.plan import ComputePlan
-from pypoplar.compiler.lowering.move_tables import TileAddresses
+from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
+from pypoplar.compiler.lowering.places import TilePlaces
 from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.vertex_state import VertexState
-from pypoplar.executable.codelet_shapes import CodeletShapes
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.interface.driver_records import PHASES, Phase
@@ -29,7 +29,7 @@ class ComputeTables:
 
     graph: FrozenGraph
     shapes: CodeletShapes
-    addresses: TileAddresses
+    places: TilePlaces
     state: VertexState
     touches: TouchTables | None
     _parts: dict[str, list[Int64s]] = field(factory=dict)
@@ -42,7 +42,7 @@ class ComputeTables:
         self._sizes[name] = begin + len(values)
         return begin
 
-    def add(self, plan: ComputePlan, moves: Mapping[Phase, int], result: int) -> int:
+    def add(self, plan: ComputePlan, moves: Mapping[Phase, int], result: tuple[int, int] | None) -> int:
         """Add a compute set; returns its number among the computes."""
         vertex_codelet = self.graph.vertices.codelet[plan.vertex].astype(np.int64)
         order = np.lexsort((vertex_codelet, plan.tile))
@@ -72,13 +72,15 @@ class ComputeTables:
         lists = np.full(PHASES, NOTHING, np.int64)
         lists[list(moves)] = list(moves.values())
         self._append("moves", lists)
-        self._append("result", np.array([result]))
+        result_tile, result_offset = result or (NOTHING, 0)
+        self._append("result_tile", np.array([result_tile]))
+        self._append("result_offset", np.array([result_offset]))
         self._append("first_active", np.array([first_active]))
         self._append("first_vertex", np.array([vertices]))
         buffered = np.flatnonzero(plan.buffer_bytes)
         self._append("first_buffer", np.array([self._append("buffer_tile", buffered)]))
         self._append("buffer_bytes", plan.buffer_bytes[buffered])
-        return self._sizes["result"] - 1
+        return self._sizes["result_tile"] - 1
 
     def _edge_words(self, plan: ComputePlan, position: Int64s, codelet: Int64s, words: Int64s, vertex: Int64s) -> Int64s:
         """The edge rows of a compute set, in the order of `position`."""
@@ -95,15 +97,15 @@ class ComputeTables:
 
         word, extent = words_of(self.shapes.start_word), words_of(self.shapes.extent_word)
         tile = plan.tile[plan.edge_position]
-        address = np.where(plan.edge_in_buffer, self.addresses.buffer[tile], self.addresses.base[tile]) + plan.edge_offset
-        address = np.where(plan.edge_length > 0, address, self.addresses.base[tile])
+        offset = np.where(plan.edge_in_buffer, self.places.buffer[tile], 0) + plan.edge_offset
+        offset = np.where(plan.edge_length > 0, offset, 0)
         listed = self.shapes.is_list[edge_codelet, plan.edge_field]
-        made[word[~listed]] = address[~listed]
+        made[word[~listed]] = offset[~listed]
         vectors = ~listed & (extent != NOTHING)
         made[extent[vectors]] = plan.edge_length[vectors]
-        columns = {RowEntry.ADDRESS: address, RowEntry.LENGTH: plan.edge_length}
+        columns = {RowEntry.ADDRESS: offset, RowEntry.LENGTH: plan.edge_length}
         if self.touches is not None:
-            marks = self.touches.add(plan, address)
+            marks = self.touches.add(plan, offset)
             touch = words_of(self.shapes.touch_word)
             made[touch[~listed]] = marks[~listed]
             columns[RowEntry.TOUCH] = marks
@@ -122,7 +124,6 @@ class ComputeTables:
         return made
 
     def _state_words(self, made: Int64s, start: Int64s, codelet: Int64s, vertex: Int64s) -> None:
-        base = self.addresses.base[self.graph.vertices.tile[vertex]]
         for number in np.unique(codelet):
             for position in np.flatnonzero(self.shapes.state[number]):
                 chosen = np.flatnonzero(codelet == number)
@@ -130,12 +131,12 @@ class ComputeTables:
                 inside = self.shapes.extent_word[number, position]
                 if inside == NOTHING:
                     offset = self.state.vertex_offset[vertex[chosen]] + self.state.field_offset[number, position]
-                    made[word] = base[chosen] + offset
+                    made[word] = offset
                     continue
                 extent = start[chosen] + inside
-                for place, size, owner, tile_base in zip(word, extent, vertex[chosen], base[chosen], strict=True):
+                for place, size, owner in zip(word, extent, vertex[chosen], strict=True):
                     offset, length = self.state.vectors.get((int(owner), int(position)), (0, 0))
-                    made[place], made[size] = tile_base + offset, length
+                    made[place], made[size] = offset, length
 
     @staticmethod
     def _list_order(tile: Int64s, position: Int64s) -> Int64s:
@@ -186,7 +187,8 @@ class ComputeTables:
             words=whole("words"),
             row_table=whole("row_table"),
             moves=whole("moves").reshape(-1, PHASES),
-            result=whole("result"),
+            result_tile=whole("result_tile"),
+            result_offset=whole("result_offset"),
             codelet_words=self.shapes.words,
             cost=whole("cost"),
         )

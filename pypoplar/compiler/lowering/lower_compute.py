@@ -19,7 +19,7 @@ from pypoplar.program.execute import Execute
 
 def lower_execute(lowering: Lowering, execute: Execute) -> None:
     number = execute.compute_set.getId()
-    result = NOTHING if execute.result is None else lowering.address(execute.result)
+    result = None if execute.result is None else lowering.place(execute.result)
     phases = lowering.phases.of(number, result)
     plan, name = phases.plan, lowering.graph.compute_sets[number]
     before = lowering.exchange(name, "before", plan.before)

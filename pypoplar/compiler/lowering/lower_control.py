@@ -74,13 +74,14 @@ def lower_if(lowering: Lowering, choice: If, parts: tuple[Line, ...]) -> Iterato
 
 
 def lower_switch(lowering: Lowering, switch: Switch, parts: tuple[Line, ...]) -> Iterator[Line]:
-    address, size = lowering.address(switch.index), switch.index.elementType().size
+    (tile, offset), size = lowering.place(switch.index), switch.index.elementType().size
     ends = []
     cases, default = parts[: len(switch.cases)], parts[len(switch.cases) :]
     for (value, _), case in zip(switch.cases, cases, strict=True):
         signed = int(np.array(value).astype(np.int64).astype(np.int32)) if size == 4 else value
         comparison = {
-            UnlessEqualOperand.ADDRESS: address,
+            UnlessEqualOperand.TILE: tile,
+            UnlessEqualOperand.OFFSET: offset,
             UnlessEqualOperand.BYTES: size,
             UnlessEqualOperand.VALUE: signed,
             UnlessEqualOperand.ROW: NOTHING,

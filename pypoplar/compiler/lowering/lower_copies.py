@@ -45,9 +45,9 @@ def _copy_tensor(lowering: Lowering, copy: Copy, source: Tensor, target: Tensor)
     sync = sync_cycles(lowering.target, between_ipus=cost.crosses) if len(plan.account.messages) else 0
     copied = rearrange_cycles(lowering.target, plan.pieces, lowering.graph.tiles)
     step = lowering.step(moving_step(lowering, name, "copy", sync, cost, copied, exchange))
-    moves = lowering.moves.add_pieces(plan.pieces, lowering.addresses)
-    if moves != NOTHING:
-        lowering.row(Opcode.MOVE, {MoveOperand.LIST: moves, MoveOperand.STEP: step})
+    move = lowering.moves.add_pieces(plan.pieces, lowering.places)
+    if move != NOTHING:
+        lowering.row(Opcode.MOVE, {MoveOperand.MOVE: move, MoveOperand.STEP: step})
 
 
 def _host_step(lowering: Lowering, copy: Copy, name: str, tensor: Tensor, *, inward: bool) -> int:

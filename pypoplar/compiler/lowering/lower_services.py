@@ -64,11 +64,14 @@ def lower_cycle_count(lowering: Lowering, count: CycleCount, parts: tuple[Line, 
     lowering.clocks += 1
     lowering.row(Opcode.STAMP, {StampOperand.CLOCK: clock})
     yield from parts
-    lowering.row(Opcode.ELAPSED, {ElapsedOperand.CLOCK: clock, ElapsedOperand.ADDRESS: lowering.address(count.result)})
+    tile, offset = lowering.place(count.result)
+    operands = {ElapsedOperand.CLOCK: clock, ElapsedOperand.TILE: tile, ElapsedOperand.OFFSET: offset}
+    lowering.row(Opcode.ELAPSED, operands)
 
 
 def lower_cycle_stamp(lowering: Lowering, stamp: CycleStamp) -> None:
-    lowering.row(Opcode.CLOCK, {ClockOperand.ADDRESS: lowering.address(stamp.result)})
+    tile, offset = lowering.place(stamp.result)
+    lowering.row(Opcode.CLOCK, {ClockOperand.TILE: tile, ClockOperand.OFFSET: offset})
 
 
 def lower_floating_point(lowering: Lowering, setting: SetFloatingPointBehaviour) -> None:

@@ -11,7 +11,8 @@ from attrs import define, field, frozen
 from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange.plan import Homes
 from pypoplar.compiler.lowering.compute_phases import PhaseTable
-from pypoplar.compiler.lowering.move_tables import MoveLists, TileAddresses
+from pypoplar.compiler.lowering.move_tables import MoveLists
+from pypoplar.compiler.lowering.places import Places, TilePlaces
 from pypoplar.compiler.lowering.tree_builder import TreeBuilder
 from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.host_plans import HostTensor, StreamPlan
@@ -43,7 +44,7 @@ class Lowering:
     graph: FrozenGraph
     target: Target
     homes: Homes
-    addresses: TileAddresses
+    places: TilePlaces
     phases: PhaseTable
     remote_numbers: dict[str, int]
     rows: list[list[int]] = field(factory=list)
@@ -62,7 +63,7 @@ class Lowering:
 
     @property
     def moves(self) -> MoveLists:
-        """The lists of what is moved."""
+        """What is moved."""
         return self.phases.moves
 
     def __attrs_post_init__(self) -> None:
@@ -88,12 +89,12 @@ class Lowering:
         self.exchanges.append(NamedExchange(name, phase, account, self.graph.variables.names))
         return len(self.exchanges) - 1
 
-    def address(self, tensor: Tensor) -> int:
-        """The address of a one-element tensor."""
+    def place(self, tensor: Tensor) -> tuple[int, int]:
+        """The tile of a one-element tensor, and its offset in the tile's memory."""
         element = int(tensor.runs().start[0])
         home = int(np.searchsorted(self.homes.begin, element, side="right")) - 1
         offset = self.homes.offset[home] + (element - self.homes.begin[home]) * self.homes.width[home]
-        return int(self.addresses.base[self.homes.tile[home]] + offset)
+        return int(self.homes.tile[home]), int(offset)
 
     # Streams
 
@@ -109,15 +110,15 @@ class Lowering:
             self.streams.append(StreamPlan(name, stream.direction, stream.elementType().__name__, stream.numElements()))
         return self._stream_numbers[name]
 
-    def _host_moves(self, tensor: Tensor, *, inward: bool) -> int:
-        pieces = host_pieces(self.homes, self.addresses, tensor.runs())
-        if inward:
-            return self.moves.add(pieces.position, pieces.address, pieces.bytes, pieces.tile)
-        return self.moves.add(pieces.address, pieces.position, pieces.bytes, pieces.tile)
+    def _host_move(self, tensor: Tensor, *, inward: bool) -> int:
+        pieces = host_pieces(self.homes, tensor.runs())
+        host, device = Places.on_host(pieces.position), self.places.on_tiles(pieces.tile, pieces.offset)
+        source, target = (host, device) if inward else (device, host)
+        return self.moves.add(source, target, pieces.bytes, pieces.tile)
 
     def transfer(self, stream: int, tensor: Tensor, *, inward: bool, step: int = HANDLE_STEP) -> None:
-        moves = self._host_moves(tensor, inward=inward)
-        operands = {StreamOperand.STREAM: stream, StreamOperand.LIST: moves, StreamOperand.STEP: step}
+        move = self._host_move(tensor, inward=inward)
+        operands = {StreamOperand.STREAM: stream, StreamOperand.MOVE: move, StreamOperand.STEP: step}
         self.row(Opcode.STREAM_IN if inward else Opcode.STREAM_OUT, operands)
 
     def service(self, kind: str, **details: Any) -> int:
@@ -144,8 +145,13 @@ class Lowering:
 
     def branch(self, predicate: Tensor) -> int:
         """A branch that is taken if the predicate is false; where to is filled in later."""
-        place, size = self.address(predicate), predicate.elementType().size
-        operands = {BranchOperand.ADDRESS: place, BranchOperand.BYTES: size, BranchOperand.ROW: NOTHING}
+        tile, offset = self.place(predicate)
+        operands = {
+            BranchOperand.TILE: tile,
+            BranchOperand.OFFSET: offset,
+            BranchOperand.BYTES: predicate.elementType().size,
+            BranchOperand.ROW: NOTHING,
+        }
         return self.row(Opcode.BRANCH, operands)
 
     def jump(self, row: int = NOTHING) -> int:

@@ -1,34 +1,19 @@
-"""Collects the move lists of an executable, and folds regular rows of pieces into single records."""
+"""Collects the moves of an executable, and folds regular rows of pieces into single records."""
 
 from __future__ import annotations
 
 import numpy as np
 from attrs import define, field, frozen
 
-from pypoplar.arrays.dtypes import Bools, Int64s, UInt32s
+from pypoplar.arrays.dtypes import Int64s, UInt32s
 from pypoplar.compiler.exchange.plan import Pieces
+from pypoplar.compiler.lowering.places import Places, TilePlaces
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
+from pypoplar.interface.layout import NOTHING
 
 SHORTEST_LIST = 4
+IPU_SPAN = 1 << 48  # no IPU's memory is as large: places of different IPUs are different numbers
 FAN_OUT_PIECE = 64  # blocks whose mean piece is larger than this are as quickly fetched from where they live
-
-
-@frozen(eq=False)
-class TileAddresses:
-    """Byte addresses in the simulated memory: of every tile, and of its exchange buffer."""
-
-    base: Int64s  # [tiles + 1]
-    buffer: Int64s  # [tiles]
-
-    def sources(self, pieces: Pieces) -> Int64s:
-        return self._resolve(pieces.source_tile, pieces.source_offset, pieces.source_in_buffer)
-
-    def targets(self, pieces: Pieces) -> Int64s:
-        return self._resolve(pieces.target_tile, pieces.target_offset, pieces.target_in_buffer)
-
-    def _resolve(self, tile: Int64s, offset: Int64s, in_buffer: Bools) -> Int64s:
-        resolved: Int64s = np.where(in_buffer, self.buffer[tile], self.base[tile]) + offset
-        return resolved
 
 
 @frozen(eq=False)
@@ -144,17 +129,16 @@ class FanOut:
     """Pieces of an exchange, split: what has to be fetched, and blocks that another tile has just received in the same form."""
 
     fetched: Int64s  # positions of pieces
-    source: Int64s  # addresses in the memory of the tile that received the block first
-    target: Int64s
-    bytes: Int64s
-    tile: Int64s
+    received: Int64s  # of each block, the position of the first piece of the equal one that is received first
+    copied: Int64s  # of each block, the position of its own first piece
+    bytes: Int64s  # of each block
 
 
 def fan_out(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> FanOut | None:
     """Find blocks of many small pieces that several tiles receive alike: the host copies them from the first receiver.
 
-    A block is a maximal row of pieces whose targets are contiguous. None if there is nothing to gain. What a tile receives, and the
-    account of it, are the same either way.
+    A block is a maximal row of pieces whose targets are contiguous. `source` tells apart places of all IPUs. None if there is
+    nothing to gain. What a tile receives, and the account of it, are the same either way.
     """
     size = len(source)
     if size < SHORTEST_LIST:
@@ -179,55 +163,76 @@ def fan_out(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> FanO
     copied &= (leader != np.arange(len(start))) & (length >= SHORTEST_LIST) & (whole <= length * FAN_OUT_PIECE)
     if not copied.any():
         return None
-    return FanOut(
-        np.flatnonzero(~copied[block]), target[start[leader[copied]]], target[start[copied]], whole[copied], tile[start[copied]]
-    )
+    return FanOut(np.flatnonzero(~copied[block]), start[leader[copied]], start[copied], whole[copied])
+
+
+@frozen(eq=False)
+class _MoveList:
+    """What one move moves between a pair of IPUs."""
+
+    source_ipu: int
+    target_ipu: int
+    records: Records
 
 
 @define(eq=False)
 class MoveLists:
-    """The move lists of an executable while it is made. A list is named by its number; -1 is the empty list."""
+    """The moves of an executable while it is made. A move is named by its number."""
 
-    _lists: list[Records] = field(factory=list)
+    _lists: list[_MoveList] = field(factory=list)
+    _first_list: list[int] = field(factory=lambda: [0])
 
-    def add(self, source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> int:
-        """Add a list, sorted by the tile whose thread moves the piece; order within a tile is kept."""
+    def add(self, source: Places, target: Places, bytes: Int64s, tile: Int64s) -> int:
+        """Add a move: a list for each pair of IPUs, sorted by the tile whose thread moves the piece.
+
+        Order within a tile is kept, as far as the pieces are of one pair.
+        """
         order = np.argsort(tile, kind="stable")
-        self._lists.append(fold(source[order], target[order], bytes[order], tile[order]))
-        return len(self._lists) - 1
+        for pair in _pairs(source.ipu, target.ipu, order):
+            records = fold(source.offset[pair], target.offset[pair], bytes[pair], tile[pair])
+            self._lists.append(_MoveList(int(source.ipu[pair[0]]), int(target.ipu[pair[0]]), records))
+        self._first_list.append(len(self._lists))
+        return len(self._first_list) - 2
 
-    def add_pieces(self, pieces: Pieces, addresses: TileAddresses, *, by_source: bool = False) -> int:
-        """Add planned pieces, moved by the target tile's thread or by the source tile's; -1 if there are none."""
+    def add_pieces(self, pieces: Pieces, places: TilePlaces, *, by_source: bool = False) -> int:
+        """Add planned pieces, moved by the target tile's thread or by the source tile's; NOTHING if there are none."""
         if len(pieces.bytes) == 0:
-            return -1
+            return NOTHING
         tile = pieces.source_tile if by_source else pieces.target_tile
-        return self.add(addresses.sources(pieces), addresses.targets(pieces), pieces.bytes, tile)
+        return self.add(places.sources(pieces), places.targets(pieces), pieces.bytes, tile)
 
-    def add_exchange(self, pieces: Pieces, addresses: TileAddresses) -> tuple[int, int]:
+    def add_exchange(self, pieces: Pieces, places: TilePlaces) -> tuple[int, int]:
         """Add what tiles receive before a compute set: what is fetched, and what is copied from a first receiver."""
         if len(pieces.bytes) == 0:
-            return -1, -1
-        source, target = addresses.sources(pieces), addresses.targets(pieces)
-        fan = fan_out(source, target, pieces.bytes, pieces.target_tile)
+            return NOTHING, NOTHING
+        source, target = places.sources(pieces), places.targets(pieces)
+        fan = fan_out(source.ipu * IPU_SPAN + source.offset, target.offset, pieces.bytes, pieces.target_tile)
         if fan is None:
-            return self.add(source, target, pieces.bytes, pieces.target_tile), -1
+            return self.add(source, target, pieces.bytes, pieces.target_tile), NOTHING
         fetched = fan.fetched
         first = self.add(source[fetched], target[fetched], pieces.bytes[fetched], pieces.target_tile[fetched])
-        return first, self.add(fan.source, fan.target, fan.bytes, fan.tile)
+        return first, self.add(target[fan.received], target[fan.copied], fan.bytes, pieces.target_tile[fan.copied])
 
     def finish(self) -> Moves:
-        lengths = [len(one.source) for one in self._lists]
-        places = np.concatenate(([0], np.cumsum([len(one.places) for one in self._lists], dtype=np.int64)))
+        """All tables."""
+        every = [one.records for one in self._lists]
+        lengths = [len(records.source) for records in every]
+        places = np.concatenate(([0], np.cumsum([len(records.places) for records in every], dtype=np.int64)))
 
         def column(name: str) -> Int64s:
-            parts = [getattr(one, name) for one in self._lists]
+            parts = [getattr(records, name) for records in every]
             return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), np.int64)
 
         def lists(name: str) -> Int64s:
-            parts = [np.where(getattr(one, name) < 0, -1, getattr(one, name) + places[n]) for n, one in enumerate(self._lists)]
+            parts = [
+                np.where(getattr(records, name) < 0, -1, getattr(records, name) + places[n]) for n, records in enumerate(every)
+            ]
             return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), np.int64)
 
         return Moves(
+            first_list=np.array(self._first_list, np.int64),
+            source_ipu=np.array([one.source_ipu for one in self._lists], np.int64),
+            target_ipu=np.array([one.target_ipu for one in self._lists], np.int64),
             first=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64),
             source=column("source"),
             target=column("target"),
@@ -238,5 +243,16 @@ class MoveLists:
             source_list=lists("source_list"),
             target_list=lists("target_list"),
             tile=column("tile"),
-            places=np.concatenate([np.zeros(0, np.uint32), *(one.places for one in self._lists)]),
+            places=np.concatenate([np.zeros(0, np.uint32), *(records.places for records in every)]),
         )
+
+
+def _pairs(source: Int64s, target: Int64s, order: Int64s) -> list[Int64s]:
+    """The pieces in their order, apart by source and target IPU."""
+    key = source * (1 + int(target.max(initial=0))) + target
+    if len(key) == 0:
+        return []
+    if bool((key == key[0]).all()):
+        return [order]
+    by_pair = order[np.argsort(key[order], kind="stable")]
+    return np.split(by_pair, np.flatnonzero(np.diff(key[by_pair])) + 1)

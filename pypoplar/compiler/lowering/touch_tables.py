@@ -9,7 +9,6 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import ragged
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.plan import ComputePlan, Homes
-from pypoplar.compiler.lowering.move_tables import TileAddresses
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.types import SUPPORTED
@@ -21,22 +20,23 @@ class TouchTables:
 
     graph: FrozenGraph
     homes: Homes
-    addresses: TileAddresses
     survey: Survey
     size: int = 0  # bytes for the marks of the largest compute set
     _edges: list[Int64s] = field(factory=list)  # numbers of the graph's edges
-    _address: list[Int64s] = field(factory=list)
+    _tile: list[Int64s] = field(factory=list)
+    _offset: list[Int64s] = field(factory=list)
     _touch: list[Int64s] = field(factory=list)
 
-    def add(self, plan: ComputePlan, address: Int64s) -> Int64s:
-        """Add the edges of a compute set, whose addresses are given; returns where each edge's elements are marked."""
+    def add(self, plan: ComputePlan, offset: Int64s) -> Int64s:
+        """Add the edges of a compute set, whose offsets on their tiles are given; returns where each edge's marks begin."""
         first, last = self.survey.first_edge[plan.vertex], self.survey.first_edge[plan.vertex + 1]
         length = plan.edge_length
-        touch = int(self.addresses.base[-1]) + np.concatenate(([0], np.cumsum(length)))
+        touch = np.concatenate(([0], np.cumsum(length)))
         self._edges.append(ragged(first, last - first))
-        self._address.append(address)
+        self._tile.append(plan.tile[plan.edge_position])
+        self._offset.append(offset)
         self._touch.append(touch[:-1])
-        self.size = max(self.size, int(touch[-1] - touch[0]))
+        self.size = max(self.size, int(touch[-1]))
         return touch[:-1]
 
     def finish(self) -> Touches:
@@ -49,7 +49,8 @@ class TouchTables:
             first_edge=np.concatenate(([0], np.cumsum([len(one) for one in self._edges]))).astype(np.int64),
             edge_vertex=edges.vertex[chosen].astype(np.int64),
             edge_field=edges.field[chosen].astype(np.int64),
-            edge_address=np.concatenate([np.zeros(0, np.int64), *self._address]),
+            edge_tile=np.concatenate([np.zeros(0, np.int64), *self._tile]),
+            edge_offset=np.concatenate([np.zeros(0, np.int64), *self._offset]),
             edge_width=sizes[edges.type[chosen]],
             edge_touch=np.concatenate([np.zeros(0, np.int64), *self._touch]),
             first_run=np.concatenate(([0], np.cumsum(edges.first_run[chosen + 1] - edges.first_run[chosen]))).astype(np.int64),
@@ -57,7 +58,8 @@ class TouchTables:
             run_count=edges.run_count[runs],
             run_step=edges.run_step[runs],
             home_begin=homes.begin,
-            home_address=self.addresses.base[homes.tile] + homes.offset,
+            home_tile=homes.tile,
+            home_offset=homes.offset,
             home_width=homes.width,
             first_element=self.graph.variables.first.astype(np.int64),
             vertex_codelet=self.graph.vertices.codelet.astype(np.int64),

@@ -8,7 +8,6 @@ from attrs import define, field
 from pypoplar.arrays.dtypes import AnyArray, Bools, Bytes, Int64s
 from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange.plan import Homes
-from pypoplar.compiler.lowering.move_tables import TileAddresses
 from pypoplar.compiler.memory.vertex_state import VertexState
 from pypoplar.executable.memory_image import Image
 from pypoplar.graph.frozen import FrozenGraph, Runs
@@ -16,12 +15,14 @@ from pypoplar.graph.frozen import FrozenGraph, Runs
 
 @define(eq=False)
 class _ImageParts:
-    address: list[Int64s] = field(factory=list)
+    tile: list[Int64s] = field(factory=list)
+    offset: list[Int64s] = field(factory=list)
     bytes: list[Int64s] = field(factory=list)
     data: list[Bytes] = field(factory=list)
 
-    def add(self, address: Int64s, size: Int64s, data: AnyArray) -> None:
-        self.address.append(np.asarray(address, np.int64))
+    def add(self, tile: Int64s, offset: Int64s, size: Int64s, data: AnyArray) -> None:
+        self.tile.append(np.asarray(tile, np.int64))
+        self.offset.append(np.asarray(offset, np.int64))
         self.bytes.append(np.asarray(size, np.int64))
         self.data.append(np.ascontiguousarray(data).view(np.uint8).ravel())
 
@@ -29,27 +30,28 @@ class _ImageParts:
         def joined(parts: list[AnyArray], kind: type) -> AnyArray:
             return np.concatenate(parts).astype(kind) if parts else np.zeros(0, kind)
 
-        return Image(joined(self.address, np.int64), joined(self.bytes, np.int64), joined(self.data, np.uint8))
+        return Image(
+            joined(self.tile, np.int64), joined(self.offset, np.int64), joined(self.bytes, np.int64), joined(self.data, np.uint8)
+        )
 
 
-def make_image(graph: FrozenGraph, homes: Homes, addresses: TileAddresses, state: VertexState, used: Bools) -> Image:
+def make_image(graph: FrozenGraph, homes: Homes, state: VertexState, used: Bools) -> Image:
     """Later writes win: constants, then initial values in the order in which they were set, then plain fields."""
     parts = _ImageParts()
     placed = np.zeros(len(graph.variables.names), bool)
     placed[homes.variable] = True
     for number, values in graph.variables.constants.items():
         if placed[number]:
-            _add_values(parts, homes, addresses, _whole(graph, number), values)
+            _add_values(parts, homes, _whole(graph, number), values)
     for runs, values in graph.variables.initial:
         variable = np.searchsorted(graph.variables.first, runs.start, side="right") - 1
         if len(variable) and placed[variable].all():
-            _add_values(parts, homes, addresses, runs, values)
-    _add_scalars(parts, graph, addresses, state, used)
+            _add_values(parts, homes, runs, values)
+    _add_scalars(parts, graph, state, used)
     for (vertex, number), (offset, length) in state.vectors.items():
         values = graph.state.vectors[vertex, number]
-        base = addresses.base[int(graph.vertices.tile[vertex])]
         if length:
-            parts.add(np.array([base + offset]), np.array([values.nbytes]), values)
+            parts.add(np.array([graph.vertices.tile[vertex]], np.int64), np.array([offset]), np.array([values.nbytes]), values)
     return parts.finish()
 
 
@@ -59,12 +61,12 @@ def _whole(graph: FrozenGraph, variable: int) -> Runs:
     return Runs(first[variable : variable + 1], first[variable + 1 : variable + 2] - first[variable : variable + 1], step)
 
 
-def _add_values(parts: _ImageParts, homes: Homes, addresses: TileAddresses, runs: Runs, values: AnyArray) -> None:
-    pieces = host_pieces(homes, addresses, runs)
-    parts.add(pieces.address, pieces.bytes, values)
+def _add_values(parts: _ImageParts, homes: Homes, runs: Runs, values: AnyArray) -> None:
+    pieces = host_pieces(homes, runs)
+    parts.add(pieces.tile, pieces.offset, pieces.bytes, values)
 
 
-def _add_scalars(parts: _ImageParts, graph: FrozenGraph, addresses: TileAddresses, state: VertexState, used: Bools) -> None:
+def _add_scalars(parts: _ImageParts, graph: FrozenGraph, state: VertexState, used: Bools) -> None:
     """Scalar plain fields, all those of one width at once."""
     given = graph.state
     if len(given.vertex) == 0:
@@ -76,8 +78,8 @@ def _add_scalars(parts: _ImageParts, graph: FrozenGraph, addresses: TileAddresse
     codelet_of = graph.vertices.codelet[given.vertex]
     width = widths[codelet_of, given.field]
     tile = np.maximum(graph.vertices.tile[given.vertex], 0)
-    address = addresses.base[tile] + state.vertex_offset[given.vertex] + state.field_offset[codelet_of, given.field]
+    offset = state.vertex_offset[given.vertex] + state.field_offset[codelet_of, given.field]
     raw = given.bits.astype("<u8").view(np.uint8).reshape(-1, 8)
     for size in np.unique(width):
         row = used[given.vertex] & (width == size)
-        parts.add(address[row], np.full(int(row.sum()), size), raw[row][:, : int(size)])
+        parts.add(tile[row], offset[row], np.full(int(row.sum()), size), raw[row][:, : int(size)])

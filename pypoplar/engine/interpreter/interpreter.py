@@ -24,7 +24,7 @@ from pypoplar.engine.services import Services
 from pypoplar.executable.executable import Array, Executable
 from pypoplar.interface.context_words import WORK_WORDS, Work
 from pypoplar.interface.driver_records import STREAM_WORDS, Phase, Shared, Stream
-from pypoplar.interface.header_slots import Slot
+from pypoplar.interface.header_slots import HOST, Slot
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import (
     OPERANDS,
@@ -136,13 +136,13 @@ class Interpreter:
                     if not self._superstep(row):
                         break
                 case Opcode.MOVE:
-                    self._move(row[MoveOperand.LIST], state.memory, state.memory)
+                    self._move(row[MoveOperand.MOVE])
                     self._pass_step(row[MoveOperand.STEP])
                 case Opcode.STREAM_IN:
-                    self._stream(row[StreamOperand.STREAM], row[StreamOperand.LIST], inward=True)
+                    self._stream(row[StreamOperand.STREAM], row[StreamOperand.MOVE])
                     self._pass_step(row[StreamOperand.STEP])
                 case Opcode.STREAM_OUT:
-                    self._stream(row[StreamOperand.STREAM], row[StreamOperand.LIST], inward=False)
+                    self._stream(row[StreamOperand.STREAM], row[StreamOperand.MOVE])
                     self._pass_step(row[StreamOperand.STEP])
                 case Opcode.REPEAT:
                     counters[row[RepeatOperand.COUNTER]] = row[RepeatOperand.TIMES]
@@ -154,10 +154,11 @@ class Interpreter:
                 case Opcode.JUMP:
                     pc = row[JumpOperand.ROW]
                 case Opcode.BRANCH:
-                    value = self._value(row[BranchOperand.ADDRESS], row[BranchOperand.BYTES])
+                    value = self._value(row[BranchOperand.TILE], row[BranchOperand.OFFSET], row[BranchOperand.BYTES])
                     pc = pc if value else row[BranchOperand.ROW]
                 case Opcode.UNLESS_EQUAL:
-                    value = self._value(row[UnlessEqualOperand.ADDRESS], row[UnlessEqualOperand.BYTES])
+                    tile, offset = row[UnlessEqualOperand.TILE], row[UnlessEqualOperand.OFFSET]
+                    value = self._value(tile, offset, row[UnlessEqualOperand.BYTES])
                     pc = pc if value == row[UnlessEqualOperand.VALUE] else row[UnlessEqualOperand.ROW]
                 case Opcode.CALL:
                     stack.append(pc)
@@ -172,9 +173,10 @@ class Interpreter:
                 case Opcode.STAMP:
                     clocks[row[StampOperand.CLOCK]] = self.clock
                 case Opcode.ELAPSED:
-                    self._store_clock(row[ElapsedOperand.ADDRESS], since=int(clocks[row[ElapsedOperand.CLOCK]]))
+                    since = int(clocks[row[ElapsedOperand.CLOCK]])
+                    self._store_clock(row[ElapsedOperand.TILE], row[ElapsedOperand.OFFSET], since=since)
                 case Opcode.CLOCK:
-                    self._store_clock(row[ClockOperand.ADDRESS], since=0)
+                    self._store_clock(row[ClockOperand.TILE], row[ClockOperand.OFFSET], since=0)
                 case Opcode.FLOATING_POINT:
                     state.floating_point_mask = row[FloatingPointOperand.MASK]
                 case Opcode.SYNC:
@@ -196,9 +198,10 @@ class Interpreter:
                 self._pass_step(passed, computed)
         return True
 
-    def _store_clock(self, address: int, *, since: int) -> None:
+    def _store_clock(self, tile: int, offset: int, *, since: int) -> None:
         """The cycles since a time, as two unsigned ints, the low one first."""
-        self.state.memory[address : address + 8].view(np.int64)[0] = self.clock - since
+        place = self.state.memory.from_tile(tile)[offset : offset + 8]
+        place.view(np.int64)[0] = self.clock - since
 
     def _pass_step(self, step: int, computed: int = 0) -> None:
         """A step has been executed, whose vertices took `computed` cycles."""
@@ -212,29 +215,36 @@ class Interpreter:
             tables[Slot.SHARED][Shared.CLOCK] = self.clock
             self.progress()
 
-    def _value(self, address: int, size: int) -> int:
+    def _value(self, tile: int, offset: int, size: int) -> int:
         kind = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}[size]
-        return int(self.state.memory[address : address + size].view(kind)[0])
+        return int(self.state.memory.from_tile(tile)[offset : offset + size].view(kind)[0])
 
-    def _move(self, number: int, source: Array, target: Array) -> None:
-        """A move list between two byte arrays; nothing for the list NOTHING."""
-        if number == NOTHING:
-            return
+    def _move(self, number: int, chunk: Array | None = None) -> None:
+        """A move, list by list; nothing for the move NOTHING. A stream moves a `chunk` of the host's."""
         moves = self.state.executable.moves
-        for r in range(int(moves.first[number]), int(moves.first[number + 1])):
-            size = int(moves.bytes[r])
-            for i in range(int(moves.count[r])):
-                there, here = moves.source_of(r, i), moves.target_of(r, i)
-                target[here : here + size] = source[there : there + size]
+        for entry in moves.lists_of(number):
+            source = self._memory_of(int(moves.source_ipu[entry]), chunk)
+            target = self._memory_of(int(moves.target_ipu[entry]), chunk)
+            for record in moves.records_of(entry):
+                size = int(moves.bytes[record])
+                for i in range(int(moves.count[record])):
+                    piece, place = moves.source_of(record, i), moves.target_of(record, i)
+                    target[place : place + size] = source[piece : piece + size]
 
-    def _stream(self, number: int, moves: int, *, inward: bool) -> None:
+    def _memory_of(self, ipu: int, chunk: Array | None) -> Array:
+        """An IPU's memory, or the host's chunk."""
+        if ipu != HOST:
+            return self.state.memory.from_ipu(ipu)
+        assert chunk is not None
+        return chunk
+
+    def _stream(self, number: int, moves: int) -> None:
         row = self.state.rows(Slot.STREAMS, STREAM_WORDS)[number]
         begin, size = int(row[Stream.POSITION]), int(row[Stream.CHUNK])
         if size:
             place = (ctypes.c_uint8 * size).from_address(int(row[Stream.ADDRESS]) + begin)
             chunk: Array = np.ctypeslib.as_array(place)
-            memory = self.state.memory
-            self._move(moves, chunk, memory) if inward else self._move(moves, memory, chunk)
+            self._move(moves, chunk)
         row[Stream.POSITION] = (begin + size) % row[Stream.BYTES]
 
     def _compute(self, compute: int, step: int, start: int) -> int | None:
@@ -242,10 +252,10 @@ class Interpreter:
 
         Its vertices start when the clock is at `start`.
         """
-        computes, memory = self.state.executable.computes, self.state.memory
+        computes = self.state.executable.computes
         moves = computes.moves[compute].tolist()
         for phase in (Phase.EXCHANGE_BEFORE, Phase.FAN_OUT, Phase.GATHER):
-            self._move(moves[phase], memory, memory)
+            self._move(moves[phase])
         self._sequence += 1
         self._start = start
         slowest, agreed = 0, True
@@ -256,11 +266,12 @@ class Interpreter:
             self.state.tables[Slot.TILE_SLOTS][account + active] += slots
             slowest, agreed = max(slowest, cycles), agreed and results
         for phase in (Phase.SCATTER, Phase.EXCHANGE_AFTER):
-            self._move(moves[phase], memory, memory)
+            self._move(moves[phase])
         if self.fault is not None:
             return None
-        if computes.result[compute] != NOTHING:
-            memory[int(computes.result[compute])] = agreed
+        if computes.result_tile[compute] != NOTHING:
+            memory = self.state.memory.from_tile(int(computes.result_tile[compute]))
+            memory[int(computes.result_offset[compute])] = agreed
         self.state.tables[Slot.COMPUTE_CYCLES][step] += slowest
         return slowest
 
@@ -308,7 +319,8 @@ class Interpreter:
             debug_print=debug_print,
         )
         try:
-            outcome = self.forms[codelet].run(self.state.memory, tables[Slot.WORDS], row, tables[Slot.ROW_TABLE], context)
+            memory = self.state.memory.from_tile(tile)
+            outcome = self.forms[codelet].run(memory, tables[Slot.WORDS], row, tables[Slot.ROW_TABLE], context)
         except VertexFault as fault:
             if self.fault is None or vertex < self.fault.vertex:
                 self.fault = Fault(vertex, fault.code, fault.where, fault.value, fault.bound, codelet, step)

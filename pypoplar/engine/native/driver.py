@@ -134,7 +134,7 @@ def run_compute(header: int, thread: int, threads: int, compute: int, step: int,
     Its vertices start `lead` cycles from now.
     """
     state = record(header, Slot.STATE, STATE_WORDS, thread)
-    result = get(header, Slot.COMPUTE_RESULT, compute)
+    result = get(header, Slot.RESULT_TILE, compute)
     agreed = 1
     if threads == 1 or get(header, Slot.COMPUTE_SERIAL, compute) != 0:
         put_word(state, State.PENDING, 1)
@@ -162,7 +162,7 @@ def run_compute(header: int, thread: int, threads: int, compute: int, step: int,
             for other in range(threads):
                 agreed &= get(header, Slot.AGREED, other)
     if result != NOTHING and thread == 0:
-        store_u8(table(header, Slot.MEMORY) + result, agreed)
+        store_u8(get(header, Slot.TILE_MEMORY, result) + get(header, Slot.RESULT_OFFSET, compute), agreed)
     return True
 
 
@@ -188,18 +188,18 @@ def do_compute(header: int, thread: int, threads: int, row: int) -> bool:
 
 
 @part
-def do_move(header: int, thread: int, threads: int, number: int, step: int, source: int, target: int) -> bool:
-    """One move list as a step of its own. False if the program is given up."""
+def do_move(header: int, thread: int, threads: int, number: int, step: int, host: int) -> bool:
+    """One move as a step of its own, with the chunk at address `host` for a stream's. False if the program is given up."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     if threads == 1 or get(header, Slot.MOVE_SERIAL, number) != 0:
         put_word(state, State.PENDING, 1)
         if thread != 0:
             return True
-        call_unit(table(header, Slot.MOVE_UNIT), header, number, thread, threads, source, target)
+        call_unit(table(header, Slot.MOVE_UNIT), header, number, thread, threads, host, 0)
     else:
         if word(state, State.PENDING) != 0 and not meet(header, thread, threads):
             return False
-        call_unit(table(header, Slot.MOVE_UNIT), header, number, thread, threads, source, target)
+        call_unit(table(header, Slot.MOVE_UNIT), header, number, thread, threads, host, 0)
         if not wait(header, threads):
             return False
     pass_step(header, thread, step, 0)
@@ -207,21 +207,18 @@ def do_move(header: int, thread: int, threads: int, number: int, step: int, sour
 
 
 @part
-def do_stream(header: int, thread: int, threads: int, row: int, inward: bool) -> bool:
+def do_stream(header: int, thread: int, threads: int, row: int) -> bool:
     """A chunk of a stream; its host memory is the connected array, or a buffer of the engine's."""
     stream = record(header, Slot.STREAMS, STREAM_WORDS, invariant_word(row, StreamOperand.STREAM))
     state = record(header, Slot.STATE, STATE_WORDS, thread)
-    number = invariant_word(row, StreamOperand.LIST)
-    memory = table(header, Slot.MEMORY)
+    number = invariant_word(row, StreamOperand.MOVE)
     # The chunk before may be thread 0's serial work: its end has to be known.
     alone = threads == 1 or get(header, Slot.MOVE_SERIAL, number) != 0 or word(state, State.PENDING) == 0
     if not alone and not meet(header, thread, threads):
         return False
     position = word(stream, Stream.POSITION)
     host = word(stream, Stream.ADDRESS) + position
-    source = host if inward else memory
-    target = memory if inward else host
-    if not do_move(header, thread, threads, number, invariant_word(row, StreamOperand.STEP), source, target):
+    if not do_move(header, thread, threads, number, invariant_word(row, StreamOperand.STEP), host):
         return False
     if thread == 0:
         position += word(stream, Stream.CHUNK)
@@ -242,9 +239,9 @@ def give_up(header: int, thread: int, threads: int) -> None:
 
 
 @part
-def read_value(header: int, address: int, size: int) -> int:
-    """An integer or bool of the simulated memory."""
-    place = table(header, Slot.MEMORY) + address
+def read_value(header: int, tile: int, offset: int, size: int) -> int:
+    """An integer or bool of a tile's memory."""
+    place = get(header, Slot.TILE_MEMORY, tile) + offset
     if size == 1:
         return load_u8(place)
     if size == 2:
@@ -255,10 +252,10 @@ def read_value(header: int, address: int, size: int) -> int:
 
 
 @part
-def share_value(header: int, thread: int, threads: int, address: int, size: int) -> bool:
-    """Thread 0 reads a value of the simulated memory, which becomes everybody's SHARED_VALUE. False if the program is given up."""
+def share_value(header: int, thread: int, threads: int, tile: int, offset: int, size: int) -> bool:
+    """Thread 0 reads a value of a tile's memory, which becomes everybody's SHARED_VALUE. False if the program is given up."""
     if thread == 0:
-        put_word(record(header, Slot.STATE, STATE_WORDS, thread), State.SHARED_VALUE, read_value(header, address, size))
+        put_word(record(header, Slot.STATE, STATE_WORDS, thread), State.SHARED_VALUE, read_value(header, tile, offset, size))
     return bool(meet(header, thread, threads))
 
 
@@ -269,13 +266,13 @@ def has_callback(header: int, stream: int) -> bool:
 
 
 @part
-def store_clock(header: int, thread: int, since: int, address: int) -> None:
+def store_clock(header: int, thread: int, since: int, tile: int, offset: int) -> None:
     """Thread 0 stores the cycles since a time, as two unsigned ints, the low one first."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     put_word(state, State.PENDING, 1)
     if thread == 0:
         cycles = word(state, State.LOCAL_CLOCK) - since
-        place = table(header, Slot.MEMORY) + address
+        place = get(header, Slot.TILE_MEMORY, tile) + offset
         store_u32(place, cycles & 0xFFFFFFFF)
         store_u32(place + 4, (cycles >> 32) & 0xFFFFFFFF)
 
@@ -296,7 +293,6 @@ def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912
     counters = record(header, Slot.COUNTERS, table(header, Slot.COUNTER_COUNT), thread)
     stack = record(header, Slot.STACK, table(header, Slot.STACK_DEPTH), thread)
     clocks = record(header, Slot.CLOCKS, table(header, Slot.CLOCK_COUNT), thread)
-    memory = table(header, Slot.MEMORY)
     pc = word(state, State.PC)
     while True:
         row = record(header, Slot.PROGRAM, ROW_WORDS, pc)
@@ -310,8 +306,9 @@ def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912
                 give_up(header, thread, threads)
                 return Ending.FAULT
         elif code == Opcode.MOVE:
-            moves, step = invariant_word(row, MoveOperand.LIST), invariant_word(row, MoveOperand.STEP)
-            if not do_move(header, thread, threads, moves, step, memory, memory):
+            if not do_move(
+                header, thread, threads, invariant_word(row, MoveOperand.MOVE), invariant_word(row, MoveOperand.STEP), 0
+            ):
                 return Ending.STOPPED
         elif code == Opcode.REPEAT:
             times = invariant_word(row, RepeatOperand.TIMES)
@@ -327,14 +324,14 @@ def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912
         elif code == Opcode.JUMP:
             pc = invariant_word(row, JumpOperand.ROW)
         elif code == Opcode.BRANCH:
-            place, size = invariant_word(row, BranchOperand.ADDRESS), invariant_word(row, BranchOperand.BYTES)
-            if not share_value(header, thread, threads, place, size):
+            tile, offset = invariant_word(row, BranchOperand.TILE), invariant_word(row, BranchOperand.OFFSET)
+            if not share_value(header, thread, threads, tile, offset, invariant_word(row, BranchOperand.BYTES)):
                 return Ending.STOPPED
             if word(state, State.SHARED_VALUE) == 0:
                 pc = invariant_word(row, BranchOperand.ROW)
         elif code == Opcode.UNLESS_EQUAL:
-            place, size = invariant_word(row, UnlessEqualOperand.ADDRESS), invariant_word(row, UnlessEqualOperand.BYTES)
-            if not share_value(header, thread, threads, place, size):
+            tile, offset = invariant_word(row, UnlessEqualOperand.TILE), invariant_word(row, UnlessEqualOperand.OFFSET)
+            if not share_value(header, thread, threads, tile, offset, invariant_word(row, UnlessEqualOperand.BYTES)):
                 return Ending.STOPPED
             if word(state, State.SHARED_VALUE) != invariant_word(row, UnlessEqualOperand.VALUE):
                 pc = invariant_word(row, UnlessEqualOperand.ROW)
@@ -348,7 +345,7 @@ def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912
             put_word(state, State.DEPTH, depth)
             pc = word(stack, depth)
         elif code == Opcode.STREAM_IN or code == Opcode.STREAM_OUT:
-            if not do_stream(header, thread, threads, row, code == Opcode.STREAM_IN):
+            if not do_stream(header, thread, threads, row):
                 return Ending.STOPPED
         elif code == Opcode.SERVICE or code == Opcode.CALLBACK:
             if code == Opcode.SERVICE or has_callback(header, invariant_word(row, CallbackOperand.STREAM)):
@@ -360,9 +357,11 @@ def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912
             put_word(clocks, invariant_word(row, StampOperand.CLOCK), word(state, State.LOCAL_CLOCK))
         elif code == Opcode.ELAPSED:
             since = word(clocks, invariant_word(row, ElapsedOperand.CLOCK))
-            store_clock(header, thread, since, invariant_word(row, ElapsedOperand.ADDRESS))
+            tile, offset = invariant_word(row, ElapsedOperand.TILE), invariant_word(row, ElapsedOperand.OFFSET)
+            store_clock(header, thread, since, tile, offset)
         elif code == Opcode.CLOCK:
-            store_clock(header, thread, 0, invariant_word(row, ClockOperand.ADDRESS))
+            tile, offset = invariant_word(row, ClockOperand.TILE), invariant_word(row, ClockOperand.OFFSET)
+            store_clock(header, thread, 0, tile, offset)
         elif code == Opcode.FLOATING_POINT:
             context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
             put_word(context, Context.FLOATING_POINT, invariant_word(row, FloatingPointOperand.MASK))

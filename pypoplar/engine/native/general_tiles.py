@@ -19,6 +19,7 @@ from pypoplar.engine.native.unit import entry, part
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_BYTES, Context
 from pypoplar.interface.fault_codes import NO_FAULT
 from pypoplar.interface.header_slots import Slot
+from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.vertex_kinds import VertexKind
 
 
@@ -69,7 +70,7 @@ def schedule(header: int, thread: int, first: int, last: int) -> int:
 
 
 @part
-def run_group(header: int, thread: int, group: int, base: int, compute: int, step: int) -> None:
+def run_group(header: int, thread: int, active: int, group: int, base: int, compute: int, step: int) -> None:
     """Call the codelet for a group; afterwards the tile's slots hold one price a vertex, at its position on the tile."""
     count = get(header, Slot.GROUP_COUNT, group)
     kind = get(header, Slot.GROUP_KIND, group)
@@ -79,7 +80,7 @@ def run_group(header: int, thread: int, group: int, base: int, compute: int, ste
     size = table(header, Slot.SLOTS_WORDS)
     slots = record(header, Slot.SLOTS, size, thread)
     results = 0
-    if get(header, Slot.COMPUTE_RESULT, compute) >= 0:
+    if get(header, Slot.RESULT_TILE, compute) != NOTHING:
         results = table(header, Slot.RESULTS) + thread * size
         for i in range(count):
             store_u8(results + i, 1)
@@ -89,7 +90,7 @@ def run_group(header: int, thread: int, group: int, base: int, compute: int, ste
     prices = word_address(slots, size - count * workers if kind == VertexKind.MULTI else position - base)
     call_codelet(
         get(header, Slot.CODELETS, get(header, Slot.GROUP_CODELET, group)),
-        table(header, Slot.MEMORY),
+        get(header, Slot.TILE_MEMORY, get(header, Slot.ACTIVE_TILE, active)),
         word_address(table(header, Slot.WORDS), get(header, Slot.GROUP_ROW, group)),
         table(header, Slot.ROW_TABLE),
         count,
@@ -125,5 +126,5 @@ def general_tile(header: int, thread: int, active: int, compute: int, step: int,
     random = table(header, Slot.RANDOM) + RANDOM_BYTES * get(header, Slot.ACTIVE_TILE, active)
     put_word(context, Context.RANDOM, random)
     for group in range(first, last):
-        run_group(header, thread, group, base, compute, step)
+        run_group(header, thread, active, group, base, compute, step)
     return schedule(header, thread, first, last)

@@ -1,11 +1,11 @@
-"""The driver's moves: a move list, piece by piece, between addresses."""
+"""The driver's moves: move lists, piece by piece, between the memories of two IPUs or of one and the host."""
 
 from __future__ import annotations
 
 from pypoplar.engine.native.header_access import get, table, word
 from pypoplar.engine.native.memory_operations import copy_memory, load_i64, load_u32, store_i64, store_u32
 from pypoplar.engine.native.unit import entry, part
-from pypoplar.interface.header_slots import Slot
+from pypoplar.interface.header_slots import HOST, Slot
 from pypoplar.interface.layout import NOTHING
 
 PLACE_BYTES = 4  # a place of a list is a uint32
@@ -35,7 +35,7 @@ def move_many(header: int, record: int, source: int, target: int, size: int, cou
 
 @part
 def move_records(header: int, first: int, last: int, source: int, target: int) -> None:
-    """Do the move records `first` to `last`; their addresses count from `source` and `target`."""
+    """Do the move records `first` to `last`; their places count from `source` and `target`."""
     sizes, counts = table(header, Slot.MOVE_BYTES), table(header, Slot.MOVE_COUNT)
     sources, targets = table(header, Slot.MOVE_SOURCE), table(header, Slot.MOVE_TARGET)
     for record in range(first, last):
@@ -59,10 +59,19 @@ def move_records(header: int, first: int, last: int, source: int, target: int) -
             copy_memory(place, piece, size)
 
 
+@part
+def memory_of(header: int, ipu: int, host: int) -> int:
+    """The address of an IPU's memory, or of the host's chunk."""
+    return host if ipu == HOST else int(get(header, Slot.IPU_MEMORY, ipu))
+
+
 @entry("int64(int64, int64, int64, int64, int64, int64)")
-def move_share(header: int, number: int, thread: int, threads: int, source: int, target: int) -> int:
-    """This thread's share of a move list, if there is one."""
+def move_share(header: int, number: int, thread: int, threads: int, host: int, unused: int) -> int:
+    """This thread's share of a move, if there is one. `host` is the address of the chunk that a stream moves."""
     if number != NOTHING:
-        split = number * (threads + 1) + thread
-        move_records(header, get(header, Slot.MOVE_SPLIT, split), get(header, Slot.MOVE_SPLIT, split + 1), source, target)
+        for entry in range(get(header, Slot.MOVE_FIRST_LIST, number), get(header, Slot.MOVE_FIRST_LIST, number + 1)):
+            source = memory_of(header, get(header, Slot.LIST_SOURCE, entry), host)
+            target = memory_of(header, get(header, Slot.LIST_TARGET, entry), host)
+            split = entry * (threads + 1) + thread
+            move_records(header, get(header, Slot.LIST_SPLIT, split), get(header, Slot.LIST_SPLIT, split + 1), source, target)
     return 0

@@ -30,7 +30,7 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
     slots_table = word_address(table(header, Slot.TILE_SLOTS), account)
     simple, groups, tiles = table(header, Slot.ACTIVE_SIMPLE), table(header, Slot.FIRST_GROUP), table(header, Slot.ACTIVE_TILE)
     codelets, counts, rows = table(header, Slot.GROUP_CODELET), table(header, Slot.GROUP_COUNT), table(header, Slot.GROUP_ROW)
-    memory, words, row_table = table(header, Slot.MEMORY), table(header, Slot.WORDS), table(header, Slot.ROW_TABLE)
+    memories, words, row_table = table(header, Slot.TILE_MEMORY), table(header, Slot.WORDS), table(header, Slot.ROW_TABLE)
     addresses, random = table(header, Slot.CODELETS), table(header, Slot.RANDOM)
     workers, fixed, fixed_slots = table(header, Slot.WORKERS), table(header, Slot.ACTIVE_CYCLES), table(header, Slot.ACTIVE_SLOTS)
     codelet, whole, slowest = 0, 0, 0
@@ -47,10 +47,11 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
                 whole = 0
                 codelet = word(codelets, group)
             printed = word(context, Context.DEBUG_USED)
-            put_word(context, Context.RANDOM, random + RANDOM_BYTES * word(tiles, active))
+            tile = word(tiles, active)
+            put_word(context, Context.RANDOM, random + RANDOM_BYTES * tile)
             put_word(context, Context.FAULT, NO_FAULT)
             row = word_address(words, word(rows, group))
-            call_codelet(word(addresses, codelet), memory, row, row_table, count, slots, 0, context)
+            call_codelet(word(addresses, codelet), word(memories, tile), row, row_table, count, slots, 0, context)
             if word(context, Context.FAULT) != NO_FAULT:
                 note_fault(header, thread, group, step)
             if word(context, Context.DEBUG_USED) != printed:
@@ -73,10 +74,9 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
 
 @part
 def move_phase(header: int, thread: int, threads: int, compute: int, phase: int) -> None:
-    """This thread's share of one of the move lists of a compute set."""
-    memory = table(header, Slot.MEMORY)
+    """This thread's share of one of the moves of a compute set."""
     moves = get(header, Slot.COMPUTE_MOVES, PHASES * compute + phase)
-    call_unit(table(header, Slot.MOVE_UNIT), header, moves, thread, threads, memory, memory)
+    call_unit(table(header, Slot.MOVE_UNIT), header, moves, thread, threads, 0, 0)
 
 
 @entry("int64(int64, int64, int64, int64, int64, int64)")

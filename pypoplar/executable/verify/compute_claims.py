@@ -6,13 +6,13 @@ A vertex reaches its own tile's memory and nothing else, as on the machine.
 from __future__ import annotations
 
 import numpy as np
-from attrs import frozen
 
 from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.codelet.language.codelet import Codelet, Field
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
+from pypoplar.executable.vertex_rows import ListedRows, rows_by_codelet
 from pypoplar.interface.driver_records import PHASES
 from pypoplar.interface.edge_rows import FieldWords, RowEntry, edge_row, entry_words
 from pypoplar.interface.layout import NOTHING
@@ -21,15 +21,15 @@ from pypoplar.interface.vertex_kinds import VertexKind
 MOST_PRICES = 1 << 40  # of a group: one for each vertex and worker
 
 
-def verify_computes(executable: Executable, lists: int) -> None:
-    """Check the compute tables of an executable with `lists` move lists, whose `tile_base` has been checked."""
+def verify_computes(executable: Executable, moves: int) -> None:
+    """Check the compute tables of an executable with `moves` moves, whose `tile_bytes` have been checked."""
     computes = executable.computes
     _verify_shapes(computes)
     _verify_buffers(executable)
     _verify_groups(executable)
     _verify_tiles(executable)
-    claim_range("computes.moves", computes.moves.ravel(), -1, lists)
-    claim_range("computes.result", computes.result, -1, int(executable.tile_base[-1]))
+    claim_range("computes.moves", computes.moves.ravel(), -1, moves)
+    _verify_results(executable)
     claim_range("computes.vertex", computes.vertex, 0, len(executable.vertex_names.location))
     claim_range("computes.estimate", computes.estimate, -1, LARGEST)
     claim_range("computes.flops", computes.flops, -1, LARGEST)
@@ -38,11 +38,11 @@ def verify_computes(executable: Executable, lists: int) -> None:
 
 
 def _verify_shapes(computes: Computes) -> None:
-    sets, groups = len(computes.result), len(computes.group_codelet)
+    sets, groups = len(computes.result_tile), len(computes.group_codelet)
     active, vertices = len(computes.active_tile), len(computes.vertex)
     claim_shape("computes.moves", computes.moves, sets, PHASES)
     for names, size in (
-        (("result",), sets),
+        (("result_tile", "result_offset"), sets),
         (("active_tile", "cost"), active),
         (("group_codelet", "group_row", "group_count", "group_position", "group_kind"), groups),
         (("vertex", "list_order"), vertices),
@@ -57,10 +57,19 @@ def _verify_shapes(computes: Computes) -> None:
     claim_running("computes.first_vertex", computes.first_vertex, sets, vertices)
 
 
+def _verify_results(executable: Executable) -> None:
+    """Where the AND of what compute returned goes."""
+    computes = executable.computes
+    claim_range("computes.result_tile", computes.result_tile, -1, len(executable.tile_bytes))
+    used = computes.result_tile != NOTHING
+    size = np.where(used, executable.tile_bytes[computes.result_tile], 1)
+    claim_each("computes.result_offset", (computes.result_offset >= 0) & (computes.result_offset < size), "reaches beyond the tile")
+
+
 def _verify_buffers(executable: Executable) -> None:
     computes = executable.computes
-    claim_running("computes.first_buffer", computes.first_buffer, len(computes.result), computes.buffer_tile.size)
-    claim_range("computes.buffer_tile", computes.buffer_tile, 0, len(executable.tile_base) - 1)
+    claim_running("computes.first_buffer", computes.first_buffer, len(computes.result_tile), computes.buffer_tile.size)
+    claim_range("computes.buffer_tile", computes.buffer_tile, 0, len(executable.tile_bytes))
     claim_shape("computes.buffer_bytes", computes.buffer_bytes, computes.buffer_tile.size)
     claim_range("computes.buffer_bytes", computes.buffer_bytes, 0, LARGEST)
 
@@ -91,7 +100,7 @@ def _verify_groups(executable: Executable) -> None:
 def _verify_tiles(executable: Executable) -> None:
     """Active tiles have vertices, are in order within their compute set, and schedule each vertex once."""
     computes = executable.computes
-    tiles, vertices = len(executable.tile_base) - 1, len(computes.vertex)
+    tiles, vertices = len(executable.tile_bytes), len(computes.vertex)
     claim_range("computes.active_tile", computes.active_tile, 0, tiles)
     opens = np.zeros(len(computes.active_tile) + 1, bool)
     opens[computes.first_active] = True
@@ -110,34 +119,14 @@ def _verify_tiles(executable: Executable) -> None:
     claim_each("computes.list_order", scheduled, "leaves out a vertex of the tile")
 
 
-@frozen(eq=False)
-class _Reach:
-    """The memory that each of some vertices may touch."""
-
-    begin: Array  # int64
-    end: Array  # int64
-
-    def of(self, which: Array) -> _Reach:
-        return _Reach(self.begin[which], self.end[which])
-
-
 def _verify_edges(executable: Executable) -> None:
-    """All addresses and lengths in the edge rows, field by field, for all vertices of a codelet at once."""
-    computes = executable.computes
+    """All places and lengths in the edge rows, field by field, for all vertices of a codelet at once."""
     edges = _Edges(executable)
-    first = np.append(computes.group_position, len(computes.vertex))[computes.first_group]
-    tile = np.repeat(computes.active_tile, np.diff(first))
-    reach = _Reach(executable.tile_base[tile], executable.tile_base[tile + 1])
-    codelet = np.repeat(computes.group_codelet, computes.group_count)
-    inside = np.arange(len(computes.vertex)) - np.repeat(computes.group_position, computes.group_count)
-    row = np.repeat(computes.group_row, computes.group_count)
-    for number in np.unique(codelet):
-        one = executable.codelets[int(number)]
-        here = np.flatnonzero(codelet == number)
-        layout = edge_row(one.fields, record_touches=executable.touches is not None)
-        start = row[here] + inside[here] * layout.words
-        for field, words in zip(one.fields, layout.fields, strict=True):
-            edges.verify(one, field, words, start, reach.of(here))
+    touched = executable.touches is not None
+    for rows in rows_by_codelet(executable.codelets, executable.computes, record_touches=touched):
+        reach = executable.tile_bytes[rows.tile]
+        for described, words in zip(rows.codelet.fields, rows.layout.fields, strict=True):
+            edges.verify(rows.codelet, described, words, rows.first_word, reach)
 
 
 class _Edges:
@@ -151,10 +140,10 @@ class _Edges:
         claim(table.ndim == 1 and len(table) % width == 0, f"computes.row_table is not made of rows of {width}")
         self.row_table = table.reshape(-1, width)
         self.rows_used = 0
-        self.marks = int(executable.tile_base[-1]), executable.memory_bytes
+        self.marks = executable.touch_bytes
 
-    def verify(self, codelet: Codelet, field: Field, words: FieldWords, row: Array, reach: _Reach) -> None:
-        """One field of many vertices, whose edge rows begin at `row`."""
+    def verify(self, codelet: Codelet, field: Field, words: FieldWords, row: Array, reach: Array) -> None:
+        """One field of many vertices, whose edge rows begin at `row` and whose tiles' memories have `reach` bytes."""
         name = f"field {field.name!r} of {codelet.name}"
         start = self.words[row + words.start]
         extent = self.words[row + words.extent] if words.extent != NOTHING else np.ones(len(row), np.int64)
@@ -165,33 +154,29 @@ class _Edges:
         if words.touch != NOTHING:
             self._marks(name, self.words[row + words.touch], extent)
 
-    def _list(self, name: str, field: Field, first: Array, count: Array, reach: _Reach) -> None:
+    def _list(self, name: str, field: Field, first: Array, count: Array, reach: Array) -> None:
         entries = len(self.row_table)
         claim_range(f"the first row of {name}: vertex", first, 0, entries + 1)
         claim_range(f"the number of rows of {name}: vertex", count, 0, entries + 1)
         claim_each(f"the rows of {name}: vertex", first + count <= entries, "has rows that are not there")
-        total = int(count.sum())
-        self.rows_used += total
+        self.rows_used += int(count.sum())
         claim(self.rows_used <= entries, f"rows of {name} are shared")
-        inside = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-        rows = self.row_table[np.repeat(first, count) + inside]
-        owner = np.repeat(np.arange(len(first)), count)
+        listed = ListedRows.of(first, count)
+        rows = self.row_table[listed.entry]
         address, length = rows[:, RowEntry.ADDRESS], rows[:, RowEntry.LENGTH]
-        _verify_span(f"a row of {name}", address, length, field.type.size, reach.of(owner))
+        _verify_span(f"a row of {name}", address, length, field.type.size, reach[listed.owner])
         if self.touched:
             self._marks(f"a row of {name}", rows[:, RowEntry.TOUCH], length)
 
     def _marks(self, name: str, place: Array, length: Array) -> None:
         """Where touched elements are marked, a byte for each."""
-        begin, end = self.marks
-        claim_range(f"the marks of {name}: place", place, begin, end + 1)
-        claim_each(f"the marks of {name}: vertex", place + length <= end, "reaches beyond the memory")
+        claim_range(f"the marks of {name}: place", place, 0, self.marks + 1)
+        claim_each(f"the marks of {name}: vertex", place + length <= self.marks, "reaches beyond the marks")
 
 
-def _verify_span(name: str, address: Array, length: Array, size: int, reach: _Reach) -> None:
-    """Elements of `size` bytes in the memory of the vertex's tile, aligned as native code expects it."""
+def _verify_span(name: str, address: Array, length: Array, size: int, reach: Array) -> None:
+    """Elements of `size` bytes in the memory of the vertex's tile, `reach` bytes, aligned as native code expects it."""
     claim_range(f"the address of {name}: vertex", address, 0, LARGEST)
     claim_range(f"the length of {name}: vertex", length, 0, LARGEST // 8)
-    fine = (address >= reach.begin) & (address + length * size <= reach.end)
-    claim_each(f"the memory of {name}: vertex", fine, "reaches beyond its tile")
+    claim_each(f"the memory of {name}: vertex", address + length * size <= reach, "reaches beyond its tile")
     claim_each(f"the memory of {name}: vertex", (address % min(size, 4) == 0) | (length == 0), "is not aligned")

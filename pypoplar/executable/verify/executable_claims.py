@@ -6,13 +6,12 @@ memory, its own tables and its host buffers, and never leaves its program. All t
 
 from __future__ import annotations
 
-import numpy as np
-
 from pypoplar.executable.exchange_account import NamedExchange
-from pypoplar.executable.executable import TILE_ALIGNMENT, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import PRICED_BY
+from pypoplar.executable.memory_layout import TILE_ALIGNMENT
 from pypoplar.executable.steps import Step
-from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_number, claim_range, claim_running, claim_shape
+from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_number, claim_range, claim_shape
 from pypoplar.executable.verify.compute_claims import verify_computes
 from pypoplar.executable.verify.host_claims import verify_host
 from pypoplar.executable.verify.life_claims import verify_lives
@@ -30,9 +29,9 @@ MEMORY = (*CATEGORIES, "always_live", "not_always_live")
 def verify(executable: Executable) -> None:
     """Raise `FileLoadError`, naming what is wrong, unless every number of `executable` fits the others."""
     tiles = executable.target.getNumTiles()
-    claim_shape("tile_base", executable.tile_base, tiles + 1)
-    claim_range("tile_base", executable.tile_base, 0, LARGEST)
-    claim_running("tile_base", executable.tile_base, tiles, int(executable.tile_base[-1]))
+    claim_shape("tile_bytes", executable.tile_bytes, tiles)
+    claim_range("tile_bytes", executable.tile_bytes, 0, LARGEST)
+    claim_each("tile_bytes", executable.tile_bytes % TILE_ALIGNMENT == 0, f"is no multiple of {TILE_ALIGNMENT}")
     claim_number("touch_bytes", executable.touch_bytes, 0, LARGEST)
     _verify_memory(executable, tiles)
     _verify_image(executable)
@@ -42,22 +41,24 @@ def verify(executable: Executable) -> None:
     for number, step in enumerate(executable.steps):
         _verify_step(executable, step, f"steps[{number}]", tiles)
     verify_host(executable)
-    ends = verify_moves(executable.moves, tiles)
-    verify_computes(executable, len(ends.source))
+    ends = verify_moves(executable)
+    verify_computes(executable, len(ends.lists))
     verify_touches(executable)
     verify_program(executable, ends)
     verify_lives(executable, tiles)
 
 
 def _verify_image(executable: Executable) -> None:
-    image, memory = executable.image, int(executable.tile_base[-1])
-    pieces, size = len(image.address), len(image.data)
-    claim_shape("image.address", image.address, pieces)
+    image = executable.image
+    pieces, size = len(image.tile), len(image.data)
+    claim_shape("image.tile", image.tile, pieces)
+    claim_shape("image.offset", image.offset, pieces)
     claim_shape("image.bytes", image.bytes, pieces)
     claim_shape("image.data", image.data, size)
-    claim_range("image.address", image.address, 0, memory + 1)
+    claim_range("image.tile", image.tile, 0, len(executable.tile_bytes))
+    claim_range("image.offset", image.offset, 0, LARGEST)
     claim_range("image.bytes", image.bytes, 0, size + 1)
-    claim_range("the ends of image.address: end", image.address + image.bytes, 0, memory + 1)
+    claim_each("image.offset", image.offset + image.bytes <= executable.tile_bytes[image.tile], "reaches beyond the tile")
     claim(int(image.bytes.sum()) == size, f"image.data has {size} bytes, its pieces have {int(image.bytes.sum())}")
 
 
@@ -68,7 +69,7 @@ def _verify_memory(executable: Executable, tiles: int) -> None:
         claim_shape(f"memory.{name}", values, tiles)
         claim_range(f"memory.{name}", values, 0, LARGEST)
     total, limit = executable.memory.total(), executable.target.getBytesPerTile()
-    claim_each("tile_base", np.diff(executable.tile_base) <= total + TILE_ALIGNMENT, "gives a tile more memory than it needs")
+    claim_each("tile_bytes", executable.tile_bytes <= total + TILE_ALIGNMENT, "is more memory than the tile needs")
     fits = executable.options.run_out_of_memory or int(total.max()) <= limit
     claim(fits, f"a tile holds {int(total.max())} bytes: expected at most {limit}")
 
@@ -94,7 +95,7 @@ def _verify_step(executable: Executable, step: Step, where: str, tiles: int) -> 
         if len(getattr(step, name)):
             claim_shape(f"{where}.{name}", getattr(step, name), tiles)
             claim_range(f"{where}.{name}", getattr(step, name), 0, LARGEST)
-    claim_number(f"{where}.compute", step.compute, -1, len(executable.computes.result))
+    claim_number(f"{where}.compute", step.compute, -1, len(executable.computes.result_tile))
     claim((step.compute >= 0) == (step.kind == "compute"), f"{where}.compute is {step.compute}, of a step {step.kind!r}")
     claim_number(f"{where}.exchange", step.exchange, -1, len(executable.exchanges))
 

@@ -81,7 +81,7 @@ class _Service:
             _verify_shape(self.service["shape"], self.executable.streams[self.service["stream"]].elements, f"{self.where}.shape")
         if kind == ServiceKind.JUDGE:
             claim(self.executable.touches is not None, f"{self.where}: there is nothing to judge by")
-            self._number("compute", self.service["compute"], 0, len(self.executable.computes.result))
+            self._number("compute", self.service["compute"], 0, len(self.executable.computes.result_tile))
         if kind == ServiceKind.SEED:
             self._seed()
         if "buffer" in expected:

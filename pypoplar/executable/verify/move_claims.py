@@ -1,4 +1,4 @@
-"""Claims about the move lists: how far each reaches on both sides, so that who uses one can compare that with what is there."""
+"""Claims about moves: on the side of an IPU every list stays in its memory; what they do on the host's is left to who uses them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,62 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import AnyArray as Array
+from pypoplar.executable.executable import Executable
+from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
+from pypoplar.interface.header_slots import HOST
 
 COLUMNS = ("source", "target", "bytes", "count", "source_step", "target_step", "source_list", "target_list", "tile")
 
 
 @frozen(eq=False)
-class ListEnds:
-    """Where the bytes end that each list touches; all begin at 0 or later."""
+class MoveEnds:
+    """What the lists of each move have to do with the host; on the IPUs' sides, all lie in memory."""
 
-    source: Array  # int64 [lists]
-    target: Array  # int64 [lists]
+    lists: Array  # int64 [moves]
+    from_host: Array  # int64 [moves]: lists whose source is the host
+    to_host: Array  # int64 [moves]: lists whose target is the host
+    source_end: Array  # int64 [moves]: where the bytes end that come from the host
+    target_end: Array  # int64 [moves]: where the bytes end that go to the host
 
 
-def verify_moves(moves: Moves, tiles: int) -> ListEnds:
-    """Check all records; returns how far the lists reach."""
+def verify_moves(executable: Executable) -> MoveEnds:
+    """Check all records; returns what the moves have to do with the host."""
+    moves, layout = executable.moves, executable.layout
+    _verify_lists(moves, layout.ipus)
+    _verify_records(moves, len(layout.tile_bytes))
+    source = _host_ends(moves, layout, "source", "target")
+    target = _host_ends(moves, layout, "target", "source")
+    first = moves.first_list
+    return MoveEnds(
+        np.diff(first),
+        _sums(first, moves.source_ipu == HOST),
+        _sums(first, moves.target_ipu == HOST),
+        _largest(first, source),
+        _largest(first, target),
+    )
+
+
+def _verify_lists(moves: Moves, ipus: int) -> None:
+    """Every move has its lists, and each list its pair of memories and its records."""
+    claim(moves.first_list.ndim == 1 and len(moves.first_list) > 0, "moves.first_list is empty")
+    claim(moves.first.ndim == 1 and len(moves.first) > 0, "moves.first is empty")
+    lists = len(moves.first) - 1
+    for name in ("source_ipu", "target_ipu"):
+        claim_shape(f"moves.{name}", getattr(moves, name), lists)
+        claim_range(f"moves.{name}", getattr(moves, name), HOST, ipus)
+    claim_each("moves.target_ipu", (moves.source_ipu != HOST) | (moves.target_ipu != HOST), "leads from the host to the host")
+    claim_running("moves.first_list", moves.first_list, len(moves.first_list) - 1, lists)
+    claim_running("moves.first", moves.first, lists, len(moves.source))
+
+
+def _verify_records(moves: Moves, tiles: int) -> None:
+    """What can be said of each record on its own, and of its thread."""
     records = len(moves.source)
     for name in COLUMNS:
         claim_shape(f"moves.{name}", getattr(moves, name), records)
     claim(moves.places.ndim == 1, "moves.places is not a plain list")
-    claim(moves.first.ndim == 1 and len(moves.first) > 0, "moves.first is empty")
-    claim_running("moves.first", moves.first, len(moves.first) - 1, records)
     for name, low in (
         ("source", 0),
         ("target", 0),
@@ -41,13 +75,18 @@ def verify_moves(moves: Moves, tiles: int) -> ListEnds:
     opens = np.zeros(records + 1, bool)
     opens[moves.first] = True
     claim_each("moves.tile", (moves.tile[1:] >= moves.tile[:-1]) | opens[1:-1], "is followed by a lower one in its list")
-    one = (moves.count == 1) | (moves.target_list >= 0)
-    claim_each("moves.target_step", one | (moves.target_step != 0), "is 0, for several pieces")
+    alone = (moves.count == 1) | (moves.target_list >= 0)
+    claim_each("moves.target_step", alone | (moves.target_step != 0), "is 0, for several pieces")
     claim_each("moves.source_list", (moves.source_list < 0) | (moves.target_list < 0), "stands beside a list of targets")
-    return ListEnds(
-        _list_ends(moves.first, _record_ends(moves, "source", "target")),
-        _list_ends(moves.first, _record_ends(moves, "target", "source")),
-    )
+
+
+def _host_ends(moves: Moves, layout: MemoryLayout, side: str, other: str) -> Array:
+    """Where the bytes of each list end on the host's side, 0 for lists that do not touch it; those of IPUs lie in their memory."""
+    ends = _largest(moves.first, _record_ends(moves, side, other))
+    ipu = getattr(moves, side + "_ipu")
+    fits = (ipu == HOST) | (ends <= layout.ipu_bytes[ipu])
+    claim_each(f"the end of moves.{side} in list", fits, "lies beyond the memory of the IPU")
+    return np.where(ipu == HOST, ends, 0)
 
 
 def _record_ends(moves: Moves, side: str, other: str) -> Array:
@@ -71,9 +110,16 @@ def _record_ends(moves: Moves, side: str, other: str) -> Array:
     return ends
 
 
-def _list_ends(first: Array, ends: Array) -> Array:
-    made = np.zeros(len(first) - 1, np.int64)
+def _largest(first: Array, values: Array) -> Array:
+    """The largest value of each part, 0 where it has none."""
+    largest = np.zeros(len(first) - 1, np.int64)
     filled = first[1:] > first[:-1]
     if filled.any():
-        made[filled] = np.maximum.reduceat(ends, first[:-1][filled])
-    return made
+        largest[filled] = np.maximum.reduceat(values, first[:-1][filled])
+    return largest
+
+
+def _sums(first: Array, values: Array) -> Array:
+    """The sum of the values of each part."""
+    running = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
+    return running[first[1:]] - running[first[:-1]]

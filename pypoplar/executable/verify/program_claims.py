@@ -13,9 +13,9 @@ from attrs import field, frozen
 from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.executable import Executable
-from pypoplar.executable.verify.claims import LARGEST, claim, claim_number, claim_range
+from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_number, claim_range
 from pypoplar.executable.verify.host_claims import INTERNAL, TO_DEVICE, TO_HOST, chunk_bytes
-from pypoplar.executable.verify.move_claims import ListEnds
+from pypoplar.executable.verify.move_claims import MoveEnds
 from pypoplar.executable.verify.tree_claims import verify_tree
 from pypoplar.interface.fault_codes import FloatingPoint
 from pypoplar.interface.layout import NOTHING, mask
@@ -45,13 +45,13 @@ from pypoplar.interface.opcodes import (
 )
 from pypoplar.interface.service_kinds import ServiceKind
 
-LIST, STEP, MAYBE_STEP, COMPUTE, COUNTER, TIMES, ROW, ADDRESS, SIZE, STREAM, SERVICE, CLOCK, MASK = (
-    "move list", "step", "step or -1", "compute", "counter", "times", "row", "address", "size", "stream", "service", "clock",
+MOVE, STEP, MAYBE_STEP, COMPUTE, COUNTER, TIMES, ROW, TILE, OFFSET, SIZE, STREAM, SERVICE, CLOCK, MASK = (
+    "move", "step", "step or -1", "compute", "counter", "times", "row", "tile", "offset", "size", "stream", "service", "clock",
     "mask",
 )  # fmt: skip
 KINDS: dict[Opcode, dict[Operand, str]] = {
     Opcode.END: {},
-    Opcode.MOVE: {MoveOperand.LIST: LIST, MoveOperand.STEP: STEP},
+    Opcode.MOVE: {MoveOperand.MOVE: MOVE, MoveOperand.STEP: STEP},
     Opcode.COMPUTE: {
         ComputeOperand.COMPUTE: COMPUTE,
         ComputeOperand.BEFORE: MAYBE_STEP,
@@ -61,17 +61,22 @@ KINDS: dict[Opcode, dict[Operand, str]] = {
     Opcode.REPEAT: {RepeatOperand.COUNTER: COUNTER, RepeatOperand.TIMES: TIMES, RepeatOperand.AFTER: ROW},
     Opcode.REPEAT_END: {RepeatEndOperand.COUNTER: COUNTER, RepeatEndOperand.BODY: ROW},
     Opcode.JUMP: {JumpOperand.ROW: ROW},
-    Opcode.BRANCH: {BranchOperand.ADDRESS: ADDRESS, BranchOperand.BYTES: SIZE, BranchOperand.ROW: ROW},
-    Opcode.UNLESS_EQUAL: {UnlessEqualOperand.ADDRESS: ADDRESS, UnlessEqualOperand.BYTES: SIZE, UnlessEqualOperand.ROW: ROW},
+    Opcode.BRANCH: {BranchOperand.TILE: TILE, BranchOperand.OFFSET: OFFSET, BranchOperand.BYTES: SIZE, BranchOperand.ROW: ROW},
+    Opcode.UNLESS_EQUAL: {
+        UnlessEqualOperand.TILE: TILE,
+        UnlessEqualOperand.OFFSET: OFFSET,
+        UnlessEqualOperand.BYTES: SIZE,
+        UnlessEqualOperand.ROW: ROW,
+    },
     Opcode.CALL: {CallOperand.ROW: ROW},
     Opcode.RETURN: {},
-    Opcode.STREAM_IN: {StreamOperand.STREAM: STREAM, StreamOperand.LIST: LIST, StreamOperand.STEP: STEP},
-    Opcode.STREAM_OUT: {StreamOperand.STREAM: STREAM, StreamOperand.LIST: LIST, StreamOperand.STEP: STEP},
+    Opcode.STREAM_IN: {StreamOperand.STREAM: STREAM, StreamOperand.MOVE: MOVE, StreamOperand.STEP: STEP},
+    Opcode.STREAM_OUT: {StreamOperand.STREAM: STREAM, StreamOperand.MOVE: MOVE, StreamOperand.STEP: STEP},
     Opcode.SERVICE: {ServiceOperand.SERVICE: SERVICE},
     Opcode.CALLBACK: {CallbackOperand.STREAM: STREAM, CallbackOperand.SERVICE: SERVICE},
     Opcode.STAMP: {StampOperand.CLOCK: CLOCK},
-    Opcode.ELAPSED: {ElapsedOperand.CLOCK: CLOCK, ElapsedOperand.ADDRESS: ADDRESS},
-    Opcode.CLOCK: {ClockOperand.ADDRESS: ADDRESS},
+    Opcode.ELAPSED: {ElapsedOperand.CLOCK: CLOCK, ElapsedOperand.TILE: TILE, ElapsedOperand.OFFSET: OFFSET},
+    Opcode.CLOCK: {ClockOperand.TILE: TILE, ClockOperand.OFFSET: OFFSET},
     Opcode.FLOATING_POINT: {FloatingPointOperand.MASK: MASK},
     Opcode.SYNC: {SyncOperand.STEP: STEP},
 }
@@ -79,8 +84,8 @@ KINDS: dict[Opcode, dict[Operand, str]] = {
 CLOCK_BYTES = 8
 
 
-def verify_program(executable: Executable, ends: ListEnds) -> None:
-    """Check the program of an executable whose other parts have been checked; `ends` says how far its move lists reach."""
+def verify_program(executable: Executable, ends: MoveEnds) -> None:
+    """Check the program of an executable whose other parts have been checked; `ends` is of its moves."""
     program = executable.program
     claim(
         program.ndim == 2 and program.shape[1] == ROW_WORDS,
@@ -103,7 +108,7 @@ class _Rows:
     """The rows of the program."""
 
     executable: Executable
-    ends: ListEnds
+    ends: MoveEnds
     code: Array = field(init=False)
 
     @code.default
@@ -133,14 +138,15 @@ class _Rows:
         for name, value in (("counters", one.counters), ("clocks", one.clocks)):
             claim_number(name, value, 0, len(one.program) + 1)
         bounds = {
-            LIST: (0, len(self.ends.source)),
+            MOVE: (0, len(self.ends.lists)),
             STEP: (0, len(one.steps)),
             MAYBE_STEP: (-1, len(one.steps)),
-            COMPUTE: (0, len(one.computes.result)),
+            COMPUTE: (0, len(one.computes.result_tile)),
             COUNTER: (0, one.counters),
             TIMES: (0, (1 << 63) - 1),
             ROW: (0, len(one.program)),
-            ADDRESS: (0, LARGEST),
+            TILE: (0, len(one.tile_bytes)),
+            OFFSET: (0, LARGEST),
             SIZE: (1, CLOCK_BYTES + 1),
             STREAM: (0, len(one.streams)),
             SERVICE: (0, len(one.services)),
@@ -156,42 +162,52 @@ class _Rows:
                 self.claim(rows, (values >= low) & (values < high), f"operand {operands.index(operand)} is no {kind}")
 
     def verify_memory(self) -> None:
-        """Values that branches read and clocks that are stored lie in memory; so does all that is moved within it."""
-        memory = int(self.executable.tile_base[-1])
-        reads: tuple[tuple[Opcode, Operand, Operand], ...] = (
-            (Opcode.BRANCH, BranchOperand.ADDRESS, BranchOperand.BYTES),
-            (Opcode.UNLESS_EQUAL, UnlessEqualOperand.ADDRESS, UnlessEqualOperand.BYTES),
+        """Values that branches read and clocks that are stored lie in their tiles' memories; a plain move is none of a stream."""
+        reads: tuple[tuple[Opcode, Operand, Operand, Operand], ...] = (
+            (Opcode.BRANCH, BranchOperand.TILE, BranchOperand.OFFSET, BranchOperand.BYTES),
+            (Opcode.UNLESS_EQUAL, UnlessEqualOperand.TILE, UnlessEqualOperand.OFFSET, UnlessEqualOperand.BYTES),
         )
-        for operation, place, width in reads:
+        for operation, tile, offset, width in reads:
             rows = self.of(operation)
-            address, size = self.operand(rows, place), self.operand(rows, width)
+            size = self.operand(rows, width)
             self.claim(rows, np.isin(size, (1, 2, 4, 8)), "no value has that many bytes")
-            self.claim(rows, (address + size <= memory) & (address % np.minimum(size, 4) == 0), "the value is not in memory")
-        stores: tuple[tuple[Opcode, Operand], ...] = (
-            (Opcode.ELAPSED, ElapsedOperand.ADDRESS),
-            (Opcode.CLOCK, ClockOperand.ADDRESS),
+            self.claim(rows, self._in_memory(rows, tile, offset, size), "the value is not in the tile's memory")
+        stores: tuple[tuple[Opcode, Operand, Operand], ...] = (
+            (Opcode.ELAPSED, ElapsedOperand.TILE, ElapsedOperand.OFFSET),
+            (Opcode.CLOCK, ClockOperand.TILE, ClockOperand.OFFSET),
         )
-        for operation, place in stores:
+        for operation, tile, offset in stores:
             rows = self.of(operation)
-            address = self.operand(rows, place)
-            self.claim(rows, (address + CLOCK_BYTES <= memory) & (address % 4 == 0), "the clock's place is not in memory")
+            size = np.full(len(rows), CLOCK_BYTES)
+            self.claim(rows, self._in_memory(rows, tile, offset, size), "the clock's place is not in the tile's memory")
         rows = self.of(Opcode.MOVE)
-        lists = self.operand(rows, MoveOperand.LIST)
-        self.claim(rows, np.maximum(self.ends.source, self.ends.target)[lists] <= memory, "the list reaches beyond the memory")
+        self.claim(rows, ~self._names_host()[self.operand(rows, MoveOperand.MOVE)], "the move is one of a stream")
+
+    def _in_memory(self, rows: Array, tile: Operand, offset: Operand, size: Array) -> Array:
+        """Whether values of so many bytes lie in their tiles' memories, aligned as native code expects it."""
+        begin = self.operand(rows, offset)
+        fits: Array = begin + size <= self.executable.tile_bytes[self.operand(rows, tile)]
+        fits &= begin % np.minimum(size, 4) == 0
+        return fits
+
+    def _names_host(self) -> Array:
+        """bool [moves]: whether any list of a move has the host on one side."""
+        touches: Array = self.ends.from_host + self.ends.to_host > 0
+        return touches
 
     def verify_streams(self) -> None:
         """What is moved for a stream is its whole chunk on the host's side, read or written as its kind allows."""
-        memory, chunk = int(self.executable.tile_base[-1]), chunk_bytes(self.executable)
+        chunk, ends = chunk_bytes(self.executable), self.ends
         kinds = np.array([one.kind for one in self.executable.streams], object)
-        for code, kind, host, device in (
-            (Opcode.STREAM_IN, TO_DEVICE, self.ends.source, self.ends.target),
-            (Opcode.STREAM_OUT, TO_HOST, self.ends.target, self.ends.source),
+        for code, kind, host_lists, host_end in (
+            (Opcode.STREAM_IN, TO_DEVICE, ends.from_host, ends.source_end),
+            (Opcode.STREAM_OUT, TO_HOST, ends.to_host, ends.target_end),
         ):
             rows = self.of(code)
-            stream, lists = self.operand(rows, StreamOperand.STREAM), self.operand(rows, StreamOperand.LIST)
+            stream, moves = self.operand(rows, StreamOperand.STREAM), self.operand(rows, StreamOperand.MOVE)
             self.claim(rows, np.isin(kinds[stream], (kind, INTERNAL)), "the stream has the other direction")
-            self.claim(rows, host[lists] == chunk[stream], "the list does not end with the stream's chunk")
-            self.claim(rows, device[lists] <= memory, "the list reaches beyond the memory")
+            self.claim(rows, host_lists[moves] == ends.lists[moves], "not all of the move is with the host, in this direction")
+            self.claim(rows, host_end[moves] == chunk[stream], "the move does not end with the stream's chunk")
 
     def verify_computes(self) -> None:
         """The step that takes the account of a compute set is the compute set's own."""
@@ -200,10 +216,8 @@ class _Rows:
         compute = np.array([step.compute for step in one.steps], np.int64)
         own = compute[self.operand(rows, ComputeOperand.STEP)] == self.operand(rows, ComputeOperand.COMPUTE)
         self.claim(rows, own, "the step is not the compute set's")
-        lists = one.computes.moves.ravel()
-        used = lists[lists >= 0]
-        memory, reach = int(one.tile_base[-1]), np.maximum(self.ends.source, self.ends.target)
-        claim_range("the move lists of compute sets: end", reach[used], 0, memory + 1)
+        moves = one.computes.moves.ravel()
+        claim_each("computes.moves", (moves == NOTHING) | ~np.append(self._names_host(), False)[moves], "is a move of a stream")
 
     def verify_services(self) -> None:
         """A callback is served for its own stream; no other operation serves one."""

@@ -9,9 +9,9 @@ from pypoplar.executable.executable import Executable
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 
-EDGES = ("edge_vertex", "edge_field", "edge_address", "edge_width", "edge_touch")
+EDGES = ("edge_vertex", "edge_field", "edge_tile", "edge_offset", "edge_width", "edge_touch")
 RUNS = ("run_start", "run_count", "run_step")
-HOMES = ("home_begin", "home_address", "home_width")
+HOMES = ("home_begin", "home_tile", "home_offset", "home_width")
 
 
 def verify_touches(executable: Executable) -> None:
@@ -31,7 +31,7 @@ def _verify_shapes(executable: Executable, touches: Touches) -> None:
     for names, size in ((EDGES, edges), (RUNS, runs), (HOMES, homes)):
         for name in names:
             claim_shape(f"touches.{name}", getattr(touches, name), size)
-    claim_running("touches.first_edge", touches.first_edge, len(executable.computes.result), edges)
+    claim_running("touches.first_edge", touches.first_edge, len(executable.computes.result_tile), edges)
     claim_running("touches.first_run", touches.first_run, edges, runs)
     claim_shape("touches.vertex_codelet", touches.vertex_codelet, len(executable.vertex_names.location))
     claim_shape("touches.first_element", touches.first_element, len(executable.variable_names) + 1)
@@ -54,16 +54,17 @@ def lengths(touches: Touches) -> Array:
 
 
 def _verify_marks(executable: Executable, touches: Touches) -> None:
-    """The edges and their marks lie in memory; the marks of a compute set end to end."""
-    tiles = int(executable.tile_base[-1])
+    """The edges lie in their tiles' memories; the marks of a compute set lie end to end."""
     claim_range("touches.run_count", touches.run_count, 0, executable.touch_bytes + 1)
     claim_range("touches.edge_width", touches.edge_width, 1, 9)
-    claim_range("touches.edge_address", touches.edge_address, 0, tiles + 1)
-    claim_range("touches.edge_touch", touches.edge_touch, tiles, executable.memory_bytes + 1)
+    claim_range("touches.edge_tile", touches.edge_tile, 0, len(executable.tile_bytes))
+    claim_range("touches.edge_offset", touches.edge_offset, 0, LARGEST)
+    claim_range("touches.edge_touch", touches.edge_touch, 0, executable.touch_bytes + 1)
     length = lengths(touches)
-    claim_each("touches.edge_address", touches.edge_address + length * touches.edge_width <= tiles, "reaches beyond the memory")
+    reach = touches.edge_offset + length * touches.edge_width
+    claim_each("touches.edge_offset", reach <= executable.tile_bytes[touches.edge_tile], "reaches beyond the tile")
     ends = touches.edge_touch + length
-    claim_each("touches.edge_touch", ends <= executable.memory_bytes, "reaches beyond the memory")
+    claim_each("touches.edge_touch", ends <= executable.touch_bytes, "reaches beyond the marks")
     opens = np.zeros(len(ends) + 1, bool)
     opens[touches.first_edge] = True
     claim_each("touches.edge_touch", opens[1:-1] | (touches.edge_touch[1:] == ends[:-1]), "is not followed by the next edge's")
@@ -86,4 +87,6 @@ def _verify_elements(executable: Executable, touches: Touches) -> None:
     some = touches.run_count > 0
     claim_each("touches.run_start", ~some | ((low >= least) & (high < first[-1])), "leads to elements without a home")
     claim_range("touches.home_width", touches.home_width, 1, 9)
-    claim_range("touches.home_address", touches.home_address, 0, int(executable.tile_base[-1]))
+    claim_range("touches.home_tile", touches.home_tile, 0, len(executable.tile_bytes))
+    inside = (touches.home_offset >= 0) & (touches.home_offset < executable.tile_bytes[touches.home_tile])
+    claim_each("touches.home_offset", inside, "is not in the tile's memory")

@@ -1,4 +1,4 @@
-"""The shapes of codelets: what an edge row of theirs consists of, as compiler and verifier need it for many vertices at once."""
+"""The shapes of codelets: what an edge row of theirs consists of, as it is needed for many vertices at once."""
 
 from __future__ import annotations
 
