@@ -103,7 +103,7 @@ def promote(left: str, right: str) -> str:
         if other in ("i64", "u64"):
             raise Mixed(f"FLOAT does not mix with {NAMES[other]}: write float(...) around the {NAMES[other]}")
         return "f32"
-    return next(one for one in ("u64", "i64", "u32") if one in pair)  # C++'s conversions: the wider, then the unsigned
+    return next(type for type in ("u64", "i64", "u32") if type in pair)  # C++'s conversions: the wider, then the unsigned
 
 
 def join(left: str, right: str) -> str:
@@ -129,15 +129,15 @@ def weak_with(weak: Weak, type: str) -> str:
 
 def common_type(values: list[Number]) -> str:
     """The type in which several operands meet."""
-    typed = [one.type for one in values if not isinstance(one, Weak)]
-    weak = [one for one in values if isinstance(one, Weak)]
+    typed = [value.type for value in values if not isinstance(value, Weak)]
+    weak = [value for value in values if isinstance(value, Weak)]
     if not typed:
-        return "f32" if any(one.alone == "f32" for one in weak) else "i32"
+        return "f32" if any(number.alone == "f32" for number in weak) else "i32"
     type = typed[0]
     for other in typed[1:]:
         type = promote(type, other)
-    for one in weak:
-        type = weak_with(one, type)
+    for number in weak:
+        type = weak_with(number, type)
     return type
 
 
@@ -150,7 +150,7 @@ def literal(value: int | float, type: str) -> Literal:
             raise Mixed(f"{value} is a float and {NAMES[type]} is an integer type: write int({value})")
         low, high = RANGES[type]
         if not low <= value <= high:
-            wider = next((one for one in ("u32", "i64", "u64") if RANGES[one][0] <= value <= RANGES[one][1]), None)
+            wider = next((other for other in ("u32", "i64", "u64") if RANGES[other][0] <= value <= RANGES[other][1]), None)
             hint = f"; {NAMES[wider]}({value}) would hold it" if type == "i32" and wider else ""
             raise Mixed(f"{value} is out of the range of {NAMES[type]}, {low} to {high}{hint}")
         return Literal(value, type)

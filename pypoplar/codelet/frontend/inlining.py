@@ -7,8 +7,8 @@ import ast
 from pypoplar.codelet.frontend.calls import Calls
 from pypoplar.codelet.frontend.expressions import FALSE
 from pypoplar.codelet.frontend.inference import Group, Number, SpanView, Value, Weak
-from pypoplar.codelet.frontend.locals import Found
-from pypoplar.codelet.frontend.translator_state import Frame, stored_names
+from pypoplar.codelet.frontend.locals import LocalContent
+from pypoplar.codelet.frontend.translator_state import FunctionScope, stored_names
 from pypoplar.codelet.ir.typed import Apply, Local, Once
 from pypoplar.codelet.language.diagnostics import STARS
 from pypoplar.spelling import nearest
@@ -25,7 +25,7 @@ class Inlining(Calls):
     def assign_name(self, target: ast.Name, value: Value, node: ast.expr) -> None:
         raise NotImplementedError
 
-    def declare(self, frame: Frame) -> None:
+    def declare(self, frame: FunctionScope) -> None:
         raise NotImplementedError
 
     def helper(self, node: ast.Call, number: int, first: Value | None) -> Value:
@@ -61,9 +61,9 @@ class Inlining(Calls):
         return value  # type: ignore[return-value]
 
     def _refuse_recursion(self, node: ast.Call, number: int) -> None:
-        numbers = [one.number for one in self.frames]
+        numbers = [frame.number for frame in self.frames]
         if number in numbers:
-            names = [one.source.name for one in self.frames[numbers.index(number) :]]
+            names = [frame.source.name for frame in self.frames[numbers.index(number) :]]
             cycle = " -> ".join([*names, names[0]])
             self.refuse(node, f"recursion ({cycle}): device code has no call stack; write a loop")
 
@@ -109,25 +109,25 @@ class Inlining(Calls):
         return keyword.arg
 
     def _argument(self, node: ast.expr) -> Value:
-        found = self.value(node)
-        if isinstance(found, Group):
+        value = self.value(node)
+        if isinstance(value, Group):
             self.refuse(node, "an argument is a number, a vector or the vertex; unpack several values first")
-        return found
+        return value
 
     # results
 
-    def _inline(self, node: ast.Call, frame: Frame) -> Value:
+    def _inline(self, node: ast.Call, frame: FunctionScope) -> Value:
         statements = frame.tree.body
-        returns = [one for one in ast.walk(frame.tree) if isinstance(one, ast.Return)]
+        returns = [statement for statement in ast.walk(frame.tree) if isinstance(statement, ast.Return)]
         if not returns or (len(returns) == 1 and statements[-1] is returns[0]):
             return self._straight(frame, returns)
-        arities = {_arity(one) for one in returns}
+        arities = {_arity(statement) for statement in returns}
         if len(arities) > 1:
             self.refuse(returns[-1], f"{frame.source.name} returns different numbers of values; return as many everywhere")
         arity = arities.pop()
         prefix = f"{frame.source.name}{self.inlined}"
         frame.results = tuple(self.hidden(f"{prefix}_result{position}") for position in range(max(arity, 0)))
-        if any(_returns_inside(one) for one in ast.walk(frame.tree) if isinstance(one, ast.For | ast.While)):
+        if any(_returns_inside(loop) for loop in ast.walk(frame.tree) if isinstance(loop, ast.For | ast.While)):
             frame.returned = self.hidden(f"{prefix}_returned")
         with self.block() as inner:
             if frame.returned is not None:
@@ -136,10 +136,10 @@ class Inlining(Calls):
             if self.locals.assigned is not None and arity >= 0:
                 self.refuse(frame.tree, f"{frame.source.name} may end without a return value: return one on every path")
         self.emit(Once(tuple(inner)))
-        values = tuple(Local(one, self.locals.type(one) or "i32") for one in frame.results)
+        values = tuple(Local(name, self.locals.type(name) or "i32") for name in frame.results)
         return Group(values) if arity != 1 else values[0]
 
-    def _straight(self, frame: Frame, returns: list[ast.Return]) -> Value:
+    def _straight(self, frame: FunctionScope, returns: list[ast.Return]) -> Value:
         """A function with one return, at its end, or with none."""
         statements = frame.tree.body
         if not returns:
@@ -151,19 +151,19 @@ class Inlining(Calls):
             return Group(())
         return self.value(value)
 
-    def return_from_helper(self, node: ast.Return, frame: Frame) -> None:
+    def return_from_helper(self, node: ast.Return, frame: FunctionScope) -> None:
         """Set the results and mark the path as ended; the caller leaves the block."""
         frame.ended = True
         if node.value is None or not frame.results:
             return
         nodes = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        values = [self.value(one) for one in nodes]
+        values = [self.value(where) for where in nodes]
         if len(values) == 1 and isinstance(values[0], Group):
             self.refuse(node, "return the values one by one: a, b = f(x), then return a, b")
-        for unique, value, one in zip(frame.results, values, nodes, strict=True):
+        for unique, value, where in zip(frame.results, values, nodes, strict=True):
             if isinstance(value, SpanView):
-                self.refuse(one, "a helper function that returns a vector has one return, at its end")
-            self.assign_number(unique, self._plain(value, one), one, frame.source.name, flexible=True)
+                self.refuse(where, "a helper function that returns a vector has one return, at its end")
+            self.assign_number(unique, self._plain(value, where), where, frame.source.name, flexible=True)
 
     def assign_number(self, unique: str, number: Number, node: ast.AST, shown: str, flexible: bool = False) -> None:
         raise NotImplementedError
@@ -176,11 +176,11 @@ class Inlining(Calls):
         return name
 
 
-def found_number(number: Number, flexible: bool) -> Found:
+def content_of(number: Number, flexible: bool) -> LocalContent:
     """What an assignment of `number` says of a local's type. The type of a `flexible` one stays open for a literal."""
     if isinstance(number, Weak):
-        return Found(weak=(number,)) if flexible else Found(number.alone)
-    return Found(number.type)
+        return LocalContent(weak=(number,)) if flexible else LocalContent(number.alone)
+    return LocalContent(number.type)
 
 
 def _arity(node: ast.Return) -> int:
@@ -191,4 +191,4 @@ def _arity(node: ast.Return) -> int:
 
 
 def _returns_inside(loop: ast.For | ast.While) -> bool:
-    return any(isinstance(one, ast.Return) for one in ast.walk(loop))
+    return any(isinstance(node, ast.Return) for node in ast.walk(loop))

@@ -12,7 +12,7 @@ from pypoplar.codelet.frontend.inference import Mixed, Weak, join, weak_with
 
 
 @frozen
-class Found:
+class LocalContent:
     """What is assigned to a local: a typed number, numbers whose type is open, or spans."""
 
     type: str | None = None
@@ -22,38 +22,38 @@ class Found:
     @property
     def resolved(self) -> str | None:
         type = self.type
-        for one in self.weak:
-            type = one.alone if type is None else weak_with(one, type)
+        for number in self.weak:
+            type = number.alone if type is None else weak_with(number, type)
         return type
 
-    def joined(self, other: Found) -> Found:
-        if self == Found():
+    def joined(self, other: LocalContent) -> LocalContent:
+        if self == LocalContent():
             return other
         if (self.span is None) != (other.span is None):
             raise Mixed("it is a vector in one place and a number in another; use two names")
         if self.span is not None and other.span is not None:
             if self.span[0] != other.span[0]:
                 raise Mixed("it is a vector of another element type elsewhere; use two names")
-            return Found(span=(self.span[0], self.span[1] and other.span[1]))
+            return LocalContent(span=(self.span[0], self.span[1] and other.span[1]))
         type = self.type or other.type
         if self.type is not None and other.type is not None:
             type = join(self.type, other.type)
-        found = Found(type, tuple(dict.fromkeys((*self.weak, *other.weak))))
-        return found if found.resolved else other
+        joined = LocalContent(type, tuple(dict.fromkeys((*self.weak, *other.weak))))
+        return joined if joined.resolved else other
 
 
 class Locals:
     """The types of all locals in one pass. Names are unique in the codelet, those of inlined helpers too."""
 
-    def __init__(self, before: dict[str, Found] | None) -> None:
+    def __init__(self, before: dict[str, LocalContent] | None) -> None:
         self.before = before
-        self.found: dict[str, Found] = {}
+        self.contents: dict[str, LocalContent] = {}
         self.declared: dict[str, str] = {}
         self.assigned: frozenset[str] | None = frozenset()  # on every path to here; None where no path leads
 
-    def add(self, name: str, found: Found) -> None:
+    def add(self, name: str, content: LocalContent) -> None:
         """Note an assignment."""
-        self.found[name] = self.found.get(name, Found()).joined(found)
+        self.contents[name] = self.contents.get(name, LocalContent()).joined(content)
 
     def assign(self, name: str) -> None:
         if self.assigned is not None:
@@ -63,21 +63,21 @@ class Locals:
         """The register type of a local that holds numbers."""
         if name in self.declared:
             return self.declared[name]
-        found = self._known(name)
-        return None if found is None else found.resolved
+        content = self._known(name)
+        return None if content is None else content.resolved
 
     def holds_span(self, name: str) -> tuple[str, bool] | None:
-        found = self._known(name)
-        return None if found is None else found.span
+        content = self._known(name)
+        return None if content is None else content.span
 
-    def _known(self, name: str) -> Found | None:
+    def _known(self, name: str) -> LocalContent | None:
         if self.before is not None and name in self.before:
             return self.before[name]
-        return self.found.get(name)
+        return self.contents.get(name)
 
     @property
     def settled(self) -> bool:
-        return self.before == self.found
+        return self.before == self.contents
 
 
 def both(left: frozenset[str] | None, right: frozenset[str] | None) -> frozenset[str] | None:

@@ -7,8 +7,8 @@ import ast
 from pypoplar.codelet.frontend.expressions import FALSE, TRUE
 from pypoplar.codelet.frontend.inference import NAMES, Mixed, Number, RowsView, SpanView, Weak, common_type, register_of
 from pypoplar.codelet.frontend.inlining import Inlining
-from pypoplar.codelet.frontend.locals import Found, both
-from pypoplar.codelet.frontend.translator_state import Loop
+from pypoplar.codelet.frontend.locals import LocalContent, both
+from pypoplar.codelet.frontend.translator_state import LoopPaths
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -35,10 +35,10 @@ class Loops(Inlining):
 
     def guarded(self, node: ast.expr) -> Operand:
         """A condition; if it is refused, the statements that depend on it are still looked at."""
-        found: Operand = Local("", "bool")
+        condition: Operand = Local("", "bool")
         with self.recovering():
-            found = self.condition(node)
-        return found
+            condition = self.condition(node)
+        return condition
 
     def while_loop(self, node: ast.While) -> None:
         self._refuse_else(node)
@@ -49,27 +49,27 @@ class Loops(Inlining):
         before = self.locals.assigned
         inner, loop = self._loop_body(node.body)
         after = None if condition == TRUE else before
-        for one in loop.breaks:
-            after = both(after, one)
+        for assigned in loop.breaks:
+            after = both(after, assigned)
         self.emit(While(tuple(head), condition, inner, self.where(node)))
         self._end_loop(node, after)
 
     def for_loop(self, node: ast.For) -> None:
         self._refuse_else(node)
         ranges = isinstance(node.iter, ast.Call) and self._callee(node.iter.func)[0] == Meaning("builtin", "range")
-        found = None if ranges else self.value(node.iter)
+        vector = None if ranges else self.value(node.iter)
         if not isinstance(node.target, ast.Name):
             self.refuse(node.target, "a for loop in device code has one variable, a local")
-        match found:
+        match vector:
             case None:
                 self._for_range(node, node.target, node.iter)
             case SpanView():
-                self._for_elements(node, node.target, found)
+                self._for_elements(node, node.target, vector)
             case RowsView():
-                self._for_rows(node, node.target, found)
+                self._for_rows(node, node.target, vector)
             case _:
-                hint = f"; write range({ast.unparse(node.iter)})" if isinstance(found, Weak | Literal | Local) else ""
-                self.refuse(node.iter, f"for loops run over range(...), vectors and row lists, not {self.described(found)}{hint}")
+                hint = f"; write range({ast.unparse(node.iter)})" if isinstance(vector, Weak | Literal | Local) else ""
+                self.refuse(node.iter, f"for loops run over range(...), vectors and row lists, not {self.described(vector)}{hint}")
 
     # the three kinds of for
 
@@ -82,16 +82,16 @@ class Loops(Inlining):
         with self.recovering():
             if not 1 <= len(call.args) <= 3:
                 self.refuse(call, f"range takes 1 to 3 arguments, got {len(call.args)}")
-            numbers = [self.number(one) for one in call.args]
+            numbers = [self.number(argument) for argument in call.args]
             kind = self._range_type(numbers, call)
         rounds = self._known_rounds(numbers)
         if rounds == 0:
             return
         operands = [self.converted(number, kind, where) for number, where in zip(numbers, call.args, strict=False)]
-        zero, one = Literal(0, kind), Literal(1, kind)
+        zero, unit = Literal(0, kind), Literal(1, kind)
         start = operands[0] if len(operands) > 1 else zero
         stop = operands[1] if len(operands) > 1 else operands[0] if operands else zero
-        step = operands[2] if len(operands) > 2 else one
+        step = operands[2] if len(operands) > 2 else unit
         variable, first = self._variable(target, kind)
         with self.block() as beginning:
             if first:
@@ -112,7 +112,7 @@ class Loops(Inlining):
     @staticmethod
     def _known_rounds(numbers: list[Number]) -> int | None:
         """The rounds of a range of literals."""
-        values = [int(one.value) for one in numbers if isinstance(one, Weak)]
+        values = [int(number.value) for number in numbers if isinstance(number, Weak)]
         if not values or len(values) < len(numbers) or values[2:] == [0]:
             return None
         return len(range(*values))
@@ -122,26 +122,26 @@ class Loops(Inlining):
         unique = self.frame.names[target.id]
         if unique not in self.locals.declared:
             with self.at(target, f"'{target.id}': "):
-                self.locals.add(unique, Found(kind))
+                self.locals.add(unique, LocalContent(kind))
                 if self.locals.type(unique) is None:
                     raise Mixed("it is a vector elsewhere; use two names")
         if self.locals.type(unique) == kind:
             return Local(unique, kind), False
         return self.temporary(kind), True
 
-    def _for_elements(self, node: ast.For, target: ast.Name, found: SpanView) -> None:
-        length = self.length(found, node.iter)
+    def _for_elements(self, node: ast.For, target: ast.Name, vector: SpanView) -> None:
+        length = self.length(vector, node.iter)
         index = self.temporary("i32")
         with self.block() as beginning:
-            element = self.load(found.span, register_of(found.span.element), index, node.iter)
+            element = self.load(vector.span, register_of(vector.span.element), index, node.iter)
             self.assign_name(target, element, target)
         self._for(node, target, (index, _ZERO, length, _ONE), beginning, False)
 
-    def _for_rows(self, node: ast.For, target: ast.Name, found: RowsView) -> None:
-        length = self.length(found, node.iter)
+    def _for_rows(self, node: ast.For, target: ast.Name, rows: RowsView) -> None:
+        length = self.length(rows, node.iter)
         index = self.temporary("i32")
         with self.block() as beginning:
-            row = self.bind_row(found, index, target.id, node.iter)
+            row = self.bind_row(rows, index, target.id, node.iter)
             self.assign_span(self.frame.names[target.id], row, target, target.id)
         self._for(node, target, (index, _ZERO, length, _ONE), beginning, False)
 
@@ -160,14 +160,14 @@ class Loops(Inlining):
         after = before
         if runs:
             after = None
-            for one in (*loop.continues, *loop.breaks):
-                after = both(after, one)
+            for assigned in (*loop.continues, *loop.breaks):
+                after = both(after, assigned)
         variable, start, stop, step = counted
         self.emit(For(variable, start, stop, step, (*beginning, *inner), self.where(node)))
         self._end_loop(node, after)
 
-    def _loop_body(self, statements: list[ast.stmt]) -> tuple[Block, Loop]:
-        loop = Loop()
+    def _loop_body(self, statements: list[ast.stmt]) -> tuple[Block, LoopPaths]:
+        loop = LoopPaths()
         self.frame.loops.append(loop)
         with self.block() as inner:
             self.body(statements)
@@ -179,7 +179,7 @@ class Loops(Inlining):
     def _end_loop(self, node: ast.For | ast.While, after: frozenset[str] | None) -> None:
         """What holds after a loop; a helper that returned inside it goes on leaving."""
         self.locals.assigned = after
-        if self.frame.returned is not None and any(isinstance(one, ast.Return) for one in ast.walk(node)):
+        if self.frame.returned is not None and any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
             leave = Break() if self.frame.loops else Leave()
             self.emit(If(Local(self.frame.returned, "bool"), (leave,), (), self.where(node)))
 

@@ -18,10 +18,10 @@ from pypoplar.codelet.frontend.inference import (
     literal,
     register_of,
 )
-from pypoplar.codelet.frontend.inlining import found_number
+from pypoplar.codelet.frontend.inlining import content_of
 from pypoplar.codelet.frontend.locals import both
 from pypoplar.codelet.frontend.loop_statements import Loops
-from pypoplar.codelet.frontend.translator_state import Frame
+from pypoplar.codelet.frontend.translator_state import FunctionScope
 from pypoplar.codelet.ir.typed import If, Literal, Local, Operand, Store
 from pypoplar.codelet.language.diagnostics import unsupported
 from pypoplar.codelet.language.environment import dotted_name
@@ -34,11 +34,11 @@ class Statements(Loops):
     """Statements in order. What no path reaches is passed over, and so are the branches that a constant rules out."""
 
     def body(self, statements: list[ast.stmt]) -> None:
-        for one in statements:
+        for statement in statements:
             if self.locals.assigned is None:
                 return
             with self.recovering():
-                self.statement(one)
+                self.statement(statement)
 
     def statement(self, node: ast.stmt) -> None:  # noqa: C901, PLR0912 - an arm for each statement
         match node:
@@ -100,8 +100,8 @@ class Statements(Loops):
         if len(target.elts) != len(value.values):
             self.refuse(target, f"{len(target.elts)} targets for {len(value.values)} values")
         nodes = node.elts if isinstance(node, ast.Tuple) else [node] * len(value.values)
-        for one, part, where in zip(target.elts, value.values, nodes, strict=True):
-            self.assign(one, part, where)
+        for element, part, where in zip(target.elts, value.values, nodes, strict=True):
+            self.assign(element, part, where)
 
     def assign_name(self, target: ast.Name, value: Value, node: ast.expr) -> None:
         if target.id in self.frame.bound:
@@ -123,7 +123,7 @@ class Statements(Loops):
             operand = self.stored(number, declared, f"'{shown}'", node)
         else:
             with self.at(node, f"'{shown}': "):
-                self.locals.add(unique, found_number(number, flexible))
+                self.locals.add(unique, content_of(number, flexible))
                 type = self.locals.type(unique)
                 if type is None:
                     raise Mixed("it is a vector elsewhere; use two names")
@@ -143,14 +143,14 @@ class Statements(Loops):
                 return self.writable(view, target), _ZERO, False
             self.field_value(target)  # refuses what is not a field, with the nearest name
             self.refuse(target, f"{ast.unparse(target)} is not a field; only fields can be assigned")
-        found = self.value(target.value)
+        vector = self.value(target.value)
         if isinstance(target.slice, ast.Slice):
             self.refuse(target, "a slice cannot be assigned: write a loop over its elements")
-        if isinstance(found, RowsView):
+        if isinstance(vector, RowsView):
             self.refuse(target, f"{ast.unparse(target)} is a row: assign its elements in a loop")
-        if not isinstance(found, SpanView):
-            self.refuse(target.value, f"{ast.unparse(target.value)} is {self.described(found)}: it has no elements")
-        return self.writable(found, target), self.index(target.slice), True
+        if not isinstance(vector, SpanView):
+            self.refuse(target.value, f"{ast.unparse(target.value)} is {self.described(vector)}: it has no elements")
+        return self.writable(vector, target), self.index(target.slice), True
 
     def writable(self, view: SpanView, node: ast.AST) -> SpanView:
         if not view.writable:
@@ -184,14 +184,14 @@ class Statements(Loops):
         left = self.load(view.span, register_of(view.span.element), index, node.target, checked)
         self.store(view, index, self.binary(whole, node.op, left, lambda: self.number(node.value)), node, checked)
 
-    def declare(self, frame: Frame) -> None:
+    def declare(self, frame: FunctionScope) -> None:
         """Note the types that a function's annotations give to its locals."""
         self.frames.append(frame)
-        for one in ast.walk(frame.tree):
-            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
-                type, unique = self._declared_type(one.annotation), frame.names[one.target.id]
+        for node in ast.walk(frame.tree):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                type, unique = self._declared_type(node.annotation), frame.names[node.target.id]
                 if self.locals.declared.setdefault(unique, type) != type:
-                    self.refuse(one, f"'{one.target.id}' is declared {NAMES[self.locals.declared[unique]]} elsewhere")
+                    self.refuse(node, f"'{node.target.id}' is declared {NAMES[self.locals.declared[unique]]} elsewhere")
         self.frames.pop()
 
     def _declared_type(self, node: ast.expr) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from pypoplar.codelet.frontend.inference import Vertex
-from pypoplar.codelet.frontend.locals import Found
+from pypoplar.codelet.frontend.locals import LocalContent
 from pypoplar.codelet.frontend.statements import Statements
 from pypoplar.codelet.ir.typed import Local, TypedCodelet, TypedField
 from pypoplar.codelet.language.source import CodeletSource
@@ -16,77 +16,77 @@ _PASSES = 20  # and two more for each local: types only widen, by two steps at m
 
 def translate(source: CodeletSource) -> TypedCodelet:
     """The typed form of a codelet. What device code cannot do is a `CodeletError` at the user's line."""
-    before: dict[str, Found] | None = None
+    before: dict[str, LocalContent] | None = None
     try:
         passes = 0
         while passes < _PASSES + 2 * len(before or ()):
             passes += 1
-            one = Statements(source, before)
-            typed = _pass(one)
-            if one.locals.settled:
-                if one.error is not None:
-                    raise one.error
+            attempt = Statements(source, before)
+            typed = _pass(attempt)
+            if attempt.locals.settled:
+                if attempt.error is not None:
+                    raise attempt.error
                 return typed
-            before = one.locals.found
+            before = attempt.locals.contents
     except RecursionError:
         listing = source.functions[0].listing
         raise CodeletError(
             f"{source.name}: an expression or a block is nested too deeply", (listing.file, listing.first_line, None, None)
         ) from None
     listing = source.functions[0].listing
-    raise one.error or CodeletError(
+    raise attempt.error or CodeletError(
         f"{source.name}: the types of its locals do not settle: annotate them, x: FLOAT = 0.0",
         (listing.file, listing.first_line, None, None),
     )
 
 
-def _pass(one: Statements) -> TypedCodelet:
-    source, frame = one.source, one.frame
-    with one.recovering():
-        worker = _parameters(one, frame.tree)
-        one.declare(frame)
-        one.body(frame.tree.body)
-        returns = _returns(one, frame.tree)
-    if one.error is not None:
+def _pass(attempt: Statements) -> TypedCodelet:
+    source, frame = attempt.source, attempt.frame
+    with attempt.recovering():
+        worker = _parameters(attempt, frame.tree)
+        attempt.declare(frame)
+        attempt.body(frame.tree.body)
+        returns = _returns(attempt, frame.tree)
+    if attempt.error is not None:
         worker, returns = None, False
     return TypedCodelet(
         source.name,
         source.kind,
         tuple(TypedField(field.name, field.access, field.form, field.type.code) for field in source.fields),
-        tuple(one.blocks[0]),
+        tuple(attempt.blocks[0]),
         returns,
-        tuple(one.locations),
-        tuple(one.texts),
+        tuple(attempt.locations),
+        tuple(attempt.texts),
         worker,
-        tuple(one.helpers),
+        tuple(attempt.helpers),
     )
 
 
-def _parameters(one: Statements, tree: ast.FunctionDef) -> Local | None:
+def _parameters(attempt: Statements, tree: ast.FunctionDef) -> Local | None:
     """Bind ``self``, and the worker number of a MultiVertex."""
-    wanted = ["self", "worker"] if one.source.kind == "multi" else ["self"]
+    wanted = ["self", "worker"] if attempt.source.kind == "multi" else ["self"]
     arguments = tree.args
     given = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
     if len(given) != len(wanted) or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-        one.refuse(tree, f"compute of this kind of vertex is written def compute({', '.join(wanted)})")
-    one.frame.bound[given[0]] = Vertex()
-    if one.source.kind != "multi":
+        attempt.refuse(tree, f"compute of this kind of vertex is written def compute({', '.join(wanted)})")
+    attempt.frame.bound[given[0]] = Vertex()
+    if attempt.source.kind != "multi":
         return None
-    unique = one.frame.names[given[1]]
-    one.locals.declared[unique] = "i32"
-    one.locals.assign(unique)
+    unique = attempt.frame.names[given[1]]
+    attempt.locals.declared[unique] = "i32"
+    attempt.locals.assign(unique)
     return Local(unique, "i32")
 
 
-def _returns(one: Statements, tree: ast.FunctionDef) -> bool:
+def _returns(attempt: Statements, tree: ast.FunctionDef) -> bool:
     """Whether compute returns a bool, on every path or on none."""
     returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
     values = [node for node in returns if node.value is not None and not _is_none(node.value)]
     if values and len(values) < len(returns):
         bare = next(node for node in returns if node not in values)
-        one.refuse(bare, "compute returns a BOOL elsewhere: return one on every path")
-    if values and one.locals.assigned is not None:
-        one.refuse(tree, "compute returns a BOOL on some paths and may end here without one: return one on every path")
+        attempt.refuse(bare, "compute returns a BOOL elsewhere: return one on every path")
+    if values and attempt.locals.assigned is not None:
+        attempt.refuse(tree, "compute returns a BOOL on some paths and may end here without one: return one on every path")
     return bool(values)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from attrs import define, evolve, field
 
 from pypoplar.codelet.frontend.inference import Mixed, SpanView, Value
-from pypoplar.codelet.frontend.locals import Found, Locals
+from pypoplar.codelet.frontend.locals import LocalContent, Locals
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.codelet.ir.typed import Local, Span, Statement
 from pypoplar.codelet.language.declaration import Field
@@ -21,7 +21,7 @@ from pypoplar.errors import CodeletError
 
 
 @define
-class Loop:
+class LoopPaths:
     """A loop of the user's code while its body is translated. Paths that leave it meet after it."""
 
     breaks: list[frozenset[str]] = field(factory=list)
@@ -29,7 +29,7 @@ class Loop:
 
 
 @define
-class Frame:
+class FunctionScope:
     """A function while its body is translated: compute, or one inlined call of a helper."""
 
     number: int  # its position in the source's functions
@@ -37,7 +37,7 @@ class Frame:
     tree: ast.FunctionDef
     names: dict[str, str]  # its own names and those of the typed form
     bound: dict[str, Value] = field(factory=dict)  # parameters that stand for their arguments
-    loops: list[Loop] = field(factory=list)
+    loops: list[LoopPaths] = field(factory=list)
     results: tuple[str, ...] | None = None  # a helper's result locals
     returned: str | None = None  # the local that says that a helper has returned, where a loop must be left first
     ended: bool = False  # whether some path reaches a return
@@ -45,24 +45,24 @@ class Frame:
 
 def stored_names(tree: ast.FunctionDef) -> set[str]:
     """The names that a function assigns."""
-    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
+    return {name.id for name in ast.walk(tree) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)}
 
 
 def own_names(tree: ast.FunctionDef) -> list[str]:
     """Parameters and assigned names of a function, in order of appearance."""
-    names = [one.arg for one in ast.walk(tree.args) if isinstance(one, ast.arg)]
-    stores = [one for one in ast.walk(tree) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)]
-    names += [one.id for one in sorted(stores, key=lambda one: (one.lineno, one.col_offset))]
+    names = [parameter.arg for parameter in ast.walk(tree.args) if isinstance(parameter, ast.arg)]
+    stores = [name for name in ast.walk(tree) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)]
+    names += [name.id for name in sorted(stores, key=lambda name: (name.lineno, name.col_offset))]
     return list(dict.fromkeys(names))
 
 
 class Translation:
     """One pass over a codelet. Sub-classes translate expressions, calls, helper functions and statements."""
 
-    def __init__(self, source: CodeletSource, before: dict[str, Found] | None) -> None:
+    def __init__(self, source: CodeletSource, before: dict[str, LocalContent] | None) -> None:
         self.source = source
-        self.fields: dict[str, Field] = {one.attribute: one for one in source.fields}
-        self.field_names = {one.name for one in source.fields}
+        self.fields: dict[str, Field] = {field.attribute: field for field in source.fields}
+        self.field_names = {field.name for field in source.fields}
         self.locals = Locals(before)
         self.locations: dict[Location, int] = {}
         self.texts: dict[str, int] = {}
@@ -70,7 +70,7 @@ class Translation:
         self.error: CodeletError | None = None  # the first of this pass
         self.temporaries = 0
         self.inlined = 0  # calls of helper functions so far
-        self.frames: list[Frame] = []
+        self.frames: list[FunctionScope] = []
         self.blocks: list[list[Statement]] = [[]]
         self.taken: set[str] = set()
         self.span_names: dict[str, str] = {}
@@ -78,10 +78,10 @@ class Translation:
         self.frames.append(self.enter(0, ""))
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> FunctionScope:
         return self.frames[-1]
 
-    def enter(self, number: int, suffix: str) -> Frame:
+    def enter(self, number: int, suffix: str) -> FunctionScope:
         """A frame for a function; its names get `suffix` and stay unique."""
         function = self.source.functions[number]
         tree = self.tree_of(number)
@@ -92,7 +92,7 @@ class Translation:
                 unique += "_"
             self.taken.add(unique)
             names[name] = unique
-        return Frame(number, function, tree, names)
+        return FunctionScope(number, function, tree, names)
 
     def tree_of(self, number: int) -> ast.FunctionDef:
         return parse_function(self.source.functions[number].listing)
@@ -147,13 +147,13 @@ class Translation:
         return value
 
     @contextmanager
-    def block(self, made: list[Statement] | None = None) -> Iterator[list[Statement]]:
-        """Statements emitted inside go to the list, a new one or at the end of `made`."""
-        made = [] if made is None else made
+    def block(self, statements: list[Statement] | None = None) -> Iterator[list[Statement]]:
+        """Statements emitted inside go to the list, a new one or at the end of `statements`."""
+        statements = [] if statements is None else statements
         depth = len(self.blocks)
-        self.blocks.append(made)
+        self.blocks.append(statements)
         try:
-            yield made
+            yield statements
         finally:
             del self.blocks[depth:]
 

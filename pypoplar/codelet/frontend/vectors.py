@@ -6,7 +6,7 @@ import ast
 
 from pypoplar.codelet.frontend.expressions import Expressions
 from pypoplar.codelet.frontend.inference import NAMES, RowsView, SpanView, Value, Vertex, Weak, register_of
-from pypoplar.codelet.frontend.locals import Found
+from pypoplar.codelet.frontend.locals import LocalContent
 from pypoplar.codelet.ir.typed import Length, Literal, Local, Operand, Row, Slice, Span, SpanList
 from pypoplar.codelet.operations.registers import INTEGERS
 from pypoplar.spelling import nearest
@@ -44,7 +44,7 @@ class Spans(Expressions):
 
     def local_value(self, node: ast.Name, unique: str) -> Value:
         if self.locals.assigned is not None and unique not in self.locals.assigned:
-            known = unique in self.locals.found or (self.locals.before is not None and unique in self.locals.before)
+            known = unique in self.locals.contents or (self.locals.before is not None and unique in self.locals.before)
             reason = "on some path to here it has no value" if known else "it has no value yet"
             self.refuse(node, f"'{node.id}' may be unassigned here: {reason}")
         held = self.locals.holds_span(unique)
@@ -56,22 +56,22 @@ class Spans(Expressions):
         return Local(unique, type)
 
     def kept(self, node: ast.expr) -> Value:
-        found = super().kept(node)
-        if isinstance(found, SpanView) and not found.stable:
-            return self.bind_slice(found, _ZERO, self.length(found, node), found.origin, node)
-        return found
+        value = super().kept(node)
+        if isinstance(value, SpanView) and not value.stable:
+            return self.bind_slice(value, _ZERO, self.length(value, node), value.origin, node)
+        return value
 
     def subscript(self, node: ast.Subscript) -> Value:
-        found = self.value(node.value)
-        match found:
+        vector = self.value(node.value)
+        match vector:
             case RowsView():
-                return self.row(found, node)
+                return self.row(vector, node)
             case SpanView() if isinstance(node.slice, ast.Slice):
-                return self.slice(found, node, node.slice)
+                return self.slice(vector, node, node.slice)
             case SpanView():
                 index = self.index(node.slice)
-                return self.load(found.span, register_of(found.span.element), index, node)
-        self.refuse(node, f"{ast.unparse(node.value)} is {self.described(found)}, not a vector: it has no elements")
+                return self.load(vector.span, register_of(vector.span.element), index, node)
+        self.refuse(node, f"{ast.unparse(node.value)} is {self.described(vector)}, not a vector: it has no elements")
 
     def index(self, node: ast.expr) -> Operand:
         """The value of an index: an integer, not below zero."""
@@ -89,35 +89,35 @@ class Spans(Expressions):
             self.refuse(node, f"an index is an integer, got {NAMES[number.type]}: write {hint}")
         return number
 
-    def row(self, found: RowsView, node: ast.Subscript) -> SpanView:
+    def row(self, rows: RowsView, node: ast.Subscript) -> SpanView:
         """Bind a row of a list field."""
         if isinstance(node.slice, ast.Slice):
             self.refuse(node, "rows cannot be sliced: index one row, self.rows[r], and slice it")
-        return self.bind_row(found, self.index(node.slice), ast.unparse(node), node)
+        return self.bind_row(rows, self.index(node.slice), ast.unparse(node), node)
 
-    def bind_row(self, found: RowsView, index: Operand, origin: str, node: ast.AST) -> SpanView:
-        span = Span(self.fresh("row"), found.rows.element)
-        self.emit(Row(span, found.rows, index, self.where(node)))
-        return SpanView(span, found.writable, origin)
+    def bind_row(self, view: RowsView, index: Operand, origin: str, node: ast.AST) -> SpanView:
+        span = Span(self.fresh("row"), view.rows.element)
+        self.emit(Row(span, view.rows, index, self.where(node)))
+        return SpanView(span, view.writable, origin)
 
-    def slice(self, found: SpanView, node: ast.Subscript, slice: ast.Slice) -> SpanView:
+    def slice(self, vector: SpanView, node: ast.Subscript, slice: ast.Slice) -> SpanView:
         """Bind a slice."""
         if slice.step is not None:
             step = self.number(slice.step)
             if not isinstance(step, Weak) or step.value != 1:
                 self.refuse(slice.step, "a slice in device code has step 1: write a loop over range(begin, end, step)")
         begin = self.index(slice.lower) if slice.lower is not None else _ZERO
-        end = self.index(slice.upper) if slice.upper is not None else self.length(found, node)
-        return self.bind_slice(found, begin, end, ast.unparse(node), node)
+        end = self.index(slice.upper) if slice.upper is not None else self.length(vector, node)
+        return self.bind_slice(vector, begin, end, ast.unparse(node), node)
 
-    def bind_slice(self, found: SpanView, begin: Operand, end: Operand, origin: str, node: ast.AST) -> SpanView:
-        span = Span(self.fresh("slice"), found.span.element)
-        self.emit(Slice(span, found.span, begin, end, self.where(node)))
-        return SpanView(span, found.writable, origin)
+    def bind_slice(self, vector: SpanView, begin: Operand, end: Operand, origin: str, node: ast.AST) -> SpanView:
+        span = Span(self.fresh("slice"), vector.span.element)
+        self.emit(Slice(span, vector.span, begin, end, self.where(node)))
+        return SpanView(span, vector.writable, origin)
 
-    def length(self, found: SpanView | RowsView, node: ast.AST) -> Local:
+    def length(self, vector: SpanView | RowsView, node: ast.AST) -> Local:
         result = self.temporary("i32")
-        self.emit(Length(result, found.span if isinstance(found, SpanView) else found.rows, self.where(node)))
+        self.emit(Length(result, vector.span if isinstance(vector, SpanView) else vector.rows, self.where(node)))
         return result
 
     # locals that stand for vectors
@@ -125,7 +125,7 @@ class Spans(Expressions):
     def assign_span(self, unique: str, view: SpanView, node: ast.AST, shown: str) -> None:
         """Bind a local to a vector."""
         with self.at(node, f"'{shown}': "):
-            self.locals.add(unique, Found(span=(view.span.element, view.writable)))
+            self.locals.add(unique, LocalContent(span=(view.span.element, view.writable)))
         target = Span(self.span_name(unique), view.span.element)
         if view.span != target and not self.retarget(view.span, target):
             whole = self.bind_slice(view, _ZERO, self.length(view, node), view.origin, node)

@@ -47,12 +47,12 @@ def function(name: str, arguments: int) -> Function:
 def _direct(name: str, arguments: int) -> Function:
     """The function itself, found when it is first called."""
     prototype = ctypes.PYFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * arguments)
-    found: list[Function] = []
+    resolved: list[Function] = []
 
     def call(*operands: float) -> float:
-        if not found:
-            found.append(prototype(address(name)))
-        return found[0](*operands)
+        if not resolved:
+            resolved.append(prototype(address(name)))
+        return resolved[0](*operands)
 
     return call
 

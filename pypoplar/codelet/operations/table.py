@@ -68,16 +68,16 @@ def library_functions() -> Iterator[str]:
 
 def _add(row: DeviceOperation, number: int) -> None:
     operations = [_of_type(row, type, number) for type in row.types or ("",)]
-    for made in operations:
-        if made.name in _operations:
-            raise ValueError(f"device operation {made.name}: there is one of this name")
+    for new in operations:
+        if new.name in _operations:
+            raise ValueError(f"device operation {new.name}: there is one of this name")
         for call in row.calls:
-            if made.type in _called.get(call, {}):
-                raise ValueError(f"device operation {made.name}: {call} is {_called[call][made.type].name}")
-    for made in operations:
-        _operations[made.name] = made
+            if new.type in _called.get(call, {}):
+                raise ValueError(f"device operation {new.name}: {call} is {_called[call][new.type].name}")
+    for new in operations:
+        _operations[new.name] = new
         for call in row.calls:
-            _called.setdefault(call, {})[made.type] = made
+            _called.setdefault(call, {})[new.type] = new
 
 
 def _of_type(row: DeviceOperation, type: str, number: int) -> Operation:
@@ -94,25 +94,25 @@ def _of_type(row: DeviceOperation, type: str, number: int) -> Operation:
     scalar = result in REGISTERS and all(argument in REGISTERS for argument in arguments)
     compute: Meaning = rounding(result, meaning, len(arguments)) if scalar and not row.exact else meaning
     fault = row.fault(type) if row.fault is not None else None
-    made = Operation(name, row, type, arguments, result, compute, fault, number)
-    _check_prices(made)
-    return made
+    operation = Operation(name, row, type, arguments, result, compute, fault, number)
+    _check_prices(operation)
+    return operation
 
 
-def _check_prices(made: Operation) -> None:
+def _check_prices(operation: Operation) -> None:
     """Every architecture has one price."""
     for architecture in ARCHITECTURES:
         fitting = [
             price
-            for price in made.row.prices
-            if (not made.type or made.type in price.types) and architecture in price.architectures
+            for price in operation.row.prices
+            if (not operation.type or operation.type in price.types) and architecture in price.architectures
         ]
         if not fitting:
-            raise ValueError(f"device operation {made.name} has no price for architecture '{architecture}'")
+            raise ValueError(f"device operation {operation.name} has no price for architecture '{architecture}'")
         if len(fitting) > 1:
-            raise ValueError(f"device operation {made.name} has {len(fitting)} prices for architecture '{architecture}'")
+            raise ValueError(f"device operation {operation.name} has {len(fitting)} prices for architecture '{architecture}'")
         if fitting[0].slots < 0:
-            raise ValueError(f"device operation {made.name}: a price of {fitting[0].slots} slots")
+            raise ValueError(f"device operation {operation.name}: a price of {fitting[0].slots} slots")
 
 
 def _signature(row: DeviceOperation, name: str, type: str) -> tuple[tuple[str, ...], str]:
