@@ -1,6 +1,8 @@
 """A device operation is one row: registered from outside it runs in both engines and is priced; a row with gaps is refused."""
 
 import math
+import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,10 @@ from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.ir.typed import Price
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.operations.device_operation import ARCHITECTURES, DeviceOperation, Flops, IssueSlots, slots
+from pypoplar.codelet.operations.float_functions import _in_double
+from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import OPERATIONS, called, operation, register, remove
+from pypoplar.codelet.operations.tile_readings import READINGS
 from pypoplar.errors import CodeletError
 from pypoplar.presets import PRESETS
 
@@ -177,3 +182,21 @@ def test_a_row_on_vectors_can_be_registered_and_its_use_is_refused(registered):
 
 def test_every_chip_of_the_presets_has_prices():
     assert {preset.architecture for preset in PRESETS.values()} <= set(ARCHITECTURES)
+
+
+def test_what_users_call_in_ipu_has_its_signature_there_and_nothing_else_stands_there():
+    calls = {call.removeprefix("ipu.") for operation in OPERATIONS.values() for call in operation.row.calls if call[:4] == "ipu."}
+    calls |= {reading.call.removeprefix("ipu.") for reading in READINGS.values()}
+    own = {name for name, value in vars(ipu).items() if getattr(value, "__module__", None) == "pypoplar.ipu"}
+    assert calls | {"debug_print", "check"} == own
+
+
+def test_the_row_that_contributors_are_shown_can_be_registered(registered):
+    text = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text()
+    section = text[text.index("## Add a device operation") :]
+    row = textwrap.dedent(section[section.index("```python") + len("```python") : section.index("   ```\n\n")])
+    names = {"DeviceOperation": DeviceOperation, "FLOATS": FLOATS, "Flops": Flops, "slots": slots, "_in_double": _in_double}
+    registered(eval(row.strip(), names))
+    for element, scalar in (("FLOAT", np.float32), ("HALF", np.float16)):
+        x = scalar(1.3)
+        assert run(vertex("self.x = ipu.cube(self.x)", fields=f"x: {element}"), x=x).fields["x"][0] == scalar(float(x) ** 3)
