@@ -41,6 +41,12 @@ def test_a_graph_is_made_without_compiler_engine_and_reports():
     assert not modules & LIBRARIES
 
 
+def test_the_engine_is_loaded_without_the_compiler():
+    modules = loaded("from pypoplar import Engine, Executable")
+    assert "compiler" not in rooms(modules)
+    assert not modules & LIBRARIES
+
+
 def test_every_public_name_is_there_and_comes_from_where_type_checkers_see_it():
     tree = ast.parse(Path(pypoplar.__file__).read_text(encoding="utf-8"))
     homes = {

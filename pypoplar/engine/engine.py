@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeVar
 import numpy as np
 from attrs import evolve
 
-from pypoplar.compiler.compile import Progress, compile_graph
 from pypoplar.device import Device
 from pypoplar.engine.auto_report import AutoReport, report_path, save
 from pypoplar.engine.division import divide
@@ -43,6 +42,7 @@ from pypoplar.report.text.summary import summary
 from pypoplar.types import BY_NAME
 
 if TYPE_CHECKING:
+    from pypoplar.compiler.compile import Progress
     from pypoplar.graph.graph import Graph
     from pypoplar.program import Program
 
@@ -76,6 +76,8 @@ def compileGraph(
 def _compiled(
     graph: Graph, programs: Program | Iterable[Program], options: EngineOptions, progress: Progress | None, name: str
 ) -> Executable:
+    from pypoplar.compiler.compile import compile_graph  # late: an engine of a saved executable compiles nothing
+
     try:
         return compile_graph(graph, programs, options, progress)
     except GraphMemoryAllocationError as error:

@@ -6,9 +6,10 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pypoplar.compiler.compile import Progress
+if TYPE_CHECKING:
+    from pypoplar.compiler.compile import Progress
 
 PATIENCE = 1.0  # seconds before a bar appears
 
