@@ -91,7 +91,7 @@ def native_prints(state: EngineState) -> list[DebugPrint]:
     """All that vertices of the native engine have printed since the buffers were empty."""
     used = state.rows(Slot.CONTEXTS, CONTEXT_WORDS)[:, Context.DEBUG_USED]
     buffers = [buffer for buffer, words in zip(state.debug_buffers, used, strict=True) if words]
-    return [one for buffer in buffers for one in read_buffer(state.executable, buffer)]
+    return [record for buffer in buffers for record in read_buffer(state.executable, buffer)]
 
 
 def prints_lost(state: EngineState) -> bool:
@@ -111,7 +111,7 @@ def clear_prints(state: EngineState) -> None:
     contexts[:, Context.DEBUG_USED] = 0
 
 
-def write_prints(found: list[DebugPrint], tiles: Array, out: TextIO) -> None:
+def write_prints(prints: list[DebugPrint], tiles: Array, out: TextIO) -> None:
     """Print in order of steps, then vertices, then as each vertex printed."""
-    for one in sorted(found, key=lambda one: (one.sequence, one.vertex)):
-        out.write(one.line(int(tiles[one.vertex])) + "\n")
+    for record in sorted(prints, key=lambda record: (record.sequence, record.vertex)):
+        out.write(record.line(int(tiles[record.vertex])) + "\n")

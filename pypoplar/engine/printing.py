@@ -35,5 +35,5 @@ def _lines(values: Array, depth: int) -> list[str]:
         return [indent + format_element(values[()])]
     if values.ndim == 1:
         return [indent + "[" + " ".join(map(format_element, values)) + "]"]
-    inner = [line for one in values for line in _lines(one, depth + 1)]
+    inner = [line for row in values for line in _lines(row, depth + 1)]
     return [indent + "[", *inner, indent + "]"]

@@ -46,7 +46,7 @@ class Account:
         """The counts as reports may keep them: nobody can change them. They are a copy if more is to be counted here."""
         whole = self.whole.copy() if copied else self.whole.view()
         whole.flags.writeable = False
-        return self._of(whole, {which: len(one) for which, one in self.tables.items()}, self.step_account)
+        return self._of(whole, {which: len(table) for which, table in self.tables.items()}, self.step_account)
 
     def take_over(self, newer: Account) -> None:
         """Become equal to `newer`, which was equal before some runs that have come to their end.

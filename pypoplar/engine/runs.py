@@ -117,11 +117,11 @@ class Runs:
     def history(self) -> RunHistory:
         """The runs so far, but for one that goes on."""
         with self._lock:
-            runs = [self._run_account(one.name, 1, one.account) for one in self._kept]
+            runs = [self._run_account(run.name, 1, run.account) for run in self._kept]
             if self._later_count:
                 runs.append(self._run_account(self._later_name, self._later_count, self._settled.settled(copied=True)))
-            is_handle = np.array([one.kind == "handle" for one in self.state.executable.steps])
-            executions = sum(int(one.executions[~is_handle].sum()) for one in runs)
+            is_handle = np.array([step.kind == "handle" for step in self.state.executable.steps])
+            executions = sum(int(run.executions[~is_handle].sum()) for run in runs)
             trace = self.log.trace(len(self._kept), executions, np.flatnonzero(is_handle))
             return RunHistory(tuple(self._names), tuple(runs), trace)
 

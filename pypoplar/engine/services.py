@@ -92,10 +92,10 @@ class Services:
         function = self.host_functions.get(service["name"])
         if function is None:
             raise StreamConnectionError(f"host function {service['name']!r} is not connected; use connectHostFunction")
-        function(*(self.streams.array(one) for one in (*service["inputs"], *service["outputs"])))
+        function(*(self.streams.array(stream) for stream in (*service["inputs"], *service["outputs"])))
 
     def _do_seed(self, service: Mapping[str, Any]) -> None:
-        low, high = (int(one) for one in self.streams.array(service["stream"])[:2])
+        low, high = (int(half) for half in self.streams.array(service["stream"])[:2])
         self.state.seed((low | high << 32) + service["modifier"])
 
     def remote_rows(self, number: int) -> Array:
@@ -112,10 +112,10 @@ class Services:
         if service["offsets"] < 0:
             numbers = list(range(len(chunk)))
         else:
-            numbers = [int(one) for one in self.streams.array(service["offsets"])]
-        for one in numbers:
-            if not 0 <= one < plan.repeats:
-                raise ApplicationRuntimeError(f"remote buffer {plan.name!r}: row {one} is out of range for {plan.repeats} rows")
+            numbers = [int(row) for row in self.streams.array(service["offsets"])]
+        for row in numbers:
+            if not 0 <= row < plan.repeats:
+                raise ApplicationRuntimeError(f"remote buffer {plan.name!r}: row {row} is out of range for {plan.repeats} rows")
         return rows, numbers, chunk
 
     def _do_remote_read(self, service: Mapping[str, Any]) -> None:
@@ -129,7 +129,7 @@ class Services:
 
     def find_remote(self, name: str, row: int) -> tuple[int, Array]:
         """A remote buffer's number and one row of it, for the host."""
-        named = {one.name: number for number, one in enumerate(self.executable.remotes)}
+        named = {plan.name: number for number, plan in enumerate(self.executable.remotes)}
         if name not in named:
             raise unknown_name("remote buffer", name, list(named))
         rows = self.remote_rows(named[name])

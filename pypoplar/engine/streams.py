@@ -110,7 +110,7 @@ class HostStreams:
         return self._arrays[number]
 
     def find(self, name: str) -> int:
-        named = {one.name: number for number, one in enumerate(self.plans) if one.kind != "internal"}
+        named = {plan.name: number for number, plan in enumerate(self.plans) if plan.kind != "internal"}
         if name not in named:
             raise unknown_name("stream", name, list(named))
         return named[name]
@@ -162,7 +162,7 @@ class HostStreams:
 
     def require(self, numbers: tuple[int, ...]) -> None:
         """`StreamConnectionError` unless all these streams are connected."""
-        missing = [repr(self.plans[one].name) for one in numbers if one not in self._arrays]
+        missing = [repr(self.plans[number].name) for number in numbers if number not in self._arrays]
         if missing:
             plural = "streams are" if len(missing) > 1 else "stream is"
             raise StreamConnectionError(

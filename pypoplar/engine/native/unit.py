@@ -22,10 +22,10 @@ def part(function: Function) -> Function:
 def entry(signature: str) -> Callable[[Function], Function]:
     """The function by which a unit is called: it takes 64-bit integers and returns one."""
 
-    def made(function: Function) -> Function:
+    def compiled(function: Function) -> Function:
         return cast(Function, njit(signature, **PART)(function))
 
-    return made
+    return compiled
 
 
 def assembly_of(function: Any, name: str) -> str:
