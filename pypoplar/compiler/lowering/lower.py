@@ -93,7 +93,7 @@ class _Pass:
     def add_program(self, block: Block) -> tuple[int, tuple[int, ...]]:
         """Lower one program of the engine; returns its first row and the streams that it uses."""
         lowering = self.lowering
-        entry = lowering.here()
+        entry = lowering.next_row()
         lowering.used_streams = set()
         lowering.tree.open_root("Sequence")
         self._block(block, Opcode.END)
@@ -174,7 +174,7 @@ class _Pass:
         lowering = self.lowering
         outer = lowering.used_streams, lowering.pending_calls
         lowering.used_streams, lowering.pending_calls = set(), []
-        start, node = lowering.here(), lowering.tree.open_apart("Sequence", f"function {function.number}")
+        start, node = lowering.next_row(), lowering.tree.open_apart("Sequence", f"function {function.number}")
         self._block(self.tree.function(function), Opcode.RETURN)
         yield self._called_functions()
         self._functions[function.number] = _LoweredFunction(start, frozenset(lowering.used_streams), node)

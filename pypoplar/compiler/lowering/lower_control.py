@@ -38,29 +38,29 @@ def lower_repeat(lowering: Lowering, repeat: Repeat, parts: tuple[Line, ...]) ->
     start = lowering.row(Opcode.REPEAT, times)
     yield body
     lowering.row(Opcode.REPEAT_END, {RepeatEndOperand.COUNTER: counter, RepeatEndOperand.BODY: start + 1})
-    lowering.rows[start][RepeatOperand.AFTER] = lowering.here()
+    lowering.rows[start][RepeatOperand.AFTER] = lowering.next_row()
 
 
 def lower_repeat_while_true(lowering: Lowering, repeat: RepeatWhileTrue, parts: tuple[Line, ...]) -> Iterator[Line]:
     condition, body = parts
-    start = lowering.here()
+    start = lowering.next_row()
     yield condition
     leave = lowering.branch(repeat.predicate)
     yield body
     lowering.jump(start)
-    lowering.rows[leave][BranchOperand.ROW] = lowering.here()
+    lowering.rows[leave][BranchOperand.ROW] = lowering.next_row()
 
 
 def lower_repeat_while_false(lowering: Lowering, repeat: RepeatWhileFalse, parts: tuple[Line, ...]) -> Iterator[Line]:
     condition, body = parts
-    start = lowering.here()
+    start = lowering.next_row()
     yield condition
     go_on = lowering.branch(repeat.predicate)
     leave = lowering.jump()
-    lowering.rows[go_on][BranchOperand.ROW] = lowering.here()
+    lowering.rows[go_on][BranchOperand.ROW] = lowering.next_row()
     yield body
     lowering.jump(start)
-    lowering.rows[leave][JumpOperand.ROW] = lowering.here()
+    lowering.rows[leave][JumpOperand.ROW] = lowering.next_row()
 
 
 def lower_if(lowering: Lowering, choice: If, parts: tuple[Line, ...]) -> Iterator[Line]:
@@ -68,9 +68,9 @@ def lower_if(lowering: Lowering, choice: If, parts: tuple[Line, ...]) -> Iterato
     skip = lowering.branch(choice.predicate)
     yield then
     done = lowering.jump()
-    lowering.rows[skip][BranchOperand.ROW] = lowering.here()
+    lowering.rows[skip][BranchOperand.ROW] = lowering.next_row()
     yield otherwise
-    lowering.rows[done][JumpOperand.ROW] = lowering.here()
+    lowering.rows[done][JumpOperand.ROW] = lowering.next_row()
 
 
 def lower_switch(lowering: Lowering, switch: Switch, parts: tuple[Line, ...]) -> Iterator[Line]:
@@ -89,10 +89,10 @@ def lower_switch(lowering: Lowering, switch: Switch, parts: tuple[Line, ...]) ->
         other = lowering.row(Opcode.UNLESS_EQUAL, comparison)
         yield case
         ends.append(lowering.jump())
-        lowering.rows[other][UnlessEqualOperand.ROW] = lowering.here()
+        lowering.rows[other][UnlessEqualOperand.ROW] = lowering.next_row()
     yield from default
     for end in ends:
-        lowering.rows[end][JumpOperand.ROW] = lowering.here()
+        lowering.rows[end][JumpOperand.ROW] = lowering.next_row()
 
 
 def lower_call(lowering: Lowering, call: Call) -> None:

@@ -50,7 +50,7 @@ def lower_abort(lowering: Lowering, abort: Abort | AbortOnCondition) -> None:
 def lower_abort_on_condition(lowering: Lowering, abort: AbortOnCondition) -> None:
     go_on = lowering.branch(abort.predicate)
     lower_abort(lowering, abort)
-    lowering.rows[go_on][BranchOperand.ROW] = lowering.here()
+    lowering.rows[go_on][BranchOperand.ROW] = lowering.next_row()
 
 
 def lower_error(lowering: Lowering, error: ErrorProgram) -> None:

@@ -77,7 +77,8 @@ class Lowering:
         self.rows.append(program_row(operation, operands))
         return len(self.rows) - 1
 
-    def here(self) -> int:
+    def next_row(self) -> int:
+        """The number of the row that is appended next."""
         return len(self.rows)
 
     def step(self, step: Step, detail: str = "") -> int:
@@ -137,7 +138,7 @@ class Lowering:
 
     def add_handle(self, tensor: Tensor, *, inward: bool) -> HostTensor:
         """The small program that copies a tensor to or from the host by its handle."""
-        entry = self.here()
+        entry = self.next_row()
         stream = self.internal_stream(tensor.elementType(), tensor.numElements())
         self.transfer(stream, tensor, inward=inward)
         self.row(Opcode.END, {})
