@@ -98,12 +98,14 @@ class Worker:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            code, self.process = self.process.wait(), None
-            raise AssertionError(f"the process died with code {code}")
+            raise AssertionError(f"the process died with code {self.close()}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def close(self) -> None:
-        if self.process is not None:
-            self.process.communicate()
-            self.process = None
+    def close(self) -> int | None:
+        """End the process, if there is one; its exit code."""
+        if self.process is None:
+            return None
+        process, self.process = self.process, None
+        process.communicate()
+        return process.returncode

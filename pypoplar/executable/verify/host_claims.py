@@ -43,6 +43,11 @@ def chunk_bytes(executable: Executable) -> Array:
     return np.array([one.elements * BY_NAME[one.type].size for one in executable.streams], np.int64)
 
 
+def handle_streams(executable: Executable) -> set[int]:
+    """The streams of host handles: the host lends them memory for each transfer, and they have none else."""
+    return {handle.stream for handle in (*executable.writes.values(), *executable.reads.values())}
+
+
 def _verify_handle(executable: Executable, handle: HostTensor, where: str) -> None:
     claim_number(f"{where}.stream", handle.stream, 0, len(executable.streams))
     stream = executable.streams[handle.stream]
@@ -96,6 +101,7 @@ class _Service:
         number = self._number(name, value, 0, len(self.executable.streams))
         kind = self.executable.streams[number].kind
         claim((kind == INTERNAL) == internal, f"{self.where}.{name} is a stream {kind}")
+        claim(number not in handle_streams(self.executable), f"{self.where}.{name} is the stream of a handle")
 
     def _seed(self) -> None:
         claim(type(self.service["modifier"]) is int, f"{self.where}.modifier is not a whole number")

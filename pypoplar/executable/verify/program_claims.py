@@ -14,7 +14,7 @@ from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_number, claim_range
-from pypoplar.executable.verify.host_claims import INTERNAL, TO_DEVICE, TO_HOST, chunk_bytes
+from pypoplar.executable.verify.host_claims import INTERNAL, TO_DEVICE, TO_HOST, chunk_bytes, handle_streams
 from pypoplar.executable.verify.move_claims import MoveEnds
 from pypoplar.executable.verify.tree_claims import verify_tree
 from pypoplar.interface.fault_codes import FloatingPoint
@@ -270,24 +270,30 @@ class _Blocks:
         raise FileLoadError(f"calls nest deeper than call_depth, which is {most}")
 
     def verify_uses(self, executable: Executable) -> None:
-        """Programs say which of the user's streams they need; handles need none."""
+        """Programs say which of the user's streams they need; handles need none, but their own, which has memory only meanwhile."""
         claim_number("call_depth", executable.call_depth, 0, len(self.start) + 1)
         order = np.argsort(self.depth(executable.call_depth)[self.caller], kind="stable")
         used: list[set[int]] = [set() for _ in self.start]
+        lent = handle_streams(executable)
         rows = self.rows.of(Opcode.STREAM_IN, Opcode.STREAM_OUT)
         for row, stream in zip(rows, self.rows.operand(rows, StreamOperand.STREAM), strict=True):
-            if executable.streams[stream].kind != INTERNAL:
+            if executable.streams[stream].kind != INTERNAL or stream in lent:
                 used[self.block[row]].add(int(stream))
         for call in order:  # the innermost calls first
             used[self.caller[call]] |= used[self.callee[call]]
+        needed = {
+            (handle.entry, handle.stream): used[self.block[handle.entry]]
+            for handle in (*executable.writes.values(), *executable.reads.values())
+        }
+        for (entry, _), streams in needed.items():
+            claim(streams <= lent, f"row {entry} of the program, of a handle, needs a stream of the user's")
+        for (entry, own), streams in needed.items():
+            claim(streams <= {own}, f"row {entry} of the program, of a handle, needs the stream of another handle")
         for number, (entry, streams) in enumerate(zip(executable.entries, executable.entry_streams, strict=True)):
             for stream in streams:
                 claim_number(f"entry_streams[{number}]", stream, 0, len(executable.streams))
+            claim(not used[self.block[entry]] & lent, f"entries[{number}] uses the stream of a handle")
             claim(used[self.block[entry]] <= set(streams), f"entry_streams[{number}] leaves out streams that the program uses")
-        for handle in (*executable.writes.values(), *executable.reads.values()):
-            claim(
-                not used[self.block[handle.entry]], f"row {handle.entry} of the program, of a handle, needs a stream of the user's"
-            )
 
 
 def _blocks(executable: Executable, rows: _Rows) -> _Blocks:
