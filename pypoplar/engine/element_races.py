@@ -71,7 +71,7 @@ def _judge(executable: Executable, touches: Touches, touched: _Touched, name: st
     group = order[begin:end]
     writer = group[touched.written[group]][0]
     mine = touches.edge_vertex[touched.edge[writer]]
-    other = next(one for one in group if touches.edge_vertex[touched.edge[one]] != mine)
+    other = next(entry for entry in group if touches.edge_vertex[touched.edge[entry]] != mine)
     ids = element[opens[racing]]
     length = 1 + int(np.argmin(np.append(np.diff(ids) == 1, False)))
     variable = int(np.searchsorted(touches.first_element, ids[0], side="right")) - 1
@@ -102,7 +102,7 @@ def _write_back(touches: Touches, memory: Arena, touched: _Touched, result: int)
 
     The result of Execute, at place `result` of the memory, comes after the write-back and has been written already.
     """
-    element, edge, index = (one[touched.written] for one in (touched.element, touched.edge, touched.index))
+    element, edge, index = (column[touched.written] for column in (touched.element, touched.edge, touched.index))
     width = touches.edge_width[edge]
     home = np.searchsorted(touches.home_begin, element, side="right") - 1
     target = (
@@ -112,6 +112,6 @@ def _write_back(touches: Touches, memory: Arena, touched: _Touched, result: int)
     )
     source = memory.tile_base[touches.edge_tile[edge]] + touches.edge_offset[edge] + index * width
     for size in np.unique(width):
-        here = np.flatnonzero((width == size) & (source != target) & (target != result))
+        chosen = np.flatnonzero((width == size) & (source != target) & (target != result))
         inside = np.arange(int(size))
-        memory.whole[target[here][:, None] + inside] = memory.whole[source[here][:, None] + inside]
+        memory.whole[target[chosen][:, None] + inside] = memory.whole[source[chosen][:, None] + inside]

@@ -44,7 +44,7 @@ class EngineState:
         self._add_program_tables()
         self._add_run_tables()
         self.count_into(self.new_account())
-        printing = any(one.typed.texts for one in self.executable.codelets)
+        printing = any(codelet.typed.texts for codelet in self.executable.codelets)
         words = DEBUG_BUFFER_WORDS + MARK_WORDS if printing else 0
         self.debug_buffers = np.full((self.division.threads, words), NO_MARK, np.int64)
         self._hold(Slot.TILE_MEMORY, self.memory.addresses(self.memory.tile_base))
@@ -56,15 +56,15 @@ class EngineState:
         self.header[which] = array.ctypes.data
 
     def _add_program_tables(self) -> None:
-        one = self.executable
-        moves, computes, division = one.moves, one.computes, self.division
+        executable = self.executable
+        moves, computes, division = executable.moves, executable.computes, self.division
         active = np.diff(computes.first_active)
-        tiles = [int(active[step.compute]) if step.compute >= 0 else 0 for step in one.steps]
+        tiles = [int(active[step.compute]) if step.compute >= 0 else 0 for step in executable.steps]
         self.step_account = np.concatenate(([0], np.cumsum(tiles))).astype(np.int64)
-        words, row_table = rows_with_marks(one, self.memory)
-        cycles, slots = estimated_tiles(computes, one.target.getNumWorkerContexts())
+        words, row_table = rows_with_marks(executable, self.memory)
+        cycles, slots = estimated_tiles(computes, executable.target.getNumWorkerContexts())
         tables: Mapping[int, Array] = {
-            Slot.PROGRAM: one.program,
+            Slot.PROGRAM: executable.program,
             Slot.MOVE_SOURCE: moves.source,
             Slot.MOVE_TARGET: moves.target,
             Slot.MOVE_BYTES: moves.bytes,
@@ -83,7 +83,9 @@ class EngineState:
             Slot.COMPUTE_SERIAL: division.compute_serial,
             Slot.RESULT_TILE: computes.result_tile,
             Slot.RESULT_OFFSET: computes.result_offset,
-            Slot.ACTIVE_SIMPLE: simple_tiles(computes) if not one.options.flop_estimates else np.zeros_like(computes.active_tile),
+            Slot.ACTIVE_SIMPLE: simple_tiles(computes)
+            if not executable.options.flop_estimates
+            else np.zeros_like(computes.active_tile),
             Slot.ACTIVE_CYCLES: cycles,
             Slot.ACTIVE_SLOTS: slots,
             Slot.ACTIVE_TILE: computes.active_tile,
@@ -98,7 +100,7 @@ class EngineState:
             Slot.LIST_ORDER: computes.list_order,
             Slot.WORDS: words,
             Slot.ROW_TABLE: row_table,
-            Slot.STEP_CYCLES: np.array([step.fixed_cycles for step in one.steps], np.int64),
+            Slot.STEP_CYCLES: np.array([step.fixed_cycles for step in executable.steps], np.int64),
             Slot.STEP_ACCOUNT: self.step_account,
         }
         for which, array in tables.items():
@@ -108,38 +110,38 @@ class EngineState:
             self._hold(Slot.ESTIMATE, np.ascontiguousarray(computes.estimate, np.int64))
 
     def _add_run_tables(self) -> None:
-        one, threads = self.executable, self.division.threads
-        workers = one.target.getNumWorkerContexts()
-        words = slot_words(one, workers)
+        executable, threads = self.executable, self.division.threads
+        workers = executable.target.getNumWorkerContexts()
+        words = slot_words(executable, workers)
         sizes = {
             Slot.SHARED: shared_words(threads),
             Slot.STATE: threads * STATE_WORDS,
-            Slot.COUNTERS: threads * one.counters,
-            Slot.STACK: threads * (one.call_depth + 1),
-            Slot.CLOCKS: threads * one.clocks,
-            Slot.STREAMS: len(one.streams) * STREAM_WORDS,
+            Slot.COUNTERS: threads * executable.counters,
+            Slot.STACK: threads * (executable.call_depth + 1),
+            Slot.CLOCKS: threads * executable.clocks,
+            Slot.STREAMS: len(executable.streams) * STREAM_WORDS,
             Slot.SLOTS: threads * words,
             Slot.FREE: threads * workers,
             Slot.RESULTS: threads * words,
             Slot.AGREED: threads,
             Slot.CONTEXTS: threads * CONTEXT_WORDS,
             Slot.FAULTS: threads * FAULT_WORDS,
-            Slot.CODELETS: len(one.codelets),
+            Slot.CODELETS: len(executable.codelets),
         }
-        if one.options.flop_estimates:
+        if executable.options.flop_estimates:
             self._hold(Slot.FLOPS, np.zeros(WORK_WORDS * threads * words, np.int64))
-            if len(one.computes.flops):
-                self._hold(Slot.GIVEN_FLOPS, np.ascontiguousarray(one.computes.flops, np.int64))
+            if len(executable.computes.flops):
+                self._hold(Slot.GIVEN_FLOPS, np.ascontiguousarray(executable.computes.flops, np.int64))
         for which, size in sizes.items():
             self._hold(which, np.zeros(size + 1, np.int64))
-        self._hold(Slot.RANDOM, seeded_generators(DEFAULT_SEED, one.target.getNumTiles()))
+        self._hold(Slot.RANDOM, seeded_generators(DEFAULT_SEED, executable.target.getNumTiles()))
         self.header[Slot.WORKERS] = workers
         self.header[Slot.SLOTS_WORDS] = words
-        self.header[Slot.CODELET_COUNT] = len(one.codelets)
-        self.header[Slot.COUNTER_COUNT] = one.counters
-        self.header[Slot.STEP_COUNT] = len(one.steps)
-        self.header[Slot.STACK_DEPTH] = one.call_depth + 1
-        self.header[Slot.CLOCK_COUNT] = one.clocks
+        self.header[Slot.CODELET_COUNT] = len(executable.codelets)
+        self.header[Slot.COUNTER_COUNT] = executable.counters
+        self.header[Slot.STEP_COUNT] = len(executable.steps)
+        self.header[Slot.STACK_DEPTH] = executable.call_depth + 1
+        self.header[Slot.CLOCK_COUNT] = executable.clocks
 
     @property
     def address(self) -> int:
@@ -153,16 +155,16 @@ class EngineState:
 
     def new_account(self) -> Account:
         """An empty account of runs of this executable."""
-        one, threads = self.executable, self.division.threads
-        flops = WORK_WORDS * threads if one.options.flop_estimates else 0
+        executable, threads = self.executable, self.division.threads
+        flops = WORK_WORDS * threads if executable.options.flop_estimates else 0
         sizes: Mapping[int, int] = {
-            Slot.EXECUTIONS: len(one.steps),
-            Slot.COMPUTE_CYCLES: len(one.steps),
+            Slot.EXECUTIONS: len(executable.steps),
+            Slot.COMPUTE_CYCLES: len(executable.steps),
             Slot.TILE_CYCLES: int(self.step_account[-1]),
             Slot.TILE_SLOTS: int(self.step_account[-1]),
-            Slot.CODELET_SLOTS: threads * len(one.codelets),
-            Slot.STEP_FLOPS: flops * len(one.steps),
-            Slot.CODELET_FLOPS: flops * len(one.codelets),
+            Slot.CODELET_SLOTS: threads * len(executable.codelets),
+            Slot.STEP_FLOPS: flops * len(executable.steps),
+            Slot.CODELET_FLOPS: flops * len(executable.codelets),
         }
         return Account.empty(sizes, self.step_account)
 
@@ -236,7 +238,7 @@ def estimated_tiles(computes: Computes, workers: int) -> tuple[Array, Array]:
     padded = np.append(computes.estimate, 0)  # the last slice may begin where the estimates end
     begin = computes.group_position[first]
     bounds = np.stack((begin, begin + count), 1).ravel()
-    least, most, total = (one.reduceat(padded, bounds)[::2] for one in (np.minimum, np.maximum, np.add))
+    least, most, total = (combine.reduceat(padded, bounds)[::2] for combine in (np.minimum, np.maximum, np.add))
     together = kind == VertexKind.MULTI
     cycles = np.where(together, total, -(-count // workers) * most) * workers
     known = alone & (least >= 0) & (together | (least == most))

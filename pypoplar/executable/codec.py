@@ -66,7 +66,7 @@ RECORDS: dict[str, np.dtype[Any]] = {"exchanges.account.messages": MESSAGE}
 def fields_of(part: type) -> dict[str, Any]:
     """The fields of a class of `PARTS` with their declared types."""
     hints = get_type_hints(part)
-    return {one.name: hints[one.name] for one in attrs.fields(part)}
+    return {declared.name: hints[declared.name] for declared in attrs.fields(part)}
 
 
 def dtype_of(kind: Any, path: str) -> np.dtype[Any]:
@@ -100,9 +100,9 @@ class Packer:
         if kind in OWN_FORM:
             return value.to_json()
         if get_origin(kind) in (list, tuple):
-            return [self.pack(one, of, path) for one, of in zip(value, element_types(kind, len(value)), strict=True)]
+            return [self.pack(entry, of, path) for entry, of in zip(value, element_types(kind, len(value)), strict=True)]
         if get_origin(kind) is Mapping:
-            return {name: self.pack(one, get_args(kind)[1], path) for name, one in value.items()}
+            return {name: self.pack(entry, get_args(kind)[1], path) for name, entry in value.items()}
         return plain(value) if kind is Any else kind(value)
 
     def _once(self, value: object, make: Any) -> Any:
@@ -122,7 +122,7 @@ class Packer:
 
     def arrays(self) -> dict[str, Array]:
         """The arrays by path, each of rank 1."""
-        return {path: one[0] if len(one) == 1 else np.concatenate(one) for path, one in self._parts.items()}
+        return {path: parts[0] if len(parts) == 1 else np.concatenate(parts) for path, parts in self._parts.items()}
 
 
 def plain(value: Any) -> Any:
@@ -132,15 +132,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.integer):
         return int(value)
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(entry) for entry in value]
     if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): plain(entry) for name, entry in value.items()}
     raise TypeError(f"{value!r} cannot be part of a saved executable")
 
 
 def present(kind: types.UnionType) -> Any:
     """What ``X | None`` is if it is not None."""
-    return next(one for one in get_args(kind) if one is not type(None))
+    return next(choice for choice in get_args(kind) if choice is not type(None))
 
 
 def element_types(kind: Any, length: int) -> tuple[Any, ...]:
@@ -177,7 +177,7 @@ class Unpacker:
             return self._sequence(tree, kind, path, where)
         if get_origin(kind) is Mapping:
             claim_kind(tree, dict, where)
-            return {name: self.unpack(one, get_args(kind)[1], path, f"{where}[{name!r}]") for name, one in tree.items()}
+            return {name: self.unpack(entry, get_args(kind)[1], path, f"{where}[{name!r}]") for name, entry in tree.items()}
         return tree if kind is Any else claim_kind(tree, kind, where)
 
     def _part(self, tree: Any, kind: type, path: str, where: str) -> Any:
@@ -192,12 +192,16 @@ class Unpacker:
         claim_kind(tree, list, where)
         declared = element_types(kind, len(tree))
         claim(len(declared) == len(tree), f"{where} has {len(tree)} entries: expected {len(declared)}")
-        made = [self.unpack(one, of, path, f"{where}[{i}]") for i, (one, of) in enumerate(zip(tree, declared, strict=True))]
-        return made if get_origin(kind) is list else tuple(made)
+        kinds = enumerate(zip(tree, declared, strict=True))
+        entries = [self.unpack(entry, of, path, f"{where}[{i}]") for i, (entry, of) in kinds]
+        return entries if get_origin(kind) is list else tuple(entries)
 
     def _array(self, tree: Any, dtype: np.dtype[Any], where: str) -> Array:
-        fine = isinstance(tree, list) and len(tree) in (3, 4) and isinstance(tree[0], str)
-        claim(fine and all(type(one) is int and one >= 0 for one in tree[1:]), f"{where} is {short(tree)}: expected an array")
+        named = isinstance(tree, list) and len(tree) in (3, 4) and isinstance(tree[0], str)
+        claim(
+            named and all(type(number) is int and number >= 0 for number in tree[1:]),
+            f"{where} is {short(tree)}: expected an array",
+        )
         name, begin, *shape = tree
         claim(name in self.arrays, f"the array {name} of {where} is missing")
         self.used.add(name)

@@ -38,21 +38,21 @@ class Executable:
     target: Target
     options: EngineOptions
     codelets: tuple[Codelet, ...]
-    tile_bytes: Int64s  # [tiles]: see `MemoryLayout`
+    tile_bytes: Int64s  # [tiles]: the memory that each is given in an engine, see `MemoryLayout`
     image: Image
-    program: Int64s  # [rows, 5], see pypoplar.interface.opcodes
-    entries: Int64s  # where each program of the engine starts
-    entry_streams: tuple[tuple[int, ...], ...]  # the streams that each program uses
-    counters: int  # Repeat counters
-    call_depth: int
-    clocks: int
+    program: Int64s  # [rows, ROW_WORDS], see pypoplar.interface.opcodes
+    entries: Int64s  # [programs]: the row where each program of the engine starts
+    entry_streams: tuple[tuple[int, ...], ...]  # the user's streams that each program uses
+    counters: int  # of Repeat
+    call_depth: int  # the most calls that are open at once
+    clocks: int  # of cycle counts
     moves: Moves
     computes: Computes
-    compute_names: tuple[str, ...]
+    compute_names: tuple[str, ...]  # of the graph's compute sets
     steps: tuple[Step, ...]
     tree: ProgramTree
     exchanges: list[NamedExchange]
-    services: tuple[Mapping[str, Any], ...]
+    services: tuple[Mapping[str, Any], ...]  # see pypoplar.interface.service_kinds
     streams: tuple[StreamPlan, ...]
     writes: Mapping[str, HostTensor]
     reads: Mapping[str, HostTensor]
@@ -64,8 +64,8 @@ class Executable:
     counts: Counts
     vertex_names: VertexNames
     variable_names: tuple[str, ...]
-    floating_point_checks: bool
-    touch_bytes: int  # of the marks, see `Touches`
+    floating_point_checks: bool  # whether native code looks for floating-point exceptions
+    touch_bytes: int  # that the marks of `Touches` take
     touches: Touches | None
 
     def __repr__(self) -> str:

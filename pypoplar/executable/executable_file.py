@@ -117,13 +117,13 @@ def _read(archive: zipfile.ZipFile) -> Executable:
     names = archive.namelist()
     claim(TREE in names, f"not a saved executable: it has no {TREE}")
     head = _head(_content(archive, TREE))
-    arrays = {one.removesuffix(".npy"): _array(archive, one) for one in names if one != TREE}
+    arrays = {name.removesuffix(".npy"): _array(archive, name) for name in names if name != TREE}
     claim(len(arrays) == len(names) - 1, "a member is there twice")
     texts = claim_kind(head["texts"], list, "texts")
-    for number, one in enumerate(texts):
-        fine = isinstance(one, list) and all(isinstance(text, str) for text in one)
-        claim(fine, f"texts[{number}] is {short(one)}: expected a list of texts")
-    unpacker = Unpacker(arrays, [tuple(one) for one in texts])
+    for number, listed in enumerate(texts):
+        plain = isinstance(listed, list) and all(isinstance(text, str) for text in listed)
+        claim(plain, f"texts[{number}] is {short(listed)}: expected a list of texts")
+    unpacker = Unpacker(arrays, [tuple(listed) for listed in texts])
     executable: Executable = unpacker.unpack(head["executable"], Executable)
     surplus = sorted(arrays.keys() - unpacker.used)
     claim(not surplus, f"surplus arrays: {', '.join(surplus)}")
@@ -145,8 +145,8 @@ def _head(text: bytes) -> dict[str, Any]:
         head = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise FileLoadError(f"not a saved executable: {TREE} is not JSON: {problem}") from problem
-    fine = isinstance(head, dict) and head.get("format") == FORMAT
-    claim(fine, f"not a saved executable: {TREE} does not say that it is a {FORMAT}")
+    ours = isinstance(head, dict) and head.get("format") == FORMAT
+    claim(ours, f"not a saved executable: {TREE} does not say that it is a {FORMAT}")
     claim(
         head.get("version") == VERSION,
         f"of format version {short(head.get('version'))}, written by pypoplar {short(head.get('pypoplar'))}: "

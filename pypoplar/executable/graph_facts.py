@@ -12,9 +12,11 @@ PRICED_BY = ("estimate", "estimator", "code")
 
 @frozen(eq=False)
 class Counts:
+    """How much of the graph the programs use."""
+
     vertices: int
-    edges: int
-    variables: int
+    edges: int  # of these vertices; a row of a list field is one
+    variables: int  # all of the graph's, without constants
     compute_sets: int
 
 
@@ -23,5 +25,5 @@ class VertexNames:
     """Where vertices of the graph come from, for messages: their tile and the user's line."""
 
     location: Int64s  # [vertices]: index into `locations`
-    tile: Int64s  # [vertices]
-    locations: tuple[tuple[str, int, str], ...]
+    tile: Int64s  # [vertices], -1 for none
+    locations: tuple[tuple[str, int, str], ...]  # file, line, function

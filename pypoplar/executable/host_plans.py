@@ -11,7 +11,7 @@ class StreamPlan:
 
     name: str
     kind: str  # "to device", "to host" or "internal"
-    type: str
+    type: str  # the name of an element type, as everywhere here
     elements: int  # of one chunk
 
 
@@ -21,13 +21,15 @@ class HostTensor:
 
     type: str
     shape: tuple[int, ...]
-    stream: int
-    entry: int
+    stream: int  # index into `Executable.streams`
+    entry: int  # first row of its program
 
 
 @frozen(eq=False)
 class RemotePlan:
+    """A remote buffer: rows in the host's memory, which streams of their own carry to and fro."""
+
     name: str
     type: str
-    elements: int
-    repeats: int
+    elements: int  # of a row
+    repeats: int  # rows

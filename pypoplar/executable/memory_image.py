@@ -9,9 +9,9 @@ from pypoplar.arrays.dtypes import Bytes, Int64s
 
 @frozen(eq=False)
 class Image:
-    """What `Engine.load` writes over the uninitialised memory."""
+    """What `Engine.load` writes over the uninitialised memory, piece after piece: of what overlaps, the last holds."""
 
-    tile: Int64s  # of each piece
-    offset: Int64s  # bytes in the tile's memory
-    bytes: Int64s
-    data: Bytes  # the pieces end to end
+    tile: Int64s  # [pieces]
+    offset: Int64s  # [pieces]: bytes in the tile's memory
+    bytes: Int64s  # [pieces]
+    data: Bytes  # [bytes of all pieces]: the pieces end to end

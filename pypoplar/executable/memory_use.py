@@ -9,7 +9,7 @@ from pypoplar.arrays.dtypes import Int64s
 
 @frozen(eq=False)
 class TileMemory:
-    """Bytes of each tile by category, as they count against the target's memory.
+    """Bytes of each tile by category, as they count against the target's memory: all int64 [tiles].
 
     Variables that share memory count as the memory that they share. `always_live` and `not_always_live` are the categories, without
     gaps, by whether their contents are needed from run to run: they add up to `total` without `gaps`.

@@ -22,12 +22,12 @@ class Step:
 
     name: str
     kind: str
-    sync_cycles: int
+    sync_cycles: int  # of the machine, as all cycles here
     exchange_cycles: Int64s  # [tiles] or empty: known when the program is compiled
     compute: int = -1  # index into Computes
     exchange: int = -1  # index into Executable.exchanges
-    host_bytes: int = 0
-    host_cycles: int = 0
+    host_bytes: int = 0  # that a stream moves
+    host_cycles: int = 0  # that they take over the host's link
     depth: int = 0  # of Repeat, If, Switch and Call around it
     rearrange_cycles: Int64s = field(factory=_nothing)  # [tiles] or empty: copies on the tile before or after the exchange
     global_exchange_cycles: int = 0  # between IPUs, the same for all tiles

@@ -15,20 +15,20 @@ class Touches:
     lie end to end; every compute set uses the same bytes anew.
     """
 
-    first_edge: Int64s  # [computes + 1]
-    edge_vertex: Int64s
-    edge_field: Int64s
-    edge_tile: Int64s  # where the vertex finds the edge: its own tile
-    edge_offset: Int64s  # and bytes in the tile's memory
-    edge_width: Int64s  # bytes of an element
-    edge_touch: Int64s  # [edges]: where the edge's marks begin
-    first_run: Int64s  # [edges + 1]
-    run_start: Int64s  # element ids; see pypoplar.graph.frozen
-    run_count: Int64s
-    run_step: Int64s
-    home_begin: Int64s  # element ids
-    home_tile: Int64s
-    home_offset: Int64s  # bytes in the tile's memory
-    home_width: Int64s  # bytes of an element
-    first_element: Int64s  # [variables + 1]
-    vertex_codelet: Int64s  # [vertices]
+    first_edge: Int64s  # [computes + 1]: the compute's edges
+    edge_vertex: Int64s  # [edges]: numbers in the graph
+    edge_field: Int64s  # [edges]: position among the codelet's fields
+    edge_tile: Int64s  # [edges]: where the vertex finds the edge: on its own tile
+    edge_offset: Int64s  # [edges]: bytes in the tile's memory
+    edge_width: Int64s  # [edges]: bytes of an element
+    edge_touch: Int64s  # [edges]: which mark is that of its first element
+    first_run: Int64s  # [edges + 1]: the runs of elements that the edge connects, in order
+    run_start: Int64s  # [runs]: element ids; see pypoplar.graph.frozen
+    run_count: Int64s  # [runs]: elements
+    run_step: Int64s  # [runs]: between element ids
+    home_begin: Int64s  # [homes]: element ids, rising; a home is a stretch of elements that lie end to end
+    home_tile: Int64s  # [homes]
+    home_offset: Int64s  # [homes]: bytes in the tile's memory
+    home_width: Int64s  # [homes]: bytes of an element
+    first_element: Int64s  # [variables + 1]: element ids
+    vertex_codelet: Int64s  # [vertices]: index into `Executable.codelets`

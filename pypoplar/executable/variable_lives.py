@@ -37,19 +37,19 @@ class Lives:
         return self._bound(self.range_end, np.maximum)
 
     def _bound(self, values: Int64s, choose: np.ufunc) -> Int64s:
-        made = np.full(len(self.always), -1, np.int64)
+        bound = np.full(len(self.always), -1, np.int64)
         some = np.flatnonzero(np.diff(self.first_range))
         if len(some):
-            made[some] = choose.reduceat(values, self.first_range[some])
-        return made
+            bound[some] = choose.reduceat(values, self.first_range[some])
+        return bound
 
     def live_bytes(self, steps: int, tile: int | None = None) -> Int64s:
         """int64 [steps]: bytes that live at each static step and not always, on one tile or on all together."""
-        here = np.ones(len(self.tile), bool) if tile is None else self.tile == tile
-        total = np.concatenate(([0], np.cumsum(np.where(here, self.bytes, 0))))
+        counted = np.ones(len(self.tile), bool) if tile is None else self.tile == tile
+        total = np.concatenate(([0], np.cumsum(np.where(counted, self.bytes, 0))))
         size = np.repeat(total[self.first[1:]] - total[self.first[:-1]], np.diff(self.first_range))
         change = np.zeros(steps + 1, np.int64)
         np.add.at(change, self.range_begin, size)
         np.subtract.at(change, self.range_end, size)
-        made: Int64s = np.cumsum(change)[:steps]
-        return made
+        alive: Int64s = np.cumsum(change)[:steps]
+        return alive

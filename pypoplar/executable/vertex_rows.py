@@ -27,12 +27,12 @@ def rows_by_codelet(codelets: tuple[Codelet, ...], computes: Computes, *, record
     """The vertices of each codelet that has any."""
     first = np.append(computes.group_position, len(computes.vertex))[computes.first_group]
     tile = np.repeat(computes.active_tile, np.diff(first))
-    number = np.repeat(computes.group_codelet, computes.group_count)
+    number_of = np.repeat(computes.group_codelet, computes.group_count)
     inside = np.arange(len(computes.vertex)) - np.repeat(computes.group_position, computes.group_count)
     group_row = np.repeat(computes.group_row, computes.group_count)
-    for wanted in np.unique(number):
-        codelet = codelets[int(wanted)]
-        chosen = np.flatnonzero(number == wanted)
+    for number in np.unique(number_of):
+        codelet = codelets[int(number)]
+        chosen = np.flatnonzero(number_of == number)
         layout = edge_row(codelet.fields, record_touches=record_touches)
         yield VertexRows(codelet, layout, group_row[chosen] + inside[chosen] * layout.words, tile[chosen])
 

@@ -27,7 +27,7 @@ class CodeletShapes:
     @staticmethod
     def of(codelets: tuple[Codelet, ...], *, record_touches: bool) -> CodeletShapes:
         """`record_touches` adds a word to each scalar and vector edge: where its touched elements are marked."""
-        most = max([len(one.fields) for one in codelets], default=0) or 1
+        most = max([len(codelet.fields) for codelet in codelets], default=0) or 1
         shape = (len(codelets), most)
         shapes = CodeletShapes(
             words=np.zeros(len(codelets), np.int64),

@@ -25,7 +25,7 @@ TILE_COST = 12
 
 @define(eq=False)
 class ComputeTables:
-    """The tables while they are made, compute set by compute set."""
+    """The tables while they are edge_words, compute set by compute set."""
 
     graph: FrozenGraph
     shapes: CodeletShapes
@@ -85,7 +85,7 @@ class ComputeTables:
     def _edge_words(self, plan: ComputePlan, position: Int64s, codelet: Int64s, words: Int64s, vertex: Int64s) -> Int64s:
         """The edge rows of a compute set, in the order of `position`."""
         local_start = np.concatenate(([0], np.cumsum(words)))
-        made = np.zeros(int(local_start[-1]), np.int64)
+        edge_words = np.zeros(int(local_start[-1]), np.int64)
         edge_vertex = position[plan.edge_position]
         edge_codelet = codelet[edge_vertex]
         start = local_start[edge_vertex]
@@ -100,14 +100,14 @@ class ComputeTables:
         offset = np.where(plan.edge_in_buffer, self.places.buffer[tile], 0) + plan.edge_offset
         offset = np.where(plan.edge_length > 0, offset, 0)
         listed = self.shapes.is_list[edge_codelet, plan.edge_field]
-        made[word[~listed]] = offset[~listed]
+        edge_words[word[~listed]] = offset[~listed]
         vectors = ~listed & (extent != NOTHING)
-        made[extent[vectors]] = plan.edge_length[vectors]
+        edge_words[extent[vectors]] = plan.edge_length[vectors]
         columns = {RowEntry.ADDRESS: offset, RowEntry.LENGTH: plan.edge_length}
         if self.touches is not None:
             marks = self.touches.add(plan, offset)
             touch = words_of(self.shapes.touch_word)
-            made[touch[~listed]] = marks[~listed]
+            edge_words[touch[~listed]] = marks[~listed]
             columns[RowEntry.TOUCH] = marks
         rows = np.flatnonzero(listed)
         if len(rows):
@@ -118,12 +118,12 @@ class ComputeTables:
             opens = np.ones(len(rows), bool)
             opens[1:] = word[rows][1:] != word[rows][:-1]
             lists = np.flatnonzero(opens)
-            made[word[rows[lists]]] = entries + lists
-            made[extent[rows[lists]]] = np.diff(np.append(lists, len(rows)))
-        self._state_words(made, local_start[:-1], codelet, vertex)
-        return made
+            edge_words[word[rows[lists]]] = entries + lists
+            edge_words[extent[rows[lists]]] = np.diff(np.append(lists, len(rows)))
+        self._state_words(edge_words, local_start[:-1], codelet, vertex)
+        return edge_words
 
-    def _state_words(self, made: Int64s, start: Int64s, codelet: Int64s, vertex: Int64s) -> None:
+    def _state_words(self, edge_words: Int64s, start: Int64s, codelet: Int64s, vertex: Int64s) -> None:
         for number in np.unique(codelet):
             for position in np.flatnonzero(self.shapes.state[number]):
                 chosen = np.flatnonzero(codelet == number)
@@ -131,12 +131,12 @@ class ComputeTables:
                 inside = self.shapes.extent_word[number, position]
                 if inside == NOTHING:
                     offset = self.state.vertex_offset[vertex[chosen]] + self.state.field_offset[number, position]
-                    made[word] = offset
+                    edge_words[word] = offset
                     continue
                 extent = start[chosen] + inside
                 for place, size, owner in zip(word, extent, vertex[chosen], strict=True):
                     offset, length = self.state.vectors.get((int(owner), int(position)), (0, 0))
-                    made[place], made[size] = offset, length
+                    edge_words[place], edge_words[size] = offset, length
 
     @staticmethod
     def _list_order(tile: Int64s, position: Int64s) -> Int64s:

@@ -215,7 +215,7 @@ class MoveLists:
 
     def finish(self) -> Moves:
         """All tables."""
-        every = [one.records for one in self._lists]
+        every = [entry.records for entry in self._lists]
         lengths = [len(records.source) for records in every]
         places = np.concatenate(([0], np.cumsum([len(records.places) for records in every], dtype=np.int64)))
 
@@ -231,8 +231,8 @@ class MoveLists:
 
         return Moves(
             first_list=np.array(self._first_list, np.int64),
-            source_ipu=np.array([one.source_ipu for one in self._lists], np.int64),
-            target_ipu=np.array([one.target_ipu for one in self._lists], np.int64),
+            source_ipu=np.array([entry.source_ipu for entry in self._lists], np.int64),
+            target_ipu=np.array([entry.target_ipu for entry in self._lists], np.int64),
             first=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64),
             source=column("source"),
             target=column("target"),

@@ -43,10 +43,10 @@ class TouchTables:
         edges = self.graph.edges
         chosen = np.concatenate([np.zeros(0, np.int64), *self._edges])
         runs = ragged(edges.first_run[chosen], edges.first_run[chosen + 1] - edges.first_run[chosen])
-        sizes = np.array([one.size for one in SUPPORTED], np.int64)
+        sizes = np.array([element.size for element in SUPPORTED], np.int64)
         homes = self.homes
         return Touches(
-            first_edge=np.concatenate(([0], np.cumsum([len(one) for one in self._edges]))).astype(np.int64),
+            first_edge=np.concatenate(([0], np.cumsum([len(edges) for edges in self._edges]))).astype(np.int64),
             edge_vertex=edges.vertex[chosen].astype(np.int64),
             edge_field=edges.field[chosen].astype(np.int64),
             edge_tile=np.concatenate([np.zeros(0, np.int64), *self._tile]),

@@ -78,7 +78,7 @@ def _verify_groups(executable: Executable) -> None:
     computes, codelets = executable.computes, executable.codelets
     vertices = len(computes.vertex)
     claim_range("computes.group_codelet", computes.group_codelet, 0, len(codelets))
-    kind = np.array([VertexKind.of(one.kind) for one in codelets], np.int64)
+    kind = np.array([VertexKind.of(codelet.kind) for codelet in codelets], np.int64)
     claim_each("computes.group_kind", computes.group_kind == kind[computes.group_codelet], "is not the codelet's kind")
     claim_range("computes.group_count", computes.group_count, 1, vertices + 1)
     largest = int(computes.group_count.max(initial=0)) * executable.target.getNumWorkerContexts()

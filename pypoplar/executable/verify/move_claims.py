@@ -98,15 +98,15 @@ def _record_ends(moves: Moves, side: str, other: str) -> Array:
     span = np.where(named, 0, (moves.count - 1) * step)
     claim_each(f"moves.{side}", base + np.minimum(span, 0) >= 0, "goes below 0")
     ends: Array = base + np.maximum(span, 0) + moves.bytes
-    here = np.flatnonzero(named)
-    if len(here):
-        first, count, size = listed[here], moves.count[here], moves.bytes[here]
+    chosen = np.flatnonzero(named)
+    if len(chosen):
+        first, count, size = listed[chosen], moves.count[chosen], moves.bytes[chosen]
         claim_each(f"the listed moves.{side}", (count > 1) & (size <= LISTED_BYTES), "is not of several small pieces")
-        claim_each(f"the listed moves.{side}", getattr(moves, other + "_step")[here] == size, "has a gap on the other side")
+        claim_each(f"the listed moves.{side}", getattr(moves, other + "_step")[chosen] == size, "has a gap on the other side")
         claim_each(f"moves.{side}_list", first + count <= len(moves.places), "is too long")
         limits = np.stack((first, first + count), 1).ravel()
         largest = np.maximum.reduceat(np.append(moves.places, np.uint32(0)), limits)[::2]
-        ends[here] += largest.astype(np.int64) * size
+        ends[chosen] += largest.astype(np.int64) * size
     return ends
 
 

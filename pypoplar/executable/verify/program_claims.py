@@ -128,29 +128,29 @@ class _Rows:
         """That something holds for each of some rows."""
         if not holds.all():
             row = int(rows[np.flatnonzero(~holds)[0]])
-            shown = " ".join(str(int(one)) for one in self.executable.program[row, OPERAND_COLUMNS])
+            shown = " ".join(str(int(operand)) for operand in self.executable.program[row, OPERAND_COLUMNS])
             raise FileLoadError(f"row {row} of the program, {Opcode(self.code[row]).name} {shown}: {text}")
 
     def verify_operands(self) -> None:
         """Every operand names something that is there."""
-        one = self.executable
+        executable = self.executable
         claim_range("the operations of the program: row", self.code, min(Opcode), max(Opcode) + 1)
-        for name, value in (("counters", one.counters), ("clocks", one.clocks)):
-            claim_number(name, value, 0, len(one.program) + 1)
+        for name, value in (("counters", executable.counters), ("clocks", executable.clocks)):
+            claim_number(name, value, 0, len(executable.program) + 1)
         bounds = {
             MOVE: (0, len(self.ends.lists)),
-            STEP: (0, len(one.steps)),
-            MAYBE_STEP: (-1, len(one.steps)),
-            COMPUTE: (0, len(one.computes.result_tile)),
-            COUNTER: (0, one.counters),
+            STEP: (0, len(executable.steps)),
+            MAYBE_STEP: (-1, len(executable.steps)),
+            COMPUTE: (0, len(executable.computes.result_tile)),
+            COUNTER: (0, executable.counters),
             TIMES: (0, (1 << 63) - 1),
-            ROW: (0, len(one.program)),
-            TILE: (0, len(one.tile_bytes)),
+            ROW: (0, len(executable.program)),
+            TILE: (0, len(executable.tile_bytes)),
             OFFSET: (0, LARGEST),
             SIZE: (1, CLOCK_BYTES + 1),
-            STREAM: (0, len(one.streams)),
-            SERVICE: (0, len(one.services)),
-            CLOCK: (0, one.clocks),
+            STREAM: (0, len(executable.streams)),
+            SERVICE: (0, len(executable.services)),
+            CLOCK: (0, executable.clocks),
             MASK: (0, mask(FloatingPoint) + 1),
         }
         for code in np.unique(self.code):
@@ -198,7 +198,7 @@ class _Rows:
     def verify_streams(self) -> None:
         """What is moved for a stream is its whole chunk on the host's side, read or written as its kind allows."""
         chunk, ends = chunk_bytes(self.executable), self.ends
-        kinds = np.array([one.kind for one in self.executable.streams], object)
+        kinds = np.array([stream.kind for stream in self.executable.streams], object)
         for code, kind, host_lists, host_end in (
             (Opcode.STREAM_IN, TO_DEVICE, ends.from_host, ends.source_end),
             (Opcode.STREAM_OUT, TO_HOST, ends.to_host, ends.target_end),
@@ -211,18 +211,20 @@ class _Rows:
 
     def verify_computes(self) -> None:
         """The step that takes the account of a compute set is the compute set's own."""
-        one = self.executable
+        executable = self.executable
         rows = self.of(Opcode.COMPUTE)
-        compute = np.array([step.compute for step in one.steps], np.int64)
+        compute = np.array([step.compute for step in executable.steps], np.int64)
         own = compute[self.operand(rows, ComputeOperand.STEP)] == self.operand(rows, ComputeOperand.COMPUTE)
         self.claim(rows, own, "the step is not the compute set's")
-        moves = one.computes.moves.ravel()
+        moves = executable.computes.moves.ravel()
         claim_each("computes.moves", (moves == NOTHING) | ~np.append(self._names_host(), False)[moves], "is a move of a stream")
 
     def verify_services(self) -> None:
         """A callback is served for its own stream; no other operation serves one."""
         services = self.executable.services
-        stream = np.array([one["stream"] if one["kind"] == ServiceKind.CALLBACK else NOTHING for one in services], np.int64)
+        stream = np.array(
+            [service["stream"] if service["kind"] == ServiceKind.CALLBACK else NOTHING for service in services], np.int64
+        )
         rows = self.of(Opcode.SERVICE)
         self.claim(rows, stream[self.operand(rows, ServiceOperand.SERVICE)] == NOTHING, "the service is a callback's")
         rows = self.of(Opcode.CALLBACK)
@@ -251,10 +253,10 @@ class _Blocks:
                     inside = self.block[rows.operand(jumps, operand)] == self.block[jumps]
                     rows.claim(jumps, inside, "the jump leaves its program or function")
         function = self.function[self.block]
-        here = rows.of(Opcode.END)
-        rows.claim(here, ~function[here], "a function does not end the program")
-        here = rows.of(Opcode.RETURN)
-        rows.claim(here, function[here], "nothing has called what returns here")
+        ends = rows.of(Opcode.END)
+        rows.claim(ends, ~function[ends], "a function does not end the program")
+        returns = rows.of(Opcode.RETURN)
+        rows.claim(returns, function[returns], "nothing has called what returns here")
         last = np.append(self.start, len(self.block))[1:] - 1
         rows.claim(last, np.isin(rows.code[last], (Opcode.END, Opcode.RETURN)), "the program or function does not end here")
 
@@ -298,7 +300,7 @@ class _Blocks:
 
 def _blocks(executable: Executable, rows: _Rows) -> _Blocks:
     size = len(rows.code)
-    handles = [one.entry for one in (*executable.writes.values(), *executable.reads.values())]
+    handles = [handle.entry for handle in (*executable.writes.values(), *executable.reads.values())]
     claim(executable.entries.shape == (len(executable.entry_streams),), "entries and entry_streams are not of one length")
     entries = np.concatenate((executable.entries, np.array(handles, np.int64)))
     claim_range("entries, with those of handles", entries, 0, size)

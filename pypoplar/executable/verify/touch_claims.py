@@ -41,7 +41,7 @@ def _verify_fields(executable: Executable, touches: Touches) -> None:
     codelets = executable.codelets
     claim_range("touches.vertex_codelet", touches.vertex_codelet, 0, len(codelets))
     claim_range("touches.edge_vertex", touches.edge_vertex, 0, len(touches.vertex_codelet))
-    fields = np.array([len(one.fields) for one in codelets], np.int64)
+    fields = np.array([len(codelet.fields) for codelet in codelets], np.int64)
     known = fields[touches.vertex_codelet[touches.edge_vertex]]
     claim_each("touches.edge_field", (touches.edge_field >= 0) & (touches.edge_field < known), "is no field of its codelet")
 
