@@ -90,7 +90,10 @@ def run_native(
 
 def _service(row: Array) -> int:
     """The number of the service at which the driver has returned."""
-    return int(row[ServiceOperand.SERVICE if row[ProgramRow.OPERATION] == Opcode.SERVICE else CallbackOperand.SERVICE])
+    # Not a NumPy number beside the member: NumPy would ask the enumeration for attributes, in Python code whose errors it ignores,
+    # and an interrupt that arrives just there would be lost.
+    operation = int(row[ProgramRow.OPERATION])
+    return int(row[ServiceOperand.SERVICE if operation == Opcode.SERVICE else CallbackOperand.SERVICE])
 
 
 def _start(state: EngineState, entry: int) -> None:
