@@ -1,5 +1,7 @@
 """Executables: saved and loaded they are what they were, and damaged files are refused."""
 
+import contextlib
+import copy
 import io
 import json
 import os
@@ -13,15 +15,19 @@ import pytest
 from executable_damage import Opened, Worker, saved, zipped
 from executable_programs import PROGRAMS, control, new_graph
 from executable_runner import run
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pypoplar import (
     FLOAT,
+    CodeletError,
     Engine,
     Executable,
     FileLoadError,
     PoplarTypeError,
     compileGraph,
 )
+from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.program import Call, Copy, Execute, Repeat, Sequence
 
 
@@ -430,3 +436,85 @@ def test_a_type_that_is_not_there_is_refused_when_the_file_is_loaded():
     opened = Opened(saved(control()))
     opened.tree["codelets"][0]["source"]["functions"][0]["names"]["call"] = ["type", "eval"]
     assert refusal(opened.content()) == "the file: codelets[0] is damaged: damaged source of a codelet: ValueError: no type 'eval'"
+
+
+# Whatever a source says, the file is refused, or the engine refuses it: there is no other kind of error
+
+SORTS = ["constant", "helper", "method", "math", "ipu", "builtin", "type", "foreign", "missing"]
+ODD = [
+    None,
+    True,
+    "",
+    "FLOAT",
+    "BYTE",
+    "range",
+    "exp",
+    "self",
+    "x",
+    0,
+    1,
+    -1,
+    1.5,
+    1 << 70,
+    {"float": "nan"},
+    {"float": "z"},
+    [],
+    {},
+]
+SNIPPETS = ["", "self", "(", ")", "x", "1", "\n", "**", "[0]", ".x", ":", " = ", " if ", "'a'", "f''", "...", "None", "True", "\0"]
+
+
+def sources():
+    """The codelets of all programs, as files have them."""
+    return [codelet.to_json() for program in PROGRAMS.values() for codelet in program().codelets]
+
+
+def places_of(tree, path=()):
+    """The paths of all that a tree holds."""
+    if path:
+        yield path
+    if isinstance(tree, dict | list):
+        for key, entry in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from places_of(entry, (*path, key))
+
+
+@st.composite
+def damaged_sources(draw):
+    """A codelet with up to three things wrong in it."""
+    tree = json.loads(json.dumps(draw(st.sampled_from(sources()))))
+    for _ in range(draw(st.integers(1, 3))):
+        *path, last = draw(st.sampled_from([place for place in places_of(tree) if len(place) > 1]))
+        holder = tree
+        for key in path:
+            holder = holder[key]
+        held = holder[last]
+        if isinstance(held, str) and len(held) > 20:
+            begin = draw(st.integers(0, len(held) - 1))
+            holder[last] = held[:begin] + draw(st.sampled_from(SNIPPETS)) + held[begin + draw(st.integers(0, 8)) :]
+        elif draw(st.booleans()):
+            holder[last] = [draw(st.sampled_from(SORTS)), copy.deepcopy(draw(st.sampled_from(ODD)))]
+        elif draw(st.booleans()):
+            holder[last] = copy.deepcopy(draw(st.sampled_from(ODD)))
+        else:
+            del holder[last]
+    return tree
+
+
+@given(damaged_sources())
+@settings(max_examples=400)
+def test_a_damaged_source_is_refused_when_it_is_read_or_translated_or_means_something(tree):
+    with contextlib.suppress(FileLoadError, CodeletError):
+        _ = Codelet.from_json(tree).typed
+
+
+@pytest.mark.parametrize("part", ["target", "options"])
+@given(st.data())
+def test_a_damaged_target_or_option_is_refused_or_means_something(part, data):
+    opened = Opened(saved(control()))
+    path = data.draw(st.sampled_from([place for place in places_of({part: opened.tree[part]}) if len(place) > 1] or [(part,)]))
+    holder = opened.tree
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = copy.deepcopy(data.draw(st.sampled_from(ODD)))
+    with contextlib.suppress(FileLoadError):
+        load(opened.content())
