@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from pypoplar import Executable, FileLoadError
 from pypoplar.executable.verify.executable_claims import verify
+from pypoplar.executable.verify.host_claims import CHECKS
+from pypoplar.executable.verify.program_claims import KINDS
 from pypoplar.interface.header_slots import HOST
 from pypoplar.interface.opcodes import (
+    OPERANDS,
     BranchOperand,
     CallbackOperand,
     CallOperand,
@@ -32,6 +35,7 @@ from pypoplar.interface.opcodes import (
     SyncOperand,
     UnlessEqualOperand,
 )
+from pypoplar.interface.service_kinds import DETAILS
 
 BUSY = ("transfers", "vertices", "shuffled", "control", "judged", "several_ipus")
 FAR = 1 << 40
@@ -252,6 +256,17 @@ def test_a_wrong_number_is_refused_by_name(name, change, text):
     with pytest.raises(FileLoadError) as caught:
         load(opened.content())
     assert text in str(caught.value)
+
+
+def test_the_verifier_knows_what_every_operand_is():
+    told = {(operation, operand.name) for operation, operands in KINDS.items() for operand in operands}
+    there = {(operation, operand.name) for operation, operands in OPERANDS.items() for operand in operands}
+    assert there - told == {(Opcode.UNLESS_EQUAL, "VALUE")}  # any number is a value to compare with
+    assert KINDS.keys() == set(Opcode)
+
+
+def test_the_verifier_knows_what_every_detail_of_a_service_is():
+    assert CHECKS.keys() == set().union(*DETAILS.values())
 
 
 # Random damage

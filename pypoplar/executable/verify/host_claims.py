@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import HostTensor
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_number
+from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.service_kinds import DETAILS, ServiceKind
 from pypoplar.types import BY_NAME
 
@@ -40,7 +41,7 @@ def verify_host(executable: Executable) -> None:
 
 def chunk_bytes(executable: Executable) -> Array:
     """Bytes of one chunk of each stream."""
-    return np.array([one.elements * BY_NAME[one.type].size for one in executable.streams], np.int64)
+    return np.array([stream.elements * BY_NAME[stream.type].size for stream in executable.streams], np.int64)
 
 
 def handle_streams(executable: Executable) -> set[int]:
@@ -57,8 +58,8 @@ def _verify_handle(executable: Executable, handle: HostTensor, where: str) -> No
 
 
 def _verify_shape(shape: Any, elements: int, where: str) -> None:
-    fine = isinstance(shape, list | tuple) and all(type(one) is int and 0 <= one < LARGEST for one in shape)
-    claim(fine and math.prod(shape) == elements, f"{where} is {shape!r}: expected the shape of {elements} elements")
+    sizes = isinstance(shape, list | tuple) and all(type(size) is int and 0 <= size < LARGEST for size in shape)
+    claim(sizes and math.prod(shape) == elements, f"{where} is {shape!r}: expected the shape of {elements} elements")
 
 
 class _Service:
@@ -70,27 +71,54 @@ class _Service:
     def verify(self) -> None:
         kind = self.service.get("kind")
         claim(isinstance(kind, str) and kind in DETAILS, f"{self.where}: there is no service {kind!r}")
-        expected = DETAILS[ServiceKind(str(kind))] | {"kind"}
-        wrong = sorted(self.service.keys() ^ expected)
+        expected = DETAILS[ServiceKind(str(kind))]
+        wrong = sorted(self.service.keys() ^ (expected | {"kind"}))
         claim(not wrong, f"{self.where}: {', '.join(wrong)} surplus or missing")
-        for name in ("message", "location", "title", "name"):
-            claim(name not in expected or isinstance(self.service[name], str), f"{self.where}.{name} is not a text")
-        for name in ("inputs", "outputs"):
+        unknown = sorted(expected - CHECKS.keys())
+        claim(not unknown, f"{self.where}: nothing says what {', '.join(unknown)} may be")
+        for name, check in CHECKS.items():
             if name in expected:
-                claim(isinstance(self.service[name], list), f"{self.where}.{name} is not a list of streams")
-                for stream in self.service[name]:
-                    self._stream(name, stream)
-        if "stream" in expected:
-            self._stream("stream", self.service["stream"], internal=kind != ServiceKind.CALLBACK)
-        if "shape" in expected:
-            _verify_shape(self.service["shape"], self.executable.streams[self.service["stream"]].elements, f"{self.where}.shape")
-        if kind == ServiceKind.JUDGE:
-            claim(self.executable.touches is not None, f"{self.where}: there is nothing to judge by")
-            self._number("compute", self.service["compute"], 0, len(self.executable.computes.result_tile))
-        if kind == ServiceKind.SEED:
-            self._seed()
-        if "buffer" in expected:
-            self._remote()
+                check(self, name)
+
+    def text(self, name: str) -> None:
+        claim(isinstance(self.service[name], str), f"{self.where}.{name} is not a text")
+
+    def streams(self, name: str) -> None:
+        claim(isinstance(self.service[name], list), f"{self.where}.{name} is not a list of streams")
+        for stream in self.service[name]:
+            self._stream(name, stream)
+
+    def stream(self, name: str) -> None:
+        self._stream(name, self.service[name], internal=self.service["kind"] != ServiceKind.CALLBACK)
+
+    def shape(self, name: str) -> None:
+        _verify_shape(self.service[name], self.executable.streams[self.service["stream"]].elements, f"{self.where}.{name}")
+
+    def compute(self, name: str) -> None:
+        claim(self.executable.touches is not None, f"{self.where}: there is nothing to judge by")
+        self._number(name, self.service[name], 0, len(self.executable.computes.result_tile))
+
+    def modifier(self, name: str) -> None:
+        claim(type(self.service[name]) is int, f"{self.where}.{name} is not a whole number")
+        stream = self.executable.streams[self.service["stream"]]
+        claim(stream.type == "UNSIGNED_INT" and stream.elements == 2, f"{self.where}.stream does not carry a seed")
+
+    def buffer(self, name: str) -> None:
+        remote = self.executable.remotes[self._number(name, self.service[name], 0, len(self.executable.remotes))]
+        stream = self.executable.streams[self.service["stream"]]
+        claim(stream.type == remote.type, f"{self.where}: the stream carries {stream.type}, the remote buffer holds {remote.type}")
+
+    def offsets(self, name: str) -> None:
+        """Which rows of the remote buffer, whose number has been checked, are carried: -1 for one, or a stream of their numbers."""
+        streams, rows = self.executable.streams, 1
+        if self.service[name] != NOTHING:
+            self._stream(name, self.service[name])
+            offsets = streams[self.service[name]]
+            claim(offsets.type in ("INT", "UNSIGNED_INT"), f"{self.where}.{name} carries {offsets.type}: expected row numbers")
+            rows = offsets.elements
+        elements = rows * self.executable.remotes[self.service["buffer"]].elements
+        carried = streams[self.service["stream"]].elements == elements
+        claim(carried, f"{self.where}: the stream does not carry {rows} rows of the remote buffer")
 
     def _number(self, name: str, value: Any, low: int, high: int) -> int:
         claim(type(value) is int, f"{self.where}.{name} is {value!r}: expected a whole number")
@@ -103,22 +131,19 @@ class _Service:
         claim((kind == INTERNAL) == internal, f"{self.where}.{name} is a stream {kind}")
         claim(number not in handle_streams(self.executable), f"{self.where}.{name} is the stream of a handle")
 
-    def _seed(self) -> None:
-        claim(type(self.service["modifier"]) is int, f"{self.where}.modifier is not a whole number")
-        stream = self.executable.streams[self.service["stream"]]
-        claim(stream.type == "UNSIGNED_INT" and stream.elements == 2, f"{self.where}.stream does not carry a seed")
 
-    def _remote(self) -> None:
-        streams, remotes = self.executable.streams, self.executable.remotes
-        remote = remotes[self._number("buffer", self.service["buffer"], 0, len(remotes))]
-        stream = streams[self.service["stream"]]
-        claim(stream.type == remote.type, f"{self.where}: the stream carries {stream.type}, the remote buffer holds {remote.type}")
-        rows = 1
-        if self.service["offsets"] != -1:
-            self._stream("offsets", self.service["offsets"])
-            offsets = streams[self.service["offsets"]]
-            claim(offsets.type in ("INT", "UNSIGNED_INT"), f"{self.where}.offsets carries {offsets.type}: expected row numbers")
-            rows = offsets.elements
-        claim(
-            stream.elements == rows * remote.elements, f"{self.where}: the stream does not carry {rows} rows of the remote buffer"
-        )
+CHECKS: dict[str, Callable[[_Service, str], None]] = {
+    "message": _Service.text,
+    "location": _Service.text,
+    "title": _Service.text,
+    "name": _Service.text,
+    "inputs": _Service.streams,
+    "outputs": _Service.streams,
+    "stream": _Service.stream,
+    "shape": _Service.shape,
+    "compute": _Service.compute,
+    "modifier": _Service.modifier,
+    "buffer": _Service.buffer,
+    "offsets": _Service.offsets,
+}
+"""What each detail of a service may be, whatever the service. They are checked in this order: some look at those before them."""
