@@ -8,9 +8,10 @@ from typing import Any, TextIO, assert_never
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.printing import format_element
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import CONTEXT_WORDS, Context
 from pypoplar.interface.debug_records import (
     GROUP_MARK,
@@ -39,7 +40,7 @@ class DebugPrint:
         return f"[tile {tile}, vertex {self.vertex}] " + self.text.format(*map(format_element, self.values))
 
 
-def read_buffer(executable: Executable, buffer: Array) -> Iterator[DebugPrint]:
+def read_buffer(executable: Executable, buffer: Int64s) -> Iterator[DebugPrint]:
     """The records of one thread's buffer; see `pypoplar.interface.debug_records` for their form.
 
     They end where nothing has been recorded. What does not fit into the buffer is left out; the mark of the group whose records
@@ -64,7 +65,7 @@ def read_buffer(executable: Executable, buffer: Array) -> Iterator[DebugPrint]:
         yield from _of_group(executable, waiting, buffer[len(words) :])
 
 
-def _of_group(executable: Executable, records: list[tuple[int, int, tuple[Any, ...]]], mark: Array) -> Iterator[DebugPrint]:
+def _of_group(executable: Executable, records: list[tuple[int, int, tuple[Any, ...]]], mark: Int64s) -> Iterator[DebugPrint]:
     group, sequence = int(mark[Mark.GROUP]), int(mark[Mark.SEQUENCE])
     computes = executable.computes
     typed = executable.codelets[int(computes.group_codelet[group])].typed
@@ -111,7 +112,7 @@ def clear_prints(state: EngineState) -> None:
     contexts[:, Context.DEBUG_USED] = 0
 
 
-def write_prints(prints: list[DebugPrint], tiles: Array, out: TextIO) -> None:
+def write_prints(prints: list[DebugPrint], tiles: Int64s, out: TextIO) -> None:
     """Print in order of steps, then vertices, then as each vertex printed."""
     for record in sorted(prints, key=lambda record: (record.sequence, record.vertex)):
         out.write(record.line(int(tiles[record.vertex])) + "\n")

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.executable.compute_sets import Computes
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.executable.move_lists import Moves
 
 # Work is counted in units of about a third of a nanosecond; below SERIAL a step is done by one thread (about 15 us).
@@ -26,10 +27,10 @@ BYTES_PER_UNIT = 4
 @frozen(eq=False)
 class Division:
     threads: int
-    list_split: Array  # int64 [lists, threads + 1], records
-    move_serial: Array  # int64 [moves]
-    compute_split: Array  # int64 [computes, threads + 1], active tiles
-    compute_serial: Array  # int64 [computes]
+    list_split: Int64s  # [lists, threads + 1], records
+    move_serial: Int64s  # [moves]
+    compute_split: Int64s  # [computes, threads + 1], active tiles
+    compute_serial: Int64s  # [computes]
 
 
 def available_processors() -> int:
@@ -49,13 +50,13 @@ def divide(executable: Executable, wanted: int) -> Division:
     return division
 
 
-def record_work(moves: Moves) -> Array:
+def record_work(moves: Moves) -> Int64s:
     """Running sum of the work of all move records."""
     each = moves.count * (np.where(moves.count > 1, LISTED_COST, PIECE_COST) + moves.bytes // BYTES_PER_UNIT)
     return np.concatenate(([0], np.cumsum(each))).astype(np.int64)
 
 
-def _divide(executable: Executable, work: Array, threads: int) -> Division:
+def _divide(executable: Executable, work: Int64s, threads: int) -> Division:
     moves, computes = executable.moves, executable.computes
     division = Division(
         threads,
@@ -71,13 +72,13 @@ def _divide(executable: Executable, work: Array, threads: int) -> Division:
     return division
 
 
-def _serial_split(first: int, last: int, threads: int) -> Array:
+def _serial_split(first: int, last: int, threads: int) -> Int64s:
     split = np.full(threads + 1, last, np.int64)
     split[0] = first
     return split
 
 
-def _divide_move(division: Division, moves: Moves, work: Array, move: int) -> None:
+def _divide_move(division: Division, moves: Moves, work: Int64s, move: int) -> None:
     """A move on its own is cut anywhere, into parts of equal work."""
     entries = moves.lists_of(move)
     first, last = int(moves.first[entries.start]), int(moves.first[entries.stop])
@@ -101,7 +102,7 @@ def _leave_to_one(division: Division, moves: Moves, entries: Iterable[int]) -> N
         division.list_split[entry] = _serial_split(records.start, records.stop, division.threads)
 
 
-def _divide_compute(division: Division, moves: Moves, computes: Computes, work: Array, compute: int) -> None:
+def _divide_compute(division: Division, moves: Moves, computes: Computes, work: Int64s, compute: int) -> None:
     first, last = int(computes.first_active[compute]), int(computes.first_active[compute + 1])
     tiles = computes.active_tile[first:last]
     cost = computes.cost[first:last].copy()

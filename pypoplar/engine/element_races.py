@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Bools, Bytes, Int64s
 from pypoplar.engine.arena import Arena
 from pypoplar.errors import GraphCycleError
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.interface.edge_rows import Touch
 from pypoplar.interface.layout import NOTHING
@@ -17,10 +18,10 @@ from pypoplar.interface.layout import NOTHING
 class _Touched:
     """Every touched element of every edge of a compute set."""
 
-    element: Array
-    edge: Array
-    index: Array  # within the edge
-    written: Array
+    element: Int64s
+    edge: Int64s
+    index: Int64s  # within the edge
+    written: Bools
 
 
 def judge_touches(executable: Executable, memory: Arena, compute: int, name: str) -> None:
@@ -38,7 +39,7 @@ def judge_touches(executable: Executable, memory: Arena, compute: int, name: str
     _write_back(touches, memory, touched, result)
 
 
-def _collect(touches: Touches, whole: Array, compute: int) -> _Touched:
+def _collect(touches: Touches, whole: Bytes, compute: int) -> _Touched:
     first, last = int(touches.first_edge[compute]), int(touches.first_edge[compute + 1])
     runs = slice(int(touches.first_run[first]), int(touches.first_run[last]))
     counts = touches.run_count[runs]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeVar
 import numpy as np
 from attrs import evolve
 
+from pypoplar.arrays.dtypes import AnyArray, Bytes, Int64s
 from pypoplar.device import Device
 from pypoplar.engine.auto_report import AutoReport, report_path, save
 from pypoplar.engine.division import divide
@@ -31,7 +32,7 @@ from pypoplar.errors import (
     PoplarTypeError,
     StreamConnectionError,
 )
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import HostTensor
 from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.options import EngineOptions, Options, OptionValue, find_option, option_text
@@ -248,7 +249,7 @@ class Engine:
 
     # Streams and host functions
 
-    def connectStream(self, name: str, array: Array) -> None:
+    def connectStream(self, name: str, array: AnyArray) -> None:
         """Connect host memory to a stream. The array is held by reference, not copied.
 
         Its dtype is the stream's, its size a multiple of the stream's elements: it is consumed chunk by chunk and starts again at
@@ -280,10 +281,10 @@ class Engine:
         self._require_load("writeTensor")
         self._alone(lambda: self._write(tensor, values))
 
-    def _write(self, tensor: HostTensor, values: Array) -> None:
+    def _write(self, tensor: HostTensor, values: AnyArray) -> None:
         self._transfer(tensor, np.ascontiguousarray(values))
 
-    def readTensor(self, handle: str, array: Array | None = None) -> Array:
+    def readTensor(self, handle: str, array: AnyArray | None = None) -> AnyArray:
         """Read the tensor of a handle made by `Graph.createHostRead`: an array of the tensor's shape and dtype.
 
         With `array`, the values are written there as well.
@@ -298,12 +299,12 @@ class Engine:
             array[...] = values.reshape(array.shape)
         return values
 
-    def _read(self, tensor: HostTensor) -> Array:
+    def _read(self, tensor: HostTensor) -> AnyArray:
         values = np.empty(tensor.shape, BY_NAME[tensor.type].dtype)
         self._transfer(tensor, values)
         return values
 
-    def _transfer(self, tensor: HostTensor, values: Array) -> None:
+    def _transfer(self, tensor: HostTensor, values: AnyArray) -> None:
         self._streams.lend(tensor.stream, values)
         try:
             self._run_entry(tensor.entry)
@@ -321,7 +322,7 @@ class Engine:
         dtype = BY_NAME[self.executable.remotes[number].type].dtype
         target[:] = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, target.size).ravel()
 
-    def copyFromRemoteBuffer(self, name: str, array: Array, row: int = 0, replica: int = 0) -> None:
+    def copyFromRemoteBuffer(self, name: str, array: AnyArray, row: int = 0, replica: int = 0) -> None:
         """Read row `row` of a remote buffer into `array`."""
         number, source = self._services.find_remote(name, row)
         dtype = BY_NAME[self.executable.remotes[number].type].dtype
@@ -435,7 +436,7 @@ def _check_device(executable: Executable, device: Device) -> None:
         )
 
 
-def _write_image(memory: Array, address: Array, size: Array, data: Array) -> None:
+def _write_image(memory: Bytes, address: Int64s, size: Int64s, data: Bytes) -> None:
     """Write the pieces of the image: those of one size together, so that a million small ones take no Python loop."""
     begin = np.concatenate(([0], np.cumsum(size)))[:-1] if len(size) else size
     for one in np.unique(size):

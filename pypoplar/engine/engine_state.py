@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
+from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt32s
 from pypoplar.engine.arena import Arena
 from pypoplar.engine.division import Division
 from pypoplar.engine.element_marks import rows_with_marks
 from pypoplar.engine.run_tables import Account
 from pypoplar.executable.compute_sets import Computes
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_WORDS, WORK_WORDS, Context
 from pypoplar.interface.debug_records import MARK_WORDS, NO_MARK
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, STREAM_WORDS, Shared, State, shared_words
@@ -34,11 +35,11 @@ class EngineState:
     executable: Executable
     division: Division
     memory: Arena
-    header: Array  # int64
-    tables: dict[int, Array] = field(factory=dict)
+    header: Int64s
+    tables: dict[int, AnyArray] = field(factory=dict)
     account: Account = field(init=False)  # what is being counted into
-    step_account: Array = field(init=False)  # int64 [steps + 1]: where a step's tiles begin in the account's
-    debug_buffers: Array = field(init=False)  # int64 [threads, words]: what vertices print
+    step_account: Int64s = field(init=False)  # [steps + 1]: where a step's tiles begin in the account's
+    debug_buffers: Int64s = field(init=False)  # [threads, words]: what vertices print
 
     def __attrs_post_init__(self) -> None:
         self._add_program_tables()
@@ -50,7 +51,7 @@ class EngineState:
         self._hold(Slot.TILE_MEMORY, self.memory.addresses(self.memory.tile_base))
         self._hold(Slot.IPU_MEMORY, self.memory.addresses(self.memory.ipu_base))
 
-    def _hold(self, which: int, array: Array) -> None:
+    def _hold(self, which: int, array: AnyArray) -> None:
         assert array.flags.c_contiguous
         self.tables[which] = array
         self.header[which] = array.ctypes.data
@@ -63,7 +64,7 @@ class EngineState:
         self.step_account = np.concatenate(([0], np.cumsum(tiles))).astype(np.int64)
         words, row_table = rows_with_marks(executable, self.memory)
         cycles, slots = estimated_tiles(computes, executable.target.getNumWorkerContexts())
-        tables: Mapping[int, Array] = {
+        tables: Mapping[int, AnyArray] = {
             Slot.PROGRAM: executable.program,
             Slot.MOVE_SOURCE: moves.source,
             Slot.MOVE_TARGET: moves.target,
@@ -148,7 +149,7 @@ class EngineState:
         """The address of the header, the driver's first argument."""
         return int(self.header.ctypes.data)
 
-    def rows(self, which: int, words: int) -> Array:
+    def rows(self, which: int, words: int) -> Int64s:
         """A table of the run as rows: ``state.rows(Slot.STREAMS, STREAM_WORDS)``."""
         flat = self.tables[which]
         return flat[: len(flat) // words * words].reshape(-1, words)
@@ -168,7 +169,7 @@ class EngineState:
         }
         return Account.empty(sizes, self.step_account)
 
-    def count_into(self, account: Account, events: Array | None = None) -> None:
+    def count_into(self, account: Account, events: Int64s | None = None) -> None:
         """From now on count into this account, and log executions of steps in `events`, if given; see `Slot.EVENTS`."""
         self.account = account
         self.tables.update(account.tables)
@@ -214,16 +215,16 @@ class EngineState:
         self.tables[Slot.RANDOM][:] = seeded_generators(seed, self.executable.target.getNumTiles())
 
 
-def simple_tiles(computes: Computes) -> Array:
+def simple_tiles(computes: Computes) -> Int64s:
     """Which active tiles the driver's short way serves: one group, not of supervisors, whose results nobody wants."""
     groups = np.diff(computes.first_group)
     plain = np.append(computes.group_kind != VertexKind.SUPERVISOR, False)[computes.first_group[:-1]]
     wanted = np.repeat(computes.result_tile != NOTHING, np.diff(computes.first_active))
-    simple: Array = ((groups == 1) & plain & ~wanted).astype(np.int64)
+    simple: Int64s = ((groups == 1) & plain & ~wanted).astype(np.int64)
     return simple
 
 
-def estimated_tiles(computes: Computes, workers: int) -> tuple[Array, Array]:
+def estimated_tiles(computes: Computes, workers: int) -> tuple[Int64s, Int64s]:
     """Cycles of the active tiles for which estimates alone decide, and slots of their vertices.
 
     That is one group whose vertices all have an estimate: of MultiVertices, or of plain vertices with equal estimates. For other
@@ -259,7 +260,7 @@ def make_state(executable: Executable, division: Division) -> EngineState:
     return EngineState(executable, division, Arena.allocate(executable), np.zeros(HEADER_WORDS, np.int64))
 
 
-def seeded_generators(seed: int, tiles: int) -> Array:
+def seeded_generators(seed: int, tiles: int) -> UInt32s:
     """uint32 [tiles, RANDOM_WORDS]: states of xoshiro128** made by splitmix64 from the seed and the tile's number."""
     counter = np.uint64(seed & 0xFFFFFFFFFFFFFFFF) + np.arange(1, 2 * tiles + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = counter

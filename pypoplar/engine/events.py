@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import define, field
 
-from pypoplar.executable.executable import Array
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.interface.driver_records import EVENT_HEAD_WORDS, EVENT_WORDS, Event, EventLogHead
 from pypoplar.report.execution import Trace
 
@@ -17,7 +17,7 @@ class EventLog:
     """Executions of steps in the order in which they happened, in runs that were kept."""
 
     limit: int = LIMIT
-    words: Array = field(init=False)  # int64; see `Slot.EVENTS`
+    words: Int64s = field(init=False)  # see `Slot.EVENTS`
     _first: list[int] = field(factory=list)  # the kept runs' first events
 
     def __attrs_post_init__(self) -> None:
@@ -42,7 +42,7 @@ class EventLog:
         self.words[EventLogHead.COUNT], self.words[EventLogHead.LIMIT] = 0, self.limit
         self._first.clear()
 
-    def trace(self, runs: int, executions: int, handles: Array) -> Trace:
+    def trace(self, runs: int, executions: int, handles: Int64s) -> Trace:
         """The events of the first `runs` runs, those of the steps `handles` left out.
 
         `executions` is how many there were in all runs, logged or not.
@@ -56,7 +56,7 @@ class EventLog:
         return Trace(step.astype(np.int32), run[shown].astype(np.int32), begin, cycles, executions - int(shown.sum()))
 
 
-def log_event(words: Array, step: int, begin: int, cycles: int) -> None:
+def log_event(words: Int64s, step: int, begin: int, cycles: int) -> None:
     """Note the execution of a step, as the driver does."""
     number = int(words[EventLogHead.COUNT])
     words[EventLogHead.COUNT] = number + 1

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.ir.typed import TypedCodelet
 from pypoplar.errors import (
     CodeletArithmeticError,
@@ -17,7 +18,7 @@ from pypoplar.errors import (
     PoplarRuntimeError,
     UninitialisedReadError,
 )
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.interface.fault_codes import FaultCode
 from pypoplar.interface.opcodes import ProgramRow
 
@@ -101,7 +102,7 @@ def fault_error(executable: Executable, fault: Fault) -> CodeletRuntimeError:
     )
 
 
-def unknown_operation(program: Array, row: int) -> PoplarRuntimeError:
+def unknown_operation(program: Int64s, row: int) -> PoplarRuntimeError:
     """The error to raise where the program has no operation that an engine knows."""
     operation = int(program[row, ProgramRow.OPERATION])
     return PoplarRuntimeError(f"row {row} of the program has the operation {operation}, which no engine knows")

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.executable.executable import Array
+from pypoplar.arrays.dtypes import AnyArray
 
 
-def host_array(given: Any, dtype: np.dtype[Any]) -> Array:
+def host_array(given: Any, dtype: np.dtype[Any]) -> AnyArray:
     """`given` as an array of `dtype`. `ValueError` says what was expected and what came instead.
 
     An array has the dtype already; other values are converted, as long as they stay what they are. Floats round to the type.
@@ -25,7 +25,7 @@ def host_array(given: Any, dtype: np.dtype[Any]) -> Array:
     if values.dtype.kind not in "biuf":
         raise ValueError(f"expected an array of {dtype}, got {given!r}")
     with np.errstate(over="ignore", invalid="ignore"):
-        converted: Array = values.astype(dtype)
+        converted: AnyArray = values.astype(dtype)
     if dtype.kind != "f":
         changed = np.flatnonzero(converted.ravel() != values.ravel())
         if len(changed):

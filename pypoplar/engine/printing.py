@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.executable.executable import Array
+from pypoplar.arrays.dtypes import AnyArray
 
 
 def format_element(value: Any) -> str:
@@ -15,7 +15,7 @@ def format_element(value: Any) -> str:
     return str(int(value))
 
 
-def format_tensor(values: Array) -> str:
+def format_tensor(values: AnyArray) -> str:
     """The text of a tensor.
 
     >>> format_tensor(np.float32([1, 1.5]))
@@ -29,7 +29,7 @@ def format_tensor(values: Array) -> str:
     return "\n".join(_lines(values, 0))
 
 
-def _lines(values: Array, depth: int) -> list[str]:
+def _lines(values: AnyArray, depth: int) -> list[str]:
     indent = "  " * depth
     if values.ndim == 0:
         return [indent + format_element(values[()])]

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from attrs import frozen
 
-from pypoplar.executable.executable import Array
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.interface.header_slots import Slot
 
 BY_STEP = (Slot.EXECUTIONS, Slot.COMPUTE_CYCLES)
@@ -24,19 +24,19 @@ class Account:
     The tables are made of pages that take no memory before something is counted there: what a run does not come to is free.
     """
 
-    whole: Array  # int64: all tables, end to end
-    tables: Mapping[int, Array]
-    step_account: Array  # int64 [steps + 1]: where a step's tiles begin in the tables of BY_TILE
-    places: Array  # int64: of the tables in the header
-    addresses: Array  # int64: of the tables, in the same order
+    whole: Int64s  # all tables, end to end
+    tables: Mapping[int, Int64s]
+    step_account: Int64s  # [steps + 1]: where a step's tiles begin in the tables of BY_TILE
+    places: Int64s  # of the tables in the header
+    addresses: Int64s  # of the tables, in the same order
 
     @classmethod
-    def empty(cls, sizes: Mapping[int, int], step_account: Array) -> Self:
+    def empty(cls, sizes: Mapping[int, int], step_account: Int64s) -> Self:
         """An account in which nothing has been counted; `sizes` has the entries of each table."""
         return cls._of(np.zeros(sum(sizes.values()), np.int64), sizes, step_account)
 
     @classmethod
-    def _of(cls, whole: Array, sizes: Mapping[int, int], step_account: Array) -> Self:
+    def _of(cls, whole: Int64s, sizes: Mapping[int, int], step_account: Int64s) -> Self:
         ends = np.cumsum(list(sizes.values()))
         tables = dict(zip(sizes, np.split(whole, ends[:-1]), strict=True))
         addresses = whole.ctypes.data + 8 * (ends - list(sizes.values()))

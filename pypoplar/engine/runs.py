@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 from attrs import define, field, frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import EventLog
 from pypoplar.engine.run_tables import Account
-from pypoplar.executable.executable import Array
 from pypoplar.interface.context_words import WORK_WORDS, Work
 from pypoplar.interface.header_slots import Slot
 from pypoplar.report.run_account import RunAccount, RunHistory
@@ -128,9 +128,9 @@ class Runs:
     def _run_account(self, name: str, count: int, account: Account) -> RunAccount:
         tables, threads = account.tables, self.state.division.threads
 
-        def of_all_threads(which: int, words: int) -> Array:
+        def of_all_threads(which: int, words: int) -> Int64s:
             """[words, rows] of a table that each thread has a part of."""
-            rows: Array = tables[which].reshape(threads, -1, words).sum(0).T
+            rows: Int64s = tables[which].reshape(threads, -1, words).sum(0).T
             return rows
 
         step_work = of_all_threads(Slot.STEP_FLOPS, WORK_WORDS)

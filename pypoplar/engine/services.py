@@ -9,6 +9,7 @@ from typing import Any, TextIO, assert_never
 import numpy as np
 from attrs import define, field
 
+from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.engine.debug_prints import DebugPrint, write_prints
 from pypoplar.engine.element_races import judge_touches
 from pypoplar.engine.engine_state import UNINITIALISED, EngineState
@@ -16,7 +17,7 @@ from pypoplar.engine.host_arrays import host_array
 from pypoplar.engine.printing import format_tensor
 from pypoplar.engine.streams import HostStreams, unknown_name
 from pypoplar.errors import ApplicationRuntimeError, PoplarIndexError, StreamConnectionError, TensorIOStateError
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.types import BY_NAME
 
@@ -29,7 +30,7 @@ class Services:
     state: EngineState
     streams: HostStreams
     stream_out: TextIO | None = None
-    remotes: dict[int, Array] = field(factory=dict)
+    remotes: dict[int, AnyArray] = field(factory=dict)
     host_functions: dict[str, Callable[..., Any]] = field(factory=dict)
 
     def serve(self, number: int) -> None:
@@ -70,7 +71,7 @@ class Services:
         """Write what vertices have printed."""
         write_prints(prints, self.executable.vertex_names.tile, self.print_stream())
 
-    def _tensor(self, service: Mapping[str, Any]) -> Array:
+    def _tensor(self, service: Mapping[str, Any]) -> AnyArray:
         return self.streams.array(service["stream"]).reshape(service["shape"])
 
     def print_stream(self) -> TextIO:
@@ -98,14 +99,14 @@ class Services:
         low, high = (int(half) for half in self.streams.array(service["stream"])[:2])
         self.state.seed((low | high << 32) + service["modifier"])
 
-    def remote_rows(self, number: int) -> Array:
+    def remote_rows(self, number: int) -> AnyArray:
         """The rows of a remote buffer, made on first use: [repeats, elements]."""
         plan = self.executable.remotes[number]
         if number not in self.remotes:
             self.remotes[number] = np.zeros((plan.repeats, plan.elements), BY_NAME[plan.type].dtype)
         return self.remotes[number]
 
-    def _rows_of(self, service: Mapping[str, Any]) -> tuple[Array, list[int], Array]:
+    def _rows_of(self, service: Mapping[str, Any]) -> tuple[AnyArray, list[int], AnyArray]:
         rows = self.remote_rows(service["buffer"])
         plan = self.executable.remotes[service["buffer"]]
         chunk = self.streams.array(service["stream"]).reshape(-1, max(plan.elements, 1))
@@ -127,7 +128,7 @@ class Services:
         for number, values in zip(numbers, chunk, strict=True):
             rows[number] = values
 
-    def find_remote(self, name: str, row: int) -> tuple[int, Array]:
+    def find_remote(self, name: str, row: int) -> tuple[int, AnyArray]:
         """A remote buffer's number and one row of it, for the host."""
         named = {plan.name: number for number, plan in enumerate(self.executable.remotes)}
         if name not in named:
@@ -138,7 +139,7 @@ class Services:
         return named[name], rows[row]
 
     @staticmethod
-    def check_host_array(what: str, array: Any, dtype: np.dtype[Any], elements: int, *, writes: bool = False) -> Array:
+    def check_host_array(what: str, array: Any, dtype: np.dtype[Any], elements: int, *, writes: bool = False) -> AnyArray:
         """`array` if it can be copied to or from `elements` of `dtype`; else `TensorIOStateError` with expected and got."""
         if writes and not isinstance(array, np.ndarray):
             raise TensorIOStateError(f"{what}: expected an array of {dtype}, got {type(array).__name__}")

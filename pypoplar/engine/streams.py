@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
+from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.host_arrays import host_array
 from pypoplar.errors import ApplicationRuntimeError, StreamConnectionError, UnknownHandle
-from pypoplar.executable.executable import Array
 from pypoplar.executable.host_plans import StreamPlan
 from pypoplar.interface.driver_records import STREAM_WORDS, Stream
 from pypoplar.interface.header_slots import Slot
@@ -39,14 +39,14 @@ class StreamCallback:
         Success = "Success"
         NotAvailable = "NotAvailable"
 
-    def prefetch(self, chunk: Array) -> StreamCallback.Result:
+    def prefetch(self, chunk: AnyArray) -> StreamCallback.Result:
         """Fill the chunk that will be due next, if there is data already: `Result.Success`, else `Result.NotAvailable`.
 
         The next copy may be in a later run, or never come.
         """
         return StreamCallback.Result.NotAvailable
 
-    def fetch(self, chunk: Array) -> None:
+    def fetch(self, chunk: AnyArray) -> None:
         raise NotImplementedError
 
     def complete(self) -> None:
@@ -56,7 +56,7 @@ class StreamCallback:
         """What was prefetched will not be used: another callback was connected, or the program was loaded again."""
 
 
-Callback = Callable[[Array], Any] | StreamCallback | Iterator[Any]
+Callback = Callable[[AnyArray], Any] | StreamCallback | Iterator[Any]
 
 
 def unknown_name(kind: str, name: object, known: list[str]) -> UnknownHandle:
@@ -72,24 +72,24 @@ class HostStreams:
     state: EngineState
     handles: frozenset[int]  # streams of host handles: their memory is lent for each transfer
     prefetches: bool = False  # whether callbacks are asked for chunks ahead of time
-    _arrays: dict[int, Array] = field(factory=dict)  # what is connected, or the buffer of a callback or of the engine
+    _arrays: dict[int, AnyArray] = field(factory=dict)  # what is connected, or the buffer of a callback or of the engine
     _callbacks: dict[int, Callback] = field(factory=dict)
     _chunks: dict[int, int] = field(factory=dict)  # chunks that a callback has served, for messages
-    _prefetched: dict[int, Array] = field(factory=dict)  # chunks that callbacks have filled ahead of time
+    _prefetched: dict[int, AnyArray] = field(factory=dict)  # chunks that callbacks have filled ahead of time
 
     def __attrs_post_init__(self) -> None:
         for number, plan in enumerate(self.plans):
             if plan.kind == "internal" and number not in self.handles:
                 self._bind(number, self._buffer(number))
 
-    def _rows(self) -> Array:
+    def _rows(self) -> AnyArray:
         return self.state.rows(Slot.STREAMS, STREAM_WORDS)
 
-    def _buffer(self, number: int) -> Array:
+    def _buffer(self, number: int) -> AnyArray:
         plan = self.plans[number]
         return np.zeros(plan.elements, BY_NAME[plan.type].dtype)
 
-    def _bind(self, number: int, array: Array) -> None:
+    def _bind(self, number: int, array: AnyArray) -> None:
         self._arrays[number] = array
         row = self._rows()[number]
         row[Stream.ADDRESS] = array.ctypes.data
@@ -98,14 +98,14 @@ class HostStreams:
         row[Stream.POSITION] = 0
         row[Stream.CALLBACK] = number in self._callbacks
 
-    def lend(self, number: int, array: Array) -> None:
+    def lend(self, number: int, array: AnyArray) -> None:
         """Let a handle's stream use this memory, of the stream's type and size, until `take_back`."""
         self._bind(number, array)
 
     def take_back(self, number: int) -> None:
         del self._arrays[number]
 
-    def array(self, number: int) -> Array:
+    def array(self, number: int) -> AnyArray:
         """The host memory of a stream."""
         return self._arrays[number]
 
@@ -115,7 +115,7 @@ class HostStreams:
             raise unknown_name("stream", name, list(named))
         return named[name]
 
-    def connect(self, name: str, array: Array) -> None:
+    def connect(self, name: str, array: AnyArray) -> None:
         """Connect host memory: see `Engine.connectStream`."""
         number = self.find(name)
         plan = self.plans[number]
@@ -190,7 +190,7 @@ class HostStreams:
         if given is not None and plan.kind == "to device":
             self._take(plan, chunk, given)
 
-    def _serve_protocol(self, number: int, callback: StreamCallback, chunk: Array) -> None:
+    def _serve_protocol(self, number: int, callback: StreamCallback, chunk: AnyArray) -> None:
         ready = self._prefetched.pop(number, None)
         if ready is None:
             callback.fetch(chunk)
@@ -211,7 +211,7 @@ class HostStreams:
             self._prefetched[number] = ahead
 
     @staticmethod
-    def _take(plan: StreamPlan, chunk: Array, given: Any) -> None:
+    def _take(plan: StreamPlan, chunk: AnyArray, given: Any) -> None:
         what = f"stream {plan.name!r}: from its callback"
         try:
             values = host_array(given, chunk.dtype)

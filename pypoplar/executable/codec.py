@@ -20,8 +20,7 @@ import attrs
 import numpy as np
 from attrs import define, field
 
-from pypoplar.arrays.dtypes import AnyArray as Array
-from pypoplar.arrays.dtypes import StructuredArray
+from pypoplar.arrays.dtypes import AnyArray, StructuredArray
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import FileLoadError, PoplarError
 from pypoplar.executable.compute_sets import Computes
@@ -86,7 +85,7 @@ class Packer:
     """Collects the arrays and texts of what `pack` has turned into a tree."""
 
     texts: list[tuple[str, ...]] = field(factory=list)
-    _parts: dict[str, list[Array]] = field(factory=dict)
+    _parts: dict[str, list[AnyArray]] = field(factory=dict)
     _sizes: dict[str, int] = field(factory=dict)
     _seen: dict[int, tuple[object, Any]] = field(factory=dict)  # by identity; holds the object, so that it keeps its identity
 
@@ -113,7 +112,7 @@ class Packer:
             self._seen[id(value)] = value, make()
         return self._seen[id(value)][1]
 
-    def _array(self, value: Array, dtype: np.dtype[Any], path: str) -> list[Any]:
+    def _array(self, value: AnyArray, dtype: np.dtype[Any], path: str) -> list[Any]:
         begin = self._sizes.get(path, 0)
         self._parts.setdefault(path, []).append(np.asarray(value, dtype).ravel())
         self._sizes[path] = begin + value.size
@@ -123,7 +122,7 @@ class Packer:
         self.texts.append(value)
         return len(self.texts) - 1
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> dict[str, AnyArray]:
         """The arrays by path, each of rank 1."""
         return {path: parts[0] if len(parts) == 1 else np.concatenate(parts) for path, parts in self._parts.items()}
 
@@ -156,10 +155,10 @@ def element_types(kind: Any, length: int) -> tuple[Any, ...]:
 class Unpacker:
     """Makes values of a tree, where everything has exactly the form that its declared type asks for; else `FileLoadError`."""
 
-    arrays: Mapping[str, Array]
+    arrays: Mapping[str, AnyArray]
     texts: list[tuple[str, ...]]
     used: set[str] = field(factory=set)  # the arrays that the tree has asked for
-    _made: dict[tuple[Any, ...], Array] = field(factory=dict)  # what was shared is shared again
+    _made: dict[tuple[Any, ...], AnyArray] = field(factory=dict)  # what was shared is shared again
 
     def unpack(self, tree: Any, kind: Any, path: str = "", where: str = "") -> Any:
         """The value of the declared type `kind`. `where` names it in messages: the path with the positions in lists."""
@@ -199,7 +198,7 @@ class Unpacker:
         entries = [self.unpack(entry, of, path, f"{where}[{i}]") for i, (entry, of) in kinds]
         return entries if get_origin(kind) is list else tuple(entries)
 
-    def _array(self, tree: Any, dtype: np.dtype[Any], where: str) -> Array:
+    def _array(self, tree: Any, dtype: np.dtype[Any], where: str) -> AnyArray:
         named = isinstance(tree, list) and len(tree) in (3, 4) and isinstance(tree[0], str)
         claim(
             named and all(type(number) is int and number >= 0 for number in tree[1:]),

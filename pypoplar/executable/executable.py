@@ -7,11 +7,11 @@ it runs no Python of the file's: codelets are source that an engine translates, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import AnyArray, Int64s
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.exchange_account import NamedExchange
@@ -27,8 +27,6 @@ from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import EngineOptions
 from pypoplar.target import Target
-
-Array: TypeAlias = AnyArray
 
 
 @frozen(eq=False, repr=False)

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import AnyArray as Array
+from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.errors import FileLoadError, PoplarTypeError
 from pypoplar.executable.codec import Packer, Unpacker, claim_kind, short
 from pypoplar.executable.executable import Executable
@@ -162,7 +162,7 @@ def _head(text: bytes) -> dict[str, Any]:
     return dict(head)
 
 
-def _array(archive: zipfile.ZipFile, name: str) -> Array:
+def _array(archive: zipfile.ZipFile, name: str) -> AnyArray:
     """A member as an array of rank 1. Objects, which only pickle could restore, are refused."""
     claim(name.endswith(".npy"), f"surplus member {name}")
     content = io.BytesIO(_content(archive, name))
@@ -172,5 +172,5 @@ def _array(archive: zipfile.ZipFile, name: str) -> Array:
         raise FileLoadError(f"the member {name} is not an array of numbers: {str(problem) or type(problem).__name__}") from problem
     claim(array.ndim == 1, f"the array of the member {name} has rank {array.ndim}: expected 1")
     claim(content.read(1) == b"", f"the member {name} goes on after its array")
-    whole: Array = array
+    whole: AnyArray = array
     return whole

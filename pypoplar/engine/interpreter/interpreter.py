@@ -13,6 +13,7 @@ from typing import Any, assert_never
 import numpy as np
 from attrs import define, field
 
+from pypoplar.arrays.dtypes import Bytes
 from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
@@ -21,7 +22,7 @@ from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import log_event
 from pypoplar.engine.faults import Fault, unknown_operation
 from pypoplar.engine.services import Services
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import WORK_WORDS, Work
 from pypoplar.interface.driver_records import STREAM_WORDS, Phase, Shared, Stream
 from pypoplar.interface.header_slots import HOST, Slot
@@ -219,7 +220,7 @@ class Interpreter:
         kind = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}[size]
         return int(self.state.memory.from_tile(tile)[offset : offset + size].view(kind)[0])
 
-    def _move(self, number: int, chunk: Array | None = None) -> None:
+    def _move(self, number: int, chunk: Bytes | None = None) -> None:
         """A move, list by list; nothing for the move NOTHING. A stream moves a `chunk` of the host's."""
         moves = self.state.executable.moves
         for entry in moves.lists_of(number):
@@ -231,7 +232,7 @@ class Interpreter:
                     piece, place = moves.source_of(record, i), moves.target_of(record, i)
                     target[place : place + size] = source[piece : piece + size]
 
-    def _memory_of(self, ipu: int, chunk: Array | None) -> Array:
+    def _memory_of(self, ipu: int, chunk: Bytes | None) -> Bytes:
         """An IPU's memory, or the host's chunk."""
         if ipu != HOST:
             return self.state.memory.from_ipu(ipu)
@@ -243,7 +244,7 @@ class Interpreter:
         begin, size = int(row[Stream.POSITION]), int(row[Stream.CHUNK])
         if size:
             place = (ctypes.c_uint8 * size).from_address(int(row[Stream.ADDRESS]) + begin)
-            chunk: Array = np.ctypeslib.as_array(place)
+            chunk: Bytes = np.ctypeslib.as_array(place)
             self._move(moves, chunk)
         row[Stream.POSITION] = (begin + size) % row[Stream.BYTES]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.backend.contract import NativeCodelet
 from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.ir.checks import Checks
@@ -12,7 +13,7 @@ from pypoplar.codelet.ir.pricing import priced
 from pypoplar.engine.debug_prints import clear_prints
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.native.driver_code import GENERAL, MOVING, SUPERSTEP, load_unit
-from pypoplar.executable.executable import Array, Executable
+from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import CONTEXT_WORDS, WORK_WORDS, Context
 from pypoplar.interface.debug_records import MARK_WORDS
 from pypoplar.interface.header_slots import Slot
@@ -23,7 +24,7 @@ from pypoplar.interface.layout import WORD_BYTES
 class MachineCode:
     """Addresses by codelet number; the code lives as long as this object."""
 
-    addresses: Array  # int64
+    addresses: Int64s
     codelets: tuple[NativeCodelet, ...]
 
 

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from attrs import define, field
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.engine.debug_prints import clear_prints, native_prints, prints_lost
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.faults import Fault, unknown_operation
@@ -16,7 +17,6 @@ from pypoplar.engine.native.machine_code import MachineCode, install_codelets, m
 from pypoplar.engine.native.workers import Workers
 from pypoplar.engine.services import Services
 from pypoplar.errors import PoplarRuntimeError
-from pypoplar.executable.executable import Array
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, Ending, FaultRecord, Shared, State
 from pypoplar.interface.header_slots import Slot
 from pypoplar.interface.opcodes import CallbackOperand, Opcode, ProgramRow, ServiceOperand
@@ -88,7 +88,7 @@ def run_native(
             progress()
 
 
-def _service(row: Array) -> int:
+def _service(row: Int64s) -> int:
     """The number of the service at which the driver has returned."""
     # Not a NumPy number beside the member: NumPy would ask the enumeration for attributes, in Python code whose errors it ignores,
     # and an interrupt that arrives just there would be lost.

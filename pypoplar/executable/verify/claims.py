@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import AnyArray as Array
+from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
 from pypoplar.errors import FileLoadError
 
 LARGEST = 1 << 48
@@ -23,25 +23,25 @@ def claim_number(name: str, value: int, low: int, high: int) -> None:
         raise FileLoadError(f"{name} is {value}: expected {_bounds(low, high)}")
 
 
-def claim_range(name: str, values: Array, low: int, high: int) -> None:
+def claim_range(name: str, values: Int64s, low: int, high: int) -> None:
     """``low <= value < high`` for every value."""
     if values.size and (int(values.min()) < low or int(values.max()) >= high):
         wrong = int(np.flatnonzero((values < low) | (values >= high))[0])
         raise FileLoadError(f"{name}[{wrong}] is {int(values.flat[wrong])}: expected {_bounds(low, high)}")
 
 
-def claim_each(name: str, holds: Array, text: str) -> None:
+def claim_each(name: str, holds: Bools, text: str) -> None:
     """Every entry of a bool array; `text` says what the entry at fault is or should be."""
     if not holds.all():
         raise FileLoadError(f"{name}[{int(np.flatnonzero(~holds)[0])}] {text}")
 
 
-def claim_shape(name: str, values: Array, *shape: int) -> None:
+def claim_shape(name: str, values: AnyArray, *shape: int) -> None:
     if values.shape != shape:
         raise FileLoadError(f"{name} has the shape {list(values.shape)}: expected {list(shape)}")
 
 
-def claim_running(name: str, values: Array, parts: int, end: int) -> None:
+def claim_running(name: str, values: Int64s, parts: int, end: int) -> None:
     """``values[i]`` to ``values[i + 1]`` is part i: from 0 to `end`, never backwards."""
     claim_shape(name, values, parts + 1)
     claim(values[0] == 0 and values[-1] == end, f"{name} goes from {values[0]} to {values[-1]}: expected 0 to {end}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import AnyArray as Array
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.language.codelet import Codelet, Field
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
@@ -142,7 +142,7 @@ class _Edges:
         self.rows_used = 0
         self.marks = executable.touch_bytes
 
-    def verify(self, codelet: Codelet, field: Field, words: FieldWords, row: Array, reach: Array) -> None:
+    def verify(self, codelet: Codelet, field: Field, words: FieldWords, row: Int64s, reach: Int64s) -> None:
         """One field of many vertices, whose edge rows begin at `row` and whose tiles' memories have `reach` bytes."""
         name = f"field {field.name!r} of {codelet.name}"
         start = self.words[row + words.start]
@@ -154,7 +154,7 @@ class _Edges:
         if words.touch != NOTHING:
             self._marks(name, self.words[row + words.touch], extent)
 
-    def _list(self, name: str, field: Field, first: Array, count: Array, reach: Array) -> None:
+    def _list(self, name: str, field: Field, first: Int64s, count: Int64s, reach: Int64s) -> None:
         entries = len(self.row_table)
         claim_range(f"the first row of {name}: vertex", first, 0, entries + 1)
         claim_range(f"the number of rows of {name}: vertex", count, 0, entries + 1)
@@ -168,13 +168,13 @@ class _Edges:
         if self.touched:
             self._marks(f"a row of {name}", rows[:, RowEntry.TOUCH], length)
 
-    def _marks(self, name: str, place: Array, length: Array) -> None:
+    def _marks(self, name: str, place: Int64s, length: Int64s) -> None:
         """Where touched elements are marked, a byte for each."""
         claim_range(f"the marks of {name}: place", place, 0, self.marks + 1)
         claim_each(f"the marks of {name}: vertex", place + length <= self.marks, "reaches beyond the marks")
 
 
-def _verify_span(name: str, address: Array, length: Array, size: int, reach: Array) -> None:
+def _verify_span(name: str, address: Int64s, length: Int64s, size: int, reach: Int64s) -> None:
     """Elements of `size` bytes in the memory of the vertex's tile, `reach` bytes, aligned as native code expects it."""
     claim_range(f"the address of {name}: vertex", address, 0, LARGEST)
     claim_range(f"the length of {name}: vertex", length, 0, LARGEST // 8)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import AnyArray as Array
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import HostTensor
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_number
@@ -39,7 +39,7 @@ def verify_host(executable: Executable) -> None:
         _Service(executable, service, f"services[{number}]").verify()
 
 
-def chunk_bytes(executable: Executable) -> Array:
+def chunk_bytes(executable: Executable) -> Int64s:
     """Bytes of one chunk of each stream."""
     return np.array([stream.elements * BY_NAME[stream.type].size for stream in executable.streams], np.int64)
 

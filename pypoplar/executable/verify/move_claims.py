@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import AnyArray as Array
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
@@ -19,11 +19,11 @@ COLUMNS = ("source", "target", "bytes", "count", "source_step", "target_step", "
 class MoveEnds:
     """What the lists of each move have to do with the host; on the IPUs' sides, all lie in memory."""
 
-    lists: Array  # int64 [moves]
-    from_host: Array  # int64 [moves]: lists whose source is the host
-    to_host: Array  # int64 [moves]: lists whose target is the host
-    source_end: Array  # int64 [moves]: where the bytes end that come from the host
-    target_end: Array  # int64 [moves]: where the bytes end that go to the host
+    lists: Int64s  # [moves]
+    from_host: Int64s  # [moves]: lists whose source is the host
+    to_host: Int64s  # [moves]: lists whose target is the host
+    source_end: Int64s  # [moves]: where the bytes end that come from the host
+    target_end: Int64s  # [moves]: where the bytes end that go to the host
 
 
 def verify_moves(executable: Executable) -> MoveEnds:
@@ -80,7 +80,7 @@ def _verify_records(moves: Moves, tiles: int) -> None:
     claim_each("moves.source_list", (moves.source_list < 0) | (moves.target_list < 0), "stands beside a list of targets")
 
 
-def _host_ends(moves: Moves, layout: MemoryLayout, side: str, other: str) -> Array:
+def _host_ends(moves: Moves, layout: MemoryLayout, side: str, other: str) -> Int64s:
     """Where the bytes of each list end on the host's side, 0 for lists that do not touch it; those of IPUs lie in their memory."""
     ends = _largest(moves.first, _record_ends(moves, side, other))
     ipu = getattr(moves, side + "_ipu")
@@ -89,7 +89,7 @@ def _host_ends(moves: Moves, layout: MemoryLayout, side: str, other: str) -> Arr
     return np.where(ipu == HOST, ends, 0)
 
 
-def _record_ends(moves: Moves, side: str, other: str) -> Array:
+def _record_ends(moves: Moves, side: str, other: str) -> Int64s:
     """Where the bytes of each record end on a side, which begins at 0."""
     base, step, listed = (getattr(moves, side + what) for what in ("", "_step", "_list"))
     claim_range(f"moves.{side}_list", listed, -1, len(moves.places))
@@ -97,7 +97,7 @@ def _record_ends(moves: Moves, side: str, other: str) -> Array:
     claim_each(f"moves.{side}_step", named | (moves.count - 1 <= LARGEST // np.maximum(np.abs(step), 1)), "goes too far")
     span = np.where(named, 0, (moves.count - 1) * step)
     claim_each(f"moves.{side}", base + np.minimum(span, 0) >= 0, "goes below 0")
-    ends: Array = base + np.maximum(span, 0) + moves.bytes
+    ends: Int64s = base + np.maximum(span, 0) + moves.bytes
     chosen = np.flatnonzero(named)
     if len(chosen):
         first, count, size = listed[chosen], moves.count[chosen], moves.bytes[chosen]
@@ -110,7 +110,7 @@ def _record_ends(moves: Moves, side: str, other: str) -> Array:
     return ends
 
 
-def _largest(first: Array, values: Array) -> Array:
+def _largest(first: Int64s, values: Int64s) -> Int64s:
     """The largest value of each part, 0 where it has none."""
     largest = np.zeros(len(first) - 1, np.int64)
     filled = first[1:] > first[:-1]
@@ -119,7 +119,7 @@ def _largest(first: Array, values: Array) -> Array:
     return largest
 
 
-def _sums(first: Array, values: Array) -> Array:
+def _sums(first: Int64s, values: Int64s) -> Int64s:
     """The sum of the values of each part."""
     running = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
     return running[first[1:]] - running[first[:-1]]

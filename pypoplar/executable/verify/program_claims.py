@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import field, frozen
 
-from pypoplar.arrays.dtypes import AnyArray as Array
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_number, claim_range
@@ -109,22 +109,22 @@ class _Rows:
 
     executable: Executable
     ends: MoveEnds
-    code: Array = field(init=False)
+    code: Int64s = field(init=False)
 
     @code.default
-    def _codes(self) -> Array:
+    def _codes(self) -> Int64s:
         return self.executable.program[:, ProgramRow.OPERATION]
 
-    def of(self, *codes: int) -> Array:
+    def of(self, *codes: int) -> Int64s:
         """The numbers of the rows with these operations."""
         return np.flatnonzero(np.isin(self.code, codes))
 
-    def operand(self, rows: Array, operand: Operand) -> Array:
+    def operand(self, rows: Int64s, operand: Operand) -> Int64s:
         """An operand of rows."""
-        values: Array = self.executable.program[rows, operand]
+        values: Int64s = self.executable.program[rows, operand]
         return values
 
-    def claim(self, rows: Array, holds: Array, text: str) -> None:
+    def claim(self, rows: Int64s, holds: Bools, text: str) -> None:
         """That something holds for each of some rows."""
         if not holds.all():
             row = int(rows[np.flatnonzero(~holds)[0]])
@@ -183,16 +183,16 @@ class _Rows:
         rows = self.of(Opcode.MOVE)
         self.claim(rows, ~self._names_host()[self.operand(rows, MoveOperand.MOVE)], "the move is one of a stream")
 
-    def _in_memory(self, rows: Array, tile: Operand, offset: Operand, size: Array) -> Array:
+    def _in_memory(self, rows: Int64s, tile: Operand, offset: Operand, size: Int64s) -> Bools:
         """Whether values of so many bytes lie in their tiles' memories, aligned as native code expects it."""
         begin = self.operand(rows, offset)
-        fits: Array = begin + size <= self.executable.tile_bytes[self.operand(rows, tile)]
+        fits: Bools = begin + size <= self.executable.tile_bytes[self.operand(rows, tile)]
         fits &= begin % np.minimum(size, 4) == 0
         return fits
 
-    def _names_host(self) -> Array:
+    def _names_host(self) -> Bools:
         """bool [moves]: whether any list of a move has the host on one side."""
-        touches: Array = self.ends.from_host + self.ends.to_host > 0
+        touches: Bools = self.ends.from_host + self.ends.to_host > 0
         return touches
 
     def verify_streams(self) -> None:
@@ -237,11 +237,11 @@ class _Blocks:
     """The program in blocks, as the module's text says."""
 
     rows: _Rows
-    start: Array  # int64: first row of each block
-    block: Array  # int64 [rows]
-    function: Array  # bool [blocks]
-    caller: Array  # int64 [calls]: blocks
-    callee: Array  # int64 [calls]
+    start: Int64s  # [blocks]: first row of each
+    block: Int64s  # [rows]
+    function: Bools  # [blocks]
+    caller: Int64s  # [calls]: blocks
+    callee: Int64s  # [calls]
 
     def verify_jumps(self) -> None:
         """Jumps stay in their block, and no block runs into the next."""
@@ -260,7 +260,7 @@ class _Blocks:
         last = np.append(self.start, len(self.block))[1:] - 1
         rows.claim(last, np.isin(rows.code[last], (Opcode.END, Opcode.RETURN)), "the program or function does not end here")
 
-    def depth(self, most: int) -> Array:
+    def depth(self, most: int) -> Int64s:
         """How deep the calls of each block nest; `FileLoadError` if deeper than `most`, or without end."""
         depth = np.zeros(len(self.start), np.int64)
         for _ in range(most + 1):

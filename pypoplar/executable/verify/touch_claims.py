@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import AnyArray as Array
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
@@ -46,10 +46,10 @@ def _verify_fields(executable: Executable, touches: Touches) -> None:
     claim_each("touches.edge_field", (touches.edge_field >= 0) & (touches.edge_field < known), "is no field of its codelet")
 
 
-def lengths(touches: Touches) -> Array:
+def lengths(touches: Touches) -> Int64s:
     """Elements of every edge."""
     ends = np.concatenate(([0], np.cumsum(touches.run_count)))
-    whole: Array = ends[touches.first_run[1:]] - ends[touches.first_run[:-1]]
+    whole: Int64s = ends[touches.first_run[1:]] - ends[touches.first_run[:-1]]
     return whole
 
 
