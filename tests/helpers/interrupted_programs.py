@@ -131,5 +131,6 @@ def anywhere(mode: Any) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
     globals()[sys.argv[1]](sys.argv[2])
     print("done")
