@@ -39,8 +39,8 @@ class Increment(Vertex):
 def interrupted(work: Callable[[], object], seconds: float = 0.05) -> None:
     """Do something that has no end, until an interrupt arrives."""
     signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # on a busy machine it may go off at once
         work()
     except KeyboardInterrupt:
         return
