@@ -28,8 +28,10 @@ def divided(a: float, b: float) -> float:
     try:
         return a / b
     except ZeroDivisionError:
-        if a == 0.0 or math.isnan(a):
-            return math.nan
+        if a == 0.0:
+            return a * math.inf  # invalid as well: the NaN that the processor makes, whose sign is its own
+        if math.isnan(a):
+            return a
         return math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 
