@@ -49,6 +49,7 @@ def test_a_change_of_any_module_that_decides_what_code_is_makes_code_anew():
     sources = SOURCES + host_backend().sources
     knows_no_code = {
         "pypoplar.errors",
+        "pypoplar.spelling",
         "pypoplar.codelet.backend.contract",
         "pypoplar.codelet.backend.once",
         "pypoplar.codelet.backend",
