@@ -12,9 +12,16 @@ settings.register_profile("few", settings.get_profile("project"), max_examples=3
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
-os.environ.pop("PYTEST_ADDOPTS", None)  # has been read, and is not for the test runs that tests start
 
 pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def options_of_this_run_only():
+    """What the environment gives to this run, whose workers read it too, is not for the runs that tests start."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("PYTEST_ADDOPTS", raising=False)
+        yield
 
 
 @pytest.fixture

@@ -23,9 +23,9 @@ Array = NDArray[Any]
 MEMORY = 6 << 30  # bytes that this program may have; a damaged executable may ask for more than there is
 
 
-def ramp(type_name: str, size: int) -> Array:
-    """Values that every type holds."""
-    return (np.arange(size) % 7).astype(BY_NAME[type_name].dtype)
+def ramp(type_name: str, size: int, first: int = 0) -> Array:
+    """Values that every type holds, counted from the first."""
+    return ((np.arange(size) + first) % 7).astype(BY_NAME[type_name].dtype)
 
 
 def connect(engine: Engine) -> dict[str, Array]:
@@ -41,7 +41,7 @@ def connect(engine: Engine) -> dict[str, Array]:
             engine.connectHostFunction(service["name"], host_function)
     for remote in engine.executable.remotes:
         for row in range(remote.repeats):
-            engine.copyToRemoteBuffer(ramp(remote.type, remote.elements) + ramp(remote.type, 1) * row, remote.name, row)
+            engine.copyToRemoteBuffer(ramp(remote.type, remote.elements, row), remote.name, row)
     for name, handle in engine.executable.writes.items():
         engine.writeTensor(name, ramp(handle.type, int(np.prod(handle.shape))))
     return outputs
