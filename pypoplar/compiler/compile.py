@@ -23,12 +23,12 @@ from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
 from pypoplar.compiler.lowering.compute_phases import PhaseTable
 from pypoplar.compiler.lowering.compute_tables import ComputeTables
 from pypoplar.compiler.lowering.estimate_tables import count_priced_by, given_by_vertex
+from pypoplar.compiler.lowering.load_image import make_image
 from pypoplar.compiler.lowering.lower import check_kinds, lower_programs
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.move_tables import MoveLists
 from pypoplar.compiler.lowering.places import TilePlaces
 from pypoplar.compiler.lowering.touch_tables import TouchTables
-from pypoplar.compiler.memory.load_image import make_image
 from pypoplar.compiler.memory.placement import place_variables, rounded_up
 from pypoplar.compiler.memory.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
 from pypoplar.compiler.memory.vertex_state import VertexState, place_state

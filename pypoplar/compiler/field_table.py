@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int8s, Int16s, Int64s, Integers
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.types import SUPPORTED
 
 INPUT, OUTPUT, INOUT, STATE = 0, 1, 2, 3

@@ -21,8 +21,9 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray, StructuredArray
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import FileLoadError, PoplarError
+from pypoplar.executable.claims import claim
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.exchange_account import MESSAGE, Exchange, NamedExchange
 from pypoplar.executable.executable import Executable
@@ -35,7 +36,6 @@ from pypoplar.executable.program_tree import ProgramTree
 from pypoplar.executable.steps import Step
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.variable_lives import Lives
-from pypoplar.executable.verify.claims import claim
 from pypoplar.options import EngineOptions
 from pypoplar.target import Target
 

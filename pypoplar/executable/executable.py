@@ -12,7 +12,7 @@ from typing import Any
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.graph_facts import Counts, VertexNames

@@ -25,9 +25,9 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.errors import FileLoadError, PoplarTypeError
+from pypoplar.executable.claims import claim
 from pypoplar.executable.codec import Packer, Unpacker, claim_kind, short
 from pypoplar.executable.executable import Executable
-from pypoplar.executable.verify.claims import claim
 from pypoplar.executable.verify.executable_claims import verify
 from pypoplar.files import check_regular, written_whole
 from pypoplar.interface.saved_layout import saved_layout

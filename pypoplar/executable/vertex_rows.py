@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
 

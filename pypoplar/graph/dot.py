@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.networks import compute_network

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, UnknownField
 from pypoplar.graph.field_values import MOST_ESTIMATED
 from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenState, FrozenVertices

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.graph.estimators import VertexIntrospector, estimate
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.mapping import MappingTable

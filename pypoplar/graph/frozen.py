@@ -9,8 +9,8 @@ from __future__ import annotations
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int16s, Int32s, Int64s, UInt64s
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Location
-from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.types import ElementType
 
 

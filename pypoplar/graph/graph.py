@@ -14,7 +14,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.arrays.intervals import Interval
 from pypoplar.arrays.strides import row_major
-from pypoplar.codelet.language.registry import CodeletRegistry, collect
+from pypoplar.codelet.registry import CodeletRegistry, collect
 from pypoplar.device import Device
 from pypoplar.errors import InvalidTileMapping, MissingFeature, PoplarTypeError
 from pypoplar.graph.cloning import TensorCloneMethod, clone_view

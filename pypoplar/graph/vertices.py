@@ -11,8 +11,8 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Access, Form
-from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.errors import GraphConnectionError, PoplarIndexError, PoplarTypeError, TensorShapeError, UnknownField
 from pypoplar.graph.edge_table import EdgeTable
 from pypoplar.graph.field_values import MOST_ESTIMATED, EstimateTable, StateTable

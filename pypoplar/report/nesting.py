@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from pypoplar.report.file.program_table import ProgramTable
 from pypoplar.report.program_nodes import Program
+from pypoplar.report.program_table import ProgramTable
 
 LOOPS = ("Repeat", "RepeatWhileTrue", "RepeatWhileFalse")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.codelet.language.declaration import Field
-from pypoplar.codelet.language.registry import CodeletRegistry
+from pypoplar.codelet.registry import CodeletRegistry
 from pypoplar.device import Device
 from pypoplar.engine.engine import Mode
 from pypoplar.errors import TensorShapeError

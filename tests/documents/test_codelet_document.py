@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from codelet_rig import codelet_of, module_from, run
 
-from pypoplar.codelet.language.registry import CodeletRegistry, Template, collect
+from pypoplar.codelet.registry import CodeletRegistry, Template, collect
 from pypoplar.types import HALF
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "codelets.md"

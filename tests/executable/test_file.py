@@ -27,7 +27,7 @@ from pypoplar import (
     PoplarTypeError,
     compileGraph,
 )
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.program import Call, Copy, Execute, Repeat, Sequence
 
 

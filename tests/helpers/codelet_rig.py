@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from native_rig import DTYPES, Array, Memory, run_native
 
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.ir.typed import Literal, Local, PricedCodelet, Span, SpanList
-from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.target import Target

@@ -42,7 +42,7 @@ from pypoplar import (
     cycleCount,
     ipu,
 )
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.language.declaration import Field as CodeletField
 from pypoplar.program import (
     Call,

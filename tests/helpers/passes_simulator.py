@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.compiler.exchange.plan import Homes, Pieces
+from pypoplar.compiler.exchange_plan import Homes, Pieces
 
 UNTOUCHED = 0xEE
 

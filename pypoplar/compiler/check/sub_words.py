@@ -12,7 +12,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Int64s, Integers
 from pypoplar.arrays.interval_algebra import keys
 from pypoplar.compiler.check.overlaps import Claims, Overlap, find_overlap
-from pypoplar.compiler.exchange.plan import ComputePlan, Homes
+from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.compiler.field_table import INPUT, TYPE_SIZES, FieldTable, tabulate_fields
 from pypoplar.compiler.wording import compute_set_name, counted, elements_of_variable, field_name, vertex_location, vertex_name
 from pypoplar.errors import AtomicStoreError

@@ -9,7 +9,7 @@ from pypoplar.arrays.dtypes import Int8s, Int32s, Int64s
 from pypoplar.arrays.groups import ragged, sums
 from pypoplar.arrays.interval_algebra import Strands, keys, ordered_strands
 from pypoplar.compiler.exchange.graph_index import Survey
-from pypoplar.compiler.exchange.plan import Homes
+from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.field_table import TYPE_SIZES
 from pypoplar.graph.frozen import FrozenGraph
 

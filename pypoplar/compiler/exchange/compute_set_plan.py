@@ -19,7 +19,7 @@ from pypoplar.compiler.exchange.graph_index import Survey, survey_graph
 from pypoplar.compiler.exchange.halo_copies import chosen_homes, copied_pieces
 from pypoplar.compiler.exchange.message_account import Account, Transfers, account
 from pypoplar.compiler.exchange.pieces import appended, joined, no_pieces, sorted_by_target_tile, turned
-from pypoplar.compiler.exchange.plan import ComputePlan, Homes, Pieces
+from pypoplar.compiler.exchange_plan import ComputePlan, Homes, Pieces
 from pypoplar.compiler.field_table import INPUT, OUTPUT
 from pypoplar.graph.frozen import FrozenGraph
 

@@ -10,7 +10,7 @@ from pypoplar.arrays.groups import before_in_group, is_sorted, opens
 from pypoplar.arrays.interval_algebra import ordered_strands, overlay
 from pypoplar.compiler.exchange.message_account import Transfers, account
 from pypoplar.compiler.exchange.pieces import chosen, joined, make_pieces
-from pypoplar.compiler.exchange.plan import CopyPlan, Homes, Pieces
+from pypoplar.compiler.exchange_plan import CopyPlan, Homes, Pieces
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
 from pypoplar.graph.frozen import FrozenGraph, Runs
 

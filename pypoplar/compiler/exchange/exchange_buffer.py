@@ -11,7 +11,7 @@ from pypoplar.arrays.interval_algebra import holder, keys, overlay, union
 from pypoplar.compiler.exchange.compute_set_edges import Edges
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.pieces import make_pieces
-from pypoplar.compiler.exchange.plan import Homes, Pieces
+from pypoplar.compiler.exchange_plan import Homes, Pieces
 from pypoplar.compiler.memory.placement import rounded_up
 from pypoplar.errors import InvalidTileMapping
 

@@ -13,7 +13,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Int64s, StructuredArray
 from pypoplar.arrays.interval_algebra import keys, overlay, union
 from pypoplar.compiler.exchange.pieces import chosen
-from pypoplar.compiler.exchange.plan import Pieces
+from pypoplar.compiler.exchange_plan import Pieces
 from pypoplar.executable.exchange_account import Exchange
 from pypoplar.target import Target
 

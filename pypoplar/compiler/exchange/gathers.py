@@ -12,7 +12,7 @@ from pypoplar.compiler.exchange.compute_set_edges import Edges
 from pypoplar.compiler.exchange.exchange_buffer import BUFFER_ALIGNMENT, Landing
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.pieces import chosen, joined, make_pieces, no_pieces, turned
-from pypoplar.compiler.exchange.plan import Homes, Pieces
+from pypoplar.compiler.exchange_plan import Homes, Pieces
 from pypoplar.compiler.field_table import INPUT, OUTPUT
 from pypoplar.compiler.memory.placement import rounded_up
 

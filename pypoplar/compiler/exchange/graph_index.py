@@ -8,7 +8,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import opens, sorting_order
 from pypoplar.arrays.interval_algebra import keys
-from pypoplar.compiler.exchange.plan import Homes
+from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.field_table import FieldTable, tabulate_fields
 from pypoplar.graph.frozen import FrozenGraph
 

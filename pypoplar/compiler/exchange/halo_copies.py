@@ -14,7 +14,7 @@ from pypoplar.arrays.dtypes import Bools, Int8s, Int64s
 from pypoplar.arrays.interval_algebra import keys
 from pypoplar.compiler.exchange.compute_set_edges import GATHERED, IN_PLACE, Edges
 from pypoplar.compiler.exchange.pieces import chosen
-from pypoplar.compiler.exchange.plan import Homes, Pieces
+from pypoplar.compiler.exchange_plan import Homes, Pieces
 
 
 def copied_pieces(edges: Edges, placement: Int8s, offset: Int64s, gather: Pieces, constants: Homes) -> Pieces:

@@ -7,7 +7,7 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.compiler.exchange.copy_plan import lay_out
-from pypoplar.compiler.exchange.plan import Homes
+from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.graph.frozen import Runs
 
 

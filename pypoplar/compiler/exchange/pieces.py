@@ -6,7 +6,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
 from pypoplar.arrays.groups import sorting_order
-from pypoplar.compiler.exchange.plan import Pieces
+from pypoplar.compiler.exchange_plan import Pieces
 
 
 def make_pieces(

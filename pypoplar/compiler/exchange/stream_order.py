@@ -16,7 +16,7 @@ from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.compiler.exchange.copy_plan import lay_out
 from pypoplar.compiler.exchange.message_account import Account, Transfers, account
 from pypoplar.compiler.exchange.pieces import chosen, make_pieces, turned
-from pypoplar.compiler.exchange.plan import Homes, Pieces
+from pypoplar.compiler.exchange_plan import Homes, Pieces
 from pypoplar.graph.frozen import Runs
 
 PART_ALIGNMENT = 8  # bytes: parts of a stream on a tile are whole words of the data path

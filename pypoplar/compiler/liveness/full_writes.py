@@ -17,6 +17,7 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -44,7 +45,6 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.ir.walk import assigned, walk
-from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.resources import directory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.compiler.exchange.plan import Homes
+from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.executable.variable_lives import Lives
 

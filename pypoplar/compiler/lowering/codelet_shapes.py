@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.interface.edge_rows import edge_row
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.vertex_kinds import VertexKind

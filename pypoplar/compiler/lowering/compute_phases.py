@@ -7,7 +7,7 @@ from attrs import define, field, frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, price_exchange, rearrange_cycles, vertex_side_pieces
 from pypoplar.compiler.exchange.pieces import appended, turned
-from pypoplar.compiler.exchange.plan import ComputePlan
+from pypoplar.compiler.exchange_plan import ComputePlan
 from pypoplar.compiler.lowering.compute_tables import ComputeTables
 from pypoplar.compiler.lowering.move_tables import MoveLists
 from pypoplar.compiler.lowering.places import TilePlaces

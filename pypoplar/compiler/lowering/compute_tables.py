@@ -8,7 +8,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.compiler.exchange.plan import ComputePlan
+from pypoplar.compiler.exchange_plan import ComputePlan
 from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
 from pypoplar.compiler.lowering.places import TilePlaces
 from pypoplar.compiler.lowering.touch_tables import TouchTables

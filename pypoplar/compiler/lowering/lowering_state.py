@@ -9,7 +9,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.compiler.exchange.host_copies import host_pieces
-from pypoplar.compiler.exchange.plan import Homes
+from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.lowering.compute_phases import PhaseTable
 from pypoplar.compiler.lowering.move_tables import MoveLists
 from pypoplar.compiler.lowering.places import Places, TilePlaces

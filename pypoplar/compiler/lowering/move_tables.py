@@ -6,7 +6,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt32s
-from pypoplar.compiler.exchange.plan import Pieces
+from pypoplar.compiler.exchange_plan import Pieces
 from pypoplar.compiler.lowering.places import Places, TilePlaces
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
 from pypoplar.interface.layout import NOTHING

@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.compiler.exchange.plan import Pieces
+from pypoplar.compiler.exchange_plan import Pieces
 from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.interface.header_slots import HOST
 

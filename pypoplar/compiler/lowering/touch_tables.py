@@ -8,7 +8,7 @@ from attrs import define, field
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import ragged
 from pypoplar.compiler.exchange.graph_index import Survey
-from pypoplar.compiler.exchange.plan import ComputePlan, Homes
+from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.types import SUPPORTED

@@ -10,7 +10,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import before_in_group, opens, sums
 from pypoplar.arrays.interval_algebra import overlay
-from pypoplar.compiler.exchange.plan import Homes
+from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.liveness.liveness import Liveness
 from pypoplar.compiler.memory.sharing import share
 from pypoplar.graph.frozen import FrozenGraph

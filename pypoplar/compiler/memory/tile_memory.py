@@ -6,11 +6,11 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import keys, union
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.ir.typed import Block
 from pypoplar.codelet.ir.walk import walk
-from pypoplar.codelet.language.codelet import Codelet
-from pypoplar.compiler.exchange.plan import ComputePlan, Homes
+from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.compiler.field_table import LIST, tabulate_fields
 from pypoplar.compiler.liveness.live_ranges import bytes_by_tile
 from pypoplar.compiler.liveness.liveness import Liveness

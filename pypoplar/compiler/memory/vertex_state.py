@@ -7,8 +7,8 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import before_in_group, sums
-from pypoplar.codelet.language.codelet import Codelet
-from pypoplar.compiler.exchange.plan import Homes
+from pypoplar.codelet.codelet import Codelet
+from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.graph.frozen import FrozenGraph
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.codelet.language.codelet import Codelet, Field
+from pypoplar.codelet.codelet import Codelet, Field
+from pypoplar.executable.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
-from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 from pypoplar.executable.vertex_rows import ListedRows, rows_by_codelet
 from pypoplar.interface.driver_records import PHASES
 from pypoplar.interface.edge_rows import FieldWords, RowEntry, edge_row, entry_words

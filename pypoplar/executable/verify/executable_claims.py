@@ -6,12 +6,12 @@ memory, its own tables and its host buffers, and never leaves its program. All t
 
 from __future__ import annotations
 
+from pypoplar.executable.claims import LARGEST, claim, claim_each, claim_number, claim_range, claim_shape
 from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import PRICED_BY
 from pypoplar.executable.memory_layout import TILE_ALIGNMENT
 from pypoplar.executable.steps import Step
-from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_number, claim_range, claim_shape
 from pypoplar.executable.verify.compute_claims import verify_computes
 from pypoplar.executable.verify.host_claims import verify_host
 from pypoplar.executable.verify.life_claims import verify_lives

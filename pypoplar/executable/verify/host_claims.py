@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.executable.claims import LARGEST, claim, claim_number
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import HostTensor
-from pypoplar.executable.verify.claims import LARGEST, claim, claim_number
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.service_kinds import DETAILS, ServiceKind
 from pypoplar.types import BY_NAME

@@ -6,10 +6,10 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.executable.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
-from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 from pypoplar.interface.header_slots import HOST
 
 COLUMNS = ("source", "target", "bytes", "count", "source_step", "target_step", "source_list", "target_list", "tile")

@@ -12,8 +12,8 @@ from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.errors import FileLoadError
+from pypoplar.executable.claims import LARGEST, claim, claim_each, claim_number, claim_range
 from pypoplar.executable.executable import Executable
-from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_number, claim_range
 from pypoplar.executable.verify.host_claims import INTERNAL, TO_DEVICE, TO_HOST, chunk_bytes, handle_streams
 from pypoplar.executable.verify.move_claims import MoveEnds
 from pypoplar.executable.verify.tree_claims import verify_tree

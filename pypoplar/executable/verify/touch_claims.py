@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.executable.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.touched_edges import Touches
-from pypoplar.executable.verify.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 
 EDGES = ("edge_vertex", "edge_field", "edge_tile", "edge_offset", "edge_width", "edge_touch")
 RUNS = ("run_start", "run_count", "run_step")

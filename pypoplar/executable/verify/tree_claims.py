@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pypoplar.executable.claims import claim, claim_each, claim_range, claim_running, claim_shape
 from pypoplar.executable.executable import Executable
-from pypoplar.executable.verify.claims import claim, claim_each, claim_range, claim_running, claim_shape
 
 
 def verify_tree(executable: Executable) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.errors import FileLoadError
-from pypoplar.executable.verify.claims import claim, claim_each, claim_number, claim_range
+from pypoplar.executable.claims import claim, claim_each, claim_number, claim_range
 from pypoplar.report.execution import COSTS, STEP_TYPES, Execution, Run, Step, Trace, VertexTypeCycles, summed_runs
 from pypoplar.report.file.profile_writer import ALL_RUNS
 from pypoplar.report.file.tile_profile_table import BY_TILE

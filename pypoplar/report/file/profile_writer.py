@@ -12,8 +12,8 @@ import numpy as np
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.escaping import escaped
 from pypoplar.report.execution import COSTS, Execution, Step, summed_runs
-from pypoplar.report.file.program_table import ProgramTable
 from pypoplar.report.file.tile_profile_table import BY_TILE, MessageTable, TileProfileTable
+from pypoplar.report.program_table import ProgramTable
 from pypoplar.report.report import Compilation, Report
 
 ALL_RUNS = -1  # in the place of a run's number, for all runs together

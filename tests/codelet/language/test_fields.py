@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import pytest
 from codelet_rig import codelet_of, module_from
 
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.language.fields import Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
 from pypoplar.errors import CodeletError, UnknownField
 from pypoplar.types import CHAR, FLOAT, HALF, INT, SUPPORTED, UNSIGNED_INT

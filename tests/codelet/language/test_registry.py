@@ -6,9 +6,9 @@ from typing import Generic, TypeVar
 import pytest
 from codelet_rig import module_from, run
 
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.language.fields import InOut, Input, Output, Vector, Vertex
-from pypoplar.codelet.language.registry import CodeletRegistry, Template, collect
+from pypoplar.codelet.registry import CodeletRegistry, Template, collect
 from pypoplar.errors import CodeletError, FileLoadError, PoplarTypeError, TypeNotSupportedError, UnknownVertexType
 from pypoplar.types import DOUBLE, FLOAT, HALF, INT, UNSIGNED_INT
 

@@ -12,7 +12,7 @@ import pytest
 from codelet_rig import codelet_of, lines, module_from, run, vertex
 
 from pypoplar import ipu
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.language.fields import InOut, Input, Output, Vector, Vertex
 from pypoplar.codelet.language.source_text import function_listing
 from pypoplar.errors import CodeletError, FileLoadError
@@ -143,7 +143,7 @@ def test_a_file_is_read_where_it_stands(tmp_path):
         "from pypoplar.codelet.language.fields import *\nfrom pypoplar.types import *\n\nFACTOR = 2\n\n\nclass Double(Vertex):\n"
         "    n: INT\n\n    def compute(self):\n        self.n = self.n * FACTOR\n"
     )
-    from pypoplar.codelet.language.registry import collect
+    from pypoplar.codelet.registry import collect
 
     (found,) = collect(file)
     assert (found.location.file, found.location.line) == (str(file), 7)
@@ -362,7 +362,7 @@ def test_a_codelet_has_no_instances():
 
 
 def test_nothing_is_left_in_sys_modules_by_a_file_that_fails(tmp_path):
-    from pypoplar.codelet.language.registry import collect
+    from pypoplar.codelet.registry import collect
 
     file = tmp_path / "broken.py"
     file.write_text("raise KeyError('mine')\n")

@@ -13,8 +13,8 @@ from pypoplar.codelet.ir.loop_checks import plan_loop
 from pypoplar.codelet.ir.span_roots import stored_fields
 from pypoplar.codelet.ir.typed import For, Load, Store
 from pypoplar.codelet.ir.walk import inner_blocks, walk
-from pypoplar.codelet.language.registry import collect
 from pypoplar.codelet.llvm.arithmetic import is_lanewise
+from pypoplar.codelet.registry import collect
 
 
 class DotProduct(Vertex):

@@ -13,7 +13,7 @@ from passes_builder import Builder, all_used, frozen_runs
 from passes_simulator import Tiles, element
 
 from pypoplar.compiler.exchange.copy_plan import plan_copy
-from pypoplar.compiler.exchange.plan import CopyPlan
+from pypoplar.compiler.exchange_plan import CopyPlan
 from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
 from pypoplar.types import BOOL, FLOAT, HALF, LONGLONG

@@ -13,7 +13,7 @@ from passes_builder import Builder, FieldStandIn, all_used
 from passes_simulator import Tiles, element
 
 from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
-from pypoplar.compiler.exchange.plan import ComputePlan, Homes
+from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.types import BOOL, FLOAT, HALF, LONGLONG

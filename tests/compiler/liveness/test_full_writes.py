@@ -7,7 +7,7 @@ from codelet_rig import array, interpret, vertex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.compiler.liveness.full_writes import WORKER, stored_fields
 
 WORKERS = 6

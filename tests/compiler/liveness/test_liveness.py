@@ -28,7 +28,7 @@ from pypoplar import (
     cycleStamp,
     popops,
 )
-from pypoplar.codelet.language.codelet import Codelet
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.compiler.compile import compile_graph
 from pypoplar.compiler.liveness import atoms
 from pypoplar.compiler.liveness.full_writes import WORKER, stored_fields

@@ -13,8 +13,8 @@ from typing import Any, get_args, get_origin
 
 from attrs import frozen
 
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Location
-from pypoplar.codelet.language.codelet import Codelet
 from pypoplar.codelet.language.declaration import base_name, check_arguments, declared_of, full_name, parameters_of, split_name
 from pypoplar.codelet.language.fields import MultiVertex, SupervisorVertex, Vertex
 from pypoplar.errors import CodeletError, FileLoadError, PoplarTypeError, UnknownVertexType

@@ -38,7 +38,7 @@ class Codelet:
     @functools.cached_property
     def typed(self) -> TypedCodelet:
         """The typed form, translated when it is first asked for: what device code cannot do is a `CodeletError`."""
-        from pypoplar.codelet.frontend.translate import translate  # late: executables are loaded without a translator
+        from pypoplar.codelet.frontend.translate import translate  # late: executables are loaded without it
 
         return translate(self.source)
 

@@ -7,7 +7,7 @@ from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Bytes, Int64s
 from pypoplar.compiler.exchange.host_copies import host_pieces
-from pypoplar.compiler.exchange.plan import Homes
+from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.memory.vertex_state import VertexState
 from pypoplar.executable.memory_image import Image
 from pypoplar.graph.frozen import FrozenGraph, Runs
