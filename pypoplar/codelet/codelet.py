@@ -97,9 +97,9 @@ class Codelet:
 
 
 def _estimator(cls: type[Vertex]) -> Estimator | None:
-    for one in cls.__mro__:
-        if "cycles" in vars(one) and not isinstance(one.__dict__["cycles"], int | float):
-            plain = vars(one)["cycles"]
+    for base in cls.__mro__:
+        if "cycles" in vars(base) and not isinstance(base.__dict__["cycles"], int | float):
+            plain = vars(base)["cycles"]
             if isinstance(plain, staticmethod | classmethod):
                 return getattr(cls, "cycles")  # type: ignore[no-any-return]  # noqa: B009
             return functools.partial(plain, cls)  # constants of the class are reached through self

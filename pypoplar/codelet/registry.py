@@ -45,7 +45,7 @@ class Template:
     def spelling(self) -> str:
         """The name with its type variables, for messages: ``Scale<T>``."""
         base, fixed = split_name(self.name)
-        return f"{base}<{','.join([*fixed, *(one.__name__ for one in parameters_of(self.cls))])}>"
+        return f"{base}<{','.join([*fixed, *(variable.__name__ for variable in parameters_of(self.cls))])}>"
 
     def instance(self, arguments: tuple[Any, ...]) -> Codelet:
         return Codelet.of_class(self.cls, check_arguments(self.cls, arguments))
@@ -59,11 +59,11 @@ def collect(source: Any) -> list[Codelet | Template]:
     if isinstance(source, str | os.PathLike):
         source = _load(Path(source))
     if isinstance(source, ModuleType):
-        own = [one for one in vars(source).values() if _is_codelet(one) and one.__module__ == source.__name__]
-        found = [one for one in own if not one.__name__.startswith("_")]
-        if not found:
+        classes = [value for value in vars(source).values() if _is_codelet(value) and value.__module__ == source.__name__]
+        public = [cls for cls in classes if not cls.__name__.startswith("_")]
+        if not public:
             raise CodeletError(f"{source.__name__} has no codelets: no subclass of Vertex with a compute method")
-        return [_of_class(one) for one in dict.fromkeys(found)]
+        return [_of_class(cls) for cls in dict.fromkeys(public)]
     origin = get_origin(source)
     if origin is not None and _is_codelet(origin):
         return [Template(origin).instance(get_args(source))]
@@ -72,8 +72,8 @@ def collect(source: Any) -> list[Codelet | Template]:
     raise PoplarTypeError(f"expected a subclass of pypoplar.Vertex, a module or the path of a .py file, got {source!r}")
 
 
-def _is_codelet(found: object) -> bool:
-    return isinstance(found, type) and issubclass(found, Vertex) and found not in _ROOTS and hasattr(found, "compute")
+def _is_codelet(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Vertex) and value not in _ROOTS and hasattr(value, "compute")
 
 
 def _of_class(cls: type[Vertex]) -> Codelet | Template:
@@ -117,18 +117,18 @@ class CodeletRegistry:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all codelets and, spelled with their type variables, of all templates."""
-        return (*self._numbers, *(one.spelling for one in self._templates.values()))
+        return (*self._numbers, *(template.spelling for template in self._templates.values()))
 
     def __contains__(self, name: str) -> bool:
         return _normal(name) in self._numbers or self._template_of(name) is not None
 
     def add(self, codelets: list[Codelet | Template]) -> None:
         """Add what `collect` found. The same codelet twice is fine; two different ones of one name are a `CodeletError`."""
-        for one in codelets:
-            if isinstance(one, Template):
-                self._add_template(one)
+        for codelet in codelets:
+            if isinstance(codelet, Template):
+                self._add_template(codelet)
             else:
-                self._add_codelet(one)
+                self._add_codelet(codelet)
 
     def find(self, wanted: Any) -> tuple[int, Codelet]:
         """The number and codelet of a name, a class or an instance of a template; classes are added where they are new."""
@@ -145,13 +145,13 @@ class CodeletRegistry:
         return number, self._codelets[number]
 
     def _number_of(self, wanted: Any) -> int:
-        (found,) = collect(wanted)
-        if isinstance(found, Template):
+        (codelet,) = collect(wanted)
+        if isinstance(codelet, Template):
             raise CodeletError(
-                f"{found.name} is a template: name its types, such as {found.cls.__name__}[{_example(found)}] "
-                f'or "{full_name(found.cls, _types(found))}"'
+                f"{codelet.name} is a template: name its types, such as {codelet.cls.__name__}[{_example(codelet)}] "
+                f'or "{full_name(codelet.cls, _types(codelet))}"'
             )
-        return self._add_codelet(found)
+        return self._add_codelet(codelet)
 
     def _add_codelet(self, codelet: Codelet) -> int:
         number = self._numbers.get(codelet.name)
@@ -175,7 +175,7 @@ class CodeletRegistry:
     def _refuse_other(known: Codelet | Template | None, new: Codelet | Template) -> None:
         if known is None or (isinstance(known, Template) and isinstance(new, Codelet) and known.location == new.location):
             return
-        places = [f"{one.location.file}:{one.location.line}" for one in (known, new)]
+        places = [f"{codelet.location.file}:{codelet.location.line}" for codelet in (known, new)]
         where = "" if places[0] != places[1] else ", with other constants, helper functions or text"
         raise CodeletError(
             f"two different codelets are called '{new.name}': one at {places[0]}, one at {places[1]}{where}; rename one, "
@@ -186,43 +186,43 @@ class CodeletRegistry:
         """The template of which `name` would be an instance."""
         base, arguments = split_name(name)
         for count in range(1, len(arguments) + 1):
-            found = self._templates.get((base, arguments[: len(arguments) - count], count))
-            if found is not None:
-                return found
+            template = self._templates.get((base, arguments[: len(arguments) - count], count))
+            if template is not None:
+                return template
         return None
 
     def _instances_text(self, spelling: str) -> str:
         """Names of instances of the template that is spelled so: those there are, then those there could be."""
-        template = next((one for one in self._templates.values() if one.spelling == spelling), None)
+        template = next((template for template in self._templates.values() if template.spelling == spelling), None)
         if template is None:
             return ""
         base, fixed = split_name(template.name)
-        known = [one for one in self._numbers if split_name(one)[0] == base and split_name(one)[1][: len(fixed)] == fixed]
+        known = [name for name in self._numbers if split_name(name)[0] == base and split_name(name)[1][: len(fixed)] == fixed]
         names = list(dict.fromkeys([*known, *_spellings(template)]))
-        listed = ", ".join(f"'{one}'" for one in names[:INSTANCES]) + (" and more" if len(names) > INSTANCES else "")
+        listed = ", ".join(f"'{name}'" for name in names[:INSTANCES]) + (" and more" if len(names) > INSTANCES else "")
         return f" It is a template: name its types, as in {listed}"
 
     def _instance_of(self, name: str) -> int:
         template = self._template_of(name)
         if template is None:
             base, _ = split_name(name)
-            same = [one for one in self.names if split_name(one)[0] == base]
+            same = [known for known in self.names if split_name(known)[0] == base]
             hint = f"; did you mean '{same[0]}'?{self._instances_text(same[0])}" if same else nearest(name, self.names)
             has = hint or (f"; added were {', '.join(self.names[:8])}" if self.names else "; none has been added")
             library = name.partition("::")[0] if "::" in name else ""
-            if library in _LIBRARIES and not any(one.startswith(f"{library}::") for one in self.names):
+            if library in _LIBRARIES and not any(known.startswith(f"{library}::") for known in self.names):
                 has = f"; call {library}.addCodelets(graph) first"
             raise UnknownVertexType(f"no codelet is called '{name}'{has}")
         words = split_name(name)[1][-len(parameters_of(template.cls)) :]
         for word in words:
             if word not in BY_SPELLING:
                 raise UnknownVertexType(f"'{name}': no element type is called '{word}'{nearest(word, BY_SPELLING)}")
-        return self._add_codelet(template.instance(tuple(BY_SPELLING[one] for one in words)))
+        return self._add_codelet(template.instance(tuple(BY_SPELLING[word] for word in words)))
 
 
 def _spellings(template: Template) -> list[str]:
     """Names of instances, with the types that each parameter may be."""
-    choices = [one.__constraints__ or (BY_SPELLING["float"], BY_SPELLING["half"]) for one in parameters_of(template.cls)]
+    choices = [variable.__constraints__ or (BY_SPELLING["float"], BY_SPELLING["half"]) for variable in parameters_of(template.cls)]
     return [full_name(template.cls, types) for types in product(*choices)]
 
 
@@ -232,8 +232,8 @@ def _normal(name: str) -> str:
 
 
 def _types(template: Template) -> tuple[ElementType, ...]:
-    return tuple((one.__constraints__ or (BY_SPELLING["float"],))[0] for one in parameters_of(template.cls))
+    return tuple((variable.__constraints__ or (BY_SPELLING["float"],))[0] for variable in parameters_of(template.cls))
 
 
 def _example(template: Template) -> str:
-    return ", ".join(one.__name__ for one in _types(template))
+    return ", ".join(type.__name__ for type in _types(template))

@@ -196,7 +196,7 @@ def _lower(  # noqa: PLR0913 - what the passes have made
         vertex_names=VertexNames(
             frozen.vertices.location.astype(np.int64),
             frozen.vertices.tile.astype(np.int64),
-            tuple((one.file, one.line, one.function) for one in frozen.locations),
+            tuple((location.file, location.line, location.function) for location in frozen.locations),
         ),
         variable_names=frozen.variables.names,
         floating_point_checks=lowering.sets_floating_point or options.floating_point_exceptions,

@@ -45,4 +45,4 @@ def tabulate_fields(codelets: Sequence[Codelet]) -> FieldTable:
     )
 
 
-TYPE_SIZES: Int64s = np.array([one.size for one in SUPPORTED], np.int64)
+TYPE_SIZES: Int64s = np.array([kind.size for kind in SUPPORTED], np.int64)

@@ -151,7 +151,7 @@ class Engine:
         translate_codelets(self.executable)
         threads = 1 if mode == "interpret" or self.executable.options.races == "elements" else self.executable.options.threads
         self._state: EngineState = make_state(self.executable, divide(self.executable, threads))
-        handles = [one.stream for one in (*self.executable.writes.values(), *self.executable.reads.values())]
+        handles = [transfer.stream for transfer in (*self.executable.writes.values(), *self.executable.reads.values())]
         self._streams = HostStreams(self.executable.streams, self._state, frozenset(handles), self.executable.options.prefetches)
         self._services = Services(self.executable, self._state, self._streams)
         self._runner: Runner = _make_runner(mode, self._state, self._services)
@@ -264,7 +264,7 @@ class Engine:
 
     def connectHostFunction(self, name: str, function: Callable[..., Any], replica: int = 0) -> None:
         """Connect a host function: it gets the arrays of its inputs to read, then those of its outputs to fill."""
-        known = sorted({one["name"] for one in self.executable.services if one["kind"] == ServiceKind.HOST_FUNCTION})
+        known = sorted({service["name"] for service in self.executable.services if service["kind"] == ServiceKind.HOST_FUNCTION})
         if name not in known:
             raise unknown_name("host function", name, known)
         if not callable(function):
@@ -396,9 +396,9 @@ def _auto_report(engine: Engine, runs: Runs, make: Callable[[RunHistory | None],
     options = engine.executable.options
     if not (options.output_graph_profile or options.output_execution_profile):
         return None
-    made = AutoReport(options, make(None).name, lambda: runs.finished, lambda: make(None), lambda: make(runs.history()))
-    made.attach(engine)
-    return made
+    report = AutoReport(options, make(None).name, lambda: runs.finished, lambda: make(None), lambda: make(runs.history()))
+    report.attach(engine)
+    return report
 
 
 class Runner(Protocol):
@@ -439,11 +439,11 @@ def _check_device(executable: Executable, device: Device) -> None:
 def _write_image(memory: Bytes, address: Int64s, size: Int64s, data: Bytes) -> None:
     """Write the pieces of the image: those of one size together, so that a million small ones take no Python loop."""
     begin = np.concatenate(([0], np.cumsum(size)))[:-1] if len(size) else size
-    for one in np.unique(size):
-        here = size == one
-        if int(one) > 4096:
-            for to, start in zip(address[here], begin[here], strict=True):
-                memory[to : to + one] = data[start : start + one]
+    for length in np.unique(size):
+        pieces = size == length
+        if int(length) > 4096:
+            for to, start in zip(address[pieces], begin[pieces], strict=True):
+                memory[to : to + length] = data[start : start + length]
             continue
-        inside = np.arange(int(one))
-        memory[address[here][:, None] + inside] = data[begin[here][:, None] + inside]
+        inside = np.arange(int(length))
+        memory[address[pieces][:, None] + inside] = data[begin[pieces][:, None] + inside]

@@ -167,8 +167,8 @@ ROW_WORDS = OPERAND_COLUMNS[-1] + 1
 
 def program_row(operation: Opcode, operands: Mapping[Operands, int]) -> list[int]:
     """A row of the program; `ValueError` unless all operands of the operation are given, and no others."""
-    if {(type(one), one) for one in operands} != {(type(one), one) for one in OPERANDS[operation]}:
-        named = [f"{type(one).__name__}.{one.name}" for one in operands]
+    if {(type(operand), operand) for operand in operands} != {(type(operand), operand) for operand in OPERANDS[operation]}:
+        named = [f"{type(operand).__name__}.{operand.name}" for operand in operands]
         raise ValueError(f"{operation.name} has other operands than {', '.join(named) or 'none'}")
     row = [0] * ROW_WORDS
     row[ProgramRow.OPERATION] = operation

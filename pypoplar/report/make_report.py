@@ -90,7 +90,7 @@ class ExchangeReports(Sequence[ExchangeReport]):
 
     executable: Executable
     steps: tuple[int, ...]  # the static steps that exchange something
-    made: dict[int, ExchangeReport] = field(factory=dict)
+    reports: dict[int, ExchangeReport] = field(factory=dict)
     pairs: dict[int, tuple[Int32s, Int32s, Int64s]] = field(factory=dict)  # by the id of the messages
 
     def __len__(self) -> int:
@@ -104,13 +104,13 @@ class ExchangeReports(Sequence[ExchangeReport]):
         if isinstance(number, slice):
             return [self[place] for place in range(*number.indices(len(self)))]
         step = self.steps[number]
-        if step not in self.made:
+        if step not in self.reports:
             named = self.executable.exchanges[self.executable.steps[step].exchange]
             rows = named.account.messages
             if id(rows) not in self.pairs:  # exchanges of one compute set share their messages
                 self.pairs[id(rows)] = _pairs(rows, self.executable.target.getNumTiles())
-            self.made[step] = ExchangeReport(named.name, named.phase, step, *self.pairs[id(rows)])
-        return self.made[step]
+            self.reports[step] = ExchangeReport(named.name, named.phase, step, *self.pairs[id(rows)])
+        return self.reports[step]
 
 
 def _pairs(rows: StructuredArray, tiles: int) -> tuple[Int32s, Int32s, Int64s]:

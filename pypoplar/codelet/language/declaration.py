@@ -50,9 +50,9 @@ class Field:
 
 def user_classes(cls: type[Vertex]) -> Iterator[type]:
     """The user's classes that make up a codelet, the most derived first."""
-    for one in cls.__mro__:
-        if issubclass(one, Vertex) and one not in _ROOTS:
-            yield one
+    for base in cls.__mro__:
+        if issubclass(base, Vertex) and base not in _ROOTS:
+            yield base
 
 
 def kind_of(cls: type[Vertex]) -> Kind:
@@ -81,43 +81,43 @@ def split_name(name: str) -> tuple[str, tuple[str, ...]]:
     if not bracket or not rest.endswith(">"):
         return name, ()
     pieces, depth = [""], 0
-    for one in rest[:-1]:
-        depth += (one == "<") - (one == ">")
-        if one == "," and depth == 0:
+    for character in rest[:-1]:
+        depth += (character == "<") - (character == ">")
+        if character == "," and depth == 0:
             pieces.append("")
         else:
-            pieces[-1] += one
-    return base.strip(), tuple(" ".join(one.split()) for one in pieces)
+            pieces[-1] += character
+    return base.strip(), tuple(" ".join(piece.split()) for piece in pieces)
 
 
 def full_name(cls: type[Vertex], arguments: tuple[ElementType, ...]) -> str:
     """The name of a codelet or of an instance of a template: ``"Scale<float>"``."""
     base, fixed = split_name(base_name(cls))
-    words = [*fixed, *(one.spelling for one in arguments)]
+    words = [*fixed, *(argument.spelling for argument in arguments)]
     return f"{base}<{','.join(words)}>" if words else base
 
 
 def bindings_of(cls: type, own: Bindings) -> dict[type, dict[Any, ElementType]]:
     """For each class of a codelet the types that its type variables stand for."""
-    found: dict[type, dict[Any, ElementType]] = {cls: dict(own)}
+    bindings: dict[type, dict[Any, ElementType]] = {cls: dict(own)}
     for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
         origin, arguments = get_origin(base) or base, get_args(base)
         if origin is Generic or not isinstance(origin, type) or not issubclass(origin, Vertex):
             continue
         bound = {}
         for variable, argument in zip(getattr(origin, "__parameters__", ()), arguments, strict=False):
-            meant = own.get(argument, argument) if isinstance(argument, TypeVar) else argument
-            if isinstance(meant, ElementType):
-                bound[variable] = meant
-        found = bindings_of(origin, bound) | found
-    return found
+            element = own.get(argument, argument) if isinstance(argument, TypeVar) else argument
+            if isinstance(element, ElementType):
+                bound[variable] = element
+        bindings = bindings_of(origin, bound) | bindings
+    return bindings
 
 
 def check_arguments(cls: type[Vertex], arguments: tuple[Any, ...]) -> Bindings:
     """The bindings of a template's type variables to `arguments`; else raise, naming what the template takes."""
     variables = parameters_of(cls)
     if len(variables) != len(arguments):
-        wanted = ", ".join(one.__name__ for one in variables)
+        wanted = ", ".join(variable.__name__ for variable in variables)
         raise CodeletError(
             f"{base_name(cls)} takes {len(variables)} type argument{'s' * (len(variables) != 1)}"
             f"{f' ({wanted})' if wanted else ''}, got {len(arguments)}"
@@ -126,27 +126,27 @@ def check_arguments(cls: type[Vertex], arguments: tuple[Any, ...]) -> Bindings:
         type = check_type(argument)
         allowed = variable.__constraints__
         if allowed and type not in allowed:
-            names = ", ".join(one.__name__ for one in allowed)
+            names = ", ".join(constraint.__name__ for constraint in allowed)
             raise CodeletError(f"{base_name(cls)}: {variable.__name__} is one of {names}, got {type.__name__}")
     return dict(zip(variables, arguments, strict=True))
 
 
 def fields_of(cls: type[Vertex], own: Bindings) -> tuple[Field, ...]:
     """The fields of a codelet, those of base classes first."""
-    found: dict[str, Field] = {}
+    fields: dict[str, Field] = {}
     bindings = bindings_of(cls, own)
-    for one in reversed(list(user_classes(cls))):
-        for attribute, annotation in inspect.get_annotations(one).items():
+    for base in reversed(list(user_classes(cls))):
+        for attribute, annotation in inspect.get_annotations(base).items():
             try:
-                field = _field(one, attribute, annotation, bindings.get(one, {}))
+                field = _field(base, attribute, annotation, bindings.get(base, {}))
             except _NotAField as reason:
-                raise _refused(one, attribute, str(reason)) from None
+                raise _refused(base, attribute, str(reason)) from None
             except PoplarError as reason:
-                raise _refused(one, attribute, str(reason)) from reason
+                raise _refused(base, attribute, str(reason)) from reason
             if field is not None:
-                found.pop(field.name, None)
-                found[field.name] = field
-    return tuple(found.values())
+                fields.pop(field.name, None)
+                fields[field.name] = field
+    return tuple(fields.values())
 
 
 class _NotAField(Exception):
@@ -224,7 +224,7 @@ def _evaluate(cls: type, annotation: Any) -> Any:
     names = dict(vars(module)) if module else {}
     names.update(getattr(vars(cls).get("compute"), "__globals__", {}))  # where the module is not in sys.modules
     names.update(cls.__dict__["__declared__"].names)
-    names.update({one.__name__: one for one in getattr(cls, "__type_params__", ())})  # class Scale[T](Vertex)
+    names.update({variable.__name__: variable for variable in getattr(cls, "__type_params__", ())})  # class Scale[T](Vertex)
     try:
         return eval(annotation, names)
     except Exception as error:

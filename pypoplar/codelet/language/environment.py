@@ -28,18 +28,18 @@ def codelet_source(cls: type[Vertex], bindings: Bindings) -> CodeletSource:
     compute = inspect.getattr_static(cls, "compute", None)
     if not isinstance(compute, FunctionType) or hasattr(compute, "__wrapped__"):
         declared = cls.__declared__
-        said = "has no compute method" if compute is None else "has a compute that is decorated, or not a method"
+        problem = "has no compute method" if compute is None else "has a compute that is decorated, or not a method"
         raise CodeletError(
-            f"{base_name(cls)} {said}: device code is written as def compute(self)", (declared.file, declared.line, None, None)
+            f"{base_name(cls)} {problem}: device code is written as def compute(self)", (declared.file, declared.line, None, None)
         )
     collection = _Collection(cls, bindings)
     collection.add(compute)
-    arguments = tuple(bindings[one] for one in getattr(cls, "__parameters__", ()) if one in bindings)
+    arguments = tuple(bindings[variable] for variable in getattr(cls, "__parameters__", ()) if variable in bindings)
     return CodeletSource(
         full_name(cls, arguments),
         kind_of(cls),
         fields_of(cls, bindings),
-        tuple(one for one in collection.functions if one is not None),
+        tuple(function for function in collection.functions if function is not None),
         collection.attributes,
     )
 
@@ -65,7 +65,7 @@ class _Collection:
         number = self.numbers[function] = len(self.functions)
         self.functions.append(None)  # a recursive function finds itself
         names = {name: self._dotted(function, name) for name in _names(tree)}
-        parameters = {one.arg for one in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
+        parameters = {parameter.arg for parameter in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in parameters:
                 self._attribute(node.attr)
@@ -83,18 +83,18 @@ class _Collection:
     def _attribute(self, name: str) -> None:
         if name in self.attributes:
             return
-        for one in user_classes(self.cls):
-            if name in vars(one):
-                found = vars(one)[name]
+        for base in user_classes(self.cls):
+            if name in vars(base):
+                member = vars(base)[name]
                 break
         else:
             return
-        if isinstance(found, FunctionType):
-            self.attributes[name] = self._function(found, "method")
-        elif isinstance(found, staticmethod):
-            self.attributes[name] = self._meaning(found.__func__)
+        if isinstance(member, FunctionType):
+            self.attributes[name] = self._function(member, "method")
+        elif isinstance(member, staticmethod):
+            self.attributes[name] = self._meaning(member.__func__)
         else:
-            self.attributes[name] = self._meaning(found)
+            self.attributes[name] = self._meaning(member)
 
     def _dotted(self, function: FunctionType, dotted: str) -> Meaning:
         """The meaning of a dotted name as `function` sees it."""
@@ -102,39 +102,39 @@ class _Collection:
         scopes: list[dict[str, Any]] = [_closure(function), function.__globals__, vars(builtins)]
         for scope in scopes:
             if root in scope:
-                found = scope[root]
+                value = scope[root]
                 break
         else:
             known = [name for scope in scopes[:2] for name in scope] + list(BUILTINS)
             return Meaning("missing", f"name '{root}' is not defined{nearest(root, known)}")
-        if found is _EMPTY:
+        if value is _EMPTY:
             return Meaning("missing", f"'{root}' has no value yet where the codelet is added")
         path = root
-        for one in rest:
-            if not isinstance(found, ModuleType | type):
-                return Meaning("foreign", f"{path}.{one}: {path} is {_describe(found)}")
-            if not hasattr(found, one):
-                return Meaning("missing", f"{_describe(found)} has no '{one}'{nearest(one, dir(found))}")
-            found = getattr(found, one)
-            path += "." + one
-        return self._meaning(found)
+        for name in rest:
+            if not isinstance(value, ModuleType | type):
+                return Meaning("foreign", f"{path}.{name}: {path} is {_describe(value)}")
+            if not hasattr(value, name):
+                return Meaning("missing", f"{_describe(value)} has no '{name}'{nearest(name, dir(value))}")
+            value = getattr(value, name)
+            path += "." + name
+        return self._meaning(value)
 
-    def _meaning(self, found: Any) -> Meaning:
-        if isinstance(found, np.generic) and isinstance(found.item(), bool | int | float):
-            found = found.item()
+    def _meaning(self, value: Any) -> Meaning:
+        if isinstance(value, np.generic) and isinstance(value.item(), bool | int | float):
+            value = value.item()
         for plain in (bool, int, float, str):  # as such, not as a member of an IntEnum, say
-            if isinstance(found, plain):
-                return Meaning("constant", plain(found))
-        if isinstance(found, TypeVar | ElementType):
-            return self._type(found)
-        if isinstance(found, FunctionType):
-            return self._function(found, "helper")
-        name = getattr(found, "__name__", "")
-        if isinstance(found, BuiltinFunctionType) and getattr(math, name, None) is found:
+            if isinstance(value, plain):
+                return Meaning("constant", plain(value))
+        if isinstance(value, TypeVar | ElementType):
+            return self._type(value)
+        if isinstance(value, FunctionType):
+            return self._function(value, "helper")
+        name = getattr(value, "__name__", "")
+        if isinstance(value, BuiltinFunctionType) and getattr(math, name, None) is value:
             return Meaning("math", name)
-        if getattr(builtins, name, None) is found:
+        if getattr(builtins, name, None) is value:
             return Meaning("builtin" if name in BUILTINS else "foreign", name)
-        return Meaning("foreign", _describe(found))
+        return Meaning("foreign", _describe(value))
 
     def _type(self, named: TypeVar | ElementType) -> Meaning:
         if isinstance(named, TypeVar):
@@ -145,17 +145,17 @@ class _Collection:
             return Meaning("foreign", f"{named.__name__}: the device has no such numbers; use FLOAT, HALF, INT or LONGLONG")
         return Meaning("type", named.__name__)
 
-    def _function(self, found: FunctionType, sort: Any) -> Meaning:
-        if found.__module__ == _IPU:
-            return Meaning("ipu", found.__name__)
-        if found.__name__ == "<lambda>":
+    def _function(self, function: FunctionType, sort: Any) -> Meaning:
+        if function.__module__ == _IPU:
+            return Meaning("ipu", function.__name__)
+        if function.__name__ == "<lambda>":
             return Meaning("foreign", "a lambda: define a function with def")
-        if hasattr(found, "__wrapped__"):
-            return Meaning("foreign", f"the decorated function {found.__name__}: helper functions stand without decorators")
+        if hasattr(function, "__wrapped__"):
+            return Meaning("foreign", f"the decorated function {function.__name__}: helper functions stand without decorators")
         try:
-            return Meaning(sort, self.add(found))
+            return Meaning(sort, self.add(function))
         except CodeletError as error:
-            return Meaning("foreign", f"the function {found.__name__}: {error.msg}")
+            return Meaning("foreign", f"the function {function.__name__}: {error.msg}")
 
 
 _EMPTY = object()
@@ -172,37 +172,37 @@ def _closure(function: FunctionType) -> dict[str, Any]:
     return {name: content(cell) for name, cell in zip(function.__code__.co_freevars, cells, strict=True)}
 
 
-def _describe(found: Any) -> str:
-    if isinstance(found, ModuleType):
-        return f"module {found.__name__}"
-    if isinstance(found, type):
-        return f"class {found.__name__}"
-    if isinstance(found, np.ndarray):
-        return f"an array of shape {list(found.shape)}: pass it as an Input field"
-    if callable(found) and hasattr(found, "__name__"):
-        module = getattr(found, "__module__", None) or type(found).__module__
-        return f"{module}.{found.__name__}" if isinstance(module, str) else str(found.__name__)
-    article = "an" if type(found).__name__[:1] in "aeiou" else "a"
-    return f"{article} {type(found).__name__}"
+def _describe(value: Any) -> str:
+    if isinstance(value, ModuleType):
+        return f"module {value.__name__}"
+    if isinstance(value, type):
+        return f"class {value.__name__}"
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {list(value.shape)}: pass it as an Input field"
+    if callable(value) and hasattr(value, "__name__"):
+        module = getattr(value, "__module__", None) or type(value).__module__
+        return f"{module}.{value.__name__}" if isinstance(module, str) else str(value.__name__)
+    article = "an" if type(value).__name__[:1] in "aeiou" else "a"
+    return f"{article} {type(value).__name__}"
 
 
 def _names(tree: ast.FunctionDef) -> list[str]:
     """The dotted names that a function reads from outside, as written, each once."""
-    own = {one.arg for one in ast.walk(tree.args) if isinstance(one, ast.arg)}
-    own |= {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
-    found: dict[str, None] = {}
+    local_names = {node.arg for node in ast.walk(tree.args) if isinstance(node, ast.arg)}
+    local_names |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    names: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
         dotted = dotted_name(node)
-        if dotted is not None and dotted.partition(".")[0] not in own:
-            found[dotted] = None
+        if dotted is not None and dotted.partition(".")[0] not in local_names:
+            names[dotted] = None
             return
         for child in ast.iter_child_nodes(node):
             visit(child)
 
     for statement in tree.body:
         visit(statement)
-    return list(found)
+    return list(names)
 
 
 def dotted_name(node: ast.AST) -> str | None:

@@ -58,17 +58,17 @@ class CodeletSource:
         return {
             "name": self.name,
             "kind": self.kind,
-            "fields": [[one.name, one.access, one.form, one.type.__name__] for one in self.fields],
+            "fields": [[field.name, field.access, field.form, field.type.__name__] for field in self.fields],
             "functions": [
                 {
-                    "name": one.name,
-                    "file": one.listing.file,
-                    "line": one.listing.first_line,
-                    "text": one.listing.text,
-                    "names": _write(one.names),
-                    "defaults": _write(one.defaults),
+                    "name": function.name,
+                    "file": function.listing.file,
+                    "line": function.listing.first_line,
+                    "text": function.listing.text,
+                    "names": _write(function.names),
+                    "defaults": _write(function.defaults),
                 }
-                for one in self.functions
+                for function in self.functions
             ],
             "attributes": _write(self.attributes),
         }
@@ -79,14 +79,14 @@ class CodeletSource:
         try:
             functions = tuple(
                 FunctionSource(
-                    _text(one["name"]),
-                    Listing(_text(one["file"]), _number(one["line"]), _text(one["text"])),
-                    _read(one["names"]),
-                    _read(one["defaults"]),
+                    _text(row["name"]),
+                    Listing(_text(row["file"]), _number(row["line"]), _text(row["text"])),
+                    _read(row["names"]),
+                    _read(row["defaults"]),
                 )
-                for one in tree["functions"]
+                for row in tree["functions"]
             )
-            fields = tuple(_read_field(*one) for one in tree["fields"])
+            fields = tuple(_read_field(*row) for row in tree["fields"])
             source = CodeletSource(
                 _text(tree["name"]),
                 _one_of(tree["kind"], "vertex", "multi", "supervisor"),
@@ -103,9 +103,13 @@ class CodeletSource:
         """Raise ValueError where a position or a name does not fit the rest."""
         if not self.functions:
             raise ValueError("a codelet without functions")
-        if len({one.name for one in self.fields}) != len(self.fields):
+        if len({field.name for field in self.fields}) != len(self.fields):
             raise ValueError("two fields of one name")
-        for names in (self.attributes, *(one.names for one in self.functions), *(one.defaults for one in self.functions)):
+        for names in (
+            self.attributes,
+            *(function.names for function in self.functions),
+            *(function.defaults for function in self.functions),
+        ):
             for meaning in names.values():
                 if meaning.sort in ("helper", "method"):
                     if not isinstance(meaning.value, int) or not 0 <= meaning.value < len(self.functions):
@@ -118,19 +122,20 @@ class CodeletSource:
 
 def _write(names: dict[str, Meaning]) -> dict[str, list[Any]]:
     return {
-        key: [one.sort, {"float": one.value.hex()} if isinstance(one.value, float) else one.value] for key, one in names.items()
+        key: [meaning.sort, {"float": meaning.value.hex()} if isinstance(meaning.value, float) else meaning.value]
+        for key, meaning in names.items()
     }
 
 
 def _read(tree: Any) -> dict[str, Meaning]:
-    found = {}
+    meanings = {}
     for key, (sort, value) in tree.items():
         if isinstance(value, dict):
             value = float.fromhex(value["float"])
         if not isinstance(value, int | float | str):
             raise ValueError(f"{key}: {value!r}")
-        found[_text(key)] = Meaning(_one_of(sort, *_SORTS), value)
-    return found
+        meanings[_text(key)] = Meaning(_one_of(sort, *_SORTS), value)
+    return meanings
 
 
 def _read_field(name: Any, access: Any, form: Any, type: Any) -> Field:

@@ -46,7 +46,7 @@ def _tree(file: str, lines: list[str]) -> ast.Module | None:
 
 
 def _start(node: ast.FunctionDef | ast.ClassDef) -> int:
-    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def function_listing(function: FunctionType) -> Listing:
@@ -85,9 +85,13 @@ def annotation_node(file: str, line: int, class_name: str, attribute: str) -> tu
     tree = _tree(file, lines) if lines else None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.ClassDef) and node.name == class_name and _start(node) <= line <= (node.end_lineno or line):
-            for one in node.body:
-                if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and one.target.id == attribute:
-                    return lines, one.annotation
+            for statement in node.body:
+                if (
+                    isinstance(statement, ast.AnnAssign)
+                    and isinstance(statement.target, ast.Name)
+                    and statement.target.id == attribute
+                ):
+                    return lines, statement.annotation
     return lines, None
 
 

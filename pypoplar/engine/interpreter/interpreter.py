@@ -190,7 +190,7 @@ class Interpreter:
     def _superstep(self, row: list[int]) -> bool:
         """A compute set with the exchanges before and after it, and their account. False after a fault."""
         before, step, after = row[ComputeOperand.BEFORE], row[ComputeOperand.STEP], row[ComputeOperand.AFTER]
-        lead = sum(int(self.state.tables[Slot.STEP_CYCLES][one]) for one in (before, step) if one != NOTHING)
+        lead = sum(int(self.state.tables[Slot.STEP_CYCLES][moves]) for moves in (before, step) if moves != NOTHING)
         slowest = self._compute(row[ComputeOperand.COMPUTE], step, self.clock + lead)
         if slowest is None:
             return False
