@@ -14,8 +14,7 @@ from pypoplar.codelet.language.declaration import Field as Field
 from pypoplar.codelet.language.environment import codelet_source
 from pypoplar.codelet.language.fields import Vertex
 from pypoplar.codelet.language.source import CodeletSource
-from pypoplar.errors import FileLoadError, UnknownField
-from pypoplar.spelling import nearest
+from pypoplar.errors import FileLoadError
 
 if TYPE_CHECKING:
     from pypoplar.codelet.ir.typed import TypedCodelet
@@ -66,15 +65,6 @@ class Codelet:
     @property
     def fields(self) -> tuple[Field, ...]:
         return self.source.fields
-
-    def field_number(self, name: str) -> int:
-        """The position of a field; else `UnknownField` with the nearest name."""
-        for number, one in enumerate(self.fields):
-            if one.name == name:
-                return number
-        names = [one.name for one in self.fields]
-        has = f"; it has {', '.join(names)}" if names else "; it has none"
-        raise UnknownField(f"codelet {self.name} has no field '{name}'{nearest(name, names) or has}")
 
     def to_json(self) -> dict[str, Any]:
         """The codelet as the json module writes it."""

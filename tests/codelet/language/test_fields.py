@@ -10,7 +10,9 @@ from codelet_rig import codelet_of, module_from
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.language.fields import Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
+from pypoplar.device import IPUModel
 from pypoplar.errors import CodeletError, UnknownField
+from pypoplar.graph.graph import Graph
 from pypoplar.types import CHAR, FLOAT, HALF, INT, SUPPORTED, UNSIGNED_INT
 
 T = TypeVar("T")
@@ -194,12 +196,14 @@ def test_an_unknown_field_is_named_with_the_nearest():
         def compute(self):
             pass
 
-    codelet = codelet_of(Test)
-    assert [codelet.field_number(one) for one in ("weights", "bias", "rows")] == [0, 1, 2]
-    with pytest.raises(UnknownField, match=r"codelet Test has no field 'weihgts'; did you mean 'weights'\?"):
-        codelet.field_number("weihgts")
-    with pytest.raises(UnknownField, match="codelet Test has no field 'zzz'; it has weights, bias, rows"):
-        codelet.field_number("zzz")
+    assert [field.name for field in codelet_of(Test).fields] == ["weights", "bias", "rows"]
+    graph = Graph(IPUModel("tiny").createDevice().getTarget())
+    graph.addCodelets(Test)
+    vertex = graph.addVertex(graph.addComputeSet("test"), Test)
+    with pytest.raises(UnknownField, match=r"codelet 'Test' has no field 'weihgts'; did you mean 'weights'\?"):
+        vertex["weihgts"]
+    with pytest.raises(UnknownField, match="codelet 'Test' has no field 'zzz'; there are 'weights', 'bias', 'rows'"):
+        vertex["zzz"]
 
 
 class Estimated(Vertex):
