@@ -68,7 +68,7 @@ def entry_words(*, record_touches: bool) -> int:
     return words(RowEntry) if record_touches else RowEntry.LENGTH + 1
 
 
-class Field(Protocol):
+class EdgeRowField(Protocol):
     """What has to be known of a field: ``"scalar"``, ``"vector"`` or ``"list"``, and whether it is ``"state"``."""
 
     @property
@@ -93,7 +93,7 @@ class EdgeRow(NamedTuple):
     words: int
 
 
-def edge_row(fields: Iterable[Field], *, record_touches: bool) -> EdgeRow:
+def edge_row(fields: Iterable[EdgeRowField], *, record_touches: bool) -> EdgeRow:
     """Where the words of each field are, in the order of the fields."""
     places, end = [], 0
     for field in fields:

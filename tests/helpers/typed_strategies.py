@@ -18,7 +18,7 @@ from pypoplar.codelet.ir.typed import (
     Check,
     Continue,
     For,
-    If,
+    IfElse,
     Leave,
     Length,
     Literal,
@@ -207,7 +207,7 @@ class Maker:
 
     def make_if(self, scope: Scope, depth: int) -> Statements:
         return [
-            If(
+            IfElse(
                 self.operand("bool", scope),
                 self.block(scope.inner(), depth - 1, 3),
                 self.block(scope.inner(), depth - 1, 2),
@@ -244,16 +244,16 @@ class Maker:
         return [Once(self.block(scope.inner(once=True), depth - 1))]
 
     def make_break(self, scope: Scope, depth: int) -> Statements:
-        return [If(self.operand("bool", scope), (Break(),), (), 0)]
+        return [IfElse(self.operand("bool", scope), (Break(),), (), 0)]
 
     def make_continue(self, scope: Scope, depth: int) -> Statements:
-        return [If(self.operand("bool", scope), (Continue(),), (), 0)]
+        return [IfElse(self.operand("bool", scope), (Continue(),), (), 0)]
 
     def make_leave(self, scope: Scope, depth: int) -> Statements:
-        return [If(self.operand("bool", scope), (Leave(),), (), 0)]
+        return [IfElse(self.operand("bool", scope), (Leave(),), (), 0)]
 
     def make_return(self, scope: Scope, depth: int) -> Statements:
-        return [If(self.operand("bool", scope), (Return(self.operand("bool", scope), 0),), (), 0)]
+        return [IfElse(self.operand("bool", scope), (Return(self.operand("bool", scope), 0),), (), 0)]
 
 
 class Scope:

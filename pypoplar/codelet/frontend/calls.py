@@ -17,7 +17,7 @@ from pypoplar.codelet.frontend.inference import (
     SpanView,
     Text,
     Value,
-    Vertex,
+    VertexValue,
     Weak,
     common_type,
     literal,
@@ -82,9 +82,9 @@ class Calls(Spans):
             return self.frame.source.names.get(dotted or "", missing), None
         if isinstance(func, ast.Attribute):
             owner = self.value(func.value)
-            if isinstance(owner, Vertex) and func.attr not in self.fields and func.attr in self.source.attributes:
+            if isinstance(owner, VertexValue) and func.attr not in self.fields and func.attr in self.source.attributes:
                 return self.source.attributes[func.attr], owner
-            if isinstance(owner, Vertex) and func.attr not in self.fields:
+            if isinstance(owner, VertexValue) and func.attr not in self.fields:
                 hint = nearest(func.attr, self.source.attributes)
                 self.refuse(func, f"{self.source.name} has no method '{func.attr}'{hint}")
             shown = ast.unparse(func.value)

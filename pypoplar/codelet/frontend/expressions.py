@@ -9,19 +9,19 @@ from typing import Any
 
 from pypoplar.codelet.frontend.inference import (
     NAMES,
-    Group,
     Mixed,
     Number,
     Text,
+    TupleValue,
     Value,
-    Vertex,
+    VertexValue,
     Weak,
     common_type,
     conversion,
     literal,
 )
 from pypoplar.codelet.frontend.translator_state import Translation
-from pypoplar.codelet.ir.typed import Apply, If, Literal, Load, Local, Operand, Span
+from pypoplar.codelet.ir.typed import Apply, IfElse, Literal, Load, Local, Operand, Span
 from pypoplar.codelet.language.diagnostics import unsupported
 from pypoplar.codelet.language.environment import dotted_name
 from pypoplar.codelet.language.source import Meaning
@@ -92,7 +92,7 @@ class Expressions(Translation):
             case ast.Subscript():
                 return self.subscript(node)
             case ast.Tuple():
-                return Group(tuple(self.kept(element) for element in node.elts))
+                return TupleValue(tuple(self.kept(element) for element in node.elts))
         self.refuse(node, unsupported(node))
 
     def kept(self, node: ast.expr) -> Value:
@@ -111,11 +111,11 @@ class Expressions(Translation):
 
     def described(self, value: Value) -> str:
         match value:
-            case Vertex():
+            case VertexValue():
                 return "the vertex itself"
             case Text():
                 return "a string"
-            case Group():
+            case TupleValue():
                 return "several values" if value.values else "nothing, for it returns no value"
             case Weak() | Local() | Literal():
                 return "a number"
@@ -320,7 +320,7 @@ class Expressions(Translation):
             self.copy(other, result, node)
         self.copy(condition, result, node)
         then, orelse = (tuple(inner), ()) if wanted else ((), tuple(inner))
-        self.emit(If(result, then, orelse, self.where(node)))
+        self.emit(IfElse(result, then, orelse, self.where(node)))
         return result
 
     def _comparison(self, node: ast.Compare) -> Number:
@@ -394,7 +394,7 @@ class Expressions(Translation):
         for statements, number, where in (yes, no):
             with self.block(statements):
                 self.copy(self.converted(number, type, where), result, where)
-        self.emit(If(condition, tuple(yes[0]), tuple(no[0]), self.where(node)))
+        self.emit(IfElse(condition, tuple(yes[0]), tuple(no[0]), self.where(node)))
         return result
 
     def load(self, span: Span, type: str, index: Operand, node: ast.AST, checked: bool = True) -> Local:

@@ -63,7 +63,7 @@ class RowsView:
 
 
 @frozen
-class Vertex:
+class VertexValue:
     """The vertex itself: ``self``."""
 
 
@@ -75,13 +75,13 @@ class Text:
 
 
 @frozen
-class Group:
+class TupleValue:
     """Several values: the right side of ``a, b = b, a``, or what a helper function returns."""
 
     values: tuple[Value, ...]
 
 
-Value = Weak | Local | Literal | SpanView | RowsView | Vertex | Text | Group
+Value = Weak | Local | Literal | SpanView | RowsView | VertexValue | Text | TupleValue
 Number = Weak | Local | Literal
 
 

@@ -6,7 +6,7 @@ import ast
 
 from pypoplar.codelet.frontend.calls import Calls
 from pypoplar.codelet.frontend.expressions import FALSE
-from pypoplar.codelet.frontend.inference import Group, Number, SpanView, Value, Weak
+from pypoplar.codelet.frontend.inference import Number, SpanView, TupleValue, Value, Weak
 from pypoplar.codelet.frontend.locals import LocalContent
 from pypoplar.codelet.frontend.translator_state import FunctionScope, stored_names
 from pypoplar.codelet.ir.typed import Apply, Local, Once
@@ -110,7 +110,7 @@ class Inlining(Calls):
 
     def _argument(self, node: ast.expr) -> Value:
         value = self.value(node)
-        if isinstance(value, Group):
+        if isinstance(value, TupleValue):
             self.refuse(node, "an argument is a number, a vector or the vertex; unpack several values first")
         return value
 
@@ -137,18 +137,18 @@ class Inlining(Calls):
                 self.refuse(frame.tree, f"{frame.source.name} may end without a return value: return one on every path")
         self.emit(Once(tuple(inner)))
         values = tuple(Local(name, self.locals.type(name) or "i32") for name in frame.results)
-        return Group(values) if arity != 1 else values[0]
+        return TupleValue(values) if arity != 1 else values[0]
 
     def _straight(self, frame: FunctionScope, returns: list[ast.Return]) -> Value:
         """A function with one return, at its end, or with none."""
         statements = frame.tree.body
         if not returns:
             self.body(statements)
-            return Group(())
+            return TupleValue(())
         self.body(statements[:-1])
         value = returns[0].value
         if self.locals.assigned is None or value is None or (isinstance(value, ast.Constant) and value.value is None):
-            return Group(())
+            return TupleValue(())
         return self.value(value)
 
     def return_from_helper(self, node: ast.Return, frame: FunctionScope) -> None:
@@ -158,7 +158,7 @@ class Inlining(Calls):
             return
         nodes = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         values = [self.value(where) for where in nodes]
-        if len(values) == 1 and isinstance(values[0], Group):
+        if len(values) == 1 and isinstance(values[0], TupleValue):
             self.refuse(node, "return the values one by one: a, b = f(x), then return a, b")
         for unique, value, where in zip(frame.results, values, nodes, strict=True):
             if isinstance(value, SpanView):

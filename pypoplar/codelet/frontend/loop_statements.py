@@ -15,7 +15,7 @@ from pypoplar.codelet.ir.typed import (
     Break,
     Continue,
     For,
-    If,
+    IfElse,
     Leave,
     Literal,
     Local,
@@ -181,7 +181,7 @@ class Loops(Inlining):
         self.locals.assigned = after
         if self.frame.returned is not None and any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
             leave = Break() if self.frame.loops else Leave()
-            self.emit(If(Local(self.frame.returned, "bool"), (leave,), (), self.where(node)))
+            self.emit(IfElse(Local(self.frame.returned, "bool"), (leave,), (), self.where(node)))
 
     def _refuse_else(self, node: ast.While | ast.For) -> None:
         if node.orelse:

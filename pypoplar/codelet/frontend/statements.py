@@ -6,13 +6,13 @@ import ast
 
 from pypoplar.codelet.frontend.inference import (
     NAMES,
-    Group,
     Mixed,
     Number,
     RowsView,
     SpanView,
+    TupleValue,
     Value,
-    Vertex,
+    VertexValue,
     Weak,
     check_store,
     literal,
@@ -22,7 +22,7 @@ from pypoplar.codelet.frontend.inlining import content_of
 from pypoplar.codelet.frontend.locals import both
 from pypoplar.codelet.frontend.loop_statements import Loops
 from pypoplar.codelet.frontend.translator_state import FunctionScope
-from pypoplar.codelet.ir.typed import If, Literal, Local, Operand, Store
+from pypoplar.codelet.ir.typed import IfElse, Literal, Local, Operand, Store
 from pypoplar.codelet.language.diagnostics import unsupported
 from pypoplar.codelet.language.environment import dotted_name
 from pypoplar.types import BY_NAME
@@ -95,7 +95,7 @@ class Statements(Loops):
         self.refuse(node, f"expected a number, got {self.described(value)}")
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value, node: ast.expr) -> None:
-        if not isinstance(value, Group):
+        if not isinstance(value, TupleValue):
             self.refuse(node, f"cannot unpack {self.described(value)}: write the values out, a, b = x, y")
         if len(target.elts) != len(value.values):
             self.refuse(target, f"{len(target.elts)} targets for {len(value.values)} values")
@@ -110,7 +110,7 @@ class Statements(Loops):
         match value:
             case SpanView():
                 self.assign_span(unique, value, node, target.id)
-            case RowsView() | Vertex():
+            case RowsView() | VertexValue():
                 self.refuse(node, f"a local holds a number or a vector, not {self.described(value)}")
             case _:
                 self.assign_number(unique, self.as_number(value, node), node, target.id)
@@ -134,7 +134,7 @@ class Statements(Loops):
         """The span and index that an assignment writes, and whether the index has to be checked."""
         if isinstance(target, ast.Attribute):
             owner = self.value(target.value)
-            if isinstance(owner, Vertex) and target.attr in self.fields:
+            if isinstance(owner, VertexValue) and target.attr in self.fields:
                 view = self.field_view(target.attr)
                 if self.fields[target.attr].form != "scalar":
                     kind = "list of rows: assign its elements, self.rows[r][c]" if isinstance(view, RowsView) else None
@@ -224,4 +224,4 @@ class Statements(Loops):
         with self.block() as orelse:
             self.body(node.orelse)
         self.locals.assigned = both(after, self.locals.assigned)
-        self.emit(If(condition, tuple(then), tuple(orelse), self.where(node)))
+        self.emit(IfElse(condition, tuple(then), tuple(orelse), self.where(node)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from pypoplar.codelet.frontend.inference import Vertex
+from pypoplar.codelet.frontend.inference import VertexValue
 from pypoplar.codelet.frontend.locals import LocalContent
 from pypoplar.codelet.frontend.statements import Statements
 from pypoplar.codelet.ir.typed import Local, TypedCodelet, TypedField
@@ -69,7 +69,7 @@ def _parameters(attempt: Statements, tree: ast.FunctionDef) -> Local | None:
     given = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
     if len(given) != len(wanted) or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
         attempt.refuse(tree, f"compute of this kind of vertex is written def compute({', '.join(wanted)})")
-    attempt.frame.bound[given[0]] = Vertex()
+    attempt.frame.bound[given[0]] = VertexValue()
     if attempt.source.kind != "multi":
         return None
     unique = attempt.frame.names[given[1]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from pypoplar.codelet.frontend.expressions import Expressions
-from pypoplar.codelet.frontend.inference import NAMES, RowsView, SpanView, Value, Vertex, Weak, register_of
+from pypoplar.codelet.frontend.inference import NAMES, RowsView, SpanView, Value, VertexValue, Weak, register_of
 from pypoplar.codelet.frontend.locals import LocalContent
 from pypoplar.codelet.ir.typed import Length, Literal, Local, Operand, Row, Slice, Span, SpanList
 from pypoplar.codelet.operations.registers import INTEGERS
@@ -19,7 +19,7 @@ class Spans(Expressions):
     """Field access, subscripts, slices, lengths."""
 
     def field_value(self, node: ast.Attribute) -> Value:
-        if not isinstance(self.value(node.value), Vertex):
+        if not isinstance(self.value(node.value), VertexValue):
             shown = ast.unparse(node.value)
             hint = f"write len({shown})" if node.attr in SIZES else "only the vertex has fields"
             self.refuse(node, f"{shown} has no attributes in device code; {hint}")

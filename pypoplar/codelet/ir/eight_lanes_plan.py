@@ -17,7 +17,7 @@ from attrs import frozen
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.loop_checks import LoopPlan, never_faults, plan_loop
 from pypoplar.codelet.ir.memory_types import SIZES
-from pypoplar.codelet.ir.proven_accesses import Line, PlannedBlock, PlannedStatement, ProvenLoad
+from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedBlock, PlannedStatement, ProvenLoad
 from pypoplar.codelet.ir.span_roots import span_roots, stored_fields
 from pypoplar.codelet.ir.typed import (
     Apply,
@@ -59,7 +59,7 @@ class LanesPlan:
     taken: frozenset[str]  # locals that the loop finds set
     left: frozenset[str]  # locals that the loop sets and something after it reads
     stored: tuple[Span, ...]  # scalar fields that are written before `after`
-    common: tuple[Line, ...]  # lines of elements that all eight may have in common
+    common: tuple[AccessLine, ...]  # lines of elements that all eight may have in common
 
 
 def plan_vertices(codelet: TypedCodelet, checks: Checks, is_lanewise: IsLanewise) -> LanesPlan | None:
@@ -187,10 +187,10 @@ def _carries_float(body: PlannedBlock) -> bool:
     return False
 
 
-def _common_lines(plan: LoopPlan, codelet: TypedCodelet, stored: frozenset[str]) -> tuple[Line, ...]:
+def _common_lines(plan: LoopPlan, codelet: TypedCodelet, stored: frozenset[str]) -> tuple[AccessLine, ...]:
     """The lines of elements that are only read; often all eight read the same one."""
     roots = span_roots(codelet)
     loads = [statement for statement in plan.body if isinstance(statement, ProvenLoad)]
     only_read = [load for load in loads if not roots.get(load.span.name.partition("~")[0], frozenset()) & stored]
-    lines = dict.fromkeys(Line.of(load.span, load.index) for load in only_read)
+    lines = dict.fromkeys(AccessLine.of(load.span, load.index) for load in only_read)
     return tuple(lines) if len(lines) <= _MOST_COMMON_LINES else ()

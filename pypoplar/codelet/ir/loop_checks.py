@@ -26,7 +26,7 @@ from pypoplar.codelet.ir.typed import (
     DebugPrint,
     For,
     HostCall,
-    If,
+    IfElse,
     Leave,
     Length,
     Literal,
@@ -175,7 +175,7 @@ class _Analysis:
                 return self.row(statement)
             case Slice() | Special():
                 self.forget({statement.target.name})
-            case If():
+            case IfElse():
                 return (self.branch(statement),)
             case Once(body=body):
                 planned = Once(self.inner(body))
@@ -232,7 +232,7 @@ class _Analysis:
         self.spans[target.name] = self.bound[key]
         return (Rebind(target, self.bound[key]),)
 
-    def branch(self, statement: If) -> If:
+    def branch(self, statement: IfElse) -> IfElse:
         before = self.linear.copy(), self.copies.copy(), self.spans.copy()
         then = self.inner(statement.then)
         after_then = self.linear, self.copies, self.spans

@@ -45,7 +45,7 @@ from pypoplar.codelet.ir.typed import (
     DebugPrint,
     For,
     HostCall,
-    If,
+    IfElse,
     Leave,
     Length,
     Load,
@@ -165,7 +165,7 @@ class AddedPrices:
                 return not operation(statement.operation).price(self.architecture).software
             case Load() | Store() | Length() | Row() | Slice() | Special() | DebugPrint() | HostCall():
                 return True
-            case Check() | If() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Price():
+            case Check() | IfElse() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Price():
                 return False
             case _:
                 assert_never(statement)

@@ -21,7 +21,7 @@ from pypoplar.codelet.ir.typed import (
     DebugPrint,
     For,
     HostCall,
-    If,
+    IfElse,
     Leave,
     Length,
     Load,
@@ -55,7 +55,7 @@ def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
     pieces = _Pieces(prices, slots)
     for statement in block:
         match statement:
-            case If(then=then, orelse=orelse):
+            case IfElse(then=then, orelse=orelse):
                 pieces.close(prices.branch)
                 pieces.priced.append(evolve(statement, then=_block(then, prices), orelse=_block(orelse, prices)))
             case While(head=head, body=body):

@@ -76,7 +76,7 @@ PlannedBlock = tuple[PlannedStatement, ...]
 
 
 @frozen
-class Line:
+class AccessLine:
     """The elements that a loop goes along: of a span, with indices that differ by constants."""
 
     span: str
@@ -84,5 +84,5 @@ class Line:
     terms: tuple[tuple[Local, int], ...]
 
     @classmethod
-    def of(cls, span: Span, index: Linear) -> Line:
+    def of(cls, span: Span, index: Linear) -> AccessLine:
         return cls(span.name, index.scale, index.terms)

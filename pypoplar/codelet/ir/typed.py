@@ -117,7 +117,7 @@ class Slice:
 
 
 @frozen
-class If:
+class IfElse:
     condition: Operand
     then: Block
     orelse: Block
@@ -242,7 +242,7 @@ Straight = Apply | Load | Store | Length | Row | Slice | Check | DebugPrint | Sp
 
 Statement = Union[
     Apply, Load, Store, Length, Row, Slice, Check, DebugPrint, Special, HostCall,
-    If, While, For, Once, Leave, Break, Continue, Return, Price,
+    IfElse, While, For, Once, Leave, Break, Continue, Return, Price,
 ]  # fmt: skip
 Block = tuple[Statement, ...]
 

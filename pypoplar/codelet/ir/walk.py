@@ -15,7 +15,7 @@ from pypoplar.codelet.ir.typed import (
     DebugPrint,
     For,
     HostCall,
-    If,
+    IfElse,
     Leave,
     Length,
     Load,
@@ -49,7 +49,7 @@ def walk(block: PlannedBlock) -> Iterator[PlannedStatement]:
 
 def inner_blocks(statement: PlannedStatement) -> tuple[Block, ...]:
     match statement:
-        case If(then=then, orelse=orelse):
+        case IfElse(then=then, orelse=orelse):
             return (then, orelse)
         case While(head=head, body=body):
             return (head, body)
@@ -70,7 +70,7 @@ def sets(statement: PlannedStatement) -> Local | Span | None:
             return statement.target
         case For(variable=variable):
             return variable
-        case If() | While() | Once() | Leave() | Break() | Continue() | Return() | Price():
+        case IfElse() | While() | Once() | Leave() | Break() | Continue() | Return() | Price():
             return None
         case Store() | Check() | DebugPrint() | HostCall() | ProvenStore():
             return None
@@ -102,7 +102,7 @@ def operands(statement: PlannedStatement) -> tuple[Operand | Span | SpanList, ..
             return (index,)
         case Slice(span=span, begin=begin, end=end):
             return (span, begin, end)
-        case If(condition=condition) | While(condition=condition) | Check(condition=condition):
+        case IfElse(condition=condition) | While(condition=condition) | Check(condition=condition):
             return (condition,)
         case For(start=start, stop=stop, step=step):
             return (start, stop, step)
@@ -125,7 +125,7 @@ def read_first(block: PlannedBlock) -> set[str]:
     known: set[str] = set()
     for statement in block:
         if isinstance(statement, While):  # its condition is read after its head
-            first |= read_first((*statement.head, If(statement.condition, statement.body, (), statement.where))) - known
+            first |= read_first((*statement.head, IfElse(statement.condition, statement.body, (), statement.where))) - known
             continue
         first |= reads(statement) - known
         inside = {statement.variable.name} if isinstance(statement, For) else set()

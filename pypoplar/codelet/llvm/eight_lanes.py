@@ -15,12 +15,12 @@ from llvmlite import ir
 
 from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_rounds
 from pypoplar.codelet.ir.memory_types import REGISTERS_OF
-from pypoplar.codelet.ir.proven_accesses import Line, PlannedBlock, PlannedStatement, ProvenLoad
+from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedBlock, PlannedStatement, ProvenLoad
 from pypoplar.codelet.ir.typed import Apply, For, HostCall, Load, Local, Row, Slice, Span, Store
 from pypoplar.codelet.ir.walk import assigned, operands, sets, walk
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS, is_lanewise
-from pypoplar.codelet.llvm.emitter_state import CodeletFunction, Emit, EmitterState, LoopBlocks, Rounds
+from pypoplar.codelet.llvm.emitter_state import CodeletFunction, Emit, EmitterState, ForRounds, LoopBlocks
 from pypoplar.codelet.llvm.loop_rounds import count_rounds, line_offset, line_pointer, prepare_lines, running_lines, set_variable
 from pypoplar.codelet.llvm.memory_access import element, load, store
 from pypoplar.codelet.llvm.memory_forms import BOOL, INT, WORD, alignment, word
@@ -38,8 +38,8 @@ class Lanes:
 
     plan: LanesPlan
     states: Sequence[EmitterState]
-    shared: Line | None = None  # a line that all have in common
-    columns: dict[tuple[Line, int], Any] = field(factory=dict)  # a line's element, by its distance from the round's first
+    shared: AccessLine | None = None  # a line that all have in common
+    columns: dict[tuple[AccessLine, int], Any] = field(factory=dict)  # a line's element, by its distance from the round's first
     place: int | None = None  # of the round that is written, within a block whose elements are loaded
 
     def wide_state(self) -> EmitterState:
@@ -77,7 +77,7 @@ def emit_eight_vertices(
     builder.branch(following)
 
 
-def emit_eight_rounds(state: EmitterState, loop: For, rounds: Rounds, number: Any, top: Any, after: Any) -> None:
+def emit_eight_rounds(state: EmitterState, loop: For, rounds: ForRounds, number: Any, top: Any, after: Any) -> None:
     """Where eight rounds of a loop are left that may run side by side, run them and go on at `top`; else go on here."""
     codelet = state.function.codelet
     plan = plan_rounds(loop, codelet, state.checks, is_lanewise)
@@ -185,7 +185,7 @@ def _run_loop(lanes: Lanes, count: Any) -> None:
         _scatter(builder, builder.load(slot), [state.scalars[name] for state in states])
 
 
-def _is_common(builder: Any, states: Sequence[EmitterState], line: Line) -> Any:
+def _is_common(builder: Any, states: Sequence[EmitterState], line: AccessLine) -> Any:
     """Whether a line begins at the same address for all."""
     first, *others = (builder.ptrtoint(running_lines(state).bases[line], WORD) for state in states)
     same = BOOL(1)
@@ -264,7 +264,7 @@ def _run_round(lanes: Lanes, wide: EmitterState, number: Any, place: int | None)
 def _lane_elements(lanes: Lanes, statement: ProvenLoad) -> Any:
     """The element that each lane reads in a round."""
     span, index, first = statement.span, statement.index, lanes.states[0]
-    line = Line.of(span, index)
+    line = AccessLine.of(span, index)
     if line != lanes.shared and lanes.place is not None:
         return lanes.columns[line, index.scale * lanes.plan.step * lanes.place + index.constant]
     offset = line_offset(first, index)
@@ -279,9 +279,9 @@ def _lane_elements(lanes: Lanes, statement: ProvenLoad) -> Any:
 def _load_block(lanes: Lanes, builder: Any, first: Any) -> None:
     """Load what eight rounds from round `first` on need, as vectors with a lane for each state."""
     lanes.columns.clear()
-    wanted: dict[Line, tuple[Span, set[int]]] = {}
+    wanted: dict[AccessLine, tuple[Span, set[int]]] = {}
     for statement in lanes.plan.body:
-        if isinstance(statement, ProvenLoad) and (line := Line.of(statement.span, statement.index)) != lanes.shared:
+        if isinstance(statement, ProvenLoad) and (line := AccessLine.of(statement.span, statement.index)) != lanes.shared:
             step = statement.index.scale * lanes.plan.step
             places = {step * place + statement.index.constant for place in range(LANES)}
             wanted.setdefault(line, (statement.span, set()))[1].update(places)
@@ -295,7 +295,7 @@ def _load_block(lanes: Lanes, builder: Any, first: Any) -> None:
                     lanes.columns[line, begin + i] = column
 
 
-def _load_chunks(lanes: Lanes, span: Span, line: Line, offset: Any) -> list[Any]:
+def _load_chunks(lanes: Lanes, span: Span, line: AccessLine, offset: Any) -> list[Any]:
     """Four elements of each lane, as a vector each."""
     memory = _CHUNKED[span.element]
     chunks = []

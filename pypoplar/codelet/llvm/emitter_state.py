@@ -13,7 +13,7 @@ from attrs import define, evolve, field, frozen
 from llvmlite import ir
 
 from pypoplar.codelet.ir.checks import Checks
-from pypoplar.codelet.ir.proven_accesses import Line, PlannedStatement
+from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedStatement
 from pypoplar.codelet.ir.span_roots import loaded_scalars, stored_fields
 from pypoplar.codelet.ir.typed import Literal, Local, Operand, Price, PricedCodelet, Span, SpanList
 from pypoplar.codelet.llvm import halves
@@ -39,7 +39,7 @@ class Place:
 
 
 @frozen(eq=False)
-class Rounds:
+class ForRounds:
     """A ``for`` that is about to run: start, step and number of rounds, each ``i64``."""
 
     start: Any
@@ -51,9 +51,9 @@ class Rounds:
 class Lines:
     """The proven accesses of a running loop: where each line begins."""
 
-    rounds: Rounds
+    rounds: ForRounds
     round: Any = None  # i64, counts from 0
-    bases: dict[Line, Any] = field(factory=dict)
+    bases: dict[AccessLine, Any] = field(factory=dict)
 
 
 @frozen(eq=False)

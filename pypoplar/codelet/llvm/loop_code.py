@@ -13,7 +13,7 @@ from pypoplar.codelet.ir.loop_checks import plan_loop
 from pypoplar.codelet.ir.proven_accesses import PlannedBlock
 from pypoplar.codelet.ir.typed import For, While
 from pypoplar.codelet.llvm.eight_lanes import emit_eight_rounds
-from pypoplar.codelet.llvm.emitter_state import EmitterState, LoopBlocks, Rounds
+from pypoplar.codelet.llvm.emitter_state import EmitterState, ForRounds, LoopBlocks
 from pypoplar.codelet.llvm.loop_rounds import count_rounds, prepare_lines, set_variable
 from pypoplar.codelet.llvm.memory_forms import WORD, word
 from pypoplar.interface.fault_codes import FaultCode
@@ -60,7 +60,7 @@ def emit_for(state: EmitterState, loop: For) -> None:
     builder.position_at_end(after)
 
 
-def _repeat(state: EmitterState, loop: For, rounds: Rounds, body: PlannedBlock, after: Any) -> None:
+def _repeat(state: EmitterState, loop: For, rounds: ForRounds, body: PlannedBlock, after: Any) -> None:
     """Run a body for each round, and then go to `after`."""
     builder = state.builder
     before = builder.block

@@ -6,16 +6,16 @@ from typing import Any, assert_never
 
 from pypoplar.codelet.ir.loop_checks import BindRow, InRange, LoopPlan
 from pypoplar.codelet.ir.memory_types import SIZES
-from pypoplar.codelet.ir.proven_accesses import Line, Linear
+from pypoplar.codelet.ir.proven_accesses import AccessLine, Linear
 from pypoplar.codelet.ir.typed import Apply, For, Length, Literal, Load, Span
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
-from pypoplar.codelet.llvm.emitter_state import EmitterState, Lines, Rounds
+from pypoplar.codelet.llvm.emitter_state import EmitterState, ForRounds, Lines
 from pypoplar.codelet.llvm.memory_access import bind_row
 from pypoplar.codelet.llvm.memory_forms import BOOL, WORD, memory_form, word
 from pypoplar.interface.fault_codes import FaultCode
 
 
-def count_rounds(state: EmitterState, loop: For) -> Rounds:
+def count_rounds(state: EmitterState, loop: For) -> ForRounds:
     """How often a loop runs; a step of zero is a fault."""
     builder = state.builder
     start, stop, step = (state.index(bound) for bound in (loop.start, loop.stop, loop.step))
@@ -34,10 +34,10 @@ def count_rounds(state: EmitterState, loop: For) -> Rounds:
     if not (isinstance(loop.step, Literal) and abs(loop.step.value) == 1):
         size = builder.select(builder.icmp_signed("==", size, word(0)), word(1), size)
         count = builder.add(builder.udiv(builder.sub(distance, word(1)), size), word(1))
-    return Rounds(start, step, builder.select(some, count, word(0)))
+    return ForRounds(start, step, builder.select(some, count, word(0)))
 
 
-def set_variable(state: EmitterState, loop: For, rounds: Rounds, number: Any) -> None:
+def set_variable(state: EmitterState, loop: For, rounds: ForRounds, number: Any) -> None:
     """Give the loop's variable its value in a round."""
     value = state.builder.add(rounds.start, state.builder.mul(number, rounds.step))
     form = REGISTER_FORMS[loop.variable.type]
@@ -47,7 +47,7 @@ def set_variable(state: EmitterState, loop: For, rounds: Rounds, number: Any) ->
 # Loops without checks
 
 
-def prepare_lines(state: EmitterState, plan: LoopPlan, rounds: Rounds, otherwise: Any) -> Lines:
+def prepare_lines(state: EmitterState, plan: LoopPlan, rounds: ForRounds, otherwise: Any) -> Lines:
     """Do the setup of a plan; where a check fails, go to `otherwise`."""
     for step in plan.setup:
         match step:
@@ -77,7 +77,7 @@ def _linear(state: EmitterState, index: Linear, variable: Any) -> Any:
     return builder.add(total, builder.mul(variable, word(index.scale))) if index.scale else total
 
 
-def _in_range(state: EmitterState, check: InRange, rounds: Rounds) -> Any:
+def _in_range(state: EmitterState, check: InRange, rounds: ForRounds) -> Any:
     builder, index = state.builder, check.index
     length = state.place(check.span).length
     first = _linear(state, index, rounds.start)
@@ -91,7 +91,7 @@ def _in_range(state: EmitterState, check: InRange, rounds: Rounds) -> Any:
 def _begin_line(state: EmitterState, lines: Lines, check: InRange) -> None:
     """The pointer to the first element that a proven access with constant 0 would reach (it may lie outside the span)."""
     span, index = check.span, check.index
-    line = Line.of(span, index)
+    line = AccessLine.of(span, index)
     if line in lines.bases:
         return
     builder = state.builder
@@ -117,5 +117,5 @@ def line_offset(state: EmitterState, index: Linear) -> Any:
 
 def line_pointer(state: EmitterState, span: Span, index: Linear, offset: Any) -> Any:
     """Pointer to the element of a proven access."""
-    base = running_lines(state).bases[Line.of(span, index)]
+    base = running_lines(state).bases[AccessLine.of(span, index)]
     return state.builder.gep(base, [offset], source_etype=memory_form(span.element))

@@ -17,7 +17,7 @@ from pypoplar.codelet.ir.typed import (
     DebugPrint,
     For,
     HostCall,
-    If,
+    IfElse,
     Leave,
     Length,
     Load,
@@ -69,7 +69,7 @@ def emit(state: EmitterState, statement: PlannedStatement) -> None:  # noqa: C90
             emit_slice(state, statement)
         case Rebind(target=row, source=source):
             state.bind(row, state.place(source))
-        case If():
+        case IfElse():
             emit_if(state, statement)
         case While():
             emit_while(state, statement)
@@ -102,7 +102,7 @@ def emit(state: EmitterState, statement: PlannedStatement) -> None:  # noqa: C90
 # Control flow
 
 
-def emit_if(state: EmitterState, statement: If) -> None:
+def emit_if(state: EmitterState, statement: IfElse) -> None:
     builder = state.builder
     then, orelse, after = (builder.append_basic_block(name) for name in ("if.then", "if.else", "if.end"))
     builder.cbranch(state.value(statement.condition), then, orelse)

@@ -81,7 +81,7 @@ def _rotated(value: int, bits: int) -> int:
     return (value << bits | value >> (32 - bits)) % 2**32
 
 
-class Vector:
+class MemoryVector:
     """A piece of the tile's memory: a field, a row or a slice. It reads like a list, in a debugger say."""
 
     __slots__ = ("_address", "_bytes", "_checks", "_element", "_length", "_memory", "_touch")
@@ -126,14 +126,14 @@ class Vector:
         else:
             form.pack_into(self._bytes, place, value)
 
-    def slice(self, begin: int, end: int, where: int) -> Vector:
+    def slice(self, begin: int, end: int, where: int) -> MemoryVector:
         """The elements from `begin` up to `end`, a view."""
         if not 0 <= end <= self._length:
             raise VertexFault(FaultCode.SLICE_BOUNDS, where, _signed(end), self._length)
         if not 0 <= begin <= end:
             raise VertexFault(FaultCode.SLICE_BOUNDS, where, _signed(begin), end)
         touch = self._touch + begin if self._touch is not None else None
-        return Vector(self._memory, self._element, self._place(begin), end - begin, touch, self._checks)
+        return MemoryVector(self._memory, self._element, self._place(begin), end - begin, touch, self._checks)
 
     def _check(self, index: int, where: int) -> None:
         if not 0 <= index < self._length:
@@ -170,7 +170,7 @@ class Vector:
         return f"[{shown}{', ...' if self._length > 8 else ''}]"
 
 
-class Rows:
+class MemoryRows:
     """A list field: rows, each a vector of its own length."""
 
     __slots__ = ("_checks", "_element", "_first", "_length", "_memory", "_table", "_touches")
@@ -184,7 +184,7 @@ class Rows:
     def length(self) -> int:
         return self._length
 
-    def row(self, index: int, where: int) -> Vector:
+    def row(self, index: int, where: int) -> MemoryVector:
         """The row at `index`, checked."""
         if not 0 <= index < self._length:
             raise VertexFault(FaultCode.ROW_INDEX, where, _signed(index), self._length)
@@ -193,14 +193,14 @@ class Rows:
     def __len__(self) -> int:
         return self._length
 
-    def __getitem__(self, index: int) -> Vector:
+    def __getitem__(self, index: int) -> MemoryVector:
         if not 0 <= index < self._length:
             raise IndexError(f"row {index} of {self._length} rows")
         width = entry_words(record_touches=self._touches)
         entry = self._table[(self._first + index) * width :][:width]
         address, length = int(entry[RowEntry.ADDRESS]), int(entry[RowEntry.LENGTH])
         touch = int(entry[RowEntry.TOUCH]) if self._touches else None
-        return Vector(self._memory, self._element, address, length, touch, self._checks)
+        return MemoryVector(self._memory, self._element, address, length, touch, self._checks)
 
     def __repr__(self) -> str:
         return f"[{', '.join(repr(self[index]) for index in range(min(4, self._length)))}{', ...' if self._length > 4 else ''}]"
@@ -209,7 +209,7 @@ class Rows:
 class Fields:
     """``self`` as a debugger shows it."""
 
-    def __init__(self, views: dict[str, Vector | Rows], scalars: frozenset[str]) -> None:
+    def __init__(self, views: dict[str, MemoryVector | MemoryRows], scalars: frozenset[str]) -> None:
         self.__dict__["_views"], self.__dict__["_scalars"] = views, scalars
 
     def __getattr__(self, name: str) -> Any:

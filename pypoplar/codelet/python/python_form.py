@@ -24,7 +24,7 @@ from pypoplar.codelet.ir.typed import (
     DebugPrint,
     For,
     HostCall,
-    If,
+    IfElse,
     Leave,
     Length,
     Load,
@@ -49,7 +49,7 @@ from pypoplar.codelet.operations.device_operation import Meaning
 from pypoplar.codelet.operations.float_exceptions import floating_fault
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import operation
-from pypoplar.codelet.python.interpreted import Fields, Number, Rows, Vector, VertexContext, VertexFault
+from pypoplar.codelet.python.interpreted import Fields, MemoryRows, MemoryVector, Number, VertexContext, VertexFault
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
 from pypoplar.interface.fault_codes import FaultCode
 from pypoplar.interface.layout import NOTHING
@@ -104,18 +104,20 @@ class PythonForm:
             slowest = max(slowest, context.slots)
         return slowest, agreed
 
-    def views(self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, checks: bool) -> dict[str, Vector | Rows]:
+    def views(
+        self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, checks: bool
+    ) -> dict[str, MemoryVector | MemoryRows]:
         """The fields of the vertex whose edge row begins at `words[row]`."""
-        views: dict[str, Vector | Rows] = {}
+        views: dict[str, MemoryVector | MemoryRows] = {}
         for declared, place in zip(self.codelet.fields, self._edge_row.fields, strict=True):
             start = int(words[row + place.start])
             count = int(words[row + place.extent]) if place.extent != NOTHING else 1
             if declared.form == "list":
                 table = row_table.reshape(-1)
-                views[declared.name] = Rows(memory, declared.element, table, start, count, self.record_touches, checks)
+                views[declared.name] = MemoryRows(memory, declared.element, table, start, count, self.record_touches, checks)
             else:
                 touch = int(words[row + place.touch]) if place.touch != NOTHING else None
-                views[declared.name] = Vector(memory, declared.element, start, count, touch, checks)
+                views[declared.name] = MemoryVector(memory, declared.element, start, count, touch, checks)
         return views
 
 
@@ -216,7 +218,7 @@ class _FunctionWriter:
         match statement:
             case Price():
                 return [self._count(name, getattr(statement, name)) for name in self.counted]
-            case If():
+            case IfElse():
                 test = self._at(ast.If(_operand(statement.condition), [], []))
                 test.body, test.orelse = self._block(statement.then), self._block(statement.orelse) if statement.orelse else []
                 return [test]

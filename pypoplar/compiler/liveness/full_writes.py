@@ -27,7 +27,7 @@ from pypoplar.codelet.ir.typed import (
     DebugPrint,
     For,
     HostCall,
-    If,
+    IfElse,
     Leave,
     Length,
     Literal,
@@ -124,7 +124,7 @@ class _Search:
             match statement:
                 case Store():
                     done |= self._definition(statement)
-                case If():
+                case IfElse():
                     then, leaves_then = self._branch(statement.then)
                     otherwise, leaves_otherwise = self._branch(statement.orelse)
                     done |= {name: definition for name, definition in then.items() if otherwise.get(name) == definition}

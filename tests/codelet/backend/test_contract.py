@@ -12,7 +12,7 @@ from written_codelets import DOT, codelet
 
 from pypoplar.codelet.backend.native_codelet import SOURCES, host_backend
 from pypoplar.codelet.ir.checks import Checks
-from pypoplar.codelet.ir.typed import If, Literal
+from pypoplar.codelet.ir.typed import IfElse, Literal
 from pypoplar.codelet.llvm.eight_lanes import Lanes
 
 
@@ -68,7 +68,7 @@ class Prefetch:
     where: int = 0
 
 
-@pytest.mark.parametrize("body", [Prefetch(), If(Literal(True, "bool"), (Prefetch(),), (), 0)])
+@pytest.mark.parametrize("body", [Prefetch(), IfElse(Literal(True, "bool"), (Prefetch(),), (), 0)])
 def test_an_unknown_statement_is_refused_by_name(body):
     with pytest.raises((AssertionError, NotImplementedError), match="Prefetch"):
         host_backend().object_code(codelet(["out output scalar f32"], body), Checks())

@@ -14,7 +14,7 @@ from native_rig import DTYPES, run_interpreted, run_native
 from pypoplar import FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex, ipu
 from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.ir.checks import Checks
-from pypoplar.codelet.ir.typed import For, If, Once, Price, While
+from pypoplar.codelet.ir.typed import For, IfElse, Once, Price, While
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.llvm.codelet_code import assembly_text
 from pypoplar.codelet.operations.registers import FLOATS
@@ -199,7 +199,7 @@ def without_work(block):
         match one:
             case Price():
                 made.append(Price(one.slots))
-            case If():
+            case IfElse():
                 made.append(evolve(one, then=without_work(one.then), orelse=without_work(one.orelse)))
             case For() | Once():
                 made.append(evolve(one, body=without_work(one.body)))

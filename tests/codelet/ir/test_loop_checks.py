@@ -11,7 +11,7 @@ from pypoplar.codelet.ir.typed import (
     Apply,
     Break,
     For,
-    If,
+    IfElse,
     Leave,
     Length,
     Literal,
@@ -72,8 +72,8 @@ def test_equal_accesses_share_a_check():
         (index(J, "floordiv_i32", K, i32(2)),),
         (index(J, "mul_i32", K, i32(2**30)),),
         (Special(J, "random_u32", 0),),
-        (If(FLAG, (index(J, "copy_i32", K),), (index(J, "copy_i32", M),), 0),),
-        (Once((index(J, "copy_i32", K), If(FLAG, (Leave(),), (), 0), index(J, "copy_i32", M))),),
+        (IfElse(FLAG, (index(J, "copy_i32", K),), (index(J, "copy_i32", M),), 0),),
+        (Once((index(J, "copy_i32", K), IfElse(FLAG, (Leave(),), (), 0), index(J, "copy_i32", M))),),
     ],
     ids=["stored scalar", "square", "unknown factor", "division", "large factor", "random", "branches", "helper"],
 )
@@ -86,7 +86,7 @@ def test_a_local_that_the_loop_carries_is_not_fixed():
 
 
 def test_branches_that_agree_and_assignments_to_the_variable_are_followed():
-    both = If(FLAG, (index(J, "add_i32", K, i32(1)),), (index(J, "add_i32", K, i32(1)),), 0)
+    both = IfElse(FLAG, (index(J, "add_i32", K, i32(1)),), (index(J, "add_i32", K, i32(1)),), 0)
     assert checks(both, Load(X, A, J, 0)) == [InRange(A, Linear(1, (), 1))]
     assert checks(index(K, "add_i32", K, i32(2)), Load(X, A, K, 0)) == [InRange(A, Linear(1, (), 2))]
 
@@ -125,7 +125,7 @@ def test_straight_loops_have_one_price():
     assert plan.straight
     assert plan.price == Price(7)
     assert [type(one) for one in plan.body] == [ProvenLoad, ProvenStore]
-    for extra in (If(FLAG, (Price(1),), (), 0), Break(), index(J, "floordiv_i32", K, M), Special(J, "cycle_count", 0)):
+    for extra in (IfElse(FLAG, (Price(1),), (), 0), Break(), index(J, "floordiv_i32", K, M), Special(J, "cycle_count", 0)):
         assert not plan_loop(loop(Price(3), Load(X, A, K, 0), extra), frozenset()).straight
     assert plan_loop(loop(Load(X, A, K, 0), index(J, "floordiv_i32", K, i32(2))), frozenset()).straight
     assert not plan_loop(loop(Load(X, A, K, 0), index(X, "neg_f32", X)), frozenset(), floats_fault=True).straight
@@ -133,7 +133,7 @@ def test_straight_loops_have_one_price():
 
 def test_what_a_block_reads_before_it_sets_it():
     assert read_first((index(J, "copy_i32", M), index(M, "copy_i32", J))) == {"m"}
-    assert read_first((If(FLAG, (index(J, "copy_i32", i32(1)),), (), 0), index(M, "copy_i32", J))) == {"flag", "j"}
+    assert read_first((IfElse(FLAG, (index(J, "copy_i32", i32(1)),), (), 0), index(M, "copy_i32", J))) == {"flag", "j"}
     assert read_first((While((index(FLAG, "less_i32", J, M),), FLAG, (index(J, "copy_i32", i32(1)),), 0),)) == {"j", "m"}
     assert read_first((loop(index(J, "copy_i32", K)), index(M, "copy_i32", K))) == {"n", K.name}
 
@@ -160,7 +160,10 @@ STORE = Store(OUT, K, X, 0)
     ("made", "found"),
     [
         (nested(STORE), True),
-        (nested(STORE, If(FLAG, (Break(),), (), 0), before=(index(FLAG, "less_f32", X, Y),)), False),  # reads what was set before
+        (
+            nested(STORE, IfElse(FLAG, (Break(),), (), 0), before=(index(FLAG, "less_f32", X, Y),)),
+            False,
+        ),  # reads what was set before
         (nested(STORE, before=(Load(Y, A, K, 0), index(FLAG, "less_f32", Y, f32(1.0)))), True),
         (nested(STORE, carried=False), False),
         (nested(STORE, before=(Load(Y, OUT, K, 0),)), True),

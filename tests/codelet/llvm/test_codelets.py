@@ -14,7 +14,7 @@ from pypoplar.codelet.ir.typed import (
     Continue,
     DebugPrint,
     For,
-    If,
+    IfElse,
     Leave,
     Length,
     Literal,
@@ -164,9 +164,9 @@ def test_the_loop_variable_may_be_assigned_and_break_and_continue_work():
                 Apply(J, "copy_i32", (K,), 0),
                 Apply(small, "less_i32", (K, i32(2)), 0),
                 Apply(K, "mul_i32", (K, i32(10)), 0),
-                If(small, (Continue(),), (), 0),
+                IfElse(small, (Continue(),), (), 0),
                 Apply(big, "less_i32", (i32(40), K), 0),
-                If(big, (Break(),), (), 0),
+                IfElse(big, (Break(),), (), 0),
                 Store(out, J, K, 0),
                 Price(1),
             ),
@@ -216,7 +216,7 @@ def test_a_while_loop_stops_at_the_cycle_limit():
 def test_a_helper_is_left_early():
     inside = Local("inside", "bool")
     helper = Once(
-        (Apply(inside, "less_f32", (X, f32(1.0)), 0), If(inside, (Leave(),), (), 0), Apply(X, "mul_f32", (X, f32(2.0)), 0))
+        (Apply(inside, "less_f32", (X, f32(1.0)), 0), IfElse(inside, (Leave(),), (), 0), Apply(X, "mul_f32", (X, f32(2.0)), 0))
     )
     twice = codelet(
         ["a inout vector f32"],
@@ -233,7 +233,7 @@ def test_what_compute_returns_is_written_and_a_vertex_may_end_early():
         ["a input scalar f32", "out output scalar f32"],
         Load(X, A, i32(0), 0, checked=False),
         Apply(small, "less_f32", (X, f32(1.0)), 0),
-        If(small, (Return(small, 0),), (), 0),
+        IfElse(small, (Return(small, 0),), (), 0),
         Store(OUT, i32(0), X, 0, checked=False),
         Return(small, 0),
         returns=True,

@@ -8,7 +8,7 @@ from written_codelets import DOT, K, N, X, Y, Z, codelet, f32, floats, i32, orde
 from pypoplar.codelet.backend import native_codelet as native
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.eight_lanes_plan import plan_vertices
-from pypoplar.codelet.ir.typed import Apply, For, If, Length, Literal, Load, Local, Price, Return, Row, Span, SpanList, Store
+from pypoplar.codelet.ir.typed import Apply, For, IfElse, Length, Literal, Load, Local, Price, Return, Row, Span, SpanList, Store
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.arithmetic import is_lanewise
 
@@ -64,7 +64,7 @@ PAIRS = codelet(
     Apply(LAST, "and_i32", (N, i32(1)), 0),
     Apply(ODD, "bool_from_i32", (LAST,), 0),
     Apply(LAST, "sub_i32", (N, i32(1)), 0),
-    If(ODD, (Price(9), *product(EVEN, LAST)), (), 4),
+    IfElse(ODD, (Price(9), *product(EVEN, LAST)), (), 4),
     Apply(EVEN, "add_f32", (EVEN, UNEVEN), 5),
     Apply(HX, "f16_from_f32", (EVEN,), 5),
     Store(Span("out", "f16"), i32(0), HX, 5, checked=False),
@@ -183,7 +183,7 @@ def test_endings_may_fault_and_return_early():
         For(K, i32(0), N, i32(1), (Load(Y, Span("in", "f32"), K, 1), Apply(X, "add_f32", (X, Y), 1), Price(2)), 1),
         Price(3),
         Apply(small, "less_f32", (X, f32(0.0)), 2),
-        If(small, (Price(1), Return(small, 2)), (), 2),
+        IfElse(small, (Price(1), Return(small, 2)), (), 2),
         Store(OUT, Local("at", "i32"), X, 3),
         Price(4),
         Return(Literal(False, "bool"), 4),
