@@ -28,7 +28,7 @@ from pypoplar.interface.header_slots import Slot
 
 
 @frozen(order=False)
-class DebugPrint:
+class DebugRecord:
     """One call of ``ipu.debug_print``."""
 
     sequence: int  # compute sets that ran before, which orders the steps of a run
@@ -40,7 +40,7 @@ class DebugPrint:
         return f"[tile {tile}, vertex {self.vertex}] " + self.text.format(*map(format_element, self.values))
 
 
-def read_buffer(executable: Executable, buffer: Int64s) -> Iterator[DebugPrint]:
+def read_buffer(executable: Executable, buffer: Int64s) -> Iterator[DebugRecord]:
     """The records of one thread's buffer; see `pypoplar.interface.debug_records` for their form.
 
     They end where nothing has been recorded. What does not fit into the buffer is left out; the mark of the group whose records
@@ -65,13 +65,13 @@ def read_buffer(executable: Executable, buffer: Int64s) -> Iterator[DebugPrint]:
         yield from _of_group(executable, waiting, buffer[len(words) :])
 
 
-def _of_group(executable: Executable, records: list[tuple[int, int, tuple[Any, ...]]], mark: Int64s) -> Iterator[DebugPrint]:
+def _of_group(executable: Executable, records: list[tuple[int, int, tuple[Any, ...]]], mark: Int64s) -> Iterator[DebugRecord]:
     group, sequence = int(mark[Mark.GROUP]), int(mark[Mark.SEQUENCE])
     computes = executable.computes
     typed = executable.codelets[int(computes.group_codelet[group])].typed
     for row, text, values in records:
         vertex = int(computes.vertex[int(computes.group_position[group]) + row])
-        yield DebugPrint(sequence, vertex, typed.texts[text], values)
+        yield DebugRecord(sequence, vertex, typed.texts[text], values)
 
 
 def _value(type: ValueType, bits: np.int64) -> Any:
@@ -88,7 +88,7 @@ def _value(type: ValueType, bits: np.int64) -> Any:
             assert_never(type)
 
 
-def native_prints(state: EngineState) -> list[DebugPrint]:
+def native_prints(state: EngineState) -> list[DebugRecord]:
     """All that vertices of the native engine have printed since the buffers were empty."""
     used = state.rows(Slot.CONTEXTS, CONTEXT_WORDS)[:, Context.DEBUG_USED]
     buffers = [buffer for buffer, words in zip(state.debug_buffers, used, strict=True) if words]
@@ -112,7 +112,7 @@ def clear_prints(state: EngineState) -> None:
     contexts[:, Context.DEBUG_USED] = 0
 
 
-def write_prints(prints: list[DebugPrint], tiles: Int64s, out: TextIO) -> None:
+def write_prints(prints: list[DebugRecord], tiles: Int64s, out: TextIO) -> None:
     """Print in order of steps, then vertices, then as each vertex printed."""
     for record in sorted(prints, key=lambda record: (record.sequence, record.vertex)):
         out.write(record.line(int(tiles[record.vertex])) + "\n")

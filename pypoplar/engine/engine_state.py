@@ -12,7 +12,7 @@ from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt32s
 from pypoplar.engine.arena import Arena
 from pypoplar.engine.division import Division
 from pypoplar.engine.element_marks import rows_with_marks
-from pypoplar.engine.run_tables import Account
+from pypoplar.engine.run_tables import RunTables
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_WORDS, WORK_WORDS, Context
@@ -37,7 +37,7 @@ class EngineState:
     memory: Arena
     header: Int64s
     tables: dict[int, AnyArray] = field(factory=dict)
-    account: Account = field(init=False)  # what is being counted into
+    account: RunTables = field(init=False)  # what is being counted into
     step_account: Int64s = field(init=False)  # [steps + 1]: where a step's tiles begin in the account's
     debug_buffers: Int64s = field(init=False)  # [threads, words]: what vertices print
 
@@ -154,7 +154,7 @@ class EngineState:
         flat = self.tables[which]
         return flat[: len(flat) // words * words].reshape(-1, words)
 
-    def new_account(self) -> Account:
+    def new_account(self) -> RunTables:
         """An empty account of runs of this executable."""
         executable, threads = self.executable, self.division.threads
         flops = WORK_WORDS * threads if executable.options.flop_estimates else 0
@@ -167,9 +167,9 @@ class EngineState:
             Slot.STEP_FLOPS: flops * len(executable.steps),
             Slot.CODELET_FLOPS: flops * len(executable.codelets),
         }
-        return Account.empty(sizes, self.step_account)
+        return RunTables.empty(sizes, self.step_account)
 
-    def count_into(self, account: Account, events: Int64s | None = None) -> None:
+    def count_into(self, account: RunTables, events: Int64s | None = None) -> None:
         """From now on count into this account, and log executions of steps in `events`, if given; see `Slot.EVENTS`."""
         self.account = account
         self.tables.update(account.tables)

@@ -18,7 +18,7 @@ SMALL = 1 << 14  # words that are copied sooner than one has found out which of 
 
 
 @frozen(eq=False)
-class Account:
+class RunTables:
     """Counts of one or more runs, by the tables' place in the driver's header.
 
     The tables are made of pages that take no memory before something is counted there: what a run does not come to is free.
@@ -48,7 +48,7 @@ class Account:
         whole.flags.writeable = False
         return self._of(whole, {which: len(table) for which, table in self.tables.items()}, self.step_account)
 
-    def take_over(self, newer: Account) -> None:
+    def take_over(self, newer: RunTables) -> None:
         """Become equal to `newer`, which was equal before some runs that have come to their end.
 
         Only what lies between the first and the last step that they executed can differ, so that a run of a small part of a large
@@ -67,6 +67,6 @@ class Account:
             for which in tables:
                 self.tables[which][part] = newer.tables[which][part]
 
-    def restore(self, older: Account) -> None:
+    def restore(self, older: RunTables) -> None:
         """Become equal to `older` again, whatever has been counted since, and however far a step has got."""
         self.whole[:] = older.whole

@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import EventLog
-from pypoplar.engine.run_tables import Account
+from pypoplar.engine.run_tables import RunTables
 from pypoplar.interface.context_words import WORK_WORDS, Work
 from pypoplar.interface.header_slots import Slot
 from pypoplar.report.run_account import RunAccount, RunHistory
@@ -25,7 +25,7 @@ class KeptRun:
     """A run with an account of its own."""
 
     name: str
-    account: Account
+    account: RunTables
 
 
 @define(eq=False)
@@ -41,11 +41,11 @@ class Runs:
     profiling: bool = True
     log: EventLog = field(factory=EventLog)
     _kept: list[KeptRun] = field(factory=list)
-    _later: Account = field(init=False)
-    _settled: Account = field(init=False)  # as `_later`, without the run that goes on
+    _later: RunTables = field(init=False)
+    _settled: RunTables = field(init=False)  # as `_later`, without the run that goes on
     _later_count: int = 0
     _later_name: str = ""
-    _aside: Account | None = None  # takes what is not to be reported
+    _aside: RunTables | None = None  # takes what is not to be reported
     _names: list[str] = field(factory=list)
     _resets: int = 0
     _lock: threading.Lock = field(factory=threading.Lock)  # reports may be asked for in other threads
@@ -91,13 +91,13 @@ class Runs:
             if not done and resets == self._resets:
                 self._take_back(account)
 
-    def _account(self) -> Account:
+    def _account(self) -> RunTables:
         if not self.profiling:
             self._aside = self._aside or self.state.new_account()
             return self._aside
         return self.state.new_account() if len(self._kept) < self.keep else self._later
 
-    def _settle(self, name: str, account: Account) -> None:
+    def _settle(self, name: str, account: RunTables) -> None:
         with self._lock:
             if account is self._later:
                 self._settled.take_over(self._later)
@@ -108,7 +108,7 @@ class Runs:
             if self._names[-1:] != [name] and len(self._names) < MOST_NAMES:
                 self._names.append(name)
 
-    def _take_back(self, account: Account) -> None:
+    def _take_back(self, account: RunTables) -> None:
         if account is self._later:
             self._later.restore(self._settled)
         elif account is not self._aside:
@@ -125,7 +125,7 @@ class Runs:
             trace = self.log.trace(len(self._kept), executions, np.flatnonzero(is_handle))
             return RunHistory(tuple(self._names), tuple(runs), trace)
 
-    def _run_account(self, name: str, count: int, account: Account) -> RunAccount:
+    def _run_account(self, name: str, count: int, account: RunTables) -> RunAccount:
         tables, threads = account.tables, self.state.division.threads
 
         def of_all_threads(which: int, words: int) -> Int64s:

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray
-from pypoplar.engine.debug_prints import DebugPrint, write_prints
+from pypoplar.engine.debug_prints import DebugRecord, write_prints
 from pypoplar.engine.element_races import judge_touches
 from pypoplar.engine.engine_state import UNINITIALISED, EngineState
 from pypoplar.engine.host_arrays import host_array
@@ -67,7 +67,7 @@ class Services:
         """Whether service `number` is to write what vertices have printed, which whoever runs the program knows."""
         return bool(self.executable.services[number]["kind"] == ServiceKind.PRINTS)
 
-    def write_prints(self, prints: list[DebugPrint]) -> None:
+    def write_prints(self, prints: list[DebugRecord]) -> None:
         """Write what vertices have printed."""
         write_prints(prints, self.executable.vertex_names.tile, self.print_stream())
 

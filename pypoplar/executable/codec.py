@@ -33,7 +33,7 @@ from pypoplar.executable.memory_image import Image
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.move_lists import Moves
 from pypoplar.executable.program_tree import ProgramTree
-from pypoplar.executable.steps import Step
+from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import EngineOptions
@@ -49,7 +49,7 @@ PARTS: tuple[type, ...] = (
     Moves,
     NamedExchange,
     RemotePlan,
-    Step,
+    StaticStep,
     StreamPlan,
     TileMemory,
     Touches,

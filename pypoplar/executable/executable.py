@@ -22,7 +22,7 @@ from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.move_lists import Moves
 from pypoplar.executable.program_tree import ProgramTree
-from pypoplar.executable.steps import Step
+from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import EngineOptions
@@ -47,7 +47,7 @@ class Executable:
     moves: Moves
     computes: Computes
     compute_names: tuple[str, ...]  # of the graph's compute sets
-    steps: tuple[Step, ...]
+    steps: tuple[StaticStep, ...]
     tree: ProgramTree
     exchanges: list[NamedExchange]
     services: tuple[Mapping[str, Any], ...]  # see pypoplar.interface.service_kinds

@@ -13,7 +13,7 @@ def _nothing() -> Int64s:
 
 
 @frozen(eq=False)
-class Step:
+class StaticStep:
     """A static step of the program, as the report names it; loops run it many times.
 
     `kind` is ``"exchange"``, ``"compute"``, ``"copy"``, ``"stream"``, ``"sync"``, or ``"handle"`` for host reads and writes by

@@ -23,7 +23,7 @@ _ROW_SHIFT = 32
 
 
 @frozen(eq=False)
-class Rows:
+class RowRuns:
     """One view per row: the runs of all rows, and the row that each run is of. A row without elements has one run of count 0."""
 
     start: Int64s
@@ -32,20 +32,20 @@ class Rows:
     owner: Int64s
 
 
-def rows_of(tensor: Tensor, rows: int) -> Rows:
+def rows_of(tensor: Tensor, rows: int) -> RowRuns:
     """The tensor's flattened elements cut into `rows` equal rows."""
     length = prod(tensor._shape) // rows if rows else 0
     number = np.arange(rows, dtype=np.int64)
     if length == 0:
         zero = np.zeros(rows, np.int64)
-        return Rows(zero, zero, zero + 1, number)
+        return RowRuns(zero, zero, zero + 1, number)
     shape, steps = tensor._shape, tensor._strides
     outer = len(shape) - (length > 1)  # dimensions that go over the rows, where a row is one run
     if steps is not None and prod(shape[:outer]) == rows:
         start = element_ids(tensor._offset, shape[:outer], steps[:outer]).reshape(-1)
-        return Rows(start, np.full(rows, length), np.full(rows, steps[-1] if length > 1 else 1), number)
+        return RowRuns(start, np.full(rows, length), np.full(rows, steps[-1] if length > 1 else 1), number)
     pieces, owner = tensor._run_list().cut(number * length, (number + 1) * length)
-    return Rows(pieces.start, pieces.count, pieces.step, owner)
+    return RowRuns(pieces.start, pieces.count, pieces.step, owner)
 
 
 class EdgeTable:
@@ -87,7 +87,7 @@ class EdgeTable:
         code = field + TYPE_CODE[tensor._type] + (np.tile(np.arange(each, dtype=np.int64), vertices) << _ROW_SHIFT)
         self._append(vertex, code, rows_of(tensor, vertices * each))
 
-    def _append(self, vertex: Int64s, code: Int64s, rows: Rows) -> None:
+    def _append(self, vertex: Int64s, code: Int64s, rows: RowRuns) -> None:
         """Add edges with the views of `rows`."""
         block = np.empty((len(rows.start), 5), np.int64)
         if len(rows.owner) == len(vertex):

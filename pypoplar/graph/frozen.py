@@ -15,7 +15,7 @@ from pypoplar.types import ElementType
 
 
 @frozen(eq=False)
-class Runs:
+class ElementRuns:
     """Element ids of a view in flattened order. A run of one element has step 1; a broadcast one has step 0."""
 
     start: Int64s
@@ -34,7 +34,7 @@ class FrozenVariables:
     locations: tuple[Location, ...]
     first: Int64s  # [variables + 1]: element id of each variable's first element; the last entry is the total
     constants: dict[int, AnyArray]  # variable number -> its values (flat, of the type's dtype)
-    initial: tuple[tuple[Runs, AnyArray], ...]  # setInitialValue of tensors, in order of the calls
+    initial: tuple[tuple[ElementRuns, AnyArray], ...]  # setInitialValue of tensors, in order of the calls
 
 
 @frozen(eq=False)

@@ -34,7 +34,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.tiles import Tiles
 from pypoplar.graph.values import values_of
 from pypoplar.graph.variables import Variables, check_shape
-from pypoplar.graph.vertices import ComputeSet, FieldRef, VertexKind, VertexRange, VertexRef, VertexTable, pairs
+from pypoplar.graph.vertices import ComputeSet, FieldRef, NumberedCodelet, VertexRange, VertexRef, VertexTable, pairs
 from pypoplar.target import Target
 from pypoplar.types import UNSIGNED_INT, ElementType, check_type
 
@@ -68,7 +68,7 @@ class Graph:
         self._mapping = MappingTable()
         self._vertices = VertexTable(self._variables, self._locations)
         self._registry = CodeletRegistry()
-        self._kinds: dict[Any, VertexKind] = {}
+        self._kinds: dict[Any, NumberedCodelet] = {}
         self._estimators: dict[str, Callable[[VertexIntrospector, Target], Any]] = {}
         self._host = HostConnections()
         self._scope = Scope()
@@ -123,11 +123,11 @@ class Graph:
         """The names of the codelets."""
         return [codelet.name for codelet in self._registry.codelets]
 
-    def _kind(self, vertexType: Any) -> VertexKind:
+    def _kind(self, vertexType: Any) -> NumberedCodelet:
         index, codelet = self._registry.find(vertexType)
         kind = self._vertices.kinds.get(index)
         if kind is None:
-            kind = self._vertices.kinds[index] = VertexKind(index, codelet)
+            kind = self._vertices.kinds[index] = NumberedCodelet(index, codelet)
         self._kinds[vertexType] = kind
         return kind
 

@@ -23,7 +23,7 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList, compress
 from pypoplar.arrays.intervals import Interval, VariableInterval
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
-from pypoplar.graph.frozen import Runs
+from pypoplar.graph.frozen import ElementRuns
 from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.notebook import ShownInNotebooks
 from pypoplar.types import FLOAT, ElementType, check_type
@@ -145,10 +145,10 @@ class Tensor(ShownInNotebooks):
         """False for the null tensor ``Tensor()`` only."""
         return self._variables is not None
 
-    def runs(self) -> Runs:
+    def runs(self) -> ElementRuns:
         """The element ids in flattened order, as the compiler reads them (not part of Poplar)."""
         runs = self._run_list()
-        return Runs(runs.start, runs.count, runs.step)
+        return ElementRuns(runs.start, runs.count, runs.step)
 
     # -- elements and slices --------------------------------------------------------------------------------------------------
 

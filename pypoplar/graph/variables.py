@@ -12,7 +12,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s
 from pypoplar.errors import PoplarTypeError, TensorShapeError
-from pypoplar.graph.frozen import FrozenVariables, Runs
+from pypoplar.graph.frozen import ElementRuns, FrozenVariables
 from pypoplar.graph.location import LocationTable
 from pypoplar.graph.names import Names
 from pypoplar.types import ElementType
@@ -46,7 +46,7 @@ class Variables:
         self.location: list[int] = []
         self.first: list[int] = [0]
         self.constants: dict[int, AnyArray] = {}
-        self.initial: list[tuple[Runs, AnyArray]] = []
+        self.initial: list[tuple[ElementRuns, AnyArray]] = []
         self._names = Names()
         self._bounds: Int64s = np.zeros(1, np.int64)
 

@@ -34,7 +34,7 @@ _WORDS: dict[Form, str] = {
 
 
 @frozen(eq=False)
-class Slot:
+class FieldSlot:
     """A field of a codelet, as the tables need it."""
 
     number: int
@@ -45,7 +45,7 @@ class Slot:
     rank: int  # of the tensor that an edge takes; -1 for a plain field
 
 
-class VertexKind:
+class NumberedCodelet:
     """A codelet with its number and its fields by name."""
 
     __slots__ = ("codelet", "index", "name", "slots")
@@ -55,13 +55,13 @@ class VertexKind:
         self.codelet = codelet
         self.name = codelet.name
         self.slots = {
-            field.name: Slot(
+            field.name: FieldSlot(
                 number, field.name, field.access, field.form, field.type, -1 if field.access == "state" else _RANKS[field.form]
             )
             for number, field in enumerate(codelet.fields)
         }
 
-    def slot(self, name: Any) -> Slot:
+    def slot(self, name: Any) -> FieldSlot:
         """The field called `name`; `UnknownField` with the nearest name."""
         slot = self.slots.get(name)
         if slot is None:
@@ -102,7 +102,7 @@ class VertexRef:
 
     __slots__ = ("_kind", "_number", "_vertices")
 
-    def __init__(self, vertices: VertexTable, number: int, kind: VertexKind) -> None:
+    def __init__(self, vertices: VertexTable, number: int, kind: NumberedCodelet) -> None:
         self._vertices = vertices
         self._number = number
         self._kind = kind
@@ -133,7 +133,7 @@ class FieldRef:
 
     __slots__ = ("_row", "_slot", "_vertex")
 
-    def __init__(self, vertex: VertexRef, slot: Slot, row: int | None = None) -> None:
+    def __init__(self, vertex: VertexRef, slot: FieldSlot, row: int | None = None) -> None:
         self._vertex = vertex
         self._slot = slot
         self._row = row
@@ -160,7 +160,7 @@ class VertexRange:
 
     __slots__ = ("_count", "_first", "_kind", "_vertices")
 
-    def __init__(self, vertices: VertexTable, first: int, count: int, kind: VertexKind) -> None:
+    def __init__(self, vertices: VertexTable, first: int, count: int, kind: NumberedCodelet) -> None:
         self._vertices = vertices
         self._first = first
         self._count = count
@@ -201,7 +201,7 @@ class VertexTable:
     def __init__(self, variables: Variables, locations: LocationTable) -> None:
         self.variables = variables
         self.locations = locations
-        self.kinds: dict[int, VertexKind] = {}  # by the codelet's number
+        self.kinds: dict[int, NumberedCodelet] = {}  # by the codelet's number
         self.rows = array("q")
         self.tile = array("i")
         self.edges = EdgeTable()
@@ -225,7 +225,7 @@ class VertexTable:
 
     # -- one vertex -----------------------------------------------------------------------------------------------------------
 
-    def connect(self, number: int, slot: Slot, value: Any) -> None:
+    def connect(self, number: int, slot: FieldSlot, value: Any) -> None:
         """Connect a field of a vertex to a tensor or a list of tensors, or set a plain field to a value."""
         rank = slot.rank
         if value.__class__ is Tensor and value._variables is self.variables:
@@ -247,13 +247,13 @@ class VertexTable:
             return
         self._refuse(number, slot, value, slot.form)
 
-    def connect_row(self, number: int, slot: Slot, row: int, tensor: Any) -> None:
+    def connect_row(self, number: int, slot: FieldSlot, row: int, tensor: Any) -> None:
         """Connect one row of a list field."""
         if not isinstance(tensor, Tensor) or tensor._variables is not self.variables or tensor.rank() != 1:
             self._refuse(number, slot, tensor, "vector", f"row {row} of ")
         self.edges.connect(number, slot.number, tensor, row)
 
-    def _refuse(self, number: int, slot: Slot, value: Any, form: Form, part: str = "") -> NoReturn:
+    def _refuse(self, number: int, slot: FieldSlot, value: Any, form: Form, part: str = "") -> NoReturn:
         where = f"{part}{self.field_text(number, slot)}"
         if not isinstance(value, Tensor):
             hint = "" if isinstance(value, list | tuple) else "; make a tensor of a value with graph.addConstant"
@@ -267,7 +267,7 @@ class VertexTable:
         hint = "; use flatten()" if form == "vector" and value.rank() != 1 else ""
         raise GraphConnectionError(f"{where} {_WORDS[form]}, got {value._described()} of rank {value.rank()}{hint}")
 
-    def set_value(self, number: int, slot: Slot, value: Any) -> None:
+    def set_value(self, number: int, slot: FieldSlot, value: Any) -> None:
         """Set a plain field."""
         if slot.rank != -1:
             raise GraphConnectionError(
@@ -283,7 +283,7 @@ class VertexTable:
         except PoplarTypeError as error:
             raise PoplarTypeError(f"{self.field_text(number, slot)}: {error}") from None
 
-    def set_size(self, number: int, slot: Slot, size: int) -> None:
+    def set_size(self, number: int, slot: FieldSlot, size: int) -> None:
         """Give a plain vector field its size; without values it starts as zeros."""
         if slot.rank != -1 or slot.form != "vector":
             raise GraphConnectionError(
@@ -317,7 +317,7 @@ class VertexTable:
 
     # -- many vertices of one codelet -----------------------------------------------------------------------------------------
 
-    def count_of(self, kind: VertexKind, given: list[tuple[Slot, Any]], tiles: Any) -> int:
+    def count_of(self, kind: NumberedCodelet, given: list[tuple[FieldSlot, Any]], tiles: Any) -> int:
         """How many vertices are meant: dimension 0 of the first tensor, else the number of tiles."""
         for slot, value in given:
             if slot.rank >= 0 and isinstance(value, Tensor) and value._shape:
@@ -328,7 +328,7 @@ class VertexTable:
             )
         return len(tiles)
 
-    def add_many(self, kind: VertexKind, compute_set: ComputeSet, location: int, tiles: Int64s) -> int:
+    def add_many(self, kind: NumberedCodelet, compute_set: ComputeSet, location: int, tiles: Int64s) -> int:
         """Add a vertex for each tile; the number of the first."""
         first = len(self.tile)
         rows = np.empty((len(tiles), 3), np.int64)
@@ -337,7 +337,7 @@ class VertexTable:
         self.tile.frombytes(tiles.astype(np.int32).tobytes())
         return first
 
-    def connect_many(self, first: int, count: int, slot: Slot, value: Any) -> None:
+    def connect_many(self, first: int, count: int, slot: FieldSlot, value: Any) -> None:
         """Connect a field of many vertices: index v of the tensor's dimension 0 goes to vertex v."""
         where = f"field {slot.name!r} of {count} vertices"
         if slot.rank == -1:
@@ -358,7 +358,7 @@ class VertexTable:
             raise TensorShapeError(f"{where} needs dimension 0 of size {count}, got {value._described()}")
         self.edges.connect_many(first, count, slot.number, value, value._shape[1] if slot.rank == 2 else None)
 
-    def _set_many(self, first: int, count: int, slot: Slot, value: Any, where: str) -> None:
+    def _set_many(self, first: int, count: int, slot: FieldSlot, value: Any, where: str) -> None:
         if slot.form == "scalar":
             self.state.set_many(first, slot.number, bits_of_many(values_of(slot.type, value, count, where)))
             return
@@ -377,7 +377,7 @@ class VertexTable:
         line = line_text(self.locations.location(place))
         return f"{self.kinds[codelet].name}, vertex {number} of compute set {self.set_names[compute_set]!r}, added at {line}"
 
-    def field_text(self, number: int, slot: Slot) -> str:
+    def field_text(self, number: int, slot: FieldSlot) -> str:
         return f"field {slot.name!r} ({slot.type!r}) of {self.described(number)}"
 
     def freeze(self) -> FrozenVertices:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from pypoplar.executable.executable import Executable
-from pypoplar.executable.steps import Step as StaticStep
+from pypoplar.executable.steps import StaticStep
 from pypoplar.report.execution import StepType
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 

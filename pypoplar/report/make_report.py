@@ -13,7 +13,7 @@ from pypoplar.arrays.dtypes import Int32s, Int64s, StructuredArray
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import PRICED_BY, Counts
 from pypoplar.executable.memory_use import TileMemory
-from pypoplar.executable.steps import Step as StaticStep
+from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import option_text
 from pypoplar.report.exchange_buffers import with_exchange_buffers

@@ -109,11 +109,11 @@ class Move:
 
 
 @frozen
-class Loop:
+class RepeatedSteps:
     """A Repeat of steps."""
 
     count: int
-    steps: tuple[Compute | Move | Loop, ...]
+    steps: tuple[Compute | Move | RepeatedSteps, ...]
 
     def build(self, graph: Any, tensors: Mapping[str, Any], name: str) -> Program:
         from pypoplar.program import Repeat, Sequence
@@ -133,7 +133,7 @@ class SmallGraph:
 
     values: Mapping[str, AnyArray]
     mapping: Mapping[str, Any]
-    steps: tuple[Compute | Move | Loop, ...]
+    steps: tuple[Compute | Move | RepeatedSteps, ...]
 
     def inputs(self) -> Arrays:
         """The arrays that go in, by variable."""

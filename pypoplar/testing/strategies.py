@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from pypoplar.testing.random_graphs import Compute, Loop, Move, Share, SmallGraph
+from pypoplar.testing.random_graphs import Compute, Move, RepeatedSteps, Share, SmallGraph
 from pypoplar.testing.view_chains import View
 
 Draw = st.DrawFn
@@ -146,14 +146,14 @@ def _lists(values: st.SearchStrategy[Any], length: int) -> st.SearchStrategy[lis
 
 
 @st.composite
-def _step(draw: Draw, singles: list[str], wholes: list[str], length: int, tiles: int, depth: int) -> Compute | Move | Loop:
-    kinds: list[Callable[[], Compute | Move | Loop]] = [
+def _step(draw: Draw, singles: list[str], wholes: list[str], length: int, tiles: int, depth: int) -> Compute | Move | RepeatedSteps:
+    kinds: list[Callable[[], Compute | Move | RepeatedSteps]] = [
         lambda: draw(_compute(singles, wholes, length, tiles)),
         lambda: draw(_move(draw(st.sampled_from([singles, wholes])), length)),
     ]
     if depth:
         body = st.lists(_step(singles, wholes, length, tiles, depth - 1), min_size=1, max_size=2)
-        kinds.append(lambda: Loop(draw(st.integers(0, 3)), tuple(draw(body))))
+        kinds.append(lambda: RepeatedSteps(draw(st.integers(0, 3)), tuple(draw(body))))
     return draw(st.sampled_from(kinds))()
 
 

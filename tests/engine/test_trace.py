@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pypoplar import FLOAT, INT, Input, IPUModel, PoplarError, SyncType, Vector, Vertex
 from pypoplar.engine import run_tables as account
 from pypoplar.engine.events import EventLog
-from pypoplar.engine.run_tables import Account
+from pypoplar.engine.run_tables import RunTables
 from pypoplar.engine.runs import LATER, MOST_NAMES
 from pypoplar.interface.header_slots import Slot
 from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Repeat, Sequence, Switch, Sync
@@ -304,7 +304,7 @@ def test_an_account_takes_over_what_runs_have_changed(data):
         Slot.TILE_SLOTS: sum(tiles),
     }
     sizes |= {Slot.CODELET_SLOTS: 3, Slot.STEP_FLOPS: 2 * len(tiles), Slot.CODELET_FLOPS: 0}
-    later, settled = Account.empty(sizes, step_account), Account.empty(sizes, step_account)
+    later, settled = RunTables.empty(sizes, step_account), RunTables.empty(sizes, step_account)
     for _ in range(3):
         for step in data.draw(st.lists(st.integers(0, len(tiles) - 1))):
             begin, end = step_account[step : step + 2]

@@ -12,6 +12,7 @@ from attrs import define, field, frozen
 
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.graph.frozen import (
+    ElementRuns,
     FrozenEdges,
     FrozenEstimates,
     FrozenGraph,
@@ -19,7 +20,6 @@ from pypoplar.graph.frozen import (
     FrozenState,
     FrozenVariables,
     FrozenVertices,
-    Runs,
 )
 from pypoplar.types import FLOAT, SUPPORTED
 
@@ -54,9 +54,9 @@ def runs_of(ids: Any) -> list[tuple[int, int, int]]:
     return runs
 
 
-def frozen_runs(ids: Any) -> Runs:
+def frozen_runs(ids: Any) -> ElementRuns:
     columns = np.array(runs_of(ids), np.int64).reshape(-1, 3)
-    return Runs(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].copy())
+    return ElementRuns(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].copy())
 
 
 @define

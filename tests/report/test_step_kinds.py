@@ -10,7 +10,7 @@ from profile_reports import full_report
 
 from pypoplar import FLOAT, Engine, FileLoadError, Graph, IPUModel, pva
 from pypoplar.executable.memory_use import TileMemory
-from pypoplar.executable.steps import Step as StaticStep
+from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.verify.executable_claims import STEP_KINDS
 from pypoplar.program import Copy, Sequence
 from pypoplar.report.execution import COSTS, COSTS_BY_TILE, CYCLES, STEP_TYPES, Execution, Run, Step

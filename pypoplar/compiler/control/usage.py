@@ -50,7 +50,7 @@ class Depth:
 
 def find_usage(tree: OperationTree, handles: Iterable[Tensor]) -> Usage:
     """What programs and the host handles of a graph use; `ControlProgramError` for functions that call themselves or too deep."""
-    search = _Search(tree)
+    search = _ProgramSearch(tree)
     depths = [answer(search.line(block.line)) for block in tree.programs()]
     tensors = [tensor for access in tree.accesses for tensor in (*access.reads, *access.writes)]
     call_depth = max((depth.calls for depth in depths), default=0)
@@ -58,7 +58,7 @@ def find_usage(tree: OperationTree, handles: Iterable[Tensor]) -> Usage:
 
 
 @define(eq=False)
-class _Search:
+class _ProgramSearch:
     """A walk through programs and the functions that they call, each once, at its first call."""
 
     tree: OperationTree

@@ -17,7 +17,7 @@ from pypoplar.compiler.exchange.exchange_buffer import Landing, Parts, from_home
 from pypoplar.compiler.exchange.gathers import plan_gathers
 from pypoplar.compiler.exchange.graph_index import Survey, survey_graph
 from pypoplar.compiler.exchange.halo_copies import chosen_homes, copied_pieces
-from pypoplar.compiler.exchange.message_account import Account, Transfers, account
+from pypoplar.compiler.exchange.message_account import MessageAccount, Transfers, account
 from pypoplar.compiler.exchange.pieces import appended, joined, no_pieces, sorted_by_target_tile, turned
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes, Pieces
 from pypoplar.compiler.field_table import INPUT, OUTPUT
@@ -101,13 +101,13 @@ def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Int64s, number
     )
 
 
-def _arrivals(tiles: int, survey: Survey, homes: Homes, incoming: Parts, landing: Landing) -> tuple[Pieces, Account]:
+def _arrivals(tiles: int, survey: Survey, homes: Homes, incoming: Parts, landing: Landing) -> tuple[Pieces, MessageAccount]:
     pieces = from_homes(survey, homes, incoming, landing)
     transfers = Transfers(pieces.source_tile, pieces.target_tile, homes.variable[incoming.home], pieces.source_offset, pieces.bytes)
     return joined(pieces), account(tiles, transfers)
 
 
-def _departures(tiles: int, survey: Survey, homes: Homes, outgoing: Parts, landing: Landing) -> tuple[Pieces, Account]:
+def _departures(tiles: int, survey: Survey, homes: Homes, outgoing: Parts, landing: Landing) -> tuple[Pieces, MessageAccount]:
     back = from_homes(survey, homes, outgoing, landing)
     transfers = Transfers(back.target_tile, back.source_tile, homes.variable[outgoing.home], back.target_offset, back.bytes)
     return joined(sorted_by_target_tile(turned(back))), account(tiles, transfers)

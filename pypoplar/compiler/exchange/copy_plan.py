@@ -12,7 +12,7 @@ from pypoplar.compiler.exchange.message_account import Transfers, account
 from pypoplar.compiler.exchange.pieces import chosen, joined, make_pieces
 from pypoplar.compiler.exchange_plan import CopyPlan, Homes, Pieces
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
-from pypoplar.graph.frozen import FrozenGraph, Runs
+from pypoplar.graph.frozen import ElementRuns, FrozenGraph
 
 
 @frozen(eq=False)
@@ -24,7 +24,7 @@ class Side:
     offset: Int64s  # bytes in that tile's memory
 
 
-def plan_copy(graph: FrozenGraph, homes: Homes, source: Runs, target: Runs) -> CopyPlan:
+def plan_copy(graph: FrozenGraph, homes: Homes, source: ElementRuns, target: ElementRuns) -> CopyPlan:
     """Plan a copy of the elements of `source` into those of `target`, one by one in order.
 
     An element that is its own target does not move. In `on_tile_bytes` counts what the exchange alone does not put into its place:
@@ -56,7 +56,7 @@ def plan_copy(graph: FrozenGraph, homes: Homes, source: Runs, target: Runs) -> C
     return CopyPlan(moved, accounted.exchange, accounted.offset, local + accounted.rearranged)
 
 
-def lay_out(homes: Homes, runs: Runs) -> Side:
+def lay_out(homes: Homes, runs: ElementRuns) -> Side:
     """The elements of a view in order, as stretches of memory; `InvalidTileMapping` where an element has no place."""
     strands = ordered_strands(np.zeros(len(runs.start), np.int64), runs.start, runs.count, runs.step)
     place = before_in_group(strands.length, strands.owner)

@@ -8,7 +8,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.compiler.exchange.copy_plan import lay_out
 from pypoplar.compiler.exchange_plan import Homes
-from pypoplar.graph.frozen import Runs
+from pypoplar.graph.frozen import ElementRuns
 
 
 @frozen(eq=False)
@@ -19,7 +19,7 @@ class HostPieces:
     bytes: Int64s
 
 
-def host_pieces(homes: Homes, runs: Runs) -> HostPieces:
+def host_pieces(homes: Homes, runs: ElementRuns) -> HostPieces:
     """The pieces of a view, each contiguous on both sides, in the view's order; neighbours are joined."""
     side = lay_out(homes, runs)
     if len(side.place) == 0:

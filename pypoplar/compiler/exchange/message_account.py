@@ -27,13 +27,13 @@ class Transfers:
 
 
 @frozen(eq=False)
-class Account:
+class MessageAccount:
     exchange: Exchange  # its messages are sorted by receiver, source and place in the source's memory
     offset: Int64s  # [messages], bytes in the source's memory
     rearranged: Int64s  # [tiles], bytes that do not lie at the receiver as they lay at the source
 
 
-def account(tiles: int, transfers: Transfers) -> Account:
+def account(tiles: int, transfers: Transfers) -> MessageAccount:
     """The account of these transfers.
 
     What arrives as a message of its own can go straight to its place. Transfers that are parts of a larger message, or copies of
@@ -41,7 +41,7 @@ def account(tiles: int, transfers: Transfers) -> Account:
     """
     if len(transfers.bytes) == 0:
         nothing = np.zeros(tiles, np.int64)
-        return Account(Exchange(np.zeros(0, MESSAGE), nothing, nothing), np.zeros(0, np.int64), nothing)
+        return MessageAccount(Exchange(np.zeros(0, MESSAGE), nothing, nothing), np.zeros(0, np.int64), nothing)
     span = int((transfers.offset + transfers.bytes).max()) + 1
     begin, size, variable = _sorted(tiles, transfers, span)
     reach = begin + size
@@ -60,7 +60,7 @@ def account(tiles: int, transfers: Transfers) -> Account:
     received = _per_tile(tiles, messages["destination"], messages["bytes"])
     parts = np.diff(np.append(starts, len(begin)))
     rearranged = _per_tile(tiles, messages["destination"], np.where(parts > 1, np.add.reduceat(size, starts), 0))
-    return Account(Exchange(messages, _sent(tiles, messages, offset, span), received), offset, rearranged)
+    return MessageAccount(Exchange(messages, _sent(tiles, messages, offset, span), received), offset, rearranged)
 
 
 def _sorted(tiles: int, transfers: Transfers, span: int) -> tuple[Int64s, Int64s, Int64s]:

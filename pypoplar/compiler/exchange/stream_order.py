@@ -14,22 +14,22 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets, opens
 from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.compiler.exchange.copy_plan import lay_out
-from pypoplar.compiler.exchange.message_account import Account, Transfers, account
+from pypoplar.compiler.exchange.message_account import MessageAccount, Transfers, account
 from pypoplar.compiler.exchange.pieces import chosen, make_pieces, turned
 from pypoplar.compiler.exchange_plan import Homes, Pieces
-from pypoplar.graph.frozen import Runs
+from pypoplar.graph.frozen import ElementRuns
 
 PART_ALIGNMENT = 8  # bytes: parts of a stream on a tile are whole words of the data path
 
 
 @frozen(eq=False)
 class StreamExchange:
-    account: Account
+    account: MessageAccount
     pieces: Int64s  # [tiles]: contiguous on both sides, that the tiles of the tensor put or take
     local: Pieces  # what stays on its tile, but has to move there
 
 
-def stream_exchange(tiles: int, homes: Homes, runs: Runs, *, inward: bool) -> StreamExchange | None:
+def stream_exchange(tiles: int, homes: Homes, runs: ElementRuns, *, inward: bool) -> StreamExchange | None:
     """The exchange between a stream's order and the places of a tensor's elements; None where there is nothing to rearrange."""
     side = lay_out(homes, runs)
     if len(side.place) == 0:

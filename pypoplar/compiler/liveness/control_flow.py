@@ -12,14 +12,14 @@ from pypoplar.compiler.control.operation_tree import Choice, Group, Invoke, Line
 
 
 @frozen(eq=False)
-class Run:
+class PositionRange:
     """Positions one after another, without a branch."""
 
     begin: int
     end: int
 
 
-Piece: TypeAlias = Run | Loop | Choice | Invoke
+Piece: TypeAlias = PositionRange | Loop | Choice | Invoke
 
 
 def pieces(line: Line) -> list[Piece]:
@@ -29,7 +29,7 @@ def pieces(line: Line) -> list[Piece]:
 
     def close() -> None:
         if begin < end:
-            cut.append(Run(begin, end))
+            cut.append(PositionRange(begin, end))
 
     for position, branching in _flat(line):
         if position != end:

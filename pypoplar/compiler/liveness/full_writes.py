@@ -99,7 +99,7 @@ def defined_fields(codelets: Sequence[Codelet], workers: int) -> Int64s:
 def stored_fields(codelet: TypedCodelet, workers: int) -> Mapping[str, str]:
     """The fields that every way through a codelet stores to, up to the length of which field: see `Definition.bound`."""
     forms = {described.name: described.form for described in codelet.fields}
-    search = _Search(forms, workers)
+    search = _CodeletSearch(forms, workers)
     if codelet.worker is not None:
         search.walks[codelet.worker.name] = Walk(WORKER, shared=True)
     definitions, _ = search.stored(codelet.body)
@@ -107,7 +107,7 @@ def stored_fields(codelet: TypedCodelet, workers: int) -> Mapping[str, str]:
 
 
 @define(eq=False)
-class _Search:
+class _CodeletSearch:
     """A walk through the body of a codelet, in order, with what is known of its locals and spans."""
 
     forms: Mapping[str, str]

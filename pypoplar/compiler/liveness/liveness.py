@@ -24,7 +24,7 @@ from pypoplar.compiler.control.operation_tree import Block, Choice, Invoke, Line
 from pypoplar.compiler.control.stackless import Calls, answer
 from pypoplar.compiler.control.usage import Usage
 from pypoplar.compiler.liveness.atoms import KINDS, READ, WRITE, Atoms, find_atoms
-from pypoplar.compiler.liveness.control_flow import Run, pieces
+from pypoplar.compiler.liveness.control_flow import PositionRange, pieces
 from pypoplar.compiler.liveness.full_writes import ITSELF, NEVER, defined_fields, vertex_shares, written_in_full
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.tensor import Tensor
@@ -172,7 +172,7 @@ class _Flow:
         live = live.copy()
         for piece in reversed(pieces(line)):
             match piece:
-                case Run():
+                case PositionRange():
                     use, define = self._of_run(piece)
                     live[define] = False
                     live[use] = True
@@ -210,7 +210,7 @@ class _Flow:
 
     # Summaries
 
-    def _of_run(self, run: Run) -> tuple[Int64s, Int64s]:
+    def _of_run(self, run: PositionRange) -> tuple[Int64s, Int64s]:
         """The atoms that a run reads first, and those that it writes."""
         events = slice(int(self.first[run.begin]), int(self.first[run.end]))
         atom, kind = self.atom[events], self.kind[events]
@@ -232,7 +232,7 @@ class _Flow:
         use, defined = np.zeros(len(self.atoms.variable), bool), np.zeros(len(self.atoms.variable), bool)
         for piece in pieces(line):
             match piece:
-                case Run():
+                case PositionRange():
                     reads, writes = self._of_run(piece)
                     use[reads[~defined[reads]]] = True
                     defined[writes] = True

@@ -10,7 +10,7 @@ from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.memory.vertex_state import VertexState
 from pypoplar.executable.memory_image import Image
-from pypoplar.graph.frozen import FrozenGraph, Runs
+from pypoplar.graph.frozen import ElementRuns, FrozenGraph
 
 
 @define(eq=False)
@@ -55,13 +55,13 @@ def make_image(graph: FrozenGraph, homes: Homes, state: VertexState, used: Bools
     return parts.finish()
 
 
-def _whole(graph: FrozenGraph, variable: int) -> Runs:
+def _whole(graph: FrozenGraph, variable: int) -> ElementRuns:
     first = graph.variables.first
     step = np.ones(1, np.int64)
-    return Runs(first[variable : variable + 1], first[variable + 1 : variable + 2] - first[variable : variable + 1], step)
+    return ElementRuns(first[variable : variable + 1], first[variable + 1 : variable + 2] - first[variable : variable + 1], step)
 
 
-def _add_values(parts: _ImageParts, homes: Homes, runs: Runs, values: AnyArray) -> None:
+def _add_values(parts: _ImageParts, homes: Homes, runs: ElementRuns, values: AnyArray) -> None:
     pieces = host_pieces(homes, runs)
     parts.add(pieces.tile, pieces.offset, pieces.bytes, values)
 

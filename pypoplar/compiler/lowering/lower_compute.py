@@ -10,7 +10,7 @@ from pypoplar.codelet.ir.walk import walk
 from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, sync_cycles
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.rules import Leaf, Rules
-from pypoplar.executable.steps import Step
+from pypoplar.executable.steps import StaticStep
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import ComputeOperand, Opcode
@@ -29,7 +29,7 @@ def lower_execute(lowering: Lowering, execute: Execute) -> None:
         first = lowering.step(moving_step(lowering, name, "exchange", 0, phases.before, phases.copied_before, before))
     sync = sync_cycles(lowering.target, between_ipus=phases.before.crosses)
     nothing = np.zeros(0, np.int64)
-    middle = lowering.step(Step(name, "compute", sync, nothing, compute=phases.compute, depth=lowering.depth))
+    middle = lowering.step(StaticStep(name, "compute", sync, nothing, compute=phases.compute, depth=lowering.depth))
     if len(plan.after.messages) or phases.copied_after.any():
         after_sync = sync_cycles(lowering.target, between_ipus=phases.after.crosses) if len(plan.after.messages) else 0
         last = lowering.step(moving_step(lowering, name, "exchange", after_sync, phases.after, phases.copied_after, after))
@@ -48,10 +48,12 @@ def lower_execute(lowering: Lowering, execute: Execute) -> None:
         lowering.serve("prints")
 
 
-def moving_step(lowering: Lowering, name: str, kind: str, sync: int, cost: ExchangeCost, copied: Int64s, exchange: int) -> Step:
+def moving_step(
+    lowering: Lowering, name: str, kind: str, sync: int, cost: ExchangeCost, copied: Int64s, exchange: int
+) -> StaticStep:
     """A step that moves data between tiles and on them."""
     between = cost.global_cycles
-    return Step(name, kind, sync, cost.cycles, -1, exchange, 0, 0, lowering.depth, copied, global_exchange_cycles=between)
+    return StaticStep(name, kind, sync, cost.cycles, -1, exchange, 0, 0, lowering.depth, copied, global_exchange_cycles=between)
 
 
 def _prints(graph: FrozenGraph, codelet: int) -> bool:

@@ -11,7 +11,7 @@ from pypoplar.compiler.lowering.lower_compute import moving_step
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.rules import Leaf, Rules
 from pypoplar.errors import ControlProgramError
-from pypoplar.executable.steps import Step
+from pypoplar.executable.steps import StaticStep
 from pypoplar.graph.host_links import DataStream, RemoteBuffer
 from pypoplar.graph.tensor import Tensor
 from pypoplar.interface.layout import NOTHING
@@ -56,12 +56,12 @@ def _host_step(lowering: Lowering, copy: Copy, name: str, tensor: Tensor, *, inw
     cycles = host_cycles(lowering.target, size, to_device=inward)
     order = None if copy.optimise_memory else stream_exchange(lowering.graph.tiles, lowering.homes, tensor.runs(), inward=inward)
     if order is None:
-        step = Step(name, "stream", 0, np.zeros(0, np.int64), -1, -1, size, cycles, lowering.depth)
+        step = StaticStep(name, "stream", 0, np.zeros(0, np.int64), -1, -1, size, cycles, lowering.depth)
     else:
         cost = price_exchange(lowering.target, order.account.exchange, order.account.offset, order.pieces)
         sync = sync_cycles(lowering.target, between_ipus=cost.crosses)
         copied, between = rearrange_cycles(lowering.target, order.local, lowering.graph.tiles), cost.global_cycles
-        step = Step(name, "stream", sync, cost.cycles, -1, -1, size, cycles, lowering.depth, copied, between)
+        step = StaticStep(name, "stream", sync, cost.cycles, -1, -1, size, cycles, lowering.depth, copied, between)
     return lowering.step(step, f"{size:,} bytes to the {'device' if inward else 'host'}")
 
 

@@ -11,7 +11,7 @@ from pypoplar.compiler.exchange.exchange_costs import sync_cycles
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.rules import Around, Leaf, Rules
 from pypoplar.errors import MissingFeature
-from pypoplar.executable.steps import Step
+from pypoplar.executable.steps import StaticStep
 from pypoplar.graph.location import line_text
 from pypoplar.interface.fault_codes import FloatingPoint
 from pypoplar.interface.opcodes import (
@@ -39,7 +39,7 @@ def lower_print(lowering: Lowering, printed: PrintTensor) -> None:
 def lower_sync(lowering: Lowering, sync: Sync) -> None:
     nothing = np.zeros(0, np.int64)
     cycles = sync_cycles(lowering.target, between_ipus=sync.type is not SyncType.INTERNAL)
-    step = lowering.step(Step(sync.name or "Sync", "sync", cycles, nothing, depth=lowering.depth))
+    step = lowering.step(StaticStep(sync.name or "Sync", "sync", cycles, nothing, depth=lowering.depth))
     lowering.row(Opcode.SYNC, {SyncOperand.STEP: step})
 
 

@@ -16,7 +16,7 @@ from pypoplar.compiler.lowering.places import Places, TilePlaces
 from pypoplar.compiler.lowering.tree_builder import TreeBuilder
 from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.host_plans import HostTensor, StreamPlan
-from pypoplar.executable.steps import Step
+from pypoplar.executable.steps import StaticStep
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.host_links import DataStream, Function
 from pypoplar.graph.tensor import Tensor
@@ -48,7 +48,7 @@ class Lowering:
     phases: PhaseTable
     remote_numbers: dict[str, int]
     rows: list[list[int]] = field(factory=list)
-    steps: list[Step] = field(factory=list)
+    steps: list[StaticStep] = field(factory=list)
     exchanges: list[NamedExchange] = field(factory=list)
     services: list[dict[str, Any]] = field(factory=list)
     streams: list[StreamPlan] = field(factory=list)
@@ -68,7 +68,7 @@ class Lowering:
 
     def __attrs_post_init__(self) -> None:
         nothing = np.zeros(0, np.int64)
-        self.steps.append(Step("host handle", "handle", 0, nothing))
+        self.steps.append(StaticStep("host handle", "handle", 0, nothing))
 
     # Rows and steps
 
@@ -81,7 +81,7 @@ class Lowering:
         """The number of the row that is appended next."""
         return len(self.rows)
 
-    def step(self, step: Step, detail: str = "") -> int:
+    def step(self, step: StaticStep, detail: str = "") -> int:
         self.steps.append(step)
         self.tree.step(len(self.steps) - 1, self.exchanges[step.exchange].phase if step.exchange >= 0 else detail)
         return len(self.steps) - 1

@@ -17,7 +17,7 @@ from pypoplar.arrays.dtypes import Bytes
 from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
-from pypoplar.engine.debug_prints import DebugPrint
+from pypoplar.engine.debug_prints import DebugRecord
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import log_event
 from pypoplar.engine.faults import Fault, unknown_operation
@@ -79,7 +79,7 @@ class InterpretingRunner:
     state: EngineState
     services: Services
     forms: list[PythonForm] = field(init=False)
-    prints: list[DebugPrint] = field(factory=list)
+    prints: list[DebugRecord] = field(factory=list)
 
     def __attrs_post_init__(self) -> None:
         self.forms = python_forms(self.state.executable)
@@ -110,7 +110,7 @@ class Interpreter:
     state: EngineState
     forms: list[PythonForm]
     serve: Callable[[int], None]
-    prints: list[DebugPrint]  # what vertices print is appended here
+    prints: list[DebugRecord]  # what vertices print is appended here
     progress: Callable[[], None] | None = None  # called after every step
     clock: int = 0
     fault: Fault | None = None
@@ -308,7 +308,7 @@ class Interpreter:
         vertex = int(executable.computes.vertex[position])
 
         def debug_print(where: int, text: int, values: tuple[Any, ...]) -> None:
-            self.prints.append(DebugPrint(self._sequence, vertex, executable.codelets[codelet].typed.texts[text], values))
+            self.prints.append(DebugRecord(self._sequence, vertex, executable.codelets[codelet].typed.texts[text], values))
 
         context = VertexContext(
             clock=self._start,

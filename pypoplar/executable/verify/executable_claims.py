@@ -11,7 +11,7 @@ from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import PRICED_BY
 from pypoplar.executable.memory_layout import TILE_ALIGNMENT
-from pypoplar.executable.steps import Step
+from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.verify.compute_claims import verify_computes
 from pypoplar.executable.verify.host_claims import verify_host
 from pypoplar.executable.verify.life_claims import verify_lives
@@ -86,7 +86,7 @@ def _verify_names(executable: Executable, tiles: int) -> None:
     claim_range("vertex_names.tile", names.tile, -1, tiles)
 
 
-def _verify_step(executable: Executable, step: Step, where: str, tiles: int) -> None:
+def _verify_step(executable: Executable, step: StaticStep, where: str, tiles: int) -> None:
     claim(step.kind in STEP_KINDS, f"{where}.kind is {step.kind!r}: expected {', '.join(STEP_KINDS)}")
     for name in ("sync_cycles", "host_bytes", "host_cycles", "global_exchange_cycles", "depth"):
         claim_number(f"{where}.{name}", getattr(step, name), 0, LARGEST)
