@@ -5,12 +5,10 @@ A softmax has no vertex of its own there: it is priced as the steps that it cons
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from attrs import frozen
 
 from pypoplar.graph.estimators import VertexIntrospector
-from pypoplar.poputil.cycles import Estimator, by_type, ceiling, share_of_worker, supervisor_slots
+from pypoplar.poputil.cycles import Estimator, OfRows, by_type, ceiling, share_of_worker, supervisor_slots
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF, ElementType
@@ -46,18 +44,6 @@ def gelu_cycles(vertex: VertexIntrospector, target: Target) -> int:
     """nonLinearity1DCycleEstimator of GELU on floats: ten cycles for each pair of the busiest worker."""
     pairs = vertex.fieldSize("data") // 2
     return supervisor_slots(9) + (39 + 10 * ceiling(pairs, target.getNumWorkerContexts()) if pairs else 38)
-
-
-@frozen
-class OfRows:
-    """A vertex that takes rows: for each its cycles are a function of the row's length."""
-
-    field: str
-    cycles: Callable[[int], int]
-
-    def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
-        rows = vertex.getFieldInfo(self.field)
-        return sum(self.cycles(rows.getSizeAtIndex(row)) for row in range(rows.size()))
 
 
 @frozen

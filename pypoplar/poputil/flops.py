@@ -44,18 +44,6 @@ class OfElements:
         return self.each * vertex.fieldSize(self.field)
 
 
-@frozen
-class OfRows:
-    """For each row of a field a function of the row's length."""
-
-    field: str
-    flops: Callable[[int], int]
-
-    def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
-        rows = vertex.getFieldInfo(self.field)
-        return sum(self.flops(rows.getSizeAtIndex(row)) for row in range(rows.size()))
-
-
 def sum_flops(count: int) -> int:
     """A sum of so many numbers; the largest of them takes as many comparisons."""
     return max(count - 1, 0)
