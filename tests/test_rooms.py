@@ -60,6 +60,11 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.s
 MODULES_OF_A_PACKAGE = 24
 LIBRARIES = ("poputil", "popops", "poplin", "poprand", "popnn")  # they are built alike
 COMPATIBLE = ("profile",)  # old names of public modules
+SHARED_NAMES = {  # of classes
+    "ComputeSet": ("graph.vertices", "report.program_nodes"),  # Poplar's and libpva's
+    "Program": ("program.base", "report.program_nodes"),  # Poplar's and libpva's
+    "Result": ("engine.streams", "testing.running"),  # Poplar's `StreamCallback.Result`, and what a test's run gives
+}
 
 
 def module_name(path):
@@ -155,3 +160,12 @@ def test_no_name_of_a_module_is_there_twice():
         if path.stem not in ("__init__", "__main__") and module.split(".")[0] not in (*LIBRARIES, *COMPATIBLE):
             places[path.stem].append(module)
     assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
+
+
+def test_no_name_of_a_class_is_there_twice():
+    places = defaultdict(list)
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(module)
+    assert {name: tuple(sorted(modules)) for name, modules in places.items() if len(modules) > 1} == SHARED_NAMES
