@@ -19,6 +19,7 @@ from attrs import evolve
 from pypoplar import resources
 from pypoplar.codelet.backend import cache
 from pypoplar.errors import PoplarError
+from pypoplar.files import check_regular
 from pypoplar.presets import PRESETS
 from pypoplar.report.escaping import escaped
 from pypoplar.report.file.sqlite_file import NAME as PROFILE_NAME
@@ -48,6 +49,8 @@ def main(context: click.Context, show_traceback: bool) -> None:
 @click.pass_obj
 def run(show_traceback: bool, file: Path, arguments: tuple[str, ...]) -> None:
     """Run FILE.py with ARGUMENTS as `python FILE.py` would, with short messages for errors."""
+    with _short_errors(show_traceback):
+        check_regular(file)
     run_script(file, arguments, show_traceback)
 
 

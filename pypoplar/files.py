@@ -64,11 +64,13 @@ def written_whole(path: AnyPath, mode: int = 0o666) -> Iterator[Path]:
 
 
 def _check_name(path: AnyPath) -> None:
-    """Raise `OSError` if no file can have the name: the file system's encoding does not have all of its characters."""
+    """Raise `OSError` if no file can have the name: it has a null character, or one that the file system's encoding has not."""
     try:
-        os.fsencode(path)
+        possible = b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
-        raise OSError(errno.EILSEQ, "No file has such a name", os.fspath(path)) from None
+        possible = False
+    if not possible:
+        raise OSError(errno.EILSEQ, "No file has such a name", os.fspath(path))
 
 
 def _permissions(target: Path) -> int | None:

@@ -200,3 +200,10 @@ def test_regular_files_are_fine_and_missing_ones_are_named(tmp_path):
     assert check_regular(tmp_path / "link").st_size == 7
     with pytest.raises(FileNotFoundError):
         check_regular(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("name", ["null \0 character", "lone \ud800 surrogate"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path, name):
+    for use in (check_regular, lambda place: write(place, b"")):
+        with pytest.raises(OSError, match="No file has such a name"):
+            use(tmp_path / name)

@@ -18,6 +18,7 @@ from pypoplar.codelet.ir.terms import Location
 from pypoplar.codelet.language.declaration import base_name, check_arguments, declared_of, full_name, parameters_of, split_name
 from pypoplar.codelet.language.fields import MultiVertex, SupervisorVertex, Vertex
 from pypoplar.errors import CodeletError, FileLoadError, PoplarTypeError, UnknownVertexType
+from pypoplar.files import check_regular
 from pypoplar.spelling import nearest
 from pypoplar.types import BY_SPELLING, ElementType
 
@@ -84,8 +85,12 @@ def _of_class(cls: type[Vertex]) -> Codelet | Template:
 
 def _load(path: Path) -> ModuleType:
     """Import a file of codelets. Its own errors come through as they are."""
-    if not path.is_file():
-        raise FileLoadError(f"no file of codelets at '{path}' (looked in {Path.cwd()})")
+    try:
+        check_regular(path)
+    except FileNotFoundError:
+        raise FileLoadError(f"no file of codelets at '{path}' (looked in {Path.cwd()})") from None
+    except OSError as problem:
+        raise FileLoadError(f"no file of codelets at '{path}': {problem.strerror}") from problem
     whole = path.resolve()
     name = f"{whole.stem}_{hashlib.sha256(str(whole).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, whole)

@@ -28,6 +28,9 @@ from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import EngineOptions
 from pypoplar.target import Target
 
+UNPACKED_LIMIT = 1 << 30
+"""Bytes: what a file that is loaded may unpack to, unless its reader says otherwise."""
+
 
 @frozen(eq=False, repr=False)
 class Executable:
@@ -95,8 +98,12 @@ class Executable:
         save(self, path)
 
     @staticmethod
-    def load(path: Any) -> Executable:
-        """Read an executable that `save` wrote. `FileLoadError` if the file is damaged or not one of ours."""
+    def load(path: Any, unpacked_limit: int = UNPACKED_LIMIT) -> Executable:
+        """Read an executable that `save` wrote, from a path or a binary file object.
+
+        Raises `FileLoadError` if the file is damaged or not one of ours, or if what it unpacks to takes more than `unpacked_limit`
+        bytes: a small file may declare any amount. Give a higher limit for a large program of your own.
+        """
         from pypoplar.executable.executable_file import load
 
-        return load(path)
+        return load(path, unpacked_limit)

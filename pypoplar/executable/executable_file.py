@@ -11,25 +11,22 @@ default level takes five times as long for an eighth less.
 
 from __future__ import annotations
 
-import io
 import json
+import operator
 import os
-import struct
 import zipfile
-import zlib
 from importlib.metadata import version
-from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.errors import FileLoadError, PoplarTypeError
+from pypoplar.executable.archive import Archive, Place, claim_unpacked, opened
 from pypoplar.executable.claims import claim
 from pypoplar.executable.codec import Packer, Unpacker, claim_kind, short
-from pypoplar.executable.executable import Executable
+from pypoplar.executable.executable import UNPACKED_LIMIT, Executable
 from pypoplar.executable.verify.executable_claims import verify
-from pypoplar.files import check_regular, written_whole
+from pypoplar.files import written_whole
 from pypoplar.interface.saved_layout import saved_layout
 
 FORMAT = "pypoplar executable"
@@ -37,23 +34,8 @@ VERSION = 3
 TREE = "executable.json"
 COMPRESSION = 1
 
-DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    LookupError,
-    NotImplementedError,  # a way of compression or a version of the format that nobody writes
-    OSError,
-    OverflowError,
-    RuntimeError,  # a member that is encrypted
-    ValueError,
-    struct.error,
-)
-"""What zipfile and zlib raise where an archive or a member of one is damaged."""
-NO_ARRAY = (EOFError, MemoryError, OverflowError, RecursionError, SyntaxError, TypeError, ValueError, struct.error, TokenError)
-"""What NumPy raises where a member is no array: its header is Python text that is taken apart."""
-
-Place = str | os.PathLike[str] | BinaryIO
+JSON_BYTES = {b"[": 96, b"{": 240, b",": 100, b":": 100}
+"""The most memory that what begins or ends with each takes once JSON has been read; a text of a megabyte could take 40."""
 
 
 def save(executable: Executable, path: Place) -> None:
@@ -82,19 +64,28 @@ def _write(executable: Executable, file: BinaryIO) -> None:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-def load(path: Place) -> Executable:
+def load(path: Place, unpacked_limit: int = UNPACKED_LIMIT) -> Executable:
     """Read an executable that `save` wrote, from a path or a binary file object.
 
-    Raises `FileLoadError` if there is no such file, if it is damaged, not one of ours, or holds anything that `verify` refuses.
+    Raises `FileLoadError` if there is no such file, if it is damaged, not one of ours, unpacks to more than `unpacked_limit` bytes,
+    or holds anything that `verify` refuses.
     """
     if not isinstance(path, str | os.PathLike):
         _check_file(path, "read")
+    limit = _whole_number(unpacked_limit)
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else getattr(path, "name", "the file")
     try:
-        with _open(path) as archive:
+        with opened(path, limit) as archive:
             return _read(archive)
     except FileLoadError as problem:
         raise FileLoadError(f"{name}: {problem}") from problem.__cause__
+
+
+def _whole_number(unpacked_limit: int) -> int:
+    try:
+        return operator.index(unpacked_limit)
+    except TypeError:
+        raise PoplarTypeError(f"unpacked_limit is a whole number of bytes, got {unpacked_limit!r}") from None
 
 
 def _check_file(path: object, method: str) -> None:
@@ -102,23 +93,18 @@ def _check_file(path: object, method: str) -> None:
         raise PoplarTypeError(f"expected a path or a binary file to {method}, got {type(path).__name__}")
 
 
-def _open(path: Place) -> zipfile.ZipFile:
-    try:
-        if isinstance(path, str | os.PathLike):
-            check_regular(path)
-        return zipfile.ZipFile(path)
-    except OSError as problem:
-        raise FileLoadError(f"cannot be read: {problem.strerror or problem}") from problem
-    except DAMAGED as problem:
-        raise FileLoadError(f"not a saved executable, or damaged: {str(problem) or type(problem).__name__}") from problem
-
-
-def _read(archive: zipfile.ZipFile) -> Executable:
-    names = archive.namelist()
+def _read(archive: Archive) -> Executable:
+    names = archive.names
     claim(TREE in names, f"not a saved executable: it has no {TREE}")
-    head = _head(_content(archive, TREE))
-    arrays = {name.removesuffix(".npy"): _array(archive, name) for name in names if name != TREE}
-    claim(len(arrays) == len(names) - 1, "a member is there twice")
+    claim(len(set(names)) == len(names), "a member is there twice")
+    text = archive.content(TREE)
+    claim_unpacked(f"{TREE} takes up to", sum(size * text.count(mark) for mark, size in JSON_BYTES.items()), archive.limit)
+    head = _head(text)
+    arrays = {}
+    for name in names:
+        claim(name == TREE or name.endswith(".npy"), f"surplus member {name}")
+        if name != TREE:
+            arrays[name.removesuffix(".npy")] = archive.array(name)
     texts = claim_kind(head["texts"], list, "texts")
     for number, listed in enumerate(texts):
         plain = isinstance(listed, list) and all(isinstance(text, str) for text in listed)
@@ -129,14 +115,6 @@ def _read(archive: zipfile.ZipFile) -> Executable:
     claim(not surplus, f"surplus arrays: {', '.join(surplus)}")
     verify(executable)
     return executable
-
-
-def _content(archive: zipfile.ZipFile, name: str) -> bytes:
-    """All bytes of a member; zipfile compares them with their checksum."""
-    try:
-        return archive.read(name)
-    except DAMAGED as problem:
-        raise FileLoadError(f"the member {name} is damaged: {str(problem) or type(problem).__name__}") from problem
 
 
 def _head(text: bytes) -> dict[str, Any]:
@@ -160,17 +138,3 @@ def _head(text: bytes) -> dict[str, Any]:
     wrong = sorted(head.keys() ^ {"format", "version", "layout", "pypoplar", "texts", "executable"})
     claim(not wrong, f"{TREE}: {', '.join(wrong)} surplus or missing")
     return dict(head)
-
-
-def _array(archive: zipfile.ZipFile, name: str) -> AnyArray:
-    """A member as an array of rank 1. Objects, which only pickle could restore, are refused."""
-    claim(name.endswith(".npy"), f"surplus member {name}")
-    content = io.BytesIO(_content(archive, name))
-    try:
-        array: Any = np.lib.format.read_array(content, allow_pickle=False)
-    except NO_ARRAY as problem:
-        raise FileLoadError(f"the member {name} is not an array of numbers: {str(problem) or type(problem).__name__}") from problem
-    claim(array.ndim == 1, f"the array of the member {name} has rank {array.ndim}: expected 1")
-    claim(content.read(1) == b"", f"the member {name} goes on after its array")
-    whole: AnyArray = array
-    return whole

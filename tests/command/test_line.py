@@ -1,14 +1,17 @@
 """The `pypoplar` command: what it prints, how it runs scripts, what it says of errors."""
 
+import os
 import sys
 from importlib import metadata
 
 import pytest
 from click.testing import CliRunner
+from profile_reports import full_report
 
 from pypoplar import resources
 from pypoplar.cli import main
 from pypoplar.presets import PRESETS
+from pypoplar.report.file.sqlite_file import save_report
 
 
 @pytest.fixture
@@ -90,6 +93,26 @@ def test_a_missing_file_is_an_error_of_usage(run, tmp_path):
     result = run("run", tmp_path / "none.py")
     assert result.exit_code == 2
     assert "does not exist" in result.stderr
+
+
+def test_a_named_pipe_is_not_run(run, tmp_path, stopwatch):
+    os.mkfifo(tmp_path / "pipe.py")
+    result = run("run", tmp_path / "pipe.py")
+    assert result.exit_code == 1
+    assert "Is a named pipe, not a regular file" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("summary", "{pipe}"), ("report", "{pipe}"), ("trace", "{pipe}"), ("report", "{file}", "-o", "{pipe}")]
+)
+def test_a_named_pipe_is_neither_read_nor_replaced(run, tmp_path, stopwatch, arguments):
+    places = {"pipe": tmp_path / "pipe", "file": tmp_path / "profile.pop"}
+    os.mkfifo(places["pipe"])
+    save_report(full_report(), places["file"])
+    result = run(*[argument.format(**places) for argument in arguments])
+    assert result.exit_code == 1
+    assert "Is a named pipe, not a regular file" in result.stderr
+    assert places["pipe"].is_fifo()
 
 
 def test_tutorials_are_listed_with_what_they_are_about(run):

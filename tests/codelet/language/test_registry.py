@@ -1,5 +1,6 @@
 """Collecting codelets, their names, templates."""
 
+import os
 import types
 from typing import Generic, TypeVar
 
@@ -279,3 +280,10 @@ def test_a_path_that_is_no_file_of_codelets_is_refused(tmp_path, name, text):
         file.mkdir()
     with pytest.raises(FileLoadError, match=name):
         collect(file)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_path_of_what_is_no_regular_file_is_refused(tmp_path, stopwatch, make):
+    make(tmp_path / "mine.py")
+    with pytest.raises(FileLoadError, match=r"no file of codelets at '.*mine\.py': Is a (named pipe|directory)"):
+        collect(tmp_path / "mine.py")

@@ -1,0 +1,118 @@
+"""The ``.npz`` archive that an executable is kept in: what it gives is no more than it declares, and that is within a limit."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+from tokenize import TokenError
+from typing import Any, BinaryIO
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.dtypes import AnyArray
+from pypoplar.errors import FileLoadError
+from pypoplar.executable.claims import claim
+from pypoplar.files import check_regular
+
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    LookupError,
+    NotImplementedError,  # a version of the format that nobody writes
+    OSError,
+    OverflowError,
+    RuntimeError,  # a member that is encrypted
+    ValueError,
+    struct.error,
+)
+"""What zipfile and zlib raise where an archive or a member of one is damaged."""
+NO_ARRAY = (EOFError, MemoryError, OverflowError, RecursionError, SyntaxError, TypeError, ValueError, struct.error, TokenError)
+"""What NumPy raises where a member is no array: its header is Python text that is taken apart."""
+
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of all others zipfile unpacks as much as there is
+
+Place = str | os.PathLike[str] | BinaryIO
+
+
+@frozen(eq=False)
+class Archive:
+    """An archive whose members together declare at most `limit` bytes."""
+
+    _members: zipfile.ZipFile
+    limit: int
+
+    @property
+    def names(self) -> list[str]:
+        return self._members.namelist()
+
+    def content(self, name: str) -> bytes:
+        """All bytes of a member; zipfile compares them with their checksum."""
+        size = self._members.getinfo(name).file_size
+        try:
+            with self._members.open(name) as member:
+                content = member.read(size)  # without the size it would unpack all, and then cut it
+        except DAMAGED as problem:
+            raise FileLoadError(f"the member {name} is damaged: {str(problem) or type(problem).__name__}") from problem
+        claim(len(content) == size, f"the member {name} is damaged: it has {len(content):,} bytes, and declares {size:,}")
+        return content
+
+    def array(self, name: str) -> AnyArray:
+        """A member as an array of rank 1. Objects, which only pickle could restore, are refused."""
+        content = io.BytesIO(self.content(name))
+        try:
+            _claim_array(content, name)
+            array: Any = np.lib.format.read_array(content, allow_pickle=False)
+        except NO_ARRAY as problem:
+            text = str(problem) or type(problem).__name__
+            raise FileLoadError(f"the member {name} is not an array of numbers: {text}") from problem
+        claim(array.ndim == 1, f"the array of the member {name} has rank {array.ndim}: expected 1")
+        whole: AnyArray = array
+        return whole
+
+
+def _claim_array(content: io.BytesIO, name: str) -> None:
+    """The array that the header declares is what follows it: NumPy makes room for all of it before it reads on."""
+    version = np.lib.format.read_magic(content)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(content)
+    declared, size = prod(shape) * max(dtype.itemsize, 1), len(content.getbuffer()) - content.tell()
+    content.seek(0)
+    if dtype.hasobject:
+        return  # which is refused when it is read
+    claim(declared >= size, f"the member {name} goes on after its array")
+    claim(declared == size, f"the member {name} is not an array of numbers: it declares {declared:,} bytes, and has {size:,}")
+
+
+@contextmanager
+def opened(path: Place, limit: int) -> Iterator[Archive]:
+    """The archive at a path or in a binary file; `FileLoadError` if there is none, or if it unpacks to more than `limit` bytes."""
+    with _opened(path) as members:
+        infos = members.infolist()
+        claim_unpacked("it unpacks to", sum(info.file_size for info in infos), limit)
+        for info in infos:
+            claim(info.compress_type in METHODS, f"the member {info.filename} is compressed in a way that no executable is")
+        yield Archive(members, limit)
+
+
+def _opened(path: Place) -> zipfile.ZipFile:
+    try:
+        if isinstance(path, str | os.PathLike):
+            check_regular(path)
+        return zipfile.ZipFile(path)
+    except OSError as problem:
+        raise FileLoadError(f"cannot be read: {problem.strerror or problem}") from problem
+    except DAMAGED as problem:
+        raise FileLoadError(f"not a saved executable, or damaged: {str(problem) or type(problem).__name__}") from problem
+
+
+def claim_unpacked(text: str, size: int, limit: int) -> None:
+    """What a file unpacks to is within the limit that its reader has set."""
+    claim(size <= limit, f"{text} {size:,} bytes: expected at most {limit:,}; for a file that you trust, raise unpacked_limit")
