@@ -94,19 +94,25 @@ def _claim_array(content: io.BytesIO, name: str) -> None:
 @contextmanager
 def opened(path: Place, limit: int) -> Iterator[Archive]:
     """The archive at a path or in a binary file; `FileLoadError` if there is none, or if it unpacks to more than `limit` bytes."""
-    with _opened(path) as members:
+    members, position = _opened(path)
+    with members:
         infos = members.infolist()
+        begin = min((info.header_offset for info in infos), default=0)
+        claim(begin in (0, position), f"there is something else before the executable, which begins at byte {begin:,}")
         claim_unpacked("it unpacks to", sum(info.file_size for info in infos), limit)
         for info in infos:
             claim(info.compress_type in METHODS, f"the member {info.filename} is compressed in a way that no executable is")
         yield Archive(members, limit)
 
 
-def _opened(path: Place) -> zipfile.ZipFile:
+def _opened(path: Place) -> tuple[zipfile.ZipFile, int]:
+    """The archive, and where in the file its reader stands."""
     try:
         if isinstance(path, str | os.PathLike):
             check_regular(path)
-        return zipfile.ZipFile(path)
+            return zipfile.ZipFile(path), 0
+        position = path.tell()
+        return zipfile.ZipFile(path), position
     except OSError as problem:
         raise FileLoadError(f"cannot be read: {problem.strerror or problem}") from problem
     except DAMAGED as problem:

@@ -7,7 +7,7 @@ it runs no Python of the file's: codelets are source that an engine translates, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO, overload
 
 from attrs import frozen
 
@@ -107,3 +107,22 @@ class Executable:
         from pypoplar.executable.executable_file import load
 
         return load(path, unpacked_limit)
+
+    @overload
+    def serialize(self) -> bytes: ...
+
+    @overload
+    def serialize(self, out: BinaryIO) -> None: ...
+
+    def serialize(self, out: BinaryIO | None = None) -> bytes | None:
+        """The content of the file that `save` writes: as bytes, or written to the binary file object `out`."""
+        from pypoplar.executable.executable_file import serialize
+
+        return serialize(self, out)
+
+    @staticmethod
+    def deserialize(source: bytes | BinaryIO, unpacked_limit: int = UNPACKED_LIMIT) -> Executable:
+        """Read what `serialize` made, from bytes or a binary file object, as `load` does."""
+        from pypoplar.executable.executable_file import deserialize
+
+        return deserialize(source, unpacked_limit)

@@ -11,6 +11,7 @@ default level takes five times as long for an eighth less.
 
 from __future__ import annotations
 
+import io
 import json
 import operator
 import os
@@ -44,7 +45,7 @@ def save(executable: Executable, path: Place) -> None:
     A file at `path` is replaced as a whole, or not at all if the disk is full or the process ends halfway.
     """
     if not isinstance(path, str | os.PathLike):
-        _check_file(path, "write")
+        _check_file(path, "write", "a path")
         _write(executable, path)
         return
     with written_whole(path) as part, part.open("wb") as file:
@@ -71,7 +72,7 @@ def load(path: Place, unpacked_limit: int = UNPACKED_LIMIT) -> Executable:
     or holds anything that `verify` refuses.
     """
     if not isinstance(path, str | os.PathLike):
-        _check_file(path, "read")
+        _check_file(path, "read", "a path")
     limit = _whole_number(unpacked_limit)
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else getattr(path, "name", "the file")
     try:
@@ -88,9 +89,34 @@ def _whole_number(unpacked_limit: int) -> int:
         raise PoplarTypeError(f"unpacked_limit is a whole number of bytes, got {unpacked_limit!r}") from None
 
 
-def _check_file(path: object, method: str) -> None:
-    if not hasattr(path, method):
-        raise PoplarTypeError(f"expected a path or a binary file to {method}, got {type(path).__name__}")
+def serialize(executable: Executable, out: BinaryIO | None) -> bytes | None:
+    """What `save` writes to a file object, as bytes if there is none."""
+    if out is not None:
+        _check_file(out, "write", "nothing")
+        _write(executable, out)
+        return None
+    content = io.BytesIO()
+    _write(executable, content)
+    return content.getvalue()
+
+
+def deserialize(source: bytes | BinaryIO, unpacked_limit: int) -> Executable:
+    """What `load` reads from a file object, or from bytes."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return load(io.BytesIO(source), unpacked_limit)
+    _check_file(source, "read", "bytes")
+    return load(source, unpacked_limit)
+
+
+def _check_file(file: object, verb: str, other: str) -> None:
+    """Raise `PoplarTypeError` unless `file` is a binary file; `other` is what might be given in its place."""
+    expected = f"expected {other} or a binary file to {verb}, got"
+    if isinstance(file, io.TextIOBase):
+        raise PoplarTypeError(f"{expected} a text file: open it with the mode {'rb' if verb == 'read' else 'wb'!r}")
+    if isinstance(file, str | os.PathLike):
+        raise PoplarTypeError(f"{expected} a path: Executable.{'load' if verb == 'read' else 'save'} takes one")
+    if not hasattr(file, verb):
+        raise PoplarTypeError(f"{expected} {type(file).__name__}")
 
 
 def _read(archive: Archive) -> Executable:

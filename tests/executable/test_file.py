@@ -135,6 +135,65 @@ def test_what_is_no_place_for_a_file_is_refused(place):
         Executable.load(place)
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bytes_and_streams_hold_what_files_do(name):
+    original = PROGRAMS[name]()
+    content = original.serialize()
+    assert content == saved(original)
+    for source in (content, bytearray(content), memoryview(content), io.BytesIO(content)):
+        assert_same(original, Executable.deserialize(source))
+    stream = io.BytesIO()
+    assert original.serialize(stream) is None
+    assert_same(original, Executable.deserialize(stream))  # from its begin, though it stands at its end
+
+
+def test_an_executable_may_stand_behind_something_else_if_its_reader_does():
+    stream = io.BytesIO()
+    stream.write(b"head")
+    control().serialize(stream)
+    with pytest.raises(FileLoadError, match="the file: there is something else before the executable, which begins at byte 4"):
+        Executable.deserialize(stream)
+    stream.seek(4)
+    assert_same(control(), Executable.deserialize(stream))
+
+
+def test_of_two_executables_in_one_stream_none_is_taken_for_the_other():
+    stream = io.BytesIO()
+    control().serialize(stream)
+    begin = stream.tell()
+    PROGRAMS["nothing"]().serialize(stream)
+    for position in (0, begin // 2, stream.tell()):
+        stream.seek(position)
+        with pytest.raises(FileLoadError, match=f"something else before the executable, which begins at byte {begin:,}"):
+            Executable.load(stream)
+    stream.seek(begin)
+    assert_same(PROGRAMS["nothing"](), Executable.load(stream))
+
+
+def test_what_is_no_place_for_bytes_is_refused(tmp_path):
+    for place in ("file", tmp_path):
+        with pytest.raises(PoplarTypeError, match=r"binary file to write, got a path: Executable\.save takes one"):
+            control().serialize(place)
+        with pytest.raises(PoplarTypeError, match=r"bytes or a binary file to read, got a path: Executable\.load takes one"):
+            Executable.deserialize(place)
+    for save in (control().serialize, control().save):
+        with pytest.raises(PoplarTypeError, match="to write, got a text file: open it with the mode 'wb'"):
+            save(io.StringIO())
+    for read in (Executable.deserialize, Executable.load):
+        with pytest.raises(PoplarTypeError, match="to read, got a text file: open it with the mode 'rb'"):
+            read(io.StringIO())
+    with pytest.raises(PoplarTypeError, match="expected bytes or a binary file to read, got int"):
+        Executable.deserialize(3)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", saved(control())[:-1]])
+def test_damaged_bytes_are_refused(content):
+    with pytest.raises(FileLoadError, match="the file: not a saved executable, or damaged"):
+        Executable.deserialize(content)
+    with pytest.raises(FileLoadError, match="unpacks to"):
+        Executable.deserialize(saved(control()), unpacked_limit=1000)
+
+
 def test_numpy_reads_the_arrays(tmp_path):
     original = control()
     original.save(tmp_path / "executable.npz")
