@@ -53,6 +53,7 @@ FLOORS = (
     "poplin popnn",
     "testing",
     "cli",
+    "__main__",
     "",  # pypoplar itself: the public names
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split(" ")}

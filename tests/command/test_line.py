@@ -1,6 +1,7 @@
 """The `pypoplar` command: what it prints, how it runs scripts, what it says of errors."""
 
 import os
+import subprocess
 import sys
 from importlib import metadata
 
@@ -169,3 +170,14 @@ def test_help_says_what_there_is(run):
     result = run("-h")
     assert result.exit_code == 0
     assert all(name in result.stdout for name in ("tutorial", "run", "info", "cache"))
+
+
+def test_the_package_is_the_command(script):
+    def answer(*arguments):
+        done = subprocess.run([sys.executable, "-m", "pypoplar", *map(str, arguments)], capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    assert answer("run", script("import sys; print(sys.argv[1:])"), "7") == (0, "['7']\n", "")
+    code, _, problem = answer("sumary")
+    assert code == 2
+    assert problem.startswith("Usage: python -m pypoplar ")
