@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import InvalidOption, PoplarTypeError, UnknownHandle
 from pypoplar.presets import PARAMETERS, Parameter
 from pypoplar.spelling import nearest
@@ -62,6 +63,7 @@ class Device:
         """A device with the given target; all devices are simulated here."""
         if not isinstance(target, Target):
             raise PoplarTypeError(f"expected a Target, got {target!r}")
+        _check_options(opts)
         return Device(target)
 
     def createVirtualDevice(self, tilesPerIPU: int) -> Device:
@@ -201,6 +203,7 @@ class IPUModel:
 
     def createDevice(self, opts: Mapping[str, str] | None = None, accurateHalf: bool = True, deviceId: int = 0) -> Device:
         """A device with these figures. Half is computed as half whatever `accurateHalf` says; later changes do not reach it."""
+        _check_options(opts)
         values = {row.name: self.__dict__[field] for field, row in FIELDS.items()}
         target = Target.of_preset(
             self.__dict__["_version"],
@@ -243,6 +246,7 @@ class DeviceManager:
 
     def getDevice(self, id: int, opts: Mapping[str, str] | None = None) -> Device:
         """The device with this number, not attached."""
+        _check_options(opts)
         if id not in self._ipus:
             raise UnknownHandle(f"no device has the number {id!r}: {self._machine.name} has devices 0 to {len(self._ipus) - 1}")
         ipus = self._ipus[id]
@@ -256,6 +260,7 @@ class DeviceManager:
 
         For `TargetType.IPU_MODEL` and `TargetType.CPU` there is one, of any number of IPUs.
         """
+        _check_options(opts)
         if requiredNumIPUs is not None:
             check_count("requiredNumIPUs", requiredNumIPUs)
         if type is TargetType.CPU:
@@ -277,6 +282,12 @@ class DeviceManager:
         raise InvalidOption(f"no device with {numIPUs} IPUs is free: {self._machine.name} has devices of {have} IPUs")
 
 
+def _check_options(opts: Mapping[str, str] | None) -> None:
+    """Options of devices change nothing on a simulated machine; they are a dict all the same."""
+    if not isinstance(ordered(opts, "the options of a device", OPTIONS), Mapping | None):
+        raise PoplarTypeError(f"the options of a device are a dict, got {opts!r}")
+
+
 def _nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
     return nearest(name, known, f"; it has {', '.join(known)}", cutoff=0.4)  # names are short
 
@@ -289,7 +300,7 @@ def _check_field(name: str, value: Any) -> Any:
             raise InvalidOption(f"{name} must be RelativeSyncDelayType.NO_DELAY or AUTO, got {value!r}")
         return value
     if name == "globalExchangeConstraints":
-        limits = tuple(value)
+        limits = tuple(ordered(value, name, "[limit, limit]"))
         if not all(isinstance(limit, GlobalExchangeConstraint) for limit in limits):
             raise InvalidOption(f"{name} must be a list of GlobalExchangeConstraint, got {value!r}")
         return limits

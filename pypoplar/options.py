@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import attrs
 from attrs import evolve, field, frozen
 
+from pypoplar.braces import OPTIONS as NAMED_VALUES
+from pypoplar.braces import ordered
 from pypoplar.errors import InvalidOption
 from pypoplar.spelling import nearest_name
 
@@ -197,6 +199,7 @@ class EngineOptions:
         """
         if isinstance(options, EngineOptions):
             return options
+        ordered(options, "engine options", NAMED_VALUES)
         try:
             pairs = dict(options or {})
         except (TypeError, ValueError):

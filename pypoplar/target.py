@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 from attrs import field, frozen
 
+from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.presets import PARAMETERS, PRESETS, Preset
 from pypoplar.spelling import nearest
@@ -40,7 +41,7 @@ class GlobalExchangeFlow:
 
 
 def _all_flows(flows: Iterable[GlobalExchangeFlow]) -> tuple[GlobalExchangeFlow, ...]:
-    return tuple(flows)
+    return tuple(ordered(flows, "the flows of a GlobalExchangeConstraint", "[flow, flow]"))
 
 
 @frozen
@@ -138,6 +139,7 @@ class Target:
 
         `system` is a preset's name ("bow"). `opts` may set ``ipuLinkTopology`` and the like; they change nothing here.
         """
+        ordered(opts, "the options of a target", OPTIONS)
         if not arguments or len(arguments) > 3 or not isinstance(arguments[-1], str):
             raise PoplarTypeError(
                 f"createIPUTarget takes ([numIPUs, [tilesPerIPU,]] system), such as (2, 'bow'); got {arguments!r}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.braces import ordered
 from pypoplar.compiler.check.connected_regions import collect_regions, used_vertices
 from pypoplar.compiler.check.connections import check_connections
 from pypoplar.compiler.check.mappings import check_mappings
@@ -129,7 +130,7 @@ def _no_progress(done: int, total: int) -> None:
 
 
 def _program_list(programs: object) -> list[Program]:
-    given: list[object] = [programs]
+    given: list[object] = [ordered(programs, "the programs of an Engine", "[a, b]")]
     if isinstance(programs, Iterable) and not isinstance(programs, Program):
         given = list(programs)
     chosen = [program for program in given if isinstance(program, Program)]

@@ -10,6 +10,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray
+from pypoplar.braces import ordered
 from pypoplar.engine.debug_prints import DebugRecord, write_prints
 from pypoplar.engine.element_races import judge_touches
 from pypoplar.engine.engine_state import UNINITIALISED, EngineState
@@ -141,6 +142,7 @@ class Services:
     @staticmethod
     def check_host_array(what: str, array: Any, dtype: np.dtype[Any], elements: int, *, writes: bool = False) -> AnyArray:
         """`array` if it can be copied to or from `elements` of `dtype`; else `TensorIOStateError` with expected and got."""
+        ordered(array, what, "[1.0, 2.0]")
         if writes and not isinstance(array, np.ndarray):
             raise TensorIOStateError(f"{what}: expected an array of {dtype}, got {type(array).__name__}")
         try:

@@ -14,6 +14,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray
+from pypoplar.braces import ordered
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.host_arrays import host_array
 from pypoplar.errors import ApplicationRuntimeError, StreamConnectionError, UnknownHandle
@@ -120,7 +121,7 @@ class HostStreams:
         number = self.find(name)
         plan = self.plans[number]
         dtype = BY_NAME[plan.type].dtype
-        if not isinstance(array, np.ndarray):
+        if not isinstance(ordered(array, f"stream {name!r}", "numpy.array([1.0, 2.0])"), np.ndarray):
             raise StreamConnectionError(f"stream {name!r}: expected a NumPy array of {dtype}, got {type(array).__name__}")
         if array.dtype != dtype:
             raise StreamConnectionError(f"stream {name!r} carries {plan.type}: expected an array of {dtype}, got {array.dtype}")
@@ -213,6 +214,7 @@ class HostStreams:
     @staticmethod
     def _take(plan: StreamPlan, chunk: AnyArray, given: Any) -> None:
         what = f"stream {plan.name!r}: from its callback"
+        ordered(given, what, "[1.0, 2.0]")
         try:
             values = host_array(given, chunk.dtype)
         except ValueError as problem:

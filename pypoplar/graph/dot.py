@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.braces import ordered
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.frozen import FrozenGraph
@@ -38,6 +39,7 @@ def _escaped(text: str) -> str:
 
 def executed_sets(graph: Graph, programs: Programs) -> set[int]:
     """The numbers of the compute sets that programs, and the functions that they call, execute."""
+    ordered(programs, "programs", "[a, b]")
     pending: list[Any] = [programs] if isinstance(programs, Runnable) or not isinstance(programs, Iterable) else list(programs)
     for program in pending:
         if not isinstance(program, Runnable):

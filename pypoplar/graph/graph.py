@@ -14,6 +14,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.arrays.intervals import Interval
 from pypoplar.arrays.strides import row_major
+from pypoplar.braces import TENSORS, ordered
 from pypoplar.codelet.registry import CodeletRegistry, collect
 from pypoplar.device import Device
 from pypoplar.errors import InvalidTileMapping, MissingFeature, PoplarTypeError
@@ -112,6 +113,7 @@ class Graph:
         Adding the same codelet again changes nothing. Returns True, as in Poplar.
         """
         for source in sources:
+            ordered(source, "codelets", "[A, B]")
             self._registry.add(collect(source))
         return True
 
@@ -291,7 +293,8 @@ class Graph:
 
     def reorderToSimplify(self, reference: Tensor, others: Iterable[Tensor] = ()) -> tuple[Tensor, list[Tensor]]:
         """`reference` flattened and permuted to lie in the order of memory, and `others` permuted in the same way."""
-        return simplified(self._own(reference), [self._own(other) for other in others])
+        several = [self._own(other) for other in ordered(others, "the other tensors of reorderToSimplify", TENSORS)]
+        return simplified(self._own(reference), several)
 
     def findUnbroadcastTensor(self, tensor: Tensor) -> Tensor | None:
         """The tensor before it was broadcast, with size 1 (or the period) where it repeats; None if it does not repeat."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, field, frozen
 
+from pypoplar.braces import OPTIONS, ordered
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.errors import InvalidOption, PoplarTypeError, StreamMemoryAllocationError, TensorIOStateError, TensorShapeError
 from pypoplar.graph.location import line_text
@@ -175,7 +176,7 @@ class HostConnections:
 def check_fifo_options(options: Mapping[str, object] | None, what: str) -> dict[str, str]:
     """The options of a stream as text; `InvalidOption` for one that Poplar does not have, with the nearest name."""
     checked = {}
-    for name, value in (options or {}).items():
+    for name, value in (ordered(options, f"the options of {what}", OPTIONS) or {}).items():
         if name not in FIFO_OPTIONS:
             raise InvalidOption(f"{what} has no option {name!r}{nearest_or_all(name, FIFO_OPTIONS)}")
         if not str(value).isdecimal():
@@ -209,7 +210,8 @@ def check_elements(type: Any, elements: Any, what: str) -> tuple[ElementType, in
 def check_signature(arguments: Iterable[Any], what: str) -> tuple[tuple[ElementType, int], ...]:
     """The (type, elements) pairs of a host function."""
     checked = []
-    for argument in arguments:
+    for argument in ordered(arguments, f"the arguments of {what}", "[(FLOAT, 4)]"):
+        ordered(argument, f"an argument of {what}", "(FLOAT, 4)")
         if not isinstance(argument, tuple | list) or len(argument) != 2:
             raise PoplarTypeError(f"{what} takes (type, elements) pairs, got {argument!r}")
         checked.append(check_elements(argument[0], argument[1], what))

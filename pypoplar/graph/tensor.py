@@ -22,6 +22,7 @@ from pypoplar.arrays import strides
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList, compress
 from pypoplar.arrays.intervals import Interval, VariableInterval
+from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
 from pypoplar.graph.frozen import ElementRuns
 from pypoplar.graph.variables import Variables, check_shape
@@ -195,6 +196,7 @@ class Tensor(ShownInNotebooks):
         try:
             return operator.index(value)
         except TypeError:
+            ordered(value, f"an index of {self._described()}")
             hint = "; use expand([dimension]) for a new dimension" if value is None else ""
             raise PoplarTypeError(f"a tensor is indexed by whole numbers and slices, got {value!r}{hint}") from None
 
@@ -233,8 +235,8 @@ class Tensor(ShownInNotebooks):
             raise PoplarTypeError(f"slice takes begin and end, or an Interval, got {begin!r} alone")
         if not isinstance(begin, Iterable):
             return self._part(self._whole(begin), self._whole(end), self._dimension(dimension), "")
-        begins, ends = list(begin), list(end)
-        dimensions = list(range(len(begins))) if isinstance(dimension, int) else list(dimension)
+        begins, ends = list(ordered(begin, "the begin of a slice")), list(ordered(end, "the end of a slice"))
+        dimensions = range(len(begins)) if isinstance(dimension, int) else list(ordered(dimension, "the dimensions of a slice"))
         if not len(begins) == len(ends) == len(dimensions) <= len(shape):
             raise TensorShapeError(
                 f"slice of {self._described()} with {len(begins)} begins, {len(ends)} ends and {len(dimensions)} dimensions"
@@ -246,14 +248,17 @@ class Tensor(ShownInNotebooks):
 
     def slices(self, intervals: Iterable[Any], dimension: int = 0) -> list[Tensor]:
         """One slice per interval, ``(begin, end)`` pair or index (a slice of size 1), along a dimension."""
-        bounds = [(interval, interval + 1) if isinstance(interval, int | np.integer) else (*interval,) for interval in intervals]
+        bounds = [
+            (interval, interval + 1) if isinstance(interval, int | np.integer) else (*ordered(interval, "an interval", "(0, 4)"),)
+            for interval in ordered(intervals, "the intervals of slices", INTERVALS)
+        ]
         if not all(len(bound) == 2 for bound in bounds):
             raise PoplarTypeError(f"slices takes Intervals, (begin, end) pairs or indices, got {list(intervals)!r}")
         return [self.slice(begin, end, dimension) for begin, end in bounds]
 
     def index(self, indices: SequenceOf[int]) -> Tensor:
         """The sub-tensor at these indices of the leading dimensions: ``t.index([1, 2])`` is ``t[1][2]``."""
-        return self._subscript(tuple(self._whole(index) for index in indices))
+        return self._subscript(tuple(self._whole(index) for index in ordered(indices, "the indices of a tensor")))
 
     def subSample(self, stride: int, dimension: int = 0) -> Tensor:
         """Every `stride`-th element of a dimension, beginning with the first."""
@@ -286,7 +291,7 @@ class Tensor(ShownInNotebooks):
 
     def reshape(self, shape: Any) -> Tensor:
         """The same elements in another shape; one size may be -1 and is then found from the others."""
-        sizes = list(shape) if isinstance(shape, Iterable) else [shape]
+        sizes = list(ordered(shape, "a shape")) if isinstance(shape, Iterable) else [shape]
         if sizes.count(-1) == 1:
             known = -prod(sizes)
             sizes[sizes.index(-1)] = self.numElements() // known if known else 0
@@ -310,7 +315,7 @@ class Tensor(ShownInNotebooks):
     def expand(self, dimensions: Iterable[int]) -> Tensor:
         """New dimensions of size 1, each before the named dimension of this tensor; ``rank()`` names the end; a name may repeat."""
         rank = len(self._shape)
-        places = sorted(self._whole(dimension) for dimension in dimensions)
+        places = sorted(self._whole(dimension) for dimension in ordered(dimensions, "the dimensions of expand", "[0, 0]"))
         if any(not 0 <= place <= rank for place in places):
             raise PoplarIndexError(f"expand({places}) of {self._described()}: dimensions go from 0 to {rank}")
         shape = list(self._shape)
@@ -320,7 +325,7 @@ class Tensor(ShownInNotebooks):
 
     def squeeze(self, dimensions: Iterable[int]) -> Tensor:
         """The tensor without the named dimensions, which have size 1."""
-        dropped = {self._dimension(dimension) for dimension in dimensions}
+        dropped = {self._dimension(dimension) for dimension in ordered(dimensions, "the dimensions of squeeze", "[0, 1]")}
         for dimension in dropped:
             if self._shape[dimension] != 1:
                 raise TensorShapeError(
@@ -330,7 +335,7 @@ class Tensor(ShownInNotebooks):
 
     def dimShuffle(self, permutation: Iterable[int]) -> Tensor:
         """The dimensions in another order: dimension k of the result is dimension ``permutation[k]`` of this tensor."""
-        order = tuple(self._whole(dimension) for dimension in permutation)
+        order = tuple(self._whole(dimension) for dimension in ordered(permutation, "a permutation", "[1, 0]"))
         if sorted(order) != list(range(len(self._shape))):
             raise TensorShapeError(
                 f"dimShuffle({list(order)}) of {self._described()} is not a permutation of its {self.rank()} dimensions"
@@ -342,8 +347,8 @@ class Tensor(ShownInNotebooks):
 
     def dimShufflePartial(self, source: Iterable[int], destination: Iterable[int]) -> Tensor:
         """Dimension ``source[k]`` moved to place ``destination[k]``, for each k; the others keep their order."""
-        moved = [self._dimension(dimension) for dimension in source]
-        places = [self._dimension(dimension) for dimension in destination]
+        moved = [self._dimension(dimension) for dimension in ordered(source, "the dimensions to move", "[1, 0]")]
+        places = [self._dimension(dimension) for dimension in ordered(destination, "the places of dimensions", "[1, 0]")]
         if len(moved) != len(places) or len(set(moved)) != len(moved) or len(set(places)) != len(places):
             raise TensorShapeError(
                 f"dimShufflePartial({moved}, {places}) of {self._described()} needs two lists of as many different dimensions"

@@ -12,6 +12,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.interval_algebra import keys, union
 from pypoplar.arrays.intervals import Interval
+from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import InvalidTileMapping, PoplarIndexError, PoplarTypeError
 from pypoplar.graph.tensor import Tensor
 from pypoplar.target import Target
@@ -39,7 +40,7 @@ class Tiles:
 
     def check_many(self, tiles: Any, count: int, what: str) -> Int64s:
         """`check` for an array of tiles, one for each of `count` things, or one tile for all."""
-        given = np.asarray(tiles)
+        given = np.asarray(ordered(tiles, f"the tiles of {what}"))
         if given.dtype.kind not in "iu":
             raise PoplarTypeError(f"tiles are whole numbers, got {tiles!r} for {what}")
         if given.ndim == 0:
@@ -65,7 +66,7 @@ class Tiles:
         ipus = self.target.getNumIPUs()
         target = None
         if isinstance(first, Iterable):
-            chosen = [operator.index(tile) for tile in first]
+            chosen = [operator.index(tile) for tile in ordered(first, "the tiles of a virtual graph", "[4, 5, 9]")]
         elif upper is None:
             size = operator.index(first)
             if not 0 < size <= per_ipu:
@@ -81,6 +82,7 @@ class Tiles:
 
     def pieces(self, tensor: Tensor, mapping: Any) -> tuple[Int64s, Int64s, Int64s]:
         """A user's list of intervals per tile (or a dict from tile to intervals) as arrays (begin, end, the target's tile)."""
+        ordered(mapping, f"a tile mapping of {tensor._described()}", f"[{INTERVALS}]")
         if isinstance(mapping, Mapping):
             rows = list(mapping.items())
         elif isinstance(mapping, Iterable):
@@ -92,8 +94,9 @@ class Tiles:
             if not intervals:
                 continue
             number = self.check(tile, tensor._described())
+            ordered(intervals, f"the intervals of tile {tile}", INTERVALS)
             for interval in (intervals,) if isinstance(intervals, Interval) else intervals:
-                bounds.extend((*interval, number))
+                bounds.extend((*ordered(interval, f"an interval of tile {tile}", "(0, 4)"), number))
         begin, end, tiles = np.array(bounds, np.int64).reshape(-1, 3).T
         bad = np.flatnonzero((begin < 0) | (begin > end) | (end > tensor.numElements()))
         if len(bad):

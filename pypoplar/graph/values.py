@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s
+from pypoplar.braces import ordered
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.types import SUPPORTED, ElementType
 
@@ -65,6 +66,7 @@ def values_of(type: ElementType, value: Any, count: int, what: str) -> AnyArray:
 
 
 def _as_array(type: ElementType, value: Any, what: str) -> AnyArray:
+    ordered(value, what, "[1.0, 2.0]")
     try:
         given = np.asarray(value)
     except ValueError:
@@ -80,6 +82,7 @@ def _exact(type: ElementType, given: AnyArray, what: str) -> AnyArray:
     """Python's numbers in the type's dtype, one by one: of a list with large whole numbers NumPy would make 64-bit floats."""
     bits = np.empty(given.size, np.int64)
     for place, number in enumerate(given.flat):
+        ordered(number, what, "[1.0, 2.0]")
         if not isinstance(number, int | float | np.integer | np.floating | np.bool_):
             raise PoplarTypeError(f"{what} needs numbers, got {number!r}")
         try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s
+from pypoplar.braces import ordered
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.graph.frozen import ElementRuns, FrozenVariables
 from pypoplar.graph.location import LocationTable
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 def check_shape(shape: Any) -> tuple[int, ...]:
     """The shape as a tuple; an int is the shape of a vector. `TensorShapeError` for negative sizes."""
+    ordered(shape, "a shape")
     try:
         sizes = (operator.index(shape),) if not isinstance(shape, Iterable) else tuple(operator.index(size) for size in shape)
     except TypeError:

@@ -11,6 +11,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.braces import CONNECTIONS, TENSORS, ordered
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Access, Form
 from pypoplar.errors import GraphConnectionError, PoplarIndexError, PoplarTypeError, TensorShapeError, UnknownField
@@ -256,6 +257,7 @@ class VertexTable:
     def _refuse(self, number: int, slot: FieldSlot, value: Any, form: Form, part: str = "") -> NoReturn:
         where = f"{part}{self.field_text(number, slot)}"
         if not isinstance(value, Tensor):
+            ordered(value, where, TENSORS)
             hint = "" if isinstance(value, list | tuple) else "; make a tensor of a value with graph.addConstant"
             raise GraphConnectionError(f"{where} {_WORDS[form]}, got {value!r}{hint}")
         if value._variables is not self.variables:
@@ -277,7 +279,7 @@ class VertexTable:
             if slot.form == "scalar":
                 self.state.set(number, slot.number, bits_of(slot.type, value))
                 return
-            given = np.asarray(value)
+            given = np.asarray(ordered(value, "a vector of values", "[1.0, 2.0]"))
             size = self.state.sizes.get((number, slot.number), given.size)
             self.state.vectors[number, slot.number] = values_of(slot.type, given, size, self.field_text(number, slot))
         except PoplarTypeError as error:
@@ -347,6 +349,7 @@ class VertexTable:
                 raise PoplarTypeError(f"{where}: {error}") from None
             return
         if not isinstance(value, Tensor):
+            ordered(value, where, TENSORS)
             raise GraphConnectionError(f"{where} needs one tensor whose dimension 0 goes over the vertices, got {value!r}")
         if value._variables is not self.variables:
             raise GraphConnectionError(f"{where}: {value._described()} belongs to another graph")
@@ -359,6 +362,7 @@ class VertexTable:
         self.edges.connect_many(first, count, slot.number, value, value._shape[1] if slot.rank == 2 else None)
 
     def _set_many(self, first: int, count: int, slot: FieldSlot, value: Any, where: str) -> None:
+        ordered(value, where, "[1.0, 2.0]")
         if slot.form == "scalar":
             self.state.set_many(first, slot.number, bits_of_many(values_of(slot.type, value, count, where)))
             return
@@ -394,6 +398,7 @@ def pairs(connections: Any) -> Iterable[tuple[Any, Any]]:
     """Field names and values from a dict or a list of pairs."""
     if isinstance(connections, Mapping):
         return connections.items()
+    ordered(connections, "the connections of a vertex", CONNECTIONS)
     listed = list(connections) if isinstance(connections, Iterable) else [connections]
     if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in listed):
         raise PoplarTypeError(

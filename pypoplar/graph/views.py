@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from pypoplar.arrays.element_runs import join
+from pypoplar.braces import TENSORS, ordered
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
 
@@ -57,8 +58,9 @@ def _listed(
     if more and not isinstance(more[-1], Tensor):
         dimension = more[-1]
         more = more[:-1]
-    several = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    several = [tensors] if isinstance(tensors, Tensor) else list(ordered(tensors, f"the tensors of {asked}", TENSORS))
     for extra in more:
+        ordered(extra, f"a tensor of {asked}", TENSORS)
         if isinstance(extra, Tensor):
             several.append(extra)
     if not several:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
+from pypoplar.braces import OPTIONS as NAMED_VALUES
+from pypoplar.braces import ordered
 from pypoplar.errors import MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -116,7 +118,7 @@ def _planned(
 
 
 def _shape(call: str, given: Any) -> list[int]:
-    shape = list(given) if isinstance(given, Iterable) else []
+    shape = list(ordered(given, f"a shape of poplin.{call}")) if isinstance(given, Iterable) else []
     if len(shape) != 2:
         raise PoplibsError(f"poplin.{call} takes two shapes of two sizes each, got {given!r}")
     return shape
@@ -131,6 +133,7 @@ def _arranged(
         unknown = sorted(options.keys() - {"outputType", "debugContext", "options"})
         raise TypeError(f"unexpected argument {unknown[0]!r}")
     for argument in arguments:
+        ordered(argument, "the options of a product", NAMED_VALUES)
         if isinstance(argument, ElementType):
             options["outputType"] = argument
         elif isinstance(argument, str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pypoplar.braces import TENSORS, ordered
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.exceptions import PoplibsError
@@ -20,7 +21,7 @@ def createOutputForElementWiseOp(
     then the one in fewest pieces. Inputs that hold an element twice do not count; without any other, the mapping is
     linear.
     """
-    if not inputs:
+    if not ordered(inputs, "the inputs of an element-wise operation", TENSORS):
         raise PoplibsError("createOutputForElementWiseOp needs at least one input")
     for tensor in inputs[1:]:
         if tensor.shape() != inputs[0].shape():

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any, overload
 
+from pypoplar.braces import ordered
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.exceptions import PoplibsError
 
@@ -44,7 +45,7 @@ def broadcastToMatch(a: Tensor, *others: Any) -> Tensor | tuple[Tensor, ...]:
     C++ changes its arguments; here the views are returned. `PoplibsError` if the shapes do not fit.
     """
     if len(others) == 1 and not isinstance(others[0], Tensor):
-        shape = list(others[0])
+        shape = list(ordered(others[0], "a shape"))
         if broadcast_shape(a.shape(), shape) != shape:
             raise PoplibsError(f"cannot broadcast {a!r} to the shape {shape}")
         return _broadcast(a, shape)

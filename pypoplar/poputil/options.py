@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import InvalidOption
 from pypoplar.spelling import nearest
 
@@ -16,7 +17,7 @@ def read_options(call: str, options: Mapping[str, object] | None, known: Mapping
     `InvalidOption` for a name that the call does not know, with the nearest one, and for a value of another kind.
     """
     chosen: dict[str, bool | float | int | str] = {}
-    for name, value in (options or {}).items():
+    for name, value in (ordered(options, f"the options of {call}", OPTIONS) or {}).items():
         if name not in known:
             hint = nearest(name, known, f"; it has {', '.join(known)}")
             raise InvalidOption(f"{call} has no option {name!r}{hint}")

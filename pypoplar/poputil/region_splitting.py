@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from pypoplar.arrays.intervals import Interval
+from pypoplar.braces import INTERVALS, ordered
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
 
@@ -24,6 +25,7 @@ def splitRegions(
     parts, so that each has that many; `maxElementsPerPartition` may give more than `maxPartitions`. No interval of
     the result is longer than `maxElementsPerRegion`. No elements give no parts.
     """
+    ordered(regions, "regions", INTERVALS)
     if grainSize < 1 or maxPartitions < 1:
         raise PoplibsError(f"splitRegions needs a grain and a number of parts of at least 1, got {grainSize} and {maxPartitions}")
     total = sum(region.size() for region in regions)

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, overload
 
 from pypoplar.arrays.intervals import Interval
+from pypoplar.braces import ordered
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.exceptions import PoplibsError
@@ -66,7 +67,7 @@ def _by_grain(
     ascendingOrder: bool = True,
 ) -> TileMapping:
     tiles = target.getNumTiles()
-    parts = splitRegions([Interval(0, prod(shape))], grainSize, tiles, minElementsPerTile)
+    parts = splitRegions([Interval(0, prod(ordered(shape, "a shape")))], grainSize, tiles, minElementsPerTile)
     mapping: TileMapping = [[] for _ in range(tiles)]
     first = offset if ascendingOrder else tiles - 1 - offset
     for place, part in enumerate(parts):

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, assert_never
 
 from attrs import frozen
 
+from pypoplar.braces import ordered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.host_links import Function
 from pypoplar.graph.location import caller_location, line_text
@@ -139,6 +140,7 @@ def part_program(program: Any, kind: str) -> Program:
     """An argument of a `kind` of program that is a program, as it is now."""
     if isinstance(program, Program):
         return program.taken()
+    ordered(program, f"a program of {kind}", "Sequence([a, b])")
     hint = "; Execute(computeSet) is a program" if isinstance(program, ComputeSet) else ""
     raise PoplarTypeError(f"{kind} takes programs, got {program!r}{hint}")
 

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable
 from copy import copy
 
+from pypoplar.braces import ordered
 from pypoplar.errors import ControlProgramError, PoplarTypeError
 from pypoplar.graph.operands import check_one_element
 from pypoplar.graph.tensor import Tensor
@@ -50,6 +51,7 @@ class Switch(Program):
         self.index = check_one_element(index, "the index of Switch", (INT, UNSIGNED_INT))
         self.cases: list[tuple[int, Program]] = []
         self.default = None if default is None else part_program(default, "Switch")
+        ordered(cases, "the cases of Switch", "[(0, a), (1, b)]")
         for value, program in cases.items() if isinstance(cases, dict) else cases:
             self.add(value, program)
 

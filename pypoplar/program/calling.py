@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pypoplar.braces import TENSORS, ordered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.host_links import Function, HostFunction
 from pypoplar.graph.operands import check_arguments
@@ -19,8 +20,8 @@ class Call(Program):
     ) -> None:
         super().__init__(name)
         self.function = function
-        self.inputs = list(inputs)
-        self.outputs = list(outputs)
+        self.inputs = list(ordered(inputs, "the inputs of Call", TENSORS))
+        self.outputs = list(ordered(outputs, "the outputs of Call", TENSORS))
         if isinstance(function, Function):
             if self.inputs or self.outputs:
                 raise PoplarTypeError("Call of a function of the graph takes no tensors: its program names them")

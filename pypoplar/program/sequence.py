@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
+from pypoplar.braces import ordered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import InTurn, Part, Program, part_program
@@ -21,6 +22,7 @@ class Sequence(Program):
         super().__init__(name)
         self.programs: list[Program] = []
         for argument in given:
+            ordered(argument, "the programs of a Sequence", "Sequence([a, b])")
             for program in [argument] if isinstance(argument, Program) or not isinstance(argument, Iterable) else argument:
                 self.add(program)
 

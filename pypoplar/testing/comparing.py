@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pypoplar.braces import ordered
+
 SHOWN = 5
 
 
@@ -17,6 +19,8 @@ def assert_same_bits(
     Without `nan_bits` every NaN equals every other; IEEE arithmetic does not say which bits the NaN of an operation on two NaNs
     has. `name` says what the arrays are, `of` where each comes from.
     """
+    for array, whose in zip((actual, expected), of, strict=True):
+        ordered(array, f"{name} ({whose})", "[1.0, 2.0]")
     left, right = np.ascontiguousarray(actual), np.ascontiguousarray(expected)
     if left.dtype != right.dtype or np.shape(actual) != np.shape(expected):
         raise AssertionError(

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from pypoplar.braces import ordered
 from pypoplar.spelling import nearest
 
 Pairs = dict[tuple[int, int], int]
@@ -27,6 +28,7 @@ def exchanged(engine: Any, name: str | None = None, phase: str | None = None) ->
 
 def assert_exchange(engine: Any, name: str | None, expected: Mapping[tuple[int, int], int], phase: str | None = None) -> None:
     """Fail unless exactly these bytes go from tile to tile: ``{(source, destination): bytes}``."""
+    ordered(expected, "the expected exchange", "{(0, 1): 16}")
     got = exchanged(engine, name, phase)
     if got == dict(expected):
         return

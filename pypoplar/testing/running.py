@@ -11,6 +11,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import AnyArray
+from pypoplar.braces import CONNECTIONS, OPTIONS, ordered
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.engine import Engine, Mode
 from pypoplar.engine.streams import unknown_name
@@ -71,13 +72,18 @@ def run(
     Compared are all arrays, what was printed, and cycles and bytes of every step. If the program raises, both engines must
     raise the same error, which is then raised here.
     """
+    for what, names in (("the arrays", arrays), ("the streams", streams), ("the mapping", mapping)):
+        ordered(names, what, CONNECTIONS)
+    for name, values in (*arrays.items(), *(streams or {}).items()):
+        ordered(values, f"array {name!r}", "[1.0, 2.0]")
+    ordered(options, "the options", OPTIONS)
     given = {name: np.asarray(array) for name, array in arrays.items()}
     for name in mapping or {}:
         if name not in given:
             raise unknown_name("array to map", name, list(given))
     chosen = device if device is not None else IPUModel("tiny").createDevice()
     case = _Case(build, given, streams or {}, mapping or {}, chosen, dict(options or {}), runs)
-    outcomes = [case.attempt(mode) for mode in modes]
+    outcomes = [case.attempt(mode) for mode in ordered(modes, "the modes", '["interpret", "native"]')]
     for outcome in outcomes[1:]:
         _compare(outcomes[0], outcome)
     last = outcomes[-1]

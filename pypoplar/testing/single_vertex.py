@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray
+from pypoplar.braces import CONNECTIONS, ordered
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.codelet.registry import CodeletRegistry
 from pypoplar.device import Device
@@ -32,12 +33,14 @@ def run_vertex(
     field's type. Outputs need a value for their length and for what the vertex does not write. Plain fields go in and are not
     returned. Everything lies on the vertex's tile, so nothing is exchanged.
     """
+    ordered(fields, "the fields of a vertex", CONNECTIONS)
     declared = {field.name: field for field in CodeletRegistry().find(codelet)[1].fields}
     edges = {name: value for name, value in fields.items() if name in declared and declared[name].access != "state"}
     arrays: dict[str, AnyArray] = {}
     rows: dict[str, list[str]] = {}
     for name, value in edges.items():
         if declared[name].form == "list":
+            ordered(value, f"the rows of field {name!r}", "[[1.0, 2.0], [3.0]]")
             rows[name] = [f"{name}_row_{number}" for number in range(len(value))]
             arrays.update((row, _array(declared[name], values, 1)) for row, values in zip(rows[name], value, strict=True))
         else:
@@ -58,6 +61,7 @@ def run_vertex(
 
 
 def _array(field: Field, value: Any, rank: int) -> AnyArray:
+    ordered(value, f"field {field.name!r}", "[1.0, 2.0]")
     wanted = "a number" if rank == 0 else "a sequence of numbers"
     try:
         given = np.asarray(value)

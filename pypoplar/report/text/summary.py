@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pypoplar.braces import OPTIONS as NAMED_VALUES
+from pypoplar.braces import ordered
 from pypoplar.errors import InvalidOption
 from pypoplar.options import OptionValue, read_flag
 from pypoplar.report.escaping import escaped
@@ -23,6 +25,7 @@ def summary(report: Report, options: Mapping[str, OptionValue] | None = None) ->
     the memory of each IPU, ``"showExecutionSteps"`` the steps of the program; ``"showOptimizations"`` adds nothing, because the
     compiler makes no optimisations that it could list. An unknown one raises `InvalidOption`.
     """
+    ordered(options, "the options of a summary", NAMED_VALUES)
     flags = read_options(options or {})
     compilation, execution = report.compilation, report.execution
     lines = [*target_section(compilation.target), "", *graph_section(compilation.graph), ""]

@@ -1,0 +1,321 @@
+"""C++ braces are sets in Python: wherever an order or names matter, a set is refused and the message says what to write.
+
+Every parameter of a public function that could take several values stands in one of the tables below.
+"""
+
+import importlib
+import inspect
+import io
+import re
+
+import numpy as np
+import pytest
+
+import pypoplar
+from pypoplar import (
+    FLOAT,
+    HALF,
+    INT,
+    Device,
+    DeviceManager,
+    Engine,
+    GlobalExchangeConstraint,
+    GlobalExchangeFlow,
+    Graph,
+    InOut,
+    IPUModel,
+    Output,
+    Target,
+    Vector,
+    VectorList,
+    Vertex,
+    compileGraph,
+    concat,
+    popops,
+    poputil,
+    stack,
+    testing,
+)
+from pypoplar.errors import PoplarTypeError
+from pypoplar.poplin import createMatMulInputLHS, createMatMulInputRHS, matMul
+from pypoplar.program import Call, Copy, Execute, If, Repeat, Sequence, Switch
+
+ROOMS = ("", ".program", ".poputil", ".popops", ".poplin", ".popnn", ".testing")
+SEVERAL = r"\b(Any|Iterable|Sequence\[|SequenceOf|list|tuple|Mapping|Options|Programs|AnyArray|Operand|Callback|Runnable)"
+MADE_BY_PYPOPLAR = (  # classes that users get and do not make
+    "ComputeSet",
+    "DataStream",
+    "Device",
+    "Executable",
+    "FieldRef",
+    "Function",
+    "HostFunction",
+    "RemoteBuffer",
+    "Result",
+    "Target",
+    "VertexIntrospector",
+    "VertexRange",
+    "VertexRef",
+)
+ONE_VALUE = {  # takes one thing, whatever its annotation says
+    "Engine.connectHostFunction.function",
+    "Engine.connectStreamToCallback.callback",
+    "Executable.load.path",
+    "Executable.save.path",
+    "Graph.addFunction.program",
+    "Graph.addVertex.vertexType",
+    "Graph.add_vertices.vertexType",
+    "Graph.clone.what",
+    "Graph.registerPerfEstimator.estimator",
+    "Interval.__init__.begin",
+    "Interval.__init__.end",
+    "StreamCallback.fetch.chunk",
+    "StreamCallback.prefetch.chunk",
+    "Target.evolve.changes",
+    "Target.from_json.values",
+    "Target.of_preset.changes",
+    "assert_exchange.engine",
+    "assert_exchange_at_most.engine",
+    "assert_no_exchange.engine",
+    "assert_same_bits.of",
+    "calcLinearTileMapping.machine",
+    "calcLinearTileMapping.keywords",
+    "calcLoss.arguments",
+    "createMatMulInputLHS.keywords",
+    "createMatMulInputRHS.keywords",
+    "exchanged.engine",
+    "mapTensorLinearlyWithOffset.arguments",
+    "mapTensorLinearlyWithOffset.keywords",
+    "matMul.keywords",
+    "run.build",
+    "run_vertex.codelet",
+}
+
+
+class Double(Vertex):
+    x: InOut[Vector[FLOAT]]
+    values: Vector[FLOAT]
+
+    def compute(self):
+        for i in range(len(self.x)):
+            self.x[i] *= 2.0
+
+
+class Rows(Vertex):
+    rows: InOut[VectorList[FLOAT]]
+
+    def compute(self):
+        for row in self.rows:
+            row[0] = 1.0
+
+
+class Other(Vertex):
+    y: Output[FLOAT]
+
+    def compute(self):
+        self.y = 1.0
+
+
+class Case:
+    """A graph and an engine, ready for a mistake."""
+
+    def __init__(self):
+        self.device = IPUModel("tiny").createDevice()
+        self.graph = Graph(self.device)
+        self.x, self.m = (self.graph.addVariable(FLOAT, shape, name) for shape, name in (([8], "x"), ([4, 4], "m")))
+        self.index = self.graph.addVariable(INT, [], "index")
+        for tensor in (self.x, self.m, self.index):
+            self.graph.setTileMapping(tensor, 0)
+        self.set = self.graph.addComputeSet("the set")
+        self.prog = Sequence()
+        self.a, self.b = Copy(self.x[0], self.x[1]), Copy(self.x[2], self.x[3])
+
+    def vertex(self, **connections):
+        vertex = self.graph.addVertex(self.set, Double, {"x": self.x, **connections})
+        self.graph.setTileMapping(vertex, 0)
+        return vertex
+
+    def engine(self, program=None):
+        self.graph.createHostWrite("x", self.x)
+        self.graph.createHostRead("x", self.x)
+        stream = self.graph.addHostToDeviceFIFO("in", FLOAT, 8)
+        buffer = self.graph.addRemoteBuffer("buffer", FLOAT, 8)
+        transfers = Sequence([Copy(stream, self.x), Copy(self.x, buffer)])
+        engine = Engine(self.graph, transfers if program is None else program)
+        engine.load(self.device)
+        return engine
+
+    def host_function(self):
+        return self.graph.addHostFunction("f", [(FLOAT, 8)], [(FLOAT, 8)])
+
+
+def _callback(case):
+    engine = case.engine()
+    engine.connectStreamToCallback("in", lambda chunk: {1.0, 2.0})
+    engine.run()
+
+
+def _element_wise(name, parameter):
+    function = getattr(popops, name)
+    more = {"out": "x"} if name.endswith("WithOutput") else {}
+
+    def call(case):
+        arguments = {"a": case.x, "b": case.x, "prog": case.prog, **dict.fromkeys(more, case.x)}
+        function(case.graph, **{**arguments, parameter: {1.0}})
+
+    return call
+
+
+ELEMENT_WISE = [
+    f"{name}{suffix}" for name in ("add", "sub", "mul", "div", "max", "min") for suffix in ("", "InPlace", "WithOutput")
+]
+FIELDS = {"x": [1.0], "values": [1.0]}
+
+REFUSED = {
+    "Device.createSimulatorDevice.opts": lambda case: Device.createSimulatorDevice(case.graph.getTarget(), {"a"}),
+    "DeviceManager.getDevice.opts": lambda case: DeviceManager().getDevice(0, {"a"}),
+    "DeviceManager.getDevices.opts": lambda case: DeviceManager().getDevices(opts={"a"}),
+    "Engine.__init__.programs": lambda case: Engine(case.graph, {case.a, case.b}),
+    "Engine.__init__.options": lambda case: Engine(case.graph, case.a, {("pypoplar.threads", 1)}),
+    "Engine.connectStream.array": lambda case: case.engine().connectStream("in", {1.0, 2.0}),
+    "Engine.copyFromRemoteBuffer.array": lambda case: case.engine().copyFromRemoteBuffer("buffer", {1.0}),
+    "Engine.copyToRemoteBuffer.array": lambda case: case.engine().copyToRemoteBuffer({1.0, 2.0}, "buffer"),
+    "Engine.printProfileSummary.options": lambda case: case.engine().printProfileSummary(io.StringIO(), {"showVarStorage"}),
+    "Engine.readTensor.array": lambda case: case.engine().readTensor("x", {1.0}),
+    "Engine.writeTensor.array": lambda case: case.engine().writeTensor("x", {1.0, 2.0}),
+    "GlobalExchangeConstraint.__init__.flows": lambda case: GlobalExchangeConstraint(1e9, {GlobalExchangeFlow(0, 1)}),
+    "Graph.addCodelets.sources": lambda case: case.graph.addCodelets({Double, Other}),
+    "Graph.addConstant.shape": lambda case: case.graph.addConstant(FLOAT, {4}, 1.0),
+    "Graph.addConstant.value": lambda case: case.graph.addConstant(FLOAT, [2], {1.0, 2.0}),
+    "Graph.addDeviceToHostFIFO.options": lambda case: case.graph.addDeviceToHostFIFO("out", FLOAT, 1, {"bufferingDepth"}),
+    "Graph.addHostFunction.inputs": lambda case: case.graph.addHostFunction("f", {(FLOAT, 1)}, []),
+    "Graph.addHostFunction.outputs": lambda case: case.graph.addHostFunction("f", [], [{FLOAT, 1}]),
+    "Graph.addHostToDeviceFIFO.options": lambda case: case.graph.addHostToDeviceFIFO("in", FLOAT, 1, options={"bufferingDepth"}),
+    "Graph.addVariable.shape": lambda case: case.graph.addVariable(FLOAT, {4}),
+    "Graph.addVertex.connections": lambda case: case.graph.addVertex(case.set, Double, {("x", case.x)}),
+    "Graph.add_vertices.connections": lambda case: case.graph.add_vertices(case.set, Double, {("x", case.m)}),
+    "Graph.add_vertices.tiles": lambda case: case.graph.add_vertices(case.set, Double, {"x": case.m}, {0, 1, 2, 3}),
+    "Graph.connect.value": lambda case: case.graph.connect(case.graph.addVertex(case.set, Rows)["rows"], {case.m[0], case.m[1]}),
+    "Graph.createVirtualGraph.tiles": lambda case: case.graph.createVirtualGraph({4, 5, 9}),
+    "Graph.getSortedContiguousRegions.intervals": lambda case: case.graph.getSortedContiguousRegions(case.x, {(0, 4), (4, 8)}),
+    "Graph.outputComputationGraph.programs": lambda case: case.graph.outputComputationGraph(io.StringIO(), {case.a, case.b}),
+    "Graph.outputVertexGraph.programs": lambda case: case.graph.outputVertexGraph(io.StringIO(), {case.a, case.b}),
+    "Graph.reorderToSimplify.others": lambda case: case.graph.reorderToSimplify(case.x, {case.x}),
+    "Graph.setCycleEstimate.cycles": lambda case: case.graph.setCycleEstimate(case.vertex(), {10}),
+    "Graph.setInitialValue.value": lambda case: case.graph.setInitialValue(case.x[0:2], {1.0, 2.0}),
+    "Graph.setPerfEstimate.cycles": lambda case: case.graph.setPerfEstimate(case.vertex(), {10}),
+    "Graph.setPerfEstimate.flops": lambda case: case.graph.setPerfEstimate(case.vertex(), 10, {10}),
+    "Graph.setTileMapping.mapping": lambda case: case.graph.setTileMapping(case.x, {(0, 4), (4, 8)}),
+    "IPUModel.__setattr__.value": lambda case: setattr(IPUModel(), "globalExchangeConstraints", set()),
+    "IPUModel.createDevice.opts": lambda case: IPUModel().createDevice({"a"}),
+    "Target.createIPUTarget.opts": lambda case: Target.createIPUTarget("bow", opts={"ipuLinkTopology"}),
+    "Tensor.__getitem__.key": lambda case: case.m[{0, 1}],
+    "Tensor.dimShuffle.permutation": lambda case: case.m.dimShuffle({1, 0}),
+    "Tensor.dimShufflePartial.source": lambda case: case.m.dimShufflePartial({0}, [1]),
+    "Tensor.dimShufflePartial.destination": lambda case: case.m.dimShufflePartial([0], {1}),
+    "Tensor.expand.dimensions": lambda case: case.x.expand({0}),
+    "Tensor.index.indices": lambda case: case.m.index({1, 2}),
+    "Tensor.reshape.shape": lambda case: case.x.reshape({4, 2}),
+    "Tensor.reshapePartial.shape": lambda case: case.x.reshapePartial(0, 1, {4, 2}),
+    "Tensor.slice.begin": lambda case: case.m.slice({0, 1}, [2, 2]),
+    "Tensor.slice.end": lambda case: case.m.slice([0, 1], {2, 3}),
+    "Tensor.slice.dimension": lambda case: case.m.slice([0, 0], [1, 2], {1, 0}),
+    "Tensor.slices.intervals": lambda case: case.x.slices({(0, 4), (4, 8)}),
+    "Tensor.squeeze.dimensions": lambda case: case.x.expand([0]).squeeze({0}),
+    "compileGraph.programs": lambda case: compileGraph(case.graph, {case.a, case.b}),
+    "compileGraph.options": lambda case: compileGraph(case.graph, case.a, {"pypoplar.threads"}),
+    "concat.tensors": lambda case: concat({case.x, case.x[0:2]}),
+    "another tensor of concat": lambda case: concat(case.x, {case.x}, 0),
+    "stack.tensors": lambda case: stack({case.m[0], case.m[1]}),
+    "Call.__init__.inputs": lambda case: Call(case.host_function(), {case.x}, [case.x]),
+    "Call.__init__.outputs": lambda case: Call(case.host_function(), [case.x], {case.x}),
+    "Sequence.__init__.programs": lambda case: Sequence({case.a, case.b}),
+    "Switch.__init__.cases": lambda case: Switch(case.index, {(0, case.a), (1, case.b)}),
+    "broadcastToMatch.others": lambda case: poputil.broadcastToMatch(case.x, {2, 8}),
+    "calcLinearTileMapping.arguments": lambda case: poputil.calcLinearTileMapping(case.graph, {4}, 1, 1),
+    "splitRegions.regions": lambda case: poputil.splitRegions({pypoplar.Interval(0, 8)}, 1, 2),
+    "splitRegionsBetweenWorkers.regions": lambda case: poputil.splitRegionsBetweenWorkers(
+        case.graph.getTarget(), {pypoplar.Interval(0, 8)}, 1
+    ),
+    "createOutputForElementWiseOp.inputs": lambda case: popops.createOutputForElementWiseOp(case.graph, {case.x}, HALF),
+    "scaledAddTo.options": lambda case: popops.scaledAddTo(
+        case.graph, case.x, case.x, 1.0, case.prog, options={"optimizeForSpeed"}
+    ),
+    **{
+        f"{name}.{parameter}": _element_wise(name, parameter)
+        for name in ELEMENT_WISE
+        for parameter in (("b", "options") if name.endswith("InPlace") else ("a", "b", "options"))
+    },
+    "matMul.arguments": lambda case: matMul(case.graph, case.m, case.m, case.prog, {"partialsType"}),
+    "createMatMulInputLHS.arguments": lambda case: createMatMulInputLHS(case.graph, FLOAT, {4, 8}, [8, 4]),
+    "createMatMulInputRHS.arguments": lambda case: createMatMulInputRHS(case.graph, FLOAT, [4, 8], {8, 4}),
+    "assert_exchange.expected": lambda case: testing.assert_exchange(case.engine(), None, {(0, 1)}),
+    "assert_same_bits.actual": lambda case: testing.assert_same_bits({1.0}, [1.0]),
+    "assert_same_bits.expected": lambda case: testing.assert_same_bits([1.0], {1.0}),
+    "run.arrays": lambda case: testing.run(Execute, {"x"}),
+    "run.streams": lambda case: testing.run(Execute, {}, streams={"x"}),
+    "run.mapping": lambda case: testing.run(Execute, {"x": np.zeros(1)}, mapping={"x"}),
+    "run.options": lambda case: testing.run(Execute, {}, options={"pypoplar.threads"}),
+    "run.modes": lambda case: testing.run(Execute, {}, modes={"native", "interpret"}),
+    "run_vertex.fields": lambda case: testing.run_vertex(Double, {"x"}),
+    "run_vertex.options": lambda case: testing.run_vertex(Double, FIELDS, options={"pypoplar.threads"}),
+    "run_vertex.modes": lambda case: testing.run_vertex(Double, FIELDS, modes={"native"}),
+    # the same parameters, in other forms
+    "an interval of a tile": lambda case: case.graph.setTileMapping(case.x, [[{0, 8}]]),
+    "the intervals of a tile": lambda case: case.graph.setTileMapping(case.x, {0: {(0, 4), (4, 8)}}),
+    "an interval of slices": lambda case: case.x.slices([{0, 4}]),
+    "an interval of regions": lambda case: case.graph.getSortedContiguousRegions(case.x, [{0, 4}]),
+    "indices of several dimensions": lambda case: case.m[0, {1, 2}],
+    "an edge of a vertex": lambda case: case.graph.addVertex(case.set, Double, {"x": {case.x}}),
+    "a vector of a vertex": lambda case: case.vertex(values={1.0, 2.0}),
+    "an edge of many vertices": lambda case: case.graph.add_vertices(case.set, Double, {"x": {case.x}}, [0]),
+    "a vector of many vertices": lambda case: case.graph.add_vertices(case.set, Double, {"x": case.m, "values": {1.0}}),
+    "values within a list": lambda case: case.graph.addConstant(FLOAT, [2], [{1.0, 2.0}]),
+    "a frozen set": lambda case: case.graph.addVariable(FLOAT, frozenset([4])),
+    "programs within a list": lambda case: Sequence([{case.a, case.b}]),
+    "the body of a loop": lambda case: Repeat(2, {case.a, case.b}),
+    "the case of a condition": lambda case: If(case.index, {case.a, case.b}),
+    "the shape of a linear mapping": lambda case: poputil.calcLinearTileMapping(case.graph.getTarget(), {4}, FLOAT),
+    "what a callback gives": _callback,
+    "an array of a test": lambda case: testing.run(Execute, {"x": {1.0, 2.0}}),
+    "a field of a test": lambda case: testing.run_vertex(Double, {"x": {1.0, 2.0}}),
+    "the rows of a test": lambda case: testing.run_vertex(Rows, {"rows": {(1.0,), (2.0,)}}),
+    "the shapes of a product by name": lambda case: createMatMulInputLHS(case.graph, FLOAT, aShape={4, 8}, bShape=[8, 4]),
+}
+
+
+def public_functions():
+    """The public functions and methods by their names, without those that make errors and what users only get."""
+    for room in ROOMS:
+        module = importlib.import_module(f"pypoplar{room}")
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isfunction(value):
+                yield name, value
+            if inspect.isclass(value) and not issubclass(value, BaseException):
+                for attribute, method in inspect.getmembers(value, callable):
+                    constructor = attribute == "__init__" and name not in MADE_BY_PYPOPLAR
+                    if (attribute[0] != "_" or constructor or attribute in ("__getitem__", "__setattr__")) and (
+                        getattr(method, "__module__", None) or ""
+                    ).startswith("pypoplar"):
+                        yield f"{name}.{attribute}", method
+
+
+def parameters_of_several_values():
+    for name, function in public_functions():
+        for parameter in inspect.signature(function).parameters.values() if not inspect.isclass(function) else ():
+            if parameter.name != "self" and re.search(SEVERAL, str(parameter.annotation)):
+                yield f"{name}.{parameter.name}"
+
+
+def test_every_public_parameter_that_could_take_a_set_is_tested():
+    parameters = set(parameters_of_several_values())
+    assert sorted(parameters - REFUSED.keys() - ONE_VALUE) == []
+    assert sorted(name for name in (REFUSED.keys() | ONE_VALUE) - parameters if " " not in name) == []
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_set_is_refused_and_the_message_says_what_to_write(name):
+    with pytest.raises(PoplarTypeError, match=r"a set has no order; write \S") as refusal:
+        REFUSED[name](Case())
+    assert "got " in str(refusal.value)
