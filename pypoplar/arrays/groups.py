@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s, Integers
@@ -26,10 +28,10 @@ def opens(*columns: AnyArray) -> Bools:
     return differs
 
 
-def offsets(count: Integers | Bools) -> Int64s:
+def offsets(count: Integers | Bools | Sequence[int]) -> Int64s:
     """Where each group of `count[k]` elements begins, and last the number of all: ``0, count[0], count[0] + count[1], ...``."""
     places = np.zeros(len(count) + 1, np.int64)
-    np.cumsum(count, out=places[1:])
+    np.cumsum(count, dtype=np.int64, out=places[1:])
     return places
 
 
@@ -56,9 +58,13 @@ def stepped(first: Integers, count: Integers, step: Integers) -> Int64s:
 
 def sums(values: Integers, group: Integers, groups: int) -> Int64s:
     """[groups]: the sum of the values of each group; `group` must be sorted."""
+    return sums_between(np.searchsorted(group, np.arange(groups + 1)), values)
+
+
+def sums_between(first: Integers, values: Integers | Bools) -> Int64s:
+    """[groups]: the sum of ``values[first[k] : first[k + 1]]`` of each group k."""
     total = offsets(values)
-    bounds = np.searchsorted(group, np.arange(groups + 1))
-    return total[bounds[1:]] - total[bounds[:-1]]
+    return total[first[1:]] - total[first[:-1]]
 
 
 def before_in_group(values: Integers, group: Integers) -> Int64s:

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int8s, Int16s, Int64s, Integers
+from pypoplar.arrays.groups import offsets
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.types import SUPPORTED
 
@@ -37,7 +38,7 @@ class FieldTable:
 def tabulate_fields(codelets: Sequence[Codelet]) -> FieldTable:
     fields = [field for codelet in codelets for field in codelet.fields]
     return FieldTable(
-        first=np.cumsum([0] + [len(codelet.fields) for codelet in codelets], dtype=np.int64),
+        first=offsets([len(codelet.fields) for codelet in codelets]),
         access=np.array([_ACCESS[field.access] for field in fields], np.int8),
         form=np.array([_FORM[field.form] for field in fields], np.int8),
         type=np.array([SUPPORTED.index(field.type) for field in fields], np.int16),

@@ -13,6 +13,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import offsets
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.move_lists import Moves
@@ -52,8 +53,8 @@ def divide(executable: Executable, wanted: int) -> Division:
 
 def record_work(moves: Moves) -> Int64s:
     """Running sum of the work of all move records."""
-    each = moves.count * (np.where(moves.count > 1, LISTED_COST, PIECE_COST) + moves.bytes // BYTES_PER_UNIT)
-    return np.concatenate(([0], np.cumsum(each))).astype(np.int64)
+    each: Int64s = np.where(moves.count > 1, LISTED_COST, PIECE_COST)
+    return offsets(moves.count * (each + moves.bytes // BYTES_PER_UNIT))
 
 
 def _divide(executable: Executable, work: Int64s, threads: int) -> Division:

@@ -6,6 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Bytes, Int64s
+from pypoplar.arrays.groups import offsets
 from pypoplar.engine.arena import Arena
 from pypoplar.errors import GraphCycleError
 from pypoplar.executable.executable import Executable
@@ -43,7 +44,7 @@ def _collect(touches: Touches, whole: Bytes, compute: int) -> _Touched:
     first, last = int(touches.first_edge[compute]), int(touches.first_edge[compute + 1])
     runs = slice(int(touches.first_run[first]), int(touches.first_run[last]))
     counts = touches.run_count[runs]
-    begin = np.concatenate(([0], np.cumsum(counts)))
+    begin = offsets(counts)
     base = int(touches.edge_touch[first]) if last > first else 0
     marks = whole[base : base + int(begin[-1])]
     place = np.flatnonzero(marks)

@@ -14,6 +14,7 @@ import numpy as np
 from attrs import evolve
 
 from pypoplar.arrays.dtypes import AnyArray, Bytes, Int64s
+from pypoplar.arrays.groups import offsets
 from pypoplar.device import Device
 from pypoplar.engine.auto_report import AutoReport, report_path, save
 from pypoplar.engine.division import divide
@@ -438,7 +439,7 @@ def _check_device(executable: Executable, device: Device) -> None:
 
 def _write_image(memory: Bytes, address: Int64s, size: Int64s, data: Bytes) -> None:
     """Write the pieces of the image: those of one size together, so that a million small ones take no Python loop."""
-    begin = np.concatenate(([0], np.cumsum(size)))[:-1] if len(size) else size
+    begin = offsets(size)[:-1]
     for length in np.unique(size):
         pieces = size == length
         if int(length) > 4096:

@@ -9,6 +9,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt32s
+from pypoplar.arrays.groups import offsets
 from pypoplar.engine.arena import Arena
 from pypoplar.engine.division import Division
 from pypoplar.engine.element_marks import rows_with_marks
@@ -61,7 +62,7 @@ class EngineState:
         moves, computes, division = executable.moves, executable.computes, self.division
         active = np.diff(computes.first_active)
         tiles = [int(active[step.compute]) if step.compute >= 0 else 0 for step in executable.steps]
-        self.step_account = np.concatenate(([0], np.cumsum(tiles))).astype(np.int64)
+        self.step_account = offsets(tiles)
         words, row_table = rows_with_marks(executable, self.memory)
         cycles, slots = estimated_tiles(computes, executable.target.getNumWorkerContexts())
         tables: Mapping[int, AnyArray] = {

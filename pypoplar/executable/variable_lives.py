@@ -6,6 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.groups import sums_between
 
 
 @frozen(eq=False)
@@ -46,8 +47,8 @@ class Lives:
     def live_bytes(self, steps: int, tile: int | None = None) -> Int64s:
         """int64 [steps]: bytes that live at each static step and not always, on one tile or on all together."""
         counted = np.ones(len(self.tile), bool) if tile is None else self.tile == tile
-        total = np.concatenate(([0], np.cumsum(np.where(counted, self.bytes, 0))))
-        size = np.repeat(total[self.first[1:]] - total[self.first[:-1]], np.diff(self.first_range))
+        total = sums_between(self.first, np.where(counted, self.bytes, 0))
+        size = np.repeat(total, np.diff(self.first_range))
         change = np.zeros(steps + 1, np.int64)
         np.add.at(change, self.range_begin, size)
         np.subtract.at(change, self.range_end, size)

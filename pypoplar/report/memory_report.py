@@ -9,6 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.groups import sums_between
 from pypoplar.report.libpva_hints import missing
 
 if TYPE_CHECKING:
@@ -212,9 +213,7 @@ class LoweredVariables(Sequence[Variable]):
 
     def total_bytes(self) -> Int64s:
         """int64 [variables]: bytes on all tiles together."""
-        summed = np.concatenate(([0], np.cumsum(self.bytes)))
-        sizes: Int64s = (summed[self.first[1:]] - summed[self.first[:-1]]).astype(np.int64)
-        return sizes
+        return sums_between(self.first, self.bytes)
 
     def owner(self) -> Int64s:
         """int64 [rows]: the variable of each row of `tile` and `bytes`."""

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.arrays.groups import before_in_group, counted, offsets, opens, ragged, sorting_order, stepped, sums
+from pypoplar.arrays.groups import before_in_group, counted, offsets, opens, ragged, sorting_order, stepped, sums, sums_between
 
 COUNTS = st.lists(st.integers(0, 5), max_size=8)
 NUMBERS = st.integers(-20, 20)
@@ -30,6 +30,12 @@ def test_ragged_numbers_go_on_from_the_first_of_each_group_and_stepped_ones_by_i
     assert stepped(column(first), column(counts), column(step)).tolist() == [
         begin + place * by for begin, count, by in groups for place in range(count)
     ]
+
+
+@given(st.lists(st.lists(NUMBERS, max_size=4), max_size=6))
+def test_sums_between_are_those_of_the_groups(groups):
+    first, values = offsets([len(group) for group in groups]), column([value for group in groups for value in group])
+    assert sums_between(first, values).tolist() == [sum(group) for group in groups]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12))

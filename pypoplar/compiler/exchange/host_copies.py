@@ -6,6 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import offsets
 from pypoplar.compiler.exchange.copy_plan import lay_out
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.graph.frozen import ElementRuns
@@ -32,5 +33,5 @@ def host_pieces(homes: Homes, runs: ElementRuns) -> HostPieces:
     opens[1:] = (side.offset[1:] != side.offset[:-1] + size[:-1]) | (tile[1:] != tile[:-1])
     first = np.flatnonzero(opens)
     joined = np.add.reduceat(size, first)
-    position = np.concatenate(([0], np.cumsum(joined)))[:-1]
+    position = offsets(joined)[:-1]
     return HostPieces(position, tile[first], side.offset[first], joined)

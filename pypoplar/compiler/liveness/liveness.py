@@ -18,7 +18,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import ragged
+from pypoplar.arrays.groups import offsets, ragged
 from pypoplar.compiler.check.connected_regions import Regions
 from pypoplar.compiler.control.operation_tree import Block, Choice, Invoke, Line, Loop, OperationTree
 from pypoplar.compiler.control.stackless import Calls, answer
@@ -76,7 +76,7 @@ def _full_edges(graph: FrozenGraph, workers: int, regions: Regions) -> Bools:
     if np.isin(bounds, (NEVER, ITSELF)).all():
         whole: Bools = bounds[regions.entry] == ITSELF
         return whole
-    counted = np.concatenate(([0], np.cumsum(edges.run_count)))
+    counted = offsets(edges.run_count)
     length = counted[edges.first_run[edge + 1]] - counted[edges.first_run[edge]]
     first = regions.fields.first[graph.vertices.codelet[regions.vertex]]
     return written_in_full(bounds, regions.entry, regions.vertex, edges.row[edge], length, first, vertex_shares(graph), workers)

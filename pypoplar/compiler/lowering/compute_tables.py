@@ -8,6 +8,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import offsets
 from pypoplar.compiler.exchange_plan import ComputePlan
 from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
 from pypoplar.compiler.lowering.places import TilePlaces
@@ -57,7 +58,7 @@ class ComputeTables:
         active = np.flatnonzero(tile_opens)
 
         words = self.shapes.words[codelet]
-        row_start = np.concatenate(([0], np.cumsum(words)))[:-1] + self._sizes.get("words", 0)
+        row_start = offsets(words)[:-1] + self._sizes.get("words", 0)
         self._append("words", self._edge_words(plan, position, codelet, words, plan.vertex[order]))
         vertices = self._append("vertex", plan.vertex[order])
         groups = self._append("group_codelet", codelet[group_first])
@@ -84,7 +85,7 @@ class ComputeTables:
 
     def _edge_words(self, plan: ComputePlan, position: Int64s, codelet: Int64s, words: Int64s, vertex: Int64s) -> Int64s:
         """The edge rows of a compute set, in the order of `position`."""
-        local_start = np.concatenate(([0], np.cumsum(words)))
+        local_start = offsets(words)
         edge_words = np.zeros(int(local_start[-1]), np.int64)
         edge_vertex = position[plan.edge_position]
         edge_codelet = codelet[edge_vertex]

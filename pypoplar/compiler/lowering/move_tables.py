@@ -6,6 +6,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt32s
+from pypoplar.arrays.groups import offsets
 from pypoplar.compiler.exchange_plan import Pieces
 from pypoplar.compiler.lowering.places import Places, TilePlaces
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
@@ -106,7 +107,7 @@ def _listed(records: Records, *, sources: bool) -> Records:
     count[first[long]] = length[long]
     member = np.flatnonzero(~short)
     list_start = np.full(len(single), -1)
-    list_start[first[long]] = len(records.places) + np.concatenate(([0], np.cumsum(length[long])))[:-1]
+    list_start[first[long]] = len(records.places) + offsets(length[long])[:-1]
     places = (irregular[member] // records.bytes[member]).astype(np.uint32)
     dense_step = np.where(list_start >= 0, records.bytes, 0)
     zero = np.zeros(len(single), np.int64)
@@ -217,7 +218,7 @@ class MoveLists:
         """All tables."""
         every = [entry.records for entry in self._lists]
         lengths = [len(records.source) for records in every]
-        places = np.concatenate(([0], np.cumsum([len(records.places) for records in every], dtype=np.int64)))
+        places = offsets([len(records.places) for records in every])
 
         def column(name: str) -> Int64s:
             parts = [getattr(records, name) for records in every]
@@ -233,7 +234,7 @@ class MoveLists:
             first_list=np.array(self._first_list, np.int64),
             source_ipu=np.array([entry.source_ipu for entry in self._lists], np.int64),
             target_ipu=np.array([entry.target_ipu for entry in self._lists], np.int64),
-            first=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64),
+            first=offsets(lengths),
             source=column("source"),
             target=column("target"),
             bytes=column("bytes"),

@@ -6,7 +6,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import ragged
+from pypoplar.arrays.groups import offsets, ragged
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.executable.touched_edges import Touches
@@ -31,7 +31,7 @@ class TouchTables:
         """Add the edges of a compute set, whose offsets on their tiles are given; returns where each edge's marks begin."""
         first, last = self.survey.first_edge[plan.vertex], self.survey.first_edge[plan.vertex + 1]
         length = plan.edge_length
-        touch = np.concatenate(([0], np.cumsum(length)))
+        touch = offsets(length)
         self._edges.append(ragged(first, last - first))
         self._tile.append(plan.tile[plan.edge_position])
         self._offset.append(offset)
@@ -46,14 +46,14 @@ class TouchTables:
         sizes = np.array([element.size for element in SUPPORTED], np.int64)
         homes = self.homes
         return Touches(
-            first_edge=np.concatenate(([0], np.cumsum([len(edges) for edges in self._edges]))).astype(np.int64),
+            first_edge=offsets([len(edges) for edges in self._edges]),
             edge_vertex=edges.vertex[chosen].astype(np.int64),
             edge_field=edges.field[chosen].astype(np.int64),
             edge_tile=np.concatenate([np.zeros(0, np.int64), *self._tile]),
             edge_offset=np.concatenate([np.zeros(0, np.int64), *self._offset]),
             edge_width=sizes[edges.type[chosen]],
             edge_touch=np.concatenate([np.zeros(0, np.int64), *self._touch]),
-            first_run=np.concatenate(([0], np.cumsum(edges.first_run[chosen + 1] - edges.first_run[chosen]))).astype(np.int64),
+            first_run=offsets(edges.first_run[chosen + 1] - edges.first_run[chosen]),
             run_start=edges.run_start[runs],
             run_count=edges.run_count[runs],
             run_step=edges.run_step[runs],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import define, field
 
+from pypoplar.arrays.groups import offsets
 from pypoplar.executable.program_tree import NO_STEP, ProgramTree
 
 
@@ -74,7 +75,7 @@ class TreeBuilder:
             name=tuple(node.name for node in nodes),
             detail=tuple(node.detail for node in nodes),
             step=np.array([node.step for node in nodes], np.int64),
-            first_child=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            first_child=offsets(counts),
             child=np.array([place_of[child] for node in nodes for child in node.children], np.int64),
             root=np.array([place_of[root] for root in self._roots], np.int64),
         )

@@ -6,6 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import sums_between
 from pypoplar.executable.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.memory_layout import MemoryLayout
@@ -36,8 +37,8 @@ def verify_moves(executable: Executable) -> MoveEnds:
     first = moves.first_list
     return MoveEnds(
         np.diff(first),
-        _sums(first, moves.source_ipu == HOST),
-        _sums(first, moves.target_ipu == HOST),
+        sums_between(first, moves.source_ipu == HOST),
+        sums_between(first, moves.target_ipu == HOST),
         _largest(first, source),
         _largest(first, target),
     )
@@ -117,9 +118,3 @@ def _largest(first: Int64s, values: Int64s) -> Int64s:
     if filled.any():
         largest[filled] = np.maximum.reduceat(values, first[:-1][filled])
     return largest
-
-
-def _sums(first: Int64s, values: Int64s) -> Int64s:
-    """The sum of the values of each part."""
-    running = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
-    return running[first[1:]] - running[first[:-1]]

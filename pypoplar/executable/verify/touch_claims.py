@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import sums_between
 from pypoplar.executable.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.touched_edges import Touches
@@ -48,9 +49,7 @@ def _verify_fields(executable: Executable, touches: Touches) -> None:
 
 def lengths(touches: Touches) -> Int64s:
     """Elements of every edge."""
-    ends = np.concatenate(([0], np.cumsum(touches.run_count)))
-    whole: Int64s = ends[touches.first_run[1:]] - ends[touches.first_run[:-1]]
-    return whole
+    return sums_between(touches.first_run, touches.run_count)
 
 
 def _verify_marks(executable: Executable, touches: Touches) -> None:
