@@ -74,4 +74,3 @@ class CopyPlan:
     pieces: Pieces  # all that moves, between tiles and on them; source is read in full before anything is written to it elsewhere
     account: Exchange
     offset: Int64s  # [messages], bytes in the memory of the message's source
-    on_tile_bytes: Int64s  # [tiles]: bytes rearranged on the tile

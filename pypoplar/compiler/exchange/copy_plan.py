@@ -27,8 +27,7 @@ class Side:
 def plan_copy(graph: FrozenGraph, homes: Homes, source: ElementRuns, target: ElementRuns) -> CopyPlan:
     """Plan a copy of the elements of `source` into those of `target`, one by one in order.
 
-    An element that is its own target does not move. In `on_tile_bytes` counts what the exchange alone does not put into its place:
-    what stays on the tile, what arrives once and lies in several places, and what arrives as one message and is spread out.
+    An element that is its own target does not move.
     """
     elements = source.elements()
     if elements != target.elements():
@@ -39,7 +38,6 @@ def plan_copy(graph: FrozenGraph, homes: Homes, source: ElementRuns, target: Ele
         pieces, home = chosen(pieces, moves), home[moves]
 
     crosses = pieces.source_tile != pieces.target_tile
-    local = np.bincount(pieces.target_tile, weights=np.where(crosses, 0, pieces.bytes), minlength=graph.tiles).astype(np.int64)
     remote = slice(None) if bool(crosses.all()) else crosses
     accounted = account(
         graph.tiles,
@@ -53,7 +51,7 @@ def plan_copy(graph: FrozenGraph, homes: Homes, source: ElementRuns, target: Ele
     )
     del home, crosses, remote
     moved = joined(_by_target_tile(pieces, graph.tiles))
-    return CopyPlan(moved, accounted.exchange, accounted.offset, local + accounted.rearranged)
+    return CopyPlan(moved, accounted.exchange, accounted.offset)
 
 
 def lay_out(homes: Homes, runs: ElementRuns) -> Side:

@@ -30,18 +30,13 @@ class Transfers:
 class MessageAccount:
     exchange: Exchange  # its messages are sorted by receiver, source and place in the source's memory
     offset: Int64s  # [messages], bytes in the source's memory
-    rearranged: Int64s  # [tiles], bytes that do not lie at the receiver as they lay at the source
 
 
 def account(tiles: int, transfers: Transfers) -> MessageAccount:
-    """The account of these transfers.
-
-    What arrives as a message of its own can go straight to its place. Transfers that are parts of a larger message, or copies of
-    what has arrived already, go to several places of the receiver.
-    """
+    """The account of these transfers."""
     if len(transfers.bytes) == 0:
         nothing = np.zeros(tiles, np.int64)
-        return MessageAccount(Exchange(np.zeros(0, MESSAGE), nothing, nothing), np.zeros(0, np.int64), nothing)
+        return MessageAccount(Exchange(np.zeros(0, MESSAGE), nothing, nothing), np.zeros(0, np.int64))
     span = int((transfers.offset + transfers.bytes).max()) + 1
     begin, size, variable = _sorted(tiles, transfers, span)
     reach = begin + size
@@ -58,9 +53,7 @@ def account(tiles: int, transfers: Transfers) -> MessageAccount:
     pair, offset = np.divmod(begin[starts], span)
     messages["destination"], messages["source"] = np.divmod(pair, tiles)
     received = _per_tile(tiles, messages["destination"], messages["bytes"])
-    parts = np.diff(np.append(starts, len(begin)))
-    rearranged = _per_tile(tiles, messages["destination"], np.where(parts > 1, np.add.reduceat(size, starts), 0))
-    return MessageAccount(Exchange(messages, _sent(tiles, messages, offset, span), received), offset, rearranged)
+    return MessageAccount(Exchange(messages, _sent(tiles, messages, offset, span), received), offset)
 
 
 def _sorted(tiles: int, transfers: Transfers, span: int) -> tuple[Int64s, Int64s, Int64s]:
