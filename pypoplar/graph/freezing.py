@@ -33,19 +33,17 @@ def freeze(
     lines, location = np.unique(rows.location, return_inverse=True)
     rows = attrs.evolve(rows, location=location.astype(np.int32))
     edges, state = vertices.edges.freeze(), vertices.state.freeze()
-    locations = vertices.locations
     return FrozenGraph(
         tiles=target.getNumTiles(),
         variables=variables.freeze(),
         mapping=mapping.freeze(variables.bounds()),
         codelets=codelets,
         compute_sets=tuple(vertices.set_names),
-        compute_set_locations=tuple(locations.location(number) for number in vertices.set_locations),
         vertices=rows,
         edges=edges,
         state=state,
         estimates=estimate(_estimators(codelets, registered), codelets, target, rows, edges, state, vertices.estimates.freeze()),
-        locations=tuple(locations.location(number) for number in lines.tolist()),
+        locations=tuple(vertices.locations.location(number) for number in lines.tolist()),
     )
 
 

@@ -95,7 +95,6 @@ class FrozenGraph:
     mapping: FrozenMapping
     codelets: tuple[Codelet, ...]
     compute_sets: tuple[str, ...]  # debug names, unique
-    compute_set_locations: tuple[Location, ...]
     vertices: FrozenVertices
     edges: FrozenEdges
     state: FrozenState

@@ -304,7 +304,7 @@ class Graph:
 
     def addComputeSet(self, name: str = "") -> ComputeSet:
         """A new compute set: vertices that run in parallel, in one step."""
-        return ComputeSet(self._vertices, self._vertices.add_set(self._scope.named(name, "computeSet"), self._locations.note()))
+        return ComputeSet(self._vertices, self._vertices.add_set(self._scope.named(name, "computeSet")))
 
     def addVertex(self, computeSet: ComputeSet, vertexType: Any, connections: Any = None) -> VertexRef:
         """A new vertex of a codelet, named or given as its class, with `connections` from field names to tensors or values.

@@ -192,7 +192,6 @@ class VertexTable:
         "kinds",
         "locations",
         "rows",
-        "set_locations",
         "set_names",
         "state",
         "tile",
@@ -209,12 +208,10 @@ class VertexTable:
         self.state = StateTable()
         self.estimates = EstimateTable()
         self.set_names: list[str] = []
-        self.set_locations: list[int] = []
         self._names = Names()
 
-    def add_set(self, name: str, location: int) -> int:
+    def add_set(self, name: str) -> int:
         self.set_names.append(self._names.give(name))
-        self.set_locations.append(location)
         return len(self.set_names) - 1
 
     def remove_last(self, number: int) -> None:

@@ -170,7 +170,6 @@ def test_vertices_know_codelet_set_tile_and_line(graph, x, compute):
     places = [frozen.locations[one] for one in frozen.vertices.location]
     assert all(place.file == __file__ for place in places)
     assert places[1].line == places[0].line + 1
-    assert frozen.compute_set_locations[1].line == places[0].line - 1
     assert (graph.numVertices(), graph.numComputeSets(), graph.getVertexTypes()) == (2, 2, ["Mixed", "Plain"])
 
 

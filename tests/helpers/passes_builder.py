@@ -138,7 +138,6 @@ class Builder:
             mapping=mapping_of(self.tile_of),
             codelets=cast(Any, tuple(self.codelets)),
             compute_sets=tuple(self.compute_sets),
-            compute_set_locations=tuple(Location("sets.py", 1 + at, "build") for at in range(len(self.compute_sets))),
             vertices=FrozenVertices(*(vertices[:, at].copy() for at in range(4))),
             edges=FrozenEdges(
                 vertex=columns[:, 0].copy(),
