@@ -178,7 +178,10 @@ def _variables(random: np.random.Generator, count: int, steps: int, tiles: int, 
     spread = random.integers(1, max(2, tiles // 4), count)
     first = np.concatenate(([0], np.cumsum(spread)))
     tile = np.concatenate([(random.integers(0, tiles) + np.arange(size)) % tiles for size in spread])
-    return LoweredVariables.with_one_life(names, always, begin, end, first, tile, random.integers(1, 500, len(tile)) * 4)
+    lives = np.flatnonzero(~always)  # each of the others has one
+    first_life = np.concatenate(([0], np.cumsum(~always)))
+    sizes = random.integers(1, 500, len(tile)) * 4
+    return LoweredVariables(names, always, first_life, begin[lives], end[lives], first, tile, sizes)
 
 
 def _memory(random: np.random.Generator, tiles: int) -> MemoryByTile:

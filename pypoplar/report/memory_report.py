@@ -220,15 +220,6 @@ class LoweredVariables(Sequence[Variable]):
         owners: Int64s = np.repeat(np.arange(len(self.names)), np.diff(self.first))
         return owners
 
-    @staticmethod
-    def with_one_life(
-        names: tuple[str, ...], always: Bools, begin: Int64s, end: Int64s, first: Int64s, tile: Int64s, bytes: Int64s
-    ) -> LoweredVariables:
-        """Variables with at most one life each: `begin` and `end` are int64 [variables], -1 where there is none."""
-        lives = np.asarray(begin) >= 0
-        first_life = np.concatenate(([0], np.cumsum(lives))).astype(np.int64)
-        return LoweredVariables(names, always, first_life, np.asarray(begin)[lives], np.asarray(end)[lives], first, tile, bytes)
-
     def life_owner(self) -> Int64s:
         """int64 [lives]: the variable of each life."""
         owners: Int64s = np.repeat(np.arange(len(self.names)), np.diff(self.first_life))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from lowered_variables import with_one_life
 
 from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
@@ -92,7 +93,7 @@ def variables(*rows: tuple[str, bool, int, int], places: Sequence[dict[int, int]
     """Variables of (name, always, begin, end); `places` has for each its {tile: bytes}."""
     names, always, begin, end = zip(*rows, strict=True)
     tiles = [list(sizes) for sizes in places]
-    return LoweredVariables.with_one_life(
+    return with_one_life(
         names,
         np.array(always),
         np.array(begin),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve, fields, has
 from hypothesis import strategies as st
+from lowered_variables import with_one_life
 from numpy.typing import NDArray
 
 from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed
@@ -239,7 +240,7 @@ def full_report(name: str = "engine") -> Report:
         np.array([300, 300, 64, 50]),
         np.array([164, 64, 0, 50]),
     )
-    variables = LoweredVariables.with_one_life(
+    variables = with_one_life(
         ("x", "temporary"),
         np.array([True, False]),
         np.array([-1, 0]),

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from attrs import evolve
+from lowered_variables import with_one_life
 
 from pypoplar.errors import InvalidOption
 from pypoplar.report.execution import Execution, Step, VertexTypeCycles
-from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
+from pypoplar.report.memory_report import MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 from pypoplar.report.report import Compilation, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.report.text.summary import summary
@@ -208,7 +209,7 @@ def test_floating_point_operations_are_compared_with_the_peak():
     assert "FLOP" not in summary(make_report(steps=[compute_step()]))
 
 
-VARIABLES = LoweredVariables.with_one_life(
+VARIABLES = with_one_life(
     names=("weights", "early", "late", "bias"),
     always=np.array([True, False, False, True]),
     begin=np.array([-1, 0, 2, -1]),
@@ -242,7 +243,7 @@ def test_variables_are_listed_by_size_with_when_they_live():
 
 def test_of_very_many_variables_the_smallest_are_summed():
     count = 350
-    variables = LoweredVariables.with_one_life(
+    variables = with_one_life(
         names=tuple(f"v{number}" for number in range(count)),
         always=np.ones(count, bool),
         begin=np.full(count, -1),
