@@ -56,8 +56,3 @@ class Moves:
         if listed[record] < 0:
             return int(base[record] + piece * step[record])
         return int(base[record]) + int(self.places[listed[record] + piece]) * int(self.bytes[record])
-
-    def first_record_of_moves(self) -> Int64s:
-        """int64 [moves + 1]: where each move's records begin; those of all its lists follow each other."""
-        begin: Int64s = self.first[self.first_list]
-        return begin
