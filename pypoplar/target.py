@@ -7,7 +7,6 @@ from enum import Enum
 from typing import Any
 
 import attrs
-import numpy as np
 from attrs import field, frozen
 
 from pypoplar.braces import OPTIONS, ordered
@@ -260,11 +259,11 @@ class Target:
 
     def getTypeLimitsMax(self, type: ElementType) -> int | float:
         """The largest finite value of `type`."""
-        return _limits(type)[1]
+        return check_type(type).limits[1]
 
     def getTypeLimitsLowest(self, type: ElementType) -> int | float:
         """The lowest finite value of `type`."""
-        return _limits(type)[0]
+        return check_type(type).limits[0]
 
     # Exchange and sync
 
@@ -404,12 +403,3 @@ class Target:
             if not given[name] >= least:
                 raise InvalidOption(f"this is not a saved target: {name} is {given[name]!r}, expected at least {least}")
         return Target(**given)
-
-
-def _limits(type: ElementType) -> tuple[int | float, int | float]:
-    dtype = check_type(type).dtype
-    if dtype == np.bool_:
-        return 0, 1
-    if type.is_floating:
-        return float(np.finfo(dtype).min), float(np.finfo(dtype).max)
-    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)

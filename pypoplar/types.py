@@ -55,6 +55,15 @@ class ElementType(type):
         return int(cls.dtype.itemsize)
 
     @property
+    def limits(cls) -> tuple[int | float, int | float]:
+        """The lowest and the largest finite value."""
+        if cls.dtype == np.bool_:
+            return 0, 1
+        if cls.is_floating:
+            return float(np.finfo(cls.dtype).min), float(np.finfo(cls.dtype).max)
+        return int(np.iinfo(cls.dtype).min), int(np.iinfo(cls.dtype).max)
+
+    @property
     def is_floating(cls) -> bool:
         return cls.code in ("f32", "f16")
 

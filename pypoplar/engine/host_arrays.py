@@ -26,8 +26,9 @@ def host_array(given: Any, dtype: np.dtype[Any]) -> AnyArray:
         raise ValueError(f"expected an array of {dtype}, got {given!r}")
     with np.errstate(over="ignore", invalid="ignore"):
         converted: AnyArray = values.astype(dtype)
-    if dtype.kind != "f":
-        changed = np.flatnonzero(converted.ravel() != values.ravel())
-        if len(changed):
-            raise ValueError(f"expected an array of {dtype}, got {values.ravel()[changed[0]]}")
+    flat, came = converted.ravel(), values.ravel()
+    changed = np.isinf(flat) & ~np.isinf(came) if dtype.kind == "f" else flat != came
+    if changed.any():
+        place = int(np.argmax(changed))
+        raise ValueError(f"expected an array of {dtype}, got {came[place]} at index {place}")
     return converted

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import AnyArray, Int64s
+from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
 from pypoplar.braces import ordered
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.types import SUPPORTED, ElementType
@@ -40,7 +40,15 @@ def bits_of(type: ElementType, value: Any) -> int:
             raise ValueError
         return int(_UNPACK(_PACK[type](operator.index(value)))[0])
     except (TypeError, ValueError, OverflowError, struct.error):
-        raise PoplarTypeError(f"{type!r} cannot hold {value!r}") from None
+        hint = range_text(type) if isinstance(value, int | float | np.number) else ""
+        raise PoplarTypeError(f"{type!r} cannot hold {value!r}{hint}") from None
+
+
+def range_text(type: ElementType) -> str:
+    """``: FLOAT goes from -3.4028235e+38 to 3.4028235e+38``, after a value that the type cannot hold."""
+    least, most = type.limits
+    numbers = f"{least:.8g} to {most:.8g}" if type.is_floating else f"{least} to {most}, in whole numbers"
+    return f": {type!r} goes from {numbers}"
 
 
 def bits_of_many(values: AnyArray) -> Int64s:
@@ -57,12 +65,10 @@ def values_of(type: ElementType, value: Any, count: int, what: str) -> AnyArray:
     """
     given = _as_array(type, value, what)
     if given.ndim == 0 or (given.size == 1 and count == 1):
-        filling = np.empty(1, type.dtype)
-        filling[0] = _fitting(type, given.reshape(1), what)[0]
-        return np.full(count, filling[0], type.dtype)
+        return np.full(count, _fitting(type, given, what)[0], type.dtype)
     if given.size != count:
         raise TensorShapeError(f"{what} has {count} elements, got {given.size} values")
-    return _fitting(type, given.reshape(-1), what)
+    return _fitting(type, given, what)
 
 
 def _as_array(type: ElementType, value: Any, what: str) -> AnyArray:
@@ -88,24 +94,40 @@ def _exact(type: ElementType, given: AnyArray, what: str) -> AnyArray:
         try:
             bits[place] = bits_of(type, number)
         except PoplarTypeError:
-            raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {number}") from None
+            raise _misfit(type, what, number, place, given.shape) from None
     raw = np.ascontiguousarray(bits.view(np.uint8).reshape(-1, 8)[:, : type.size])
     return raw.view(type.dtype).reshape(given.shape)
 
 
 def _fitting(type: ElementType, given: AnyArray, what: str) -> AnyArray:
-    if given.dtype == type.dtype:
-        return given.copy()
+    """The numbers in flat order, in the type's dtype. `PoplarTypeError` names the first that the type cannot hold."""
+    flat = given.reshape(-1)
+    if flat.dtype == type.dtype:
+        return flat.copy()
+    wide = flat.astype({"b": np.uint8, "f": np.float64}.get(flat.dtype.kind, flat.dtype), copy=False)  # NumPy compares these
+    outside = _beyond(type, wide)
+    if outside.any():
+        place = int(np.argmax(outside))
+        raise _misfit(type, what, flat[place], place, given.shape)
+    return flat.astype(type.dtype)
+
+
+def _beyond(type: ElementType, numbers: AnyArray) -> Bools:
+    """Which of the numbers the type cannot hold; infinities and NaN are floats as others are, and floats round."""
+    beyond: Bools
+    least, most = type.limits
     if type.is_floating:
         with np.errstate(over="ignore"):
-            return given.astype(type.dtype)
-    wide = {"b": np.uint8, "f": np.float64}.get(given.dtype.kind, given.dtype)  # NumPy compares these with any bound
-    given = given.astype(wide, copy=False)
-    if given.dtype.kind == "f" and not (given == np.floor(given)).all():
-        raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {given[given != np.floor(given)][0]}")
-    least, most = (0, 1) if type.code == "bool" else (np.iinfo(type.dtype).min, np.iinfo(type.dtype).max)
-    beyond = given >= float(most + 1) if given.dtype.kind == "f" else given > most  # the most of 64 bits is no float
-    outside = beyond | (given < least)
-    if outside.any():
-        raise PoplarTypeError(f"{what} is {type!r}, which cannot hold {given[outside][0]}")
-    return given.astype(type.dtype)
+            beyond = np.isinf(numbers.astype(type.dtype)) & ~np.isinf(numbers)
+    elif numbers.dtype.kind != "f":
+        beyond = (numbers > most) | (numbers < least)
+    else:  # the most of 64 bits is no float
+        beyond = (numbers >= float(most + 1)) | (numbers < least) | (numbers != np.floor(numbers))
+    return beyond
+
+
+def _misfit(type: ElementType, what: str, number: Any, place: int, shape: tuple[int, ...]) -> PoplarTypeError:
+    """The number at `place` of values of this shape does not fit the type."""
+    index = [int(part) for part in np.unravel_index(place, shape)]
+    where = f" at index {index[0] if len(index) == 1 else index}" if index else ""
+    return PoplarTypeError(f"{what} is {type!r}, which cannot hold {number}{where}{range_text(type)}")

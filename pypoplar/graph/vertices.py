@@ -278,9 +278,9 @@ class VertexTable:
                 return
             given = np.asarray(ordered(value, "a vector of values", "[1.0, 2.0]"))
             size = self.state.sizes.get((number, slot.number), given.size)
-            self.state.vectors[number, slot.number] = values_of(slot.type, given, size, self.field_text(number, slot))
-        except PoplarTypeError as error:
-            raise PoplarTypeError(f"{self.field_text(number, slot)}: {error}") from None
+            self.state.vectors[number, slot.number] = values_of(slot.type, given, size, "the vector")
+        except (PoplarTypeError, TensorShapeError) as error:
+            raise type(error)(f"{self.field_text(number, slot)}: {error}") from None
 
     def set_size(self, number: int, slot: FieldSlot, size: int) -> None:
         """Give a plain vector field its size; without values it starts as zeros."""
@@ -340,10 +340,7 @@ class VertexTable:
         """Connect a field of many vertices: index v of the tensor's dimension 0 goes to vertex v."""
         where = f"field {slot.name!r} of {count} vertices"
         if slot.rank == -1:
-            try:
-                self._set_many(first, count, slot, value, where)
-            except PoplarTypeError as error:
-                raise PoplarTypeError(f"{where}: {error}") from None
+            self._set_many(first, count, slot, value, where)
             return
         if not isinstance(value, Tensor):
             ordered(value, where, TENSORS)

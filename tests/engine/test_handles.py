@@ -158,6 +158,16 @@ def test_host_data_that_does_not_fit_is_refused(mode, array, message):
     assert engine.readTensor("x").tolist() == [1, 2, 3, 4]
 
 
+def test_numbers_that_would_become_infinite_are_refused(mode):
+    bench = Bench()
+    bench.variable("x", np.zeros(2, np.float16))
+    engine = bench.engine(Sequence(), mode)
+    with pytest.raises(TensorIOStateError, match=r"handle 'x': expected an array of float16, got 70000.0 at index 1"):
+        engine.writeTensor("x", [np.inf, 7e4])
+    engine.writeTensor("x", [np.inf, 65519])
+    assert engine.readTensor("x").tolist() == [np.inf, 65504]
+
+
 def test_lists_and_numbers_stand_for_arrays(mode):
     bench = Bench()
     bench.variable("x", [0.0, 0.0])

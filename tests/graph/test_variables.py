@@ -125,9 +125,8 @@ def test_values_that_do_not_fit_a_constant_are_refused(graph, type, shape, value
         graph.addConstant(type, shape, value, "c")
 
 
-def test_whole_floats_fit_integers_and_floats_overflow_to_infinity(graph):
+def test_whole_floats_fit_integers(graph):
     assert graph.getConstantValue(graph.addConstant(CHAR, [2], [1.0, -128.0])).tolist() == [1, -128]
-    assert graph.getConstantValue(graph.addConstant(HALF, [], 1e6)) == np.inf
     assert graph.getConstantValue(graph.addConstant(LONGLONG, [], -(1 << 63))) == -(1 << 63)
 
 
@@ -183,6 +182,54 @@ def test_host_values_arrive_exactly(graph, type, values):
 def test_host_values_out_of_a_types_range_are_refused(graph, type, value):
     with pytest.raises(PoplarTypeError, match=f"is {type!r}, which cannot hold"):
         graph.addConstant(type, [1], value)
+
+
+HALF_RANGE, FLOAT_RANGE = "HALF goes from -65504 to 65504", r"FLOAT goes from -3.4028235e\+38 to 3.4028235e\+38"
+
+
+@pytest.mark.parametrize(("type", "shape", "values", "text"), [
+    (HALF, [3], [1, 70000, 80000], f"HALF, which cannot hold 70000 at index 1: {HALF_RANGE}"),
+    (HALF, [2], np.array([1.0, -65520.0]), f"HALF, which cannot hold -65520.0 at index 1: {HALF_RANGE}"),
+    (HALF, [2], np.array([65504, 65520], np.int32), f"HALF, which cannot hold 65520 at index 1: {HALF_RANGE}"),
+    (HALF, [], 70000, f"HALF, which cannot hold 70000: {HALF_RANGE}"),
+    (FLOAT, [2, 2], [[1, 2], [1e300, 4]], rf"FLOAT, which cannot hold 1e\+300 at index \[1, 0\]: {FLOAT_RANGE}"),
+    (FLOAT, [2], [0, 10**400], f"FLOAT, which cannot hold 10+ at index 1: {FLOAT_RANGE}"),
+    (INT, [2], [0, 2**31], "INT, which cannot hold 2147483648 at index 1: INT goes from -2147483648 to 2147483647"),
+    (INT, [2], np.array([0.0, 0.5]), "INT, which cannot hold 0.5 at index 1: INT goes from .* in whole numbers"),
+    (INT, [2], np.array([0.0, math.nan]), "INT, which cannot hold nan at index 1"),
+    (INT, [2], [0, math.inf], "INT, which cannot hold inf at index 1"),
+    (UNSIGNED_INT, [2], [0, -1], "UNSIGNED_INT, which cannot hold -1 at index 1: UNSIGNED_INT goes from 0 to 4294967295"),
+    (CHAR, [1, 2], np.array([[-128, 128]]), r"CHAR, which cannot hold 128 at index \[0, 1\]: CHAR goes from -128 to 127"),
+    (BOOL, [2], [True, 2], "BOOL, which cannot hold 2 at index 1: BOOL goes from 0 to 1"),
+])  # fmt: skip
+def test_the_first_value_that_does_not_fit_is_named_with_the_largest_that_would(graph, type, shape, values, text):
+    with pytest.raises(PoplarTypeError, match=f"^constant 'c' is {text}"):
+        graph.addConstant(type, shape, values, "c")
+    with pytest.raises(PoplarTypeError, match=f"'x' {type!r} .* is {text}"):
+        graph.setInitialValue(graph.addVariable(type, shape, "x"), values)
+
+
+@pytest.mark.parametrize("type", [HALF, FLOAT])
+def test_floats_round_to_their_type_and_infinities_and_nan_pass(graph, type):
+    least, most = type.limits
+    given = [0.1, 1e-300, math.inf, -math.inf, math.nan, most, np.nextafter(np.float64(most), np.inf), least]
+    for values in (given, np.array(given)):
+        constant = graph.getConstantValue(graph.addConstant(type, [8], values))
+        np.testing.assert_array_equal(constant, np.array(given).astype(type.dtype))
+    assert np.isfinite(constant).sum() == 5
+
+
+@given(st.sampled_from([HALF, FLOAT]), st.floats(width=64))
+def test_a_value_is_refused_exactly_where_rounding_makes_it_infinite(type, value):
+    graph = new_graph()
+    with np.errstate(over="ignore"):
+        rounded = np.float64(value).astype(type.dtype)
+    if math.isinf(rounded) and not math.isinf(value):
+        for values in (value, [value], np.array([value])):
+            with pytest.raises(PoplarTypeError, match="cannot hold"):
+                graph.addConstant(type, [1], values)
+    else:
+        np.testing.assert_array_equal(graph.getConstantValue(graph.addConstant(type, [1], [value])), rounded)
 
 
 # -- clones -------------------------------------------------------------------------------------------------------------------

@@ -221,6 +221,28 @@ def test_values_that_a_plain_field_cannot_hold_are_refused(graph, compute, field
     assert graph.numVertices() == 0
 
 
+@pytest.mark.parametrize(("field", "value", "text"), [
+    ("factor", 1e300, r"FLOAT cannot hold 1e\+300: FLOAT goes from -3.4028235e\+38 to 3.4028235e\+38"),
+    ("count", -(1 << 31) - 1, "INT cannot hold -2147483649: INT goes from -2147483648 to 2147483647, in whole numbers"),
+    ("table", [1, -7e4], "the vector is HALF, which cannot hold -70000.0 at index 1: HALF goes from -65504 to 65504"),
+])  # fmt: skip
+def test_a_value_beyond_a_plain_field_is_named_with_the_largest_that_fits(graph, compute, field, value, text):
+    vertex = graph.addVertex(compute, "Mixed")
+    with pytest.raises(PoplarTypeError, match=rf"^field '{field}' \(\w+\) of Mixed, vertex 0 .* added at .*\.py:\d+: {text}$"):
+        graph.setInitialValue(vertex[field], value)
+    with pytest.raises(PoplarTypeError, match=text):
+        graph.connect(vertex[field], value)
+
+
+def test_a_value_beyond_the_plain_fields_of_many_vertices_is_named_with_its_index(graph, compute):
+    text = "^field 'factor' of 2 vertices is FLOAT, which cannot hold 1e[+]300 at index 1: FLOAT goes"
+    with pytest.raises(PoplarTypeError, match=text):
+        graph.add_vertices(compute, "Mixed", {"factor": [1.0, 1e300]}, tiles=[0, 1])
+    text = r"^field 'table' of 2 vertices is HALF, which cannot hold 70000 at index \[1, 0\]: HALF goes"
+    with pytest.raises(PoplarTypeError, match=text):
+        graph.add_vertices(compute, "Mixed", {"table": [[1, 2], [70000, 3]]}, tiles=[0, 1])
+
+
 def test_a_plain_vector_gets_its_size_from_set_field_size_or_its_values(graph, compute):
     vertex = graph.addVertex(compute, "Mixed")
     graph.setFieldSize(vertex["table"], 3)
