@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from pypoplar.braces import OPTIONS, ordered
-from pypoplar.errors import InvalidOption, PoplarTypeError, UnknownHandle
+from pypoplar.errors import ApplicationRuntimeError, InvalidOption, PoplarTypeError, UnknownHandle
 from pypoplar.presets import PARAMETERS, Parameter
 from pypoplar.spelling import nearest
 from pypoplar.target import (
@@ -31,27 +31,55 @@ class Occupancy:
 
     def take(self, ipus: Sequence[int], holder: int) -> bool:
         """Give `ipus` to `holder` if they are all free or its own."""
-        if any(self.holders.get(ipu, holder) != holder for ipu in ipus):
+        if not self.is_free(ipus, holder):
             return False
         self.holders.update((ipu, holder) for ipu in ipus)
         return True
+
+    def is_free(self, ipus: Sequence[int], holder: int) -> bool:
+        """Whether no other than `holder` has any of them."""
+        return all(self.holders.get(ipu, holder) == holder for ipu in ipus)
 
     def give_back(self, holder: int) -> None:
         self.holders = {ipu: other for ipu, other in self.holders.items() if other != holder}
 
 
+class Attachment:
+    """A device's hold on its IPUs, shared by the virtual devices made of it; without `occupancy` nobody else wants them."""
+
+    def __init__(self, ipus: Sequence[int], occupancy: Occupancy | None) -> None:
+        self.ipus = tuple(ipus)
+        self.taken = False
+        self.usable = occupancy is None
+        self._occupancy = Occupancy() if occupancy is None else occupancy
+
+    def take(self) -> bool:
+        self.taken = self.usable = self._occupancy.take(self.ipus, id(self))
+        return self.taken
+
+    def is_free(self) -> bool:
+        """Whether `take` would take them."""
+        return self._occupancy.is_free(self.ipus, id(self))
+
+    def give_back(self) -> None:
+        self._occupancy.give_back(id(self))
+        self.taken = self.usable = False
+
+    def __del__(self) -> None:
+        self.give_back()
+
+
 class Device:
     """One or more IPUs to load an `Engine` on. `attach` takes them, `detach` or the end of a ``with`` block gives them back.
 
-    A model's device is always free; the devices of a `DeviceManager` share the IPUs of its machine.
+    The devices of a `DeviceManager` share the IPUs of its machine and have to be attached; others are always free. None of them can
+    be used once it has been detached, until it is attached again.
     """
 
-    def __init__(self, target: Target, id: int = 0, ipus: Sequence[int] = (), occupancy: Occupancy | None = None) -> None:
+    def __init__(self, target: Target, id: int = 0, attachment: Attachment | None = None) -> None:
         self._target = target
         self._id = id
-        self._ipus = tuple(ipus)
-        self._occupancy = occupancy if occupancy is not None else Occupancy()
-        self._attached = False
+        self._attachment = Attachment((), None) if attachment is None else attachment
 
     @staticmethod
     def createCPUDevice(numIPUs: int = 1) -> Device:
@@ -67,9 +95,9 @@ class Device:
         return Device(target)
 
     def createVirtualDevice(self, tilesPerIPU: int) -> Device:
-        """The same IPUs with only the first `tilesPerIPU` tiles of each."""
+        """The same IPUs with only the first `tilesPerIPU` tiles of each; they are attached and detached together."""
         target = self._target.createVirtualTarget(self._target.num_ipus, tilesPerIPU)
-        return Device(target, self._id, self._ipus, self._occupancy)
+        return Device(target, self._id, self._attachment)
 
     def getId(self) -> int:
         """The number by which `DeviceManager.getDevice` finds it."""
@@ -81,27 +109,30 @@ class Device:
 
     def attach(self) -> bool:
         """Take the device's IPUs; False if another device holds one of them."""
-        self._attached = self._occupancy.take(self._ipus, id(self))
-        return self._attached
+        return self._attachment.take()
 
     def isAttached(self) -> bool:
         """Whether `attach` has taken its IPUs."""
-        return self._attached
+        return self._attachment.taken
 
     def detach(self) -> None:
         """Give the IPUs back."""
-        self._occupancy.give_back(id(self))
-        self._attached = False
+        self._attachment.give_back()
+
+    def require_attached(self, what: str) -> None:
+        """`ApplicationRuntimeError` for `what`, unless the device is attached or has no need to be (not part of Poplar)."""
+        if not self._attachment.usable:
+            remedy = "call device.attach() first"
+            if not self._attachment.is_free():
+                remedy = f"attach() gives False while another device holds one of its IPUs {self.getDriverIDs()}"
+            raise ApplicationRuntimeError(f"{what}: {self!r} is not attached; {remedy}")
 
     def __enter__(self) -> Self:
         if not self.attach():
-            raise InvalidOption(f"{self!r} cannot be attached: another device holds one of its IPUs {list(self._ipus)}")
+            raise InvalidOption(f"{self!r} cannot be attached: another device holds one of its IPUs {self.getDriverIDs()}")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.detach()
-
-    def __del__(self) -> None:
         self.detach()
 
     def getAttributes(self) -> dict[str, str]:
@@ -127,7 +158,7 @@ class Device:
 
     def getDriverIDs(self) -> list[int]:
         """The numbers of its IPUs in the machine."""
-        return list(self._ipus)
+        return list(self._attachment.ipus)
 
     def supportsRemoteBuffers(self) -> bool:
         """True except for a CPU device."""
@@ -212,7 +243,7 @@ class IPUModel:
             global_exchange_constraints=tuple(self.globalExchangeConstraints),
             **values,
         )
-        return Device(target, check_count("deviceId", deviceId, 0), range(target.num_ipus))
+        return Device(target, check_count("deviceId", deviceId, 0), Attachment(range(target.num_ipus), None))
 
     def __repr__(self) -> str:
         return f"<IPUModel {self.__dict__['_version']}: {self.numIPUs} x {self.tilesPerIPU} tiles>"
@@ -251,7 +282,7 @@ class DeviceManager:
             raise UnknownHandle(f"no device has the number {id!r}: {self._machine.name} has devices 0 to {len(self._ipus) - 1}")
         ipus = self._ipus[id]
         target = Target.of_preset(self._machine.name, TargetType.IPU, num_ipus=len(ipus))
-        return Device(target, id, ipus, self._occupancy)
+        return Device(target, id, Attachment(ipus, self._occupancy))
 
     def getDevices(
         self, type: TargetType | None = None, requiredNumIPUs: int | None = None, opts: Mapping[str, str] | None = None
@@ -267,7 +298,7 @@ class DeviceManager:
             return [Device.createCPUDevice(requiredNumIPUs or 1)]
         if type is TargetType.IPU_MODEL:
             target = Target.of_preset(self._machine.name, num_ipus=requiredNumIPUs or 1)
-            return [Device(target, 0, range(target.num_ipus))]
+            return [Device(target, 0, Attachment(range(target.num_ipus), None))]
         if type is not None and type is not TargetType.IPU:
             raise PoplarTypeError(f"expected a TargetType, got {type!r}")
         return [self.getDevice(id) for id, ipus in self._ipus.items() if requiredNumIPUs is None or len(ipus) == requiredNumIPUs]

@@ -157,6 +157,7 @@ class Engine:
         self._services = Services(self.executable, self._state, self._streams)
         self._runner: Runner = _make_runner(mode, self._state, self._services)
         self._loaded = False
+        self._device: Device | None = None
         self._runs = Runs(self._state, self.executable.options.profiled_runs)
         self._lock = threading.RLock()
         self._busy = False
@@ -169,11 +170,19 @@ class Engine:
         """Put the program on a device: memory becomes uninitialised, then constants and initial values are written.
 
         Streams start again at the beginning of their arrays, random numbers and the cycle counter where they started, the report
-        is empty. The device's target has to be as large as the program's.
+        is empty. The device's target has to be as large as the program's, and a `DeviceManager`'s device has to be attached.
         """
+        self._choose_device(device, "load")
+        self._alone(self._load)
+
+    def _choose_device(self, device: Device | None, what: str) -> None:
+        """The device for `what`, which all that follows needs attached; without one it stays the one before, if there is one."""
         if device is not None:
             _check_device(self.executable, device)
-        self._alone(self._load)
+        chosen = self._device if device is None else device
+        if chosen is not None:
+            chosen.require_attached(what)
+        self._device = chosen
 
     def _load(self) -> None:
         image = self.executable.image
@@ -197,8 +206,8 @@ class Engine:
                 self._busy = False
 
     def prepare(self, device: Device) -> None:
-        """The first half of `load` in Poplar; here it only checks the device."""
-        _check_device(self.executable, device)
+        """The first half of `load` in Poplar; here it only checks the device and keeps it for `deploy`."""
+        self._choose_device(device, "prepare")
 
     def deploy(self) -> None:
         """The second half of `load`."""
@@ -218,6 +227,7 @@ class Engine:
         if not 0 <= program < entries:
             raise PoplarIndexError(f"program {program} is out of range: the engine has {entries}")
         self._require_load("run")
+        self._choose_device(None, "run")
         self._streams.require(self.executable.entry_streams[program])
         entry, label = int(self.executable.entries[program]), name or f"program {program}"
         self._alone(lambda: self._runs.count(label, lambda: self._run_entry(entry, label)))
