@@ -89,7 +89,8 @@ def info() -> None:
             f" at {target.getTileClockFrequency() / 1e9:.2f} GHz  {preset.meaning}"
         )
     click.echo("\ncache of compiled codelets")
-    click.echo(f"  in        {cache.location()}")
+    for word, directory in zip(("in", "and in"), cache.places(), strict=False):
+        click.echo(f"  {word:9} {directory}")
     click.echo(f"  size      {cache.size() / 1e6:.1f} MB")
 
 
@@ -163,7 +164,7 @@ def clear() -> None:
     """Delete the compiled codelets; they are compiled anew when they are needed."""
     size = cache.size()
     cache.clear()
-    click.echo(f"cleared {size / 1e6:.1f} MB in {cache.location()}")
+    click.echo(f"cleared {size / 1e6:.1f} MB in {' and '.join(map(str, cache.places()))}")
 
 
 def _profile_file(profile: Path) -> Path:
