@@ -122,7 +122,8 @@ class EngineOptions:
         "pypoplar.progress",
         choice("auto", "on", "off"),
         "auto",
-        "bars on standard error for compilations and runs of more than a second; auto: if it is a terminal",
+        "bars on standard error for compilations and runs of more than a second, and a line while the driver is compiled; "
+        "auto: if it is a terminal",
     )
     auto_report_all: bool = option(
         "autoReport.all", FLAG, False, "turn on outputGraphProfile and outputExecutionProfile where they are not set to false"

@@ -1,17 +1,18 @@
-"""Progress bars of long compilations and runs, on a terminal."""
+"""Progress bars of long compilations and runs, and lines that say what a program waits for, on a terminal."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pypoplar.compiler.compile import Progress
 
-PATIENCE = 1.0  # seconds before a bar appears
+PATIENCE = 1.0  # seconds before a bar or a line appears
 
 
 def wanted(option: str) -> bool:
@@ -27,6 +28,37 @@ def _bar(**arguments: Any) -> Any:
     from tqdm import tqdm  # takes longer to import than most programs to compile
 
     return tqdm(leave=False, file=sys.stderr, dynamic_ncols=True, **arguments)
+
+
+class Announcement:
+    """A line of text that is written once in a process, when the parts of some work have taken longer than `PATIENCE`."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._begin: float | None = None  # of the first part
+        self._written = False
+
+    @contextmanager
+    def during(self, option: str) -> Iterator[None]:
+        """Around a part of the work; `option` as for `wanted`."""
+        if self._written or not wanted(option):
+            yield
+            return
+        now = time.monotonic()
+        self._begin = now if self._begin is None else self._begin
+        timer = threading.Timer(max(self._begin + PATIENCE - now, 0), self._write)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _write(self) -> None:
+        if not self._written:
+            self._written = True
+            with suppress(OSError, ValueError):  # standard error has been closed meanwhile
+                print(self._text, file=sys.stderr, flush=True)
 
 
 class CompileBar:

@@ -1,6 +1,7 @@
 """Bars for what takes long, on terminals only; and the progress callback."""
 
 import io
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from engine_builder import Add, Bench
 
 from pypoplar import FLOAT, Engine, compileGraph
+from pypoplar.codelet.backend import cache
 from pypoplar.engine import progress
+from pypoplar.engine.native import driver_code
 from pypoplar.program import Copy, Repeat, Sequence
 
 SHOW = "pypoplar.progress"
@@ -95,3 +98,65 @@ def test_what_a_bar_counts_does_not_change_the_report(impatient, mode):
         return [(one.name, one.executions, one.cycles) for one in engine.getReport().execution.steps]
 
     assert report("on") == report("off")
+
+
+@pytest.fixture
+def slow_driver(monkeypatch, impatient):
+    """The driver's units are made anew, each as soon as something is said of it, or nothing for a while."""
+    object_code = {unit: driver_code._object_code(driver_code._identity(), *unit, "off") for unit in UNITS}
+    waits = []
+
+    def compile_unit(*unit):
+        waits.append(unit)
+        for _ in range(50):
+            if impatient.getvalue():
+                break
+            time.sleep(0.01)
+        return object_code[unit]
+
+    monkeypatch.setattr(driver_code, "_units", {})
+    monkeypatch.setattr(driver_code, "cache", SimpleNamespace(load=lambda key: None, store=lambda key, code: True, **FINGERPRINT))
+    monkeypatch.setattr(driver_code, "_compile", compile_unit)
+    monkeypatch.setattr(driver_code, "COMPILING", progress.Announcement(driver_code.COMPILING._text))
+    return waits
+
+
+UNITS = (driver_code.MOVING, driver_code.SUPERSTEP, driver_code.DRIVER)
+FINGERPRINT = {"fingerprint": cache.fingerprint}
+
+
+@pytest.mark.parametrize("option", ["auto", "on"])
+def test_a_driver_that_has_to_be_compiled_is_announced_once(slow_driver, impatient, option):
+    for unit in UNITS:
+        driver_code.load_unit(unit, option)
+    driver_code.driver_function(option)
+    assert slow_driver == [*UNITS]
+    assert impatient.getvalue() == "compiling the driver, once\n"
+
+
+def test_an_engine_announces_the_driver_as_its_option_says(slow_driver, impatient):
+    bench = Bench()
+    bench.engine(looping(bench), "native", {SHOW: "off"})
+    assert len(slow_driver) == 3
+    assert impatient.getvalue() == ""
+    driver_code._units.clear()
+    bench = Bench()
+    bench.engine(looping(bench), "native", {SHOW: "on"})
+    assert impatient.getvalue().count("compiling the driver, once\n") == 1
+
+
+def test_a_driver_that_is_compiled_soon_or_where_no_terminal_is_is_not_announced(slow_driver, impatient, monkeypatch):
+    monkeypatch.setattr(Terminal, "isatty", lambda self: False)
+    driver_code.load_unit(UNITS[0])
+    monkeypatch.setattr(progress, "PATIENCE", 1000.0)
+    driver_code.load_unit(UNITS[1], "on")
+    assert impatient.getvalue() == ""
+
+
+def test_parts_of_one_work_are_announced_when_all_together_take_long(impatient, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    announcement = progress.Announcement("working")
+    for _ in range(1000):
+        with announcement.during("on"):
+            time.sleep(0.001)
+    assert impatient.getvalue() == "working\n"

@@ -6,6 +6,7 @@ Where the cache has it, numba is not even imported.
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib
 from collections.abc import Callable
 from importlib.metadata import version
@@ -13,8 +14,9 @@ from importlib.metadata import version
 from attrs import frozen
 
 from pypoplar.codelet.backend import cache
-from pypoplar.codelet.backend.once import once
+from pypoplar.codelet.backend.once import once, one_at_a_time
 from pypoplar.codelet.llvm import machine
+from pypoplar.engine.progress import Announcement
 
 # The driver's units: module, and the function by which the unit is called.
 MOVING = ("pypoplar.engine.native.moves", "move_share")
@@ -23,6 +25,8 @@ GENERAL = ("pypoplar.engine.native.general_tiles", "general_tile")
 DRIVER = ("pypoplar.engine.native.driver", "drive")
 # What decides what their code is: code of other versions of it is not used.
 SOURCES = ("pypoplar.engine.native", "pypoplar.interface", "pypoplar.codelet.llvm.machine")
+
+COMPILING = Announcement("compiling the driver, once")
 
 Drive = Callable[[int, int, int], int]
 
@@ -35,17 +39,22 @@ class Unit:
     _code: machine.LoadedCode
 
 
-@once
-def load_unit(module: str, function: str) -> Unit:
-    """A unit, from the cache or newly compiled."""
-    code = machine.load(_object_code(_identity(), module, function))
-    return Unit(code.address(_symbol(function)), code)
+_units: dict[tuple[str, str], Unit] = {}
 
 
-@once
-def driver_function() -> Drive:
+def load_unit(unit: tuple[str, str], progress: str = "auto") -> Unit:
+    """A unit, from the cache or newly compiled, which is said if it takes long and `progress`, the option, allows it."""
+    with one_at_a_time():
+        if unit not in _units:
+            module, function = unit
+            code = machine.load(_object_code(_identity(), module, function, progress))
+            _units[unit] = Unit(code.address(_symbol(function)), code)
+        return _units[unit]
+
+
+def driver_function(progress: str = "auto") -> Drive:
     """The driver: takes header, thread, threads; lets go of the interpreter's lock while it runs."""
-    return _callable(load_unit(*DRIVER).address)
+    return _callable(load_unit(DRIVER, progress).address)
 
 
 def _symbol(function: str) -> str:
@@ -58,11 +67,12 @@ def _identity() -> str:
     return f"driver {cache.fingerprint(*SOURCES)} numba {version('numba')} {machine.host().identity}"
 
 
-def _object_code(identity: str, module: str, function: str) -> bytes:
+def _object_code(identity: str, module: str, function: str, progress: str) -> bytes:
     key = f"{identity} {module}"
     code = cache.load(key)
     if code is None:
-        code = _compile(module, function)
+        with COMPILING.during(progress):
+            code = _compile(module, function)
         cache.store(key, code)
     return code
 
@@ -73,6 +83,7 @@ def _compile(module: str, function: str) -> bytes:
     return machine.assemble(assembly_of(getattr(importlib.import_module(module), function), _symbol(function)))
 
 
+@functools.cache
 def _callable(address: int) -> Drive:
     """numba's calling convention: result and exception by reference; the driver raises none."""
     word = ctypes.c_int64

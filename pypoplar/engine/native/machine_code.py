@@ -43,10 +43,11 @@ def machine_code(executable: Executable) -> MachineCode:
 
 def install_codelets(state: EngineState, code: MachineCode) -> None:
     """Tell the driver where the codelets are, and what every call of one is told."""
-    state.header[Slot.MOVE_UNIT] = load_unit(*MOVING).address
-    state.header[Slot.SUPERSTEP_UNIT] = load_unit(*SUPERSTEP).address
+    progress = state.executable.options.progress
+    state.header[Slot.MOVE_UNIT] = load_unit(MOVING, progress).address
+    state.header[Slot.SUPERSTEP_UNIT] = load_unit(SUPERSTEP, progress).address
     if not state.tables[Slot.ACTIVE_SIMPLE].all():
-        state.header[Slot.GENERAL_UNIT] = load_unit(*GENERAL).address
+        state.header[Slot.GENERAL_UNIT] = load_unit(GENERAL, progress).address
     state.tables[Slot.CODELETS][: len(code.addresses)] = code.addresses
     contexts = state.rows(Slot.CONTEXTS, CONTEXT_WORDS)
     contexts[:, Context.CYCLE_LIMIT] = state.executable.slot_limit

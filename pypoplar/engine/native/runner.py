@@ -36,7 +36,7 @@ class NativeRunner:
     def __attrs_post_init__(self) -> None:
         self.codelets = machine_code(self.state.executable)
         install_codelets(self.state, self.codelets)
-        driver_function()
+        driver_function(self.state.executable.options.progress)
 
     def run(self, entry: int, progress: Callable[[], None] | None = None) -> Fault | None:
         """Run the program from row `entry` on; the fault that ended it, if one did. What vertices print is written as it goes."""
