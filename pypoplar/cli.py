@@ -6,6 +6,7 @@ import os
 import platform
 import runpy
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -231,10 +232,11 @@ def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = Fals
 
 
 def _raised_at(trace: TracebackType | None) -> str:
-    """The user's innermost line on the way to the error."""
+    """The user's innermost line on the way to the error, not one of a library that stands between."""
     frames = traceback.extract_tb(trace)
     own = [frame for frame in frames if not _is_ours(frame.filename)]
-    last = own[-1] if own else frames[-1]
+    users = [frame for frame in own if not _is_installed(frame.filename)]
+    last = (users or own or frames)[-1]
     return f"  at {last.filename}:{last.lineno}  {last.line or ''}\n  (pypoplar --traceback shows the way there)"
 
 
@@ -243,6 +245,13 @@ def _is_ours(filename: str) -> bool:
         return True
     path = Path(filename).resolve()
     return path.is_relative_to(resources.PACKAGE) and not path.is_relative_to(resources.directory("tutorials"))
+
+
+def _is_installed(filename: str) -> bool:
+    """Whether a file is of Python's own library, or of a package."""
+    path = Path(filename).resolve()
+    libraries = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return any(map(path.is_relative_to, libraries)) and not path.is_relative_to(resources.directory("tutorials"))
 
 
 def _from_script(trace: TracebackType | None, script: str) -> TracebackType | None:

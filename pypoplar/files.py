@@ -25,7 +25,7 @@ def check_regular(path: AnyPath) -> os.stat_result:
 
     To open a named pipe may take for ever, a device may have no end, and what replaces one is no longer a device.
     """
-    _check_name(path)
+    check_possible(path)
     status = os.stat(path)
     kind = stat.S_IFMT(status.st_mode)
     if kind == stat.S_IFDIR:
@@ -44,7 +44,7 @@ def written_whole(path: AnyPath, mode: int = 0o666) -> Iterator[Path]:
 
     Raises `OSError` with the name of that file if it cannot be written, or if it is there and no regular file.
     """
-    _check_name(path)
+    check_possible(path)
     target = Path(os.path.realpath(path))
     part = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -63,13 +63,17 @@ def written_whole(path: AnyPath, mode: int = 0o666) -> Iterator[Path]:
             part.unlink()
 
 
-def _check_name(path: AnyPath) -> None:
-    """Raise `OSError` if no file can have the name: it has a null character, or one that the file system's encoding has not."""
+def is_possible(path: AnyPath) -> bool:
+    """Whether a file can have the name: not if it has a null character, or one that the file system's encoding has not."""
     try:
-        possible = b"\0" not in os.fsencode(path)
+        return b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
-        possible = False
-    if not possible:
+        return False
+
+
+def check_possible(path: AnyPath) -> None:
+    """Raise `OSError` if no file can have the name."""
+    if not is_possible(path):
         raise OSError(errno.EILSEQ, "No file has such a name", os.fspath(path))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pypoplar.errors import InvalidOption
+from pypoplar.files import check_possible, is_possible
 from pypoplar.options import EngineOptions
 from pypoplar.report.report import Report
 
@@ -17,24 +18,16 @@ Make = Callable[[], Report]
 
 def report_path(options: EngineOptions, name: str) -> Path:
     """Where the profile of the engine called `name` goes: ``profile.pop`` in the directory of the options, or in its ``name``."""
-    if os.path.basename(name) != name or name in (".", "..") or not _is_file_name(name):
+    if os.path.basename(name) != name or name in (".", "..") or not is_possible(name):
         raise InvalidOption(f"the engine's name is that of a directory for its reports: {name!r} cannot be one")
     return Path(options.report_directory, name, "profile.pop")
-
-
-def _is_file_name(name: str) -> bool:
-    """Whether the file system's encoding has the name."""
-    try:
-        os.fsencode(name)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def save(report: Report, path: Path) -> None:
     """Write a profile, and the directories above it. Raises `OSError`."""
     from pypoplar.report.file.sqlite_file import save_report  # sqlite3 is only loaded where it is used
 
+    check_possible(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     save_report(report, path)
 
@@ -55,7 +48,16 @@ class AutoReport:
         self._process = os.getpid()
         self._written = 0  # as many runs are in the file
         if options.output_graph_profile:
-            save(graph(), self._path)
+            self._write_first(graph(), options.report_directory)
+
+    def _write_first(self, report: Report, directory: str) -> None:
+        try:
+            save(report, self._path)
+        except OSError as problem:
+            raise InvalidOption(
+                f"autoReport.directory is {directory!r}: the profile cannot be written there: {problem}; choose another directory, "
+                "or turn autoReport.outputGraphProfile off"
+            ) from problem
 
     def attach(self, engine: object) -> None:
         """Write the file once more when `engine` is gone, or at the end of the program if that is earlier."""

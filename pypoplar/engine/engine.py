@@ -41,6 +41,7 @@ from pypoplar.report.make_report import make_report, memory_report
 from pypoplar.report.report import Report
 from pypoplar.report.run_account import RunHistory
 from pypoplar.report.text.summary import summary
+from pypoplar.signatures import misfit
 from pypoplar.types import BY_NAME
 
 if TYPE_CHECKING:
@@ -66,6 +67,9 @@ def compileGraph(
     the profile that is written where memory does not do. Raises what `Engine` raises.
     """
     parsed = EngineOptions.parse(options)
+    wrong = "" if progress is None else misfit(progress, "done", "total")
+    if wrong:
+        raise PoplarTypeError(f"progress: expected a function of two numbers, done and total, got {wrong}")
     if not wanted(parsed.progress):
         return _compiled(graph, programs, parsed, progress, name)
     bar = CompileBar(progress)
@@ -89,8 +93,12 @@ def _compiled(
         if not options.output_graph_profile:
             raise
         path = report_path(options, name).absolute()
-        save(error.report, path)
-        error.args = (f"{error}\nProfile saved to: {path}",)
+        try:
+            save(error.report, path)
+        except OSError as problem:
+            error.args = (f"{error}\nThe profile could not be saved: {problem}",)
+        else:
+            error.args = (f"{error}\nProfile saved to: {path}",)
         raise
 
 
@@ -275,11 +283,17 @@ class Engine:
 
     def connectHostFunction(self, name: str, function: Callable[..., Any], replica: int = 0) -> None:
         """Connect a host function: it gets the arrays of its inputs to read, then those of its outputs to fill."""
-        known = sorted({service["name"] for service in self.executable.services if service["kind"] == ServiceKind.HOST_FUNCTION})
+        services = [service for service in self.executable.services if service["kind"] == ServiceKind.HOST_FUNCTION]
+        known = {service["name"]: (len(service["inputs"]), len(service["outputs"])) for service in services}
         if name not in known:
-            raise unknown_name("host function", name, known)
+            raise unknown_name("host function", name, sorted(known))
         if not callable(function):
             raise StreamConnectionError(f"host function {name!r}: expected a function, got {type(function).__name__}")
+        inputs, outputs = known[name]
+        wrong = misfit(function, *[""] * (inputs + outputs))
+        if wrong:
+            arrays = f"{inputs + outputs} array{'' if inputs + outputs == 1 else 's'}, {inputs} of inputs and {outputs} of outputs"
+            raise StreamConnectionError(f"host function {name!r}: expected a function of {arrays}, got {wrong}")
         self._services.host_functions[name] = function
 
     # Tensors by handle

@@ -6,6 +6,7 @@ chunk at a time in a buffer of the engine's.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
@@ -21,6 +22,7 @@ from pypoplar.errors import ApplicationRuntimeError, StreamConnectionError, Unkn
 from pypoplar.executable.host_plans import StreamPlan
 from pypoplar.interface.driver_records import STREAM_WORDS, Stream
 from pypoplar.interface.header_slots import Slot
+from pypoplar.signatures import misfit
 from pypoplar.spelling import nearest
 from pypoplar.types import BY_NAME
 
@@ -63,6 +65,24 @@ Callback = Callable[[AnyArray], Any] | StreamCallback | Iterator[Any]
 def unknown_name(kind: str, name: object, known: list[str]) -> UnknownHandle:
     listed = f"; known: {', '.join(map(repr, known[:10]))}" if known else "; there are none"
     return UnknownHandle(f"no {kind} is called {name!r}{nearest(name, known, listed)}")
+
+
+def _check_callback(name: str, callback: Callback) -> None:
+    """Raise `StreamConnectionError` unless a callback can be called as it will be."""
+    if isinstance(callback, StreamCallback):
+        for method, *arguments in (("prefetch", "chunk"), ("fetch", "chunk"), ("complete",), ("invalidatePrefetched",)):
+            wrong = misfit(getattr(callback, method), *arguments)
+            if wrong:
+                raise StreamConnectionError(f"stream {name!r}: expected a method {method}({', '.join(arguments)}), got {wrong}")
+        if type(callback).fetch is StreamCallback.fetch:
+            raise StreamConnectionError(f"stream {name!r}: expected a method fetch(chunk), {type(callback).__name__} has none")
+        return
+    wrong = "" if hasattr(callback, "__next__") else misfit(callback, "chunk")
+    if wrong:
+        hint = "; call it for its iterator" if inspect.isgeneratorfunction(callback) else ""
+        raise StreamConnectionError(
+            f"stream {name!r}: expected a function of one array, an iterator or a StreamCallback, got {wrong}{hint}"
+        )
 
 
 @define(eq=False)
@@ -140,10 +160,7 @@ class HostStreams:
     def connect_callback(self, name: str, callback: Callback) -> None:
         """Connect a callback: see `Engine.connectStreamToCallback`."""
         number = self.find(name)
-        if not (isinstance(callback, StreamCallback) or callable(callback) or hasattr(callback, "__next__")):
-            raise StreamConnectionError(
-                f"stream {name!r}: expected a function of one array, an iterator or a StreamCallback, got {type(callback).__name__}"
-            )
+        _check_callback(name, callback)
         self._invalidate(number)
         self._callbacks[number] = callback
         self._chunks[number] = 0

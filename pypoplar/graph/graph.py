@@ -36,6 +36,7 @@ from pypoplar.graph.tiles import Tiles
 from pypoplar.graph.values import values_of
 from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.graph.vertices import ComputeSet, FieldRef, NumberedCodelet, VertexRange, VertexRef, VertexTable, pairs
+from pypoplar.signatures import misfit
 from pypoplar.target import Target
 from pypoplar.types import UNSIGNED_INT, ElementType, check_type
 
@@ -400,6 +401,9 @@ class Graph:
 
     def registerPerfEstimator(self, vertexType: str, estimator: Callable[[VertexIntrospector, Target], Any]) -> None:
         """A function that gives worker cycles, or a `VertexPerfEstimate`, for each vertex of a codelet without its own estimate."""
+        wrong = misfit(estimator, "vertex", "target")
+        if wrong:
+            raise PoplarTypeError(f"the estimator of {vertexType}: expected a function of a vertex and a target, got {wrong}")
         self._estimators[vertexType] = estimator
 
     def numVertices(self) -> int:

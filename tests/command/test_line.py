@@ -57,6 +57,62 @@ def test_a_poplar_error_is_its_message_and_the_users_line(run, script):
     assert "Traceback" not in result.stderr
 
 
+BY_WAY_OF_A_LIBRARY = """
+from contextlib import ExitStack
+from pypoplar import FLOAT, Graph, IPUModel
+
+graph = Graph(IPUModel("tiny").createDevice())
+x = graph.addVariable(FLOAT, [4], "x")
+with ExitStack() as later:
+    later.callback(graph.setTileMapping, x, 99)
+"""
+
+
+def test_the_users_line_is_named_and_not_that_of_a_library_between(run, script):
+    path = script(BY_WAY_OF_A_LIBRARY)
+    result = run("run", path)
+    assert "InvalidTileMapping: tile 99 for 'x'" in result.stderr
+    assert f"at {path}:7  with ExitStack() as later:" in result.stderr
+    assert "contextlib" not in result.stderr
+
+
+ENGINE = """
+from pypoplar import INT, Engine, Graph, IPUModel
+from pypoplar.program import Copy
+
+device = IPUModel("tiny").createDevice()
+graph = Graph(device.getTarget())
+x = graph.addVariable(INT, [4], "x")
+graph.setTileMapping(x, 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "text"),
+    [
+        (
+            "Engine(graph, [], {'autoReport.all': True, 'autoReport.directory': '/dev/null/here'})",
+            "InvalidOption: autoReport.directory is '/dev/null/here': the profile cannot be written there: [Errno 20] Not a dir",
+        ),
+        (
+            "Engine(graph, Copy(graph.addHostToDeviceFIFO('in', INT, 4), x)).connectStreamToCallback('in', lambda: 1)",
+            "stream 'in': expected a function of one array, an iterator or a StreamCallback, got <lambda>(), ",
+        ),
+        (
+            "Engine(graph, [], progress=lambda done: print(done))",
+            "PoplarTypeError: progress: expected a function of two numbers, done and total, got <lambda>(done), ",
+        ),
+    ],
+)
+def test_what_a_program_hands_over_is_refused_with_its_line(run, script, last, text):
+    path = script(ENGINE + last)
+    result = run("run", path)
+    assert result.exit_code == 1
+    assert text in result.stderr
+    assert f"at {path}:9  {last}" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_traceback_shows_the_whole_way(run, script):
     path = script("from pypoplar.device import IPUModel\nIPUModel('bov')\n")
     result = run("--traceback", "run", path)

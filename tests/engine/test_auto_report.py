@@ -160,12 +160,33 @@ def test_out_of_memory_leaves_a_profile_of_the_graph(tmp_path):
 
 def test_a_directory_that_cannot_be_is_an_error_at_once_and_a_warning_later(bench, mode, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OSError, match="file"):
-        made(bench, mode, **{ALL: True, PLACE: str(tmp_path / "file")})
+    place = str(tmp_path / "file")
+    there = rf"\[Errno 17\] File exists: '{place}'"
+    expected = rf"autoReport\.directory is '{place}': the profile cannot be written there: {there}; choose another"
+    with pytest.raises(InvalidOption, match=expected):
+        made(bench, mode, **{ALL: True, PLACE: place})
     engine = made(bench, mode, **{EXECUTION: True, PLACE: str(tmp_path / "file")})
     with pytest.warns(RuntimeWarning, match="the profile could not be written"):
         engine.run()
     assert engine.getReport().execution.runs[0].count == 1
+
+
+@pytest.mark.parametrize("place", ["null \0 character", "lone \ud800 surrogate"])
+def test_a_directory_with_a_name_that_none_can_have_is_refused(bench, place):
+    with pytest.raises(InvalidOption, match=r"the profile cannot be written there: .*No file has such a name"):
+        made(bench, "interpret", **{ALL: True, PLACE: place})
+
+
+def test_out_of_memory_is_reported_even_if_its_profile_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    graph = Graph(tiny())
+    x = graph.addVariable(FLOAT, [10_000_000], "large")
+    graph.setTileMapping(x, 3)
+    graph.createHostRead("x", x)
+    with pytest.raises(GraphMemoryAllocationError, match="large") as caught:
+        Engine(graph, Sequence(), {ALL: True, PLACE: str(tmp_path / "file")})
+    assert "\nThe profile could not be saved: [Errno 17] File exists: " in str(caught.value)
+    assert caught.value.report is not None
 
 
 PROGRAM = """

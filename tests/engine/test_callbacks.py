@@ -1,5 +1,9 @@
 """Streams connected to callbacks, and host functions: when they are called, with what, and what goes wrong."""
 
+import functools
+import itertools
+import operator
+
 import numpy as np
 import pytest
 from engine_builder import Add
@@ -259,6 +263,82 @@ def test_something_that_is_no_callback_is_refused(bench):
         engine.connectStreamToCallback("it", print)
 
 
+class Fetching(StreamCallback):
+    def fetch(self, chunk):
+        chunk[:] = 1, 2
+
+
+class FetchesNothing(StreamCallback):
+    pass
+
+
+class FetchesTwo(StreamCallback):
+    def fetch(self, chunk, index):
+        chunk[:] = index
+
+
+class CompletesSomething(Fetching):
+    def complete(self, chunk):
+        pass
+
+
+class PrefetchesNothing(Fetching):
+    def prefetch(self):
+        return self.Result.NotAvailable
+
+
+def chunks():
+    yield [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("callback", "expected", "got"),
+    [
+        (lambda: [1, 2], "a function of one array, an iterator or a StreamCallback", r"<lambda>\(\), .*test_callbacks\.py:\d+$"),
+        (lambda chunk, index: None, "a function of one array", r"<lambda>\(chunk, index\), "),
+        (lambda *, chunk: None, "a function of one array", r"<lambda>\(\*, chunk\), "),
+        (chunks, "a function of one array", r"chunks\(\), .*test_callbacks\.py:\d+; call it for its iterator"),
+        (Fetching, "a function of one array", r"Fetching\(\)"),
+        (FetchesTwo(), r"a method fetch\(chunk\)", r"fetch\(chunk, index\), .*test_callbacks\.py:\d+"),
+        (CompletesSomething(), r"a method complete\(\)", r"complete\(chunk\), "),
+        (PrefetchesNothing(), r"a method prefetch\(chunk\)", r"prefetch\(\), "),
+    ],
+)
+def test_a_callback_that_cannot_be_called_with_a_chunk_is_refused_when_it_is_connected(bench, callback, expected, got):
+    engine = bench.engine(Copy(bench.stream_in, bench.x))
+    with pytest.raises(StreamConnectionError, match=f"stream 'in': expected {expected}.* got {got}"):
+        engine.connectStreamToCallback("in", callback)
+
+
+def test_a_stream_callback_without_fetch_is_refused(bench):
+    engine = bench.engine(Copy(bench.stream_in, bench.x))
+    with pytest.raises(StreamConnectionError, match=r"'in': expected a method fetch\(chunk\), FetchesNothing has none"):
+        engine.connectStreamToCallback("in", FetchesNothing())
+
+
+class Called:
+    def __call__(self, chunk, more=None):
+        chunk[:] = 3, 4
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        Called(),
+        Called().__call__,
+        functools.partial(lambda value, chunk: chunk.fill(value), 3),
+        lambda *arrays: [3, 4],
+        operator.methodcaller("fill", 3),
+        itertools.repeat([1, 2]),
+        Fetching(),
+    ],
+)
+def test_what_can_be_called_with_a_chunk_is_connected(bench, mode, callback):
+    engine = take_in(bench, mode, callback)
+    engine.run()
+    assert value(engine) in ([3, 4], [3, 3], [1, 2])
+
+
 # Host functions
 
 
@@ -289,6 +369,9 @@ def test_a_host_function_that_is_not_connected_or_not_known_is_named(bench, mode
         engine.connectHostFunction("half", print)
     with pytest.raises(StreamConnectionError, match="expected a function, got int"):
         engine.connectHostFunction("half sum", 3)
+    expected = r"'half sum': expected a function of 4 arrays, 2 of inputs and 2 of outputs, got <lambda>\(left, right\), .*\.py:\d+"
+    with pytest.raises(StreamConnectionError, match=expected):
+        engine.connectHostFunction("half sum", lambda left, right: left + right)
 
 
 def test_what_a_host_function_raises_comes_out_of_run(bench, mode):

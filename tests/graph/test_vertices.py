@@ -380,6 +380,12 @@ def test_an_estimator_whose_sums_could_overflow_is_refused(graph, compute, answe
         graph.freeze()
 
 
+@pytest.mark.parametrize(("estimator", "got"), [(lambda vertex: 3, r"<lambda>\(vertex\), .*:\d+"), (9, "int")])
+def test_an_estimator_that_cannot_be_called_is_refused_when_it_is_registered(graph, estimator, got):
+    with pytest.raises(PoplarTypeError, match=f"the estimator of Plain: expected a function of a vertex and a target, got {got}"):
+        graph.registerPerfEstimator("Plain", estimator)
+
+
 def test_an_estimator_that_answers_nonsense_is_refused(graph, compute):
     graph.addVertex(compute, "Plain")
     graph.registerPerfEstimator("Plain", lambda vertex, target: -1)
