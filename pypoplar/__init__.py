@@ -59,7 +59,17 @@ from pypoplar.types import (
 if TYPE_CHECKING:
     from pypoplar import ipu, poplin, popnn, popops, poputil, program, testing  # noqa: F401
     from pypoplar.arrays.intervals import Interval, VariableInterval
-    from pypoplar.codelet.language.fields import InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, VectorList, Vertex
+    from pypoplar.codelet.language.fields import (
+        InOut,
+        Input,
+        MultiVertex,
+        Output,
+        SupervisorVertex,
+        Vector,
+        VectorList,
+        Vertex,
+        default,
+    )
     from pypoplar.device import Device, DeviceManager, IPUModel
     from pypoplar.engine.engine import Engine, compileGraph
     from pypoplar.engine.streams import StreamCallback
@@ -85,7 +95,7 @@ if TYPE_CHECKING:
 _MODULES = ("ipu", "poplin", "popnn", "popops", "poputil", "program", "testing")
 _HOMES = {
     "pypoplar.arrays.intervals": "Interval VariableInterval",
-    "pypoplar.codelet.language.fields": "InOut Input MultiVertex Output SupervisorVertex Vector VectorList Vertex",
+    "pypoplar.codelet.language.fields": "InOut Input MultiVertex Output SupervisorVertex Vector VectorList Vertex default",
     "pypoplar.device": "Device DeviceManager IPUModel",
     "pypoplar.engine.engine": "Engine compileGraph",
     "pypoplar.engine.streams": "StreamCallback",
@@ -218,6 +228,7 @@ __all__ = [
     "concat",
     "cycleCount",
     "cycleStamp",
+    "default",
     "program",
     "setFloatingPointBehaviour",
     "setSeed",

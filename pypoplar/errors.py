@@ -11,7 +11,7 @@ class PoplarError(Exception):
 
 
 class GraphConnectionError(PoplarError, ValueError):
-    """A vertex field without an edge, with two, or of the wrong type or rank."""
+    """A vertex field without an edge, with two, of the wrong type or rank, or without a value."""
 
 
 class GraphCycleError(PoplarError, ValueError):

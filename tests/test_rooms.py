@@ -17,7 +17,7 @@ FLOORS = (
     "interface errors files presets spelling",
     "braces signatures",
     "types options resources arrays ipu notebook",
-    "target",
+    "target host_values",
     "device",
     "codelet.operations",
     "codelet.ir",

@@ -6,8 +6,10 @@ from array import array
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import AnyArray, Int64s
+from pypoplar.arrays.dtypes import AnyArray, Int32s, Int64s
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.graph.frozen import FrozenEstimates, FrozenState
+from pypoplar.host_values import bits_of
 
 
 class StateTable:
@@ -36,11 +38,33 @@ class StateTable:
         while self.vectors and next(reversed(self.vectors))[0] >= first_vertex:
             self.vectors.popitem()
 
-    def freeze(self) -> FrozenState:
-        rows = np.array(self._rows, dtype=np.int64).reshape(-1, 3)
+    def freeze(self, codelet: Int32s, codelets: tuple[Codelet, ...]) -> FrozenState:
+        """All values, and for vertices without one the defaults of their codelets; `codelet` is the number of each vertex's."""
+        defaults, vectors = _defaults(codelet, codelets)
+        rows = np.concatenate((*defaults, np.array(self._rows, dtype=np.int64).reshape(-1, 3)))
         width = int(rows[:, 1].max()) + 1 if len(rows) else 1
         rows = rows[_last_of_each(rows[:, 0] * width + rows[:, 1])]
-        return FrozenState(rows[:, 0].copy(), rows[:, 1].astype(np.int32), rows[:, 2].copy().view(np.uint64), dict(self.vectors))
+        return FrozenState(
+            rows[:, 0].copy(), rows[:, 1].astype(np.int32), rows[:, 2].copy().view(np.uint64), vectors | self.vectors
+        )
+
+
+def _defaults(codelet: Int32s, codelets: tuple[Codelet, ...]) -> tuple[list[Int64s], dict[tuple[int, int], AnyArray]]:
+    """The defaults of all vertices: rows as a `StateTable` has them, and arrays by vertex and field."""
+    rows: list[Int64s] = []
+    vectors: dict[tuple[int, int], AnyArray] = {}
+    for number, described in enumerate(codelets):
+        for position, field in enumerate(described.fields):
+            if field.default is None:
+                continue
+            vertex = np.flatnonzero(codelet == number)
+            if isinstance(field.default, tuple):
+                values = np.array(field.default, field.type.dtype)
+                vectors |= dict.fromkeys(((int(owner), position) for owner in vertex), values)
+            else:
+                bits = np.full(len(vertex), bits_of(field.type, field.default))
+                rows.append(np.column_stack((vertex, np.full(len(vertex), position), bits)).astype(np.int64, copy=False))
+    return rows, vectors
 
 
 MOST_ESTIMATED = 1 << 40  # cycles or flops of a vertex: sums over vertices and steps stay within 64 bits

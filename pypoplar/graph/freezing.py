@@ -32,7 +32,7 @@ def freeze(
     rows = vertices.freeze()
     lines, location = np.unique(rows.location, return_inverse=True)
     rows = attrs.evolve(rows, location=location.astype(np.int32))
-    edges, state = vertices.edges.freeze(), vertices.state.freeze()
+    edges, state = vertices.edges.freeze(), vertices.state.freeze(rows.codelet, codelets)
     return FrozenGraph(
         tiles=target.getNumTiles(),
         variables=variables.freeze(),

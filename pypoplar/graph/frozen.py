@@ -70,7 +70,7 @@ class FrozenEdges:
 
 @frozen(eq=False)
 class FrozenState:
-    """Initial values of plain fields. Scalars as raw 8-byte little-endian bits of the field's type, vectors as arrays."""
+    """Values and defaults of plain fields. Scalars as raw 8-byte little-endian bits of the field's type, vectors as arrays."""
 
     vertex: Int64s
     field: Int32s

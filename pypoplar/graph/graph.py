@@ -33,9 +33,9 @@ from pypoplar.graph.ordering import simplified, sorted_contiguous_regions, unbro
 from pypoplar.graph.runnable import Programs, Runnable
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.tiles import Tiles
-from pypoplar.graph.values import values_of
 from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.graph.vertices import ComputeSet, FieldRef, NumberedCodelet, VertexRange, VertexRef, VertexTable, pairs
+from pypoplar.host_values import values_of
 from pypoplar.signatures import misfit
 from pypoplar.target import Target
 from pypoplar.types import UNSIGNED_INT, ElementType, check_type
@@ -374,7 +374,7 @@ class Graph:
         return vertex
 
     def setInitialValue(self, what: FieldRef | Tensor, value: Any) -> None:
-        """What a plain field, or the elements of a variable, hold after `Engine.load`; later calls win."""
+        """What a plain field, or the elements of a variable, hold after `Engine.load`; later calls win, and all over defaults."""
         if isinstance(what, FieldRef):
             self._vertices.set_value(self._field(what)._number, what._slot, value)
             return
@@ -384,7 +384,7 @@ class Graph:
         self._variables.initial.append((tensor.runs(), values))
 
     def setFieldSize(self, field: FieldRef, size: int) -> None:
-        """The number of elements of a plain vector field, which start as zeros unless `setInitialValue` gives values."""
+        """The number of elements of a plain vector field: zeros, unless `setInitialValue` or a default gives values."""
         self._vertices.set_size(self._field(field)._number, field._slot, operator.index(size))
 
     def setPerfEstimate(self, vertex: VertexRef | VertexRange, cycles: Any, flops: Any = None) -> None:

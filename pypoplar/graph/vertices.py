@@ -14,6 +14,7 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.braces import CONNECTIONS, TENSORS, ordered
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Access, Form
+from pypoplar.codelet.language.defaults import Default
 from pypoplar.errors import GraphConnectionError, PoplarIndexError, PoplarTypeError, TensorShapeError, UnknownField
 from pypoplar.graph.edge_table import EdgeTable
 from pypoplar.graph.field_values import MOST_ESTIMATED, EstimateTable, StateTable
@@ -21,8 +22,8 @@ from pypoplar.graph.frozen import FrozenVertices
 from pypoplar.graph.location import LocationTable, line_text
 from pypoplar.graph.names import Names
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.values import bits_of, bits_of_many, values_of
 from pypoplar.graph.variables import Variables
+from pypoplar.host_values import bits_of, bits_of_many, values_of
 from pypoplar.spelling import nearest_or_all
 from pypoplar.types import LONGLONG, ElementType
 
@@ -44,6 +45,7 @@ class FieldSlot:
     form: Form
     type: ElementType
     rank: int  # of the tensor that an edge takes; -1 for a plain field
+    default: Default | None
 
 
 class NumberedCodelet:
@@ -57,7 +59,13 @@ class NumberedCodelet:
         self.name = codelet.name
         self.slots = {
             field.name: FieldSlot(
-                number, field.name, field.access, field.form, field.type, -1 if field.access == "state" else _RANKS[field.form]
+                number,
+                field.name,
+                field.access,
+                field.form,
+                field.type,
+                -1 if field.access == "state" else _RANKS[field.form],
+                field.default,
             )
             for number, field in enumerate(codelet.fields)
         }
@@ -283,7 +291,7 @@ class VertexTable:
             raise type(error)(f"{self.field_text(number, slot)}: {error}") from None
 
     def set_size(self, number: int, slot: FieldSlot, size: int) -> None:
-        """Give a plain vector field its size; without values it starts as zeros."""
+        """Give a plain vector field its size; without values and a default it starts as zeros."""
         if slot.rank != -1 or slot.form != "vector":
             raise GraphConnectionError(
                 f"{self.field_text(number, slot)} is no plain vector field; only those have a size of their own"
@@ -291,12 +299,12 @@ class VertexTable:
         if size < 0:
             raise TensorShapeError(f"{self.field_text(number, slot)} cannot have size {size}")
         key = (number, slot.number)
-        before = self.state.vectors.get(key)
-        if before is not None and before.size != size and key not in self.state.sizes:
+        default = np.array(slot.default, slot.type.dtype) if isinstance(slot.default, tuple) else None
+        before = self.state.vectors.get(key, default)
+        if before is not None and before.size != size and (key not in self.state.sizes or default is not None):
             raise TensorShapeError(f"{self.field_text(number, slot)} has {before.size} values, so its size cannot be {size}")
         self.state.sizes[key] = size
-        if before is None or before.size != size:
-            self.state.vectors[key] = np.zeros(size, slot.type.dtype)
+        self.state.vectors[key] = before if before is not None and before.size == size else np.zeros(size, slot.type.dtype)
 
     def set_estimate(self, vertex: Any, cycles: Any, flops: Any) -> None:
         """Estimates for a vertex, or for a range of them; without flops the code counts them."""

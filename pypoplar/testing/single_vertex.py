@@ -14,7 +14,7 @@ from pypoplar.codelet.registry import CodeletRegistry
 from pypoplar.device import Device
 from pypoplar.engine.engine import Mode
 from pypoplar.errors import TensorShapeError
-from pypoplar.graph.values import values_of
+from pypoplar.host_values import values_of
 from pypoplar.testing.running import MODES, Result, run
 
 

@@ -119,6 +119,17 @@ class Builder:
             type = self.types[owner] if len(ids) else self.codelets[self.vertices[vertex][0]].fields[at].type
         self.edges.append((vertex, at, row, SUPPORTED.index(type), ids))
 
+    def state(self) -> FrozenState:
+        """All plain fields are 0."""
+        rows = [
+            (number, at)
+            for number, (codelet, *_) in enumerate(self.vertices)
+            for at, described in enumerate(self.codelets[codelet].fields)
+            if described.access == "state"
+        ]
+        table = np.array(rows, np.int64).reshape(-1, 2)
+        return FrozenState(table[:, 0].copy(), table[:, 1].astype(np.int32), np.zeros(len(table), np.uint64), {})
+
     def starts(self) -> Any:
         return np.cumsum([0] + [int(np.prod(shape, dtype=int)) for shape in self.shapes])[:-1]
 
@@ -149,7 +160,7 @@ class Builder:
                 run_count=table[:, 1].copy(),
                 run_step=table[:, 2].copy(),
             ),
-            state=FrozenState(nothing, nothing.astype(np.int32), nothing.astype(np.uint64), {}),
+            state=self.state(),
             estimates=FrozenEstimates(nothing, nothing, nothing, nothing.astype(bool)),
             locations=tuple(self.locations),
         )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import keyword
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, ForwardRef, Generic, TypeVar, get_args, get_origin
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from pypoplar.codelet.ir.terms import Access, Form, Kind
+from pypoplar.codelet.language.defaults import Default, default_value, same_default
 from pypoplar.codelet.language.diagnostics import refusal
 from pypoplar.codelet.language.fields import (
     Declared,
@@ -23,7 +25,7 @@ from pypoplar.codelet.language.fields import (
     VectorList,
     Vertex,
 )
-from pypoplar.codelet.language.source_text import annotation_node
+from pypoplar.codelet.language.source_text import field_statement
 from pypoplar.errors import CodeletError, PoplarError
 from pypoplar.types import ElementType, check_type
 
@@ -41,6 +43,7 @@ class Field:
     access: Access
     form: Form
     type: ElementType
+    default: Default | None = field(default=None, eq=same_default)  # of a plain field
 
     @property
     def attribute(self) -> str:
@@ -146,17 +149,34 @@ def fields_of(cls: type[Vertex], own: Bindings) -> tuple[Field, ...]:
             if field is not None:
                 fields.pop(field.name, None)
                 fields[field.name] = field
-    return tuple(fields.values())
+    return tuple(_with_default(cls, field) for field in fields.values())
+
+
+def _with_default(cls: type[Vertex], field: Field) -> Field:
+    """The field with the value that the class, or a base of it, gives to its attribute."""
+    owner = next((base for base in user_classes(cls) if field.attribute in vars(base)), None)
+    if owner is None:
+        return field
+    value = vars(owner)[field.attribute]
+    if field.access != "state":
+        reason = "only plain fields have a value in the class; connect an edge to a tensor, or to a constant, graph.addConstant"
+        raise _refused(owner, field.attribute, reason, at_value=True)
+    try:
+        return evolve(field, default=default_value(field.type, field.form, value))
+    except PoplarError as reason:
+        raise _refused(owner, field.attribute, str(reason), at_value=True) from reason
 
 
 class _NotAField(Exception):
     """An annotation that makes no field; the text says why."""
 
 
-def _refused(cls: type, attribute: str, reason: str) -> CodeletError:
+def _refused(cls: type, attribute: str, reason: str, *, at_value: bool = False) -> CodeletError:
+    """The error at a field's annotation, or at its value in the class."""
     declared: Declared = cls.__dict__["__declared__"]
-    lines, node = annotation_node(declared.file, declared.line, cls.__name__, attribute)
+    lines, statement = field_statement(declared.file, declared.line, cls.__name__, attribute)
     message = f"{cls.__name__}.{attribute}: {reason}"
+    node = statement.annotation if isinstance(statement, ast.AnnAssign) and not at_value else getattr(statement, "value", statement)
     if node is None:
         return CodeletError(message, (declared.file, declared.line, None, None))
     return refusal(message, declared.file, lines, 1, node)
@@ -166,10 +186,8 @@ def _field(cls: type, attribute: str, annotation: Any, bindings: Bindings) -> Fi
     annotation = _evaluate(cls, annotation)
     if annotation is ClassVar or get_origin(annotation) is ClassVar:
         return None
-    if attribute in vars(cls):
-        if isinstance(vars(cls)[attribute], int | float) and annotation in (int, float, bool):
-            return None  # SIZE: int = 8 is a constant
-        raise _NotAField("a field has no value in the class; set it with graph.setInitialValue or in addVertex")
+    if isinstance(vars(cls).get(attribute), int | float) and annotation in (int, float, bool):
+        return None  # SIZE: int = 8 is a constant
     access, content = _access(cls, annotation)
     form: Form = "scalar"
     origin = get_origin(content) or content

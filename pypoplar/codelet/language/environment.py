@@ -35,12 +35,14 @@ def codelet_source(cls: type[Vertex], bindings: Bindings) -> CodeletSource:
     collection = _Collection(cls, bindings)
     collection.add(compute)
     arguments = tuple(bindings[variable] for variable in getattr(cls, "__parameters__", ()) if variable in bindings)
+    fields = fields_of(cls, bindings)
+    own = {field.attribute for field in fields}  # a default in the class is no constant
     return CodeletSource(
         full_name(cls, arguments),
         kind_of(cls),
-        fields_of(cls, bindings),
+        fields,
         tuple(function for function in collection.functions if function is not None),
-        collection.attributes,
+        {name: meaning for name, meaning in collection.attributes.items() if name not in own},
     )
 
 

@@ -4,10 +4,11 @@
         x: Input[Vector[FLOAT]]      # an edge that is read: a vector
         y: Output[Vector[FLOAT]]     # an edge that is written
         factor: FLOAT                # a plain field: state of the vertex
+        offset: FLOAT = 0.0          # a plain field with a default
 
         def compute(self):
             for i in range(len(self.x)):
-                self.y[i] = self.factor * self.x[i]
+                self.y[i] = self.factor * self.x[i] + self.offset
 
 The classes here say what a field is and nothing more: device code never runs as Python on the host, so they have no
 instances. Their methods are what type checkers see of ``self.x[i]``, ``len(self.x)`` and ``self.out = value``.
@@ -16,17 +17,23 @@ instances. Their methods are what type checkers see of ``self.x[i]``, ``len(self
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.errors import PoplarTypeError
 from pypoplar.types import Element
 
 Content = TypeVar("Content", covariant=True)  # an element type, Vector[...] or VectorList[...]
 Item = TypeVar("Item", covariant=True)  # an element type
 Number = TypeVar("Number")  # float, int or bool: what type checkers see of an element
+
+
+def default(value: float | Sequence[float] | AnyArray) -> Any:
+    """A default that type checkers accept: ``n: INT = default(3)`` means ``n: INT = 3``, whose 3 is no INT to them."""
+    return value
 
 
 @frozen

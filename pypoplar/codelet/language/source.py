@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 from typing import Literal as OneOf
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from pypoplar.codelet.ir.terms import Kind, exactly
 from pypoplar.codelet.language.declaration import Field
+from pypoplar.codelet.language.defaults import Default, default_value
 from pypoplar.codelet.language.source_text import Listing
 from pypoplar.errors import FileLoadError
 from pypoplar.types import BY_NAME
@@ -58,7 +59,9 @@ class CodeletSource:
         return {
             "name": self.name,
             "kind": self.kind,
-            "fields": [[field.name, field.access, field.form, field.type.__name__] for field in self.fields],
+            "fields": [
+                [field.name, field.access, field.form, field.type.__name__, _write_default(field.default)] for field in self.fields
+            ],
             "functions": [
                 {
                     "name": function.name,
@@ -121,30 +124,41 @@ class CodeletSource:
 
 
 def _write(names: dict[str, Meaning]) -> dict[str, list[Any]]:
-    return {
-        key: [meaning.sort, {"float": meaning.value.hex()} if isinstance(meaning.value, float) else meaning.value]
-        for key, meaning in names.items()
-    }
+    return {key: [meaning.sort, _write_value(meaning.value)] for key, meaning in names.items()}
+
+
+def _write_value(value: Any) -> Any:
+    return {"float": value.hex()} if isinstance(value, float) else value
+
+
+def _read_value(value: Any) -> Any:
+    return float.fromhex(value["float"]) if isinstance(value, dict) else value
+
+
+def _write_default(default: Default | None) -> Any:
+    return [_write_value(value) for value in default] if isinstance(default, tuple) else _write_value(default)
 
 
 def _read(tree: Any) -> dict[str, Meaning]:
     meanings = {}
-    for key, (sort, value) in tree.items():
-        if isinstance(value, dict):
-            value = float.fromhex(value["float"])
+    for key, (sort, written) in tree.items():
+        value = _read_value(written)
         if not isinstance(value, int | float | str):
             raise ValueError(f"{key}: {value!r}")
         meanings[_text(key)] = Meaning(_one_of(sort, *_SORTS), value)
     return meanings
 
 
-def _read_field(name: Any, access: Any, form: Any, type: Any) -> Field:
-    return Field(
-        _text(name),
-        _one_of(access, "input", "output", "inout", "state"),
-        _one_of(form, "scalar", "vector", "list"),
-        BY_NAME[type],
+def _read_field(name: Any, access: Any, form: Any, type: Any, written: Any) -> Field:
+    field = Field(
+        _text(name), _one_of(access, "input", "output", "inout", "state"), _one_of(form, "scalar", "vector", "list"), BY_NAME[type]
     )
+    if written is None:
+        return field
+    if field.access != "state":
+        raise ValueError(f"an edge with a default: {name}")
+    value = [_read_value(element) for element in written] if isinstance(written, list) else _read_value(written)
+    return evolve(field, default=default_value(field.type, field.form, value))
 
 
 def _text(value: Any) -> str:

@@ -79,19 +79,16 @@ def _not_available(function: FunctionType) -> CodeletError:
     )
 
 
-def annotation_node(file: str, line: int, class_name: str, attribute: str) -> tuple[list[str], ast.AST | None]:
-    """All lines of `file`, and the statement that annotates `attribute` in the class at or after `line`."""
+def field_statement(file: str, line: int, class_name: str, attribute: str) -> tuple[list[str], ast.stmt | None]:
+    """All lines of `file`, and the statement that annotates or assigns `attribute` in the class at or after `line`."""
     lines = _lines(file, None)
     tree = _tree(file, lines) if lines else None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.ClassDef) and node.name == class_name and _start(node) <= line <= (node.end_lineno or line):
             for statement in node.body:
-                if (
-                    isinstance(statement, ast.AnnAssign)
-                    and isinstance(statement.target, ast.Name)
-                    and statement.target.id == attribute
-                ):
-                    return lines, statement.annotation
+                targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+                if any(isinstance(target, ast.Name) and target.id == attribute for target in targets):
+                    return lines, statement
     return lines, None
 
 

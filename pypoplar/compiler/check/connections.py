@@ -11,7 +11,7 @@ from pypoplar.arrays.groups import offsets, opens, sums
 from pypoplar.arrays.interval_algebra import keys, meets, union
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions, used_vertices
 from pypoplar.compiler.check.overlaps import Claims, find_overlap
-from pypoplar.compiler.field_table import INPUT, LIST, SCALAR, STATE
+from pypoplar.compiler.field_table import INPUT, LIST, SCALAR, STATE, FieldTable
 from pypoplar.compiler.wording import (
     and_others,
     at,
@@ -31,13 +31,14 @@ from pypoplar.types import SUPPORTED
 def check_connections(graph: FrozenGraph, compute_sets: Sequence[int], regions: Regions | None = None) -> None:
     """Check all fields of all vertices of the compute sets; the message is about the first vertex of each kind of fault.
 
-    `GraphConnectionError`: a field without an edge or with two, of another element type than its tensor, a scalar field
-    on several elements, and fields of one vertex that overlap with a write. `TensorWriteError`: an Output or InOut on a
-    constant, or on a view that holds an element twice. Pass the regions if they have been collected already.
+    `GraphConnectionError`: a field without an edge or with two, of another element type than its tensor, a plain field that is
+    never set, a scalar field on several elements, and fields of one vertex that overlap with a write. `TensorWriteError`: an Output
+    or InOut on a constant, or on a view that holds an element twice. Pass the regions if they have been collected already.
     """
     if regions is None:
         regions = collect_regions(graph, compute_sets)
     _check_counts(graph, compute_sets, regions)
+    _check_plain_fields(graph, compute_sets, regions.fields)
     _check_types(graph, regions)
     _check_scalars(graph, regions)
     _check_constants(graph, regions)
@@ -83,6 +84,37 @@ def _not_connected(graph: FrozenGraph, lacking: Int64s) -> str:
     names = ", ".join(f"{codelet.name}.{field.name}" for field in fields)
     what = f"field{'' if len(fields) == 1 else 's'} {names} {'is' if len(fields) == 1 else 'are'} not connected to a tensor"
     return _about(graph, vertex, what) + and_others(graph, lacking)
+
+
+def _check_plain_fields(graph: FrozenGraph, compute_sets: Sequence[int], fields: FieldTable) -> None:
+    """Each plain field has a value, that of the vertex or the class's default: what it held otherwise would be left open."""
+    state = graph.state
+    given = np.bincount(state.vertex, minlength=len(graph.vertices.codelet))
+    np.add.at(given, np.array([vertex for vertex, _ in state.vectors], np.int64), 1)
+    is_plain = offsets(fields.access == STATE)
+    needed = is_plain[fields.first[1:]] - is_plain[fields.first[:-1]]
+    lacking = np.flatnonzero(used_vertices(graph, compute_sets) & (given < needed[graph.vertices.codelet]))
+    if len(lacking):
+        raise GraphConnectionError(_never_set(graph, lacking))
+
+
+def _never_set(graph: FrozenGraph, lacking: Int64s) -> str:
+    vertex, state = int(lacking[0]), graph.state
+    codelet = graph.codelets[int(graph.vertices.codelet[vertex])]
+    given = {*state.field[slice(*np.searchsorted(state.vertex, [vertex, vertex + 1]))].tolist()}
+    given |= {field for owner, field in state.vectors if owner == vertex}
+    unset = [field for number, field in enumerate(codelet.fields) if field.access == "state" and number not in given]
+    first = unset[0]
+    names = ", ".join(f"{codelet.name}.{field.name}" for field in unset)
+    zero = first.type.dtype.type(0).item()
+    declared = f"{first.type!r} = {zero}" if first.form == "scalar" else f"Vector[{first.type!r}] = [{zero}, {zero}]"
+    what = (
+        f"plain field{'' if len(unset) == 1 else 's'} {names} {'is' if len(unset) == 1 else 'are'} never set; give "
+        f"{'it' if len(unset) == 1 else 'each'} a value in addVertex or with graph.setInitialValue, or a default in the class, "
+        f"{codelet.location.function} at {at(codelet.location)}: {first.attribute}: {declared}"
+    )
+    alike = graph.vertices.codelet[lacking] == graph.vertices.codelet[vertex]
+    return _about(graph, vertex, what) + and_others(graph, lacking[alike])
 
 
 def _check_types(graph: FrozenGraph, regions: Regions) -> None:

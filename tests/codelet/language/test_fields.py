@@ -5,6 +5,7 @@ import sys
 import textwrap
 from typing import Generic, TypeVar
 
+import numpy as np
 import pytest
 from codelet_rig import codelet_of, module_from
 
@@ -13,7 +14,7 @@ from pypoplar.codelet.language.fields import Input, MultiVertex, Output, Supervi
 from pypoplar.device import IPUModel
 from pypoplar.errors import CodeletError, UnknownField
 from pypoplar.graph.graph import Graph
-from pypoplar.types import CHAR, FLOAT, HALF, INT, SUPPORTED, UNSIGNED_INT
+from pypoplar.types import BOOL, CHAR, FLOAT, HALF, INT, SUPPORTED, UNSIGNED_INT
 
 T = TypeVar("T")
 
@@ -172,7 +173,6 @@ REFUSED = [
     ("3", f"{WRONG} 3"),
     ("Input[T]", "~T has no type here: make the class Generic[T]"),
     ("'Input[FLOATT]'", "the annotation cannot be read: name 'FLOATT' is not defined"),
-    ("FLOAT = 2.0", "a field has no value in the class; set it with graph.setInitialValue or in addVertex"),
 ]
 
 
@@ -184,7 +184,108 @@ def test_a_declaration_that_makes_no_field_is_refused_at_its_line(declaration, m
         codelet_of(cls)
     error = caught.value
     assert error.msg == f"Test.x: {message}"
-    assert error.text[error.offset - 1 : error.end_offset - 1] == declaration.partition(" = ")[0]
+    assert error.text[error.offset - 1 : error.end_offset - 1] == declaration
+
+
+EDGE = "only plain fields have a value in the class; connect an edge to a tensor, or to a constant, graph.addConstant"
+WHOLE = "INT goes from -2147483648 to 2147483647, in whole numbers"
+HALVES = "HALF goes from -65504 to 65504"
+NO_DEFAULTS = [
+    ("Input[FLOAT] = 2.0", EDGE),
+    ("InOut[Vector[INT]] = [1, 2]", EDGE),
+    ("HALF = 70000", f"the field is HALF, which cannot hold 70000: {HALVES}"),
+    ("INT = 3.5", f"the field is INT, which cannot hold 3.5: {WHOLE}"),
+    ("INT = 2 ** 31", f"the field is INT, which cannot hold 2147483648: {WHOLE}"),
+    ("FLOAT = 1e300", "the field is FLOAT, which cannot hold 1e+300: FLOAT goes from -3.4028235e+38 to 3.4028235e+38"),
+    (
+        "UNSIGNED_INT = -1",
+        "the field is UNSIGNED_INT, which cannot hold -1: UNSIGNED_INT goes from 0 to 4294967295, in whole numbers",
+    ),
+    ("BOOL = 2", "the field is BOOL, which cannot hold 2: BOOL goes from 0 to 1, in whole numbers"),
+    ("INT = None", "the default of an INT field is a number, got None"),
+    ("FLOAT = 'a'", "the default of a FLOAT field is a number, got 'a'"),
+    ("FLOAT = [1.0]", "the default of a FLOAT field is a number, got [1.0]"),
+    ("Vector[HALF] = [1, 70000]", f"the vector is HALF, which cannot hold 70000 at index 1: {HALVES}"),
+    ("Vector[HALF] = 3", "the default of a Vector[HALF] is a sequence of numbers, got 3"),
+    ("Vector[INT] = 'abc'", "the default of a Vector[INT] is a sequence of numbers, got 'abc'"),
+    ("Vector[INT] = [[1], [2]]", "the default of a Vector[INT] is a sequence of numbers, got [[1], [2]]"),
+    ("Vector[INT] = {1, 2}", "got {1, 2} for the default of a Vector[INT]: a set has no order; write [1, 2]"),
+]
+
+
+@pytest.mark.parametrize(("declaration", "message"), NO_DEFAULTS, ids=[one for one, _ in NO_DEFAULTS])
+def test_a_default_that_the_field_cannot_hold_is_refused_at_the_value(declaration, message):
+    text = IMPORTS + f"class Test(Vertex):\n    x: {declaration}\n    def compute(self):\n        pass\n"
+    with pytest.raises(CodeletError) as caught:
+        codelet_of(module_from(text)["Test"])
+    error = caught.value
+    assert error.msg == f"Test.x: {message}"
+    assert error.text[error.offset - 1 : error.end_offset - 1] == declaration.partition(" = ")[2]
+
+
+def test_a_default_of_a_derived_class_is_refused_there():
+    text = IMPORTS + "class Base(Vertex):\n    x: INT = 1\nclass Test(Base):\n    x = 1.5\n    def compute(self):\n        pass\n"
+    with pytest.raises(CodeletError) as caught:
+        codelet_of(module_from(text)["Test"])
+    assert caught.value.msg == f"Test.x: the field is INT, which cannot hold 1.5: {WHOLE}"
+    assert caught.value.text == "    x = 1.5"
+
+
+def defaults_of(cls):
+    return {field.name: field.default for field in codelet_of(cls).fields}
+
+
+def test_a_class_gives_defaults_to_plain_fields():
+    class Base(Vertex):
+        a: FLOAT = 0.1
+        b: INT = 1
+        c: Vector[HALF] = (1, 0.1)
+        d: CHAR = np.int64(7)
+        in_: UNSIGNED_INT = 2**32 - 1
+        flag: BOOL = True
+        none: INT
+        SIZE: int = 4
+
+        def compute(self):
+            self.b = self.SIZE
+
+    class Derived(Base):
+        b = 2
+        none = 5
+        a: FLOAT
+
+    rounded = float(np.float32(0.1))
+    known = {"a": rounded, "b": 1, "c": (1.0, float(np.float16(0.1))), "d": 7, "in": 2**32 - 1, "flag": True, "none": None}
+    assert defaults_of(Base) == known
+    assert defaults_of(Derived) == known | {"b": 2, "none": 5}
+    assert "b" not in codelet_of(Base).source.attributes  # no constant
+
+
+def test_a_default_is_judged_for_each_type_of_a_template():
+    class Scale(Vertex, Generic[T]):
+        factor: T = 70000
+
+        def compute(self):
+            pass
+
+    assert Codelet.of_class(Scale, {T: FLOAT}).fields[0].default == 70000.0
+    with pytest.raises(CodeletError, match="the field is HALF, which cannot hold 70000"):
+        Codelet.of_class(Scale, {T: HALF})
+
+
+def test_codelets_that_differ_in_a_default_are_different():
+    def scale(value):
+        class Scale(Vertex):
+            factor: FLOAT = value
+
+            def compute(self):
+                pass
+
+        return codelet_of(Scale)
+
+    assert scale(0.0) == scale(0.0)
+    assert scale(float("nan")) == scale(float("nan"))
+    assert scale(0.0) != scale(-0.0)
 
 
 def test_an_unknown_field_is_named_with_the_nearest():
@@ -298,6 +399,30 @@ def test_codelets_type_check(tmp_path):
     file.write_text(USER)
     said, errors, code = api.run([str(file), "--strict", "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent"])
     assert (code, errors) == (0, ""), said
+
+
+def test_defaults_type_check_for_every_type(tmp_path):
+    api = pytest.importorskip("mypy.api")
+    names = [element.__name__ for element in SUPPORTED]
+    value = {"BOOL": "True", "FLOAT": "0.5", "HALF": "-2"}
+    lines = [f"    f{at}: {name} = default({value.get(name, '3')})" for at, name in enumerate(names)]
+    lines += [f"    v{at}: Vector[{name}] = default([{value.get(name, '3')}])" for at, name in enumerate(names)]
+    lines += [
+        "    array: Vector[FLOAT] = default(np.zeros(3))",
+        "    plain: Vector[INT] = default((1, 2, 3))",
+        "    def compute(self) -> None:",
+    ]
+    lines += [f"        self.f{at} = self.v{at}[0]" for at in range(len(names))]
+    text = (
+        f"import numpy as np\nfrom pypoplar import Vector, Vertex, default, {', '.join(names)}\nclass Test(Vertex):\n"
+        + "\n".join(lines)
+    )
+    file = tmp_path / "user.py"
+    file.write_text(text + "\n")
+    said, errors, code = api.run([str(file), "--strict", "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent"])
+    assert (code, errors) == (0, ""), said
+    fields = codelet_of(module_from(text)["Test"]).fields
+    assert all(field.default is not None for field in fields)
 
 
 def test_a_wrong_use_of_a_field_is_an_error_of_the_type_checker(tmp_path):

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from codelet_rig import codelet_of, lines, module_from, run, vertex
+from codelet_rig import PRELUDE, codelet_of, lines, module_from, run, vertex
 
 from pypoplar import ipu
 from pypoplar.codelet.codelet import Codelet
@@ -289,6 +289,8 @@ DAMAGE = [
     lambda tree: tree["source"].update(kind="thread"),
     lambda tree: tree["source"]["fields"][0].__setitem__(3, "DOUBLE"),
     lambda tree: tree["source"]["fields"].append(tree["source"]["fields"][0]),
+    lambda tree: tree["source"]["fields"][0].__setitem__(4, [1]),  # an edge has no default
+    lambda tree: tree["source"]["fields"][0].pop(),
     lambda tree: tree["source"]["functions"][0].update(line=-1),
     lambda tree: tree["source"]["functions"][0].update(text=3),
     lambda tree: tree["source"]["functions"][0]["names"].update(square=["helper", 99]),
@@ -306,6 +308,35 @@ DAMAGE = [
 def test_damaged_json_is_refused(damage):
     tree = json.loads(json.dumps(codelet_of(ALL).to_json()))
     damage(tree)
+    with pytest.raises(FileLoadError):
+        Codelet.from_json(tree)
+
+
+DEFAULTS = """
+class Test(Vertex):
+    a: FLOAT = math.nan
+    b: HALF = -0.0
+    c: UNSIGNED_LONGLONG = 2**64 - 1
+    d: BOOL = True
+    e: Vector[FLOAT] = (0.1, math.inf)
+    f: INT
+
+    def compute(self):
+        pass
+"""
+
+
+def test_json_has_the_defaults_of_plain_fields():
+    codelet = codelet_of(module_from(PRELUDE + DEFAULTS)["Test"])
+    again = Codelet.from_json(json.loads(json.dumps(codelet.to_json(), allow_nan=False)))
+    assert again == codelet
+    assert [repr(field.default) for field in again.fields] == [repr(field.default) for field in codelet.fields]
+
+
+@pytest.mark.parametrize("default", [{"float": "0x1p+600"}, "1", [1], {"float": "x"}, {"whole": 3}, {}])
+def test_a_damaged_default_is_refused(default):
+    tree = json.loads(json.dumps(codelet_of(module_from(PRELUDE + DEFAULTS)["Test"]).to_json()))
+    tree["source"]["fields"][1][4] = default
     with pytest.raises(FileLoadError):
         Codelet.from_json(tree)
 

@@ -1,4 +1,4 @@
-"""Host values given to the graph: constants, initial values, plain fields."""
+"""Host values as a type holds them: of constants, initial values, plain fields and their defaults."""
 
 from __future__ import annotations
 
