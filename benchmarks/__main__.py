@@ -26,6 +26,7 @@ ROWS = (
     "counting",
     "exchange",
     "vertices",
+    "copies",
     "startup",
     "memory",
     "profiling",

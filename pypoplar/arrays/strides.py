@@ -73,13 +73,12 @@ def runs(offset: int, shape: Shape, strides: Shape) -> tuple[Int64s, Int64s, Int
         nothing = np.empty(0, np.int64)
         return nothing, nothing, nothing
     extents, steps = collapse(shape, strides)
-    start = element_ids(offset, extents[:-1], steps[:-1]).reshape(-1)
     count = extents[-1]
-    return (
-        np.ascontiguousarray(start),
-        np.full(len(start), count, np.int64),
-        np.full(len(start), steps[-1] if count > 1 else 1, np.int64),
-    )
+    step = steps[-1] if count > 1 else 1
+    if len(extents) == 1:
+        return np.array([offset], np.int64), np.array([count], np.int64), np.array([step], np.int64)
+    start = element_ids(offset, extents[:-1], steps[:-1]).reshape(-1)
+    return np.ascontiguousarray(start), np.full(len(start), count, np.int64), np.full(len(start), step, np.int64)
 
 
 def bounds(offset: int, shape: Shape, strides: Shape) -> tuple[int, int]:

@@ -29,6 +29,7 @@ from pypoplar.compiler.lowering.lower import check_kinds, lower_programs
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.move_tables import MoveLists
 from pypoplar.compiler.lowering.places import TilePlaces
+from pypoplar.compiler.lowering.planned_copies import PlannedCopies
 from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.placement import place_variables, rounded_up
 from pypoplar.compiler.memory.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
@@ -118,6 +119,7 @@ def compile_graph(
         homes=homes,
         places=places,
         phases=PhaseTable(frozen, target, places, plans, tables, MoveLists()),
+        copies=PlannedCopies(frozen, target, homes),
         remote_numbers={remote.name: number for number, remote in enumerate(remotes)},
     )
     executable = _lower(lowering, graph, tree, usage, wanted, remotes, state, memory, vertices, liveness)

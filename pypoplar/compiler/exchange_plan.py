@@ -69,7 +69,7 @@ class ComputePlan:
 
 @frozen(eq=False)
 class CopyPlan:
-    """A Copy between tensors: one exchange, then what stays on its tile."""
+    """A Copy between tensors, or several of them (see `plan_copies`): one exchange, then what stays on its tile."""
 
     pieces: Pieces  # all that moves, between tiles and on them; source is read in full before anything is written to it elsewhere
     account: Exchange

@@ -1,12 +1,14 @@
-"""The plan of a copy between tensors: which bytes go where, and the account of what crosses between tiles."""
+"""The plan of copies between tensors: which bytes go where, and the account of what crosses between tiles."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import before_in_group, is_sorted, opens
+from pypoplar.arrays.groups import is_sorted, offsets, opens
 from pypoplar.arrays.interval_algebra import ordered_strands, overlay
 from pypoplar.compiler.exchange.message_account import Transfers, account
 from pypoplar.compiler.exchange.pieces import chosen, joined, make_pieces
@@ -24,40 +26,47 @@ class Side:
     offset: Int64s  # bytes in that tile's memory
 
 
-def plan_copy(graph: FrozenGraph, homes: Homes, source: ElementRuns, target: ElementRuns) -> CopyPlan:
-    """Plan a copy of the elements of `source` into those of `target`, one by one in order.
+def plan_copies(graph: FrozenGraph, homes: Homes, sources: Sequence[ElementRuns], targets: Sequence[ElementRuns]) -> CopyPlan:
+    """Plan copies of the elements of each source into those of its target, one by one in order.
 
-    An element that is its own target does not move.
+    An element that is its own target does not move. The copies are planned as if each had a machine of its own: in the plan, tile t
+    of the k-th copy is tile ``k * graph.tiles + t``.
     """
-    elements = source.elements()
-    if elements != target.elements():
-        raise TensorShapeError(f"cannot copy {elements} elements into {target.elements()}")
-    pieces, home = _cut(lay_out(homes, source), lay_out(homes, target), homes, elements)
+    for source, target in zip(sources, targets, strict=True):
+        if source.elements() != target.elements():
+            raise TensorShapeError(f"cannot copy {source.elements()} elements into {target.elements()}")
+    elements = offsets([source.elements() for source in sources])
+    pieces, home = _cut(_laid_out(homes, sources), _laid_out(homes, targets), homes, elements, graph.tiles)
     moves = (pieces.source_tile != pieces.target_tile) | (pieces.source_offset != pieces.target_offset)
     if not bool(moves.all()):
         pieces, home = chosen(pieces, moves), home[moves]
 
     crosses = pieces.source_tile != pieces.target_tile
     remote = slice(None) if bool(crosses.all()) else crosses
-    accounted = account(
-        graph.tiles,
-        Transfers(
-            pieces.source_tile[remote],
-            pieces.target_tile[remote],
-            homes.variable[home[remote]],
-            pieces.source_offset[remote],
-            pieces.bytes[remote],
-        ),
+    transfers = Transfers(
+        pieces.source_tile[remote],
+        pieces.target_tile[remote],
+        homes.variable[home[remote]],
+        pieces.source_offset[remote],
+        pieces.bytes[remote],
     )
-    del home, crosses, remote
-    moved = joined(_by_target_tile(pieces, graph.tiles))
+    accounted = account(graph.tiles, transfers, len(sources))
+    del home, crosses, remote, transfers
+    moved = joined(_by_target_tile(pieces, len(sources) * graph.tiles))
     return CopyPlan(moved, accounted.exchange, accounted.offset)
 
 
 def lay_out(homes: Homes, runs: ElementRuns) -> Side:
     """The elements of a view in order, as stretches of memory; `InvalidTileMapping` where an element has no place."""
-    strands = ordered_strands(np.zeros(len(runs.start), np.int64), runs.start, runs.count, runs.step)
-    place = before_in_group(strands.length, strands.owner)
+    return _laid_out(homes, [runs])
+
+
+def _laid_out(homes: Homes, views: Sequence[ElementRuns]) -> Side:
+    """The elements of views, one after the other; no stretch belongs to two of them."""
+    view = np.repeat(np.arange(len(views)), [len(runs.start) for runs in views])
+    start, count, step = (np.concatenate([getattr(runs, column) for runs in views]) for column in ("start", "count", "step"))
+    strands = ordered_strands(view, start, count, step)
+    place = offsets(strands.length)[:-1]
     parts = overlay(strands.begin, strands.begin + strands.length, homes.begin, homes.end)
     if int((parts.end - parts.begin).sum()) != int(strands.length.sum()):
         raise InvalidTileMapping("a copy touches elements that have no place in any tile's memory")
@@ -72,8 +81,11 @@ def lay_out(homes: Homes, runs: ElementRuns) -> Side:
     return Side(place, parts.right, offset)
 
 
-def _cut(source: Side, target: Side, homes: Homes, elements: int) -> tuple[Pieces, Int64s]:
-    """Cut both sides where either begins a new stretch; and the source's home of each piece."""
+def _cut(source: Side, target: Side, homes: Homes, elements: Int64s, tiles: int) -> tuple[Pieces, Int64s]:
+    """Cut both sides where either begins a new stretch; and the source's home of each piece.
+
+    `elements` is where the elements of each copy begin, and last how many there are in all.
+    """
     if len(source.place) == len(target.place) and bool((source.place == target.place).all()):
         place = source.place
         source_home, source_offset = source.home, source.offset
@@ -90,9 +102,12 @@ def _cut(source: Side, target: Side, homes: Homes, elements: int) -> tuple[Piece
         at = np.searchsorted(target.place, place, "right") - 1
         target_home = target.home[at]
         target_offset = target.offset[at] + (place - target.place[at]) * width
-    bytes = np.diff(place, append=elements) * width
-    pieces = make_pieces(homes.tile[source_home], source_offset, homes.tile[target_home], target_offset, bytes)
-    return pieces, source_home
+    bytes = np.diff(place, append=elements[-1]) * width
+    source_tile, target_tile = homes.tile[source_home], homes.tile[target_home]
+    if len(elements) > 2:
+        machine = (np.searchsorted(elements, place, "right") - 1) * tiles
+        source_tile, target_tile = source_tile + machine, target_tile + machine
+    return make_pieces(source_tile, source_offset, target_tile, target_offset, bytes), source_home
 
 
 def _by_target_tile(pieces: Pieces, tiles: int) -> Pieces:

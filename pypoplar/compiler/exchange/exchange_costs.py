@@ -10,7 +10,7 @@ import math
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Int64s, StructuredArray
+from pypoplar.arrays.dtypes import Bools, Int64s, StructuredArray
 from pypoplar.arrays.interval_algebra import keys, overlay, union
 from pypoplar.compiler.exchange.pieces import chosen
 from pypoplar.compiler.exchange_plan import Pieces
@@ -58,24 +58,51 @@ def price_exchange(target: Target, account: Exchange, offset: Int64s, pieces: In
     is where each message begins in its source's memory, `pieces` counts the pieces that each tile puts or takes in memory where
     these are more than its messages. What goes from one IPU to another is an exchange of its own, at the pace of the slowest link.
     """
-    tiles = target.getNumTiles()
+    return price_exchanges(target, account, offset, pieces, 1)[0]
+
+
+def price_exchanges(target: Target, account: Exchange, offset: Int64s, pieces: Int64s, machines: int) -> list[ExchangeCost]:
+    """The costs of exchanges of several machines, whose tiles are numbered through; each as `price_exchange` tells it."""
+    tiles, per_ipu = target.getNumTiles(), target.getTilesPerIPU()
     messages = Messages(account.messages, offset)
-    if target.getNumIPUs() == 1:
-        return ExchangeCost(_port_cycles(target, messages, pieces), 0, False)
-    per_ipu = target.getTilesPerIPU()
+    between = np.zeros(machines, np.int64)
+    crosses = np.zeros(machines, bool)
     across = messages.rows["source"] // per_ipu != messages.rows["destination"] // per_ipu
-    if not across.any():
-        return ExchangeCost(_port_cycles(target, messages, pieces), 0, False)
-    outside = messages.chosen(across)
-    beyond = np.bincount(outside.rows["source"], minlength=tiles) + np.bincount(outside.rows["destination"], minlength=tiles)
-    ports = int(_port_cycles(target, outside, np.zeros(tiles, np.int64)).max())
-    within = _port_cycles(target, messages.chosen(~across), np.maximum(pieces - beyond, 0))
-    return ExchangeCost(within, max(ports, link_cycles(target, _flows(target, outside))), True)
+    if target.getNumIPUs() > 1 and across.any():
+        outside = messages.chosen(across)
+        beyond = _messages_of_tiles(outside, machines * tiles)
+        between, crosses = _between_ipus(target, outside, machines)
+        messages, pieces = messages.chosen(~across), np.maximum(pieces - beyond, 0)
+    exchanges = np.zeros(machines, bool)
+    exchanges[messages.rows["destination"] // tiles] = True
+    within = _port_cycles(target, messages, pieces, machines).reshape(machines, tiles)
+    within[~exchanges] = 0  # pieces alone keep no port busy
+    return [ExchangeCost(*of_machine) for of_machine in zip(within, between.tolist(), crosses.tolist(), strict=True)]
 
 
-def _port_cycles(target: Target, messages: Messages, pieces: Int64s) -> Int64s:
+def _messages_of_tiles(messages: Messages, tiles: int) -> Int64s:
+    """How many messages each tile sends and receives."""
+    return np.bincount(messages.rows["source"], minlength=tiles) + np.bincount(messages.rows["destination"], minlength=tiles)
+
+
+def _between_ipus(target: Target, messages: Messages, machines: int) -> tuple[Int64s, Bools]:
+    """Of each machine the cycles between its IPUs, and whether anything goes there; the messages are sorted by receiver."""
+    tiles = target.getNumTiles()
+    cycles, crosses = np.zeros(machines, np.int64), np.zeros(machines, bool)
+    machine = messages.rows["destination"] // tiles
+    crosses[machine] = True
+    for number in np.flatnonzero(crosses):
+        outside = messages.chosen(machine == number)
+        outside.rows["source"] %= tiles
+        outside.rows["destination"] %= tiles
+        ports = int(_port_cycles(target, outside, np.zeros(tiles, np.int64)).max())
+        cycles[number] = max(ports, link_cycles(target, _flows(target, outside)))
+    return cycles, crosses
+
+
+def _port_cycles(target: Target, messages: Messages, pieces: Int64s, machines: int = 1) -> Int64s:
     """Cycles that each tile's exchange port is busy with these messages."""
-    tiles, rate = target.getNumTiles(), target.getExchangeBytesPerCycle()
+    tiles, rate = machines * target.getNumTiles(), target.getExchangeBytesPerCycle()
     if len(messages.rows) == 0:
         return np.zeros(tiles, np.int64)
     span = int((messages.offset + messages.rows["bytes"]).max()) + 1
@@ -86,7 +113,7 @@ def _port_cycles(target: Target, messages: Messages, pieces: Int64s) -> Int64s:
     received = np.bincount(messages.rows["destination"], weights=messages.rows["bytes"], minlength=tiles).astype(np.int64)
     sharing = target.getTilesPerSharedExchangeBus() if target.supportsExchangeBusSharing() else 1
     if sharing > 1:
-        shared = _shared(messages, sharing, tiles, target.getTilesPerIPU(), span)
+        shared = _shared(target, messages, sharing, machines, span)
         received -= shared - -(-shared // sharing)
     most = np.maximum(np.bincount(source, minlength=tiles), np.bincount(messages.rows["destination"], minlength=tiles))
     cycles: Int64s = np.maximum(
@@ -95,12 +122,13 @@ def _port_cycles(target: Target, messages: Messages, pieces: Int64s) -> Int64s:
     return cycles.astype(np.int64)
 
 
-def _shared(messages: Messages, sharing: int, tiles: int, per_ipu: int, span: int) -> Int64s:
+def _shared(target: Target, messages: Messages, sharing: int, machines: int, span: int) -> Int64s:
     """Bytes by tile that all tiles of its super tile receive alike: these come over all their buses together."""
+    tiles, per_ipu = target.getNumTiles(), target.getTilesPerIPU()
     groups = -(-per_ipu // sharing)  # of an IPU
     ipu, tile = np.divmod(messages.rows["destination"].astype(np.int64), per_ipu)
     group, member = ipu * groups + tile // sharing, tile % sharing
-    begin = keys(group * tiles + messages.rows["source"], messages.offset, span)
+    begin = keys(group * tiles + messages.rows["source"] % tiles, messages.offset, span)
     end = begin + messages.rows["bytes"]
     first = member == 0
     common_begin, common_end = union(begin[first], end[first])
@@ -108,8 +136,10 @@ def _shared(messages: Messages, sharing: int, tiles: int, per_ipu: int, span: in
         this = member == number
         common = overlay(common_begin, common_end, *union(begin[this], end[this]))
         common_begin, common_end = common.begin, common.end
-    by_group = np.bincount(common_begin // span // tiles, weights=common_end - common_begin, minlength=tiles // per_ipu * groups)
-    tile = np.arange(tiles)
+    by_group = np.bincount(
+        common_begin // span // tiles, weights=common_end - common_begin, minlength=machines * tiles // per_ipu * groups
+    )
+    tile = np.arange(machines * tiles)
     shared: Int64s = by_group.astype(np.int64)[tile // per_ipu * groups + tile % per_ipu // sharing]
     return shared
 

@@ -32,10 +32,14 @@ class MessageAccount:
     offset: Int64s  # [messages], bytes in the source's memory
 
 
-def account(tiles: int, transfers: Transfers) -> MessageAccount:
-    """The account of these transfers."""
+def account(tiles: int, transfers: Transfers, machines: int = 1) -> MessageAccount:
+    """The account of these transfers.
+
+    Exchanges of several machines are accounted at once: tile t of machine m is tile ``m * tiles + t``, and nothing goes from one
+    machine to another.
+    """
     if len(transfers.bytes) == 0:
-        nothing = np.zeros(tiles, np.int64)
+        nothing = np.zeros(machines * tiles, np.int64)
         return MessageAccount(Exchange(np.zeros(0, MESSAGE), nothing, nothing), np.zeros(0, np.int64))
     span = int((transfers.offset + transfers.bytes).max()) + 1
     begin, size, variable = _sorted(tiles, transfers, span)
@@ -51,14 +55,15 @@ def account(tiles: int, transfers: Transfers) -> MessageAccount:
     messages["variable"] = variable[starts]
     messages["bytes"] = reach[np.append(starts[1:], len(begin)) - 1] - begin[starts]
     pair, offset = np.divmod(begin[starts], span)
-    messages["destination"], messages["source"] = np.divmod(pair, tiles)
-    received = _per_tile(tiles, messages["destination"], messages["bytes"])
-    return MessageAccount(Exchange(messages, _sent(tiles, messages, offset, span), received), offset)
+    destination, source = np.divmod(pair, tiles)
+    messages["destination"], messages["source"] = destination, destination - destination % tiles + source
+    received = _per_tile(machines * tiles, messages["destination"], messages["bytes"])
+    return MessageAccount(Exchange(messages, _sent(machines * tiles, messages, offset, span), received), offset)
 
 
 def _sorted(tiles: int, transfers: Transfers, span: int) -> tuple[Int64s, Int64s, Int64s]:
     """The transfers by receiver, source and offset: key of the first byte, bytes, variable."""
-    begin = keys(transfers.destination * tiles + transfers.source, transfers.offset, span)
+    begin = keys(transfers.destination * tiles + transfers.source % tiles, transfers.offset, span)
     size, variable = _constant(transfers.bytes), _constant(transfers.variable)
     if is_sorted(begin):
         return begin, size, variable

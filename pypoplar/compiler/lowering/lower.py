@@ -111,7 +111,20 @@ class _Pass:
         if position != NO_POSITION:
             self.marks[position] = len(self.lowering.steps)
 
+    def _announce(self, line: Line) -> None:
+        """Tell the rules that want to know it which programs of their kind are lowered next."""
+        waiting: dict[int, tuple[Leaf, list[Program]]] = {}
+        for operation in line.operations:
+            if isinstance(operation, Perform):
+                rule = rule_of(operation.program)
+                if isinstance(rule, Leaf) and rule.announce is not None:
+                    waiting.setdefault(id(rule), (rule, []))[1].append(operation.program)
+        for rule, programs in waiting.values():
+            assert rule.announce is not None
+            rule.announce(self.lowering, programs)
+
     def _line(self, line: Line) -> Calls[None]:
+        self._announce(line)
         for operation in line.operations:
             self._mark(operation.position)
             match operation:

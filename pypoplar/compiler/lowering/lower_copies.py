@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from pypoplar.compiler.exchange.copy_plan import plan_copy
 from pypoplar.compiler.exchange.exchange_costs import host_cycles, price_exchange, rearrange_cycles, sync_cycles
 from pypoplar.compiler.exchange.stream_order import stream_exchange
 from pypoplar.compiler.lowering.lower_compute import moving_step
@@ -21,8 +22,8 @@ from pypoplar.program.copying import Copy, WriteUndef
 
 def lower_copy(lowering: Lowering, copy: Copy) -> None:
     match copy.source, copy.destination:
-        case Tensor() as source, Tensor() as target:
-            _copy_tensor(lowering, copy, source, target)
+        case Tensor(), Tensor():
+            _copy_tensor(lowering, copy)
         case DataStream() as stream, Tensor() as target:
             _copy_in(lowering, copy, stream, target)
         case Tensor() as source, DataStream() as stream:
@@ -35,16 +36,21 @@ def lower_copy(lowering: Lowering, copy: Copy) -> None:
             raise ControlProgramError(f"{copy!r} cannot copy {copy.source!r} to {copy.destination!r}")
 
 
-def _copy_tensor(lowering: Lowering, copy: Copy, source: Tensor, target: Tensor) -> None:
-    plan = plan_copy(lowering.graph, lowering.homes, source.runs(), target.runs())
+def announce_copies(lowering: Lowering, copies: Sequence[Copy]) -> None:
+    """Copies between tensors are planned together."""
+    lowering.copies.announce([copy for copy in copies if _is_between_tensors(copy)])
+
+
+def _is_between_tensors(copy: Copy) -> bool:
+    return isinstance(copy.source, Tensor) and isinstance(copy.destination, Tensor)
+
+
+def _copy_tensor(lowering: Lowering, copy: Copy) -> None:
+    plan = lowering.copies.plan_of(copy)
     name = copy.name or "Copy"
     exchange = lowering.exchange(name, "copy", plan.account)
-    arrives = plan.pieces.source_tile != plan.pieces.target_tile
-    placed = np.bincount(plan.pieces.target_tile[arrives], minlength=lowering.graph.tiles)
-    cost = price_exchange(lowering.target, plan.account, plan.offset, placed)
-    sync = sync_cycles(lowering.target, between_ipus=cost.crosses) if len(plan.account.messages) else 0
-    copied = rearrange_cycles(lowering.target, plan.pieces, lowering.graph.tiles)
-    step = lowering.step(moving_step(lowering, name, "copy", sync, cost, copied, exchange))
+    sync = sync_cycles(lowering.target, between_ipus=plan.exchange.crosses) if len(plan.account.messages) else 0
+    step = lowering.step(moving_step(lowering, name, "copy", sync, plan.exchange, plan.rearrange_cycles, exchange))
     move = lowering.moves.add_pieces(plan.pieces, lowering.places)
     if move != NOTHING:
         lowering.row(Opcode.MOVE, {MoveOperand.MOVE: move, MoveOperand.STEP: step})
@@ -108,4 +114,4 @@ def lower_write_undef(lowering: Lowering, undefine: WriteUndef) -> None:
     lowering.transfer(stream, tensor, inward=True)
 
 
-RULES: Rules = {Copy: Leaf(lower_copy, is_steps=True), WriteUndef: Leaf(lower_write_undef)}
+RULES: Rules = {Copy: Leaf(lower_copy, is_steps=True, announce=announce_copies), WriteUndef: Leaf(lower_write_undef)}

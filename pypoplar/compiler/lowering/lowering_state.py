@@ -13,6 +13,7 @@ from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.lowering.compute_phases import PhaseTable
 from pypoplar.compiler.lowering.move_tables import MoveLists
 from pypoplar.compiler.lowering.places import Places, TilePlaces
+from pypoplar.compiler.lowering.planned_copies import PlannedCopies
 from pypoplar.compiler.lowering.tree_builder import TreeBuilder
 from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.host_plans import HostTensor, StreamPlan
@@ -46,6 +47,7 @@ class Lowering:
     homes: Homes
     places: TilePlaces
     phases: PhaseTable
+    copies: PlannedCopies
     remote_numbers: dict[str, int]
     rows: list[list[int]] = field(factory=list)
     steps: list[StaticStep] = field(factory=list)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt32s
-from pypoplar.arrays.groups import offsets
+from pypoplar.arrays.groups import offsets, sorting_order
 from pypoplar.compiler.exchange_plan import Pieces
 from pypoplar.compiler.lowering.places import Places, TilePlaces
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
+from pypoplar.interface.header_slots import HOST
 from pypoplar.interface.layout import NOTHING
 
 SHORTEST_LIST = 4
 IPU_SPAN = 1 << 48  # no IPU's memory is as large: places of different IPUs are different numbers
+FOLDED_AT_ONCE = 1 << 16  # pieces
 FAN_OUT_PIECE = 64  # blocks whose mean piece is larger than this are as quickly fetched from where they live
 
 
@@ -168,32 +170,57 @@ def fan_out(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> FanO
 
 
 @frozen(eq=False)
-class _MoveList:
-    """What one move moves between a pair of IPUs."""
+class _Listed:
+    """What one move moves between a pair of IPUs, piece by piece."""
 
-    source_ipu: int
-    target_ipu: int
-    records: Records
+    source: Int64s
+    target: Int64s
+    bytes: Int64s
+    tile: Int64s
 
 
 @define(eq=False)
 class MoveLists:
-    """The moves of an executable while it is made. A move is named by its number."""
+    """The moves of an executable while it is made. A move is named by its number.
 
-    _lists: list[_MoveList] = field(factory=list)
+    Lists are folded many at a time: a program of many small copies has as many small lists.
+    """
+
+    _pairs: list[tuple[int, int]] = field(factory=list)  # of each list: source and target IPU
     _first_list: list[int] = field(factory=lambda: [0])
+    _lengths: list[int] = field(factory=list)  # of the folded lists: records
+    _folded: list[Records] = field(factory=list)
+    _waiting: list[_Listed] = field(factory=list)
+    _waiting_pieces: int = 0
 
     def add(self, source: Places, target: Places, bytes: Int64s, tile: Int64s) -> int:
         """Add a move: a list for each pair of IPUs, sorted by the tile whose thread moves the piece.
 
         Order within a tile is kept, as far as the pieces are of one pair.
         """
-        order = np.argsort(tile, kind="stable")
-        for pair in _pairs(source.ipu, target.ipu, order):
-            records = fold(source.offset[pair], target.offset[pair], bytes[pair], tile[pair])
-            self._lists.append(_MoveList(int(source.ipu[pair[0]]), int(target.ipu[pair[0]]), records))
-        self._first_list.append(len(self._lists))
+        order = sorting_order(tile)
+        if order is not None:
+            source, target, bytes, tile = source[order], target[order], bytes[order], tile[order]
+        for pair, which in _by_pair(source.ipu, target.ipu):
+            self._pairs.append(pair)
+            self._waiting.append(_Listed(source.offset[which], target.offset[which], bytes[which], tile[which]))
+        self._first_list.append(len(self._pairs))
+        self._waiting_pieces += len(bytes)
+        if self._waiting_pieces > FOLDED_AT_ONCE:
+            self._fold()
         return len(self._first_list) - 2
+
+    def _fold(self) -> None:
+        """Fold the lists that wait."""
+        names = ("source", "target", "bytes", "tile")
+        source, target, bytes, tile = (np.concatenate([getattr(listed, name) for listed in self._waiting]) for name in names)
+        number = np.repeat(np.arange(len(self._waiting)), [len(listed.tile) for listed in self._waiting])
+        tiles = int(tile.max()) + 1
+        records = fold(source, target, bytes, number * tiles + tile)  # a record is of one tile, so it will be of one list
+        self._lengths += np.bincount(records.tile // tiles, minlength=len(self._waiting)).tolist()
+        self._folded.append(evolve(records, tile=records.tile % tiles))
+        self._waiting.clear()
+        self._waiting_pieces = 0
 
     def add_pieces(self, pieces: Pieces, places: TilePlaces, *, by_source: bool = False) -> int:
         """Add planned pieces, moved by the target tile's thread or by the source tile's; NOTHING if there are none."""
@@ -216,25 +243,26 @@ class MoveLists:
 
     def finish(self) -> Moves:
         """All tables."""
-        every = [entry.records for entry in self._lists]
-        lengths = [len(records.source) for records in every]
-        places = offsets([len(records.places) for records in every])
+        if self._waiting:
+            self._fold()
+        places = offsets([len(records.places) for records in self._folded])
 
         def column(name: str) -> Int64s:
-            parts = [getattr(records, name) for records in every]
+            parts = [getattr(records, name) for records in self._folded]
             return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), np.int64)
 
         def lists(name: str) -> Int64s:
             parts = [
-                np.where(getattr(records, name) < 0, -1, getattr(records, name) + places[n]) for n, records in enumerate(every)
+                np.where(getattr(records, name) < 0, -1, getattr(records, name) + places[n])
+                for n, records in enumerate(self._folded)
             ]
             return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), np.int64)
 
         return Moves(
             first_list=np.array(self._first_list, np.int64),
-            source_ipu=np.array([entry.source_ipu for entry in self._lists], np.int64),
-            target_ipu=np.array([entry.target_ipu for entry in self._lists], np.int64),
-            first=offsets(lengths),
+            source_ipu=np.array([source for source, _ in self._pairs], np.int64),
+            target_ipu=np.array([target for _, target in self._pairs], np.int64),
+            first=offsets(self._lengths),
             source=column("source"),
             target=column("target"),
             bytes=column("bytes"),
@@ -244,16 +272,17 @@ class MoveLists:
             source_list=lists("source_list"),
             target_list=lists("target_list"),
             tile=column("tile"),
-            places=np.concatenate([np.zeros(0, np.uint32), *(records.places for records in every)]),
+            places=np.concatenate([np.zeros(0, np.uint32), *(records.places for records in self._folded)]),
         )
 
 
-def _pairs(source: Int64s, target: Int64s, order: Int64s) -> list[Int64s]:
+def _by_pair(source: Int64s, target: Int64s) -> list[tuple[tuple[int, int], Int64s | slice]]:
     """The pieces in their order, apart by source and target IPU."""
-    key = source * (1 + int(target.max(initial=0))) + target
-    if len(key) == 0:
+    if len(source) == 0:
         return []
-    if bool((key == key[0]).all()):
-        return [order]
-    by_pair = order[np.argsort(key[order], kind="stable")]
-    return np.split(by_pair, np.flatnonzero(np.diff(key[by_pair])) + 1)
+    if bool((source == source[0]).all() and (target == target[0]).all()):
+        return [((int(source[0]), int(target[0])), slice(None))]
+    key = source * (int(target.max()) - HOST + 1) + target  # HOST is the lowest of all
+    order = np.argsort(key, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+    return [((int(source[group[0]]), int(target[group[0]])), group) for group in groups]

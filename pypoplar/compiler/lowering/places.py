@@ -18,7 +18,7 @@ class Places:
     ipu: Int64s  # or HOST
     offset: Int64s  # bytes in the memory of the IPU, or in a chunk of a stream
 
-    def __getitem__(self, which: Int64s) -> Places:
+    def __getitem__(self, which: Int64s | slice) -> Places:
         return Places(self.ipu[which], self.offset[which])
 
     @staticmethod

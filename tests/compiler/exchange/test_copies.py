@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from passes_builder import Builder, all_used, frozen_runs
 from passes_simulator import Tiles, element
 
-from pypoplar.compiler.exchange.copy_plan import plan_copy
+from pypoplar import IPUModel, Target
+from pypoplar.compiler.exchange.copy_plan import plan_copies
+from pypoplar.compiler.exchange.exchange_costs import price_exchanges, rearrange_cycles
 from pypoplar.compiler.exchange_plan import CopyPlan
 from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
@@ -62,7 +64,7 @@ def tiles_of(draw: Any, size: int) -> list[int]:
 def done(builder: Builder, source: Any, target: Any) -> tuple[Tiles, CopyPlan]:
     graph = builder.freeze()
     homes = place_variables(graph, all_used(graph))
-    plan = plan_copy(graph, homes, frozen_runs(source), frozen_runs(target))
+    plan = plan_copies(graph, homes, [frozen_runs(source)], [frozen_runs(target)])
     tiles = Tiles(homes, np.zeros(builder.tiles, int))
     tiles.move(plan.pieces)
     return tiles, plan
@@ -155,3 +157,53 @@ def test_unequal_counts_and_elements_without_a_home_are_refused() -> None:
         done(builder, x[:3], y)
     with pytest.raises(InvalidTileMapping):
         done(builder, x, y)
+
+
+@st.composite
+def several_copies(draw: Any) -> tuple[Builder, list[tuple[Any, Any]]]:
+    """Copies of views of the same variables, some of them empty."""
+    builder = Builder(tiles=4)
+    x, y = (builder.variable(12, draw(tiles_of(12))) for _ in range(2))
+    made = []
+    for _ in range(draw(st.integers(1, 5))):
+        size = draw(st.integers(0, 12))
+        made.append((x[draw(st.permutations(range(12)))][:size], y[draw(st.permutations(range(12)))][:size]))
+    return builder, made
+
+
+def described(target: Target, plan: CopyPlan, number: int, machines: int) -> list[Any]:
+    """All that is told of one of the copies that a plan is of."""
+    tiles = target.getNumTiles()
+    pieces, messages = plan.pieces, plan.account.messages
+    moved, told = pieces.target_tile // tiles == number, messages["destination"] // tiles == number
+    first = number * tiles
+    columns = (pieces.source_tile - first, pieces.source_offset, pieces.target_tile - first, pieces.target_offset, pieces.bytes)
+    rows = [
+        (source - first, destination - first, bytes, variable) for source, destination, bytes, variable in messages[told].tolist()
+    ]
+    arrives = pieces.source_tile != pieces.target_tile
+    placed = np.bincount(pieces.target_tile[arrives], minlength=machines * tiles)
+    cost = price_exchanges(target, plan.account, plan.offset, placed, machines)[number]
+    return [
+        [column[moved].tolist() for column in columns],
+        (rows, plan.offset[told].tolist()),
+        [bytes[first : first + tiles].tolist() for bytes in (plan.account.bytes_sent, plan.account.bytes_received)],
+        (cost.cycles.tolist(), cost.global_cycles, cost.crosses),
+        rearrange_cycles(target, pieces, machines * tiles)[first : first + tiles].tolist(),
+    ]
+
+
+@pytest.mark.parametrize("ipus", [1, 2])
+@given(made=several_copies())
+def test_copies_are_planned_and_priced_together_as_each_alone(ipus: int, made: tuple[Builder, list[tuple[Any, Any]]]) -> None:
+    builder, pairs = made
+    graph = builder.freeze()
+    homes = place_variables(graph, all_used(graph))
+    model = IPUModel()
+    model.numIPUs, model.tilesPerIPU = ipus, 4 // ipus
+    target = model.createDevice().getTarget()
+    sources, targets = ([frozen_runs(pair[side]) for pair in pairs] for side in range(2))
+    together = plan_copies(graph, homes, sources, targets)
+    for number, (source, to) in enumerate(zip(sources, targets, strict=True)):
+        alone = plan_copies(graph, homes, [source], [to])
+        assert described(target, together, number, len(pairs)) == described(target, alone, 0, 1)
