@@ -11,10 +11,21 @@ import ctypes.util
 import functools
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+from pypoplar.spelling import nearest
 
 Function = Callable[..., float]
-_THROUGH_PYTHON: dict[str, Function] = {"hypot": lambda a, b: abs(complex(a, b))}
+
+_OF_ONE = (
+    "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 lgamma log log10 log1p log2 sin sinh tan tanh tgamma"
+)
+_OF_TWO = "atan2 fmod hypot pow remainder"
+ARGUMENTS: Mapping[str, int] = dict.fromkeys(_OF_ONE.split(), 1) | dict.fromkeys(_OF_TWO.split(), 2)
+"""The functions, and of how many numbers they are."""
+
+_PYTHONS_OWN = ("lgamma", "remainder")  # of `math`, which computes them by itself
+_THROUGH_PYTHON: Mapping[str, Function] = {"hypot": lambda a, b: abs(complex(a, b))}
 
 
 @functools.cache
@@ -36,10 +47,19 @@ def address(name: str) -> int:
     return place
 
 
-def function(name: str, arguments: int) -> Function:
-    """A function of the library, of so many float64 numbers, to be called from Python; it never raises."""
+def arguments_of(name: str) -> int:
+    """Of how many numbers a function is; `LookupError` with the nearest name if it is none of `ARGUMENTS`."""
+    if name in ARGUMENTS:
+        return ARGUMENTS[name]
+    raise LookupError(f"C has no function '{name}' of float64 numbers{nearest(name, ARGUMENTS)}")
+
+
+def function(name: str) -> Function:
+    """A function of the library, to be called from Python; it never raises."""
+    arguments = arguments_of(name)
     itself = _direct(name, arguments)
-    quick: Function | None = _THROUGH_PYTHON.get(name) or getattr(math, name, None)
+    through_math = None if name in _PYTHONS_OWN else getattr(math, name, None)
+    quick: Function | None = _THROUGH_PYTHON.get(name, through_math)
     return itself if quick is None else _guarded(quick, itself, arguments)
 
 

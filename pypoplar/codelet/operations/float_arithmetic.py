@@ -35,7 +35,7 @@ def divided(a: float, b: float) -> float:
         return math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 
-_remainder = c_library.function("fmod", 2)
+_remainder = c_library.function("fmod")
 
 
 def _modulo(a: float, b: float) -> float:

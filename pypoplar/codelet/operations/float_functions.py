@@ -16,7 +16,7 @@ from pypoplar.codelet.operations.device_operation import DeviceOperation, Emitte
 from pypoplar.codelet.operations.float_arithmetic import NO_BOOLS, divided
 from pypoplar.codelet.operations.registers import FLOATS
 
-_exponential = c_library.function("exp", 1)
+_exponential = c_library.function("exp")
 
 
 def _sigmoid(a: float) -> float:
@@ -56,7 +56,6 @@ def _row(
     prices: Sequence[IssueSlots],
     calls: str = "",
     *,
-    arguments: int = 1,
     function: str = "",
     flops: Flops = Flops(1, "S"),  # noqa: B008  # frozen
     **more: Any,
@@ -65,10 +64,10 @@ def _row(
     function = function or name
     return DeviceOperation(
         name=name,
-        signature=" ".join(["T"] * arguments) + " -> T",
+        signature="T " * c_library.ARGUMENTS[function] + "-> T",
         types=FLOATS,
         calls=tuple(calls.split()),
-        meaning=c_library.function(function, arguments),
+        meaning=c_library.function(function),
         llvm=_in_double(functools.partial(_library_recipe, function)),
         library=(function,),
         prices=tuple(prices),
@@ -115,11 +114,11 @@ ROWS: tuple[DeviceOperation, ...] = (
     _row("tanh", (slots("f32", 5, "S"), slots("f16", 1, "S")), "math.tanh ipu.tanh"),
     _row("erf", _ERROR_FUNCTION, "math.erf"),
     _row("erfc", _ERROR_FUNCTION, "math.erfc", flops=Flops(1, "I")),
-    _row("atan2", _called(136, "S", 138, "I"), "math.atan2", arguments=2),
+    _row("atan2", _called(136, "S", 138, "I"), "math.atan2"),
     _row(
-        "hypot", (slots("f32 f16", 8, "I"),), "math.hypot", arguments=2,
+        "hypot", (slots("f32 f16", 8, "I"),), "math.hypot",
         flops=Flops(4, "I"),  # two products, their sum, its root
     ),
-    _row("pow", _POWER, "math.pow", arguments=2, pole=(0, 0.0)),
-    _row("power", _POWER, "**", arguments=2, function="pow", pole=(0, 0.0), words={"bool": NO_BOOLS}),
+    _row("pow", _POWER, "math.pow", pole=(0, 0.0)),
+    _row("power", _POWER, "**", function="pow", pole=(0, 0.0), words={"bool": NO_BOOLS}),
 )  # fmt: skip
