@@ -5,7 +5,7 @@ eight rounds of a loop around the sum. Each keeps its own order of operations, s
 straight code, one loop that carries a floating-point value from round to round, and some more code. Only that last part writes to
 memory and faults, so that the others can be tried out for eight at once and given up again.
 
-Which operations can be done for eight values at once is the backend's to say: the plans ask it, by the operation's name.
+Which operations can be done for eight values at once is what their rows say (`pypoplar.codelet.operations`).
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ from pypoplar.codelet.ir.typed import (
 )
 from pypoplar.codelet.ir.walk import assigned, inner_blocks, read_first, reads, walk
 from pypoplar.codelet.operations.registers import FLOATS
+from pypoplar.codelet.operations.table import operation
 
 _MOST_COMMON_LINES = 2
 _LONGEST_ENDING = 40  # statements; it is written once for each of the eight
-
-IsLanewise = Callable[[str], bool]  # whether an operation can be done for all lanes at once
 
 
 @frozen
@@ -62,14 +61,14 @@ class LanesPlan:
     common: tuple[AccessLine, ...]  # lines of elements that all eight may have in common
 
 
-def plan_vertices(codelet: TypedCodelet, checks: Checks, is_lanewise: IsLanewise) -> LanesPlan | None:
+def plan_vertices(codelet: TypedCodelet, checks: Checks) -> LanesPlan | None:
     """The shape of a codelet for running eight vertices at a time, if it has it and gains by it."""
     if codelet.kind == "multi" or not checks.only_counts:
         return None
-    return _plan(codelet.body, codelet, read_first, is_lanewise)
+    return _plan(codelet.body, codelet, read_first)
 
 
-def plan_rounds(loop: For, codelet: TypedCodelet, checks: Checks, is_lanewise: IsLanewise) -> LanesPlan | None:
+def plan_rounds(loop: For, codelet: TypedCodelet, checks: Checks) -> LanesPlan | None:
     """The shape of a loop's body for running eight rounds at a time, if it has it and gains by it.
 
     No round may read what another one sets, in locals or in memory.
@@ -83,13 +82,11 @@ def plan_rounds(loop: For, codelet: TypedCodelet, checks: Checks, is_lanewise: I
     if not all(_only_own_element(loop, name, roots) for name in written & read):
         return None
     inside = next((statement for statement in loop.body if isinstance(statement, For)), loop)
-    lanes = _plan(loop.body, codelet, lambda after: _read_outside(codelet.body, inside), is_lanewise)
+    lanes = _plan(loop.body, codelet, lambda after: _read_outside(codelet.body, inside))
     return lanes if lanes is not None and not lanes.stored else None
 
 
-def _plan(
-    block: Block, codelet: TypedCodelet, read_later: Callable[[Block], set[str]], is_lanewise: IsLanewise
-) -> LanesPlan | None:
+def _plan(block: Block, codelet: TypedCodelet, read_later: Callable[[Block], set[str]]) -> LanesPlan | None:
     place = next((i for i, statement in enumerate(block) if isinstance(statement, For)), None)
     if place is None:
         return None
@@ -104,7 +101,7 @@ def _plan(
         return None
     needed = read_later(after)
     body = _without_unused(plan.body, needed)
-    if not all(map(_can_be_tried, before)) or not all(_has_lanes(statement, is_lanewise) for statement in body):
+    if not all(map(_can_be_tried, before)) or not all(_has_lanes(statement) for statement in body):
         return None
     if not _carries_float(body):
         return None
@@ -161,10 +158,10 @@ def _can_be_tried(statement: Statement) -> bool:
     return isinstance(statement, Price | Length | HostCall | Apply | Load | Row | Slice)
 
 
-def _has_lanes(statement: PlannedStatement, is_lanewise: IsLanewise) -> bool:
+def _has_lanes(statement: PlannedStatement) -> bool:
     """Whether a statement of the loop can be done for all eight at once."""
     if isinstance(statement, Apply):
-        return never_faults(statement) and is_lanewise(statement.operation)
+        return never_faults(statement) and operation(statement.operation).has_lanes
     if isinstance(statement, Load | Store):
         element = statement.span.element
         return not statement.checked and (SIZES[element] >= 4 or element == "f16")

@@ -138,8 +138,3 @@ def emit_floating_fault(builder: Any, name: str, mask: Any, result: Any, argumen
 
 def _compared_with_infinity(builder: Any, relation: str, value: Any) -> Any:
     return builder.fcmp_ordered(relation, _call(builder, "llvm.fabs", value), constant(value.type, float("inf")))
-
-
-def is_lanewise(name: str) -> bool:
-    """Whether an operation may be written for vectors as it is for single values."""
-    return operation(name).has_lanes

@@ -13,7 +13,6 @@ from llvmlite import ir
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_vertices
 from pypoplar.codelet.ir.typed import PricedCodelet
-from pypoplar.codelet.llvm.arithmetic import is_lanewise
 from pypoplar.codelet.llvm.eight_lanes import LANES, emit_eight_vertices
 from pypoplar.codelet.llvm.emitter_state import CodeletFunction
 from pypoplar.codelet.llvm.memory_forms import BYTE, INT, WORD, word
@@ -42,7 +41,7 @@ def _emit_group(function: CodeletFunction) -> None:
     builder.position_at_end(top)
     number = builder.phi(WORD)
     number.add_incoming(word(0), start)
-    plan = plan_vertices(function.codelet, function.checks, is_lanewise)
+    plan = plan_vertices(function.codelet, function.checks)
     if plan is not None:
         _emit_eight(function, plan, number, top, after)
     match function.codelet.kind:

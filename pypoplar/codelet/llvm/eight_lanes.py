@@ -19,7 +19,7 @@ from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedBlock, Planne
 from pypoplar.codelet.ir.typed import Apply, For, HostCall, Load, Local, Row, Slice, Span, Store
 from pypoplar.codelet.ir.walk import assigned, operands, sets, walk
 from pypoplar.codelet.llvm import halves
-from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS, is_lanewise
+from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.emitter_state import CodeletFunction, Emit, EmitterState, ForRounds, LoopBlocks
 from pypoplar.codelet.llvm.loop_rounds import count_rounds, line_offset, line_pointer, prepare_lines, running_lines, set_variable
 from pypoplar.codelet.llvm.memory_access import element, load, store
@@ -80,7 +80,7 @@ def emit_eight_vertices(
 def emit_eight_rounds(state: EmitterState, loop: For, rounds: ForRounds, number: Any, top: Any, after: Any) -> None:
     """Where eight rounds of a loop are left that may run side by side, run them and go on at `top`; else go on here."""
     codelet = state.function.codelet
-    plan = plan_rounds(loop, codelet, state.checks, is_lanewise)
+    plan = plan_rounds(loop, codelet, state.checks)
     if plan is None:
         return
     builder = state.builder

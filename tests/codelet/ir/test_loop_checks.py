@@ -28,7 +28,6 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.ir.walk import read_first, walk
-from pypoplar.codelet.llvm.arithmetic import is_lanewise
 
 J, M, FLAG = Local("j", "i32"), Local("m", "i32"), Local("flag", "bool")
 
@@ -189,11 +188,11 @@ STORE = Store(OUT, K, X, 0)
     ],
 )
 def test_rounds_side_by_side_share_nothing(made, found):
-    assert (plan_rounds(made, in_codelet(made), Checks(), is_lanewise) is not None) is found
-    assert plan_rounds(made, in_codelet(made), Checks(touches=True), is_lanewise) is None
+    assert (plan_rounds(made, in_codelet(made), Checks()) is not None) is found
+    assert plan_rounds(made, in_codelet(made), Checks(touches=True)) is None
 
 
 def test_vertices_side_by_side_need_a_sum():
-    assert plan_vertices(DOT, Checks(), is_lanewise) is not None
-    assert plan_vertices(STENCIL, Checks(), is_lanewise) is None
-    assert not any(isinstance(one, For) and plan_rounds(one, STENCIL, Checks(), is_lanewise) for one in walk(STENCIL.body))
+    assert plan_vertices(DOT, Checks()) is not None
+    assert plan_vertices(STENCIL, Checks()) is None
+    assert not any(isinstance(one, For) and plan_rounds(one, STENCIL, Checks()) for one in walk(STENCIL.body))

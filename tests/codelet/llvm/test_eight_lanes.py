@@ -10,7 +10,6 @@ from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.eight_lanes_plan import plan_vertices
 from pypoplar.codelet.ir.typed import Apply, For, IfElse, Length, Literal, Load, Local, Price, Return, Row, Span, SpanList, Store
 from pypoplar.codelet.llvm import halves
-from pypoplar.codelet.llvm.arithmetic import is_lanewise
 
 A, B, OUT = Span("a", "f32"), Span("b", "f32"), Span("out", "f32")
 ODD, FEW = Local("odd", "bool"), Local("few", "bool")
@@ -107,9 +106,9 @@ def assert_same_as_one_by_one(made, vertices, **options):
 
 @pytest.mark.parametrize("made", [DOT, REDUCE, PAIRS])
 def test_sums_are_run_side_by_side(made):
-    assert plan_vertices(made, Checks(), is_lanewise) is not None
-    assert plan_vertices(made, Checks(flops=True), is_lanewise) is not None
-    assert plan_vertices(made, Checks(floating_point=True), is_lanewise) is None
+    assert plan_vertices(made, Checks()) is not None
+    assert plan_vertices(made, Checks(flops=True)) is not None
+    assert plan_vertices(made, Checks(floating_point=True)) is None
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 8, 9, 16, 31, 64])
@@ -189,7 +188,7 @@ def test_endings_may_fault_and_return_early():
         Return(Literal(False, "bool"), 4),
         returns=True,
     )
-    assert plan_vertices(made, Checks(), is_lanewise) is not None
+    assert plan_vertices(made, Checks()) is not None
     vertices = [{"in": abs(floats(12)) * (1 if i % 2 else -1), "at": i % 4, "out": np.zeros(3)} for i in range(25)]
     outcome = assert_same_as_one_by_one(made, vertices)
     assert outcome.code == 1
@@ -216,7 +215,7 @@ def test_loops_that_use_their_variable_and_run_backwards_or_over_constant_places
         ),
         Store(OUT, i32(0), X, 0, checked=False),
     )  # fmt: skip
-    assert plan_vertices(made, Checks(), is_lanewise) is not None
+    assert plan_vertices(made, Checks()) is not None
     for start in (5, 12):
         vertices = [{"in": floats(start + 1), "bounds": [0, i - 8], "k": start, "out": 0} for i in range(18)]
         assert_same_as_one_by_one(made, vertices)
@@ -308,7 +307,7 @@ def test_the_loop_variable_keeps_its_last_value(start):
         Store(Span("last", "i32"), i32(0), K, 3),
         Store(Span("last", "i32"), i32(1), last, 3),
     )
-    assert plan_vertices(made, Checks(), is_lanewise) is not None
+    assert plan_vertices(made, Checks()) is not None
     outcome = assert_same_as_one_by_one(made, [{"in": floats(20), "out": [0, 0], "last": [0, 0]} for _ in range(9)])
     expected = range(start, 20, 3)[-1]
     assert [one["last"].tolist() for one in outcome.fields] == [[expected, 2 * expected]] * 9

@@ -13,7 +13,6 @@ from pypoplar.codelet.ir.loop_checks import plan_loop
 from pypoplar.codelet.ir.span_roots import stored_fields
 from pypoplar.codelet.ir.typed import For, Load, Store
 from pypoplar.codelet.ir.walk import inner_blocks, walk
-from pypoplar.codelet.llvm.arithmetic import is_lanewise
 from pypoplar.codelet.registry import collect
 
 
@@ -98,7 +97,7 @@ def test_no_index_is_checked_inside_an_innermost_loop(cls):
 
 @pytest.mark.parametrize("cls", [DotProduct, Sum])
 def test_sums_run_side_by_side(cls):
-    assert plan_vertices(typed(cls), Checks(), is_lanewise) is not None
+    assert plan_vertices(typed(cls), Checks()) is not None
 
 
 def test_dot_products():
