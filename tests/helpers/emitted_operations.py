@@ -6,7 +6,7 @@ from typing import Any
 from llvmlite import ir
 
 from pypoplar.codelet.llvm import machine
-from pypoplar.codelet.llvm.arithmetic import BOOL, REGISTER_FORMS, emit
+from pypoplar.codelet.llvm.arithmetic import BOOL, REGISTER_FORMS, emit, emit_operand_fault
 from pypoplar.codelet.operations.table import OPERATIONS
 
 SIGNATURES = {name: (operation.arguments, operation.result) for name, operation in OPERATIONS.items()}
@@ -31,17 +31,35 @@ def module_of(name: str) -> str:
     return str(module)
 
 
+def fault_module_of(name: str) -> str:
+    """LLVM's text of a module with one function: whether the operation's last argument makes it an error."""
+    form = REGISTER_FORMS[OPERATIONS[name].arguments[-1]]
+    module = ir.Module(name)
+    function = ir.Function(module, ir.FunctionType(ir.IntType(8), [form]), name)
+    builder = ir.IRBuilder(function.append_basic_block())
+    builder.ret(builder.zext(emit_operand_fault(builder, name, function.args[0]), ir.IntType(8)))
+    return str(module)
+
+
+def _compiled(name: str, text: str, result: str, *arguments: str) -> Any:
+    code = machine.load(machine.compile_text(text))
+    function: Any = ctypes.PYFUNCTYPE(C_TYPES[result], *(C_TYPES[kind] for kind in arguments))(code.address(name))
+    function.code = code  # keeps the instructions alive
+    return function
+
+
 class Functions(dict[str, Any]):
     """The operations as functions of plain Python numbers, each compiled when it is first asked for."""
 
     def __missing__(self, name: str) -> Any:
         operation = OPERATIONS[name]
-        code = machine.load(machine.compile_text(module_of(name)))
-        prototype = ctypes.PYFUNCTYPE(C_TYPES[operation.result], *(C_TYPES[kind] for kind in operation.arguments))
-        function: Any = prototype(code.address(name))
-        function.code = code  # keeps the instructions alive
-        self[name] = function
-        return function
+        self[name] = _compiled(name, module_of(name), operation.result, *operation.arguments)
+        return self[name]
 
 
 FUNCTIONS = Functions()
+
+
+def fault_function(name: str) -> Any:
+    """Whether the last argument of an operation makes it an error, as machine code says."""
+    return _compiled(name, fault_module_of(name), "bool", OPERATIONS[name].arguments[-1])

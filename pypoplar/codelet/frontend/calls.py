@@ -31,7 +31,7 @@ from pypoplar.codelet.language.source import Meaning
 from pypoplar.codelet.operations.device_operation import Operation
 from pypoplar.codelet.operations.registers import FLOATS, INTEGERS, REGISTERS, UNSIGNED
 from pypoplar.codelet.operations.table import called, functions_of
-from pypoplar.codelet.operations.tile_readings import READINGS
+from pypoplar.codelet.operations.tile_readings import reading_called
 from pypoplar.spelling import nearest
 from pypoplar.types import BY_NAME
 
@@ -41,7 +41,6 @@ _SCALARS = {
     "class uint16": "UNSIGNED_SHORT", "class uint64": "UNSIGNED_LONGLONG", "class bool": "BOOL",
 }  # fmt: skip
 """NumPy's scalar types and ours."""
-_READINGS = {reading.call: reading for reading in READINGS.values()}
 
 
 class Calls(Spans):
@@ -218,9 +217,9 @@ class Calls(Spans):
         if name in ("debug_print", "check"):
             self.refuse(node, f"{name} has no value: write it on a line of its own")
         call = f"ipu.{name}"
-        if call in _READINGS:
+        reading = reading_called(call)
+        if reading is not None:
             self._arguments(node, 0, call)
-            reading = _READINGS[call]
             result = self.temporary(reading.result)
             self.emit(Special(result, reading.name, self.where(node)))
             return result

@@ -48,6 +48,7 @@ from pypoplar.codelet.ir.typed import (
 from pypoplar.codelet.ir.walk import assigned, walk
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.tile_readings import reading
 
 Value = TypeVar("Value")
 
@@ -328,7 +329,7 @@ def plan_loop(loop: For, stored: frozenset[str], *, floats_fault: bool = False) 
     price = Price(0)
     if straight:
         # A cycle counter in the body must see the slots so far.
-        if any(isinstance(statement, Special) and statement.name == "cycle_count" for statement in body):
+        if any(isinstance(statement, Special) and reading(statement.name).ends_run for statement in body):
             straight = False
         else:
             price = Price.total(statement for statement in body if isinstance(statement, Price))

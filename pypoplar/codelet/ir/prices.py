@@ -62,7 +62,7 @@ from pypoplar.codelet.ir.typed import (
 )
 from pypoplar.codelet.operations.device_operation import ARCHITECTURES
 from pypoplar.codelet.operations.table import operation
-from pypoplar.codelet.operations.tile_readings import READINGS
+from pypoplar.codelet.operations.tile_readings import reading
 from pypoplar.errors import InvalidOption
 from pypoplar.target import Target
 
@@ -150,7 +150,7 @@ class AddedPrices:
             case Slice():
                 return prices.slice
             case Special():
-                return READINGS[statement.name].slots(self.architecture)
+                return reading(statement.name).slots(self.architecture)
             case Check():
                 return prices.branch
             case Length() | DebugPrint() | HostCall():

@@ -39,7 +39,7 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.ir.walk import sets
-from pypoplar.codelet.operations.tile_readings import READINGS
+from pypoplar.codelet.operations.tile_readings import reading
 from pypoplar.target import Target
 
 
@@ -75,7 +75,7 @@ def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
                 pieces.run.append(statement)
             case Special():
                 pieces.run.append(statement)
-                if READINGS[statement.name].ends_run:
+                if reading(statement.name).ends_run:
                     pieces.close()
             case Price():
                 raise ValueError(f"a codelet is priced once, and this one has a price already: {statement}")

@@ -18,7 +18,6 @@ from typing import Union
 from attrs import field, frozen
 
 from pypoplar.codelet.ir.terms import Access, Form, Kind, Location, exactly
-from pypoplar.codelet.operations.tile_readings import ReadingName
 
 
 @frozen
@@ -220,10 +219,10 @@ class DebugPrint:
 
 @frozen
 class Special:
-    """``target = name()``: ``cycle_count`` (u32), ``random_u32`` (u32), ``random_f32`` (f32, uniform in [0, 1))."""
+    """``target = name()``; the name is one of `pypoplar.codelet.operations.tile_readings`, such as ``cycle_count``."""
 
     target: Local
-    name: ReadingName
+    name: str
     where: int
 
 

@@ -15,6 +15,8 @@ from llvmlite import ir
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.halves import alike, constant
 from pypoplar.codelet.llvm.machine import SYMBOL_PREFIX
+from pypoplar.codelet.operations.c_library import arguments_of
+from pypoplar.codelet.operations.device_operation import Operation
 from pypoplar.codelet.operations.registers import SIGNED, WIDTH
 from pypoplar.codelet.operations.table import operation
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode, FloatingPoint
@@ -31,6 +33,7 @@ class LlvmEmitter:
     """The `Emitter` of recipes."""
 
     builder: Any
+    operation: Operation
     type: str
 
     @property
@@ -58,10 +61,18 @@ class LlvmEmitter:
         return constant(BOOL, value)
 
     def intrinsic(self, name: str, *arguments: Any) -> Any:
+        if not name.startswith("llvm."):
+            raise self.refusal(f"calls '{name}', which is no intrinsic of LLVM: their names begin with llvm.")
         return _call(self.builder, name, *arguments)
 
     def library(self, name: str, *arguments: Any) -> Any:
-        """It has no effects, so LLVM may move it out of loops."""
+        """It has no effects, so LLVM may move it out of loops. What the row does not name is refused: no address would be known."""
+        if name not in self.operation.row.library:
+            named = ", ".join(self.operation.row.library) or "none"
+            raise self.refusal(f"calls '{name}' of the C library; the functions that its row names in `library` are: {named}")
+        if len(arguments) != arguments_of(name) or any(argument.type != DOUBLE for argument in arguments):
+            given = ", ".join(str(argument.type) for argument in arguments)
+            raise self.refusal(f"calls '{name}' of the C library with ({given}), which takes {arguments_of(name)} of type double")
         symbol, module = SYMBOL_PREFIX + name, self.builder.module
         function = module.globals.get(symbol)
         if function is None:
@@ -87,6 +98,10 @@ class LlvmEmitter:
             return self.builder.fptrunc(value, FLOAT)
         return halves.narrow_double(self.builder, value)
 
+    def refusal(self, does: str) -> ValueError:
+        """The error of a recipe that does what it may not."""
+        return ValueError(f"device operation {self.operation.name}: its recipe {does}")
+
 
 def _call(builder: Any, name: str, *arguments: Any) -> Any:
     """An intrinsic of LLVM, overloaded on the type of its first argument."""
@@ -108,7 +123,24 @@ def emit(builder: Any, name: str, arguments: Sequence[Any]) -> Any:
                 f"device operation {name} has '{type}' in its signature: machine code operates on scalars only"
             )
     assert called.row.llvm is not None
-    return called.row.llvm(LlvmEmitter(builder, called.type or called.result), *arguments)
+    emitter = LlvmEmitter(builder, called, called.type or called.result)
+    return _of_form(emitter, called.row.llvm(emitter, *arguments), alike(arguments[0].type, REGISTER_FORMS[called.result]))
+
+
+def emit_operand_fault(builder: Any, name: str, last: Any) -> Any:
+    """Whether an operation's last argument makes it an error, as an ``i1``."""
+    called = operation(name)
+    assert called.fault is not None
+    emitter = LlvmEmitter(builder, called, called.arguments[-1])
+    return _of_form(emitter, called.fault.llvm(emitter, last), BOOL)
+
+
+def _of_form(emitter: LlvmEmitter, value: Any, form: Any) -> Any:
+    """A value that a recipe gave, which must be one of LLVM's and of this type."""
+    if getattr(value, "type", None) != form:
+        given = f"a value of type {value.type}" if isinstance(value, ir.Value) else repr(value)
+        raise emitter.refusal(f"gives {given}, expected {form}")
+    return value
 
 
 def emit_floating_fault(builder: Any, name: str, mask: Any, result: Any, arguments: Sequence[Any]) -> Any:

@@ -15,9 +15,11 @@ from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_vertices
 from pypoplar.codelet.ir.typed import PricedCodelet
 from pypoplar.codelet.llvm.eight_lanes import LANES, emit_eight_vertices
 from pypoplar.codelet.llvm.emitter_state import CodeletFunction
+from pypoplar.codelet.llvm.machine import SYMBOL_PREFIX
 from pypoplar.codelet.llvm.memory_forms import BYTE, INT, WORD, word
 from pypoplar.codelet.llvm.vertex_code import emit
 from pypoplar.codelet.llvm.vertex_life import begin_vertex, end_vertex, leave_counts, leave_result, load_scalars
+from pypoplar.codelet.operations.table import library_functions
 from pypoplar.interface.context_words import CALL_ARGUMENTS, CallArgument, Context
 
 ENTRY = "pypoplar_codelet"
@@ -29,7 +31,16 @@ def assembly_text(codelet: PricedCodelet, checks: Checks = Checks()) -> str:  # 
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD] * CALL_ARGUMENTS), ENTRY)
     function.attributes.add("nounwind")
     _emit_group(CodeletFunction.begin(function, codelet, checks))
+    _check_calls(module, codelet)
     return str(module)
+
+
+def _check_calls(module: Any, codelet: PricedCodelet) -> None:
+    """Nothing may be called whose address nobody knows: the call would jump to nowhere."""
+    known = {SYMBOL_PREFIX + name for name in library_functions()}
+    for function in module.functions:
+        if function.is_declaration and function.name not in known and not function.name.startswith("llvm."):
+            raise ValueError(f"the code of codelet {codelet.name} calls '{function.name}', which no row of its operations names")
 
 
 def _emit_group(function: CodeletFunction) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any
 
+from attrs import frozen
 from llvmlite import ir
 
 from pypoplar.codelet.ir.typed import DebugPrint, Special
+from pypoplar.codelet.llvm import halves
+from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.emitter_state import EmitterState
 from pypoplar.codelet.llvm.memory_forms import INT, WORD, widened, word
 from pypoplar.codelet.operations.registers import FLOATS
+from pypoplar.codelet.operations.tile_readings import reading
 from pypoplar.interface.context_words import RANDOM_WORDS, Context
 from pypoplar.interface.debug_records import RECORD_WORDS, VALUE_WORDS, Record, Value, ValueType
 
@@ -52,21 +56,41 @@ def _record(state: EmitterState, statement: DebugPrint) -> dict[int, Any]:
 
 
 def emit_special(state: EmitterState, statement: Special) -> None:
-    builder, function = state.builder, state.function
-    match statement.name:
-        case "cycle_count":
-            # A worker issues a slot in turn with the others, the supervisor one a cycle.
-            turn = word(1) if function.codelet.kind == "supervisor" else function.load_context(Context.WORKERS)
-            spent = builder.mul(builder.load(state.slots), turn)
-            value = builder.trunc(builder.add(function.load_context(Context.CLOCK), spent), INT)
-        case "random_u32" | "random_f32":
-            value = builder.call(random_generator(builder.module), [function.load_context(Context.RANDOM)])
-            if statement.name == "random_f32":
-                upper = builder.uitofp(builder.lshr(value, INT(8)), ir.FloatType())
-                value = builder.fmul(upper, ir.Constant(ir.FloatType(), 2.0**-24))
-        case _:
-            assert_never(statement.name)
-    state.assign(statement.target, value)
+    state.assign(statement.target, reading(statement.name).llvm(LlvmReadingEmitter(state)))
+
+
+@frozen(eq=False)
+class LlvmReadingEmitter:
+    """The `ReadingEmitter` of recipes."""
+
+    state: EmitterState
+
+    @property
+    def builder(self) -> Any:
+        return self.state.builder
+
+    @property
+    def clock(self) -> Any:
+        return self.state.function.load_context(Context.CLOCK)
+
+    @property
+    def slots(self) -> Any:
+        return self.builder.load(self.state.slots)
+
+    @property
+    def slot_cycles(self) -> Any:
+        """A worker issues a slot in turn with the others, the supervisor one a cycle."""
+        function = self.state.function
+        return word(1) if function.codelet.kind == "supervisor" else function.load_context(Context.WORKERS)
+
+    def next_random(self) -> Any:
+        return self.builder.call(random_generator(self.builder.module), [self.state.function.load_context(Context.RANDOM)])
+
+    def register(self, type: str) -> Any:
+        return REGISTER_FORMS[type]
+
+    def constant(self, like: Any, value: float) -> Any:
+        return halves.constant(like.type, value)
 
 
 def random_generator(module: Any) -> Any:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
-from llvmlite import ir
-
 from pypoplar.codelet.ir.loop_checks import never_faults
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.proven_accesses import PlannedStatement, ProvenLoad, ProvenStore, Rebind
@@ -151,18 +149,9 @@ def _check_operands(state: EmitterState, statement: Apply, last: Any) -> None:
     """An integer operation whose last argument may make it an error."""
     builder, fault = state.builder, operation(statement.operation).fault
     assert fault is not None
-    zero = ir.Constant(last.type, 0)
-    match fault.code:
-        case FaultCode.ZERO_DIVISION:
-            fine = builder.icmp_signed("!=", last, zero)
-        case FaultCode.SHIFT_WIDTH:
-            fine = builder.icmp_unsigned("<", last, ir.Constant(last.type, fault.bound))
-        case FaultCode.NEGATIVE_POWER:
-            fine = builder.icmp_signed(">=", last, zero)
-        case _:
-            raise NotImplementedError(f"no test of operands for {fault.code!r}, the fault of {statement.operation}")
+    faulty = arithmetic.emit_operand_fault(builder, statement.operation, last)
     value = widened(builder, last, statement.arguments[-1].type)
-    state.fault_unless(fine, fault.code, statement.where, value, word(fault.bound))
+    state.fault_unless(builder.not_(faulty), fault.code, statement.where, value, word(fault.bound))
 
 
 # Fields

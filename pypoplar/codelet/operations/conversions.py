@@ -149,12 +149,14 @@ _32_BITS = (
 )  # fmt: skip
 _64_BITS = slots("i32 u32 bool", 1, "I"), slots("i64 u64", 0, "I"), slots("f32 f16", 20, "I", software=True)
 
+COPY = DeviceOperation(
+    name="copy", signature="T -> T", types=REGISTERS, meaning=_itself, exact=True, llvm=lambda emitter, a: a, lanes=REGISTERS,
+    prices=(slots("f32 f16 i32 u32 i64 u64 bool", 0, "I"),),  # registers are renamed
+    flops=_NONE,
+)  # fmt: skip
+
 ROWS: tuple[DeviceOperation, ...] = (
-    DeviceOperation(
-        name="copy", signature="T -> T", types=REGISTERS, meaning=_itself, exact=True, llvm=lambda emitter, a: a, lanes=REGISTERS,
-        prices=(slots("f32 f16 i32 u32 i64 u64 bool", 0, "I"),),  # registers are renamed
-        flops=_NONE,
-    ),
+    COPY,
     DeviceOperation(
         name="f32_from", signature="T -> f32", types=REGISTERS, meaning=ByType(_float_of), llvm=_float_recipe("f32"),
         lanes=REGISTERS, flops=_NONE,

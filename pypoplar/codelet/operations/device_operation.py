@@ -3,9 +3,8 @@
 A row stands for an operation on one register type or on several that it treats alike: `add` on FLOAT and HALF is one row. It
 is checked when it is registered (`pypoplar.codelet.operations.table`): a row that leaves something out is refused by name.
 
-Prices are worker issue slots. Each has its mark: **D** vendor documentation, **S** a constant or formula in PopLibs' source, **M**
-measured and published, **I** inferred. What the figures mean, and what beside operations has a price, is in
-`pypoplar.codelet.ir.prices`; what counts as a floating-point operation in `pypoplar.codelet.ir.flops`.
+Prices are worker issue slots. Each has the mark of its source (`MARKS`). What the figures mean, and what beside operations has a
+price, is in `pypoplar.codelet.ir.prices`; what counts as a floating-point operation in `pypoplar.codelet.ir.flops`.
 """
 
 from __future__ import annotations
@@ -18,6 +17,13 @@ from attrs import field, frozen
 from pypoplar.codelet.operations.registers import Number
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
 
+MARKS: Mapping[str, str] = {
+    "D": "vendor documentation",
+    "S": "a constant or formula in PopLibs' source",
+    "M": "measured and published",
+    "I": "inferred",
+}
+"""The sources of figures."""
 ARCHITECTURES = ("ipu1", "ipu2", "cpu")
 """What prices are for: `Target.architecture`. The published sources do not tell these apart."""
 
@@ -35,7 +41,7 @@ class Emitter(Protocol):
 
     @property
     def type(self) -> str:
-        """What T is, or the result's type in an operation without T."""
+        """What T is, or the result's type in an operation without T; for a fault, the last argument's type."""
 
     @property
     def width(self) -> int:
@@ -119,14 +125,16 @@ NO_FLOPS = Flops(0, "S")  # operations on integers are none, whatever they do
 
 @frozen
 class OperandFault:
-    """When an operation on integers is an error: a test of its last argument, and the fault's code.
+    """When an operation is an error: a condition on its last argument, an integer, and the fault's code.
 
-    A fault's value is the last argument, its bound the width for a shift and else 0.
+    The condition stands here twice, as a row's meaning does: in Python, and as it is written for LLVM, where it gives an ``i1``.
+    What is recorded of a fault is the last argument, and the bound: the width for a shift, and else 0.
     """
 
     code: FaultCode
     bound: int
     test: Callable[[int], bool]
+    llvm: Recipe
 
     def __call__(self, *arguments: int) -> int:
         """The fault's code, or `NO_FAULT`."""
@@ -182,9 +190,16 @@ class Operation:
         """Whether it may be written for vectors as it is for single values."""
         return (self.type or self.arguments[0]) in self.row.lanes
 
+    def prices(self, architecture: str) -> list[IssueSlots]:
+        """Those of the row's prices that are its own: the table keeps no row that has not one for each of `ARCHITECTURES`."""
+        return [
+            price
+            for price in self.row.prices
+            if (not self.type or self.type in price.types) and architecture in price.architectures
+        ]
+
     def price(self, architecture: str) -> IssueSlots:
         """What it costs; `LookupError` where nobody has said."""
-        for price in self.row.prices:
-            if (not self.type or self.type in price.types) and architecture in price.architectures:
-                return price
+        for price in self.prices(architecture):
+            return price
         raise LookupError(f"device operation {self.name} has no price for architecture '{architecture}'")

@@ -65,16 +65,29 @@ def _leading_zeros(type: str) -> Meaning:
 
 
 def _zero_divisor(type: str) -> OperandFault:
-    return OperandFault(FaultCode.ZERO_DIVISION, 0, lambda divisor: divisor == 0)
+    def written(emitter: Emitter, divisor: Any) -> Any:
+        return emitter.builder.icmp_unsigned("==", divisor, emitter.constant(divisor, 0))
+
+    return OperandFault(FaultCode.ZERO_DIVISION, 0, lambda divisor: divisor == 0, written)
 
 
 def _amount_outside(type: str) -> OperandFault:
     width = WIDTH[type]
-    return OperandFault(FaultCode.SHIFT_WIDTH, width, lambda amount: not 0 <= amount < width)
+
+    def written(emitter: Emitter, amount: Any) -> Any:
+        return emitter.builder.icmp_unsigned(">=", amount, emitter.constant(amount, width))
+
+    return OperandFault(FaultCode.SHIFT_WIDTH, width, lambda amount: not 0 <= amount < width, written)
 
 
 def _negative_exponent(type: str) -> OperandFault | None:
-    return OperandFault(FaultCode.NEGATIVE_POWER, 0, lambda exponent: exponent < 0) if type in SIGNED else None
+    if type not in SIGNED:
+        return None
+
+    def written(emitter: Emitter, exponent: Any) -> Any:
+        return emitter.builder.icmp_signed("<", exponent, emitter.constant(exponent, 0))
+
+    return OperandFault(FaultCode.NEGATIVE_POWER, 0, lambda exponent: exponent < 0, written)
 
 
 # How they are written for LLVM

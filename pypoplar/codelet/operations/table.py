@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from pypoplar.codelet.operations import conversions, float_arithmetic, float_functions, integer_arithmetic
-from pypoplar.codelet.operations.device_operation import ARCHITECTURES, ByType, DeviceOperation, Meaning, Operation
+from pypoplar.codelet.operations.device_operation import ByType, DeviceOperation, Meaning, Operation
 from pypoplar.codelet.operations.registers import REGISTERS, rounding
+from pypoplar.codelet.operations.row_claims import judge_operations, judge_row, wrong
 from pypoplar.spelling import nearest
 
 _operations: dict[str, Operation] = {}
@@ -24,17 +25,19 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(_operations)
 
 
 def register(row: DeviceOperation) -> None:
-    """Add a row from outside; `ValueError` says by name what it leaves out, or what there is already."""
+    """Add a row from outside; `ValueError` says by name what it leaves out or gets wrong, or what there is already."""
     _add(row, next(_numbers))
 
 
 def remove(row: DeviceOperation) -> None:
-    """Take a registered row away again."""
-    for name in [operation.name for operation in _operations.values() if operation.row is row]:
-        del _operations[name]
-    for operations in _called.values():
-        for type in [type for type, operation in operations.items() if operation.row is row]:
-            del operations[type]
+    """Take a row from outside away again; `ValueError` if it is not there, or is one of ours."""
+    operations = [operation for operation in _operations.values() if operation.row is row]
+    if not operations or operations[0].number == 0:
+        raise wrong(row.name, ": it was not registered from outside, so it stays" if operations else ": its row is not registered")
+    for operation in operations:
+        del _operations[operation.name]
+        for call in row.calls:
+            del _called[call][operation.type]
 
 
 def operation(name: str) -> Operation:
@@ -67,13 +70,12 @@ def library_functions() -> Iterator[str]:
 
 
 def _add(row: DeviceOperation, number: int) -> None:
+    judge_row(row)
     operations = [_of_type(row, type, number) for type in row.types or ("",)]
     for new in operations:
         if new.name in _operations:
-            raise ValueError(f"device operation {new.name}: there is one of this name")
-        for call in row.calls:
-            if new.type in _called.get(call, {}):
-                raise ValueError(f"device operation {new.name}: {call} is {_called[call][new.type].name}")
+            raise wrong(new.name, ": there is one of this name")
+    judge_operations(operations, _called)
     for new in operations:
         _operations[new.name] = new
         for call in row.calls:
@@ -85,34 +87,16 @@ def _of_type(row: DeviceOperation, type: str, number: int) -> Operation:
     name = f"{row.name}_{type}" if type else row.name
     arguments, result = _signature(row, name, type)
     if row.meaning is None:
-        raise ValueError(f"device operation {name} has no meaning in Python")
+        raise wrong(name, " has no meaning in Python")
     if row.llvm is None:
-        raise ValueError(f"device operation {name} has no recipe for LLVM")
+        raise wrong(name, " has no recipe for LLVM")
     if row.flops is None:
-        raise ValueError(f"device operation {name} does not say how many floating-point operations it is")
+        raise wrong(name, " does not say how many floating-point operations it is")
     meaning = row.meaning.of(type) if isinstance(row.meaning, ByType) else row.meaning
     scalar = result in REGISTERS and all(argument in REGISTERS for argument in arguments)
     compute: Meaning = rounding(result, meaning, len(arguments)) if scalar and not row.exact else meaning
     fault = row.fault(type) if row.fault is not None else None
-    operation = Operation(name, row, type, arguments, result, compute, fault, number)
-    _check_prices(operation)
-    return operation
-
-
-def _check_prices(operation: Operation) -> None:
-    """Every architecture has one price."""
-    for architecture in ARCHITECTURES:
-        fitting = [
-            price
-            for price in operation.row.prices
-            if (not operation.type or operation.type in price.types) and architecture in price.architectures
-        ]
-        if not fitting:
-            raise ValueError(f"device operation {operation.name} has no price for architecture '{architecture}'")
-        if len(fitting) > 1:
-            raise ValueError(f"device operation {operation.name} has {len(fitting)} prices for architecture '{architecture}'")
-        if fitting[0].slots < 0:
-            raise ValueError(f"device operation {operation.name}: a price of {fitting[0].slots} slots")
+    return Operation(name, row, type, arguments, result, compute, fault, number)
 
 
 def _signature(row: DeviceOperation, name: str, type: str) -> tuple[tuple[str, ...], str]:
@@ -121,9 +105,9 @@ def _signature(row: DeviceOperation, name: str, type: str) -> tuple[tuple[str, .
     arguments, results = ([type if word == "T" else word for word in side.split()] for side in (left, right))
     for word in (*arguments, *results):
         if word.removesuffix("[]").removesuffix("[]") not in REGISTERS:
-            raise ValueError(f"device operation {name}: there is no type '{word}' in its signature '{row.signature}'")
+            raise wrong(name, f": there is no type '{word}' in its signature '{row.signature}'")
     if not arrow or not arguments or len(results) != 1:
-        raise ValueError(f"device operation {name}: its signature is '{row.signature}'; write it as 'T T -> T'")
+        raise wrong(name, f": its signature is '{row.signature}'; write it as 'T T -> T'")
     return tuple(arguments), results[0]
 
 

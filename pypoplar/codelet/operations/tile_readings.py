@@ -1,30 +1,72 @@
-"""What a codelet reads of the tile that it runs on: the cycle counter and random numbers.
+"""What a codelet reads of the tile that it runs on, a row for each: the cycle counter and random numbers.
 
-Unlike an operation's, these numbers do not come from operands alone. What they mean for the interpreter are the methods of the same
-names of `pypoplar.codelet.python.interpreted.VertexContext`.
+Unlike an operation's, these numbers do not come from operands alone. A row has all that there is to know of a reading, as an
+operation's has: what it means, in terms of what the interpreter knows of a vertex, and how it is written for LLVM.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from attrs import frozen
 
 from pypoplar.codelet.operations.device_operation import IssueSlots, slots
+from pypoplar.codelet.operations.registers import Number
+from pypoplar.spelling import nearest
 
-ReadingName = Literal["cycle_count", "random_u32", "random_f32"]
+
+class RunningVertex(Protocol):
+    """What a meaning works with: the vertex that runs, and its tile."""
+
+    clock: int  # cycles when the compute set's vertices start
+    slots: int  # that the vertex has spent
+    slot_cycles: int  # of one slot
+
+    def next_random(self) -> int:
+        """The next number of the tile's generator, xoshiro128**: 32 bits."""
 
 
-@frozen
+class ReadingEmitter(Protocol):
+    """What a recipe for LLVM works with. Numbers are LLVM's ``i64``, if nothing else is said."""
+
+    @property
+    def builder(self) -> Any:
+        """llvmlite's, where the reading is to be written."""
+
+    @property
+    def clock(self) -> Any:
+        """Cycles when the compute set's vertices start."""
+
+    @property
+    def slots(self) -> Any:
+        """Slots that the vertex has spent."""
+
+    @property
+    def slot_cycles(self) -> Any:
+        """Cycles of one slot."""
+
+    def next_random(self) -> Any:
+        """The next number of the tile's generator, xoshiro128**, an ``i32``."""
+
+    def register(self, type: str) -> Any:
+        """LLVM's type for a register type."""
+
+    def constant(self, like: Any, value: float) -> Any:
+        """A number of the type that a value has."""
+
+
+@frozen(kw_only=True)
 class TileReading:
-    """A row: the name in the typed form, the result's register type, how users call it, what it costs."""
+    """A row: the name in the typed form, the result's register type, how users call it, what it is and what it costs."""
 
-    name: ReadingName
+    name: str
     result: str
     call: str
+    meaning: Callable[[RunningVertex], Number]
+    llvm: Callable[[ReadingEmitter], Any]
     prices: IssueSlots
-    ends_run: bool = False  # what comes after it in a straight run is not part of it
+    ends_run: bool = False  # it depends on the slots spent: what comes after it in a straight run is not part of it
 
     def slots(self, architecture: str) -> int:
         """What it costs; `LookupError` where nobody has said."""
@@ -33,11 +75,47 @@ class TileReading:
         return self.prices.slots
 
 
-READINGS: Mapping[ReadingName, TileReading] = {
+def _cycle_count_recipe(emitter: ReadingEmitter) -> Any:
+    builder = emitter.builder
+    spent = builder.mul(emitter.slots, emitter.slot_cycles)
+    return builder.trunc(builder.add(emitter.clock, spent), emitter.register("u32"))
+
+
+def _random_float_recipe(emitter: ReadingEmitter) -> Any:
+    builder, bits = emitter.builder, emitter.next_random()
+    upper = builder.uitofp(builder.lshr(bits, emitter.constant(bits, 8)), emitter.register("f32"))
+    return builder.fmul(upper, emitter.constant(upper, 2.0**-24))
+
+
+READINGS: Mapping[str, TileReading] = {
     reading.name: reading
     for reading in (
-        TileReading("cycle_count", "u32", "ipu.cycle_count", slots("", 1, "I"), ends_run=True),
-        TileReading("random_u32", "u32", "ipu.random_uint", slots("", 1, "I")),
-        TileReading("random_f32", "f32", "ipu.random_float", slots("", 3, "I")),  # made with two more instructions
+        TileReading(
+            name="cycle_count", result="u32", call="ipu.cycle_count", ends_run=True, prices=slots("", 1, "I"),
+            meaning=lambda vertex: (vertex.clock + vertex.slots * vertex.slot_cycles) % 2**32,
+            llvm=_cycle_count_recipe,
+        ),
+        TileReading(
+            name="random_u32", result="u32", call="ipu.random_uint", prices=slots("", 1, "I"),
+            meaning=lambda vertex: vertex.next_random(),
+            llvm=lambda emitter: emitter.next_random(),
+        ),
+        TileReading(  # uniform in [0, 1): the upper 24 bits
+            name="random_f32", result="f32", call="ipu.random_float", prices=slots("", 3, "I"),  # made with two more instructions
+            meaning=lambda vertex: (vertex.next_random() >> 8) * 2.0**-24,
+            llvm=_random_float_recipe,
+        ),
     )
-}
+}  # fmt: skip
+
+
+def reading(name: str) -> TileReading:
+    """The reading of a name in the typed form; `LookupError` with the nearest name if there is none."""
+    if name in READINGS:
+        return READINGS[name]
+    raise LookupError(f"there is no reading '{name}' of a tile{nearest(name, READINGS)}")
+
+
+def reading_called(call: str) -> TileReading | None:
+    """The reading that users write so, if there is one."""
+    return next((reading for reading in READINGS.values() if reading.call == call), None)

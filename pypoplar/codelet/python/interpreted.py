@@ -58,10 +58,7 @@ class VertexContext:
         if self.debug_print is not None:
             self.debug_print(where, text, values)
 
-    def cycle_count(self) -> int:
-        return (self.clock + self.slots * self.slot_cycles) % 2**32
-
-    def random_u32(self) -> int:
+    def next_random(self) -> int:
         """The next number of xoshiro128**."""
         s0, s1, s2, s3 = (int(word) for word in self.random)
         result = _rotated(s1 * 5 % 2**32, 7) * 9 % 2**32
@@ -71,10 +68,6 @@ class VertexContext:
         s2, s3 = s2 ^ shifted, _rotated(s3, 11)
         self.random[:] = s0, s1, s2, s3
         return result
-
-    def random_f32(self) -> float:
-        """Uniform in [0, 1): the upper 24 bits of the next number."""
-        return (self.random_u32() >> 8) * 2.0**-24
 
 
 def _rotated(value: int, bits: int) -> int:

@@ -1,9 +1,9 @@
 """The Python form of a codelet: its typed form as an ordinary Python function, statement by statement.
 
 This is the specification that native code answers to. The function is compiled with the user's file name and lines, so that
-tracebacks, ``breakpoint()`` and coverage point at them; the user's locals keep their names, fields begin with an at sign, our
-own names with a dot. Operations mean what their rows say (`pypoplar.codelet.operations`), and every access to memory goes through
-`pypoplar.codelet.python.interpreted`.
+tracebacks, ``breakpoint()`` and coverage point at them. The user's locals keep their names; those of fields begin with an at
+sign, of operations with a colon, of readings of the tile with a question mark, our own with a dot. Operations mean what their
+rows say (`pypoplar.codelet.operations`), and every access to memory goes through `pypoplar.codelet.python.interpreted`.
 """
 
 from __future__ import annotations
@@ -45,10 +45,12 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.ir.walk import walk
+from pypoplar.codelet.operations.conversions import COPY
 from pypoplar.codelet.operations.device_operation import Meaning
 from pypoplar.codelet.operations.float_exceptions import floating_fault
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import operation
+from pypoplar.codelet.operations.tile_readings import reading
 from pypoplar.codelet.python.interpreted import Fields, MemoryRows, MemoryVector, Number, VertexContext, VertexFault
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
 from pypoplar.interface.fault_codes import FaultCode
@@ -153,6 +155,7 @@ class _FunctionWriter:
         self.counted = ("slots", "flops", "bytes") if count_flops else ("slots",)
         self.fields = {declared.name for declared in codelet.fields}
         self.used: set[str] = set()  # operations
+        self.readings: set[str] = set()
         first = codelet.locations[0] if codelet.locations else None
         self.file = first.file if first is not None else f"<codelet {codelet.name}>"
         self.line = first.line if first is not None else 1
@@ -174,7 +177,8 @@ class _FunctionWriter:
         assert isinstance(compute, ast.FunctionDef)
         compute.args, compute.body, compute.lineno, compute.end_lineno = arguments, body, first, first
         self._at(module)
-        namespace: dict[str, Any] = {"." + name: meaning_of(name) for name in self.used}
+        namespace: dict[str, Any] = {":" + name: meaning_of(name) for name in self.used}
+        namespace |= {"?" + name: reading(name).meaning for name in self.readings}
         namespace |= {".rounds": _rounds, ".fields": Fields, ".scalars": scalars}
         namespace |= {".operands": _check_operands, ".float": _check_float, ".check": _check}
         exec(compile(module, self.file, "exec"), namespace)  # the tree above, made of the typed form alone
@@ -259,10 +263,10 @@ class _FunctionWriter:
     def _apply(self, statement: Apply) -> list[ast.stmt]:
         arguments = [_operand(argument) for argument in statement.arguments]
         name, target, where = _constant(statement.operation), statement.target.name, _constant(statement.where)
-        if statement.operation.startswith("copy_"):
+        if operation(statement.operation).row is COPY:
             return [self._assign(target, arguments[0])]
         self.used.add(statement.operation)
-        result = _call("." + statement.operation, *arguments)
+        result = _call(":" + statement.operation, *arguments)
         checks = []
         if operation(statement.operation).fault is not None:
             checks.append(self._do(_call(".operands", name, where, arguments[-1])))
@@ -296,7 +300,8 @@ class _FunctionWriter:
                 values = ast.Tuple([_operand(value) for value in arguments], ast.Load())
                 return self._do(_call(".context.record", _constant(statement.where), _constant(number), values))
             case Special(target=target, name=name):
-                return self._assign(target.name, _call(f".context.{name}"))
+                self.readings.add(name)
+                return self._assign(target.name, _call("?" + name, _name(".context")))
             case HostCall(name="print", text=text, arguments=arguments):
                 form = ast.Attribute(_constant(text), "format", ast.Load())
                 return self._do(_call("print", ast.Call(form, [_operand(value) for value in arguments], [])))
