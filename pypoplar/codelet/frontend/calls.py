@@ -159,7 +159,11 @@ class Calls(Spans):
                 return self._round(node)
             case "print" | "breakpoint":
                 self.refuse(node, f"{name} has no value: write it on a line of its own")
-        self.refuse(node, "range stands in a for loop only: for i in range(...)")
+            case "range":
+                self.refuse(node, "range stands in a for loop only: for i in range(...)")
+        if not called(name):
+            self.meant(node.func, Meaning("foreign", name))
+        return self._function(node, name)
 
     def _len(self, node: ast.Call) -> Number:
         if len(node.args) != 1:

@@ -19,8 +19,15 @@ from pypoplar.errors import CodeletError
 from pypoplar.spelling import nearest
 from pypoplar.types import ElementType
 
-BUILTINS = ("abs", "bool", "breakpoint", "float", "int", "len", "max", "min", "print", "range", "round")
 _IPU = "pypoplar.ipu"
+
+
+def builtins_of_device_code() -> list[str]:
+    """Python's functions that device code may call: those of the language, and those that are device operations."""
+    from pypoplar.codelet.operations.call_forms import LANGUAGE  # late: graphs are made without operations
+    from pypoplar.codelet.operations.table import python_functions
+
+    return sorted({*LANGUAGE, *python_functions()})
 
 
 def codelet_source(cls: type[Vertex], bindings: Bindings) -> CodeletSource:
@@ -107,7 +114,7 @@ class _Collection:
                 value = scope[root]
                 break
         else:
-            known = [name for scope in scopes[:2] for name in scope] + list(BUILTINS)
+            known = [name for scope in scopes[:2] for name in scope] + builtins_of_device_code()
             return Meaning("missing", f"name '{root}' is not defined{nearest(root, known)}")
         if value is _EMPTY:
             return Meaning("missing", f"'{root}' has no value yet where the codelet is added")
@@ -135,7 +142,7 @@ class _Collection:
         if isinstance(value, BuiltinFunctionType) and getattr(math, name, None) is value:
             return Meaning("math", name)
         if getattr(builtins, name, None) is value:
-            return Meaning("builtin" if name in BUILTINS else "foreign", name)
+            return Meaning("builtin" if name in builtins_of_device_code() else "foreign", name)
         return Meaning("foreign", _describe(value))
 
     def _type(self, named: TypeVar | ElementType) -> Meaning:

@@ -64,6 +64,11 @@ def functions_of(module: str) -> dict[str, Mapping[str, Operation]]:
     return {call.removeprefix(prefix): by_type for call, by_type in _called.items() if call.startswith(prefix) and by_type}
 
 
+def python_functions() -> list[str]:
+    """Python's own functions that are operations."""
+    return [call for call, by_type in _called.items() if call.isidentifier() and by_type]
+
+
 def library_functions() -> Iterator[str]:
     """The functions of the C library that emitted code calls."""
     return iter(dict.fromkeys(name for operation in _operations.values() for name in operation.row.library))

@@ -15,10 +15,14 @@ from native_rig import run_native
 
 from pypoplar import ipu
 from pypoplar.codelet.backend import cache
+from pypoplar.codelet.frontend import expressions
+from pypoplar.codelet.frontend.translate import translate
 from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.ir.typed import Price
 from pypoplar.codelet.ir.walk import walk
+from pypoplar.codelet.language.source import CodeletSource
 from pypoplar.codelet.operations import table
+from pypoplar.codelet.operations.call_forms import COMPARISONS, OPERANDS, OPERATORS
 from pypoplar.codelet.operations.device_operation import (
     ARCHITECTURES,
     ByType,
@@ -394,6 +398,28 @@ def test_a_reading_of_the_tile_is_one_row(monkeypatch):
     monkeypatch.setattr(ipu, "half_clock", device_function("half_clock"), raising=False)
     ran = run(vertex("self.x = ipu.half_clock()", fields="x: UNSIGNED_INT"), x=0, clock=2**32 + 14)
     assert (ran["x"], ran.slots) == ([2**31 + 7], 12 + 9 + 1)
+
+
+def test_a_function_of_python_is_called_by_what_the_row_says(registered):
+    cls = vertex("self.x = pow(self.x, 2.0)", fields="x: FLOAT")
+    with pytest.raises(CodeletError, match=r"device code cannot use pow: write a \*\* b"):
+        codelet_of(cls)
+    power = OPERATIONS["power_f32"].row
+    registered(evolve(power, name="pow_of", calls=("pow",), words={}))
+    codelet = codelet_of(cls)
+    assert run(codelet, x=3.0)["x"] == [9.0]
+    source = CodeletSource.from_json(codelet.source.to_json())
+    remove(OPERATIONS["pow_of_f32"].row)
+    with pytest.raises(CodeletError, match=r"device code cannot use pow: write a \*\* b"):
+        translate(source)
+
+
+def test_the_forms_of_calls_are_those_that_the_translator_knows():
+    written = {call for call, _ in expressions._SYMBOLS.values()}
+    assert written - set(expressions._SWAPPED) == {call for call, operands in OPERATORS.items() if operands == 2}
+    assert set(expressions._SWAPPED.values()) <= set(COMPARISONS)
+    calls = {call for operation in OPERATIONS.values() for call in operation.row.calls}
+    assert set(OPERANDS) <= calls
 
 
 def test_every_chip_of_the_presets_has_prices():
