@@ -273,8 +273,8 @@ class Calls(Spans):
 
     # statements that are calls
 
-    def call_statement(self, node: ast.Call) -> None:
-        """A call on a line of its own."""
+    def call_statement(self, node: ast.Call) -> bool:
+        """A call on a line of its own; whether it does anything but compute a value."""
         meaning, _ = self._callee(node.func)
         match meaning.sort, meaning.value:
             case "ipu", "check":
@@ -289,6 +289,9 @@ class Calls(Spans):
                 self.emit(HostCall("breakpoint", "", (), self.where(node)))
             case _:
                 self.value(node)
+                random = meaning.sort == "ipu" and meaning.value in ("random_uint", "random_float")  # the generator goes on
+                return random or meaning.sort in ("helper", "method")
+        return True
 
     def _check(self, node: ast.Call) -> None:
         if not 1 <= len(node.args) <= 2 or node.keywords:

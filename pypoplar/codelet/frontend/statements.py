@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from types import EllipsisType
 
 from pypoplar.codelet.frontend.inference import (
     NAMES,
@@ -23,7 +24,7 @@ from pypoplar.codelet.frontend.locals import both
 from pypoplar.codelet.frontend.loop_statements import Loops
 from pypoplar.codelet.frontend.translator_state import FunctionScope
 from pypoplar.codelet.ir.typed import IfElse, Literal, Local, Operand, Store
-from pypoplar.codelet.language.diagnostics import unsupported
+from pypoplar.codelet.language.diagnostics import unsupported, without_effect
 from pypoplar.codelet.language.environment import dotted_name
 from pypoplar.types import BY_NAME
 
@@ -51,7 +52,7 @@ class Statements(Loops):
             case ast.AnnAssign():
                 self._annotated(node)
             case ast.Expr():
-                self._expression(node.value)
+                self._expression(node)
             case ast.If():
                 self._if(node)
             case ast.While():
@@ -69,11 +70,19 @@ class Statements(Loops):
             case _:
                 self.refuse(node, unsupported(node))
 
-    def _expression(self, node: ast.expr) -> None:
-        if isinstance(node, ast.Call):
-            self.call_statement(node)
-        elif not isinstance(node, ast.Constant):  # docstrings
-            self.value(node)
+    def _expression(self, statement: ast.Expr) -> None:
+        node = statement.value
+        match node:
+            case ast.Constant(value=str() | EllipsisType()):  # a docstring, a body to come
+                return
+            case ast.Call() if self.call_statement(node):
+                return
+            case ast.Call() | ast.BoolOp() | ast.IfExp():
+                pass
+            case _:
+                self.value(node)  # what is wrong in it comes first
+        ends_helper = len(self.frames) > 1 and statement is self.frame.tree.body[-1]
+        self.refuse(node, without_effect(node, ends_helper=ends_helper))
 
     # assignment
 

@@ -66,6 +66,41 @@ def unsupported(node: ast.AST) -> str:
     return f"device code cannot use {type(node).__name__}"
 
 
+_SYMBOLS: dict[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.BitAnd: "&",
+    ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
+
+
+def without_effect(node: ast.expr, *, ends_helper: bool = False) -> str:
+    """Why an expression cannot be a statement, and what was probably meant; `ends_helper` if it is a helper function's last."""
+    shown = ast.unparse(node)
+    match node:
+        case ast.UnaryOp(op=ast.UAdd(), operand=ast.UnaryOp(op=ast.UAdd(), operand=target)) if _assignable(target):
+            return f"++ is two plus signs in Python and changes nothing: write {ast.unparse(target)} += 1"
+        case ast.UnaryOp(op=ast.USub(), operand=ast.UnaryOp(op=ast.USub(), operand=target)) if _assignable(target):
+            return f"-- is two minus signs in Python and changes nothing: write {ast.unparse(target)} -= 1"
+        case _ if ends_helper:
+            hint = f"did you mean return {shown}?"
+        case ast.Compare(left=target, ops=[ast.Eq()], comparators=[value]) if _assignable(target):
+            hint = f"== compares; did you mean {ast.unparse(target)} = {ast.unparse(value)}?"
+        case ast.Compare():
+            hint = f"did you mean ipu.check({shown})?"
+        case ast.BinOp(left=target, op=symbol, right=value) if _assignable(target) and type(symbol) in _SYMBOLS:
+            hint = f"did you mean {ast.unparse(target)} {_SYMBOLS[type(symbol)]}= {ast.unparse(value)}?"
+        case ast.BoolOp() | ast.IfExp():
+            hint = "write an if statement"
+        case ast.Constant():
+            hint = "write pass, or ..., where there is nothing to do"
+        case _:
+            hint = f"assign it, name = {shown}, or leave the line out"
+    return f"{shown} has no effect here: nothing uses its value; {hint}"
+
+
+def _assignable(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+
+
 STARS = "device code cannot use * and ** in a call: write the arguments out"
 
 BUILTIN_HINTS: dict[str, str] = {

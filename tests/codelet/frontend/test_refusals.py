@@ -52,6 +52,74 @@ def plain(x):
 def wrapped(x):
     return x
 """
+NO_EFFECT = [  # statement, what was probably meant
+    ("++self.count", "++ is two plus signs in Python and changes nothing: write self.count += 1"),
+    ("--self.n[0]", "-- is two minus signs in Python and changes nothing: write self.n[0] -= 1"),
+    ("self.y[0] == 3.0", "{} has no effect here: nothing uses its value; == compares; did you mean self.y[0] = 3.0?"),
+    ("self.x[0] > 3.0", "{} has no effect here: nothing uses its value; did you mean ipu.check(self.x[0] > 3.0)?"),
+    ("0 < self.count < 3", "{} has no effect here: nothing uses its value; did you mean ipu.check(0 < self.count < 3)?"),
+    ("self.count + 1", "{} has no effect here: nothing uses its value; did you mean self.count += 1?"),
+    ("self.count << 2 * SIZE", "{} has no effect here: nothing uses its value; did you mean self.count <<= 2 * SIZE?"),
+    ("self.flag and self.count", "{} has no effect here: nothing uses its value; write an if statement"),
+    ("1 if self.flag else 2", "{} has no effect here: nothing uses its value; write an if statement"),
+    ("7", "{} has no effect here: nothing uses its value; write pass, or ..., where there is nothing to do"),
+    *(
+        (shown, "{} has no effect here: nothing uses its value; assign it, name = {}, or leave the line out")
+        for shown in (
+            *("self.x", "self.x[0]", "self.rows[0]", "self.x[1:2]", "SIZE", "-self.count", "(self.count, 1)", "1 + self.count"),
+            *("len(self.x)", "math.exp(0.5)", "abs(self.count)", "INT(self.out)", "ipu.popcount(self.count)", "ipu.cycle_count()"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("statement", "message"), NO_EFFECT, ids=[statement for statement, _ in NO_EFFECT])
+def test_a_statement_without_effect_is_refused_with_what_was_probably_meant(statement, message):
+    prelude = "SIZE = 5\n"
+    with pytest.raises(CodeletError) as caught:
+        codelet_of(vertex(f"if self.flag:\n    {statement}", fields=FIELDS, prelude=prelude))
+    assert caught.value.msg == message.format(statement, statement)
+    assert caught.value.text.strip() == statement
+
+
+def test_the_last_expression_of_a_helper_function_was_probably_to_be_returned():
+    prelude = """
+    def double(x):
+        2 * x
+
+    def largest(x):
+        max(x, 1)
+
+    def either(x):
+        if x > 1:
+            x == 2
+        return x
+    """
+    for name, hint in (
+        ("double", "did you mean return 2 * x?"),
+        ("largest", "did you mean return max(x, 1)?"),
+        ("either", "x = 2?"),
+    ):
+        with pytest.raises(CodeletError) as caught:
+            codelet_of(vertex(f"{name}(self.count)", fields=FIELDS, prelude=prelude))
+        assert caught.value.msg.endswith(hint)
+
+
+def test_docstrings_ellipses_helpers_and_random_numbers_may_stand_alone():
+    body = """
+    '''What it does.'''
+    if self.flag:
+        ...
+    "a comment"
+    double(self.count)
+    self.method()
+    ipu.random_uint()
+    ipu.random_float()
+    """
+    fields = FIELDS + "def method(self):\n    self.count = 1\n    return 2\n"
+    codelet_of(vertex(body, fields=fields, prelude="def double(x):\n    return 2 * x\n"))
+
+
 REFUSED = [  # code, what the caret is under, message
     (
         "try:\n    pass\nexcept ValueError:\n    pass",
