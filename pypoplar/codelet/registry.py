@@ -125,7 +125,10 @@ class CodeletRegistry:
         return (*self._numbers, *(template.spelling for template in self._templates.values()))
 
     def __contains__(self, name: str) -> bool:
-        return _normal(name) in self._numbers or self._template_of(name) is not None
+        if normal_name(name) in self._numbers:
+            return True
+        template = self._template_of(name)
+        return template is not None and all(word in BY_SPELLING for word in _types_named(template, name))
 
     def add(self, codelets: list[Codelet | Template]) -> None:
         """Add what `collect` found. The same codelet twice is fine; two different ones of one name are a `CodeletError`."""
@@ -138,7 +141,7 @@ class CodeletRegistry:
     def find(self, wanted: Any) -> tuple[int, Codelet]:
         """The number and codelet of a name, a class or an instance of a template; classes are added where they are new."""
         if isinstance(wanted, str):
-            number = self._numbers.get(_normal(wanted))
+            number = self._numbers.get(normal_name(wanted))
             if number is None:
                 number = self._instance_of(wanted)
         elif not isinstance(wanted, type) and get_origin(wanted) is None:
@@ -218,7 +221,7 @@ class CodeletRegistry:
             if library in _LIBRARIES and not any(known.startswith(f"{library}::") for known in self.names):
                 has = f"; call {library}.addCodelets(graph) first"
             raise UnknownVertexType(f"no codelet is called '{name}'{has}")
-        words = split_name(name)[1][-len(parameters_of(template.cls)) :]
+        words = _types_named(template, name)
         for word in words:
             if word not in BY_SPELLING:
                 raise UnknownVertexType(f"'{name}': no element type is called '{word}'{nearest(word, BY_SPELLING)}")
@@ -231,7 +234,13 @@ def _spellings(template: Template) -> list[str]:
     return [full_name(template.cls, types) for types in product(*choices)]
 
 
-def _normal(name: str) -> str:
+def _types_named(template: Template, name: str) -> tuple[str, ...]:
+    """The names of types in the name of an instance of the template."""
+    return split_name(name)[1][-len(parameters_of(template.cls)) :]
+
+
+def normal_name(name: str) -> str:
+    """The name as codelets have it: ``"Scale< float >"`` is ``"Scale<float>"``."""
     base, arguments = split_name(name)
     return f"{base}<{','.join(arguments)}>" if arguments else base
 

@@ -110,11 +110,8 @@ class Services:
     def _rows_of(self, service: Mapping[str, Any]) -> tuple[AnyArray, list[int], AnyArray]:
         rows = self.remote_rows(service["buffer"])
         plan = self.executable.remotes[service["buffer"]]
-        chunk = self.streams.array(service["stream"]).reshape(-1, max(plan.elements, 1))
-        if service["offsets"] < 0:
-            numbers = list(range(len(chunk)))
-        else:
-            numbers = [int(row) for row in self.streams.array(service["offsets"])]
+        numbers = [0] if service["offsets"] < 0 else [int(row) for row in self.streams.array(service["offsets"])]
+        chunk = self.streams.array(service["stream"]).reshape(len(numbers), plan.elements)
         for row in numbers:
             if not 0 <= row < plan.repeats:
                 raise ApplicationRuntimeError(f"remote buffer {plan.name!r}: row {row} is out of range for {plan.repeats} rows")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -55,10 +56,11 @@ class EdgeTable:
     judges that.
     """
 
-    __slots__ = ("_runs",)
+    __slots__ = ("_no_rows", "_runs")
 
     def __init__(self) -> None:
         self._runs = array("q")
+        self._no_rows = array("q")  # (vertex, field) of list fields connected to no rows
 
     def connect(self, vertex: int, field: int, tensor: Tensor, row: int = 0) -> None:
         """Add one edge to the whole of a tensor."""
@@ -76,16 +78,30 @@ class EdgeTable:
 
     def connect_rows(self, vertex: int, field: int, tensor: Tensor, first_row: int = 0) -> None:
         """Add one edge of a list field per index of dimension 0."""
+        if tensor._shape[0] == 0:
+            self._no_rows.extend((vertex, field))
+            return
         number = np.arange(tensor._shape[0], dtype=np.int64) + first_row
         code = field + TYPE_CODE[tensor._type] + (number << _ROW_SHIFT)
         self._append(np.full(len(number), vertex), code, rows_of(tensor, len(number)))
 
+    def connect_list(self, vertex: int, field: int, tensors: Sequence[Tensor]) -> None:
+        """Add one edge of a list field per tensor."""
+        if not tensors:
+            self._no_rows.extend((vertex, field))
+        for row, tensor in enumerate(tensors):
+            self.connect(vertex, field, tensor, row)
+
     def connect_many(self, first_vertex: int, vertices: int, field: int, tensor: Tensor, rows: int | None) -> None:
         """Add an edge to each vertex, index v of dimension 0 to vertex v; or `rows` edges, index r of dimension 1 to row r."""
+        if rows == 0:
+            for vertex in range(first_vertex, first_vertex + vertices):
+                self._no_rows.extend((vertex, field))
+            return
         each = 1 if rows is None else rows
-        vertex = np.repeat(np.arange(first_vertex, first_vertex + vertices, dtype=np.int64), each)
+        numbers = np.repeat(np.arange(first_vertex, first_vertex + vertices, dtype=np.int64), each)
         code = field + TYPE_CODE[tensor._type] + (np.tile(np.arange(each, dtype=np.int64), vertices) << _ROW_SHIFT)
-        self._append(vertex, code, rows_of(tensor, vertices * each))
+        self._append(numbers, code, rows_of(tensor, vertices * each))
 
     def _append(self, vertex: Int64s, code: Int64s, rows: RowRuns) -> None:
         """Add edges with the views of `rows`."""
@@ -105,6 +121,10 @@ class EdgeTable:
         while end and self._runs[end - 5] >= first_vertex:
             end -= 5
         del self._runs[end:]
+        end = len(self._no_rows)
+        while end and self._no_rows[end - 2] >= first_vertex:
+            end -= 2
+        del self._no_rows[end:]
 
     def freeze(self) -> FrozenEdges:
         table = np.array(self._runs, dtype=np.int64).reshape(-1, 5)  # a view would keep the table from growing while it lives
@@ -134,6 +154,7 @@ class EdgeTable:
             run_start=start,
             run_count=count,
             run_step=np.where(count > 1, step, 1),
+            no_rows=np.array(self._no_rows, dtype=np.int64).reshape(-1, 2),
         )
 
 

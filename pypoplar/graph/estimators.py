@@ -11,9 +11,12 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.errors import PoplarIndexError, PoplarTypeError, UnknownField
+from pypoplar.codelet.ir.terms import Location
+from pypoplar.codelet.registry import CodeletRegistry
+from pypoplar.errors import PoplarIndexError, PoplarTypeError, UnknownField, UnknownVertexType
 from pypoplar.graph.field_values import MOST_ESTIMATED
 from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenState, FrozenVertices
+from pypoplar.graph.location import line_text
 from pypoplar.spelling import nearest_or_all
 from pypoplar.target import Target
 from pypoplar.types import ElementType
@@ -76,6 +79,8 @@ class VertexIntrospector:
                 value = self._values.get(number)
                 if number in self._sizes:
                     return FieldData(self._sizes[number], value, field.form == "list")
+                if field.form == "list":
+                    return FieldData(np.zeros(0, np.int64), None, is_list=True)
                 size = 1 if field.form == "scalar" else np.size(value) if value is not None else 0
                 return FieldData(np.array([size]), value, is_list=False)
         hint = nearest_or_all(name, [field.name for field in self._codelet.fields])
@@ -91,6 +96,28 @@ class VertexIntrospector:
 
 
 Estimator = Callable[[VertexIntrospector], Any]
+
+
+@frozen(eq=False)
+class RegisteredEstimator:
+    """What `Graph.registerPerfEstimator` was given for a vertex type, and the user's line."""
+
+    function: Callable[[VertexIntrospector, Target], Any]
+    location: Location
+
+    def __call__(self, vertex: VertexIntrospector) -> Any:
+        return self.function(vertex, vertex.target)
+
+
+def check_estimators(registered: Mapping[str, RegisteredEstimator], registry: CodeletRegistry) -> None:
+    """`UnknownVertexType` for an estimator of a codelet that the graph does not have, which nothing would ever ask."""
+    for name, estimator in registered.items():
+        if name not in registry:
+            hint = nearest_or_all(name, registry.names)
+            raise UnknownVertexType(
+                f"{line_text(estimator.location)}: an estimator was registered for {name!r}, but the graph has no codelet of that "
+                f"name{hint}"
+            )
 
 
 def estimate(

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
 
 import attrs
 import numpy as np
 
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.graph.estimators import VertexIntrospector, estimate
+from pypoplar.graph.estimators import Estimator, RegisteredEstimator, estimate
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.mapping import MappingTable
 from pypoplar.graph.variables import Variables
 from pypoplar.graph.vertices import VertexTable
 from pypoplar.target import Target
-
-Registered = Mapping[str, Callable[[VertexIntrospector, Target], Any]]
 
 
 def freeze(
@@ -26,7 +22,7 @@ def freeze(
     mapping: MappingTable,
     vertices: VertexTable,
     codelets: tuple[Codelet, ...],
-    registered: Registered,
+    registered: Mapping[str, RegisteredEstimator],
 ) -> FrozenGraph:
     """The whole graph. Vertices refer to the lines they were added at by number; each line is listed once."""
     rows = vertices.freeze()
@@ -47,17 +43,13 @@ def freeze(
     )
 
 
-def _estimators(codelets: tuple[Codelet, ...], registered: Registered) -> dict[int, Callable[[VertexIntrospector], Any]]:
+def _estimators(codelets: tuple[Codelet, ...], registered: Mapping[str, RegisteredEstimator]) -> dict[int, Estimator]:
     """By codelet number the function that estimates: the one registered with the graph, else the codelet's own."""
-    estimators: dict[int, Callable[[VertexIntrospector], Any]] = {}
+    estimators: dict[int, Estimator] = {}
     for number, codelet in enumerate(codelets):
-        function = registered.get(codelet.name)
-        if function is not None:
-            estimators[number] = partial(_estimate_registered, function)
+        estimator = registered.get(codelet.name)
+        if estimator is not None:
+            estimators[number] = estimator
         elif codelet.estimator is not None:
             estimators[number] = codelet.estimator
     return estimators
-
-
-def _estimate_registered(function: Callable[[VertexIntrospector, Target], Any], vertex: VertexIntrospector) -> Any:
-    return function(vertex, vertex.target)

@@ -66,6 +66,7 @@ class FrozenEdges:
     run_start: Int64s
     run_count: Int64s
     run_step: Int64s
+    no_rows: Int64s  # [lists, 2]: vertex and field of list fields connected to no rows, which have no edge
 
 
 @frozen(eq=False)

@@ -15,12 +15,12 @@ from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.arrays.intervals import Interval
 from pypoplar.arrays.strides import row_major
 from pypoplar.braces import TENSORS, ordered
-from pypoplar.codelet.registry import CodeletRegistry, collect
+from pypoplar.codelet.registry import CodeletRegistry, collect, normal_name
 from pypoplar.device import Device
 from pypoplar.errors import InvalidTileMapping, MissingFeature, PoplarTypeError
 from pypoplar.graph.cloning import TensorCloneMethod, clone_view
 from pypoplar.graph.dot import write_computation_graph, write_vertex_graph
-from pypoplar.graph.estimators import VertexIntrospector
+from pypoplar.graph.estimators import RegisteredEstimator, VertexIntrospector, check_estimators
 from pypoplar.graph.freezing import freeze
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.host_links import DataStream, Function, HostConnections, HostFunction, RemoteBuffer, ReplicatedStreamMode
@@ -71,7 +71,7 @@ class Graph:
         self._vertices = VertexTable(self._variables, self._locations)
         self._registry = CodeletRegistry()
         self._kinds: dict[Any, NumberedCodelet] = {}
-        self._estimators: dict[str, Callable[[VertexIntrospector, Target], Any]] = {}
+        self._estimators: dict[str, RegisteredEstimator] = {}
         self._host = HostConnections()
         self._scope = Scope()
 
@@ -357,7 +357,7 @@ class Graph:
     def connect(self, field: FieldRef, value: Any) -> None:
         """Connect a field to a tensor (a `VectorList` to one of rank 2, or a list of rank 1), or set a plain field to a value.
 
-        `GraphConnectionError` for a tensor of the wrong rank. Types, and fields connected twice or never, are judged when the
+        `GraphConnectionError` for a tensor of the wrong rank or element type. Fields connected twice or never are judged when the
         Engine is built.
         """
         vertex = self._field(field)
@@ -399,12 +399,16 @@ class Graph:
         """The older name of `setPerfEstimate`."""
         self._vertices.set_estimate(vertex, cycles, None)
 
-    def registerPerfEstimator(self, vertexType: str, estimator: Callable[[VertexIntrospector, Target], Any]) -> None:
-        """A function that gives worker cycles, or a `VertexPerfEstimate`, for each vertex of a codelet without its own estimate."""
+    def registerPerfEstimator(self, vertexType: Any, estimator: Callable[[VertexIntrospector, Target], Any]) -> None:
+        """A function that gives worker cycles, or a `VertexPerfEstimate`, for each vertex of a codelet without its own estimate.
+
+        The codelet may be added later; a graph that does not have it is refused when the Engine is built: `UnknownVertexType`.
+        """
         wrong = misfit(estimator, "vertex", "target")
         if wrong:
             raise PoplarTypeError(f"the estimator of {vertexType}: expected a function of a vertex and a target, got {wrong}")
-        self._estimators[vertexType] = estimator
+        name = normal_name(vertexType) if isinstance(vertexType, str) else self._kind(vertexType).name
+        self._estimators[name] = RegisteredEstimator(estimator, caller_location())
 
     def numVertices(self) -> int:
         """Vertices of all compute sets."""
@@ -490,4 +494,5 @@ class Graph:
     def freeze(self) -> FrozenGraph:
         """The graph as flat arrays, which later changes do not touch; a virtual graph gives the whole of which it is a part."""
         whole = self.getTopLevelGraph().getTarget()
+        check_estimators(self._estimators, self._registry)
         return freeze(whole, self._variables, self._mapping, self._vertices, self._registry.codelets, self._estimators)

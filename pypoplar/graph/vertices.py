@@ -234,7 +234,7 @@ class VertexTable:
     def connect(self, number: int, slot: FieldSlot, value: Any) -> None:
         """Connect a field of a vertex to a tensor or a list of tensors, or set a plain field to a value."""
         rank = slot.rank
-        if value.__class__ is Tensor and value._variables is self.variables:
+        if value.__class__ is Tensor and value._variables is self.variables and value._type is slot.type:
             if rank == 1 and len(value._shape) == 1:
                 self.edges.connect(number, slot.number, value)
                 return
@@ -244,20 +244,25 @@ class VertexTable:
             if rank == 2 and len(value._shape) == 2:
                 self.edges.connect_rows(number, slot.number, value)
                 return
-        elif rank == -1:
+        elif rank == -1 and not isinstance(value, Tensor):
             self.set_value(number, slot, value)
             return
         elif rank == 2 and isinstance(value, list | tuple):
             for row, tensor in enumerate(value):
-                self.connect_row(number, slot, row, tensor)
+                self._check_row(number, slot, row, tensor)
+            self.edges.connect_list(number, slot.number, value)
             return
         self._refuse(number, slot, value, slot.form)
 
     def connect_row(self, number: int, slot: FieldSlot, row: int, tensor: Any) -> None:
         """Connect one row of a list field."""
-        if not isinstance(tensor, Tensor) or tensor._variables is not self.variables or tensor.rank() != 1:
-            self._refuse(number, slot, tensor, "vector", f"row {row} of ")
+        self._check_row(number, slot, row, tensor)
         self.edges.connect(number, slot.number, tensor, row)
+
+    def _check_row(self, number: int, slot: FieldSlot, row: int, tensor: Any) -> None:
+        own = isinstance(tensor, Tensor) and tensor._variables is self.variables
+        if not own or len(tensor._shape) != 1 or tensor._type is not slot.type:
+            self._refuse(number, slot, tensor, "vector", f"row {row} of ")
 
     def _refuse(self, number: int, slot: FieldSlot, value: Any, form: Form, part: str = "") -> NoReturn:
         where = f"{part}{self.field_text(number, slot)}"
@@ -271,8 +276,16 @@ class VertexTable:
             raise GraphConnectionError(
                 f"{where} is a plain field and takes a value, got tensor {value._described()}; make it an Input edge"
             )
+        self._check_type(number, slot, value, where)
         hint = "; use flatten()" if form == "vector" and value.rank() != 1 else ""
         raise GraphConnectionError(f"{where} {_WORDS[form]}, got {value._described()} of rank {value.rank()}{hint}")
+
+    def _check_type(self, number: int, slot: FieldSlot, tensor: Tensor, where: str) -> None:
+        if tensor._type is not slot.type:
+            raise GraphConnectionError(
+                f"{where}: {self.kinds[self.rows[3 * number]].name}.{slot.name} takes elements of type {slot.type!r}, "
+                f"got {tensor._described()}; connect a tensor of {slot.type!r}, or make the field {tensor._type!r}"
+            )
 
     def set_value(self, number: int, slot: FieldSlot, value: Any) -> None:
         """Set a plain field."""
@@ -361,6 +374,7 @@ class VertexTable:
             )
         if value._shape[0] != count:
             raise TensorShapeError(f"{where} needs dimension 0 of size {count}, got {value._described()}")
+        self._check_type(first, slot, value, where)
         self.edges.connect_many(first, count, slot.number, value, value._shape[1] if slot.rank == 2 else None)
 
     def _set_many(self, first: int, count: int, slot: FieldSlot, value: Any, where: str) -> None:

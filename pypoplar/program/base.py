@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, TypeAlias, assert_never
+from copy import copy
+from typing import Any, Self, TypeAlias, assert_never
 
 from attrs import frozen
 
 from pypoplar.braces import ordered
-from pypoplar.errors import PoplarTypeError
+from pypoplar.errors import ControlProgramError, PoplarTypeError
 from pypoplar.graph.host_links import Function
 from pypoplar.graph.location import caller_location, line_text
 from pypoplar.graph.runnable import Runnable
@@ -134,6 +135,38 @@ class Program(Runnable, ShownInNotebooks):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}{f' {self.name!r}' if self.name else ''} made at {line_text(self.location)}>"
+
+
+class GrowingProgram(Program):
+    """A program to which others are added. Other programs hold it as it is when they are made."""
+
+    def __init__(self, name: str = "") -> None:
+        super().__init__(name)
+        self._self = object()  # which copies share: whose state they are
+        self._was_taken = False
+
+    def taken(self) -> Self:
+        self._was_taken = True
+        return copy(self)
+
+    def _part(self, program: Any, kind: str) -> Program:
+        """A program to be added, as it is now. `ControlProgramError` if it is this one or holds it."""
+        if isinstance(program, Program) and (program is self or self._was_taken) and self._is_in(program):
+            what = "itself" if program is self else f"{program!r}, which holds it"
+            raise ControlProgramError(f"{self!r} cannot hold {what}; make another {kind}, or a Repeat of what comes again")
+        return part_program(program, kind)
+
+    def _is_in(self, program: Program) -> bool:
+        """Whether a program is this one, as it is or was, or holds it."""
+        pending, seen = [program], {id(program)}
+        while pending:
+            inner = pending.pop()
+            if isinstance(inner, GrowingProgram) and inner._self is self._self:
+                return True
+            new = [part.program for part in inner.parts() if id(part.program) not in seen]
+            seen.update(map(id, new))
+            pending += new
+        return False
 
 
 def part_program(program: Any, kind: str) -> Program:

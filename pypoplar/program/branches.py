@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from copy import copy
+from typing import Self
 
 from pypoplar.braces import ordered
 from pypoplar.errors import ControlProgramError, PoplarTypeError
 from pypoplar.graph.operands import check_one_element
 from pypoplar.graph.tensor import Tensor
-from pypoplar.program.base import OneOf, Part, Program, part_program
+from pypoplar.program.base import GrowingProgram, OneOf, Part, Program, part_program
 from pypoplar.program.sequence import Sequence
 from pypoplar.types import INT, UNSIGNED_INT
 
@@ -38,7 +38,7 @@ class If(Program):
         return f"if {self.predicate.getDebugStr()}"
 
 
-class Switch(Program):
+class Switch(GrowingProgram):
     """Run the case whose value `index` (INT or UNSIGNED_INT, one element) has; else `default`, or nothing if there is none.
 
     ``Switch(index, [(0, a), (1, b)], default)``; cases may also be added later with `add`, before the Switch is put into a program.
@@ -66,10 +66,10 @@ class Switch(Program):
             raise ControlProgramError(f"Switch cannot have a case {number}: its index is {self.index.elementType()!r}")
         if any(number == known for known, _ in self.cases):
             raise ControlProgramError(f"Switch has a case {number} already")
-        self.cases.append((number, part_program(program, "Switch")))
+        self.cases.append((number, self._part(program, "Switch")))
 
-    def taken(self) -> Switch:
-        kept = copy(self)
+    def taken(self) -> Self:
+        kept = super().taken()
         kept.cases = list(self.cases)
         return kept
 

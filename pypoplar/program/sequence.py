@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
-from typing import Any
+from typing import Any, Self
 
 from pypoplar.braces import ordered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.tensor import Tensor
-from pypoplar.program.base import InTurn, Part, Program, part_program
+from pypoplar.program.base import GrowingProgram, InTurn, Part, Program
 
 
-class Sequence(Program):
+class Sequence(GrowingProgram):
     """Programs one after another: ``Sequence([a, b])``, ``Sequence([a, b], "name")``, ``Sequence()`` and then `add`."""
 
     def __init__(self, *programs: Any, name: str = "") -> None:
@@ -28,7 +27,7 @@ class Sequence(Program):
 
     def add(self, program: Program) -> None:
         """Append a program, as it is now."""
-        self.programs.append(part_program(program, "Sequence"))
+        self.programs.append(self._part(program, "Sequence"))
 
     def reads(self) -> tuple[Tensor, ...]:
         return ()
@@ -39,8 +38,8 @@ class Sequence(Program):
     def contains(self) -> InTurn:
         return InTurn(tuple(map(Part, self.programs)))
 
-    def taken(self) -> Sequence:
-        kept = copy(self)
+    def taken(self) -> Self:
+        kept = super().taken()
         kept.programs = list(self.programs)
         return kept
 

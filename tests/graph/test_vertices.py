@@ -1,5 +1,8 @@
 """Vertices: what the tables hold after connecting, and what is refused."""
 
+from pathlib import Path
+from typing import Generic, TypeVar
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -34,6 +37,23 @@ class Mixed(Vertex):
 
     def compute(self):
         self.out = self.scale
+
+
+class Later(Vertex):
+    rows: Input[VectorList[FLOAT]]
+
+    def compute(self):
+        pass
+
+
+T = TypeVar("T")
+
+
+class Both(Vertex, Generic[T]):
+    x: Input[Vector[T]]
+
+    def compute(self):
+        pass
 
 
 class Plain(Vertex):
@@ -136,9 +156,17 @@ def test_a_field_connected_twice_stays_twice_in_the_table(graph, x, compute):
     assert [ids[0] for *_, ids in edges_of(graph)] == [0, 6, 12]
 
 
-def test_the_edge_has_the_type_of_the_view_whatever_the_field_is(graph, x, compute):
-    graph.addVertex(compute, "Plain", {"x": x[0].reinterpret(INT)})
-    assert edges_of(graph)[0][3] is INT
+def test_a_list_of_no_rows_is_connected_without_edges(graph, x, compute):
+    for rows in ([], (), x[0:0], x[0:0].transpose().reshape([0, 6])):
+        graph.addVertex(compute, "Mixed", {"rows": rows})
+    graph.add_vertices(compute, "Mixed", {"rows": x.reshape([4, 2, 3]).slice(0, 0, 1)})
+    last = graph.addVertex(compute, "Mixed")
+    graph.connect(last["rows"], [])
+    with pytest.raises(UnknownField):
+        graph.addVertex(compute, "Mixed", {"rows": [], "none": 1})
+    frozen = graph.freeze().edges
+    assert edges_of(graph) == []
+    assert frozen.no_rows.tolist() == [[vertex, 2] for vertex in range(9)]
 
 
 def test_a_scalar_field_takes_one_element_of_any_rank(graph, x, compute):
@@ -296,6 +324,70 @@ def test_what_does_not_fit_a_field_is_refused_at_the_call(graph, x, compute, fie
     vertex = graph.addVertex(compute, "Mixed")
     with pytest.raises(GraphConnectionError, match=message):
         graph.connect(vertex[field], value(x))
+
+
+OTHER_TYPES = {
+    "a vertex": lambda graph, compute, x: graph.addVertex(compute, "Mixed", {"in": x[0]}),
+    "a field": lambda graph, compute, x: graph.connect(graph.addVertex(compute, "Mixed")["in"], x[0]),
+    "a scalar": lambda graph, compute, x: graph.addVertex(compute, "Mixed", {"scale": x[0][0]}),
+    "rows": lambda graph, compute, x: graph.addVertex(compute, "Mixed", {"rows": x}),
+    "a list of rows": lambda graph, compute, x: graph.addVertex(compute, "Mixed", {"rows": [x[0], x[1]]}),
+    "a row": lambda graph, compute, x: graph.connect(graph.addVertex(compute, "Mixed")["rows"][0], x[0]),
+    "no elements": lambda graph, compute, x: graph.addVertex(compute, "Mixed", {"in": x[0][0:0]}),
+    "many vertices": lambda graph, compute, x: graph.add_vertices(compute, "Mixed", {"in": x}),
+}
+
+
+@pytest.mark.parametrize("connect", OTHER_TYPES.values(), ids=OTHER_TYPES)
+@pytest.mark.parametrize("type", [HALF, INT])
+def test_a_tensor_of_another_type_is_refused_at_the_call(graph, compute, connect, type):
+    text = rf"Mixed\.\w+ takes elements of type FLOAT, got ('y' )?{type!r} .*; connect a tensor of FLOAT, or make"
+    with pytest.raises(GraphConnectionError, match=text) as refusal:
+        connect(graph, compute, graph.addVariable(type, [4, 6], "y"))
+    assert any(frame.name == "<lambda>" and frame.path == Path(__file__) for frame in refusal.traceback)
+    assert edges_of(graph) == []
+
+
+def test_a_list_that_is_refused_at_a_later_row_is_not_connected_at_all(graph, x, compute):
+    vertex = graph.addVertex(compute, "Mixed")
+    with pytest.raises(GraphConnectionError, match="row 2 of field 'rows'"):
+        graph.connect(vertex["rows"], [x[0], x[1], x])
+    assert edges_of(graph) == []
+
+
+def test_an_estimator_for_a_codelet_that_the_graph_does_not_have_is_refused_by_its_line(graph, compute):
+    graph.addVertex(compute, "Plain")
+    graph.registerPerfEstimator("Later", lambda vertex, target: 5)
+    graph.registerPerfEstimator(Mixed, lambda vertex, target: 6)
+    text = r"test_vertices\.py:\d+: an estimator was registered for 'Later', but the graph has no codelet of that name"
+    with pytest.raises(UnknownVertexType, match=text):
+        graph.freeze()
+    graph.addCodelets(Later)
+    graph.freeze()
+    for name, hint in (("Plane", "; did you mean 'Plain'"), ("Later<float>", "; there are .*'Later'"), ("Both", "Both<T>")):
+        other = new_graph()
+        other.addCodelets(Later, Both)
+        other.registerPerfEstimator(name, lambda vertex, target: 5)
+        with pytest.raises(UnknownVertexType, match=f"registered for '{name}', .*{hint}"):
+            other.freeze()
+    for name in ("Both<float>", "Both< half >", Both[FLOAT], Both[HALF]):
+        graph.addCodelets(Both)
+        graph.registerPerfEstimator(name, lambda vertex, target: 5)
+    graph.freeze()
+    graph.registerPerfEstimator("Both<flaot>", lambda vertex, target: 5)
+    with pytest.raises(UnknownVertexType, match="'Both<flaot>'"):
+        graph.freeze()
+    with pytest.raises(PoplarTypeError, match="the estimator of Plain: expected a function of a vertex and a target"):
+        graph.registerPerfEstimator("Plain", 5)
+
+
+def test_an_estimator_sees_a_list_of_no_rows(graph, compute):
+    graph.addVertex(compute, Later, {"rows": []})
+    graph.registerPerfEstimator("Later", lambda vertex, target: 7 + vertex.fieldSize("rows") + vertex.getFieldInfo("rows").empty())
+    assert graph.freeze().estimates.cycles.tolist() == [8]
+    graph.registerPerfEstimator("Later", lambda vertex, target: vertex.getFieldInfo("rows").getSizeAtIndex(0))
+    with pytest.raises(PoplarIndexError, match="row 0 is out of range for a field of 0 rows"):
+        graph.freeze()
 
 
 def test_an_edge_is_no_plain_field(graph, x, compute):
@@ -499,6 +591,6 @@ def test_types_by_number_are_those_of_the_supported_list():
     graph = new_graph()
     compute = graph.addComputeSet()
     for type in SUPPORTED:
-        graph.addVertex(compute, "Plain", {"x": graph.addVariable(type, [1])})
+        graph.addVertex(compute, Both[type], {"x": graph.addVariable(type, [1])})
     assert [one[3] for one in edges_of(graph)] == list(SUPPORTED)
     assert UNSIGNED_SHORT in SUPPORTED

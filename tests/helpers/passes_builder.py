@@ -73,6 +73,7 @@ class Builder:
     vertices: list[tuple[int, int, int, int]] = field(factory=list)
     locations: list[Location] = field(factory=list)
     edges: list[tuple[int, int, int, int, Any]] = field(factory=list)
+    no_rows: list[tuple[int, int]] = field(factory=list)
 
     def variable(self, shape: Any, tiles: Any = 0, *, type: Any = FLOAT, name: str = "", constant: bool = False) -> Any:
         """The ids of a new variable; `tiles` is one tile or a list with the tile of each element."""
@@ -104,6 +105,8 @@ class Builder:
         for name, view in edges.items():
             at = [field.name for field in self.codelets[codelet].fields].index(name)
             form = self.codelets[codelet].fields[at].form
+            if form == "list" and len(view) == 0:
+                self.no_rows.append((number, at))
             for row, ids in enumerate(view if form == "list" else [view]):
                 self.edge(number, at, row, ids)
         return number
@@ -159,6 +162,7 @@ class Builder:
                 run_start=table[:, 0].copy(),
                 run_count=table[:, 1].copy(),
                 run_step=table[:, 2].copy(),
+                no_rows=np.array(self.no_rows, np.int64).reshape(-1, 2),
             ),
             state=self.state(),
             estimates=FrozenEstimates(nothing, nothing, nothing, nothing.astype(bool)),

@@ -83,8 +83,28 @@ def test_a_sequence_is_taken_as_it_is_when_it_is_put_into_another_program(graph,
     inner.add(step)
     assert len(inner) == 2
     assert [len(one) for one in outer] == [1] * 6
-    inner.add(inner)
-    assert [len(one) for one in (inner, inner.programs[2])] == [3, 2]
+
+
+def test_a_program_cannot_hold_itself(graph, step, flag):
+    sequence = Sequence([step], "all")
+    switch = Switch(graph.addVariable(INT, [], "i"), name="cases")
+    text = r"^<Sequence 'all' made at .*test_kinds\.py:\d+> cannot hold itself; make another Sequence, or a Repeat of what"
+    with pytest.raises(ControlProgramError, match=text):
+        sequence.add(sequence)
+    with pytest.raises(ControlProgramError, match=r"^<Switch 'cases' .*> cannot hold itself; make another Switch"):
+        switch.add(0, switch)
+    text = r"^<Sequence 'all' .*> cannot hold <Repeat 'again' made at .*test_kinds\.py:\d+>, which holds it; make another Sequence"
+    with pytest.raises(ControlProgramError, match=text):
+        sequence.add(Repeat(2, If(flag, Sequence([step, sequence])), "again"))
+    switch.add(0, sequence)
+    with pytest.raises(ControlProgramError, match=r"cannot hold <Switch 'cases' .*>, which holds it"):
+        sequence.add(switch)
+    assert [len(sequence), len(switch.cases)] == [1, 1]
+    sequence.add(Sequence([step, step]))
+    sequence.add(Call(graph.addFunction(sequence)))  # a function is what it was made of
+    outer = Sequence([sequence, sequence])
+    outer.add(sequence)
+    assert [len(sequence), len(outer)] == [3, 3]
 
 
 def test_programs_know_the_users_line_and_their_name(step):

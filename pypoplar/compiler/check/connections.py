@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.groups import offsets, opens, sums
 from pypoplar.arrays.interval_algebra import keys, meets, union
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions, used_vertices
@@ -25,21 +25,19 @@ from pypoplar.compiler.wording import (
 )
 from pypoplar.errors import GraphConnectionError, TensorWriteError
 from pypoplar.graph.frozen import FrozenGraph
-from pypoplar.types import SUPPORTED
 
 
 def check_connections(graph: FrozenGraph, compute_sets: Sequence[int], regions: Regions | None = None) -> None:
     """Check all fields of all vertices of the compute sets; the message is about the first vertex of each kind of fault.
 
-    `GraphConnectionError`: a field without an edge or with two, of another element type than its tensor, a plain field that is
-    never set, a scalar field on several elements, and fields of one vertex that overlap with a write. `TensorWriteError`: an Output
-    or InOut on a constant, or on a view that holds an element twice. Pass the regions if they have been collected already.
+    `GraphConnectionError`: a field without an edge or with two, a plain field that is never set, a scalar field on several
+    elements, and fields of one vertex that overlap with a write. `TensorWriteError`: an Output or InOut on a constant, or on a view
+    that holds an element twice. Pass the regions if they have been collected already.
     """
     if regions is None:
         regions = collect_regions(graph, compute_sets)
     _check_counts(graph, compute_sets, regions)
     _check_plain_fields(graph, compute_sets, regions.fields)
-    _check_types(graph, regions)
     _check_scalars(graph, regions)
     _check_constants(graph, regions)
     _check_aliases(graph, regions)
@@ -56,12 +54,31 @@ def _check_counts(graph: FrozenGraph, compute_sets: Sequence[int], regions: Regi
     wrong = np.flatnonzero(np.where(form == LIST, row != expected_row, ~begins))
     if len(wrong):
         raise GraphConnectionError(_connected_wrongly(graph, regions, wrong, begins))
+    used = used_vertices(graph, compute_sets)
     connected = np.bincount(regions.vertex[begins], minlength=len(graph.vertices.codelet))
+    connected += _connected_to_no_rows(graph, used, regions.vertex[begins], field[begins])
     is_edge = offsets(fields.access != STATE)
     needed = is_edge[fields.first[1:]] - is_edge[fields.first[:-1]]
-    lacking = np.flatnonzero(used_vertices(graph, compute_sets) & (connected < needed[graph.vertices.codelet]))
+    lacking = np.flatnonzero(used & (connected < needed[graph.vertices.codelet]))
     if len(lacking):
         raise GraphConnectionError(_not_connected(graph, lacking))
+
+
+def _connected_to_no_rows(graph: FrozenGraph, used: Bools, vertex: Int64s, field: Integers) -> Int64s:
+    """How many list fields of each vertex are connected to no rows, which must be all that they are connected to."""
+    if not len(graph.edges.no_rows):
+        return np.zeros(len(used), np.int64)
+    width = int(max(field.max(initial=0), graph.edges.no_rows[:, 1].max(initial=0))) + 1
+    key, times = np.unique(graph.edges.no_rows @ np.array([width, 1]), return_counts=True)
+    times += np.isin(key, vertex * width + field)
+    owner = key // width
+    twice = np.flatnonzero(used[owner] & (times > 1))
+    if len(twice):
+        first = int(owner[twice[0]])
+        name = field_name(graph, first, int(key[twice[0]]) % width)
+        what = f"field {name} is connected {int(times[twice[0]])} times, expected once"
+        raise GraphConnectionError(_about(graph, first, what) + and_others(graph, owner[twice]))
+    return np.bincount(owner, minlength=len(used))
 
 
 def _connected_wrongly(graph: FrozenGraph, regions: Regions, wrong: Int64s, begins: Bools) -> str:
@@ -80,6 +97,7 @@ def _not_connected(graph: FrozenGraph, lacking: Int64s) -> str:
     vertex = int(lacking[0])
     codelet = graph.codelets[int(graph.vertices.codelet[vertex])]
     connected = graph.edges.field[slice(*np.searchsorted(graph.edges.vertex, [vertex, vertex + 1]))]
+    connected = np.append(connected, graph.edges.no_rows[graph.edges.no_rows[:, 0] == vertex, 1])
     fields = [field for number, field in enumerate(codelet.fields) if field.access != "state" and number not in connected]
     names = ", ".join(f"{codelet.name}.{field.name}" for field in fields)
     what = f"field{'' if len(fields) == 1 else 's'} {names} {'is' if len(fields) == 1 else 'are'} not connected to a tensor"
@@ -115,17 +133,6 @@ def _never_set(graph: FrozenGraph, lacking: Int64s) -> str:
     )
     alike = graph.vertices.codelet[lacking] == graph.vertices.codelet[vertex]
     return _about(graph, vertex, what) + and_others(graph, lacking[alike])
-
-
-def _check_types(graph: FrozenGraph, regions: Regions) -> None:
-    given = graph.edges.type[regions.edge]
-    wrong = np.flatnonzero(given != regions.fields.type[regions.entry])
-    if len(wrong):
-        vertex, name = _first(graph, regions, wrong)
-        expected = SUPPORTED[regions.fields.type[regions.entry[wrong[0]]]]
-        got = f"{_tensor(graph, regions, wrong[0])} of type {SUPPORTED[given[wrong[0]]]!r}"
-        what = f"field {name} takes elements of type {expected!r}, got {got}"
-        raise GraphConnectionError(_about(graph, vertex, what) + and_others(graph, regions.vertex[wrong]))
 
 
 def _check_scalars(graph: FrozenGraph, regions: Regions) -> None:

@@ -59,7 +59,7 @@ def _copy_tensor(lowering: Lowering, copy: Copy) -> None:
 def _host_step(lowering: Lowering, copy: Copy, name: str, tensor: Tensor, *, inward: bool) -> int:
     """The step of a transfer: over the host's link, and between the stream's order and the tensor's places."""
     size = tensor.numElements() * tensor.elementType().size
-    cycles = host_cycles(lowering.target, size, to_device=inward)
+    cycles = host_cycles(lowering.target, size, to_device=inward) if size else 0
     order = None if copy.optimise_memory else stream_exchange(lowering.graph.tiles, lowering.homes, tensor.runs(), inward=inward)
     if order is None:
         step = StaticStep(name, "stream", 0, np.zeros(0, np.int64), -1, -1, size, cycles, lowering.depth)

@@ -13,7 +13,7 @@ from passes_builder import Builder, FieldStandIn, all_used
 from pypoplar.compiler.check.connections import check_connections
 from pypoplar.compiler.check.mappings import check_mappings
 from pypoplar.errors import GraphConnectionError, InvalidTileMapping, TensorWriteError
-from pypoplar.types import FLOAT, HALF, INT
+from pypoplar.types import FLOAT
 
 
 def graph_with(*fields: FieldStandIn) -> tuple[Builder, Any, Any]:
@@ -85,12 +85,19 @@ def test_vertices_of_other_compute_sets_are_not_judged() -> None:
     check_connections(builder.freeze(), [1])
 
 
-@pytest.mark.parametrize(("given", "name"), [(HALF, "HALF"), (INT, "INT")])
-def test_a_tensor_of_another_type_is_refused_with_both_types(given: Any, name: str) -> None:
-    builder, x, y = graph_with(*SCALE)
-    builder.vertex(0, 0, 0, {"x": (x, given), "y": y})
-    found = message(builder, GraphConnectionError)
-    assert f"field Scale.x takes elements of type FLOAT, got a view of variable 'x' of type {name}" in found
+def test_a_list_connected_to_no_rows_is_connected_once() -> None:
+    rows, others = FieldStandIn("rows", "input", "list"), FieldStandIn("others", "input", "list")
+    builder, x, _ = graph_with(rows, others)
+    vertex = builder.vertex(0, 0, 0, {"rows": [], "others": [x]})
+    check_connections(builder.freeze(), [0])
+    builder.vertex(0, 0, 0, {"rows": []})
+    assert "field Scale.others is not connected to a tensor: vertex 1" in message(builder, GraphConnectionError)
+    builder.edge(vertex, 0, 0, x)
+    assert "field Scale.rows is connected 2 times, expected once: vertex 0" in message(builder, GraphConnectionError)
+    builder, _, _ = graph_with(rows)
+    vertex = builder.vertex(0, 0, 0, {"rows": []})
+    builder.no_rows.append((vertex, 0))
+    assert "field Scale.rows is connected 2 times" in message(builder, GraphConnectionError)
 
 
 def test_a_scalar_field_takes_one_element() -> None:
