@@ -27,6 +27,7 @@ ROWS = (
     "exchange",
     "vertices",
     "copies",
+    "many_ipus",
     "startup",
     "memory",
     "profiling",

@@ -23,6 +23,9 @@ _CONTINUES = 1 << 24
 _ROW_SHIFT = 32
 
 
+_FEW_ROWS = 64  # that are noted one by one: NumPy needs longer to make its arrays
+
+
 @frozen(eq=False)
 class RowRuns:
     """One view per row: the runs of all rows, and the row that each run is of. A row without elements has one run of count 0."""
@@ -78,8 +81,15 @@ class EdgeTable:
 
     def connect_rows(self, vertex: int, field: int, tensor: Tensor, first_row: int = 0) -> None:
         """Add one edge of a list field per index of dimension 0."""
-        if tensor._shape[0] == 0:
+        shape, steps = tensor._shape, tensor._strides
+        if shape[0] == 0:
             self._no_rows.extend((vertex, field))
+            return
+        if steps is not None and len(shape) == 2 and shape[0] <= _FEW_ROWS and shape[1] > 1:
+            first_code = field + TYPE_CODE[tensor._type] + (first_row << _ROW_SHIFT)
+            for row in range(shape[0]):
+                start = tensor._offset + row * steps[0]
+                self._runs.extend((vertex, first_code + (row << _ROW_SHIFT), start, shape[1], steps[1]))
             return
         number = np.arange(tensor._shape[0], dtype=np.int64) + first_row
         code = field + TYPE_CODE[tensor._type] + (number << _ROW_SHIFT)

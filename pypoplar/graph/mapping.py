@@ -26,6 +26,9 @@ class TileToTensorMapping(list[list[Interval]], ShownInNotebooks):
         self.complete = complete
 
 
+_FEW_ROWS = 64  # that are noted one by one: NumPy needs longer to make its arrays
+
+
 class MappingTable:
     """A log of (begin, end, tile) over element ids in which later entries win; read by painting it."""
 
@@ -45,6 +48,10 @@ class MappingTable:
                 return
             if len(shape) == 1 and steps[0] == 1:
                 self._log.extend((begin, begin + shape[0], tile))
+                return
+            if len(shape) == 2 and steps[1] == 1 and shape[0] <= _FEW_ROWS and shape[1]:
+                for row in range(shape[0]):
+                    self._log.extend((begin + row * steps[0], begin + row * steps[0] + shape[1], tile))
                 return
         runs = tensor._run_list().unit_steps()
         self._append(runs.start, runs.start + runs.count, np.full(len(runs), tile))

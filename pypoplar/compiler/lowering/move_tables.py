@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from attrs import define, evolve, field, frozen
 
@@ -216,9 +218,13 @@ class MoveLists:
         source, target, bytes, tile = (np.concatenate([getattr(listed, name) for listed in self._waiting]) for name in names)
         number = np.repeat(np.arange(len(self._waiting)), [len(listed.tile) for listed in self._waiting])
         tiles = int(tile.max()) + 1
-        records = fold(source, target, bytes, number * tiles + tile)  # a record is of one tile, so it will be of one list
-        self._lengths += np.bincount(records.tile // tiles, minlength=len(self._waiting)).tolist()
-        self._folded.append(evolve(records, tile=records.tile % tiles))
+        owner = number * tiles + tile  # a record is of one tile, so it will be of one list
+        lengths = np.zeros(len(self._waiting), np.int64)
+        for part in _parts(owner):
+            records = fold(source[part], target[part], bytes[part], owner[part])
+            lengths += np.bincount(records.tile // tiles, minlength=len(lengths))
+            self._folded.append(evolve(records, tile=records.tile % tiles))
+        self._lengths += lengths.tolist()
         self._waiting.clear()
         self._waiting_pieces = 0
 
@@ -274,6 +280,15 @@ class MoveLists:
             tile=column("tile"),
             places=np.concatenate([np.zeros(0, np.uint32), *(records.places for records in self._folded)]),
         )
+
+
+def _parts(owner: Int64s) -> list[slice]:
+    """Cuts a long list into parts that the processor's caches hold, where an owner's pieces end."""
+    ends = np.flatnonzero(owner[1:] != owner[:-1]) + 1
+    wanted = np.arange(FOLDED_AT_ONCE, len(owner), FOLDED_AT_ONCE)
+    cuts = np.unique(ends[np.searchsorted(ends, wanted[wanted <= ends[-1]])]) if len(ends) else ends
+    bounds = [0, *cuts.tolist(), len(owner)]
+    return [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
 
 
 def _by_pair(source: Int64s, target: Int64s) -> list[tuple[tuple[int, int], Int64s | slice]]:
