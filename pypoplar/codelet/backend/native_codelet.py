@@ -8,7 +8,7 @@ from pypoplar.codelet.backend import cache
 from pypoplar.codelet.backend.contract import Backend, NativeCodelet
 from pypoplar.codelet.backend.once import one_at_a_time
 from pypoplar.codelet.ir.checks import Checks
-from pypoplar.codelet.ir.typed import Apply, Price, PricedCodelet
+from pypoplar.codelet.ir.typed import Apply, Price, PricedCodelet, check_priced
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.operations.table import operation
 
@@ -30,6 +30,7 @@ def compile_codelet(codelet: PricedCodelet, checks: Checks = Checks()) -> Native
     Codelets that differ in names alone share their code. What has an operation that was registered from outside is not kept on
     disk: nothing there would tell its recipe from another.
     """
+    check_priced(codelet)
     backend = host_backend()
     registrations = _registrations(codelet)
     key = _key(codelet, checks, registrations, backend)

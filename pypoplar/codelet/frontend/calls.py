@@ -122,7 +122,7 @@ class Calls(Spans):
                 return self.truth(number, node)
             value = int(number.value) if code in RANGES and math.isfinite(number.value) else number.value
             with self.at(node):
-                return Literal(literal(value, code).value, kind)
+                return literal(value, code)
         result = self.converted(number, kind, node)
         return result if code == kind else self.apply(f"wrap_{code}", (result,), kind, node)
 

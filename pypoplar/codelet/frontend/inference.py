@@ -142,7 +142,7 @@ def common_type(values: list[Number]) -> str:
 
 
 def literal(value: int | float, type: str) -> Literal:
-    """The literal as an operand of `type` (a register or memory type); `Mixed` if it is out of range or not an integer."""
+    """The literal as an operand, in the register of `type` (a register or memory type); `Mixed` if `type` does not hold it."""
     if type == "bool":
         raise Mixed(f"expected a BOOL, got the number {value}: write True or False")
     if type in RANGES:
@@ -153,9 +153,9 @@ def literal(value: int | float, type: str) -> Literal:
             wider = next((other for other in ("u32", "i64", "u64") if RANGES[other][0] <= value <= RANGES[other][1]), None)
             hint = f"; {NAMES[wider]}({value}) would hold it" if type == "i32" and wider else ""
             raise Mixed(f"{value} is out of the range of {NAMES[type]}, {low} to {high}{hint}")
-        return Literal(value, type)
+        return Literal(value, register_of(type))
     if isinstance(value, float) and not math.isfinite(value):
-        return Literal(value, type)
+        return Literal(value, register_of(type))
     if abs(value) >= _LARGEST[type]:
         largest = "65504" if type == "f16" else "3.4028235e+38"
         raise Mixed(f"{value} is out of the range of {NAMES[type]}, whose largest number is {largest}")

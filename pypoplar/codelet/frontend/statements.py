@@ -171,7 +171,7 @@ class Statements(Loops):
         register = register_of(memory)
         if isinstance(number, Weak):
             with self.at(node, f"{what}: "):
-                return Literal(literal(number.value, memory).value, register)
+                return literal(number.value, memory)
         with self.at(node):
             check_store(number.type, memory, what)
         operand = self.converted(number, register, node)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from typing import Literal as OneOf
+from typing import get_args
 
 from attrs import frozen
 
 Access = OneOf["input", "output", "inout", "state"]
 Form = OneOf["scalar", "vector", "list"]
 Kind = OneOf["vertex", "multi", "supervisor"]
+ACCESSES: tuple[Access, ...] = get_args(Access)
+FORMS: tuple[Form, ...] = get_args(Form)
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @frozen

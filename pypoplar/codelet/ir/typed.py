@@ -4,20 +4,43 @@ The translator turns a codelet's Python into this form once. It is a tree of sta
 typed call with simple operands (``add_f32(a, b)``), every memory access names its span and index, and every statement knows the
 user's line. Short-circuit and conditional expressions, helper calls and iteration over vectors have become statements already, so
 what is left has no hidden order and no hidden types. Before it runs, `pypoplar.codelet.ir.pricing` puts the prices of a target
-before its straight runs.
+before its straight runs. A word that nobody knows, for a type or a kind say, is refused by name where the form is made.
 
 Register types: ``f32 f16 i32 u32 i64 u64 bool``. Memory types add ``i8 u8 i16 u16``; loading them gives an ``i32``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Union, get_args
 from typing import Literal as OneOf
-from typing import Union
 
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
 
-from pypoplar.codelet.ir.terms import Access, Form, Kind, Location, exactly
+from pypoplar.codelet.ir.memory_types import SIZES
+from pypoplar.codelet.ir.terms import ACCESSES, FORMS, KINDS, Access, Form, Kind, Location, exactly
+from pypoplar.codelet.operations.registers import REGISTERS
+from pypoplar.codelet.operations.tile_readings import READINGS
+from pypoplar.spelling import nearest
+
+
+def _one_of(known: Collection[str]) -> Callable[[object, Attribute[str], str], None]:
+    """A validator of a word."""
+
+    def validate(instance: object, attribute: Attribute[str], word: str) -> None:
+        if word not in known:
+            what = f"{type(instance).__name__}.{attribute.name}"
+            raise ValueError(f"{what} is {word!r}, expected one of {', '.join(known)}{nearest(word, known)}")
+
+    return validate
+
+
+def register_type() -> Any:
+    return field(validator=_one_of(REGISTERS))
+
+
+def memory_type() -> Any:
+    return field(validator=_one_of(SIZES))
 
 
 @frozen
@@ -25,13 +48,13 @@ class Local:
     """A local variable or temporary; a name has one type in the whole codelet."""
 
     name: str
-    type: str
+    type: str = register_type()
 
 
 @frozen
 class Literal:
     value: int | float | bool = field(eq=exactly)
-    type: str
+    type: str = register_type()
 
 
 Operand = Union[Local, Literal]
@@ -42,7 +65,7 @@ class Span:
     """A contiguous piece of the tile's memory: a field, a row of a list field, or a slice of either."""
 
     name: str
-    element: str  # memory type
+    element: str = memory_type()
 
 
 @frozen
@@ -50,7 +73,7 @@ class SpanList:
     """A ``VectorList`` field: rows, each a span of its own length."""
 
     name: str
-    element: str
+    element: str = memory_type()
 
 
 @frozen
@@ -222,15 +245,18 @@ class Special:
     """``target = name()``; the name is one of `pypoplar.codelet.operations.tile_readings`, such as ``cycle_count``."""
 
     target: Local
-    name: str
+    name: str = field(validator=_one_of(READINGS))
     where: int
+
+
+HostFunction = OneOf["print", "breakpoint"]
 
 
 @frozen
 class HostCall:
     """``print(...)`` or ``breakpoint()``: only mode="interpret" runs it; the native engine passes over it."""
 
-    name: OneOf["print", "breakpoint"]
+    name: HostFunction = field(validator=_one_of(get_args(HostFunction)))
     text: str
     arguments: tuple[Operand, ...]
     where: int
@@ -251,9 +277,9 @@ class TypedField:
     """A field as both engines see it; `pypoplar.interface.edge_rows` has the words of an edge row."""
 
     name: str  # as in the graph, without the trailing underscore
-    access: Access
-    form: Form
-    element: str  # memory type
+    access: Access = field(validator=_one_of(ACCESSES))
+    form: Form = field(validator=_one_of(FORMS))
+    element: str = memory_type()
 
 
 @frozen
@@ -261,7 +287,7 @@ class TypedCodelet:
     """A codelet as it was translated. `worker` is the local that holds a MultiVertex's worker number."""
 
     name: str
-    kind: Kind
+    kind: Kind = field(validator=_one_of(KINDS))
     fields: tuple[TypedField, ...]
     body: Block
     returns: bool
@@ -274,3 +300,9 @@ class TypedCodelet:
 @frozen
 class PricedCodelet(TypedCodelet):
     """A codelet ready to run: with the prices of a target."""
+
+
+def check_priced(codelet: TypedCodelet) -> None:
+    """`TypeError` for a codelet without prices: an engine would run it as if it cost nothing."""
+    if not isinstance(codelet, PricedCodelet):
+        raise TypeError(f"codelet {codelet.name} has no prices yet: engines run what pypoplar.codelet.ir.pricing.priced gives")

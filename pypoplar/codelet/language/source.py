@@ -7,12 +7,12 @@ user's Python is parsed there, never executed.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 from typing import Literal as OneOf
 
 from attrs import evolve, field, frozen
 
-from pypoplar.codelet.ir.terms import Kind, exactly
+from pypoplar.codelet.ir.terms import ACCESSES, FORMS, KINDS, Kind, exactly
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.codelet.language.defaults import Default, default_value
 from pypoplar.codelet.language.source_text import Listing
@@ -20,7 +20,6 @@ from pypoplar.errors import FileLoadError
 from pypoplar.types import BY_NAME
 
 Sort = OneOf["constant", "helper", "method", "math", "ipu", "builtin", "type", "foreign", "missing"]
-_SORTS = ("constant", "helper", "method", "math", "ipu", "builtin", "type", "foreign", "missing")
 
 
 @frozen
@@ -92,7 +91,7 @@ class CodeletSource:
             fields = tuple(_read_field(*row) for row in tree["fields"])
             source = CodeletSource(
                 _text(tree["name"]),
-                _one_of(tree["kind"], "vertex", "multi", "supervisor"),
+                _one_of(tree["kind"], *KINDS),
                 fields,
                 functions,
                 _read(tree["attributes"]),
@@ -145,14 +144,12 @@ def _read(tree: Any) -> dict[str, Meaning]:
         value = _read_value(written)
         if not isinstance(value, int | float | str):
             raise ValueError(f"{key}: {value!r}")
-        meanings[_text(key)] = Meaning(_one_of(sort, *_SORTS), value)
+        meanings[_text(key)] = Meaning(_one_of(sort, *get_args(Sort)), value)
     return meanings
 
 
 def _read_field(name: Any, access: Any, form: Any, type: Any, written: Any) -> Field:
-    field = Field(
-        _text(name), _one_of(access, "input", "output", "inout", "state"), _one_of(form, "scalar", "vector", "list"), BY_NAME[type]
-    )
+    field = Field(_text(name), _one_of(access, *ACCESSES), _one_of(form, *FORMS), BY_NAME[type])
     if written is None:
         return field
     if field.access != "state":

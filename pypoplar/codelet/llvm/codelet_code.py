@@ -6,7 +6,7 @@ theirs.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from llvmlite import ir
 
@@ -60,6 +60,8 @@ def _emit_group(function: CodeletFunction) -> None:
             _emit_workers(function, number, following)
         case "vertex" | "supervisor":
             _emit_vertex(function, number, following)
+        case unknown:
+            assert_never(unknown)
     builder.position_at_end(following)
     upcoming = builder.add(number, word(1))
     number.add_incoming(upcoming, following)

@@ -43,6 +43,7 @@ from pypoplar.codelet.ir.typed import (
     Store,
     Straight,
     While,
+    check_priced,
 )
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.operations.conversions import COPY
@@ -79,6 +80,7 @@ class PythonForm:
     _edge_row: EdgeRow = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        check_priced(self.codelet)
         self._edge_row = edge_row(self.codelet.fields, record_touches=self.record_touches)
 
     def run(self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, context: VertexContext) -> tuple[int, bool]:
@@ -302,15 +304,22 @@ class _FunctionWriter:
             case Special(target=target, name=name):
                 self.readings.add(name)
                 return self._assign(target.name, _call("?" + name, _name(".context")))
-            case HostCall(name="print", text=text, arguments=arguments):
-                form = ast.Attribute(_constant(text), "format", ast.Load())
-                return self._do(_call("print", ast.Call(form, [_operand(value) for value in arguments], [])))
             case HostCall():
-                return self._do(_call("breakpoint"))
+                return self._host_call(statement)
             case Apply():
                 raise AssertionError("operations are written by _apply")
             case _:
                 assert_never(statement)
+
+    def _host_call(self, statement: HostCall) -> ast.stmt:
+        match statement.name:
+            case "print":
+                form = ast.Attribute(_constant(statement.text), "format", ast.Load())
+                return self._do(_call("print", ast.Call(form, [_operand(value) for value in statement.arguments], [])))
+            case "breakpoint":
+                return self._do(_call("breakpoint"))
+            case _:
+                assert_never(statement.name)
 
 
 # What the function calls besides operations

@@ -1,5 +1,7 @@
 """The pricing pass: a codelet is translated once and priced for each target; nothing without a price passes."""
 
+import re
+
 import numpy as np
 import pytest
 from attrs import evolve, frozen
@@ -8,12 +10,15 @@ from native_rig import run_interpreted, run_native
 from written_codelets import DOT, codelet, i32
 
 from pypoplar import FLOAT, Engine, Graph
+from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.ir import prices
 from pypoplar.codelet.ir.prices import AddedPrices, StatementPrices
 from pypoplar.codelet.ir.pricing import priced
-from pypoplar.codelet.ir.typed import Apply, Local, Price, Special
+from pypoplar.codelet.ir.typed import Apply, HostCall, Literal, Local, Price, Span, SpanList, Special, TypedField
 from pypoplar.codelet.ir.walk import inner_blocks, sets, walk
 from pypoplar.codelet.llvm.codelet_code import assembly_text
+from pypoplar.codelet.operations.tile_readings import READINGS
+from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.errors import InvalidOption
 from pypoplar.program import Execute
 
@@ -56,12 +61,12 @@ def test_a_codelet_that_is_translated_once_costs_what_each_target_asks_for_in_bo
     assert slots["ipu9"] == 12 + 2 + 1 + 3 * (5 + 7 + 1 + 3 + 1) + 2 * (14 + 2 + 1) + (1 + 1)
 
 
-def cycles_of(target, mode):
+def cycles_of(target, mode, cls=SUM_OF_SQUARES):
     """What a program with one vertex costs in compute."""
     graph = Graph(target)
     x, out = graph.addVariable(FLOAT, [9], "x"), graph.addVariable(FLOAT, [1], "out")
     compute_set = graph.addComputeSet("squares")
-    squares = graph.addVertex(compute_set, SUM_OF_SQUARES, {"x": x, "out": out[0]})
+    squares = graph.addVertex(compute_set, cls, {"x": x, "out": out[0]})
     for mapped in (x, out, squares):
         graph.setTileMapping(mapped, 0)
     graph.createHostWrite("x", x)
@@ -117,8 +122,63 @@ def test_a_statement_that_nobody_knows_is_refused_by_name_wherever_it_comes():
             walked()
 
 
-def test_an_operation_or_reading_that_nobody_knows_is_not_priced():
+def test_an_operation_or_reading_that_nobody_knows_is_not_priced(monkeypatch):
     x = Local("x", "i32")
-    for body, name in ((Apply(x, "halve_i32", (i32(1),), 0), "halve_i32"), (Special(x, "temperature", 0), "temperature")):
+    monkeypatch.setitem(READINGS, "temperature", READINGS["cycle_count"])
+    reading = Special(x, "temperature", 0)
+    monkeypatch.undo()
+    for body, name in ((Apply(x, "halve_i32", (i32(1),), 0), "halve_i32"), (reading, "temperature")):
         with pytest.raises(LookupError, match=name):
             priced(evolve(DOT, body=(body,)), BOW)
+
+
+HALF_OF = "def half_of(x):\n    return x / 2.0"
+UNPRICED = {
+    "in a straight run": ("x = self.x[0]\nself.out = x * 2.0", 1, "device operation mul_f32"),
+    "in a loop": ("for i in range(len(self.x)):\n    self.out = self.x[i] + 1.0", 1, "device operation add_f32"),
+    "in a condition": ("if len(self.x) > 3:\n    self.out = 2.0", 0, "device operation less_i32"),
+    "in a helper": ("self.out = half_of(self.x[0])", None, "device operation div_f32"),
+    "a reading": ("x = self.x[0]\nself.out = x\nself.out = ipu.random_float()", 2, "random_f32"),
+}
+
+
+@pytest.mark.parametrize(("body", "line", "what"), UNPRICED.values(), ids=UNPRICED)
+@pytest.mark.parametrize("mode", ["native", "interpret"])
+def test_what_a_chip_has_no_price_for_is_refused_with_the_codelet_and_the_users_line(body, line, what, mode, monkeypatch):
+    monkeypatch.setitem(prices.PRICES, "ipu9", AddedPrices("ipu9"))
+    cls = vertex(body, fields=FIELDS, prelude=HALF_OF)
+    code = (cls.compute if line is not None else cls.compute.__globals__["half_of"]).__code__
+    place = f"{code.co_filename}:{code.co_firstlineno + 1 + (line or 0)}: Test.{code.co_name}"
+    with pytest.raises(InvalidOption, match=f"^{re.escape(place)}: {what} has no price for architecture 'ipu9'$"):
+        cycles_of(BOW.evolve(architecture="ipu9"), mode, cls)
+
+
+def test_a_codelet_without_prices_runs_in_no_engine():
+    typed = codelet_of(SUM_OF_SQUARES).typed
+    with pytest.raises(TypeError, match="codelet Test has no prices yet: engines run what"):
+        PythonForm(typed)
+    with pytest.raises(TypeError, match="codelet Test has no prices yet"):
+        compile_codelet(typed)
+
+
+WORDS = {
+    "a register type": (lambda: Local("x", "q9"), "Local.type is 'q9', expected one of f32, f16, i32"),
+    "a literal's type": (lambda: Literal(1, "i31"), "Literal.type is 'i31', expected one of f32.*; did you mean 'i32'"),
+    "a memory type": (lambda: Span("x", "f64"), "Span.element is 'f64', expected one of f32"),
+    "a memory type of rows": (lambda: SpanList("x", "f64"), "SpanList.element is 'f64', expected one of f32"),
+    "a reading": (
+        lambda: Special(Local("x", "u32"), "temperature", 0),
+        "Special.name is 'temperature', expected one of cycle_count",
+    ),
+    "a call of the host": (lambda: HostCall("beep", "", (), 0), "HostCall.name is 'beep', expected one of print, breakpoint"),
+    "a field's access": (lambda: TypedField("x", "given", "scalar", "f32"), "TypedField.access is 'given', expected one of input"),
+    "a field's form": (lambda: TypedField("x", "input", "heap", "f32"), "TypedField.form is 'heap', expected one of scalar"),
+    "a field's element": (lambda: TypedField("x", "input", "scalar", "f64"), "TypedField.element is 'f64', expected one of f32"),
+    "a codelet's kind": (lambda: codelet([], kind="odd"), "PricedCodelet.kind is 'odd', expected one of vertex, multi, supervisor"),
+}
+
+
+@pytest.mark.parametrize(("made", "message"), WORDS.values(), ids=WORDS)
+def test_a_word_that_nobody_knows_is_refused_by_name_where_the_form_is_made(made, message):
+    with pytest.raises(ValueError, match=message):
+        made()
