@@ -60,7 +60,7 @@ from pypoplar.codelet.ir.typed import (
     Straight,
     While,
 )
-from pypoplar.codelet.operations.device_operation import ARCHITECTURES
+from pypoplar.codelet.operations.device_operation import ARCHITECTURES, IssueSlots
 from pypoplar.codelet.operations.table import operation
 from pypoplar.codelet.operations.tile_readings import reading
 from pypoplar.errors import InvalidOption
@@ -70,8 +70,19 @@ ALIASES = ("i32", "u32")  # M: what a store of these writes may be a length or a
 NARROW = ("i8", "u8", "i16", "u16", "f16", "bool")
 
 
+class Unpriced(LookupError):
+    """A statement that has no price: why, and the number of its location in the codelet."""
+
+    def __init__(self, reason: str, where: int) -> None:
+        super().__init__(reason)
+        self.where = where
+
+
 class BlockPrices(Protocol):
-    """What blocks cost. Pricing asks for whole blocks, so that these may be scheduled instead of added up."""
+    """What blocks cost. Pricing asks for whole blocks, so that these may be scheduled instead of added up.
+
+    A statement that has no price is `Unpriced`.
+    """
 
     @property
     def entry_and_exit(self) -> int:
@@ -140,7 +151,7 @@ class AddedPrices:
         prices = self.statements
         match statement:
             case Apply():
-                return operation(statement.operation).price(self.architecture).slots
+                return self._price(statement).slots
             case Load():
                 return prices.load
             case Store():
@@ -150,7 +161,10 @@ class AddedPrices:
             case Slice():
                 return prices.slice
             case Special():
-                return reading(statement.name).slots(self.architecture)
+                try:
+                    return reading(statement.name).slots(self.architecture)
+                except LookupError as problem:
+                    raise Unpriced(str(problem), statement.where) from problem
             case Check():
                 return prices.branch
             case Length() | DebugPrint() | HostCall():
@@ -158,11 +172,17 @@ class AddedPrices:
             case _:
                 assert_never(statement)
 
+    def _price(self, statement: Apply) -> IssueSlots:
+        try:
+            return operation(statement.operation).price(self.architecture)
+        except LookupError as problem:
+            raise Unpriced(str(problem), statement.where) from problem
+
     def _repeats(self, statement: Statement) -> bool:
         """Whether a zero-overhead repeat may hold this statement: no branch, no call."""
         match statement:
             case Apply():
-                return not operation(statement.operation).price(self.architecture).software
+                return not self._price(statement).software
             case Load() | Store() | Length() | Row() | Slice() | Special() | DebugPrint() | HostCall():
                 return True
             case Check() | IfElse() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Price():

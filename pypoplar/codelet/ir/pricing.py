@@ -11,7 +11,7 @@ from typing import assert_never
 from attrs import asdict, evolve
 
 from pypoplar.codelet.ir.flops import bytes_of, flops_of
-from pypoplar.codelet.ir.prices import BlockPrices, prices_of
+from pypoplar.codelet.ir.prices import BlockPrices, Unpriced, prices_of
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -40,13 +40,25 @@ from pypoplar.codelet.ir.typed import (
 )
 from pypoplar.codelet.ir.walk import sets
 from pypoplar.codelet.operations.tile_readings import reading
+from pypoplar.errors import InvalidOption
 from pypoplar.target import Target
 
 
+class UnpricedCodelet(InvalidOption, LookupError):
+    """Something in a codelet has no price on the target's architecture; the message names the codelet and the user's line."""
+
+
 def priced(codelet: TypedCodelet, target: Target) -> PricedCodelet:
-    """The codelet with the prices of a target. Entry and exit are paid at its start."""
+    """The codelet with the prices of a target. Entry and exit are paid at its start.
+
+    `UnpricedCodelet` if nobody has said what something in it costs.
+    """
     prices = prices_of(target)
-    body = _block(codelet.body, prices, prices.entry_and_exit)
+    try:
+        body = _block(codelet.body, prices, prices.entry_and_exit)
+    except Unpriced as problem:
+        place = codelet.locations[problem.where]
+        raise UnpricedCodelet(f"{place.file}:{place.line}: {codelet.name}.{place.function}: {problem}") from problem
     return PricedCodelet(**asdict(codelet, recurse=False) | {"body": body})
 
 
