@@ -24,7 +24,7 @@ from pypoplar.errors import ApplicationRuntimeError, CodeletRuntimeError
 
 
 def debug_print(text: object, *values: object) -> None:
-    """Print a text and numbers. Texts are constants or f-strings; it costs no cycles and works in both engines."""
+    """Print a text and numbers. Texts are constants or f-strings; it costs no cycles. In device code ``print`` does the same."""
     print(text, *values)
 
 

@@ -1,8 +1,9 @@
-"""What vertices print with ``ipu.debug_print``: collected while the program runs, printed in order of steps and vertices."""
+"""What vertices print: collected while the program runs, written in order of steps and vertices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, TextIO, assert_never
 
 import numpy as np
@@ -29,15 +30,26 @@ from pypoplar.interface.header_slots import Slot
 
 @frozen(order=False)
 class DebugRecord:
-    """One call of ``ipu.debug_print``."""
+    """One call of ``print`` or ``ipu.debug_print``."""
 
     sequence: int  # compute sets that ran before, which orders the steps of a run
     vertex: int
     text: str
     values: tuple[Any, ...]
 
-    def line(self, tile: int) -> str:
-        return f"[tile {tile}, vertex {self.vertex}] " + self.text.format(*map(format_element, self.values))
+    def shown(self) -> str:
+        return self.text.format(*map(_Shown, self.values))
+
+
+@frozen
+class _Shown:
+    """A value as it is printed: with its format, or else as `PrintTensor` prints elements."""
+
+    value: Any
+
+    def __format__(self, spec: str) -> str:
+        number = self.value.item() if isinstance(self.value, np.generic) else self.value
+        return format(int(number) if isinstance(number, bool) else number, spec) if spec else format_element(number)
 
 
 def read_buffer(executable: Executable, buffer: Int64s) -> Iterator[DebugRecord]:
@@ -113,6 +125,12 @@ def clear_prints(state: EngineState) -> None:
 
 
 def write_prints(prints: list[DebugRecord], tiles: Int64s, out: TextIO) -> None:
-    """Print in order of steps, then vertices, then as each vertex printed."""
-    for record in sorted(prints, key=lambda record: (record.sequence, record.vertex)):
-        out.write(record.line(int(tiles[record.vertex])) + "\n")
+    """Print in order of steps, then vertices, then as each vertex printed. A line that a vertex leaves open ends with its step."""
+    ordered = sorted(prints, key=lambda record: (record.sequence, record.vertex))
+    for (_, vertex), records in groupby(ordered, key=lambda record: (record.sequence, record.vertex)):
+        text = "\n"
+        for shown in filter(None, (record.shown() for record in records)):
+            out.write(f"[tile {int(tiles[vertex])}, vertex {vertex}] {shown}" if text.endswith("\n") else shown)
+            text = shown
+        if not text.endswith("\n"):
+            out.write("\n")

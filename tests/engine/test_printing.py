@@ -116,6 +116,63 @@ def test_vertices_and_programs_print_in_the_order_of_the_program(mode):
     assert lines == [*said, "x: 0", *said, "x: 1"]
 
 
+class Table(Vertex):
+    x: Input[Vector[HALF]]
+    n: Input[INT]
+    flag: Input[BOOL]
+
+    def compute(self):
+        for value in self.x:
+            print(value, end=" ")
+        print()
+        print("n", self.n, self.flag, 2.5, sep="|", end=".\n")
+        print(f"{self.x[0]:.2f}; {self.n:+05d}; {self.n:x}; {self.flag:2}; {self.n=}, { self.x[1] = }; {self.n * 2=:3d}; {{}}")
+        print(sep="", end="")
+        print("two\nlines", NAME, f"<{NAME}>")
+        print("open", end="")
+
+
+NAME = "{name}"
+TABLE = [
+    "0.5000000 0.0999756 ",
+    "n|7|1|2.5000000.",
+    "0.50; +0007; 7;  1; self.n=7,  self.x[1] = 0.0999756; self.n * 2= 14; {}",
+    "two",
+    "lines {name} <{name}>",
+    "open",
+]
+
+
+def test_print_prints_as_debug_print_does_with_formats_separators_and_ends(mode):
+    bench = Bench()
+    x, n, flag = bench.variable("x", [0.5, 0.1], type=HALF), bench.variable("n", 7), bench.variable("flag", True)
+    program = Sequence([bench.execute(Table, tile, x=x, n=n, flag=flag) for tile in (3, 1)])
+    expected = []
+    for vertex, tile in enumerate((3, 1)):
+        expected += [text if text.startswith("lines") else f"[tile {tile}, vertex {vertex}] {text}" for text in TABLE]
+    assert printed(bench, program, mode).splitlines() == expected
+
+
+def test_a_line_that_a_vertex_leaves_open_ends_before_another_vertex_prints():
+    def build(graph, values):
+        compute_set = graph.addComputeSet("open")
+        for tile in (2, 1):
+            graph.setTileMapping(graph.addVertex(compute_set, Open, {"value": values[tile], "name": tile}), tile)
+        return Repeat(2, Execute(compute_set))
+
+    class Open(Vertex):
+        value: Input[HALF]
+        name: INT
+
+        def compute(self):
+            print(self.name, end="")
+            print(f" {self.value:g}", end="")
+
+    lines = ["[tile 2, vertex 0] 2 1", "[tile 1, vertex 1] 1 0.5"]
+    result = testing.run(build, {"values": np.float16([0, 0.5, 1])}, device=Bench().device)
+    assert result.printed.splitlines() == lines * 2
+
+
 class Chatter(Vertex):
     count: Input[INT]
 

@@ -209,6 +209,7 @@ class Speak(Vertex):
     def compute(self) -> None:
         for value in self.x:
             ipu.debug_print(f"{value} of {len(self.x)}")
+            print(value, f"{value / 3:.3f}", f"{value=:4d}", sep=",", end=" ")
         self.out = len(self.x)
 
 

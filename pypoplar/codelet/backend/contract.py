@@ -9,7 +9,7 @@ functions, to which a backend for another processor gives its own. There is one,
   where `Checks.flops` asks for them. Of a block that runs n times it may add n prices at once, if the block reads no cycle counter.
 - Operations mean what their rows in `pypoplar.codelet.operations` say, bit for bit: floating-point arithmetic in the order written,
   rounded at each operation, never contracted. An operation that would be an error stops the vertex instead.
-- `HostCall` is the interpreter's; code passes over it. A kind of statement, or an operation, that the backend does not know is
+- `Breakpoint` is the interpreter's; code passes over it. A kind of statement, or an operation, that the backend does not know is
   refused by name: it must never be left out.
 - Analyses that need no processor are there to be used: `pypoplar.codelet.ir.loop_checks` (which index checks can be made before a
   loop), `eight_lanes_plan` (what may run side by side), `span_roots` (which fields cannot overlap) and `walk`.

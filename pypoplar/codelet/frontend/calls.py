@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-import re
-import string
 
 from pypoplar.codelet.frontend.expressions import FALSE, TRUE
 from pypoplar.codelet.frontend.inference import (
@@ -23,8 +21,9 @@ from pypoplar.codelet.frontend.inference import (
     literal,
     register_of,
 )
-from pypoplar.codelet.frontend.vectors import SIZES, Spans
-from pypoplar.codelet.ir.typed import Check, DebugPrint, HostCall, Literal, Local, Operand, Special
+from pypoplar.codelet.frontend.prints import Prints
+from pypoplar.codelet.frontend.vectors import SIZES
+from pypoplar.codelet.ir.typed import Breakpoint, Check, Operand, Special
 from pypoplar.codelet.language.diagnostics import BUILTIN_HINTS, STARS
 from pypoplar.codelet.language.environment import dotted_name
 from pypoplar.codelet.language.source import Meaning
@@ -43,7 +42,7 @@ _SCALARS = {
 """NumPy's scalar types and ours."""
 
 
-class Calls(Spans):
+class Calls(Prints):
     """Everything that is called but helper functions."""
 
     def helper(self, node: ast.Call, number: int, first: Value | None) -> Value:
@@ -280,13 +279,13 @@ class Calls(Spans):
             case "ipu", "check":
                 self._check(node)
             case "ipu", "debug_print":
-                text, arguments = self._message(node, node.args)
-                self.emit(DebugPrint(self.text(text), arguments, self.where(node)))
+                self.debug_print(node)
             case "builtin", "print":
-                text, arguments = self._message(node, node.args)
-                self.emit(HostCall("print", text, arguments, self.where(node)))
+                self.print_line(node)
             case "builtin", "breakpoint":
-                self.emit(HostCall("breakpoint", "", (), self.where(node)))
+                if node.args or node.keywords:
+                    self.refuse(node, "breakpoint takes no arguments in device code")
+                self.emit(Breakpoint(self.where(node)))
             case _:
                 self.value(node)
                 random = meaning.sort == "ipu" and meaning.value in ("random_uint", "random_float")  # the generator goes on
@@ -308,42 +307,3 @@ class Calls(Spans):
                 self.refuse(message, "the message of a check is a string constant")
             text = constant.value
         self.emit(Check(self.condition(condition), self.text(text), self.where(node)))
-
-    def _message(self, node: ast.Call, arguments: list[ast.expr]) -> tuple[str, tuple[Operand, ...]]:
-        """A text with ``{}`` for each value, as str.format reads it, and the values."""
-        if node.keywords:
-            self.refuse(node.keywords[0], "no keywords here in device code: give the text and the values")
-        pieces: list[str] = []
-        values: list[Operand] = []
-        for argument in arguments:
-            pieces.append(self._piece(argument, values))
-        return " ".join(pieces), tuple(values)
-
-    def _piece(self, node: ast.expr, values: list[Operand]) -> str:
-        if isinstance(node, ast.JoinedStr):
-            return "".join(self._piece(part, values) for part in node.values)
-        if isinstance(node, ast.FormattedValue):
-            values.append(self.operand(self.number(node.value), node))
-            spec = self._format(node, values[-1].type)
-            return "{:" + spec + "}" if spec else "{}"
-        value = self.value(node)
-        if isinstance(value, Text):
-            return value.value.replace("{", "{{").replace("}", "}}")
-        if not isinstance(value, Weak | Literal | Local):
-            self.refuse(node, f"only numbers and strings can be printed, {ast.unparse(node)} is {self.described(value)}")
-        values.append(self.operand(value, node))
-        return "{}"
-
-    def _format(self, node: ast.FormattedValue, type: str) -> str:
-        """A format specification, tried out here so that it cannot fail on the device."""
-        parts = node.format_spec.values if isinstance(node.format_spec, ast.JoinedStr) else []
-        if node.conversion != -1 or not all(isinstance(part, ast.Constant) for part in parts):
-            self.refuse(node, "only a constant format can stand here: {x:.3f}")
-        spec = "".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
-        if re.search(r"\d{3}", spec):
-            self.refuse(node, f"format {spec!r}: widths and precisions have at most two digits")
-        try:
-            string.Formatter().format_field(1.0 if type in FLOATS else 1, spec)
-        except ValueError as error:
-            self.refuse(node, f"format {spec!r}: {error}")
-        return spec

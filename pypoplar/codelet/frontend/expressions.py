@@ -104,10 +104,12 @@ class Expressions(Translation):
 
     def number(self, node: ast.expr) -> Number:
         """The value of an expression that must be a number."""
-        number = self.value(node)
-        if isinstance(number, Weak | Local | Literal):
-            return number
-        self.refuse(node, f"expected a number, got {self.described(number)}")
+        return self.as_number(self.value(node), node)
+
+    def as_number(self, value: Value, node: ast.AST) -> Number:
+        if isinstance(value, Weak | Local | Literal):
+            return value
+        self.refuse(node, f"expected a number, got {self.described(value)}")
 
     def described(self, value: Value) -> str:
         match value:

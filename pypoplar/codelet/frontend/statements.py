@@ -98,11 +98,6 @@ class Statements(Loops):
             case _:
                 self.refuse(target, unsupported(target))
 
-    def as_number(self, value: Value, node: ast.AST) -> Number:
-        if isinstance(value, Weak | Local | Literal):
-            return value
-        self.refuse(node, f"expected a number, got {self.described(value)}")
-
     def _unpack(self, target: ast.Tuple | ast.List, value: Value, node: ast.expr) -> None:
         if not isinstance(value, TupleValue):
             self.refuse(node, f"cannot unpack {self.described(value)}: write the values out, a, b = x, y")

@@ -22,8 +22,8 @@ from pypoplar.codelet.ir.span_roots import span_roots, stored_fields
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
+    Breakpoint,
     For,
-    HostCall,
     Length,
     Literal,
     Load,
@@ -155,7 +155,7 @@ def _can_be_tried(statement: Statement) -> bool:
     """Whether a statement leaves nothing behind; scalar fields are written later."""
     if isinstance(statement, Store):
         return not statement.checked
-    return isinstance(statement, Price | Length | HostCall | Apply | Load | Row | Slice)
+    return isinstance(statement, Price | Length | Breakpoint | Apply | Load | Row | Slice)
 
 
 def _has_lanes(statement: PlannedStatement) -> bool:
@@ -165,7 +165,7 @@ def _has_lanes(statement: PlannedStatement) -> bool:
     if isinstance(statement, Load | Store):
         element = statement.span.element
         return not statement.checked and (SIZES[element] >= 4 or element == "f16")
-    return isinstance(statement, ProvenLoad | HostCall)
+    return isinstance(statement, ProvenLoad | Breakpoint)
 
 
 def _carries_float(body: PlannedBlock) -> bool:

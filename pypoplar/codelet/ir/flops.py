@@ -22,9 +22,9 @@ from typing import assert_never
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.typed import (
     Apply,
+    Breakpoint,
     Check,
     DebugPrint,
-    HostCall,
     Length,
     Load,
     Row,
@@ -41,7 +41,7 @@ def flops_of(statement: Straight) -> int:
     match statement:
         case Apply():
             return operation(statement.operation).flops
-        case Load() | Store() | Length() | Row() | Slice() | Check() | DebugPrint() | Special() | HostCall():
+        case Load() | Store() | Length() | Row() | Slice() | Check() | DebugPrint() | Special() | Breakpoint():
             return 0
         case _:
             assert_never(statement)
@@ -52,7 +52,7 @@ def bytes_of(statement: Straight) -> int:
     match statement:
         case Load() | Store():
             return SIZES[statement.span.element]
-        case Apply() | Length() | Row() | Slice() | Check() | DebugPrint() | Special() | HostCall():
+        case Apply() | Length() | Row() | Slice() | Check() | DebugPrint() | Special() | Breakpoint():
             return 0
         case _:
             assert_never(statement)

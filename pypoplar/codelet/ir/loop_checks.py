@@ -21,11 +21,11 @@ from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
     Break,
+    Breakpoint,
     Check,
     Continue,
     DebugPrint,
     For,
-    HostCall,
     IfElse,
     Leave,
     Length,
@@ -184,7 +184,7 @@ class _Analysis:
                 return (planned,)
             case For() | While():
                 raise AssertionError("only innermost loops are planned")
-            case Leave() | Break() | Continue() | Return() | Price() | Check() | DebugPrint() | HostCall():
+            case Leave() | Break() | Continue() | Return() | Price() | Check() | DebugPrint() | Breakpoint():
                 pass
             case _:
                 assert_never(statement)
@@ -310,7 +310,7 @@ def _goes_on(statement: PlannedStatement, floats_fault: bool) -> bool:
         return never_faults(statement) and not (floats_fault and statement.target.type in FLOATS)
     if isinstance(statement, Load | Store):
         return not statement.checked
-    return isinstance(statement, Length | Price | DebugPrint | Special | HostCall | ProvenLoad | ProvenStore | Rebind)
+    return isinstance(statement, Length | Price | DebugPrint | Special | Breakpoint | ProvenLoad | ProvenStore | Rebind)
 
 
 def plan_loop(loop: For, stored: frozenset[str], *, floats_fault: bool = False) -> LoopPlan | None:

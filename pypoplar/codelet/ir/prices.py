@@ -40,11 +40,11 @@ from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
     Break,
+    Breakpoint,
     Check,
     Continue,
     DebugPrint,
     For,
-    HostCall,
     IfElse,
     Leave,
     Length,
@@ -167,7 +167,7 @@ class AddedPrices:
                     raise Unpriced(str(problem), statement.where) from problem
             case Check():
                 return prices.branch
-            case Length() | DebugPrint() | HostCall():
+            case Length() | DebugPrint() | Breakpoint():
                 return 0
             case _:
                 assert_never(statement)
@@ -183,7 +183,7 @@ class AddedPrices:
         match statement:
             case Apply():
                 return not self._price(statement).software
-            case Load() | Store() | Length() | Row() | Slice() | Special() | DebugPrint() | HostCall():
+            case Load() | Store() | Length() | Row() | Slice() | Special() | DebugPrint() | Breakpoint():
                 return True
             case Check() | IfElse() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Price():
                 return False

@@ -16,11 +16,11 @@ from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
     Break,
+    Breakpoint,
     Check,
     Continue,
     DebugPrint,
     For,
-    HostCall,
     IfElse,
     Leave,
     Length,
@@ -83,7 +83,7 @@ def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
             case Leave() | Break() | Continue() | Return():
                 pieces.close()
                 pieces.priced.append(statement)
-            case Apply() | Load() | Store() | Length() | Row() | Slice() | Check() | DebugPrint() | HostCall():
+            case Apply() | Load() | Store() | Length() | Row() | Slice() | Check() | DebugPrint() | Breakpoint():
                 pieces.run.append(statement)
             case Special():
                 pieces.run.append(statement)

@@ -12,8 +12,7 @@ Register types: ``f32 f16 i32 u32 i64 u64 bool``. Memory types add ``i8 u8 i16 u
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Union, get_args
-from typing import Literal as OneOf
+from typing import Any, Union
 
 from attrs import Attribute, field, frozen
 
@@ -233,7 +232,7 @@ class Check:
 
 @frozen
 class DebugPrint:
-    """``ipu.debug_print(text, *values)``; `text` indexes `TypedCodelet.texts`."""
+    """``print`` or ``ipu.debug_print``. `text` indexes `TypedCodelet.texts`: with ``{}`` for each value, and its own newlines."""
 
     text: int
     arguments: tuple[Operand, ...]
@@ -249,24 +248,18 @@ class Special:
     where: int
 
 
-HostFunction = OneOf["print", "breakpoint"]
-
-
 @frozen
-class HostCall:
-    """``print(...)`` or ``breakpoint()``: only mode="interpret" runs it; the native engine passes over it."""
+class Breakpoint:
+    """``breakpoint()``: only mode="interpret" stops at it; the native engine passes over it."""
 
-    name: HostFunction = field(validator=_one_of(get_args(HostFunction)))
-    text: str
-    arguments: tuple[Operand, ...]
     where: int
 
 
-Straight = Apply | Load | Store | Length | Row | Slice | Check | DebugPrint | Special | HostCall
+Straight = Apply | Load | Store | Length | Row | Slice | Check | DebugPrint | Special | Breakpoint
 """Statements that go on to the next one, or stop the vertex."""
 
 Statement = Union[
-    Apply, Load, Store, Length, Row, Slice, Check, DebugPrint, Special, HostCall,
+    Apply, Load, Store, Length, Row, Slice, Check, DebugPrint, Special, Breakpoint,
     IfElse, While, For, Once, Leave, Break, Continue, Return, Price,
 ]  # fmt: skip
 Block = tuple[Statement, ...]

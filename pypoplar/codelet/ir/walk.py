@@ -10,11 +10,11 @@ from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
     Break,
+    Breakpoint,
     Check,
     Continue,
     DebugPrint,
     For,
-    HostCall,
     IfElse,
     Leave,
     Length,
@@ -57,7 +57,7 @@ def inner_blocks(statement: PlannedStatement) -> tuple[Block, ...]:
             return (body,)
         case Apply() | Load() | Store() | Length() | Row() | Slice() | Leave() | Break() | Continue() | Return() | Price():
             return ()
-        case Check() | DebugPrint() | Special() | HostCall() | ProvenLoad() | ProvenStore() | Rebind():
+        case Check() | DebugPrint() | Special() | Breakpoint() | ProvenLoad() | ProvenStore() | Rebind():
             return ()
         case _:
             assert_never(statement)
@@ -72,7 +72,7 @@ def sets(statement: PlannedStatement) -> Local | Span | None:
             return variable
         case IfElse() | While() | Once() | Leave() | Break() | Continue() | Return() | Price():
             return None
-        case Store() | Check() | DebugPrint() | HostCall() | ProvenStore():
+        case Store() | Check() | DebugPrint() | Breakpoint() | ProvenStore():
             return None
         case _:
             assert_never(statement)
@@ -86,7 +86,7 @@ def assigned(block: PlannedBlock) -> set[str]:
 def operands(statement: PlannedStatement) -> tuple[Operand | Span | SpanList, ...]:  # noqa: C901, PLR0911, PLR0912 - an arm for each statement
     """What a statement itself reads, without what statements in it read; a proven index is of what was read before."""
     match statement:
-        case Apply(arguments=arguments) | DebugPrint(arguments=arguments) | HostCall(arguments=arguments):
+        case Apply(arguments=arguments) | DebugPrint(arguments=arguments):
             return arguments
         case Load(span=span, index=index):
             return (span, index)
@@ -108,7 +108,7 @@ def operands(statement: PlannedStatement) -> tuple[Operand | Span | SpanList, ..
             return (start, stop, step)
         case Return(value=returned):
             return () if returned is None else (returned,)
-        case Once() | Leave() | Break() | Continue() | Price() | Special():
+        case Once() | Leave() | Break() | Continue() | Price() | Special() | Breakpoint():
             return ()
         case _:
             assert_never(statement)

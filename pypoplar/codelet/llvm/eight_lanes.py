@@ -16,7 +16,7 @@ from llvmlite import ir
 from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_rounds
 from pypoplar.codelet.ir.memory_types import REGISTERS_OF
 from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedBlock, PlannedStatement, ProvenLoad
-from pypoplar.codelet.ir.typed import Apply, For, HostCall, Load, Local, Row, Slice, Span, Store
+from pypoplar.codelet.ir.typed import Apply, Breakpoint, For, Load, Local, Row, Slice, Span, Store
 from pypoplar.codelet.ir.walk import assigned, operands, sets, walk
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
@@ -52,7 +52,7 @@ class Lanes:
         match statement:
             case ProvenLoad():
                 wide.assign(statement.target, _lane_elements(self, statement))
-            case Apply() | Load() | Store() | HostCall():
+            case Apply() | Load() | Store() | Breakpoint():
                 self.states[0].emit(wide, statement)
             case _:
                 raise NotImplementedError(f"no lanes for statements of the kind {type(statement).__name__}")

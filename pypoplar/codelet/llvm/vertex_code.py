@@ -10,11 +10,11 @@ from pypoplar.codelet.ir.proven_accesses import PlannedStatement, ProvenLoad, Pr
 from pypoplar.codelet.ir.typed import (
     Apply,
     Break,
+    Breakpoint,
     Check,
     Continue,
     DebugPrint,
     For,
-    HostCall,
     IfElse,
     Leave,
     Length,
@@ -91,7 +91,7 @@ def emit(state: EmitterState, statement: PlannedStatement) -> None:  # noqa: C90
             emit_debug_print(state, statement)
         case Special():
             emit_special(state, statement)
-        case HostCall():
+        case Breakpoint():
             pass  # only the interpreter runs it
         case _:
             assert_never(statement)

@@ -19,11 +19,11 @@ from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
     Break,
+    Breakpoint,
     Check,
     Continue,
     DebugPrint,
     For,
-    HostCall,
     IfElse,
     Leave,
     Length,
@@ -166,7 +166,7 @@ class _FunctionWriter:
         first = self.line
         parameters = [".context", ".views", *([self.codelet.worker.name] if self.codelet.worker is not None else [])]
         body = [self._view(name) for name in sorted(self.fields)]
-        if any(isinstance(statement, HostCall) for statement in walk(self.codelet.body)):
+        if any(isinstance(statement, Breakpoint) for statement in walk(self.codelet.body)):
             scalars = frozenset(declared.name for declared in self.codelet.fields if declared.form == "scalar")
             body.append(self._assign("self", _call(".fields", _name(".views"), _name(".scalars"))))
         else:
@@ -304,22 +304,12 @@ class _FunctionWriter:
             case Special(target=target, name=name):
                 self.readings.add(name)
                 return self._assign(target.name, _call("?" + name, _name(".context")))
-            case HostCall():
-                return self._host_call(statement)
+            case Breakpoint():
+                return self._do(_call("breakpoint"))
             case Apply():
                 raise AssertionError("operations are written by _apply")
             case _:
                 assert_never(statement)
-
-    def _host_call(self, statement: HostCall) -> ast.stmt:
-        match statement.name:
-            case "print":
-                form = ast.Attribute(_constant(statement.text), "format", ast.Load())
-                return self._do(_call("print", ast.Call(form, [_operand(value) for value in statement.arguments], [])))
-            case "breakpoint":
-                return self._do(_call("breakpoint"))
-            case _:
-                assert_never(statement.name)
 
 
 # What the function calls besides operations

@@ -22,11 +22,11 @@ from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
     Break,
+    Breakpoint,
     Check,
     Continue,
     DebugPrint,
     For,
-    HostCall,
     IfElse,
     Leave,
     Length,
@@ -145,7 +145,7 @@ class _CodeletSearch:
                     leaves = True
                 case Apply() | Length() | Row() | Load() | Slice() | Special():
                     self._note(statement)
-                case Check() | DebugPrint() | HostCall() | Price():
+                case Check() | DebugPrint() | Breakpoint() | Price():
                     pass
                 case _:
                     assert_never(statement)

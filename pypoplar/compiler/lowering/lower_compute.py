@@ -57,7 +57,7 @@ def moving_step(
 
 
 def _prints(graph: FrozenGraph, codelet: int) -> bool:
-    """Whether a codelet calls ``ipu.debug_print``."""
+    """Whether a codelet prints."""
     typed = graph.codelets[codelet].typed
     return bool(typed.texts) and any(isinstance(statement, DebugPrint) for statement in walk(typed.body))
 

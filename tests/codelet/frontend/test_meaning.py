@@ -505,7 +505,7 @@ def test_prints_are_texts_with_places_for_values():
     cls = vertex(body, fields="k: INT\nf: FLOAT")
     ran = run(cls, k=3, f=0.5)
     texts = codelet_of(cls).typed.texts
-    assert [texts[text].format(*values) for _, text, values in ran.printed] == ["x 3 0.50|{}", "3"]
+    assert [texts[text].format(*values) for _, text, values in ran.printed] == ["x 3 0.50|{}\n", "3\n", "at 3\n"]
 
 
 def test_the_cycle_counter_measures_what_stands_between_two_readings():

@@ -773,9 +773,49 @@ REFUSED = [  # code, what the caret is under, message
         "only numbers and strings can be printed, self.x is a vector, self.x; index it",
     ),
     (
-        "print(1, sep='')",
+        "ipu.debug_print(1, sep='')",
         "sep=''",
         "no keywords here in device code: give the text and the values",
+    ),
+    (
+        "print(1, file=self.x)",
+        "file=self.x",
+        "print has no 'file' in device code, only sep and end; it prints to Engine.setPrintStream's stream",
+    ),
+    (
+        "print(1, **self.x)",
+        "**self.x",
+        "print has no '**' in device code, only sep and end; it prints to Engine.setPrintStream's stream",
+    ),
+    (
+        "print(1, end=self.count)",
+        "self.count",
+        "'end' of print is a string constant, got a number",
+    ),
+    (
+        "print(f'{self.count:c}')",
+        placeholder("f'{self.count:c}'"),
+        "format 'c': a number is no character in device code",
+    ),
+    (
+        "print(f'{self.count!r}')",
+        placeholder("f'{self.count!r}'"),
+        "only a constant format can stand here: {x:.3f}",
+    ),
+    (
+        "print(f'{self.x}')",
+        "self.x",
+        "expected a number, got a vector, self.x; index it",
+    ),
+    (
+        "print('%d' % self.count)",
+        "'%d'",
+        "expected a number, got a string",
+    ),
+    (
+        "breakpoint(1)",
+        "breakpoint(1)",
+        "breakpoint takes no arguments in device code",
     ),
     (
         "ipu.check(self.flag, 3)",

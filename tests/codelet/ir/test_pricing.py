@@ -14,7 +14,7 @@ from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.ir import prices
 from pypoplar.codelet.ir.prices import AddedPrices, StatementPrices
 from pypoplar.codelet.ir.pricing import priced
-from pypoplar.codelet.ir.typed import Apply, HostCall, Literal, Local, Price, Span, SpanList, Special, TypedField
+from pypoplar.codelet.ir.typed import Apply, Literal, Local, Price, Span, SpanList, Special, TypedField
 from pypoplar.codelet.ir.walk import inner_blocks, sets, walk
 from pypoplar.codelet.llvm.codelet_code import assembly_text
 from pypoplar.codelet.operations.tile_readings import READINGS
@@ -170,7 +170,6 @@ WORDS = {
         lambda: Special(Local("x", "u32"), "temperature", 0),
         "Special.name is 'temperature', expected one of cycle_count",
     ),
-    "a call of the host": (lambda: HostCall("beep", "", (), 0), "HostCall.name is 'beep', expected one of print, breakpoint"),
     "a field's access": (lambda: TypedField("x", "given", "scalar", "f32"), "TypedField.access is 'given', expected one of input"),
     "a field's form": (lambda: TypedField("x", "input", "heap", "f32"), "TypedField.form is 'heap', expected one of scalar"),
     "a field's element": (lambda: TypedField("x", "input", "scalar", "f64"), "TypedField.element is 'f64', expected one of f32"),

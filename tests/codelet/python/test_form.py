@@ -6,7 +6,7 @@ import traceback
 
 import numpy as np
 import pytest
-from codelet_rig import DTYPES, interpret, priced_codelet, run, vertex
+from codelet_rig import DTYPES, codelet_of, interpret, priced_codelet, run, vertex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_rig import Memory
@@ -101,9 +101,11 @@ def test_the_debugger_stops_at_the_users_line(monkeypatch):
     assert stops == [(first.co_filename, line, 4)]
 
 
-def test_print_prints(capsys):
-    interpret(vertex("print('k is', self.k, f'{self.f:.1f}')\nprint()", fields="k: INT\nf: FLOAT"), k=3, f=0.25)
-    assert capsys.readouterr().out == "k is 3 0.2\n\n"
+def test_print_records_its_text_and_values():
+    cls = vertex("print('k is', self.k, f'{self.f:.1f}')\nprint()", fields="k: INT\nf: FLOAT")
+    ran = interpret(cls, k=3, f=0.25)
+    texts = codelet_of(cls).typed.texts
+    assert [(texts[text], values) for _, text, values in ran.printed] == [("k is {} {:.1f}\n", (3, 0.25)), ("\n", ())]
 
 
 def test_helpers_from_another_file_stand_at_the_call():
