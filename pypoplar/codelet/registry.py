@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
-import sys
 from itertools import product
 from pathlib import Path
 from types import ModuleType
@@ -15,10 +12,10 @@ from attrs import frozen
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Location
+from pypoplar.codelet.language.codelet_file import is_unfinished, module_of_file
 from pypoplar.codelet.language.declaration import base_name, check_arguments, declared_of, full_name, parameters_of, split_name
 from pypoplar.codelet.language.fields import MultiVertex, SupervisorVertex, Vertex
-from pypoplar.errors import CodeletError, FileLoadError, PoplarTypeError, UnknownVertexType
-from pypoplar.files import check_regular
+from pypoplar.errors import CodeletError, PoplarTypeError, UnknownVertexType
 from pypoplar.spelling import nearest
 from pypoplar.types import BY_SPELLING, ElementType
 
@@ -55,15 +52,16 @@ class Template:
 def collect(source: Any) -> list[Codelet | Template]:
     """The codelets of a class, an instance of a template (``Scale[FLOAT]``), a module, or a ``.py`` file given by its path.
 
-    Of a module: the classes defined in it whose name has no leading underscore; that is for bases of codelets.
+    Of a module: the classes defined in it, by now, whose name has no leading underscore; that is for bases of codelets.
     """
     if isinstance(source, str | os.PathLike):
-        source = _load(Path(source))
+        source = module_of_file(Path(source))
     if isinstance(source, ModuleType):
         classes = [value for value in vars(source).values() if _is_codelet(value) and value.__module__ == source.__name__]
         public = [cls for cls in classes if not cls.__name__.startswith("_")]
         if not public:
-            raise CodeletError(f"{source.__name__} has no codelets: no subclass of Vertex with a compute method")
+            hint = ", by now; add them below the classes" if is_unfinished(source) else ""
+            raise CodeletError(f"{source.__name__} has no codelets: no subclass of Vertex with a compute method{hint}")
         return [_of_class(cls) for cls in dict.fromkeys(public)]
     origin = get_origin(source)
     if origin is not None and _is_codelet(origin):
@@ -81,29 +79,6 @@ def _of_class(cls: type[Vertex]) -> Codelet | Template:
     if cls in _ROOTS:
         raise PoplarTypeError(f"{cls.__name__} is the base of codelets; derive a class from it")
     return Template(cls) if parameters_of(cls) else Codelet.of_class(cls)
-
-
-def _load(path: Path) -> ModuleType:
-    """Import a file of codelets. Its own errors come through as they are."""
-    try:
-        check_regular(path)
-    except FileNotFoundError:
-        raise FileLoadError(f"no file of codelets at '{path}' (looked in {Path.cwd()})") from None
-    except OSError as problem:
-        raise FileLoadError(f"no file of codelets at '{path}': {problem.strerror}") from problem
-    whole = path.resolve()
-    name = f"{whole.stem}_{hashlib.sha256(str(whole).encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, whole)
-    if spec is None or spec.loader is None:
-        raise FileLoadError(f"'{path}' is not a Python file: codelets come in .py files")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where annotations and dataclasses look for it
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
 
 
 class CodeletRegistry:

@@ -111,7 +111,8 @@ class Graph:
     def addCodelets(self, *sources: Any) -> bool:
         """Add codelets: classes, modules, or paths of ``.py`` files. `CodeletError` shows what cannot be translated.
 
-        Adding the same codelet again changes nothing. Returns True, as in Poplar.
+        The path of the running program, ``__file__``, or of an imported module means the classes that it has by now. Adding a
+        codelet again changes nothing. Returns True, as in Poplar.
         """
         for source in sources:
             ordered(source, "codelets", "[A, B]")
