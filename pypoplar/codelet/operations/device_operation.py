@@ -190,16 +190,9 @@ class Operation:
         """Whether it may be written for vectors as it is for single values."""
         return (self.type or self.arguments[0]) in self.row.lanes
 
-    def prices(self, architecture: str) -> list[IssueSlots]:
-        """Those of the row's prices that are its own: the table keeps no row that has not one for each of `ARCHITECTURES`."""
-        return [
-            price
-            for price in self.row.prices
-            if (not self.type or self.type in price.types) and architecture in price.architectures
-        ]
-
     def price(self, architecture: str) -> IssueSlots:
         """What it costs; `LookupError` where nobody has said."""
-        for price in self.prices(architecture):
-            return price
+        for price in self.row.prices:
+            if architecture in price.architectures and (not self.type or self.type in price.types):
+                return price
         raise LookupError(f"device operation {self.name} has no price for architecture '{architecture}'")

@@ -27,6 +27,7 @@ from pypoplar.codelet.operations.device_operation import (
 from pypoplar.codelet.operations.registers import FLOATS, INTEGERS, REGISTERS
 from pypoplar.interface.fault_codes import FaultCode
 
+LARGEST = (1 << 31) - 1
 _TUPLES: Mapping[str, type] = {"types": str, "lanes": str, "library": str, "calls": str, "prices": IssueSlots}
 
 
@@ -76,9 +77,9 @@ def _judge_kinds(row: DeviceOperation) -> None:
 
 
 def _judge_figure(name: str, figure: object, unit: str, mark: object) -> None:
-    """A whole number from 0 on, with the mark of its source."""
-    if not _is_whole(figure) or figure < 0:
-        raise wrong(name, f": {unit.format(figure)}, expected a whole number from 0 on")
+    """A whole number from 0 on, of which machine code can count many, with the mark of its source."""
+    if not _is_whole(figure) or not 0 <= figure <= LARGEST:
+        raise wrong(name, f": {unit.format(figure)}, expected a whole number from 0 to {LARGEST}")
     if not isinstance(mark, str) or not mark.split() or not set(mark.split()) <= MARKS.keys():
         sources = ", ".join(f"{letter} ({source})" for letter, source in MARKS.items())
         raise wrong(name, f": {unit.format(figure)} with the mark {mark!r}, expected some of {sources}")
@@ -157,9 +158,10 @@ def takes(function: Callable[..., Any], count: int) -> bool:
 
 def _judge_prices(operation: Operation) -> None:
     """Every architecture has one price."""
-    name = operation.name
+    name, type = operation.name, operation.type
+    own = [price for price in operation.row.prices if not type or type in price.types]
     for architecture in ARCHITECTURES:
-        fitting = operation.prices(architecture)
+        fitting = [price for price in own if architecture in price.architectures]
         if not fitting:
             raise wrong(name, f" has no price for architecture '{architecture}'")
         if len(fitting) > 1:
@@ -194,8 +196,8 @@ def _judge_fault(operation: Operation) -> None:
         raise wrong(name, f": the code of its fault is a FaultCode that operands can have, got {code!r}")
     if operation.arguments[-1] not in INTEGERS:
         raise wrong(name, f": its fault is one of its last argument, which must be an integer, got {operation.arguments[-1]}")
-    if not _is_whole(fault.bound):
-        raise wrong(name, f": the bound of its fault is a whole number, got {fault.bound!r}")
+    if not _is_whole(fault.bound) or not 0 <= fault.bound <= LARGEST:
+        raise wrong(name, f": the bound of its fault is a whole number from 0 to {LARGEST}, got {fault.bound!r}")
     forms: tuple[tuple[str, object, int], ...] = ("condition", fault.test, 1), ("recipe for LLVM", fault.llvm, 2)
     for what, function, count in forms:
         if not callable(function) or not takes(function, count):
