@@ -20,6 +20,7 @@ from pypoplar.spelling import nearest
 from pypoplar.types import BY_SPELLING, ElementType
 
 _ROOTS = (Vertex, MultiVertex, SupervisorVertex)
+_CELLS = ("ipykernel_", "ipython-input-", "python-input-", "marimo_")  # in the names of files that are cells of a notebook
 INSTANCES = 6  # most names of instances in a message
 _LIBRARIES = ("poplin", "popnn", "popops", "poputil")
 
@@ -159,6 +160,12 @@ class CodeletRegistry:
         if known is None or (isinstance(known, Template) and isinstance(new, Codelet) and known.location == new.location):
             return
         places = [f"{codelet.location.file}:{codelet.location.line}" for codelet in (known, new)]
+        in_cells = all(any(mark in codelet.location.file for mark in _CELLS) for codelet in (known, new))
+        if in_cells and known.location.function == new.location.function and known.location.file != new.location.file:
+            raise CodeletError(
+                f"codelet '{new.name}' has been defined anew, at {places[1]}; the graph keeps the one that it has, of {places[0]}: "
+                "make a new Graph, or rename one of the two"
+            )
         where = "" if places[0] != places[1] else ", with other constants, helper functions or text"
         raise CodeletError(
             f"two different codelets are called '{new.name}': one at {places[0]}, one at {places[1]}{where}; rename one, "

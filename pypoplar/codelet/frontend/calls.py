@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from typing import NoReturn
 
 from pypoplar.codelet.frontend.expressions import FALSE, TRUE
 from pypoplar.codelet.frontend.inference import (
@@ -52,10 +53,13 @@ class Calls(Prints):
         meaning, first = self._callee(node.func)
         if meaning.sort in ("helper", "method"):
             return self.helper(node, int(meaning.value), first if meaning.sort == "method" else None)
-        if meaning.sort in ("missing", "foreign", "constant"):
-            if meaning.sort == "constant":
-                self.refuse(node.func, f"{ast.unparse(node.func)} is a number, not a function")
-            self.meant(node.func, meaning)
+        match meaning.sort:
+            case "constant":
+                self.refuse_call(node.func, f"{ast.unparse(node.func)} is a number, not a function")
+            case "missing":
+                self.refuse_call(node.func, str(meaning.value))
+            case "foreign":
+                self.refuse_call(node.func, f"device code cannot use {self.foreign(str(meaning.value))}")
         for argument in (*node.args, *node.keywords):
             if isinstance(argument, ast.Starred) or (isinstance(argument, ast.keyword) and argument.arg is None):
                 self.refuse(argument, STARS)
@@ -70,6 +74,10 @@ class Calls(Prints):
             case "ipu":
                 return self._ipu(node, name)
         return self._builtin(node, name)
+
+    def refuse_call(self, func: ast.expr, message: str) -> NoReturn:
+        """Refuse what is called; helper functions are called by many, so the codelet is named."""
+        self.refuse(func, f"{self.source.name}: {message}")
 
     def _callee(self, func: ast.expr) -> tuple[Meaning, Value | None]:
         """What is called, and the vertex if it is one of its methods."""
@@ -87,8 +95,8 @@ class Calls(Prints):
                 self.refuse(func, f"{self.source.name} has no method '{func.attr}'{hint}")
             shown = ast.unparse(func.value)
             hint = f"; write len({shown})" if func.attr in SIZES else ""
-            self.refuse(func, f"{shown} has no methods in device code{hint}")
-        self.refuse(func, f"{ast.unparse(func)} is a value, not a function: call functions by their name")
+            self.refuse_call(func, f"{shown} has no methods in device code{hint}")
+        self.refuse_call(func, f"{ast.unparse(func)} is a value, not a function: call functions by their name")
 
     def foreign(self, described: str) -> str:
         if described in BUILTIN_HINTS:
@@ -98,9 +106,9 @@ class Calls(Prints):
             return f"numpy's {described.removeprefix('class ')}: write {_SCALARS[described]}(x)"
         if function != described and called(f"math.{function}"):
             return f"{described}: write math.{function}"
-        for module in ("numpy", "scipy", "torch", "random", "time", "cmath"):
+        for module in ("numpy.random", "random", "numpy", "scipy", "torch", "time", "cmath"):
             if described.startswith((f"module {module}", f"{module}.", f"class {module}")):
-                hint = "use pypoplar.ipu's random numbers" if module == "random" else "use math, pypoplar.ipu and loops"
+                hint = "write ipu.random_float() or ipu.random_uint()" if "random" in module else "use math, pypoplar.ipu and loops"
                 return f"{described}: {hint}"
         return described
 
@@ -161,7 +169,7 @@ class Calls(Prints):
             case "range":
                 self.refuse(node, "range stands in a for loop only: for i in range(...)")
         if not called(name):
-            self.meant(node.func, Meaning("foreign", name))
+            self.refuse_call(node.func, f"device code cannot use {self.foreign(name)}")
         return self._function(node, name)
 
     def _len(self, node: ast.Call) -> Number:
@@ -211,7 +219,7 @@ class Calls(Prints):
     def _math(self, node: ast.Call, name: str) -> Number:
         functions = functions_of("math")
         if name not in functions:
-            self.refuse(node.func, f"device code has no math.{name}{nearest(name, functions)}")
+            self.refuse_call(node.func, f"device code has no math.{name}{nearest(name, functions)}")
         if name == "log" and len(node.args) == 2:
             self.refuse(node, "math.log with a base: write math.log(x) / math.log(base), math.log2 or math.log10")
         return self._function(node, f"math.{name}")
@@ -227,7 +235,7 @@ class Calls(Prints):
             self.emit(Special(result, reading.name, self.where(node)))
             return result
         if not called(call):
-            self.refuse(node.func, f"pypoplar.ipu has no device function '{name}'{nearest(name, functions_of('ipu'))}")
+            self.refuse_call(node.func, f"pypoplar.ipu has no device function '{name}'{nearest(name, functions_of('ipu'))}")
         return self._function(node, call)
 
     def _function(self, node: ast.Call, call: str) -> Number:

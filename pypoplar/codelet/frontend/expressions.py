@@ -326,7 +326,16 @@ class Expressions(Translation):
         return result
 
     def _comparison(self, node: ast.Compare) -> Number:
-        return self._links(node, 0, self.number(node.left))
+        return self._links(node, 0, self._compared_number(node, node.left))
+
+    def _compared_number(self, node: ast.Compare, part: ast.expr) -> Number:
+        """A part of a comparison."""
+        value = self.value(part)
+        if isinstance(value, Text):
+            self.refuse(
+                node, f"{ast.unparse(part)} is a string, and device code has none to compare: use numbers, or members of an IntEnum"
+            )
+        return self.as_number(value, part)
 
     def _links(self, node: ast.Compare, position: int, left: Number) -> Number:
         """``left < b < c`` from the comparison at `position` on: what is to the right is evaluated only if that one holds."""
@@ -334,7 +343,7 @@ class Expressions(Translation):
         left_node = node.comparators[position - 1] if position else node.left
         if type(symbol) not in _SYMBOLS:
             self.refuse(node, f"device code has no '{_shown(symbol)}': compare numbers with == and !=")
-        right = self.number(right_node)
+        right = self._compared_number(node, right_node)
         link = self._compared(node, symbol, left, right, left_node, right_node)
         if position + 1 == len(node.ops) or (isinstance(link, Literal) and not link.value):
             return link

@@ -26,6 +26,7 @@ from pypoplar.codelet.frontend.translator_state import FunctionScope
 from pypoplar.codelet.ir.typed import IfElse, Literal, Local, Operand, Store
 from pypoplar.codelet.language.diagnostics import unsupported, without_effect
 from pypoplar.codelet.language.environment import dotted_name
+from pypoplar.spelling import nearest
 from pypoplar.types import BY_NAME
 
 _ZERO = Literal(0, "i32")
@@ -93,6 +94,7 @@ class Statements(Loops):
             case ast.Tuple() | ast.List():
                 self._unpack(target, value, node)
             case ast.Attribute() | ast.Subscript():
+                self._check_declared(target, value)
                 view, index, checked = self.place(target)
                 self.store(view, index, self.as_number(value, node), node, checked)
             case _:
@@ -156,6 +158,17 @@ class Statements(Loops):
             self.refuse(target.value, f"{ast.unparse(target.value)} is {self.described(vector)}: it has no elements")
         return self.writable(vector, target), self.index(target.slice), True
 
+    def _check_declared(self, target: ast.Attribute | ast.Subscript, value: Value) -> None:
+        """Refuse the assignment of a number to a field that the class does not have, with how to declare it."""
+        if not isinstance(target, ast.Attribute) or target.attr in (*self.fields, *self.source.attributes):
+            return
+        if isinstance(value, Weak | Local | Literal) and isinstance(self.value(target.value), VertexValue):
+            type = NAMES[value.alone if isinstance(value, Weak) else value.type]
+            zero = {"FLOAT": "0.0", "HALF": "0.0", "BOOL": "False"}.get(type, "0")
+            near = nearest(target.attr, self.fields)
+            declared = f"{'' if near else ';'} {'T' if near else 't'}o keep a value in the vertex, declare it in the class"
+            self.refuse(target, f"{self.source.name} has no field '{target.attr}'{near}{declared}: {target.attr}: {type} = {zero}")
+
     def writable(self, view: SpanView, node: ast.AST) -> SpanView:
         if not view.writable:
             self.refuse(node, f"{view.origin} is an Input, which a vertex only reads: make the field an Output or InOut")
@@ -183,6 +196,9 @@ class Statements(Loops):
             result = self.binary(whole, node.op, left, lambda: self.number(node.value))
             self.assign_name(node.target, result, whole)
             return
+        if isinstance(node.target, ast.Attribute):
+            with self.block():
+                self._check_declared(node.target, self.value(node.value))
         view, index, checked = self.place(node.target)
         whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
         left = self.load(view.span, register_of(view.span.element), index, node.target, checked)

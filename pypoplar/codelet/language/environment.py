@@ -189,7 +189,8 @@ def _describe(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of shape {list(value.shape)}: pass it as an Input field"
     if callable(value) and hasattr(value, "__name__"):
-        module = getattr(value, "__module__", None) or type(value).__module__
+        module = getattr(value, "__module__", None) or type(getattr(value, "__self__", value)).__module__
+        module = "numpy.random" if isinstance(module, str) and module.startswith("numpy.random.") else module  # its public name
         return f"{module}.{value.__name__}" if isinstance(module, str) else str(value.__name__)
     article = "an" if type(value).__name__[:1] in "aeiou" else "a"
     return f"{article} {type(value).__name__}"

@@ -25,6 +25,7 @@ class Listing:
     text: str
 
 
+STANDARD_INPUT = "<stdin>"
 NAMELESS = "<string>"  # the file of every text given to exec; since Python 3.13 the lines of `python -c` are known under it
 
 
@@ -72,9 +73,12 @@ def function_listing(function: FunctionType) -> Listing:
 
 def _not_available(function: FunctionType) -> CodeletError:
     file, first = function.__code__.co_filename, function.__code__.co_firstlineno
+    remedy = "write the class in a .py file or a notebook cell, or put text given to exec into linecache.cache"
+    if file == STANDARD_INPUT:
+        remedy = "what comes from standard input cannot be read again; save it to a file and run that"
     return CodeletError(
         f"the source of {function.__qualname__} is not available ({file}, line {first}); codelets are translated from "
-        "their source: write the class in a .py file or a notebook cell, or put text given to exec into linecache.cache",
+        f"their source: {remedy}",
         (file, first, None, None),
     )
 

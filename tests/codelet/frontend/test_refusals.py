@@ -37,13 +37,18 @@ SIZE = 5
 
 PRELUDE_OF_REFUSED = """
 import functools
+import random
 import typing
 import numpy
 import numpy as np
 
 BIG = 2 ** 1000
 T = typing.TypeVar("T")
+NAME = "fast"
 TABLE = np.arange(3)
+
+def sums(row):
+    return sum(row)
 
 def plain(x):
     return x
@@ -120,7 +125,26 @@ def test_docstrings_ellipses_helpers_and_random_numbers_may_stand_alone():
     codelet_of(vertex(body, fields=fields, prelude="def double(x):\n    return 2 * x\n"))
 
 
+NAMED = ("x", "y", "n", "rows", "h", "count", "u", "long", "flag", "small", "out", "half")
+KEEP = "to keep a value in the vertex, declare it in the class:"
+NUMBERS = "and device code has none to compare: use numbers, or members of an IntEnum"
+RANDOM = "write ipu.random_float() or ipu.random_uint()"
 REFUSED = [  # code, what the caret is under, message
+    ("a = random.random()", "random.random", f"Test: device code cannot use random.random: {RANDOM}"),
+    ("a = random.randint(1, 6)", "random.randint", f"Test: device code cannot use random.randint: {RANDOM}"),
+    ("a = np.random.rand()", "np.random.rand", f"Test: device code cannot use numpy.random.rand: {RANDOM}"),
+    ("a = sums(self.x)", "sum", "Test: device code cannot use sum: write a loop that adds the elements"),
+    ("a = undefined(1)", "undefined", "Test: name 'undefined' is not defined"),
+    ("if NAME == 'slow':\n    pass", "NAME == 'slow'", f"NAME is a string, {NUMBERS}"),
+    ("if self.count == 'slow':\n    pass", "self.count == 'slow'", f"'slow' is a string, {NUMBERS}"),
+    ("if NAME in ('a', 'b'):\n    pass", "NAME in ('a', 'b')", f"NAME is a string, {NUMBERS}"),
+    ("self.steps = 0", "self.steps", f"Test has no field 'steps'; {KEEP} steps: INT = 0"),
+    ("self.steps = self.u", "self.steps", f"Test has no field 'steps'; {KEEP} steps: UNSIGNED_INT = 0"),
+    ("self.steps = self.count > 2", "self.steps", f"Test has no field 'steps'; {KEEP} steps: BOOL = False"),
+    ("self.steps += 0.5", "self.steps", f"Test has no field 'steps'; {KEEP} steps: FLOAT = 0.0"),
+    ("self.cuont = 1", "self.cuont", f"Test has no field 'cuont'; did you mean 'count'? T{KEEP[1:]} cuont: INT = 0"),
+    ("self.cuont += 1", "self.cuont", f"Test has no field 'cuont'; did you mean 'count'? T{KEEP[1:]} cuont: INT = 0"),
+    ("self.steps = self.x", "self.steps", f"Test has no field 'steps'; it has {', '.join(NAMED)}"),
     (
         "try:\n    pass\nexcept ValueError:\n    pass",
         "try:",
@@ -194,22 +218,22 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = sum(v for v in self.x)",
         "sum",
-        "device code cannot use sum: write a loop that adds the elements",
+        "Test: device code cannot use sum: write a loop that adds the elements",
     ),
     (
         "a = sum(self.x)",
         "sum",
-        "device code cannot use sum: write a loop that adds the elements",
+        "Test: device code cannot use sum: write a loop that adds the elements",
     ),
     (
         "for i, v in enumerate(self.x):\n    pass",
         "enumerate",
-        "device code cannot use enumerate: write `for i in range(len(x))` and use x[i]",
+        "Test: device code cannot use enumerate: write `for i in range(len(x))` and use x[i]",
     ),
     (
         "for a, b in zip(self.x, self.y):\n    pass",
         "zip",
-        "device code cannot use zip: write `for i in range(len(a))` and use a[i], b[i]",
+        "Test: device code cannot use zip: write `for i in range(len(a))` and use a[i], b[i]",
     ),
     (
         "a = (b := 2)",
@@ -249,12 +273,12 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = numpy.zeros(3)",
         "numpy.zeros",
-        "device code cannot use numpy.zeros: use math, pypoplar.ipu and loops",
+        "Test: device code cannot use numpy.zeros: use math, pypoplar.ipu and loops",
     ),
     (
         "a = np.sqrt(self.out)",
         "np.sqrt",
-        "device code cannot use numpy.sqrt: write math.sqrt",
+        "Test: device code cannot use numpy.sqrt: write math.sqrt",
     ),
     (
         "a = undefined",
@@ -264,12 +288,12 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = maths.sqrt(2.0)",
         "maths.sqrt",
-        "name 'maths' is not defined; did you mean 'math'?",
+        "Test: name 'maths' is not defined; did you mean 'math'?",
     ),
     (
         "a = math.sqr(self.out)",
         "math.sqr",
-        "module math has no 'sqr'; did you mean 'sqrt'?",
+        "Test: module math has no 'sqr'; did you mean 'sqrt'?",
     ),
     (
         "a = math.log(self.out, 2)",
@@ -279,12 +303,12 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = math.gcd(4, 2)",
         "math.gcd",
-        "device code has no math.gcd",
+        "Test: device code has no math.gcd",
     ),
     (
         "a = ipu.expp(self.out)",
         "ipu.expp",
-        "module pypoplar.ipu has no 'expp'; did you mean 'exp'?",
+        "Test: module pypoplar.ipu has no 'expp'; did you mean 'exp'?",
     ),
     (
         "a = self.z[0]",
@@ -299,7 +323,7 @@ REFUSED = [  # code, what the caret is under, message
     (
         "self.z = 1.0",
         "self.z",
-        "Test has no field 'z'; it has x, y, n, rows, h, count, u, long, flag, small, out, half",
+        "Test has no field 'z'; to keep a value in the vertex, declare it in the class: z: FLOAT = 0.0",
     ),
     (
         "self.x[0] = 1.0",
@@ -399,7 +423,7 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = self.x.sum()",
         "self.x.sum",
-        "self.x has no methods in device code",
+        "Test: self.x has no methods in device code",
     ),
     (
         "a = self.sum(1)",
@@ -760,7 +784,7 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = DOUBLE(1.0)",
         "DOUBLE",
-        "device code cannot use DOUBLE: the device has no such numbers; use FLOAT, HALF, INT or LONGLONG",
+        "Test: device code cannot use DOUBLE: the device has no such numbers; use FLOAT, HALF, INT or LONGLONG",
     ),
     (
         "a = print(1)",
@@ -935,12 +959,12 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = isinstance(self.count, int)",
         "isinstance",
-        "device code cannot use isinstance: types are known when the codelet is added; use a template, Generic[T]",
+        "Test: device code cannot use isinstance: types are known when the codelet is added; use a template, Generic[T]",
     ),
     (
         "a = super().compute()",
         "super",
-        "device code cannot use super: call the base class's method by name, Base.method(self, ...)",
+        "Test: device code cannot use super: call the base class's method by name, Base.method(self, ...)",
     ),
     (
         "assert self.count, self.count",
@@ -955,7 +979,7 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = math.pi()",
         "math.pi",
-        "math.pi is a number, not a function",
+        "Test: math.pi is a number, not a function",
     ),
     (
         "a = (1, 2)\nb = a",
@@ -975,7 +999,7 @@ REFUSED = [  # code, what the caret is under, message
     (
         "nonlocal_ = open('f')",
         "open",
-        "device code cannot use open: it has no files",
+        "Test: device code cannot use open: it has no files",
     ),
     (
         "self.compute()",
@@ -1050,17 +1074,17 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = np.float16(1.0)",
         "np.float16",
-        "device code cannot use numpy's float16: write HALF(x)",
+        "Test: device code cannot use numpy's float16: write HALF(x)",
     ),
     (
         "a = np.dot(self.x, self.y)",
         "np.dot",
-        "device code cannot use numpy.dot: use math, pypoplar.ipu and loops",
+        "Test: device code cannot use numpy.dot: use math, pypoplar.ipu and loops",
     ),
     (
         "a = self.x.size()",
         "self.x.size",
-        "self.x has no methods in device code; write len(self.x)",
+        "Test: self.x has no methods in device code; write len(self.x)",
     ),
     (
         "a = self.x.shape",
@@ -1085,17 +1109,17 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = self.x[0](1)",
         "self.x[0]",
-        "self.x[0] is a value, not a function: call functions by their name",
+        "Test: self.x[0] is a value, not a function: call functions by their name",
     ),
     (
         "a = max = 1\nb = max(1, 2)",
         "max",
-        "max is a value, not a function: call functions by their name",
+        "Test: max is a value, not a function: call functions by their name",
     ),
     (
         "a = ipu.sqrtt(1.0)",
         "ipu.sqrtt",
-        "module pypoplar.ipu has no 'sqrtt'; did you mean 'sqrt'?",
+        "Test: module pypoplar.ipu has no 'sqrtt'; did you mean 'sqrt'?",
     ),
     (
         "a = math.pi.real",
@@ -1105,12 +1129,12 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = T(1)",
         "T",
-        "device code cannot use type variable T, which has no type here",
+        "Test: device code cannot use type variable T, which has no type here",
     ),
     (
         "a = wrapped(1)",
         "wrapped",
-        "device code cannot use the decorated function plain: helper functions stand without decorators",
+        "Test: device code cannot use the decorated function plain: helper functions stand without decorators",
     ),
     (
         "a = TABLE[0]",

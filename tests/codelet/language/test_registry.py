@@ -192,6 +192,20 @@ def test_two_codelets_of_one_name_are_refused_with_both_places():
     assert [found.name for found in registry.codelets] == ["Same"]
 
 
+@pytest.mark.parametrize("cell", ["<ipython-input-{}-5a>", "/tmp/ipykernel_77/12{}.py", "<python-input-{}>"])
+def test_a_class_defined_anew_in_a_notebook_asks_for_a_new_graph(cell):
+    one, other = module_from(FIRST, cell.format(1))["Same"], module_from(FIRST.replace("+= 1", "+= 2"), cell.format(2))["Same"]
+    registry = CodeletRegistry()
+    registry.find(one)
+    with pytest.raises(CodeletError) as caught:
+        registry.find(other)
+    assert caught.value.msg == (
+        f"codelet 'Same' has been defined anew, at {cell.format(2)}:4; the graph keeps the one that it has, of {cell.format(1)}:4: "
+        "make a new Graph, or rename one of the two"
+    )
+    CodeletRegistry().find(other)
+
+
 def test_one_class_statement_with_other_constants_is_another_codelet():
     def make(k):
         class Adds(Vertex):

@@ -5,6 +5,7 @@ import functools
 import json
 import linecache
 import math
+import subprocess
 import sys
 
 import numpy as np
@@ -280,6 +281,19 @@ def test_a_loaded_codelet_needs_no_source_file():
         one["file"] = "/nowhere/at/all.py"
     ran = run(Codelet.from_json(tree), f=[0.0, 2.0], **{"in": 0})
     assert ran.fault is None
+
+
+def test_a_codelet_from_standard_input_is_to_be_saved_to_a_file():
+    text = (
+        "from pypoplar import *\nclass Piped(Vertex):\n    n: InOut[INT]\n    def compute(self):\n        self.n = 1\n\n"
+        "Graph(IPUModel('tiny').createDevice().getTarget()).addCodelets(Piped)\n"
+    )
+    ran = subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, check=False)
+    assert (
+        "the source of Piped.compute is not available (<stdin>, line 4); codelets are translated from their source: what "
+        in ran.stderr
+    )
+    assert "comes from standard input cannot be read again; save it to a file and run that" in ran.stderr
 
 
 DAMAGE = [
