@@ -85,9 +85,7 @@ class EngineState:
             Slot.COMPUTE_SERIAL: division.compute_serial,
             Slot.RESULT_TILE: computes.result_tile,
             Slot.RESULT_OFFSET: computes.result_offset,
-            Slot.ACTIVE_SIMPLE: simple_tiles(computes)
-            if not executable.options.flop_estimates
-            else np.zeros_like(computes.active_tile),
+            Slot.ACTIVE_SIMPLE: simple_tiles(computes),
             Slot.ACTIVE_CYCLES: cycles,
             Slot.ACTIVE_SLOTS: slots,
             Slot.ACTIVE_TILE: computes.active_tile,

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pypoplar.engine.native.header_access import get, put, put_word, record, table, word, word_address
 from pypoplar.engine.native.memory_operations import call_codelet, load_u8, store_u8
 from pypoplar.engine.native.tile_account import (
-    account_flops,
     account_slots,
+    account_work,
+    bytes_of_group,
     finish_simple,
+    flops_of_group,
     fold_workers,
     latest,
-    mark_debug_records,
     next_free,
-    note_fault,
+    note_outcome,
     use_estimates,
 )
 from pypoplar.engine.native.unit import entry, part
@@ -98,12 +99,10 @@ def run_group(header: int, thread: int, active: int, group: int, base: int, comp
         results,
         context,
     )
-    if word(context, Context.FAULT) != NO_FAULT:
-        note_fault(header, thread, group, step)
-    if word(context, Context.DEBUG_USED) != printed:
-        mark_debug_records(header, thread, group)
+    note_outcome(header, thread, group, step, printed)
     if table(header, Slot.FLOPS) != 0:
-        account_flops(header, thread, group, step)
+        flops, moved = flops_of_group(header, thread, group, count), bytes_of_group(header, thread, group, count)
+        account_work(header, thread, get(header, Slot.GROUP_CODELET, group), step, flops, moved)
     if kind == VertexKind.MULTI:
         fold_workers(prices, word_address(slots, position - base), count, workers)
     if results != 0:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from pypoplar.engine.native.barrier import wait
 from pypoplar.engine.native.header_access import call_unit, get, put, put_word, record, table, word, word_address
 from pypoplar.engine.native.memory_operations import call_codelet
-from pypoplar.engine.native.tile_account import account_slots, mark_debug_records, note_fault, price_group
+from pypoplar.engine.native.tile_account import (
+    account_codelet,
+    bytes_of_group,
+    flops_of_group,
+    note_outcome,
+    price_group,
+)
 from pypoplar.engine.native.unit import entry, part
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_BYTES, Context
 from pypoplar.interface.driver_records import GIVEN_UP, PHASES, STATE_WORDS, Phase, State
@@ -33,7 +39,8 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
     memories, words, row_table = table(header, Slot.TILE_MEMORY), table(header, Slot.WORDS), table(header, Slot.ROW_TABLE)
     addresses, random = table(header, Slot.CODELETS), table(header, Slot.RANDOM)
     workers, fixed, fixed_slots = table(header, Slot.WORKERS), table(header, Slot.ACTIVE_CYCLES), table(header, Slot.ACTIVE_SLOTS)
-    codelet, whole, slowest = 0, 0, 0
+    counts_work = table(header, Slot.FLOPS) != 0
+    codelet, whole, flops, moved, slowest = 0, 0, 0, 0, 0
     for active in range(first, last):
         cycles = 0
         if word(simple, active) == 0:
@@ -43,8 +50,8 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
             group = word(groups, active)
             count = word(counts, group)
             if word(codelets, group) != codelet:
-                account_slots(header, thread, codelet, whole)
-                whole = 0
+                account_codelet(header, thread, codelet, step, whole, flops, moved)
+                whole, flops, moved = 0, 0, 0
                 codelet = word(codelets, group)
             printed = word(context, Context.DEBUG_USED)
             tile = word(tiles, active)
@@ -52,10 +59,10 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
             put_word(context, Context.FAULT, NO_FAULT)
             row = word_address(words, word(rows, group))
             call_codelet(word(addresses, codelet), word(memories, tile), row, row_table, count, slots, 0, context)
-            if word(context, Context.FAULT) != NO_FAULT:
-                note_fault(header, thread, group, step)
-            if word(context, Context.DEBUG_USED) != printed:
-                mark_debug_records(header, thread, group)
+            note_outcome(header, thread, group, step, printed)
+            if counts_work:
+                flops += flops_of_group(header, thread, group, count)
+                moved += bytes_of_group(header, thread, group, count)
             cycles = word(fixed, active)
             total = word(fixed_slots, active)
             if cycles == ONE_VERTEX:
@@ -68,7 +75,7 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
         put_word(cycles_table, active, word(cycles_table, active) + cycles)
         put_word(slots_table, active, word(slots_table, active) + total)
         slowest = max(slowest, cycles)
-    account_slots(header, thread, codelet, whole)
+    account_codelet(header, thread, codelet, step, whole, flops, moved)
     return slowest
 
 

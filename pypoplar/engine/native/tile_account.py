@@ -7,6 +7,7 @@ from pypoplar.engine.native.unit import part
 from pypoplar.interface.context_words import CONTEXT_WORDS, WORK_WORDS, Context, Work
 from pypoplar.interface.debug_records import GROUP_MARK, MARK_WORDS, NO_MARK, Mark
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, FaultRecord, State
+from pypoplar.interface.fault_codes import NO_FAULT
 from pypoplar.interface.header_slots import Slot
 from pypoplar.interface.vertex_kinds import VertexKind
 
@@ -53,27 +54,53 @@ def use_estimates(estimates: int, slots: int, count: int) -> None:
 
 
 @part
-def account_flops(header: int, thread: int, group: int, step: int) -> None:
-    """Add up the work of a group that has just run. Flops that were given for a vertex take the place of those of its code."""
+def flops_of_group(header: int, thread: int, group: int, count: int) -> int:
+    """Floating-point operations of a group that has just run. What was given for a vertex takes the place of what its code did."""
     counted = record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread)
-    workers = table(header, Slot.WORKERS) if get(header, Slot.GROUP_KIND, group) == VertexKind.MULTI else 1
     given = table(header, Slot.GIVEN_FLOPS)
+    if given == 0 and count == 1 and get(header, Slot.GROUP_KIND, group) != VertexKind.MULTI:
+        return word(counted, Work.FLOPS)
+    workers = table(header, Slot.WORKERS) if get(header, Slot.GROUP_KIND, group) == VertexKind.MULTI else 1
     position = get(header, Slot.GROUP_POSITION, group)
-    flops, moved = 0, 0
-    for i in range(get(header, Slot.GROUP_COUNT, group)):
+    flops = 0
+    for i in range(count):
         of_vertex = 0
         for w in range(i * workers, (i + 1) * workers):
             of_vertex += word(counted, WORK_WORDS * w + Work.FLOPS)
-            moved += word(counted, WORK_WORDS * w + Work.BYTES)
         if given != 0 and word(given, position + i) >= 0:
             of_vertex = word(given, position + i)
         flops += of_vertex
+    return flops
+
+
+@part
+def bytes_of_group(header: int, thread: int, group: int, count: int) -> int:
+    """Bytes that a group that has just run has loaded and stored."""
+    counted = record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread)
+    calls = count * table(header, Slot.WORKERS) if get(header, Slot.GROUP_KIND, group) == VertexKind.MULTI else count
+    moved = 0
+    for i in range(calls):
+        moved += word(counted, WORK_WORDS * i + Work.BYTES)
+    return moved
+
+
+@part
+def account_work(header: int, thread: int, codelet: int, step: int, flops: int, moved: int) -> None:
+    """Add up the work of groups of a codelet."""
     of_step = WORK_WORDS * (thread * table(header, Slot.STEP_COUNT) + step)
-    of_codelet = WORK_WORDS * (thread * table(header, Slot.CODELET_COUNT) + get(header, Slot.GROUP_CODELET, group))
+    of_codelet = WORK_WORDS * (thread * table(header, Slot.CODELET_COUNT) + codelet)
     add(header, Slot.STEP_FLOPS, of_step + Work.FLOPS, flops)
     add(header, Slot.STEP_FLOPS, of_step + Work.BYTES, moved)
     add(header, Slot.CODELET_FLOPS, of_codelet + Work.FLOPS, flops)
     add(header, Slot.CODELET_FLOPS, of_codelet + Work.BYTES, moved)
+
+
+@part
+def account_codelet(header: int, thread: int, codelet: int, step: int, slots: int, flops: int, moved: int) -> None:
+    """Add up slots of a codelet in a step, and work where it is counted."""
+    account_slots(header, thread, codelet, slots)
+    if table(header, Slot.FLOPS) != 0:
+        account_work(header, thread, codelet, step, flops, moved)
 
 
 @part
@@ -135,6 +162,16 @@ def mark_debug_records(header: int, thread: int, group: int) -> None:
         put_word(mark, Mark.GROUP, group)
         put_word(mark, Mark.SEQUENCE, get(header, Slot.STATE, STATE_WORDS * thread + State.SEQUENCE))
     put_word(context, Context.DEBUG_USED, used + MARK_WORDS)
+
+
+@part
+def note_outcome(header: int, thread: int, group: int, step: int, printed: int) -> None:
+    """After a group's call: its fault, and that it printed if the debug buffer is fuller than the `printed` words of before."""
+    context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
+    if word(context, Context.FAULT) != NO_FAULT:
+        note_fault(header, thread, group, step)
+    if word(context, Context.DEBUG_USED) != printed:
+        mark_debug_records(header, thread, group)
 
 
 @part
