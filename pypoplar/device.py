@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import ApplicationRuntimeError, InvalidOption, PoplarTypeError, UnknownHandle
@@ -216,7 +216,14 @@ class IPUModel:
     fp32InFp32OutConvUnitsPerTile: int
     convUnitCoeffLoadBytesPerCycle: int
 
-    def __init__(self, version: str = "bow") -> None:
+    def __init__(self, version: str = "bow", **fields: NoReturn) -> None:
+        given: dict[str, Any] = dict(fields)
+        for name, value in given.items():
+            _check_name(name)
+            raise PoplarTypeError(
+                f"IPUModel takes a version alone, got {name}={value!r}; set fields afterwards: model = IPUModel(); "
+                f"model.{name} = {value!r}"
+            )
         preset = find_preset(version)
         values = preset.values()
         self.__dict__.update({parameter.field: values[parameter.name] for parameter in FIELDS.values()})
@@ -228,8 +235,7 @@ class IPUModel:
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in FIELDS and name not in OTHER_FIELDS:
-            raise InvalidOption(f"IPUModel has no field {name!r}{_nearest(name, [*FIELDS, *OTHER_FIELDS])}")
+        _check_name(name)
         self.__dict__[name] = _check_field(name, value)
 
     def createDevice(self, opts: Mapping[str, str] | None = None, accurateHalf: bool = True, deviceId: int = 0) -> Device:
@@ -321,6 +327,11 @@ def _check_options(opts: Mapping[str, str] | None) -> None:
 
 def _nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
     return nearest(name, known, f"; it has {', '.join(known)}", cutoff=0.4)  # names are short
+
+
+def _check_name(name: str) -> None:
+    if name not in FIELDS and name not in OTHER_FIELDS:
+        raise InvalidOption(f"IPUModel has no field {name!r}{_nearest(name, [*FIELDS, *OTHER_FIELDS])}")
 
 
 def _check_field(name: str, value: Any) -> Any:

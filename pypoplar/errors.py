@@ -64,6 +64,10 @@ class PoplarTypeError(PoplarError, TypeError):
     """A value or tensor of the wrong type."""
 
 
+class PoplarAttributeError(PoplarError, AttributeError):
+    """A tensor's attribute that it does not have, such as one of NumPy's arrays."""
+
+
 class TypeNotSupportedError(PoplarTypeError):
     """An element type that the device does not have."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from pypoplar.braces import ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError
 
 
@@ -57,6 +58,17 @@ class Interval:
 
     def __repr__(self) -> str:
         return f"Interval({self._begin}, {self._end})"
+
+
+def bounds_of(interval: Any, what: str) -> tuple[int, int]:
+    """Begin and end of an `Interval` or of a pair of numbers; `PoplarTypeError` for anything else, about `what` it is."""
+    try:
+        begin, end = ordered(interval, what, "(0, 4)")
+        return operator.index(begin), operator.index(end)
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, PoplarTypeError):
+            raise
+        raise PoplarTypeError(f"{what} is an Interval or a pair (begin, end), got {interval!r}; write (0, 4)") from None
 
 
 @frozen

@@ -10,7 +10,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
 from pypoplar.arrays.groups import offsets
-from pypoplar.arrays.intervals import Interval
+from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarIndexError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
@@ -19,7 +19,7 @@ from pypoplar.graph.tensor import Tensor
 def sorted_contiguous_regions(tensor: Tensor, intervals: Iterable[Any], remove_aliased: bool) -> list[list[Interval]]:
     """See `Graph.getSortedContiguousRegions`."""
     ordered(intervals, "intervals", INTERVALS)
-    pairs = np.array([tuple(ordered(interval, "an interval", "(0, 4)")) for interval in intervals], np.int64).reshape(-1, 2)
+    pairs = np.array([bounds_of(interval, "an interval") for interval in intervals], np.int64).reshape(-1, 2)
     begin, end = pairs[:, 0], pairs[:, 1]
     if ((begin < 0) | (end < begin) | (end > tensor.numElements())).any():
         raise PoplarIndexError(f"intervals are out of range for {tensor._described()} of {tensor.numElements()} elements")

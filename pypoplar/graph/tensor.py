@@ -21,10 +21,11 @@ from pypoplar.arrays import aliasing as regions
 from pypoplar.arrays import strides
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList, compress
-from pypoplar.arrays.intervals import Interval, VariableInterval
+from pypoplar.arrays.intervals import Interval, VariableInterval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
 from pypoplar.graph.frozen import ElementRuns
+from pypoplar.graph.numpy_habits import WithoutValues, listed
 from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.notebook import ShownInNotebooks
 from pypoplar.types import FLOAT, ElementType, check_type
@@ -42,7 +43,7 @@ class UpsampleMethod(Enum):
     REPEAT = "REPEAT"
 
 
-class Tensor(ShownInNotebooks):
+class Tensor(WithoutValues, ShownInNotebooks):
     """A view of elements of a graph's variables and constants, with a shape and an element type.
 
     Every method that returns a tensor returns another view of the same elements. `shape()`, `dim(i)` and `rank()` are calls, as in
@@ -58,8 +59,6 @@ class Tensor(ShownInNotebooks):
     _shape: Shape
     _strides: Shape | None  # None: see _runs
     _runs: RunList | None
-
-    __array_ufunc__ = None  # NumPy operators with a tensor are errors, not arrays of tensors
 
     def __init__(self) -> None:
         self._variables = None
@@ -204,10 +203,7 @@ class Tensor(ShownInNotebooks):
         """``[begin, end)`` of one dimension; `asked` is how the user wrote it."""
         shape = self._shape
         if not 0 <= begin <= end <= shape[dimension]:
-            asked = asked or f"[{begin}:{end})"
-            raise PoplarIndexError(
-                f"slice {asked} is out of range for dimension {dimension} of size {shape[dimension]} of {self._described()}"
-            )
+            raise PoplarIndexError(self._wrong_part(begin, end, dimension, asked or f"[{begin}:{end})"))
         cut = (*shape[:dimension], end - begin, *shape[dimension + 1 :])
         if self._strides is not None:
             return self._strided(self._offset + begin * self._strides[dimension], cut, self._strides)
@@ -215,6 +211,13 @@ class Tensor(ShownInNotebooks):
             inner = prod(shape[dimension + 1 :])
             return self._scattered(self._run_list().part(begin * inner, end * inner), cut)
         return self._of_ids(self._ids()[(slice(None),) * dimension + (slice(begin, end),)])
+
+    def _wrong_part(self, begin: int, end: int, dimension: int, asked: str) -> str:
+        extent = self._shape[dimension]
+        what = f"is out of range for dimension {dimension} of size {extent} of {self._described()}"
+        if begin > end:
+            what = f"of {self._described()} begins after its end in dimension {dimension}: the begin comes first, as in slice(2, 5)"
+        return f"slice {asked} {what}"
 
     def slice(self, begin: Any, end: Any = None, dimension: int | SequenceOf[int] = 0) -> Tensor:
         """The half-open range ``[begin, end)`` of a dimension, or of several.
@@ -249,16 +252,14 @@ class Tensor(ShownInNotebooks):
     def slices(self, intervals: Iterable[Any], dimension: int = 0) -> list[Tensor]:
         """One slice per interval, ``(begin, end)`` pair or index (a slice of size 1), along a dimension."""
         bounds = [
-            (interval, interval + 1) if isinstance(interval, int | np.integer) else (*ordered(interval, "an interval", "(0, 4)"),)
+            (interval, interval + 1) if isinstance(interval, int | np.integer) else bounds_of(interval, "an interval of slices")
             for interval in ordered(intervals, "the intervals of slices", INTERVALS)
         ]
-        if not all(len(bound) == 2 for bound in bounds):
-            raise PoplarTypeError(f"slices takes Intervals, (begin, end) pairs or indices, got {list(intervals)!r}")
         return [self.slice(begin, end, dimension) for begin, end in bounds]
 
-    def index(self, indices: SequenceOf[int]) -> Tensor:
+    def index(self, indices: SequenceOf[int], *more: NoReturn) -> Tensor:
         """The sub-tensor at these indices of the leading dimensions: ``t.index([1, 2])`` is ``t[1][2]``."""
-        return self._subscript(tuple(self._whole(index) for index in ordered(indices, "the indices of a tensor")))
+        return self._subscript(tuple(self._whole(index) for index in listed("index", indices, more)))
 
     def subSample(self, stride: int, dimension: int = 0) -> Tensor:
         """Every `stride`-th element of a dimension, beginning with the first."""
@@ -289,9 +290,9 @@ class Tensor(ShownInNotebooks):
                 return self._strided(self._offset, shape, steps)
         return self._scattered(self._run_list(), shape)
 
-    def reshape(self, shape: Any) -> Tensor:
+    def reshape(self, shape: Any, *more: NoReturn) -> Tensor:
         """The same elements in another shape; one size may be -1 and is then found from the others."""
-        sizes = list(ordered(shape, "a shape")) if isinstance(shape, Iterable) else [shape]
+        sizes = listed("reshape", shape, more) if more or isinstance(shape, Iterable) else [shape]
         if sizes.count(-1) == 1:
             known = -prod(sizes)
             sizes[sizes.index(-1)] = self.numElements() // known if known else 0
@@ -312,10 +313,10 @@ class Tensor(ShownInNotebooks):
         begin, end = self._dimension_range(begin, end)
         return self.reshape((*self._shape[:begin], *check_shape(shape), *self._shape[end:]))
 
-    def expand(self, dimensions: Iterable[int]) -> Tensor:
+    def expand(self, dimensions: Iterable[int], *more: NoReturn) -> Tensor:
         """New dimensions of size 1, each before the named dimension of this tensor; ``rank()`` names the end; a name may repeat."""
         rank = len(self._shape)
-        places = sorted(self._whole(dimension) for dimension in ordered(dimensions, "the dimensions of expand", "[0, 0]"))
+        places = sorted(self._whole(dimension) for dimension in listed("expand", dimensions, more))
         if any(not 0 <= place <= rank for place in places):
             raise PoplarIndexError(f"expand({places}) of {self._described()}: dimensions go from 0 to {rank}")
         shape = list(self._shape)
@@ -323,9 +324,9 @@ class Tensor(ShownInNotebooks):
             shape.insert(place, 1)
         return self._with_shape(tuple(shape))
 
-    def squeeze(self, dimensions: Iterable[int]) -> Tensor:
+    def squeeze(self, dimensions: Iterable[int], *more: NoReturn) -> Tensor:
         """The tensor without the named dimensions, which have size 1."""
-        dropped = {self._dimension(dimension) for dimension in ordered(dimensions, "the dimensions of squeeze", "[0, 1]")}
+        dropped = {self._dimension(dimension) for dimension in listed("squeeze", dimensions, more)}
         for dimension in dropped:
             if self._shape[dimension] != 1:
                 raise TensorShapeError(
@@ -333,9 +334,9 @@ class Tensor(ShownInNotebooks):
                 )
         return self._with_shape(tuple(size for place, size in enumerate(self._shape) if place not in dropped))
 
-    def dimShuffle(self, permutation: Iterable[int]) -> Tensor:
+    def dimShuffle(self, permutation: Iterable[int], *more: NoReturn) -> Tensor:
         """The dimensions in another order: dimension k of the result is dimension ``permutation[k]`` of this tensor."""
-        order = tuple(self._whole(dimension) for dimension in ordered(permutation, "a permutation", "[1, 0]"))
+        order = tuple(self._whole(dimension) for dimension in listed("dimShuffle", permutation, more))
         if sorted(order) != list(range(len(self._shape))):
             raise TensorShapeError(
                 f"dimShuffle({list(order)}) of {self._described()} is not a permutation of its {self.rank()} dimensions"
@@ -347,8 +348,8 @@ class Tensor(ShownInNotebooks):
 
     def dimShufflePartial(self, source: Iterable[int], destination: Iterable[int]) -> Tensor:
         """Dimension ``source[k]`` moved to place ``destination[k]``, for each k; the others keep their order."""
-        moved = [self._dimension(dimension) for dimension in ordered(source, "the dimensions to move", "[1, 0]")]
-        places = [self._dimension(dimension) for dimension in ordered(destination, "the places of dimensions", "[1, 0]")]
+        moved = [self._dimension(dimension) for dimension in listed("dimShufflePartial", source)]
+        places = [self._dimension(dimension) for dimension in listed("dimShufflePartial", destination)]
         if len(moved) != len(places) or len(set(moved)) != len(moved) or len(set(places)) != len(places):
             raise TensorShapeError(
                 f"dimShufflePartial({moved}, {places}) of {self._described()} needs two lists of as many different dimensions"
@@ -414,17 +415,6 @@ class Tensor(ShownInNotebooks):
 
     def __iter__(self) -> Iterator[Tensor]:
         return map(self.__getitem__, range(len(self)))
-
-    def __bool__(self) -> bool:
-        raise PoplarTypeError(
-            f"{self._described()} is a view of device memory without a value here; ask t.valid() or t.numElements()"
-        )
-
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise PoplarTypeError(
-            f"{self._described()} is a view of device memory, not host data: make a handle with "
-            "graph.createHostRead('name', tensor) and read it with engine.readTensor('name')"
-        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tensor):

@@ -11,7 +11,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.interval_algebra import keys, union
-from pypoplar.arrays.intervals import Interval
+from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import InvalidTileMapping, PoplarIndexError, PoplarTypeError
 from pypoplar.graph.tensor import Tensor
@@ -91,12 +91,16 @@ class Tiles:
             raise PoplarTypeError(f"a tile mapping is a tile number or a list of intervals per tile, got {mapping!r}")
         bounds = array("q")
         for tile, intervals in rows:
-            if not intervals:
-                continue
-            number = self.check(tile, tensor._described())
             ordered(intervals, f"the intervals of tile {tile}", INTERVALS)
-            for interval in (intervals,) if isinstance(intervals, Interval) else intervals:
-                bounds.extend((*ordered(interval, f"an interval of tile {tile}", "(0, 4)"), number))
+            if isinstance(intervals, str) or not isinstance(intervals, Iterable):
+                raise PoplarTypeError(
+                    f"the intervals of tile {tile} in the mapping of {tensor._described()} are a list of pairs (begin, end), got "
+                    f"{intervals!r}; write [[(0, 4)], [(4, 8)]] for tiles 0 and 1, or {{tile: [(0, 4)]}}"
+                )
+            listed = (intervals,) if isinstance(intervals, Interval) else tuple(intervals)
+            number = self.check(tile, tensor._described()) if listed else 0
+            for interval in listed:
+                bounds.extend((*bounds_of(interval, f"an interval of tile {tile}"), number))
         begin, end, tiles = np.array(bounds, np.int64).reshape(-1, 3).T
         bad = np.flatnonzero((begin < 0) | (begin > end) | (end > tensor.numElements()))
         if len(bad):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from attrs import frozen
@@ -123,6 +123,14 @@ class VertexRef:
     def __getitem__(self, name: str) -> FieldRef:
         """The field called `name`; `UnknownField` with the nearest name if the codelet has none of that name."""
         return FieldRef(self, self._kind.slots.get(name) or self._kind.slot(name))
+
+    if not TYPE_CHECKING:
+
+        def __setitem__(self, name: str, value: object) -> NoReturn:
+            raise PoplarTypeError(
+                f"a field is not assigned; write graph.connect(vertex[{name!r}], tensor), or for a plain field "
+                f"graph.setInitialValue(vertex[{name!r}], value)"
+            )
 
     def __iter__(self) -> NoReturn:
         raise PoplarTypeError("a vertex is indexed by field name")

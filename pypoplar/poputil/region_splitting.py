@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from pypoplar.arrays.intervals import Interval
+from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
@@ -25,10 +25,10 @@ def splitRegions(
     parts, so that each has that many; `maxElementsPerPartition` may give more than `maxPartitions`. No interval of
     the result is longer than `maxElementsPerRegion`. No elements give no parts.
     """
-    ordered(regions, "regions", INTERVALS)
+    intervals = [Interval(*bounds_of(region, "a region")) for region in ordered(regions, "regions", INTERVALS)]
     if grainSize < 1 or maxPartitions < 1:
         raise PoplibsError(f"splitRegions needs a grain and a number of parts of at least 1, got {grainSize} and {maxPartitions}")
-    total = sum(region.size() for region in regions)
+    total = sum(interval.size() for interval in intervals)
     if total == 0:
         return []
     grains = -(-total // grainSize)
@@ -41,7 +41,7 @@ def splitRegions(
     parts = -(-grains // largest)
     bounds = [min(total, part * grains // parts * grainSize) for part in range(parts)] + [total]
     longest = None if maxElementsPerRegion is None else max(grainSize, maxElementsPerRegion // grainSize * grainSize)
-    return _cut(regions, bounds, longest)
+    return _cut(intervals, bounds, longest)
 
 
 def splitRegionsBetweenWorkers(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
-from typing import Self
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 from pypoplar.braces import ordered
 from pypoplar.errors import ControlProgramError, PoplarTypeError
@@ -13,6 +13,8 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import GrowingProgram, OneOf, Part, Program, part_program
 from pypoplar.program.sequence import Sequence
 from pypoplar.types import INT, UNSIGNED_INT
+
+CASES = "[(0, a), (1, b)]"
 
 
 class If(Program):
@@ -51,8 +53,7 @@ class Switch(GrowingProgram):
         self.index = check_one_element(index, "the index of Switch", (INT, UNSIGNED_INT))
         self.cases: list[tuple[int, Program]] = []
         self.default = None if default is None else part_program(default, "Switch")
-        ordered(cases, "the cases of Switch", "[(0, a), (1, b)]")
-        for value, program in cases.items() if isinstance(cases, dict) else cases:
+        for value, program in _pairs(cases):
             self.add(value, program)
 
     def add(self, value: int, program: Program) -> None:
@@ -86,3 +87,14 @@ class Switch(GrowingProgram):
 
     def detail(self) -> str:
         return f"by {self.index.getDebugStr()}"
+
+
+def _pairs(cases: Any) -> Iterable[tuple[int, Program]]:
+    """The cases that a Switch is made of, as pairs of a value and a program."""
+    if isinstance(cases, Mapping):
+        return cases.items()
+    listed = list(ordered(cases, "the cases of Switch", CASES)) if isinstance(cases, Iterable) else [cases]
+    for case in listed:
+        if not isinstance(case, tuple | list) or len(case) != 2:
+            raise PoplarTypeError(f"a case of Switch is a pair of a value and a program, got {case!r}; write {CASES}")
+    return listed

@@ -326,6 +326,12 @@ def test_what_does_not_fit_a_field_is_refused_at_the_call(graph, x, compute, fie
         graph.connect(vertex[field], value(x))
 
 
+def test_a_field_is_connected_not_assigned(graph, x, compute):
+    vertex = graph.addVertex(compute, "Plain")
+    with pytest.raises(PoplarTypeError, match=r"write graph.connect\(vertex\['x'\], tensor\), or for a plain field"):
+        vertex["x"] = x[0]
+
+
 OTHER_TYPES = {
     "a vertex": lambda graph, compute, x: graph.addVertex(compute, "Mixed", {"in": x[0]}),
     "a field": lambda graph, compute, x: graph.connect(graph.addVertex(compute, "Mixed")["in"], x[0]),

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, get_args, overload
 
 from attrs import frozen
 
@@ -81,7 +81,25 @@ class SupervisorVertex(Vertex):
     """Base of codelets that run on the tile's supervisor instead of a worker."""
 
 
-class Vector(Generic[Item]):
+def _spelled(content: Any) -> str:
+    """A type as an annotation has it: ``Vector[FLOAT]``."""
+    inner = ", ".join(map(_spelled, get_args(content)))
+    name = getattr(content, "__name__", "FLOAT")
+    return f"{name}[{inner}]" if inner else name
+
+
+class Bracketed:
+    """The base of what stands in annotations, with types in square brackets; it has no instances."""
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *types: Any, **keywords: Any) -> NoReturn:
+            whole = f"{cls.__name__}[{_spelled(types[0]) if types else 'FLOAT'}]"
+            example = "" if issubclass(cls, Edge) else f", and Input[{whole}] for an edge"
+            raise PoplarTypeError(f"{cls.__name__} takes types in square brackets: write {whole}{example}")
+
+
+class Vector(Bracketed, Generic[Item]):
     """A rank-1 field. In ``compute``: ``self.x[i]``, ``self.x[begin:end]`` (a view), ``len(self.x)``, iteration."""
 
     if TYPE_CHECKING:
@@ -103,7 +121,7 @@ class Vector(Generic[Item]):
         def __get__(self, vertex: object, owner: type) -> Vector[Item]: ...
 
 
-class VectorList(Generic[Item]):
+class VectorList(Bracketed, Generic[Item]):
     """A rank-2 field whose rows may differ in length. In ``compute``: ``self.rows[r]`` is a vector, ``len(self.rows)``."""
 
     if TYPE_CHECKING:
@@ -113,7 +131,7 @@ class VectorList(Generic[Item]):
         def __iter__(self) -> Iterator[Vector[Item]]: ...
 
 
-class Edge(Generic[Content]):
+class Edge(Bracketed, Generic[Content]):
     """What Input, Output and InOut have in common."""
 
     if TYPE_CHECKING:

@@ -172,6 +172,11 @@ REFUSED = [
     ("str", f"{WRONG} str"),
     ("3", f"{WRONG} 3"),
     ("Input[T]", "~T has no type here: make the class Generic[T]"),
+    (
+        "'Input(Vector(FLOAT))'",
+        "the annotation cannot be read: Vector takes types in square brackets: write Vector[FLOAT], "
+        "and Input[Vector[FLOAT]] for an edge",
+    ),
     ("'Input[FLOATT]'", "the annotation cannot be read: name 'FLOATT' is not defined"),
 ]
 
