@@ -179,10 +179,18 @@ class Expressions(Translation):
         if root is not None and root not in self.frame.names:
             return self.meant(node, self.frame.source.names.get(dotted or "", Meaning("missing", f"name '{root}' is not defined")))
         if isinstance(node, ast.Attribute):
-            return self.field_value(node)
+            of_class = self._class_attribute(dotted)
+            return self.field_value(node) if of_class is None else self.meant(node, of_class)
         if node.id in self.frame.bound:
             return self.frame.bound[node.id]
         return self.local_value(node, self.frame.names[node.id])
+
+    def _class_attribute(self, dotted: str | None) -> Meaning | None:
+        """What ``self.Kind.WALL`` means, if `dotted` is such a name."""
+        root, _, path = (dotted or "").partition(".")
+        if "." not in path or not isinstance(self.frame.bound.get(root), VertexValue):
+            return None
+        return self.source.attributes.get(path)
 
     def meant(self, node: ast.expr, meaning: Meaning) -> Value:
         """The value of a name from outside the function."""

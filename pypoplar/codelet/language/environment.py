@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import inspect
 import math
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
@@ -49,7 +50,7 @@ def codelet_source(cls: type[Vertex], bindings: Bindings) -> CodeletSource:
         kind_of(cls),
         fields,
         tuple(function for function in collection.functions if function is not None),
-        {name: meaning for name, meaning in collection.attributes.items() if name not in own},
+        {path: meaning for path, meaning in collection.attributes.items() if path.partition(".")[0] not in own},
     )
 
 
@@ -76,8 +77,9 @@ class _Collection:
         names = {name: self._dotted(function, name) for name in _names(tree)}
         parameters = {parameter.arg for parameter in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in parameters:
-                self._attribute(node.attr)
+            root, _, path = (dotted_name(node) or "").partition(".")
+            if path and root in parameters:
+                self._attribute(path)
         self.functions[number] = FunctionSource(function.__name__, listing, names, self._defaults(function))
         return number
 
@@ -89,8 +91,10 @@ class _Collection:
         defaults |= function.__kwdefaults__ or {}
         return {name: self._meaning(value) for name, value in defaults.items()}
 
-    def _attribute(self, name: str) -> None:
-        if name in self.attributes:
+    def _attribute(self, path: str) -> None:
+        """Collect what ``self.path`` means, ``SIZE`` or ``Kind.WALL``, unless it is no attribute of the class."""
+        name, *rest = path.split(".")
+        if path in self.attributes:
             return
         for base in user_classes(self.cls):
             if name in vars(base):
@@ -98,7 +102,9 @@ class _Collection:
                 break
         else:
             return
-        if isinstance(member, FunctionType):
+        if rest:
+            self.attributes[path] = self._member(member, name, rest)
+        elif isinstance(member, FunctionType):
             self.attributes[name] = self._function(member, "method")
         elif isinstance(member, staticmethod):
             self.attributes[name] = self._meaning(member.__func__)
@@ -118,9 +124,12 @@ class _Collection:
             return Meaning("missing", f"name '{root}' is not defined{nearest(root, known)}")
         if value is _EMPTY:
             return Meaning("missing", f"'{root}' has no value yet where the codelet is added")
-        path = root
-        for name in rest:
-            if not isinstance(value, ModuleType | type):
+        return self._member(value, root, rest)
+
+    def _member(self, value: Any, path: str, names: list[str]) -> Meaning:
+        """The meaning of ``path.names``, where `value` is what the path means: a module, a class, or a member of an enum."""
+        for name in names:
+            if not isinstance(value, ModuleType | type) and not (isinstance(value, enum.Enum) and name in ("name", "value")):
                 return Meaning("foreign", f"{path}.{name}: {path} is {_describe(value)}")
             if not hasattr(value, name):
                 return Meaning("missing", f"{_describe(value)} has no '{name}'{nearest(name, dir(value))}")
@@ -143,6 +152,13 @@ class _Collection:
             return Meaning("math", name)
         if getattr(builtins, name, None) is value:
             return Meaning("builtin" if name in builtins_of_device_code() else "foreign", name)
+        if isinstance(value, enum.Enum):
+            enumeration = type(value).__name__
+            member = f"{enumeration}.{value.name}"
+            return Meaning("foreign", f"{member}: it is no number; make {enumeration} an IntEnum, or write {member}.value")
+        if isinstance(value, enum.EnumMeta) and len(value):
+            member = f"{name}.{next(iter(value)).name}"
+            return Meaning("foreign", f"the enum {name}: name one of its members, such as {member}")
         return Meaning("foreign", _describe(value))
 
     def _type(self, named: TypeVar | ElementType) -> Meaning:
