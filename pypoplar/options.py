@@ -116,7 +116,7 @@ class EngineOptions:
         "a device read of memory that nothing has written gives NaN or a fixed pattern, or is an error; "
         "with 'error' variables share no memory",
     )
-    cycle_limit: int = option("pypoplar.cycle_limit", NUMBER, 1_000_000_000, "most cycles of one vertex; 0: no limit")
+    cycle_limit: int = option("pypoplar.cycle_limit", NUMBER, 100_000_000_000, "most cycles of one vertex; 0: no limit")
     run_out_of_memory: bool = option("pypoplar.run_out_of_memory", FLAG, False, "run even if a tile holds more than its memory")
     progress: str = option(
         "pypoplar.progress",

@@ -69,7 +69,10 @@ def _what(fault: Fault, codelet: TypedCodelet, cycle_limit: int) -> str:  # noqa
         case FaultCode.CHECK:
             return f"check failed: {codelet.texts[value]}"
         case FaultCode.CYCLE_LIMIT:
-            return f"the vertex ran longer than the cycle limit of {cycle_limit} (option pypoplar.cycle_limit)"
+            limit = f"the cycle limit of {cycle_limit} (option pypoplar.cycle_limit)" if cycle_limit else "cycles can be counted"
+            if value > bound:
+                return f"the vertex ran longer than {limit}"
+            return f"with all rounds of this loop the vertex would run longer than {limit}"
         case FaultCode.INVALID:
             return "invalid floating-point operation (its result is NaN)"
         case FaultCode.OVERFLOW:

@@ -25,6 +25,7 @@ from pypoplar.executable.program_tree import ProgramTree
 from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.variable_lives import Lives
+from pypoplar.interface.context_words import UNLIMITED
 from pypoplar.options import EngineOptions
 from pypoplar.target import Target
 
@@ -88,8 +89,9 @@ class Executable:
 
     @property
     def slot_limit(self) -> int:
-        """The option `pypoplar.cycle_limit` in worker slots; 0 for no limit."""
-        return -(-self.options.cycle_limit // self.target.getNumWorkerContexts())
+        """The option `pypoplar.cycle_limit` in worker slots."""
+        slots = -(-self.options.cycle_limit // self.target.getNumWorkerContexts())
+        return min(slots, UNLIMITED) if slots else UNLIMITED
 
     def save(self, path: Any) -> None:
         """Write the executable to one file that `Executable.load` reads, in this process or another."""

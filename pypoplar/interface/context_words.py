@@ -31,7 +31,7 @@ class Context(Layout):
     FAULT_LOCATION = auto()
     FAULT_VALUE = auto()
     FAULT_BOUND = auto()
-    CYCLE_LIMIT = auto()  # worker slots; a while loop that runs longer is a fault; 0 for no limit
+    CYCLE_LIMIT = auto()  # worker slots; a loop that runs longer is a fault. It is read anew at each look: it may become `STOPPED`
     CLOCK = auto()  # the machine's cycles when the vertices start
     RANDOM = auto()  # address of the tile's random state, see `RANDOM_WORDS`
     DEBUG = auto()  # address of the debug buffer, 0 for none
@@ -50,6 +50,10 @@ class Work(Layout):
     FLOPS = auto()
     BYTES = auto()  # of the elements that it loaded and stored
 
+
+# Values of CYCLE_LIMIT that are no limits.
+UNLIMITED = 2**63 - 1
+STOPPED = -1  # whoever started the run wants it to end: loops stop at their next look, with a fault that nobody is told
 
 CALL_ARGUMENTS = words(CallArgument)
 CONTEXT_WORDS = whole_lines(Context)

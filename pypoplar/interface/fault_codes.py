@@ -23,7 +23,7 @@ class FaultCode(Code):
     NEGATIVE_POWER = auto()  # the exponent
     RANGE_STEP = auto()  # of 0
     CHECK = auto()  # the message's number
-    CYCLE_LIMIT = auto()  # slots spent, slots allowed
+    CYCLE_LIMIT = auto()  # slots spent (not more than allowed: those of the loop's rounds come to them), slots allowed
     INVALID = auto()  # a floating-point operation whose result is NaN
     OVERFLOW = auto()
     DIVISION_BY_ZERO = auto()

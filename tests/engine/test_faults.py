@@ -122,6 +122,46 @@ class Forever(Vertex):
             self.out += 1
 
 
+class Counted(Vertex):
+    out: InOut[INT]
+    count: LONGLONG
+
+    def compute(self):
+        for _ in range(self.count):
+            self.out += 1
+
+
+class CountedTwice(Vertex):
+    out: InOut[INT]
+    n: Input[INT]
+    m: Input[INT]
+
+    def compute(self):
+        for i in range(self.n):
+            for j in range(self.m):
+                self.out += i ^ j
+
+
+class CountedByWorkers(MultiVertex):
+    out: InOut[Vector[INT]]
+    n: Input[INT]
+
+    def compute(self, worker):
+        for i in range(self.n if worker == 3 else 2):
+            for _ in range(2):
+                self.out[worker] += i
+
+
+class CountedBySupervisor(SupervisorVertex):
+    out: InOut[Vector[INT]]
+    n: Input[INT]
+
+    def compute(self):
+        for i in range(self.n):
+            if i % 3 != 0:
+                self.out[i % 5] += i
+
+
 class Third(MultiVertex):
     """Worker 3 fails."""
 
@@ -267,6 +307,44 @@ def test_a_loop_without_end_comes_to_the_cycle_limit():
     text = failure(Forever, TimeoutError, {"pypoplar.cycle_limit": 6000}, stop=[0])
     assert "ran longer than the cycle limit of" in text
     assert "pypoplar.cycle_limit" in text
+
+
+@pytest.mark.parametrize("limit", [{"pypoplar.cycle_limit": 6000}, {}])
+def test_a_loop_whose_rounds_would_go_beyond_the_limit_does_not_begin(limit):
+    text = failure(Counted, CycleLimitError, limit, count=2**62)
+    shown = limit.get("pypoplar.cycle_limit", 100_000_000_000)
+    assert f"with all rounds of this loop the vertex would run longer than the cycle limit of {shown} (option pypoplar" in text
+    assert "for _ in range(self.count):" in text
+
+
+def test_without_a_limit_there_is_the_end_of_counting():
+    text = failure(Counted, CycleLimitError, {"pypoplar.cycle_limit": 0}, count=2**62)
+    assert "with all rounds of this loop the vertex would run longer than cycles can be counted" in text
+
+
+def test_a_nest_of_data_dependent_loops_comes_to_the_limit():
+    text = failure(CountedTwice, CycleLimitError, {"pypoplar.cycle_limit": 60_000}, n=[2**31 - 1], m=[0])
+    assert "the vertex ran longer than the cycle limit of 60000 (option pypoplar.cycle_limit)" in text
+    assert "for i in range(self.n):" in text
+    text = failure(CountedTwice, CycleLimitError, {"pypoplar.cycle_limit": 60_000}, n=[2**31 - 1], m=[2**31 - 1])
+    assert "with all rounds of this loop" in text
+    assert "for j in range(self.m):" in text
+
+
+@pytest.mark.parametrize("kind", [MultiVertex, SupervisorVertex])
+def test_loops_of_every_kind_of_vertex_come_to_the_limit_with_the_same_memory(kind):
+    codelet = CountedByWorkers if kind is MultiVertex else CountedBySupervisor
+
+    def work(mode, options):
+        bench = Bench()
+        out = bench.variable("out", np.zeros(6, np.int32), 1)
+        n = bench.variable("n", 2**31 - 1, 1)
+        engine = bench.engine(bench.execute(codelet, 2, out=out, n=n), mode, {"pypoplar.cycle_limit": 3000, **options})
+        with pytest.raises(CycleLimitError) as caught:
+            engine.run()
+        return str(caught.value), engine.readTensor("out")
+
+    assert everywhere(work)[1].sum() > 0
 
 
 def test_a_worker_that_fails_stops_its_vertex():

@@ -13,6 +13,7 @@ from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.ir.typed import Literal, Local, PricedCodelet, Span, SpanList
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
+from pypoplar.interface.context_words import UNLIMITED
 from pypoplar.target import Target
 from pypoplar.testing.comparing import assert_same_bits
 
@@ -75,7 +76,7 @@ def run(cls: Any, *, nan_bits: bool = False, **settings: Any) -> Ran:
     first = interpret(codelet, **settings)
     names = {field.name for field in codelet.fields}
     fields = {name: value for name, value in settings.items() if name in names}
-    mask, limit = settings.get("floating_point_mask", 0), settings.get("cycle_limit", 0)
+    mask, limit = settings.get("floating_point_mask", 0), settings.get("cycle_limit", UNLIMITED)
     second = run_native(
         priced_codelet(cls), [fields], cycle_limit=limit, clock=settings.get("clock", 0), random=settings.get("random"), mask=mask,
         workers=settings.get("workers", 6), record_touches=settings.get("touches", False), floating_point_checks=bool(mask),

@@ -20,10 +20,21 @@ import numpy as np
 from engine_builder import Add, Bench, Less, tiny
 from engine_random import ALL, RandomProgram
 
-from pypoplar import AtomicStoreError, Engine, InOut, Vector, Vertex, compileGraph
+from pypoplar import (
+    AtomicStoreError,
+    Engine,
+    InOut,
+    Input,
+    MultiVertex,
+    SupervisorVertex,
+    Vector,
+    Vertex,
+    compileGraph,
+    ipu,
+)
 from pypoplar.engine import division
-from pypoplar.program import Copy, Repeat, RepeatWhileTrue, Sequence
-from pypoplar.types import INT
+from pypoplar.program import Copy, Execute, Repeat, RepeatWhileTrue, Sequence
+from pypoplar.types import FLOAT, INT
 
 FOREVER = 2**40
 
@@ -34,6 +45,93 @@ class Increment(Vertex):
     def compute(self) -> None:
         for i in range(len(self.values)):
             self.values[i] += 1
+
+
+class Longer(Vertex):
+    """Vertices that run for years, each in another shape of loop."""
+
+    n: Input[INT]
+    x: InOut[Vector[INT]]
+    y: InOut[FLOAT]
+
+
+class Nested(Longer):
+    def compute(self) -> None:
+        for i in range(self.n):
+            for j in range(self.n):
+                self.x[0] += i ^ j
+
+
+class NestedWorkers(MultiVertex):
+    n: Input[INT]
+    x: InOut[Vector[INT]]
+    y: InOut[FLOAT]
+
+    def compute(self, worker: int) -> None:
+        for i in range(self.n):
+            for j in range(self.n):
+                self.x[worker] += i ^ j
+
+
+class NestedSupervisor(SupervisorVertex):
+    n: Input[INT]
+    x: InOut[Vector[INT]]
+    y: InOut[FLOAT]
+
+    def compute(self) -> None:
+        for i in range(self.n):
+            for j in range(self.n):
+                self.x[0] += i ^ j
+
+
+class Branching(Longer):
+    def compute(self) -> None:
+        for i in range(self.n):
+            for j in range(self.n):
+                if self.x[j & 3] > i:
+                    self.x[j & 3] -= 1
+
+
+class Known(Longer):
+    def compute(self) -> None:
+        for _ in range(100000):
+            for _ in range(100000):
+                for i in range(4):
+                    self.x[i] += self.x[i] & 3
+
+
+class Sum(Longer):
+    """Eight run side by side."""
+
+    def compute(self) -> None:
+        total = 0.0
+        for i in range(self.n):
+            total += 1.0 / (1.0 + float(i))
+        self.y = total
+
+
+class Sums(Longer):
+    """Eight rounds run side by side."""
+
+    def compute(self) -> None:
+        for i in range(self.n):
+            total = 0.0
+            for j in range(self.n):
+                total += 1.0 / (1.0 + float(j))
+            self.x[i & 3] = int(total)
+
+
+class Waiting(Longer):
+    def compute(self) -> None:
+        while self.x[0] >= 0:
+            for i in range(self.n):
+                self.x[1] ^= i
+
+
+class Printing(Longer):
+    def compute(self) -> None:
+        for i in range(self.n):
+            ipu.debug_print("round", i)
 
 
 def interrupted(work: Callable[[], object], seconds: float = 0.05) -> None:
@@ -128,6 +226,37 @@ def anywhere(mode: Any) -> None:
             engine.run(0)
             left.append([engine.readTensor(name).tobytes() for name in program.variables])
         assert left[0] == left[1] == left[2]
+
+
+LOOPS = (Nested, NestedWorkers, NestedSupervisor, Branching, Known, Sum, Sums, Waiting, Printing)
+CHECKS: tuple[dict[str, Any], ...] = (
+    {},
+    {"pypoplar.races": "elements"},
+    {"profiler.includeFlopEstimates": True},
+    {"debug.floatPointOpException": True},
+)
+
+
+def vertices(mode: Any) -> None:
+    """Vertices without end, of every kind, with everything that is looked for besides; without a cycle limit."""
+    for codelet in LOOPS:
+        for checks in CHECKS:
+            bench = Bench()
+            n = bench.variable("n", 2**31 - 1)
+            x, y = bench.variable("x", np.ones((17, 6), np.int32), 3), bench.variable("y", np.zeros(17), 3)
+            compute_set = bench.graph.addComputeSet("longer")
+            for number in range(17):
+                bench.vertex(compute_set, codelet, 3, n=n, x=x[number], y=y[number])
+            step = bench.execute(Increment, 3, values=x.flatten())
+            engine = bench.engine([Execute(compute_set), step], mode, {"pypoplar.cycle_limit": 0, **checks})
+            engine.setPrintStream(io.StringIO())
+            interrupted(lambda: engine.run(0), 0.1)
+            engine.load()
+            engine.run(1)
+            assert (engine.readTensor("x") == 2).all()
+            if codelet not in (Known, Waiting):
+                engine.writeTensor("n", 9)
+                engine.run(0)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import PricedCodelet, TypedField
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
-from pypoplar.interface.context_words import CALL_ARGUMENTS, CONTEXT_WORDS, WORK_WORDS, CallArgument, Context, Work
+from pypoplar.interface.context_words import CALL_ARGUMENTS, CONTEXT_WORDS, UNLIMITED, WORK_WORDS, CallArgument, Context, Work
 from pypoplar.interface.edge_rows import FieldWords, RowEntry, edge_row, entry_words
 from pypoplar.interface.fault_codes import NO_FAULT
 from pypoplar.interface.layout import NOTHING
@@ -128,7 +128,7 @@ def run_native(  # noqa: PLR0913 - a rig has a knob for everything
     codelet: PricedCodelet,
     vertices: Sequence[Fields],
     *,
-    cycle_limit: int = 0,
+    cycle_limit: int = UNLIMITED,
     clock: int = 0,
     random: Sequence[int] | None = None,
     debug_words: int = 0,
@@ -171,7 +171,7 @@ def run_interpreted(  # noqa: PLR0913 - a rig has a knob for everything
     codelet: PricedCodelet,
     vertices: Sequence[Fields],
     *,
-    cycle_limit: int = 0,
+    cycle_limit: int = UNLIMITED,
     clock: int = 0,
     random: Sequence[int] | None = None,
     mask: int = 0,

@@ -7,13 +7,14 @@ all eight run equally often and their checks (`pypoplar.codelet.ir.loop_checks`)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from attrs import define, field
 from llvmlite import ir
 
 from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_rounds
+from pypoplar.codelet.ir.loop_limits import most_slots, round_slots, stretch
 from pypoplar.codelet.ir.memory_types import REGISTERS_OF
 from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedBlock, PlannedStatement, ProvenLoad
 from pypoplar.codelet.ir.typed import Apply, Breakpoint, For, Load, Local, Row, Slice, Span, Store
@@ -21,7 +22,17 @@ from pypoplar.codelet.ir.walk import assigned, operands, sets, walk
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.emitter_state import CodeletFunction, Emit, EmitterState, ForRounds, LoopBlocks
-from pypoplar.codelet.llvm.loop_rounds import count_rounds, line_offset, line_pointer, prepare_lines, running_lines, set_variable
+from pypoplar.codelet.llvm.loop_rounds import (
+    LARGEST_ROUND,
+    count_rounds,
+    in_stretches,
+    line_offset,
+    line_pointer,
+    prepare_lines,
+    running_lines,
+    set_variable,
+    spends_at_most,
+)
 from pypoplar.codelet.llvm.memory_access import element, load, store
 from pypoplar.codelet.llvm.memory_forms import BOOL, INT, WORD, alignment, word
 from pypoplar.codelet.llvm.vertex_life import begin_vertex, end_vertex
@@ -67,7 +78,7 @@ def emit_eight_vertices(
     states = [begin_vertex(function, emit, row, builder.append_basic_block()) for row in numbers]
     for state in states:
         state.holds_back = True
-    _side_by_side(plan, states, otherwise)
+    _side_by_side(plan, states, otherwise, lambda count: spends_at_most(states[0], plan.loop, count, states[0].limit()))
     for state in states:
         state.holds_back = False
         for span in plan.stored:
@@ -77,16 +88,22 @@ def emit_eight_vertices(
     builder.branch(following)
 
 
-def emit_eight_rounds(state: EmitterState, loop: For, rounds: ForRounds, number: Any, top: Any, after: Any) -> None:
-    """Where eight rounds of a loop are left that may run side by side, run them and go on at `top`; else go on here."""
+def emit_eight_rounds(
+    state: EmitterState, loop: For, rounds: ForRounds, number: Any, end: Any, top: Any, done: Any, after: Any
+) -> None:
+    """Where eight rounds of a loop are left that may run side by side, run them; else go on here.
+
+    They are the rounds from `number` on; behind them it goes on at `top`, or at `done` if the next one were `end`. ``break`` goes
+    to `after`.
+    """
     codelet = state.function.codelet
     plan = plan_rounds(loop, codelet, state.checks)
-    if plan is None:
+    if plan is None or round_slots(plan.loop) > LARGEST_ROUND:
         return
     builder = state.builder
     eight, single = builder.append_basic_block("eight"), builder.append_basic_block("one")
     upcoming = builder.add(number, word(LANES))
-    builder.cbranch(builder.icmp_unsigned("<=", upcoming, rounds.count), eight, single)
+    builder.cbranch(builder.icmp_unsigned("<=", upcoming, end), eight, single)
     builder.position_at_end(eight)
     for local in _locals_in(codelet.body):
         state.slot(local)
@@ -94,7 +111,7 @@ def emit_eight_rounds(state: EmitterState, loop: For, rounds: ForRounds, number:
     states = [_round_state(state, changing) for _ in range(LANES)]
     for lane, of_round in enumerate(states):
         set_variable(of_round, loop, rounds, builder.add(number, word(lane)))
-    _side_by_side(plan, states, single)
+    _side_by_side(plan, states, single, None if state.judged else lambda count: _rounds_fit(state, plan, count))
     for lane, of_round in enumerate(states):
         _take_over(state, of_round)
         set_variable(state, loop, rounds, builder.add(number, word(lane)))
@@ -105,8 +122,16 @@ def emit_eight_rounds(state: EmitterState, loop: For, rounds: ForRounds, number:
         state.go(following)
         builder.position_at_end(following)
     number.add_incoming(upcoming, builder.block)
-    builder.cbranch(builder.icmp_unsigned("!=", upcoming, rounds.count), top, after)
+    builder.cbranch(builder.icmp_unsigned("!=", upcoming, end), top, done)
     builder.position_at_end(single)
+
+
+def _rounds_fit(state: EmitterState, plan: LanesPlan, count: Any) -> Any:
+    """Whether eight rounds of a vertex, each with `count` rounds of the loop within, end below the cycle limit."""
+    builder = state.builder
+    around = [most_slots(block) for block in (plan.before, plan.after)]
+    most = builder.add(builder.mul(count, word(round_slots(plan.loop))), word(sum(slots for slots in around if slots is not None)))
+    return builder.icmp_signed("<=", builder.add(builder.load(state.slots), builder.mul(most, word(LANES))), state.limit())
 
 
 def _round_state(state: EmitterState, changing: set[str]) -> EmitterState:
@@ -129,8 +154,11 @@ def _take_over(state: EmitterState, of_round: EmitterState) -> None:
             state.bind(span, of_round.place(span))
 
 
-def _side_by_side(plan: LanesPlan, states: Sequence[EmitterState], otherwise: Any) -> None:
-    """Run what comes before a loop, and the loop, for eight states; go to `otherwise` if they must run one by one."""
+def _side_by_side(plan: LanesPlan, states: Sequence[EmitterState], otherwise: Any, fits: Callable[[Any], Any] | None) -> None:
+    """Run what comes before a loop, and the loop, for eight states; go to `otherwise` if they must run one by one.
+
+    ``fits(count)`` says whether none of them comes to the cycle limit with so many rounds; None where that is known.
+    """
     builder = states[0].builder
     for state in states:
         state.otherwise = otherwise
@@ -143,9 +171,11 @@ def _side_by_side(plan: LanesPlan, states: Sequence[EmitterState], otherwise: An
     states[0].require(builder.icmp_unsigned("!=", count, word(0)), otherwise)
     for state, of_state in zip(states[1:], rounds[1:], strict=True):
         state.require(builder.icmp_unsigned("==", of_state.count, count), otherwise)
+    if fits is not None:
+        states[0].require(fits(count), otherwise)
     for state, of_state in zip(states, rounds, strict=True):
         state.lines = prepare_lines(state, plan.loop_plan, of_state, otherwise)
-    _run_loop(Lanes(plan, states), count)
+    _run_loop(Lanes(plan, states), count, stops=fits is not None)
     for state in states:
         state.lines = state.otherwise = None
         state.spend(plan.loop_plan.price, count)
@@ -154,8 +184,11 @@ def _side_by_side(plan: LanesPlan, states: Sequence[EmitterState], otherwise: An
 # Locals with lanes
 
 
-def _run_loop(lanes: Lanes, count: Any) -> None:
-    """The loop, written for each line that all may have in common and for the case that they have none."""
+def _run_loop(lanes: Lanes, count: Any, *, stops: bool) -> None:
+    """The loop, written for each line that all may have in common and for the case that they have none.
+
+    With `stops` it looks now and then whether the run has been stopped.
+    """
     plan, states, wide = lanes.plan, lanes.states, lanes.wide_state()
     builder = wide.builder
     for local in _locals_in(plan.body):
@@ -166,15 +199,24 @@ def _run_loop(lanes: Lanes, count: Any) -> None:
         wide.scalars[name] = wide.function.allocate(ir.VectorType(values[0].type, LANES))
         builder.store(_gathered(builder, values), wide.scalars[name])
     done = builder.append_basic_block("lanes.end")
+    length = stretch(plan.loop, round_slots(plan.loop), wide.function.short, plan.loop_plan) if stops else None
+
+    def run_stretches() -> None:
+        in_stretches(builder, count, length, done, lambda begin, end, block: _run_blocks(lanes, wide, (begin, end), block), look)
+
+    def look() -> None:
+        state = states[0]
+        state.require(builder.icmp_signed("<=", builder.load(state.slots), state.limit()), state.otherwise)
+
     for line in plan.common:
         common, apart = builder.append_basic_block("lanes.common"), builder.append_basic_block("lanes.apart")
         builder.cbranch(_is_common(builder, states, line), common, apart)
         builder.position_at_end(common)
         lanes.shared = line
-        _run_blocks(lanes, wide, count, done)
+        run_stretches()
         builder.position_at_end(apart)
     lanes.shared = None
-    _run_blocks(lanes, wide, count, done)
+    run_stretches()
     builder.position_at_end(done)
     for state in states:
         set_variable(state, plan.loop, running_lines(state).rounds, builder.sub(count, word(1)))
@@ -212,18 +254,18 @@ def _scatter(builder: Any, vector: Any, slots: list[Any]) -> None:
 # The loop
 
 
-def _run_blocks(lanes: Lanes, wide: EmitterState, count: Any, done: Any) -> None:
-    """As many blocks of rounds as there are, then the rest round by round; then go to `done`."""
-    builder = wide.builder
+def _run_blocks(lanes: Lanes, wide: EmitterState, some: tuple[Any, Any], done: Any) -> None:
+    """Some rounds, from the first up to an end: as many blocks as there are, then the rest one by one; then go to `done`."""
+    builder, (begin, end) = wide.builder, some
     rest = builder.append_basic_block("lanes.rest")
-    start = word(0)
+    start = begin
     if _in_blocks(lanes.plan):
-        start = builder.and_(count, word(-LANES))
+        start = builder.add(begin, builder.and_(builder.sub(end, begin), word(-LANES)))
         before, blocks, after = builder.block, builder.append_basic_block("lanes.block"), builder.append_basic_block()
-        builder.cbranch(builder.icmp_unsigned("!=", start, word(0)), blocks, after)
+        builder.cbranch(builder.icmp_unsigned("!=", start, begin), blocks, after)
         builder.position_at_end(blocks)
         first = builder.phi(WORD)
-        first.add_incoming(word(0), before)
+        first.add_incoming(begin, before)
         _load_block(lanes, builder, first)
         for place in range(LANES):
             _run_round(lanes, wide, builder.add(first, word(place)), place)
@@ -232,14 +274,14 @@ def _run_blocks(lanes: Lanes, wide: EmitterState, count: Any, done: Any) -> None
         builder.cbranch(builder.icmp_unsigned("<", upcoming, start), blocks, after)
         builder.position_at_end(after)
     before = builder.block
-    builder.cbranch(builder.icmp_unsigned("<", start, count), rest, done)
+    builder.cbranch(builder.icmp_unsigned("<", start, end), rest, done)
     builder.position_at_end(rest)
     number = builder.phi(WORD)
     number.add_incoming(start, before)
     _run_round(lanes, wide, number, None)
     upcoming = builder.add(number, word(1), flags=("nuw",))
     number.add_incoming(upcoming, builder.block)
-    builder.cbranch(builder.icmp_unsigned("!=", upcoming, count), rest, done)
+    builder.cbranch(builder.icmp_unsigned("!=", upcoming, end), rest, done)
 
 
 def _in_blocks(plan: LanesPlan) -> bool:

@@ -13,16 +13,32 @@ from attrs import define, evolve, field, frozen
 from llvmlite import ir
 
 from pypoplar.codelet.ir.checks import Checks
+from pypoplar.codelet.ir.loop_limits import is_even, short_locals
 from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedStatement
 from pypoplar.codelet.ir.span_roots import loaded_scalars, stored_fields
-from pypoplar.codelet.ir.typed import Literal, Local, Operand, Price, PricedCodelet, Span, SpanList
+from pypoplar.codelet.ir.typed import (
+    Apply,
+    Check,
+    For,
+    Length,
+    Literal,
+    Load,
+    Local,
+    Operand,
+    Price,
+    PricedCodelet,
+    Row,
+    Slice,
+    Span,
+    SpanList,
+)
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.alias_scopes import AliasScopes, alias_scopes
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
-from pypoplar.codelet.llvm.memory_forms import WORD, constant, widened, word
+from pypoplar.codelet.llvm.memory_forms import WORD, constant, load_volatile, widened, word
 from pypoplar.interface.context_words import CallArgument, Context
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
-from pypoplar.interface.fault_codes import NO_FAULT
+from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
 from pypoplar.interface.layout import WORD_BYTES
 
 
@@ -77,7 +93,7 @@ class CodeletFunction:
     stored: frozenset[str]  # fields that the code may write to
     kept: frozenset[str]  # scalar fields whose values are kept in locals
     scopes: AliasScopes
-    limit: Any  # i64: slots that a while loop may take
+    short: frozenset[str]  # see `short_locals`
     record_fault: Any
 
     @classmethod
@@ -86,7 +102,6 @@ class CodeletFunction:
         allocations = ir.IRBuilder(function.append_basic_block("entry"))
         builder = ir.IRBuilder(function.append_basic_block("start"))
         scopes = AliasScopes({}, {}) if checks.touches else alias_scopes(function.module, codelet)
-        given = load_context(builder, function.args[CallArgument.CONTEXT], Context.CYCLE_LIMIT)
         return cls(
             codelet=codelet,
             checks=checks,
@@ -97,7 +112,7 @@ class CodeletFunction:
             stored=stored_fields(codelet),
             kept=loaded_scalars(codelet) if checks.keeps_scalars else frozenset(),
             scopes=scopes,
-            limit=builder.select(builder.icmp_signed("==", given, word(0)), word(2**63 - 1), given),
+            short=short_locals(codelet),
             record_fault=_fault_recorder(function.module),
         )
 
@@ -110,6 +125,14 @@ class CodeletFunction:
     def allocate(self, form: Any) -> Any:
         """A stack slot; all are made in the function's first block, so that none is made twice."""
         return self.allocations.alloca(form)
+
+
+@frozen(eq=False)
+class Unjudged:
+    """A round that has begun and is yet to be judged by the cycle limit: its loop's line, and the counters at its beginning."""
+
+    where: int
+    counts: tuple[Any, ...]
 
 
 Emit = Callable[["EmitterState", PlannedStatement], None]
@@ -134,6 +157,9 @@ class EmitterState:
     lines: Lines | None = None  # while a loop without checks is written
     loops: list[LoopBlocks] = field(factory=list)  # the loops around the statement that is written, the innermost last
     leaves: list[Any] = field(factory=list)  # the blocks that `Leave` goes to, the innermost last
+    unjudged: Unjudged | None = None  # the round whose judgement waits until something would be left behind
+    judged: bool = False  # whether a loop around has been judged for all that its rounds may spend
+    as_written: bool = False  # whether this is the version of a loop in which nothing is done beforehand
     holds_back: bool = False  # whether scalar fields are written to memory later, all at once
     otherwise: Any = None  # where a fault goes instead, while code is only tried out
     lanes: int = 1  # states whose values a local holds
@@ -151,7 +177,17 @@ class EmitterState:
         for statement in block:
             if self.builder.block.is_terminated:
                 return
+            if self.unjudged is not None and not self._leaves_nothing(statement):
+                self.judge()
             self.emit(self, statement)
+
+    def _leaves_nothing(self, statement: PlannedStatement) -> bool:
+        """Whether a statement may go before the judgement of its round: it sets locals, faults, or is a loop that sees to it."""
+        if isinstance(statement, For):
+            return is_even(statement)
+        return isinstance(statement, Apply | Length | Row | Slice | Price | Check) or (
+            isinstance(statement, Load) and not self.checks.touches
+        )
 
     # Where to go
 
@@ -175,10 +211,40 @@ class EmitterState:
         going, failing = builder.append_basic_block(), builder.append_basic_block()
         builder.cbranch(fine, going, failing).set_weights([1 << 20, 1])
         builder.position_at_end(failing)
-        told = [self.number, word(code) if isinstance(code, int) else code, word(where), value, bound]
-        builder.call(function.record_fault, [function.arguments[CallArgument.CONTEXT], *told])
+        told = [word(code) if isinstance(code, int) else code, word(where), value, bound]
+        if self.unjudged is not None:
+            told = self._judged_before(self.unjudged, told)
+        builder.call(function.record_fault, [function.arguments[CallArgument.CONTEXT], self.number, *told])
         builder.branch(self.failed)
         builder.position_at_end(going)
+
+    def limit(self) -> Any:
+        """The cycle limit in slots, read anew: another thread may write to it."""
+        pointer = context_pointer(self.builder, self.function.arguments[CallArgument.CONTEXT], Context.CYCLE_LIMIT)
+        return load_volatile(self.builder, pointer)
+
+    # The cycle limit
+
+    def begin_round(self, where: int) -> None:
+        """A round begins that is to be judged; the judgement is made as late as nobody can tell, often together with another."""
+        self.unjudged = Unjudged(where, tuple(self.builder.load(counter) for counter in self.counters))
+
+    def judge(self) -> None:
+        """Judge the round that has begun, if it has not been."""
+        if self.unjudged is not None:
+            spent, limit = self.unjudged.counts[0], self.limit()
+            fine = self.builder.icmp_signed("<=", spent, limit)
+            self.fault_unless(fine, FaultCode.CYCLE_LIMIT, self.unjudged.where, spent, limit)
+            self.unjudged = None
+
+    def _judged_before(self, unjudged: Unjudged, told: list[Any]) -> list[Any]:
+        """The fault of a round that is to be judged, if it has one, in the place of the fault `told`."""
+        builder, limit = self.builder, self.limit()
+        late = builder.icmp_signed(">", unjudged.counts[0], limit)
+        for counter, count in zip(self.counters, unjudged.counts, strict=True):
+            builder.store(builder.select(late, count, builder.load(counter)), counter)
+        of_limit = [word(FaultCode.CYCLE_LIMIT), word(unjudged.where), unjudged.counts[0], limit]
+        return [builder.select(late, own, other) for own, other in zip(of_limit, told, strict=True)]
 
     def check_index(self, index: Any, length: Any, code: int, where: int) -> None:
         self.fault_unless(self.builder.icmp_unsigned("<", index, length), code, where, index, length)

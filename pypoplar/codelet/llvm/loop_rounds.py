@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, assert_never
 
-from pypoplar.codelet.ir.loop_checks import BindRow, InRange, LoopPlan
+from pypoplar.codelet.ir.loop_checks import NARROW, BindRow, InRange, LoopPlan
+from pypoplar.codelet.ir.loop_limits import round_slots
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.proven_accesses import AccessLine, Linear
 from pypoplar.codelet.ir.typed import Apply, For, Length, Literal, Load, Span
@@ -13,6 +15,8 @@ from pypoplar.codelet.llvm.emitter_state import EmitterState, ForRounds, Lines
 from pypoplar.codelet.llvm.memory_access import bind_row
 from pypoplar.codelet.llvm.memory_forms import BOOL, WORD, memory_form, word
 from pypoplar.interface.fault_codes import FaultCode
+
+LARGEST_ROUND = 1 << 24  # slots: what 2**32 rounds of it are, eight times, is counted in 64 bits
 
 
 def count_rounds(state: EmitterState, loop: For) -> ForRounds:
@@ -42,6 +46,43 @@ def set_variable(state: EmitterState, loop: For, rounds: ForRounds, number: Any)
     value = state.builder.add(rounds.start, state.builder.mul(number, rounds.step))
     form = REGISTER_FORMS[loop.variable.type]
     state.assign(loop.variable, value if form == WORD else state.builder.trunc(value, form))
+
+
+def spends_at_most(state: EmitterState, loop: For, count: Any, limit: Any) -> Any:
+    """Whether the vertex will have spent at most `limit` slots after `count` rounds of an even loop, none of which has run."""
+    builder, slots = state.builder, round_slots(loop)
+    spent = builder.load(state.slots)
+    if loop.variable.type in NARROW and slots <= LARGEST_ROUND:
+        return builder.icmp_signed("<=", builder.add(spent, builder.mul(count, word(slots))), limit)
+    rounds = builder.udiv(builder.sub(limit, spent), word(slots))
+    return builder.and_(builder.icmp_signed("<=", spent, limit), builder.icmp_unsigned("<=", count, rounds))
+
+
+def in_stretches(
+    builder: Any, count: Any, length: int | None, after: Any, run: Callable[[Any, Any, Any], None], look: Callable[[], None]
+) -> None:
+    """Run `count` rounds, not 0, with a look after each `length` of them (None: none is needed), and then go to `after`.
+
+    ``run(begin, end, block)`` writes the rounds from `begin` up to `end`, and goes to a block.
+    """
+    if length is None:
+        run(word(0), count, after)
+        return
+    before = builder.block
+    top, following, looking = (builder.append_basic_block(name) for name in ("stretch", "stretch.end", "stretch.look"))
+    builder.branch(top)
+    builder.position_at_end(top)
+    begin = builder.phi(WORD)
+    begin.add_incoming(word(0), before)
+    left = builder.sub(count, begin)
+    end = builder.add(begin, builder.select(builder.icmp_unsigned("<", left, word(length)), left, word(length)))
+    run(begin, end, following)
+    builder.position_at_end(following)
+    builder.cbranch(builder.icmp_unsigned("!=", end, count), looking, after)
+    builder.position_at_end(looking)
+    look()
+    begin.add_incoming(end, builder.block)
+    builder.branch(top)
 
 
 # Loops without checks

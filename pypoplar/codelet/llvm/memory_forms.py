@@ -29,6 +29,22 @@ def load_invariant(builder: Any, address: Any) -> Any:
     return value
 
 
+class _VolatileLoad(ir.LoadInstr):  # type: ignore[misc]  # llvmlite has no types
+    """A load that is done each time, in its place; an atomic one would keep the accesses around it in theirs as well."""
+
+    def descr(self, buffer: list[str]) -> None:
+        super().descr(buffer)
+        buffer[-1] = buffer[-1].replace("load ", "load volatile ", 1)
+
+
+def load_volatile(builder: Any, pointer: Any) -> Any:
+    """The ``i64`` at a pointer, which others may write at any time."""
+    instruction = _VolatileLoad(builder.block, pointer)
+    instruction.align = 8
+    builder._insert(instruction)
+    return instruction
+
+
 def memory_form(code: str) -> Any:
     """The LLVM type that a load of a memory code reads and a store writes."""
     return FLOAT if code == "f32" else ir.IntType(8 * SIZES[code])

@@ -10,6 +10,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import Bytes, Int64s, UInt32s
+from pypoplar.interface.context_words import UNLIMITED
 from pypoplar.interface.edge_rows import RowEntry, Touch, entry_words
 from pypoplar.interface.fault_codes import FaultCode
 
@@ -22,6 +23,9 @@ FORMATS = {
 }  # fmt: skip
 _UNWRITTEN = {"f32": (FORMATS["u32"], 0xFFFFFFFF), "f16": (FORMATS["u16"], 0xFFFF), "bool": (FORMATS["u8"], 0xFF)}
 _DOUBLE = struct.Struct("<d")
+# Not as members: NumPy asks what is beside an array for attributes, an enumeration answers in Python code, and NumPy ignores its
+# errors, a Ctrl-C that arrives just there among them.
+_READ, _WRITTEN = int(Touch.READ), int(Touch.WRITTEN)
 
 
 class VertexFault(Exception):
@@ -37,7 +41,7 @@ class VertexContext:
     """What a vertex meets besides its fields. `slots`, `flops` and `bytes` count as it runs; `random` is its tile's state."""
 
     clock: int = 0  # cycles when the compute set's vertices start
-    cycle_limit: int = 0  # slots; 0 for none
+    cycle_limit: int = UNLIMITED  # slots
     random: UInt32s = field(factory=lambda: np.array([1, 2, 3, 4], np.uint32))  # xoshiro128**
     floating_point_mask: int = 0  # `FloatingPoint` exceptions that are faults
     uninitialised_is_fault: bool = False
@@ -49,10 +53,14 @@ class VertexContext:
     bytes: int = 0  # of elements loaded and stored, the same
 
     def check_limit(self, where: int) -> None:
-        """At the top of each round of a ``while``."""
-        limit = self.cycle_limit or 2**63 - 1
-        if self.slots > limit:
-            raise VertexFault(FaultCode.CYCLE_LIMIT, where, self.slots, limit)
+        """At the beginning of each round of a loop, unless it is even."""
+        if self.slots > self.cycle_limit:
+            raise VertexFault(FaultCode.CYCLE_LIMIT, where, self.slots, self.cycle_limit)
+
+    def check_rounds(self, rounds: int, slots: int, where: int) -> None:
+        """Before the first of so many rounds of an even loop, of so many slots each."""
+        if self.slots + rounds * slots > self.cycle_limit:
+            raise VertexFault(FaultCode.CYCLE_LIMIT, where, self.slots, self.cycle_limit)
 
     def record(self, where: int, text: int, values: tuple[Number, ...]) -> None:
         if self.debug_print is not None:
@@ -93,7 +101,7 @@ class MemoryVector:
         """The element at `index`, checked."""
         self._check(index, where)
         if self._touch is not None:
-            self._memory[self._touch + index] |= Touch.READ
+            self._memory[self._touch + index] |= _READ
         if self._checks and self._element in _UNWRITTEN:
             form, pattern = _UNWRITTEN[self._element]
             if form.unpack_from(self._bytes, self._place(index))[0] == pattern:
@@ -104,7 +112,7 @@ class MemoryVector:
         """Write the element at `index`, checked; `value` fits the element's register type."""
         self._check(index, where)
         if self._touch is not None:
-            self._memory[self._touch + index] |= Touch.WRITTEN
+            self._memory[self._touch + index] |= _WRITTEN
         form, place = FORMATS[self._element], self._place(index)
         if self._element == "f16":
             form.pack_into(self._bytes, place, int(np.float16(value).view(np.uint16)))

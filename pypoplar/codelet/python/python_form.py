@@ -15,6 +15,7 @@ from typing import Any, assert_never
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import Bytes, Int64s
+from pypoplar.codelet.ir.loop_limits import is_even, round_slots, rounds_of
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -140,7 +141,7 @@ def _call(function: str, *arguments: ast.expr) -> ast.expr:
     return ast.Call(called, list(arguments), [])
 
 
-def _constant(value: Number | str) -> ast.expr:
+def _constant(value: Number | str | None) -> ast.expr:
     return ast.Constant(value)
 
 
@@ -231,11 +232,7 @@ class _FunctionWriter:
             case While():
                 return self._while(statement)
             case For():
-                bounds = _operand(statement.start), _operand(statement.stop), _operand(statement.step)
-                rounds = _call(".rounds", *bounds, _constant(statement.where))
-                loop = self._at(ast.For(_target(statement.variable.name), rounds, [], []))
-                loop.body = self._block(statement.body)
-                return [loop]
+                return [self._for(statement)]
             case Once():
                 once = self._at(ast.While(_constant(True), [], []))
                 once.body = [*self._block(statement.body), self._at(ast.Break())]
@@ -255,9 +252,22 @@ class _FunctionWriter:
         counter = ast.Attribute(_name(".context"), name, ast.Store())
         return self._at(ast.AugAssign(counter, ast.Add(), _constant(amount)))  # type: ignore[no-any-return]
 
+    def _for(self, statement: For) -> ast.stmt:
+        even = is_even(statement)
+        bounds = _operand(statement.start), _operand(statement.stop), _operand(statement.step)
+        slots = _constant(round_slots(statement) if even else None)
+        rounds = _call(".rounds", _name(".context"), *bounds, slots, _constant(statement.where))
+        loop = self._at(ast.For(_target(statement.variable.name), rounds, [], []))
+        top = [] if even else [self._check_limit(statement)]
+        loop.body = [*top, *self._block(statement.body)]
+        return loop  # type: ignore[no-any-return]
+
+    def _check_limit(self, loop: For | While) -> ast.stmt:
+        return self._do(_call(".context.check_limit", _constant(loop.where)))
+
     def _while(self, statement: While) -> list[ast.stmt]:
         loop = self._at(ast.While(_constant(True), [], []))
-        top = [self._do(_call(".context.check_limit", _constant(statement.where))), *self._block(statement.head)]
+        top = [self._check_limit(statement), *self._block(statement.head)]
         stop = self._at(ast.If(ast.UnaryOp(ast.Not(), _operand(statement.condition)), [ast.Break()], []))
         loop.body = [*top, stop, *self._block(statement.body)]
         return [loop]
@@ -315,9 +325,13 @@ class _FunctionWriter:
 # What the function calls besides operations
 
 
-def _rounds(start: int, stop: int, step: int, where: int) -> range:
+def _rounds(context: VertexContext, start: int, stop: int, step: int, slots: int | None, where: int) -> range:
+    """The rounds of a loop; those of an even one, of so many slots each, are judged by the cycle limit together."""
     if step == 0:
         raise VertexFault(FaultCode.RANGE_STEP, where)
+    rounds = rounds_of(start, stop, step)
+    if rounds and slots is not None:
+        context.check_rounds(rounds, slots, where)
     return range(start, stop, step)
 
 

@@ -17,6 +17,7 @@ from pypoplar.engine.native.machine_code import MachineCode, install_codelets, m
 from pypoplar.engine.native.workers import Workers
 from pypoplar.engine.services import Services
 from pypoplar.errors import PoplarRuntimeError
+from pypoplar.interface.context_words import CONTEXT_WORDS, STOPPED, Context
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, Ending, FaultRecord, Shared, State
 from pypoplar.interface.header_slots import Slot
 from pypoplar.interface.opcodes import CallbackOperand, Opcode, ProgramRow, ServiceOperand
@@ -129,6 +130,7 @@ def _drive(state: EngineState, progress: Callable[[], None] | None) -> Ending:
                     progress()
         except BaseException:
             shared[Shared.STOP] = 1
+            state.rows(Slot.CONTEXTS, CONTEXT_WORDS)[:, Context.CYCLE_LIMIT] = STOPPED
             workers.end()
             raise
     ending = Ending(codes[0])
