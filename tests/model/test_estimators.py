@@ -97,7 +97,8 @@ WORKER_VERTICES = [  # the same with worker cycles, and what our vertex does bey
      (9, 22, 262, 1030), lambda n: ENTRY),
     ("LossCrossEntropyTransform f32",  # ours adds up the losses of its row as well
      ("popnn::LossCrossEntropy<float>",
-      lambda n: {"probs": (FLOAT, [1, n]), "expected": (UNSIGNED_INT, [1]), "deltas": (FLOAT, [1, n]), "loss": (FLOAT, [1])}),
+      lambda n: {"probs": (FLOAT, [1, n]), "expected": (UNSIGNED_INT, [1]), "deltas": (FLOAT, [1, n]), "loss": (FLOAT, [1]),
+                 "smallest": 0.0}),
      (29, 596, 9236, 36884), lambda n: 17 + -(-n // 2)),
 ]
 SHARED_VERTICES = [  # rows of single workers that a MultiVertex of ours shares out, by the elements of the busiest worker
