@@ -1,14 +1,19 @@
-"""Claims about an executable that comes from a file: one that does not hold is a `FileLoadError` that names what is wrong."""
+"""Claims about a file: one that does not hold is a `FileLoadError` that names what is wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.errors import FileLoadError
 
 LARGEST = 1 << 48
 """No size, address or count of bytes is as large: sums of a few never leave 64 bits."""
+
+Where = str | Callable[[int], str]
+"""How messages call the entries of an array: by the array's name, or as a function says for each."""
 
 
 def claim(holds: bool, text: str) -> None:
@@ -23,29 +28,39 @@ def claim_number(name: str, value: int, low: int, high: int) -> None:
         raise FileLoadError(f"{name} is {value}: expected {_bounds(low, high)}")
 
 
-def claim_range(name: str, values: Int64s, low: int, high: int) -> None:
-    """``low <= value < high`` for every value."""
+def claim_range(where: Where, values: Int64s, low: int, high: int, text: str = "") -> None:
+    """``low <= value < high`` for every value; `text` says what the value at fault is, if not itself with its bounds."""
     if values.size and (int(values.min()) < low or int(values.max()) >= high):
-        wrong = int(np.flatnonzero((values < low) | (values >= high))[0])
-        raise FileLoadError(f"{name}[{wrong}] is {int(values.flat[wrong])}: expected {_bounds(low, high)}")
+        entry = int(np.flatnonzero((values < low) | (values >= high))[0])
+        wrong = text or f"is {int(values.flat[entry])}: expected {_bounds(low, high)}"
+        raise FileLoadError(f"{_entry(where, entry)} {wrong}")
 
 
-def claim_each(name: str, holds: Bools, text: str) -> None:
+def claim_each(where: Where, holds: Bools, text: str) -> None:
     """Every entry of a bool array; `text` says what the entry at fault is or should be."""
     if not holds.all():
-        raise FileLoadError(f"{name}[{int(np.flatnonzero(~holds)[0])}] {text}")
+        raise FileLoadError(f"{_entry(where, int(np.flatnonzero(~holds)[0]))} {text}")
 
 
-def claim_shape(name: str, values: AnyArray, *shape: int) -> None:
-    if values.shape != shape:
-        raise FileLoadError(f"{name} has the shape {list(values.shape)}: expected {list(shape)}")
+def claim_least(where: Where, values: Int64s, least: Int64s | int, text: str = "") -> None:
+    """``value >= least`` for every value; `text` as for `claim_range`."""
+    _claim_one_bound(where, values >= least, values, text, least, "at least")
 
 
-def claim_running(name: str, values: Int64s, parts: int, end: int) -> None:
-    """``values[i]`` to ``values[i + 1]`` is part i: from 0 to `end`, never backwards."""
-    claim_shape(name, values, parts + 1)
-    claim(values[0] == 0 and values[-1] == end, f"{name} goes from {values[0]} to {values[-1]}: expected 0 to {end}")
-    claim_each(name, values[1:] >= values[:-1], "goes backwards")
+def claim_most(where: Where, values: Int64s, most: Int64s | int, text: str = "") -> None:
+    """``value <= most`` for every value; `text` as for `claim_range`."""
+    _claim_one_bound(where, values <= most, values, text, most, "at most")
+
+
+def _claim_one_bound(where: Where, holds: Bools, values: Int64s, text: str, bound: Int64s | int, word: str) -> None:
+    if not holds.all():
+        entry = int(np.flatnonzero(~holds)[0])
+        expected = int(np.broadcast_to(bound, values.shape)[entry])
+        raise FileLoadError(f"{_entry(where, entry)} {text or f'is {int(values[entry])}: expected {word} {expected}'}")
+
+
+def _entry(where: Where, entry: int) -> str:
+    return f"{where}[{entry}]" if isinstance(where, str) else where(entry)
 
 
 def _bounds(low: int, high: int) -> str:

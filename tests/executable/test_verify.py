@@ -6,12 +6,12 @@ import io
 
 import numpy as np
 import pytest
-from executable_damage import Opened, Worker, leaves, saved
+from executable_damage import Opened, Worker, leaves, more, own, put, put_leaf, put_row, saved
 from executable_programs import PROGRAMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pypoplar import Executable, FileLoadError
+from pypoplar import Executable, FileLoadError, Graph, IPUModel, compileGraph
 from pypoplar.executable.verify.executable_claims import verify
 from pypoplar.executable.verify.host_claims import CHECKS
 from pypoplar.executable.verify.program_claims import KINDS
@@ -62,53 +62,6 @@ def test_what_the_compiler_makes_passes(name):
     verify(PROGRAMS[name]())
 
 
-def put(path, where, value):
-    """A change of an array: ``array[where] = value``; a function gets the old value."""
-
-    def change(opened):
-        array = opened.array(*path.split("."))
-        array[where] = value(array[where]) if callable(value) else value
-
-    return change
-
-
-def put_row(code, operand, value, which=0):
-    """A change of an column of the `which`-th row with an operation."""
-
-    def change(opened):
-        program = opened.array("program")
-        row = np.flatnonzero(program[:, ProgramRow.OPERATION] == code)[which]
-        program[row, operand] = value(row, program[row, operand]) if callable(value) else value
-
-    return change
-
-
-def own(row, old):
-    """The number of the row itself."""
-    return row
-
-
-def put_leaf(*path_and_value):
-    """A change of the tree."""
-    *path, last, value = path_and_value
-
-    def change(opened):
-        place = opened.tree
-        for one in path:
-            place = place[one]
-        place[last] = value
-
-    return change
-
-
-def more(old):
-    return old + 1
-
-
-def last_move(opened):
-    pass
-
-
 def compute_a_streams_move(opened):
     """The compute set does what the last handle moves."""
     opened.array("computes", "moves")[0, 0] = len(opened.array("moves", "first_list")) - 2
@@ -143,7 +96,8 @@ CASES = [
     ("control", put_row(Opcode.FLOATING_POINT, FloatingPointOperand.MASK, 8), "operand 0 is no mask"),
     ("control", put_row(Opcode.SYNC, SyncOperand.STEP, 99), "operand 0 is no step"),
     ("control", put_row(Opcode.MOVE, MoveOperand.MOVE, -1), "operand 0 is no move"),
-    ("control", put_row(Opcode.COMPUTE, ComputeOperand.COMPUTE, 5), "operand 0 is no compute"),
+    ("control", put_row(Opcode.COMPUTE, ComputeOperand.COMPUTE, -1), "operand 0 is no compute"),
+    ("control", put_row(Opcode.COMPUTE, ComputeOperand.COMPUTE, 5), "the step is not the compute set's"),
     ("control", put_row(Opcode.COMPUTE, ComputeOperand.STEP, 1), "the step is not the compute set's"),
     ("control", put_row(Opcode.STREAM_IN, StreamOperand.STREAM, 99), "operand 0 is no stream"),
     ("control", put_row(Opcode.CALLBACK, CallbackOperand.SERVICE, 99), "operand 1 is no service"),
@@ -256,6 +210,43 @@ def test_a_wrong_number_is_refused_by_name(name, change, text):
     with pytest.raises(FileLoadError) as caught:
         load(opened.content())
     assert text in str(caught.value)
+
+
+def move_of_a_stream(opened, operation):
+    """The number of the first list of the first move for a stream, and that of its last record."""
+    program = opened.array("program")
+    move = program[program[:, ProgramRow.OPERATION] == operation, StreamOperand.MOVE][0]
+    entry = opened.array("moves", "first_list")[move]
+    return entry, opened.array("moves", "first")[entry + 1] - 1
+
+
+@pytest.mark.parametrize("beyond", [*range(1, 9), 64, FAR])
+@pytest.mark.parametrize(("operation", "side"), [(Opcode.STREAM_IN, "target"), (Opcode.STREAM_OUT, "source")])
+@pytest.mark.parametrize("name", ["transfers", "several_ipus"])
+def test_a_list_of_a_stream_that_ends_beyond_the_memory_is_refused(name, operation, side, beyond):
+    opened = Opened(content_of(name))
+    entry, record = move_of_a_stream(opened, operation)
+    moves = opened.executable().moves
+    size = opened.executable().layout.ipu_bytes[getattr(moves, f"{side}_ipu")[entry]]
+    first = getattr(moves, f"{side}_of")(record, 0)
+    last = max(getattr(moves, f"{side}_of")(record, piece) for piece in range(moves.count[record]))
+    opened.array("moves", side)[record] += size - (last + moves.bytes[record]) + beyond
+    assert first >= 0
+    with pytest.raises(FileLoadError, match=rf"the end of moves\.{side} in list\[{entry}\] lies beyond the memory of the IPU"):
+        load(opened.content())
+
+
+def test_memories_that_are_together_too_large_for_an_address_are_refused():
+    """Their sum would go round, and an engine make room for little."""
+    model = IPUModel("pod64")
+    graph = Graph(model.createDevice().getTarget())
+    opened = Opened(compileGraph(graph, [], {"pypoplar.run_out_of_memory": True}).serialize())
+    tiles = len(opened.arrays["tile_bytes"])
+    each = ((1 << 64) // tiles // 64 + 1) * 64
+    for name in ("tile_bytes", "memory.code", "memory.always_live"):
+        opened.arrays[name][:] = each
+    with pytest.raises(FileLoadError, match=f"the tiles have {each * tiles} bytes of memory: expected less than {1 << 48}"):
+        verify(opened.executable())
 
 
 def test_the_verifier_knows_what_every_operand_is():

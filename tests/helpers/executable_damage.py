@@ -1,11 +1,14 @@
 """Takes saved executables apart, so that tests can change them; and a process of its own that loads and runs them."""
 
+from __future__ import annotations
+
+import copy
 import io
 import json
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pypoplar import Executable
+from pypoplar.executable.codec import Unpacker
+from pypoplar.interface.opcodes import Opcode, ProgramRow
 
 RUNNER = Path(__file__).with_name("executable_runner.py")
 
@@ -34,6 +39,18 @@ class Opened:
             self.arrays = {
                 member.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(member))) for member in names
             }
+
+    def copy(self) -> Opened:
+        """Another one, which changes by itself."""
+        twin = Opened.__new__(Opened)
+        twin.head, twin.arrays = copy.deepcopy(self.head), {name: array.copy() for name, array in self.arrays.items()}
+        return twin
+
+    def executable(self) -> Executable:
+        """The executable, which is not verified."""
+        texts = [tuple(listed) for listed in self.head["texts"]]
+        made: Executable = Unpacker(self.arrays, texts).unpack(self.tree, Executable)
+        return made
 
     @property
     def tree(self) -> Any:
@@ -59,6 +76,52 @@ class Opened:
     def content(self) -> bytes:
         """The bytes of the changed file."""
         return zipped(self.members())
+
+
+Change = Callable[[Opened], None]
+
+
+def put(path: str, where: Any, value: Any) -> Change:
+    """A change of an array: ``array[where] = value``; a function gets the old value."""
+
+    def change(opened: Opened) -> None:
+        array = opened.array(*path.split("."))
+        array[where] = value(array[where]) if callable(value) else value
+
+    return change
+
+
+def put_row(code: Opcode, operand: int, value: Any, which: int = 0) -> Change:
+    """A change of a column of the `which`-th row with an operation; a function gets the row's number and the old value."""
+
+    def change(opened: Opened) -> None:
+        program = opened.array("program")
+        row = np.flatnonzero(program[:, ProgramRow.OPERATION] == code)[which]
+        program[row, operand] = value(row, program[row, operand]) if callable(value) else value
+
+    return change
+
+
+def own(row: int, old: int) -> int:
+    """The number of the row itself."""
+    return row
+
+
+def put_leaf(*path_and_value: Any) -> Change:
+    """A change of the tree."""
+    *path, last, value = path_and_value
+
+    def change(opened: Opened) -> None:
+        place = opened.tree
+        for key in path:
+            place = place[key]
+        place[last] = value
+
+    return change
+
+
+def more(old: Any) -> Any:
+    return old + 1
 
 
 def zipped(members: Mapping[str, bytes]) -> bytes:

@@ -187,7 +187,7 @@ def vertices() -> Executable:
             vertex = graph.addVertex(scale, Scale, {"x": x[i, columns], "y": y[i, columns], "factor": 1.0 + part})
             graph.setInitialValue(vertex["offsets"], [0.25 * i, 1.0])
             graph.setTileMapping(vertex, (i + part) % 16)
-    graph.setPerfEstimate(vertex, 77)
+    graph.setPerfEstimate(vertex, 77, 5)
     mixed = graph.addComputeSet("mixed")
     summing = graph.addVertex(mixed, SumRows, {"rows": y.transpose(), "totals": totals})
     narrow = graph.addVertex(mixed, Narrow, {"x": y[2], "half": half, "char": char})

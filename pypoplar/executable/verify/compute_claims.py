@@ -9,9 +9,19 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.codelet import Codelet, Field
-from pypoplar.executable.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
+from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
+from pypoplar.executable.verify.named_checks import (
+    check,
+    check_each,
+    check_least,
+    check_limit,
+    check_most,
+    check_range,
+    check_running,
+    check_shape,
+)
 from pypoplar.executable.vertex_rows import ListedRows, rows_by_codelet
 from pypoplar.interface.driver_records import PHASES
 from pypoplar.interface.edge_rows import FieldWords, RowEntry, edge_row, entry_words
@@ -28,19 +38,19 @@ def verify_computes(executable: Executable, moves: int) -> None:
     _verify_buffers(executable)
     _verify_groups(executable)
     _verify_tiles(executable)
-    claim_range("computes.moves", computes.moves.ravel(), -1, moves)
+    check_range("computes.moves", computes.moves.ravel(), -1, moves)
     _verify_results(executable)
-    claim_range("computes.vertex", computes.vertex, 0, len(executable.vertex_names.location))
-    claim_range("computes.estimate", computes.estimate, -1, LARGEST)
-    claim_range("computes.flops", computes.flops, -1, LARGEST)
-    claim_range("computes.cost", computes.cost, 0, LARGEST)
+    check_range("computes.vertex", computes.vertex, 0, len(executable.vertex_names.location))
+    check_range("computes.estimate", computes.estimate, -1, LARGEST)
+    check_range("computes.flops", computes.flops, -1, LARGEST)
+    check_range("computes.cost", computes.cost, 0, LARGEST)
     _verify_edges(executable)
 
 
 def _verify_shapes(computes: Computes) -> None:
     sets, groups = len(computes.result_tile), len(computes.group_codelet)
     active, vertices = len(computes.active_tile), len(computes.vertex)
-    claim_shape("computes.moves", computes.moves, sets, PHASES)
+    check_shape("computes.moves", computes.moves, sets, PHASES)
     for names, size in (
         (("result_tile", "result_offset"), sets),
         (("active_tile", "cost"), active),
@@ -51,72 +61,80 @@ def _verify_shapes(computes: Computes) -> None:
         (("words",), len(computes.words)),
     ):
         for name in names:
-            claim_shape(f"computes.{name}", getattr(computes, name), size)
-    claim_running("computes.first_active", computes.first_active, sets, active)
-    claim_running("computes.first_group", computes.first_group, active, groups)
-    claim_running("computes.first_vertex", computes.first_vertex, sets, vertices)
+            check_shape(f"computes.{name}", getattr(computes, name), size)
+    check_running("computes.first_active", computes.first_active, sets, active)
+    check_running("computes.first_group", computes.first_group, active, groups)
+    check_running("computes.first_vertex", computes.first_vertex, sets, vertices)
 
 
 def _verify_results(executable: Executable) -> None:
     """Where the AND of what compute returned goes."""
     computes = executable.computes
-    claim_range("computes.result_tile", computes.result_tile, -1, len(executable.tile_bytes))
+    check_range("computes.result_tile", computes.result_tile, -1, len(executable.tile_bytes))
     used = computes.result_tile != NOTHING
     size = np.where(used, executable.tile_bytes[computes.result_tile], 1)
-    claim_each("computes.result_offset", (computes.result_offset >= 0) & (computes.result_offset < size), "reaches beyond the tile")
+    offset, text = computes.result_offset, "reaches beyond the tile"
+    check_least("computes.result_offset least", offset, 0, text, "computes.result_offset")
+    check_most("computes.result_offset most", offset, size - 1, text, "computes.result_offset")
 
 
 def _verify_buffers(executable: Executable) -> None:
     computes = executable.computes
-    claim_running("computes.first_buffer", computes.first_buffer, len(computes.result_tile), computes.buffer_tile.size)
-    claim_range("computes.buffer_tile", computes.buffer_tile, 0, len(executable.tile_bytes))
-    claim_shape("computes.buffer_bytes", computes.buffer_bytes, computes.buffer_tile.size)
-    claim_range("computes.buffer_bytes", computes.buffer_bytes, 0, LARGEST)
+    check_running("computes.first_buffer", computes.first_buffer, len(computes.result_tile), computes.buffer_tile.size)
+    check_range("computes.buffer_tile", computes.buffer_tile, 0, len(executable.tile_bytes))
+    check_shape("computes.buffer_bytes", computes.buffer_bytes, computes.buffer_tile.size)
+    check_range("computes.buffer_bytes", computes.buffer_bytes, 0, LARGEST)
 
 
 def _verify_groups(executable: Executable) -> None:
     computes, codelets = executable.computes, executable.codelets
     vertices = len(computes.vertex)
-    claim_range("computes.group_codelet", computes.group_codelet, 0, len(codelets))
+    check_range("computes.group_codelet", computes.group_codelet, 0, len(codelets))
     kind = np.array([VertexKind.of(codelet.kind) for codelet in codelets], np.int64)
-    claim_each("computes.group_kind", computes.group_kind == kind[computes.group_codelet], "is not the codelet's kind")
-    claim_range("computes.group_count", computes.group_count, 1, vertices + 1)
-    largest = int(computes.group_count.max(initial=0)) * executable.target.getNumWorkerContexts()
-    claim(largest < MOST_PRICES, f"{executable.target.getNumWorkerContexts()} workers are too many for the groups of vertices")
-    ends = np.cumsum(computes.group_count)
-    claim_each(
-        "computes.group_position", computes.group_position == ends - computes.group_count, "does not follow the group before"
-    )
-    claim(int(ends[-1]) == vertices if len(ends) else vertices == 0, "computes.vertex has another length than the groups together")
-    claim_range("computes.group_row", computes.group_row, 0, len(computes.words) + 1)
+    own_kind = computes.group_kind == kind[computes.group_codelet]
+    check_each("computes.group_kind", own_kind, "is not the codelet's kind")
+    check_least("computes.group_count", computes.group_count, 1)
+    workers = executable.target.getNumWorkerContexts()
+    largest = int(computes.group_count.max(initial=0)) * workers
+    check_limit("computes workers", largest, MOST_PRICES - 1, f"{workers} workers are too many for the groups of vertices")
+    whole = sum(computes.group_count.tolist())
+    check("computes.vertex", whole == vertices, "computes.vertex has another length than the groups together")
+    before = np.cumsum(computes.group_count) - computes.group_count
+    check_each("computes.group_position", computes.group_position == before, "does not follow the group before")
+    check_range("computes.group_row", computes.group_row, 0, len(computes.words) + 1)
     touches = executable.touches is not None
     words = np.array([edge_row(codelet.fields, record_touches=touches).words for codelet in codelets], np.int64)
-    claim_shape("computes.codelet_words", computes.codelet_words, len(codelets))
-    claim_each("computes.codelet_words", computes.codelet_words == words, "is not the size of the codelet's edge rows")
-    row_end = computes.group_row + computes.group_count * words[computes.group_codelet]
-    claim_each("computes.group_row", row_end <= len(computes.words), "leaves no room for the group's edge rows")
+    check_shape("computes.codelet_words", computes.codelet_words, len(codelets))
+    check_each("computes.codelet_words", computes.codelet_words == words, "is not the size of the codelet's edge rows")
+    row_end, text = (
+        computes.group_row + computes.group_count * words[computes.group_codelet],
+        "leaves no room for the group's edge rows",
+    )
+    check_most("computes.group_row end", row_end, len(computes.words), text, "computes.group_row")
 
 
 def _verify_tiles(executable: Executable) -> None:
     """Active tiles have vertices, are in order within their compute set, and schedule each vertex once."""
     computes = executable.computes
     tiles, vertices = len(executable.tile_bytes), len(computes.vertex)
-    claim_range("computes.active_tile", computes.active_tile, 0, tiles)
+    check_range("computes.active_tile", computes.active_tile, 0, tiles)
     opens = np.zeros(len(computes.active_tile) + 1, bool)
     opens[computes.first_active] = True
-    rises = computes.active_tile[1:] > computes.active_tile[:-1]
-    claim_each("computes.active_tile", rises | opens[1:-1], "is not followed by a higher one in its compute set")
-    claim_each("computes.first_group", computes.first_group[1:] > computes.first_group[:-1], "is an active tile without vertices")
+    before, text = np.where(opens[1:-1], -1, computes.active_tile[:-1]), "is not followed by a higher one in its compute set"
+    check_least("computes.active_tile order", computes.active_tile[1:], before + 1, text, "computes.active_tile")
+    groups, text = np.diff(computes.first_group), "is an active tile without vertices"
+    check_least("computes.first_group step", groups, 1, text, "computes.first_group")
     position = np.append(computes.group_position, vertices)
     first = position[computes.first_group]  # of each active tile
-    claim_each("computes.first_vertex", computes.first_vertex == first[computes.first_active], "is not the first of its tiles")
+    own_first = computes.first_vertex == first[computes.first_active]
+    check_each("computes.first_vertex", own_first, "is not the first of its tiles")
     count = np.diff(first)
-    claim_each(
-        "computes.list_order", (computes.list_order >= 0) & (computes.list_order < np.repeat(count, count)), "is not on the tile"
-    )
+    order, text = computes.list_order, "is not on the tile"
+    check_least("computes.list_order least", order, 0, text, "computes.list_order")
+    check_most("computes.list_order most", order, np.repeat(count, count) - 1, text, "computes.list_order")
     scheduled = np.zeros(vertices, bool)
     scheduled[computes.list_order + np.repeat(first[:-1], count)] = True
-    claim_each("computes.list_order", scheduled, "leaves out a vertex of the tile")
+    check_each("computes.list_order whole", scheduled, "leaves out a vertex of the tile", "computes.list_order")
 
 
 def _verify_edges(executable: Executable) -> None:
@@ -137,7 +155,8 @@ class _Edges:
         self.words = executable.computes.words
         self.touched = executable.touches is not None
         width = entry_words(record_touches=self.touched)
-        claim(table.ndim == 1 and len(table) % width == 0, f"computes.row_table is not made of rows of {width}")
+        rows = table.ndim == 1 and len(table) % width == 0
+        check("computes.row_table", rows, f"computes.row_table is not made of rows of {width}")
         self.row_table = table.reshape(-1, width)
         self.rows_used = 0
         self.marks = executable.touch_bytes
@@ -146,37 +165,46 @@ class _Edges:
         """One field of many vertices, whose edge rows begin at `row` and whose tiles' memories have `reach` bytes."""
         name = f"field {field.name!r} of {codelet.name}"
         start = self.words[row + words.start]
-        extent = self.words[row + words.extent] if words.extent != NOTHING else np.ones(len(row), np.int64)
+        extent = self.words[row + words.extent] if words.extent != NOTHING else None
         if field.form == "list":
+            assert extent is not None
             self._list(name, field, start, extent, reach)
             return
-        _verify_span(name, start, extent, field.type.size, reach)
+        length = _verify_span("field", name, start, extent, field.type.size, reach)
         if words.touch != NOTHING:
-            self._marks(name, self.words[row + words.touch], extent)
+            self._marks("field", name, self.words[row + words.touch], length)
 
     def _list(self, name: str, field: Field, first: Int64s, count: Int64s, reach: Int64s) -> None:
         entries = len(self.row_table)
-        claim_range(f"the first row of {name}: vertex", first, 0, entries + 1)
-        claim_range(f"the number of rows of {name}: vertex", count, 0, entries + 1)
-        claim_each(f"the rows of {name}: vertex", first + count <= entries, "has rows that are not there")
+        check_range("list first", first, 0, entries + 1, f"the first row of {name}: vertex")
+        check_range("list rows", count, 0, entries + 1, f"the number of rows of {name}: vertex")
+        check_most("list end", first + count, entries, "has rows that are not there", f"the rows of {name}: vertex")
         self.rows_used += int(count.sum())
-        claim(self.rows_used <= entries, f"rows of {name} are shared")
+        check_limit("list shared", self.rows_used, entries, f"rows of {name} are shared")
         listed = ListedRows.of(first, count)
         rows = self.row_table[listed.entry]
         address, length = rows[:, RowEntry.ADDRESS], rows[:, RowEntry.LENGTH]
-        _verify_span(f"a row of {name}", address, length, field.type.size, reach[listed.owner])
+        _verify_span("row", f"a row of {name}", address, length, field.type.size, reach[listed.owner])
         if self.touched:
-            self._marks(f"a row of {name}", rows[:, RowEntry.TOUCH], length)
+            self._marks("row", f"a row of {name}", rows[:, RowEntry.TOUCH], length)
 
-    def _marks(self, name: str, place: Int64s, length: Int64s) -> None:
+    def _marks(self, form: str, name: str, place: Int64s, length: Int64s) -> None:
         """Where touched elements are marked, a byte for each."""
-        claim_range(f"the marks of {name}: place", place, 0, self.marks + 1)
-        claim_each(f"the marks of {name}: vertex", place + length <= self.marks, "reaches beyond the marks")
+        check_range(f"{form} marks", place, 0, self.marks + 1, f"the marks of {name}: place")
+        check_most(f"{form} marks end", place + length, self.marks, "reaches beyond the marks", f"the marks of {name}: vertex")
 
 
-def _verify_span(name: str, address: Int64s, length: Int64s, size: int, reach: Int64s) -> None:
-    """Elements of `size` bytes in the memory of the vertex's tile, `reach` bytes, aligned as native code expects it."""
-    claim_range(f"the address of {name}: vertex", address, 0, LARGEST)
-    claim_range(f"the length of {name}: vertex", length, 0, LARGEST // 8)
-    claim_each(f"the memory of {name}: vertex", address + length * size <= reach, "reaches beyond its tile")
-    claim_each(f"the memory of {name}: vertex", (address % min(size, 4) == 0) | (length == 0), "is not aligned")
+def _verify_span(form: str, name: str, address: Int64s, length: Int64s | None, size: int, reach: Int64s) -> Int64s:
+    """Elements of `size` bytes in the memory of the vertex's tile, `reach` bytes, aligned as native code expects it.
+
+    Returns how many: one where there is no `length`.
+    """
+    check_range(f"{form} address", address, 0, LARGEST, f"the address of {name}: vertex")
+    if length is None:
+        length = np.ones(len(address), np.int64)
+    else:
+        check_range(f"{form} length", length, 0, LARGEST // 8, f"the length of {name}: vertex")
+    where = f"the memory of {name}: vertex"
+    check_most(f"{form} end", address + length * size, reach, "reaches beyond its tile", where)
+    check_each(f"{form} alignment", (address % min(size, 4) == 0) | (length == 0), "is not aligned", where)
+    return length

@@ -6,7 +6,7 @@ memory, its own tables and its host buffers, and never leaves its program. All t
 
 from __future__ import annotations
 
-from pypoplar.executable.claims import LARGEST, claim, claim_each, claim_number, claim_range, claim_shape
+from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import PRICED_BY
@@ -16,6 +16,16 @@ from pypoplar.executable.verify.compute_claims import verify_computes
 from pypoplar.executable.verify.host_claims import verify_host
 from pypoplar.executable.verify.life_claims import verify_lives
 from pypoplar.executable.verify.move_claims import verify_moves
+from pypoplar.executable.verify.named_checks import (
+    check,
+    check_each,
+    check_least,
+    check_limit,
+    check_most,
+    check_number,
+    check_range,
+    check_shape,
+)
 from pypoplar.executable.verify.program_claims import verify_program
 from pypoplar.executable.verify.touch_claims import verify_touches
 
@@ -29,10 +39,13 @@ MEMORY = (*CATEGORIES, "always_live", "not_always_live")
 def verify(executable: Executable) -> None:
     """Raise `FileLoadError`, naming what is wrong, unless every number of `executable` fits the others."""
     tiles = executable.target.getNumTiles()
-    claim_shape("tile_bytes", executable.tile_bytes, tiles)
-    claim_range("tile_bytes", executable.tile_bytes, 0, LARGEST)
-    claim_each("tile_bytes", executable.tile_bytes % TILE_ALIGNMENT == 0, f"is no multiple of {TILE_ALIGNMENT}")
-    claim_number("touch_bytes", executable.touch_bytes, 0, LARGEST)
+    check_shape("tile_bytes", executable.tile_bytes, tiles)
+    check_least("tile_bytes", executable.tile_bytes, 0)
+    whole = sum(executable.tile_bytes.tolist())
+    check_limit("tile_bytes total", whole, LARGEST - 1, f"the tiles have {whole} bytes of memory: expected less than {LARGEST}")
+    aligned = executable.tile_bytes % TILE_ALIGNMENT == 0
+    check_each("tile_bytes alignment", aligned, f"is no multiple of {TILE_ALIGNMENT}", "tile_bytes")
+    check_number("touch_bytes", executable.touch_bytes, 0, LARGEST)
     _verify_memory(executable, tiles)
     _verify_image(executable)
     _verify_names(executable, tiles)
@@ -51,61 +64,67 @@ def verify(executable: Executable) -> None:
 def _verify_image(executable: Executable) -> None:
     image = executable.image
     pieces, size = len(image.tile), len(image.data)
-    claim_shape("image.tile", image.tile, pieces)
-    claim_shape("image.offset", image.offset, pieces)
-    claim_shape("image.bytes", image.bytes, pieces)
-    claim_shape("image.data", image.data, size)
-    claim_range("image.tile", image.tile, 0, len(executable.tile_bytes))
-    claim_range("image.offset", image.offset, 0, LARGEST)
-    claim_range("image.bytes", image.bytes, 0, size + 1)
-    claim_each("image.offset", image.offset + image.bytes <= executable.tile_bytes[image.tile], "reaches beyond the tile")
-    claim(int(image.bytes.sum()) == size, f"image.data has {size} bytes, its pieces have {int(image.bytes.sum())}")
+    check_shape("image.tile", image.tile, pieces)
+    check_shape("image.offset", image.offset, pieces)
+    check_shape("image.bytes", image.bytes, pieces)
+    check_shape("image.data", image.data, size)
+    check_range("image.tile", image.tile, 0, len(executable.tile_bytes))
+    check_range("image.offset", image.offset, 0, LARGEST)
+    check_range("image.bytes", image.bytes, 0, size + 1)
+    reach = executable.tile_bytes[image.tile]
+    check_most("image reach", image.offset + image.bytes, reach, "reaches beyond the tile", "image.offset")
+    total = int(image.bytes.sum())
+    check("image total", total == size, f"image.data has {size} bytes, its pieces have {total}")
 
 
 def _verify_memory(executable: Executable, tiles: int) -> None:
     """Tiles have no more memory than what lies there needs, and what lies there fits if the options ask for it."""
     for name in MEMORY:
         values = getattr(executable.memory, name)
-        claim_shape(f"memory.{name}", values, tiles)
-        claim_range(f"memory.{name}", values, 0, LARGEST)
+        check_shape(f"memory.{name}", values, tiles)
+        check_range(f"memory.{name}", values, 0, LARGEST)
     total, limit = executable.memory.total(), executable.target.getBytesPerTile()
-    claim_each("tile_bytes", executable.tile_bytes <= total + TILE_ALIGNMENT, "is more memory than the tile needs")
-    fits = executable.options.run_out_of_memory or int(total.max()) <= limit
-    claim(fits, f"a tile holds {int(total.max())} bytes: expected at most {limit}")
+    most = total + TILE_ALIGNMENT
+    check_most("tile_bytes need", executable.tile_bytes, most, "is more memory than the tile needs", "tile_bytes")
+    if not executable.options.run_out_of_memory:
+        held = int(total.max())
+        check_limit("memory", held, limit, f"a tile holds {held} bytes: expected at most {limit}")
 
 
 def _verify_names(executable: Executable, tiles: int) -> None:
     """What is only reported: counts, places in the user's code."""
-    claim_shape("vertex_bytes", executable.vertex_bytes, len(executable.codelets))
-    claim_shape("priced_by", executable.priced_by, len(executable.codelets), len(PRICED_BY))
-    claim_range("priced_by", executable.priced_by.ravel(), 0, len(executable.vertex_names.location) + 1)
+    check_shape("vertex_bytes", executable.vertex_bytes, len(executable.codelets))
+    check_shape("priced_by", executable.priced_by, len(executable.codelets), len(PRICED_BY))
+    check_range("priced_by", executable.priced_by.ravel(), 0, len(executable.vertex_names.location) + 1)
     names = executable.vertex_names
-    claim_shape("vertex_names.location", names.location, len(names.location))
-    claim_shape("vertex_names.tile", names.tile, len(names.location))
-    claim_range("vertex_names.location", names.location, 0, len(names.locations))
-    claim_range("vertex_names.tile", names.tile, -1, tiles)
+    check_shape("vertex_names.location", names.location, len(names.location))
+    check_shape("vertex_names.tile", names.tile, len(names.location))
+    check_range("vertex_names.location", names.location, 0, len(names.locations))
+    check_range("vertex_names.tile", names.tile, -1, tiles)
 
 
 def _verify_step(executable: Executable, step: StaticStep, where: str, tiles: int) -> None:
-    claim(step.kind in STEP_KINDS, f"{where}.kind is {step.kind!r}: expected {', '.join(STEP_KINDS)}")
+    check("steps.kind", step.kind in STEP_KINDS, f"{where}.kind is {step.kind!r}: expected {', '.join(STEP_KINDS)}")
     for name in ("sync_cycles", "host_bytes", "host_cycles", "global_exchange_cycles", "depth"):
-        claim_number(f"{where}.{name}", getattr(step, name), 0, LARGEST)
-    claim(len(step.exchange_cycles) >= len(step.rearrange_cycles), f"{where}.rearrange_cycles without exchange_cycles")
+        check_number(f"steps.{name}", getattr(step, name), 0, LARGEST, f"{where}.{name}")
+    alone = len(step.exchange_cycles) < len(step.rearrange_cycles)
+    check("steps.rearrange_cycles alone", not alone, f"{where}.rearrange_cycles without exchange_cycles")
     for name in ("exchange_cycles", "rearrange_cycles"):
         if len(getattr(step, name)):
-            claim_shape(f"{where}.{name}", getattr(step, name), tiles)
-            claim_range(f"{where}.{name}", getattr(step, name), 0, LARGEST)
-    claim_number(f"{where}.compute", step.compute, -1, len(executable.computes.result_tile))
-    claim((step.compute >= 0) == (step.kind == "compute"), f"{where}.compute is {step.compute}, of a step {step.kind!r}")
-    claim_number(f"{where}.exchange", step.exchange, -1, len(executable.exchanges))
+            check_shape(f"steps.{name}", getattr(step, name), tiles, where=f"{where}.{name}")
+            check_range(f"steps.{name}", getattr(step, name), 0, LARGEST, f"{where}.{name}")
+    check_number("steps.compute", step.compute, -1, len(executable.computes.result_tile), f"{where}.compute")
+    right = (step.compute >= 0) == (step.kind == "compute")
+    check("steps.compute kind", right, f"{where}.compute is {step.compute}, of a step {step.kind!r}")
+    check_number("steps.exchange", step.exchange, -1, len(executable.exchanges), f"{where}.exchange")
 
 
 def _verify_exchange(exchange: NamedExchange, where: str, tiles: int) -> None:
-    claim(exchange.phase in PHASES, f"{where}.phase is {exchange.phase!r}: expected {', '.join(PHASES)}")
+    check("exchanges.phase", exchange.phase in PHASES, f"{where}.phase is {exchange.phase!r}: expected {', '.join(PHASES)}")
     account = exchange.account
     for name in ACCOUNT:
-        claim_shape(f"{where}.{name}", getattr(account, name), tiles)
-        claim_range(f"{where}.{name}", getattr(account, name), 0, LARGEST)
-    claim_shape(f"{where}.messages", account.messages, len(account.messages))
+        check_shape(f"exchanges.{name}", getattr(account, name), tiles, where=f"{where}.{name}")
+        check_range(f"exchanges.{name}", getattr(account, name), 0, LARGEST, f"{where}.{name}")
+    check_shape("exchanges.messages", account.messages, len(account.messages), where=f"{where}.messages")
     for column, high in (("source", tiles), ("destination", tiles), ("bytes", LARGEST), ("variable", len(exchange.variables))):
-        claim_range(f"{where}.messages.{column}", account.messages[column], 0, high)
+        check_range(f"exchanges.messages.{column}", account.messages[column], 0, high, f"{where}.messages.{column}")

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.executable.claims import LARGEST, claim, claim_number
+from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import HostTensor
+from pypoplar.executable.verify.named_checks import check, check_limit, check_number
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.service_kinds import DETAILS, ServiceKind
 from pypoplar.types import BY_NAME
@@ -23,15 +24,16 @@ def verify_host(executable: Executable) -> None:
     """Check everything that only names streams and remote buffers."""
     for number, stream in enumerate(executable.streams):
         where = f"streams[{number}]"
-        claim(stream.kind in (TO_DEVICE, TO_HOST, INTERNAL), f"{where}: there are no streams {stream.kind!r}")
-        claim(stream.type in BY_NAME, f"{where}: there is no type {stream.type!r}")
-        claim_number(f"{where}.elements", stream.elements, 0, LARGEST // 8)
+        check("streams.kind", stream.kind in (TO_DEVICE, TO_HOST, INTERNAL), f"{where}: there are no streams {stream.kind!r}")
+        check("streams.type", stream.type in BY_NAME, f"{where}: there is no type {stream.type!r}")
+        check_number("streams.elements", stream.elements, 0, LARGEST // 8, f"{where}.elements")
     for number, remote in enumerate(executable.remotes):
         where = f"remotes[{number}]"
-        claim(remote.type in BY_NAME, f"{where}: there is no type {remote.type!r}")
-        claim_number(f"{where}.elements", remote.elements, 0, LARGEST // 8)
-        claim_number(f"{where}.repeats", remote.repeats, 0, LARGEST // 8)
-        claim_number(f"the size of {where}", remote.elements * remote.repeats, 0, LARGEST // 8)
+        check("remotes.type", remote.type in BY_NAME, f"{where}: there is no type {remote.type!r}")
+        check_number("remotes.elements", remote.elements, 0, LARGEST // 8, f"{where}.elements")
+        check_number("remotes.repeats", remote.repeats, 0, LARGEST // 8, f"{where}.repeats")
+        size, most = remote.elements * remote.repeats, LARGEST // 8 - 1
+        check_limit("remotes size", size, most, f"the size of {where} is {size}: expected at most {most}")
     for kind, handles in (("writes", executable.writes), ("reads", executable.reads)):
         for name, handle in handles.items():
             _verify_handle(executable, handle, f"{kind}[{name!r}]")
@@ -50,16 +52,17 @@ def handle_streams(executable: Executable) -> set[int]:
 
 
 def _verify_handle(executable: Executable, handle: HostTensor, where: str) -> None:
-    claim_number(f"{where}.stream", handle.stream, 0, len(executable.streams))
+    check_number("handles.stream", handle.stream, 0, len(executable.streams), f"{where}.stream")
     stream = executable.streams[handle.stream]
-    claim(stream.kind == INTERNAL, f"{where}.stream is {handle.stream}, a stream of the user's")
-    claim(stream.type == handle.type, f"{where} is of type {handle.type}, its stream of type {stream.type}")
-    _verify_shape(handle.shape, stream.elements, f"{where}.shape")
+    check("handles.stream kind", stream.kind == INTERNAL, f"{where}.stream is {handle.stream}, a stream of the user's")
+    check("handles.type", stream.type == handle.type, f"{where} is of type {handle.type}, its stream of type {stream.type}")
+    check("handles.shape", *_has_shape(handle.shape, stream.elements, f"{where}.shape"))
 
 
-def _verify_shape(shape: Any, elements: int, where: str) -> None:
+def _has_shape(shape: Any, elements: int, where: str) -> tuple[bool, str]:
+    """Whether so many elements have a shape, and what to say if not."""
     sizes = isinstance(shape, list | tuple) and all(type(size) is int and 0 <= size < LARGEST for size in shape)
-    claim(sizes and math.prod(shape) == elements, f"{where} is {shape!r}: expected the shape of {elements} elements")
+    return sizes and math.prod(shape) == elements, f"{where} is {shape!r}: expected the shape of {elements} elements"
 
 
 class _Service:
@@ -70,21 +73,19 @@ class _Service:
 
     def verify(self) -> None:
         kind = self.service.get("kind")
-        claim(isinstance(kind, str) and kind in DETAILS, f"{self.where}: there is no service {kind!r}")
+        check("services.kind", isinstance(kind, str) and kind in DETAILS, f"{self.where}: there is no service {kind!r}")
         expected = DETAILS[ServiceKind(str(kind))]
         wrong = sorted(self.service.keys() ^ (expected | {"kind"}))
-        claim(not wrong, f"{self.where}: {', '.join(wrong)} surplus or missing")
-        unknown = sorted(expected - CHECKS.keys())
-        claim(not unknown, f"{self.where}: nothing says what {', '.join(unknown)} may be")
-        for name, check in CHECKS.items():
+        check("services details", not wrong, f"{self.where}: {', '.join(wrong)} surplus or missing")
+        for name, verify_detail in CHECKS.items():
             if name in expected:
-                check(self, name)
+                verify_detail(self, name)
 
     def text(self, name: str) -> None:
-        claim(isinstance(self.service[name], str), f"{self.where}.{name} is not a text")
+        check(f"services.{name} text", isinstance(self.service[name], str), f"{self.where}.{name} is not a text")
 
     def streams(self, name: str) -> None:
-        claim(isinstance(self.service[name], list), f"{self.where}.{name} is not a list of streams")
+        check(f"services.{name} list", isinstance(self.service[name], list), f"{self.where}.{name} is not a list of streams")
         for stream in self.service[name]:
             self._stream(name, stream)
 
@@ -92,21 +93,24 @@ class _Service:
         self._stream(name, self.service[name], internal=self.service["kind"] != ServiceKind.CALLBACK)
 
     def shape(self, name: str) -> None:
-        _verify_shape(self.service[name], self.executable.streams[self.service["stream"]].elements, f"{self.where}.{name}")
+        elements = self.executable.streams[self.service["stream"]].elements
+        check("services.shape", *_has_shape(self.service[name], elements, f"{self.where}.{name}"))
 
     def compute(self, name: str) -> None:
-        claim(self.executable.touches is not None, f"{self.where}: there is nothing to judge by")
+        check("services.compute touches", self.executable.touches is not None, f"{self.where}: there is nothing to judge by")
         self._number(name, self.service[name], 0, len(self.executable.computes.result_tile))
 
     def modifier(self, name: str) -> None:
-        claim(type(self.service[name]) is int, f"{self.where}.{name} is not a whole number")
+        check("services.modifier", type(self.service[name]) is int, f"{self.where}.{name} is not a whole number")
         stream = self.executable.streams[self.service["stream"]]
-        claim(stream.type == "UNSIGNED_INT" and stream.elements == 2, f"{self.where}.stream does not carry a seed")
+        seed = stream.type == "UNSIGNED_INT" and stream.elements == 2
+        check("services.stream seed", seed, f"{self.where}.stream does not carry a seed")
 
     def buffer(self, name: str) -> None:
         remote = self.executable.remotes[self._number(name, self.service[name], 0, len(self.executable.remotes))]
         stream = self.executable.streams[self.service["stream"]]
-        claim(stream.type == remote.type, f"{self.where}: the stream carries {stream.type}, the remote buffer holds {remote.type}")
+        text = f"{self.where}: the stream carries {stream.type}, the remote buffer holds {remote.type}"
+        check("services.buffer type", stream.type == remote.type, text)
 
     def offsets(self, name: str) -> None:
         """Which rows of the remote buffer, whose number has been checked, are carried: -1 for one, or a stream of their numbers."""
@@ -114,22 +118,24 @@ class _Service:
         if self.service[name] != NOTHING:
             self._stream(name, self.service[name])
             offsets = streams[self.service[name]]
-            claim(offsets.type in ("INT", "UNSIGNED_INT"), f"{self.where}.{name} carries {offsets.type}: expected row numbers")
+            numbers = offsets.type in ("INT", "UNSIGNED_INT")
+            check("services.offsets type", numbers, f"{self.where}.{name} carries {offsets.type}: expected row numbers")
             rows = offsets.elements
         elements = rows * self.executable.remotes[self.service["buffer"]].elements
         carried = streams[self.service["stream"]].elements == elements
-        claim(carried, f"{self.where}: the stream does not carry {rows} rows of the remote buffer")
+        check("services.stream rows", carried, f"{self.where}: the stream does not carry {rows} rows of the remote buffer")
 
     def _number(self, name: str, value: Any, low: int, high: int) -> int:
-        claim(type(value) is int, f"{self.where}.{name} is {value!r}: expected a whole number")
-        claim_number(f"{self.where}.{name}", value, low, high)
+        check(f"services.{name} number", type(value) is int, f"{self.where}.{name} is {value!r}: expected a whole number")
+        check_number(f"services.{name}", value, low, high, f"{self.where}.{name}")
         return int(value)
 
     def _stream(self, name: str, value: Any, *, internal: bool = True) -> None:
         number = self._number(name, value, 0, len(self.executable.streams))
         kind = self.executable.streams[number].kind
-        claim((kind == INTERNAL) == internal, f"{self.where}.{name} is a stream {kind}")
-        claim(number not in handle_streams(self.executable), f"{self.where}.{name} is the stream of a handle")
+        check(f"services.{name} kind", (kind == INTERNAL) == internal, f"{self.where}.{name} is a stream {kind}")
+        lent = number in handle_streams(self.executable)
+        check(f"services.{name} handle", not lent, f"{self.where}.{name} is the stream of a handle")
 
 
 CHECKS: dict[str, Callable[[_Service, str], None]] = {

@@ -7,10 +7,19 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import sums_between
-from pypoplar.executable.claims import LARGEST, claim, claim_each, claim_range, claim_running, claim_shape
+from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
+from pypoplar.executable.verify.named_checks import (
+    check,
+    check_each,
+    check_least,
+    check_most,
+    check_range,
+    check_running,
+    check_shape,
+)
 from pypoplar.interface.header_slots import HOST
 
 COLUMNS = ("source", "target", "bytes", "count", "source_step", "target_step", "source_list", "target_list", "tile")
@@ -46,23 +55,22 @@ def verify_moves(executable: Executable) -> MoveEnds:
 
 def _verify_lists(moves: Moves, ipus: int) -> None:
     """Every move has its lists, and each list its pair of memories and its records."""
-    claim(moves.first_list.ndim == 1 and len(moves.first_list) > 0, "moves.first_list is empty")
-    claim(moves.first.ndim == 1 and len(moves.first) > 0, "moves.first is empty")
-    lists = len(moves.first) - 1
+    lists = moves.source_ipu.size
     for name in ("source_ipu", "target_ipu"):
-        claim_shape(f"moves.{name}", getattr(moves, name), lists)
-        claim_range(f"moves.{name}", getattr(moves, name), HOST, ipus)
-    claim_each("moves.target_ipu", (moves.source_ipu != HOST) | (moves.target_ipu != HOST), "leads from the host to the host")
-    claim_running("moves.first_list", moves.first_list, len(moves.first_list) - 1, lists)
-    claim_running("moves.first", moves.first, lists, len(moves.source))
+        check_shape(f"moves.{name}", getattr(moves, name), lists)
+        check_range(f"moves.{name}", getattr(moves, name), HOST, ipus)
+    on_an_ipu = (moves.source_ipu != HOST) | (moves.target_ipu != HOST)
+    check_each("moves between hosts", on_an_ipu, "leads from the host to the host", "moves.target_ipu")
+    check_running("moves.first_list", moves.first_list, None, lists)
+    check_running("moves.first", moves.first, lists, len(moves.source))
 
 
 def _verify_records(moves: Moves, tiles: int) -> None:
     """What can be said of each record on its own, and of its thread."""
     records = len(moves.source)
     for name in COLUMNS:
-        claim_shape(f"moves.{name}", getattr(moves, name), records)
-    claim(moves.places.ndim == 1, "moves.places is not a plain list")
+        check_shape(f"moves.{name}", getattr(moves, name), records)
+    check("moves.places", moves.places.ndim == 1, "moves.places is not a plain list")
     for name, low in (
         ("source", 0),
         ("target", 0),
@@ -71,40 +79,47 @@ def _verify_records(moves: Moves, tiles: int) -> None:
         ("source_step", -LARGEST),
         ("target_step", -LARGEST),
     ):
-        claim_range(f"moves.{name}", getattr(moves, name), low, LARGEST)
-    claim_range("moves.tile", moves.tile, 0, tiles)
+        check_range(f"moves.{name}", getattr(moves, name), low, LARGEST)
+    check_range("moves.tile", moves.tile, 0, tiles)
     opens = np.zeros(records + 1, bool)
     opens[moves.first] = True
-    claim_each("moves.tile", (moves.tile[1:] >= moves.tile[:-1]) | opens[1:-1], "is followed by a lower one in its list")
+    before = np.where(opens[1:-1], 0, moves.tile[:-1])
+    check_most("moves.tile order", before, moves.tile[1:], "is followed by a lower one in its list", "moves.tile")
     alone = (moves.count == 1) | (moves.target_list >= 0)
-    claim_each("moves.target_step", alone | (moves.target_step != 0), "is 0, for several pieces")
-    claim_each("moves.source_list", (moves.source_list < 0) | (moves.target_list < 0), "stands beside a list of targets")
+    check_each("moves.target_step zero", alone | (moves.target_step != 0), "is 0, for several pieces", "moves.target_step")
+    one_sided = (moves.source_list < 0) | (moves.target_list < 0)
+    check_each("moves.source_list alone", one_sided, "stands beside a list of targets", "moves.source_list")
 
 
 def _host_ends(moves: Moves, layout: MemoryLayout, side: str, other: str) -> Int64s:
     """Where the bytes of each list end on the host's side, 0 for lists that do not touch it; those of IPUs lie in their memory."""
     ends = _largest(moves.first, _record_ends(moves, side, other))
     ipu = getattr(moves, side + "_ipu")
-    fits = (ipu == HOST) | (ends <= layout.ipu_bytes[ipu])
-    claim_each(f"the end of moves.{side} in list", fits, "lies beyond the memory of the IPU")
-    return np.where(ipu == HOST, ends, 0)
+    reached = np.where(ipu == HOST, 0, ends)
+    where = f"the end of moves.{side} in list"
+    check_most(f"moves.{side} end", reached, layout.ipu_bytes[ipu], "lies beyond the memory of the IPU", where)
+    return ends - reached
 
 
 def _record_ends(moves: Moves, side: str, other: str) -> Int64s:
     """Where the bytes of each record end on a side, which begins at 0."""
     base, step, listed = (getattr(moves, side + what) for what in ("", "_step", "_list"))
-    claim_range(f"moves.{side}_list", listed, -1, len(moves.places))
+    check_range(f"moves.{side}_list", listed, -1, len(moves.places))
     named = listed >= 0
-    claim_each(f"moves.{side}_step", named | (moves.count - 1 <= LARGEST // np.maximum(np.abs(step), 1)), "goes too far")
-    span = np.where(named, 0, (moves.count - 1) * step)
-    claim_each(f"moves.{side}", base + np.minimum(span, 0) >= 0, "goes below 0")
+    steps = np.where(named, 0, moves.count - 1)
+    check_most(f"moves.{side}_step span", steps, LARGEST // np.maximum(np.abs(step), 1), "goes too far", f"moves.{side}_step")
+    span = steps * step
+    check_least(f"moves.{side} begin", base + np.minimum(span, 0), 0, "goes below 0", f"moves.{side}")
     ends: Int64s = base + np.maximum(span, 0) + moves.bytes
     chosen = np.flatnonzero(named)
     if len(chosen):
         first, count, size = listed[chosen], moves.count[chosen], moves.bytes[chosen]
-        claim_each(f"the listed moves.{side}", (count > 1) & (size <= LISTED_BYTES), "is not of several small pieces")
-        claim_each(f"the listed moves.{side}", getattr(moves, other + "_step")[chosen] == size, "has a gap on the other side")
-        claim_each(f"moves.{side}_list", first + count <= len(moves.places), "is too long")
+        where = f"the listed moves.{side}"
+        check_least(f"moves.{side}_list count", count, 2, "is not of several small pieces", where)
+        check_most(f"moves.{side}_list bytes", size, LISTED_BYTES, "is not of several small pieces", where)
+        apart = getattr(moves, other + "_step")[chosen]
+        check_each(f"moves.{side}_list gap", apart == size, "has a gap on the other side", where)
+        check_most(f"moves.{side}_list end", first + count, len(moves.places), "is too long", f"moves.{side}_list")
         limits = np.stack((first, first + count), 1).ravel()
         largest = np.maximum.reduceat(np.append(moves.places, np.uint32(0)), limits)[::2]
         ends[chosen] += largest.astype(np.int64) * size

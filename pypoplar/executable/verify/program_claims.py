@@ -7,15 +7,25 @@ is thus only reached by a call, and there is somewhere to return to. Calls form 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.errors import FileLoadError
-from pypoplar.executable.claims import LARGEST, claim, claim_each, claim_number, claim_range
+from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.host_claims import INTERNAL, TO_DEVICE, TO_HOST, chunk_bytes, handle_streams
 from pypoplar.executable.verify.move_claims import MoveEnds
+from pypoplar.executable.verify.named_checks import (
+    check,
+    check_each,
+    check_least,
+    check_limit,
+    check_most,
+    check_number,
+    check_range,
+)
 from pypoplar.executable.verify.tree_claims import verify_tree
 from pypoplar.interface.fault_codes import FloatingPoint
 from pypoplar.interface.layout import NOTHING, mask
@@ -45,9 +55,9 @@ from pypoplar.interface.opcodes import (
 )
 from pypoplar.interface.service_kinds import ServiceKind
 
-MOVE, STEP, MAYBE_STEP, COMPUTE, COUNTER, TIMES, ROW, TILE, OFFSET, SIZE, STREAM, SERVICE, CLOCK, MASK = (
-    "move", "step", "step or -1", "compute", "counter", "times", "row", "tile", "offset", "size", "stream", "service", "clock",
-    "mask",
+MOVE, STEP, MAYBE_STEP, COMPUTE, COUNTER, TIMES, ROW, TILE, OFFSET, SIZE, STREAM, OWN_STREAM, SERVICE, CLOCK, MASK = (
+    "move", "step", "step or -1", "compute", "counter", "times", "row", "tile", "offset", "size", "stream", "stream of its own",
+    "service", "clock", "mask",
 )  # fmt: skip
 KINDS: dict[Opcode, dict[Operand, str]] = {
     Opcode.END: {},
@@ -73,7 +83,7 @@ KINDS: dict[Opcode, dict[Operand, str]] = {
     Opcode.STREAM_IN: {StreamOperand.STREAM: STREAM, StreamOperand.MOVE: MOVE, StreamOperand.STEP: STEP},
     Opcode.STREAM_OUT: {StreamOperand.STREAM: STREAM, StreamOperand.MOVE: MOVE, StreamOperand.STEP: STEP},
     Opcode.SERVICE: {ServiceOperand.SERVICE: SERVICE},
-    Opcode.CALLBACK: {CallbackOperand.STREAM: STREAM, CallbackOperand.SERVICE: SERVICE},
+    Opcode.CALLBACK: {CallbackOperand.STREAM: OWN_STREAM, CallbackOperand.SERVICE: SERVICE},
     Opcode.STAMP: {StampOperand.CLOCK: CLOCK},
     Opcode.ELAPSED: {ElapsedOperand.CLOCK: CLOCK, ElapsedOperand.TILE: TILE, ElapsedOperand.OFFSET: OFFSET},
     Opcode.CLOCK: {ClockOperand.TILE: TILE, ClockOperand.OFFSET: OFFSET},
@@ -81,16 +91,17 @@ KINDS: dict[Opcode, dict[Operand, str]] = {
     Opcode.SYNC: {SyncOperand.STEP: STEP},
 }
 """What the operands of every operation name; any number is a value to compare with (`UnlessEqualOperand.VALUE`)."""
+LEAST = {COMPUTE: 0, OWN_STREAM: 0}
+"""What has no upper bound of its own: it is compared with what has one."""
+SIZES = (1, 2, 4, 8)
 CLOCK_BYTES = 8
 
 
 def verify_program(executable: Executable, ends: MoveEnds) -> None:
     """Check the program of an executable whose other parts have been checked; `ends` is of its moves."""
     program = executable.program
-    claim(
-        program.ndim == 2 and program.shape[1] == ROW_WORDS,
-        f"program has the shape {list(program.shape)}: expected rows of {ROW_WORDS}",
-    )
+    shaped = program.ndim == 2 and program.shape[1] == ROW_WORDS
+    check("program", shaped, f"program has the shape {list(program.shape)}: expected rows of {ROW_WORDS}")
     rows = _Rows(executable, ends)
     rows.verify_operands()
     rows.verify_memory()
@@ -124,30 +135,31 @@ class _Rows:
         values: Int64s = self.executable.program[rows, operand]
         return values
 
-    def claim(self, rows: Int64s, holds: Bools, text: str) -> None:
-        """That something holds for each of some rows."""
-        if not holds.all():
-            row = int(rows[np.flatnonzero(~holds)[0]])
+    def named(self, rows: Int64s) -> Callable[[int], str]:
+        """How messages call the entries of something that is said of some rows."""
+
+        def name(entry: int) -> str:
+            row = int(rows[entry])
             shown = " ".join(str(int(operand)) for operand in self.executable.program[row, OPERAND_COLUMNS])
-            raise FileLoadError(f"row {row} of the program, {Opcode(self.code[row]).name} {shown}: {text}")
+            return f"row {row} of the program, {Opcode(self.code[row]).name} {shown}:"
+
+        return name
 
     def verify_operands(self) -> None:
         """Every operand names something that is there."""
         executable = self.executable
-        claim_range("the operations of the program: row", self.code, min(Opcode), max(Opcode) + 1)
+        check_range("program operations", self.code, min(Opcode), max(Opcode) + 1, "the operations of the program: row")
         for name, value in (("counters", executable.counters), ("clocks", executable.clocks)):
-            claim_number(name, value, 0, len(executable.program) + 1)
+            check_number(name, value, 0, len(executable.program) + 1)
         bounds = {
             MOVE: (0, len(self.ends.lists)),
             STEP: (0, len(executable.steps)),
             MAYBE_STEP: (-1, len(executable.steps)),
-            COMPUTE: (0, len(executable.computes.result_tile)),
             COUNTER: (0, executable.counters),
             TIMES: (0, (1 << 63) - 1),
             ROW: (0, len(executable.program)),
             TILE: (0, len(executable.tile_bytes)),
             OFFSET: (0, LARGEST),
-            SIZE: (1, CLOCK_BYTES + 1),
             STREAM: (0, len(executable.streams)),
             SERVICE: (0, len(executable.services)),
             CLOCK: (0, executable.clocks),
@@ -157,9 +169,14 @@ class _Rows:
             rows = self.of(int(code))
             operands = OPERANDS[Opcode(code)]
             for operand, kind in KINDS[Opcode(code)].items():
-                low, high = bounds[kind]
+                name, text = f"program {Opcode(code).name} {operand.name}", f"operand {operands.index(operand)} is no {kind}"
                 values = self.operand(rows, operand)
-                self.claim(rows, (values >= low) & (values < high), f"operand {operands.index(operand)} is no {kind}")
+                if kind in bounds:
+                    check_range(name, values, *bounds[kind], self.named(rows), text)
+                elif kind in LEAST:
+                    check_least(name, values, LEAST[kind], text, self.named(rows))
+                else:
+                    check_each(name, np.isin(values, SIZES), "no value has that many bytes", self.named(rows))
 
     def verify_memory(self) -> None:
         """Values that branches read and clocks that are stored lie in their tiles' memories; a plain move is none of a stream."""
@@ -168,27 +185,25 @@ class _Rows:
             (Opcode.UNLESS_EQUAL, UnlessEqualOperand.TILE, UnlessEqualOperand.OFFSET, UnlessEqualOperand.BYTES),
         )
         for operation, tile, offset, width in reads:
-            rows = self.of(operation)
-            size = self.operand(rows, width)
-            self.claim(rows, np.isin(size, (1, 2, 4, 8)), "no value has that many bytes")
-            self.claim(rows, self._in_memory(rows, tile, offset, size), "the value is not in the tile's memory")
+            size = self.operand(self.of(operation), width)
+            self._verify_place(operation, tile, offset, size, "the value is not in the tile's memory")
         stores: tuple[tuple[Opcode, Operand, Operand], ...] = (
             (Opcode.ELAPSED, ElapsedOperand.TILE, ElapsedOperand.OFFSET),
             (Opcode.CLOCK, ClockOperand.TILE, ClockOperand.OFFSET),
         )
         for operation, tile, offset in stores:
-            rows = self.of(operation)
-            size = np.full(len(rows), CLOCK_BYTES)
-            self.claim(rows, self._in_memory(rows, tile, offset, size), "the clock's place is not in the tile's memory")
+            size = np.full(len(self.of(operation)), CLOCK_BYTES)
+            self._verify_place(operation, tile, offset, size, "the clock's place is not in the tile's memory")
         rows = self.of(Opcode.MOVE)
-        self.claim(rows, ~self._names_host()[self.operand(rows, MoveOperand.MOVE)], "the move is one of a stream")
+        on_ipus = ~self._names_host()[self.operand(rows, MoveOperand.MOVE)]
+        check_each("program MOVE host", on_ipus, "the move is one of a stream", self.named(rows))
 
-    def _in_memory(self, rows: Int64s, tile: Operand, offset: Operand, size: Int64s) -> Bools:
-        """Whether values of so many bytes lie in their tiles' memories, aligned as native code expects it."""
-        begin = self.operand(rows, offset)
-        fits: Bools = begin + size <= self.executable.tile_bytes[self.operand(rows, tile)]
-        fits &= begin % np.minimum(size, 4) == 0
-        return fits
+    def _verify_place(self, operation: Opcode, tile: Operand, offset: Operand, size: Int64s, text: str) -> None:
+        """Values of so many bytes lie in their tiles' memories, aligned as native code expects it."""
+        rows = self.of(operation)
+        begin, reach = self.operand(rows, offset), self.executable.tile_bytes[self.operand(rows, tile)]
+        check_most(f"program {operation.name} end", begin + size, reach, text, self.named(rows))
+        check_each(f"program {operation.name} alignment", begin % np.minimum(size, 4) == 0, text, self.named(rows))
 
     def _names_host(self) -> Bools:
         """bool [moves]: whether any list of a move has the host on one side."""
@@ -204,10 +219,18 @@ class _Rows:
             (Opcode.STREAM_OUT, TO_HOST, ends.to_host, ends.target_end),
         ):
             rows = self.of(code)
-            stream, moves = self.operand(rows, StreamOperand.STREAM), self.operand(rows, StreamOperand.MOVE)
-            self.claim(rows, np.isin(kinds[stream], (kind, INTERNAL)), "the stream has the other direction")
-            self.claim(rows, host_lists[moves] == ends.lists[moves], "not all of the move is with the host, in this direction")
-            self.claim(rows, host_end[moves] == chunk[stream], "the move does not end with the stream's chunk")
+            where, stream, moves = (
+                self.named(rows),
+                self.operand(rows, StreamOperand.STREAM),
+                self.operand(rows, StreamOperand.MOVE),
+            )
+            direction = np.isin(kinds[stream], (kind, INTERNAL))
+            check_each(f"program {code.name} kind", direction, "the stream has the other direction", where)
+            whole, text = host_lists[moves] == ends.lists[moves], "not all of the move is with the host, in this direction"
+            check_each(f"program {code.name} lists", whole, text, where)
+            text = "the move does not end with the stream's chunk"
+            check_most(f"program {code.name} end", host_end[moves], chunk[stream], text, where)
+            check_least(f"program {code.name} chunk", host_end[moves], chunk[stream], text, where)
 
     def verify_computes(self) -> None:
         """The step that takes the account of a compute set is the compute set's own."""
@@ -215,9 +238,10 @@ class _Rows:
         rows = self.of(Opcode.COMPUTE)
         compute = np.array([step.compute for step in executable.steps], np.int64)
         own = compute[self.operand(rows, ComputeOperand.STEP)] == self.operand(rows, ComputeOperand.COMPUTE)
-        self.claim(rows, own, "the step is not the compute set's")
+        check_each("program COMPUTE own step", own, "the step is not the compute set's", self.named(rows))
         moves = executable.computes.moves.ravel()
-        claim_each("computes.moves", (moves == NOTHING) | ~np.append(self._names_host(), False)[moves], "is a move of a stream")
+        on_ipus = (moves == NOTHING) | ~np.append(self._names_host(), False)[moves]
+        check_each("computes.moves host", on_ipus, "is a move of a stream", "computes.moves")
 
     def verify_services(self) -> None:
         """A callback is served for its own stream; no other operation serves one."""
@@ -226,10 +250,11 @@ class _Rows:
             [service["stream"] if service["kind"] == ServiceKind.CALLBACK else NOTHING for service in services], np.int64
         )
         rows = self.of(Opcode.SERVICE)
-        self.claim(rows, stream[self.operand(rows, ServiceOperand.SERVICE)] == NOTHING, "the service is a callback's")
+        plain = stream[self.operand(rows, ServiceOperand.SERVICE)] == NOTHING
+        check_each("program SERVICE callback", plain, "the service is a callback's", self.named(rows))
         rows = self.of(Opcode.CALLBACK)
         own = stream[self.operand(rows, CallbackOperand.SERVICE)] == self.operand(rows, CallbackOperand.STREAM)
-        self.claim(rows, own, "the service is not the callback of the stream")
+        check_each("program CALLBACK own stream", own, "the service is not the callback of the stream", self.named(rows))
 
 
 @frozen(eq=False)
@@ -250,31 +275,38 @@ class _Blocks:
             for operand, kind in kinds.items():
                 if kind == ROW and operation != Opcode.CALL:
                     jumps = rows.of(operation)
-                    inside = self.block[rows.operand(jumps, operand)] == self.block[jumps]
-                    rows.claim(jumps, inside, "the jump leaves its program or function")
+                    inside, text = (
+                        self.block[rows.operand(jumps, operand)] == self.block[jumps],
+                        "the jump leaves its program or function",
+                    )
+                    check_each(f"program {operation.name} leaves", inside, text, rows.named(jumps))
         function = self.function[self.block]
         ends = rows.of(Opcode.END)
-        rows.claim(ends, ~function[ends], "a function does not end the program")
+        check_each("program END function", ~function[ends], "a function does not end the program", rows.named(ends))
         returns = rows.of(Opcode.RETURN)
-        rows.claim(returns, function[returns], "nothing has called what returns here")
+        check_each("program RETURN function", function[returns], "nothing has called what returns here", rows.named(returns))
         last = np.append(self.start, len(self.block))[1:] - 1
-        rows.claim(last, np.isin(rows.code[last], (Opcode.END, Opcode.RETURN)), "the program or function does not end here")
+        ended = np.isin(rows.code[last], (Opcode.END, Opcode.RETURN))
+        check_each("program block end", ended, "the program or function does not end here", rows.named(last))
 
-    def depth(self, most: int) -> Int64s:
-        """How deep the calls of each block nest; `FileLoadError` if deeper than `most`, or without end."""
+    def depth(self) -> Int64s:
+        """How deep the calls of each block nest; more than there are blocks where they nest without end."""
         depth = np.zeros(len(self.start), np.int64)
-        for _ in range(most + 1):
+        for _ in range(len(self.start) + 1):
             deeper = depth.copy()
             np.maximum.at(deeper, self.caller, depth[self.callee] + 1)
             if (deeper == depth).all():
-                return depth
+                break
             depth = deeper
-        raise FileLoadError(f"calls nest deeper than call_depth, which is {most}")
+        return depth
 
     def verify_uses(self, executable: Executable) -> None:
         """Programs say which of the user's streams they need; handles need none, but their own, which has memory only meanwhile."""
-        claim_number("call_depth", executable.call_depth, 0, len(self.start) + 1)
-        order = np.argsort(self.depth(executable.call_depth)[self.caller], kind="stable")
+        depth, most = self.depth(), executable.call_depth
+        blocks = len(self.start)
+        check_limit("call_depth", most, blocks, f"call_depth is {most}: expected at most {blocks}")
+        check_limit("calls", int(depth.max(initial=0)), most, f"calls nest deeper than call_depth, which is {most}")
+        order = np.argsort(depth[self.caller], kind="stable")
         used: list[set[int]] = [set() for _ in self.start]
         lent = handle_streams(executable)
         rows = self.rows.of(Opcode.STREAM_IN, Opcode.STREAM_OUT)
@@ -287,28 +319,30 @@ class _Blocks:
             (handle.entry, handle.stream): used[self.block[handle.entry]]
             for handle in (*executable.writes.values(), *executable.reads.values())
         }
-        for (entry, _), streams in needed.items():
-            claim(streams <= lent, f"row {entry} of the program, of a handle, needs a stream of the user's")
-        for (entry, own), streams in needed.items():
-            claim(streams <= {own}, f"row {entry} of the program, of a handle, needs the stream of another handle")
+        for (entry, own), streams in sorted(needed.items(), key=lambda item: item[1] <= lent):  # those of the user's first
+            other = "the stream of another handle" if streams <= lent else "a stream of the user's"
+            check("handles.entry", streams <= {own}, f"row {entry} of the program, of a handle, needs {other}")
         for number, (entry, streams) in enumerate(zip(executable.entries, executable.entry_streams, strict=True)):
             for stream in streams:
-                claim_number(f"entry_streams[{number}]", stream, 0, len(executable.streams))
-            claim(not used[self.block[entry]] & lent, f"entries[{number}] uses the stream of a handle")
-            claim(used[self.block[entry]] <= set(streams), f"entry_streams[{number}] leaves out streams that the program uses")
+                check_number("entry_streams", stream, 0, len(executable.streams), f"entry_streams[{number}]")
+            check("entries handles", not used[self.block[entry]] & lent, f"entries[{number}] uses the stream of a handle")
+            told = used[self.block[entry]] <= set(streams)
+            check("entry_streams told", told, f"entry_streams[{number}] leaves out streams that the program uses")
 
 
 def _blocks(executable: Executable, rows: _Rows) -> _Blocks:
     size = len(rows.code)
     handles = [handle.entry for handle in (*executable.writes.values(), *executable.reads.values())]
-    claim(executable.entries.shape == (len(executable.entry_streams),), "entries and entry_streams are not of one length")
+    alike = executable.entries.shape == (len(executable.entry_streams),)
+    check("entries", alike, "entries and entry_streams are not of one length")
     entries = np.concatenate((executable.entries, np.array(handles, np.int64)))
-    claim_range("entries, with those of handles", entries, 0, size)
+    check_range("entries", entries, 0, size, "entries, with those of handles")
     calls = rows.of(Opcode.CALL)
     called = rows.operand(calls, CallOperand.ROW)
     start = np.unique(np.concatenate((entries, called)))
-    claim(len(start) == 0 if size == 0 else len(start) > 0 and start[0] == 0, "row 0 of the program is not the start of anything")
+    first = int(start[0]) if len(start) else size
+    check_limit("program begin", first, 0, "row 0 of the program is not the start of anything")
     function = np.isin(start, called)
-    claim(not np.isin(start[function], entries).any(), "a function is also a program's entry")
+    check("functions", not np.isin(start[function], entries).any(), "a function is also a program's entry")
     block = np.searchsorted(start, np.arange(size), side="right") - 1
     return _Blocks(rows, start, block, function, block[calls], block[called])
