@@ -19,8 +19,11 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
-from pypoplar.errors import ApplicationRuntimeError, CodeletRuntimeError
+import numpy as np
+
+from pypoplar.errors import ApplicationRuntimeError, CodeletRuntimeError, PoplarTypeError
 
 
 def debug_print(text: object, *values: object) -> None:
@@ -50,6 +53,23 @@ def random_uint() -> int:
 def random_float() -> float:
     """A random FLOAT, uniform in [0, 1)."""
     return random.getrandbits(24) * 2.0**-24
+
+
+def bit_cast(x: Any, type: Any) -> Any:
+    """The bits of a number as a number of another type of the same size: ``ipu.bit_cast(x, INT)`` of a FLOAT, and back.
+
+    FLOAT goes with INT and UNSIGNED_INT, HALF with SHORT and UNSIGNED_SHORT, an integer with that of the other sign. A NaN gives
+    0x7FC00000, or 0x7E00 for a HALF, whatever its bits.
+    """
+    wanted = type.dtype
+    bits = np.dtype(f"u{wanted.itemsize}")
+    if not isinstance(x, float | np.floating):
+        pattern = np.array([int(x) % (1 << 8 * bits.itemsize)], bits)
+    elif bits.itemsize in (2, 4):
+        pattern = np.array([math.nan if x != x else x], f"f{bits.itemsize}").view(bits)
+    else:
+        raise PoplarTypeError(f"ipu.bit_cast takes types of one size: no float has the {bits.itemsize} bytes of {type!r}")
+    return pattern.view(wanted)[0].item()
 
 
 def sqrt(x: float) -> float:

@@ -6,10 +6,10 @@ import ast
 import math
 from typing import NoReturn
 
+from pypoplar.codelet.frontend.casts import Casts
 from pypoplar.codelet.frontend.expressions import FALSE, TRUE
 from pypoplar.codelet.frontend.inference import (
     NAMES,
-    RANGES,
     Mixed,
     Number,
     RowsView,
@@ -19,10 +19,7 @@ from pypoplar.codelet.frontend.inference import (
     VertexValue,
     Weak,
     common_type,
-    literal,
-    register_of,
 )
-from pypoplar.codelet.frontend.prints import Prints
 from pypoplar.codelet.frontend.vectors import SIZES
 from pypoplar.codelet.ir.typed import Breakpoint, Check, Operand, Special
 from pypoplar.codelet.language.diagnostics import BUILTIN_HINTS, STARS
@@ -33,7 +30,6 @@ from pypoplar.codelet.operations.registers import FLOATS, INTEGERS, REGISTERS, U
 from pypoplar.codelet.operations.table import called, functions_of
 from pypoplar.codelet.operations.tile_readings import reading_called
 from pypoplar.spelling import nearest
-from pypoplar.types import BY_NAME
 
 _SCALARS = {
     "class float32": "FLOAT", "class float16": "HALF", "class float64": "FLOAT", "class int32": "INT", "class int64": "LONGLONG",
@@ -43,7 +39,7 @@ _SCALARS = {
 """NumPy's scalar types and ours."""
 
 
-class Calls(Prints):
+class Calls(Casts):
     """Everything that is called but helper functions."""
 
     def helper(self, node: ast.Call, number: int, first: Value | None) -> Value:
@@ -68,7 +64,7 @@ class Calls(Prints):
         name = str(meaning.value)
         match meaning.sort:
             case "type":
-                return self._cast(node, name)
+                return self.cast(node, name)
             case "math":
                 return self._math(node, name)
             case "ipu":
@@ -112,49 +108,16 @@ class Calls(Prints):
                 return f"{described}: {hint}"
         return described
 
-    def _arguments(self, node: ast.Call, count: int, name: str) -> list[Number]:
-        if len(node.args) != count:
-            self.refuse(node, f"{name} takes {count} argument{'s' * (count != 1)}, got {len(node.args)}")
-        return [self.number(argument) for argument in node.args]
-
-    # conversions
-
-    def _cast(self, node: ast.Call, name: str) -> Number:
-        """``HALF(x)`` and the like; integers narrower than 32 bits wrap and stay INT."""
-        (number,) = self._arguments(node, 1, name)
-        code = BY_NAME[name].code
-        kind = register_of(code)
-        if isinstance(number, Weak):
-            if kind == "bool":
-                return self.truth(number, node)
-            value = int(number.value) if code in RANGES and math.isfinite(number.value) else number.value
-            with self.at(node):
-                return literal(value, code)
-        result = self.converted(number, kind, node)
-        return result if code == kind else self.apply(f"wrap_{code}", (result,), kind, node)
-
-    def _int(self, node: ast.Call) -> Number:
-        (number,) = self._arguments(node, 1, "int")
-        if isinstance(number, Weak):
-            if not math.isfinite(number.value):
-                self.refuse(node, f"int({number.value}) has no value")
-            return Weak(int(number.value))
-        return self.converted(number, "i32", node)
-
-    def _float(self, node: ast.Call) -> Number:
-        (number,) = self._arguments(node, 1, "float")
-        return Weak(float(number.value)) if isinstance(number, Weak) else self.converted(number, "f32", node)
-
     # builtins
 
     def _builtin(self, node: ast.Call, name: str) -> Value:
         match name:
             case "int":
-                return self._int(node)
+                return self.int_cast(node)
             case "float":
-                return self._float(node)
+                return self.float_cast(node)
             case "bool":
-                (number,) = self._arguments(node, 1, "bool")
+                (number,) = self.arguments(node, 1, "bool")
                 return self.truth(number, node)
             case "len":
                 return self._len(node)
@@ -181,7 +144,7 @@ class Calls(Prints):
         return self.length(vector, node)
 
     def _abs(self, node: ast.Call) -> Number:
-        (number,) = self._arguments(node, 1, "abs")
+        (number,) = self.arguments(node, 1, "abs")
         if isinstance(number, Weak):
             return Weak(abs(number.value))
         return number if number.type in UNSIGNED else self.operate("abs", (number,), node)
@@ -199,7 +162,7 @@ class Calls(Prints):
         return extreme
 
     def _round(self, node: ast.Call) -> Number:
-        (number,) = self._arguments(node, 1, "round")
+        (number,) = self.arguments(node, 1, "round")
         if isinstance(number, Weak):
             return Weak(float(round(number.value)) if math.isfinite(number.value) else number.value)
         return self.operate("round", self._floating([number], node.args, node, "round"), node)
@@ -227,10 +190,12 @@ class Calls(Prints):
     def _ipu(self, node: ast.Call, name: str) -> Number:
         if name in ("debug_print", "check"):
             self.refuse(node, f"{name} has no value: write it on a line of its own")
+        if name == "bit_cast":
+            return self.bit_cast(node)
         call = f"ipu.{name}"
         reading = reading_called(call)
         if reading is not None:
-            self._arguments(node, 0, call)
+            self.arguments(node, 0, call)
             result = self.temporary(reading.result)
             self.emit(Special(result, reading.name, self.where(node)))
             return result
@@ -245,7 +210,7 @@ class Calls(Prints):
         for type in (*pattern.arguments, pattern.result):
             if type not in REGISTERS:
                 self.refuse(node, f"{call}: its row takes '{type}', and the translator has operations on scalars only")
-        numbers = self._arguments(node, len(pattern.arguments), call)
+        numbers = self.arguments(node, len(pattern.arguments), call)
         if call.startswith("math.") and all(isinstance(number, Weak) for number in numbers):
             return self._folded_call(node, call, [number.value for number in numbers if isinstance(number, Weak)])
         if "" in by_type:

@@ -90,6 +90,12 @@ class LlvmEmitter:
     def widened(self, value: Any) -> Any:
         return self.builder.fpext(value, DOUBLE)
 
+    def half_bits(self, value: Any) -> Any:
+        return halves.to_half(self.builder, value)
+
+    def of_half_bits(self, bits: Any) -> Any:
+        return halves.from_half(self.builder, bits)
+
     def rounded(self, value: Any, type: str = "") -> Any:
         return value if (type or self.type) == "f32" else halves.round_to_half(self.builder, value)
 

@@ -85,6 +85,12 @@ class Emitter(Protocol):
     def narrowed(self, value: Any, type: str = "") -> Any:
         """A float64 rounded once to a float type, by default `type`."""
 
+    def half_bits(self, value: Any) -> Any:
+        """A HALF's 16 bits, an ``i16``."""
+
+    def of_half_bits(self, bits: Any) -> Any:
+        """The HALF of 16 bits, an ``i16``."""
+
 
 Recipe = Callable[..., Any]  # of an `Emitter` and the arguments' values; gives the result's
 
