@@ -136,8 +136,11 @@ class EdgeTable:
             end -= 2
         del self._no_rows[end:]
 
-    def freeze(self) -> FrozenEdges:
+    def freeze(self, more: Int64s | None = None) -> FrozenEdges:
+        """The edges, with `more` rows behind them."""
         table = np.array(self._runs, dtype=np.int64).reshape(-1, 5)  # a view would keep the table from growing while it lives
+        if more is not None:
+            table = np.concatenate((table, more))
         head = np.flatnonzero((table[:, 1] & _CONTINUES) == 0)
         length = np.diff(np.concatenate((head, [len(table)])))
         vertex, code = table[head, 0], table[head, 1]

@@ -10,7 +10,7 @@ import numpy as np
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.graph.estimators import Estimator, RegisteredEstimator, estimate
 from pypoplar.graph.frozen import FrozenGraph
-from pypoplar.graph.mapping import MappingTable
+from pypoplar.graph.mapping import MappingTable, joined
 from pypoplar.graph.variables import Variables
 from pypoplar.graph.vertices import VertexTable
 from pypoplar.target import Target
@@ -28,18 +28,23 @@ def freeze(
     rows = vertices.freeze()
     lines, location = np.unique(rows.location, return_inverse=True)
     rows = attrs.evolve(rows, location=location.astype(np.int32))
-    edges, state = vertices.edges.freeze(), vertices.state.freeze(rows.codelet, codelets)
+    places = tuple(vertices.locations.location(number) for number in lines.tolist())
+    whole, mapped, runs = variables.freeze(), mapping.freeze(variables.bounds()), None
+    if len(vertices.constants):
+        placed = vertices.constants.place(whole, rows.tile, places, rows.location)
+        whole, mapped, runs = placed.variables, joined(mapped, placed.mapping), placed.runs
+    edges, state = vertices.edges.freeze(runs), vertices.state.freeze(rows.codelet, codelets)
     return FrozenGraph(
         tiles=target.getNumTiles(),
-        variables=variables.freeze(),
-        mapping=mapping.freeze(variables.bounds()),
+        variables=whole,
+        mapping=mapped,
         codelets=codelets,
         compute_sets=tuple(vertices.set_names),
         vertices=rows,
         edges=edges,
         state=state,
         estimates=estimate(_estimators(codelets, registered), codelets, target, rows, edges, state, vertices.estimates.freeze()),
-        locations=tuple(vertices.locations.location(number) for number in lines.tolist()),
+        locations=places,
     )
 
 

@@ -95,6 +95,15 @@ class MappingTable:
         return FrozenMapping(*join_touching(*self._painted(), variable_first))
 
 
+def joined(first: FrozenMapping, second: FrozenMapping) -> FrozenMapping:
+    """Two mappings as one; the elements of the second follow those of the first."""
+    return FrozenMapping(
+        np.concatenate((first.begin, second.begin)),
+        np.concatenate((first.end, second.end)),
+        np.concatenate((first.tile, second.tile)),
+    )
+
+
 def linear_pieces(elements: int, tiles: int) -> tuple[Int64s, Int64s, Int64s]:
     """`elements` spread evenly in order over the tiles from tile 0 on, as arrays (begin, end, tile) without empty ranges."""
     bounds = -(np.arange(tiles + 1, dtype=np.int64) * -elements // tiles)

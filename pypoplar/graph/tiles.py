@@ -41,6 +41,8 @@ class Tiles:
     def check_many(self, tiles: Any, count: int, what: str) -> Int64s:
         """`check` for an array of tiles, one for each of `count` things, or one tile for all."""
         given = np.asarray(ordered(tiles, f"the tiles of {what}"))
+        if given.size == 0:
+            given = given.astype(np.int64)  # of an empty list NumPy makes floats
         if given.dtype.kind not in "iu":
             raise PoplarTypeError(f"tiles are whole numbers, got {tiles!r} for {what}")
         if given.ndim == 0:

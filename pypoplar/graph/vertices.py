@@ -16,6 +16,7 @@ from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Access, Form
 from pypoplar.codelet.language.defaults import Default
 from pypoplar.errors import GraphConnectionError, PoplarIndexError, PoplarTypeError, TensorShapeError, UnknownField
+from pypoplar.graph.edge_constants import EdgeConstants, takes_value, takes_values
 from pypoplar.graph.edge_table import EdgeTable
 from pypoplar.graph.field_values import MOST_ESTIMATED, EstimateTable, StateTable
 from pypoplar.graph.frozen import FrozenVertices
@@ -203,6 +204,7 @@ class VertexTable:
 
     __slots__ = (
         "_names",
+        "constants",
         "edges",
         "estimates",
         "kinds",
@@ -221,6 +223,7 @@ class VertexTable:
         self.rows = array("q")
         self.tile = array("i")
         self.edges = EdgeTable()
+        self.constants = EdgeConstants()
         self.state = StateTable()
         self.estimates = EstimateTable()
         self.set_names: list[str] = []
@@ -235,6 +238,7 @@ class VertexTable:
         del self.rows[3 * number :]
         del self.tile[number:]
         self.edges.remove(number)
+        self.constants.remove(number)
         self.state.remove(number)
 
     # -- one vertex -----------------------------------------------------------------------------------------------------------
@@ -260,7 +264,16 @@ class VertexTable:
                 self._check_row(number, slot, row, tensor)
             self.edges.connect_list(number, slot.number, value)
             return
+        elif takes_value(slot.access, slot.form, value):
+            self._connect_value(number, slot, value)
+            return
         self._refuse(number, slot, value, slot.form)
+
+    def _connect_value(self, number: int, slot: FieldSlot, value: Any) -> None:
+        try:
+            self.constants.connect(number, slot.number, slot.type, slot.form, value)
+        except (PoplarTypeError, TensorShapeError) as error:
+            raise type(error)(f"{self.field_text(number, slot)}: {error}") from None
 
     def connect_row(self, number: int, slot: FieldSlot, row: int, tensor: Any) -> None:
         """Connect one row of a list field."""
@@ -277,6 +290,10 @@ class VertexTable:
         if not isinstance(value, Tensor):
             ordered(value, where, TENSORS)
             hint = "" if isinstance(value, list | tuple) else "; make a tensor of a value with graph.addConstant"
+            if slot.access != "input":
+                hint = "; only an Input takes a value: what is written is a variable, graph.addVariable"
+            elif form != "list":
+                hint += f", or give {'a number' if form == 'scalar' else 'a list of numbers'}" if hint else ""
             raise GraphConnectionError(f"{where} {_WORDS[form]}, got {value!r}{hint}")
         if value._variables is not self.variables:
             raise GraphConnectionError(f"{where}: {value._described()} belongs to another graph")
@@ -373,6 +390,9 @@ class VertexTable:
             return
         if not isinstance(value, Tensor):
             ordered(value, where, TENSORS)
+            if takes_values(slot.access, slot.form, value):
+                self.constants.connect_many(range(first, first + count), slot.number, slot.type, slot.form, value, where)
+                return
             raise GraphConnectionError(f"{where} needs one tensor whose dimension 0 goes over the vertices, got {value!r}")
         if value._variables is not self.variables:
             raise GraphConnectionError(f"{where}: {value._described()} belongs to another graph")
