@@ -10,6 +10,7 @@ from typing import Any, get_args, get_origin
 
 from attrs import frozen
 
+from pypoplar.braces import ordered
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.codelet.language.codelet_file import is_unfinished, module_of_file
@@ -51,10 +52,12 @@ class Template:
 
 
 def collect(source: Any) -> list[Codelet | Template]:
-    """The codelets of a class, an instance of a template (``Scale[FLOAT]``), a module, or a ``.py`` file given by its path.
+    """The codelets of a class, an instance of a template (``Scale[FLOAT]``), a module, a ``.py`` file by its path, a list of these.
 
     Of a module: the classes defined in it, by now, whose name has no leading underscore; that is for bases of codelets.
     """
+    if isinstance(source, list | tuple):
+        return [codelet for single in source for codelet in collect(single)]
     if isinstance(source, str | os.PathLike):
         source = module_of_file(Path(source))
     if isinstance(source, ModuleType):
@@ -69,6 +72,7 @@ def collect(source: Any) -> list[Codelet | Template]:
         return [Template(origin).instance(get_args(source))]
     if isinstance(source, type) and issubclass(source, Vertex):
         return [_of_class(source)]
+    ordered(source, "codelets", "[A, B]")
     raise PoplarTypeError(f"expected a subclass of pypoplar.Vertex, a module or the path of a .py file, got {source!r}")
 
 

@@ -109,14 +109,12 @@ class Graph:
     # -- codelets -------------------------------------------------------------------------------------------------------------
 
     def addCodelets(self, *sources: Any) -> bool:
-        """Add codelets: classes, modules, or paths of ``.py`` files. `CodeletError` shows what cannot be translated.
+        """Add codelets: classes, modules, paths of ``.py`` files, lists of these. `CodeletError` shows what cannot be translated.
 
         The path of the running program, ``__file__``, or of an imported module means the classes that it has by now. Adding a
         codelet again changes nothing. Returns True, as in Poplar.
         """
-        for source in sources:
-            ordered(source, "codelets", "[A, B]")
-            self._registry.add(collect(source))
+        self._registry.add(collect(sources))
         return True
 
     def hasCodelet(self, name: str) -> bool:
@@ -311,8 +309,8 @@ class Graph:
     def addVertex(self, computeSet: ComputeSet, vertexType: Any, connections: Any = None) -> VertexRef:
         """A new vertex of a codelet, named or given as its class, with `connections` from field names to tensors or values.
 
-        An edge takes a tensor (a `VectorList` one of rank 2, or a list of them), a plain field a value. Raises `UnknownVertexType`,
-        `UnknownField` or `GraphConnectionError`, and adds nothing then.
+        An edge takes a tensor (a `VectorList` one of rank 2, or a list of them), a plain field a value, an Input of a number or a
+        `Vector` either. Raises `UnknownVertexType`, `UnknownField` or `GraphConnectionError`, and adds nothing then.
         """
         vertices = self._vertices
         if computeSet.__class__ is not ComputeSet or computeSet._vertices is not vertices:
@@ -336,8 +334,8 @@ class Graph:
         """Add many vertices of one codelet at once, without a loop in Python (not part of Poplar).
 
         Dimension 0 of each tensor in `connections` goes over the vertices: a `Vector` field takes a tensor of rank 2, whose row
-        v goes to vertex v, a scalar field rank 1, a `VectorList` field rank 3. A plain field takes one value, or an array with one
-        for each vertex. `tiles` is an int array with the tile of each vertex, one tile for all, or None to place them later.
+        v goes to vertex v, a scalar field rank 1, a `VectorList` field rank 3. A plain field or an Input takes one value, or an
+        array with one for each vertex. `tiles` is an int array with the tile of each vertex, one tile for all, or None: later.
         """
         vertices = self._vertices
         if computeSet.__class__ is not ComputeSet or computeSet._vertices is not vertices:

@@ -3,6 +3,7 @@
 from pypoplar.poputil.broadcast import broadcastToMatch, canBroadcastToMatch, expandToMatchRanks
 from pypoplar.poputil.copies import cloneN, duplicate
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.indices import unflattenIndex
 from pypoplar.poputil.region_splitting import splitRegions, splitRegionsBetweenWorkers
 from pypoplar.poputil.tile_mapping import calcLinearTileMapping, getTileImbalance, mapTensorLinearly, mapTensorLinearlyWithOffset
 from pypoplar.poputil.vertex_templates import templateVertex
@@ -19,6 +20,7 @@ __all__ = [
     "cloneN",
     "duplicate",
     "expandToMatchRanks",
+    "unflattenIndex",
     # work and vertices
     "splitRegions",
     "splitRegionsBetweenWorkers",

@@ -11,6 +11,7 @@ from pypoplar.errors import ControlProgramError, PoplarTypeError
 from pypoplar.graph.operands import check_one_element
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import GrowingProgram, OneOf, Part, Program, part_program
+from pypoplar.program.messages import ErrorProgram
 from pypoplar.program.sequence import Sequence
 from pypoplar.types import INT, UNSIGNED_INT
 
@@ -55,6 +56,11 @@ class Switch(GrowingProgram):
         self.default = None if default is None else part_program(default, "Switch")
         for value, program in _pairs(cases):
             self.add(value, program)
+
+    @staticmethod
+    def switchWithUnreachableDefault(index: Tensor, cases: Iterable[tuple[int, Program]] = (), name: str = "") -> Switch:
+        """A Switch whose index always has the value of a case; a run in which it has another stops with an error that shows it."""
+        return Switch(index, cases, ErrorProgram("the index of a Switch has the value of no case", index), name)
 
     def add(self, value: int, program: Program) -> None:
         """Add a case. `ControlProgramError` if there is one for that value, or if the index cannot have it."""

@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 from engine_builder import Add, Less, logged
 
-from pypoplar import BOOL, INT, UNSIGNED_INT, ControlProgramError, Engine, InOut, Input, PoplarIndexError, Vector, Vertex
+from pypoplar import (
+    BOOL,
+    INT,
+    UNSIGNED_INT,
+    ApplicationRuntimeError,
+    ControlProgramError,
+    Engine,
+    InOut,
+    Input,
+    PoplarIndexError,
+    Vector,
+    Vertex,
+)
 from pypoplar.program import (
     Call,
     Execute,
@@ -125,6 +137,23 @@ def test_a_switch_of_unsigned_ints_without_a_match_does_nothing(bench, mode, val
     switch.add(2**32 - 1, bench.enter(1))
     switch.add(0, bench.enter(2))
     assert ran(bench, switch, mode) == taken
+
+
+def test_a_switch_with_an_unreachable_default_stops_where_its_index_has_the_value_of_no_case(bench, mode):
+    index = bench.variable("index", 1)
+    switch = Switch.switchWithUnreachableDefault(index, [(0, bench.enter(1)), (1, bench.enter(2))], "choice")
+    switch.add(5, bench.enter(3))
+    assert (switch.name, len(switch.cases)) == ("choice", 3)
+    engine = bench.engine(switch, mode)
+    for value in (1, 0, 5):
+        engine.writeTensor("index", value)
+        engine.run()
+    assert logged(engine) == [2, 1, 3]
+    engine.writeTensor("index", 7)
+    text = r"the index of a Switch has the value of no case: 7 \[.*test_programs\.py:\d+\]"
+    with pytest.raises(ApplicationRuntimeError, match=text):
+        engine.run()
+    assert logged(engine) == [2, 1, 3]
 
 
 @pytest.mark.parametrize(("values", "agreed"), [([[1, 2], [3, 4]], True), ([[1, 2], [0, 4]], False), ([[-1, 2], [3, 4]], False)])

@@ -263,6 +263,19 @@ def test_a_module_gives_its_own_codelets_but_not_its_bases():
     assert [one.name for one in collect(module)] == ["Same"]
 
 
+def test_lists_give_the_codelets_of_all_that_is_in_them(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(FIRST)
+    first, second = Increment, module_from(FIRST)["Same"]
+    names = [one.name for one in collect([first, (second, [])])]
+    assert names == ["Increment", "Same"]
+    assert [one.name for one in collect([first, str(file)])] == names
+    registry = CodeletRegistry()
+    with pytest.raises(PoplarTypeError, match="expected a subclass of"):
+        registry.add(collect([first, 3]))
+    assert registry.names == ()
+
+
 def test_a_module_without_codelets_is_refused():
     with pytest.raises(CodeletError, match="math has no codelets"):
         import math
