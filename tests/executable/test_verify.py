@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 import pytest
-from executable_damage import Opened, Worker, leaves, more, own, put, put_leaf, put_row, saved
+from executable_damage import Opened, Worker, array_places, leaves, more, own, put, put_leaf, put_row, reshaped, saved
 from executable_programs import PROGRAMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -158,6 +158,8 @@ CASES = [
     ("transfers", put("tile_bytes", 3, more), "tile_bytes[3] is no multiple of 64"),
     ("transfers", put("memory.code", 3, 1 << 30), "a tile holds"),
     ("transfers", put_leaf("target", "tiles_per_ipu", 15), "tile_bytes has the shape [16]: expected [15]"),
+    ("transfers", put_leaf("target", "architecture", "ipu9"), "target.architecture is 'ipu9': expected ipu1, ipu2, cpu"),
+    ("control", put_leaf("target", "architecture", ""), "target.architecture is ''"),
     ("transfers", put_leaf("services", 0, "kind", "__init__"), "services[0]: there is no service '__init__'"),
     ("transfers", put_leaf("services", 0, {"kind": "print", "stream": 0}), "services[0]: shape, title surplus or missing"),
     ("transfers", put_leaf("services", 0, "stream", 1.5), "services[0].stream is 1.5: expected a whole number"),
@@ -167,6 +169,8 @@ CASES = [
     ("vertices", put_leaf("steps", 1, "sync_cycles", -1), "steps[1].sync_cycles is -1"),
     ("vertices", put_leaf("steps", 1, "exchange", 99), "steps[1].exchange is 99"),
     ("vertices", put_leaf("steps", 1, "compute", 0), "steps[1].compute is 0, of a step 'exchange'"),
+    ("vertices", reshaped("steps", 1, "exchange_cycles", [1, 16]), "steps[1].exchange_cycles has the shape [1, 16]: expected [16]"),
+    ("vertices", reshaped("steps", 1, "rearrange_cycles", [0, 5]), "steps[1].rearrange_cycles has the shape [0, 5]: expected [0]"),
     ("vertices", put_leaf("exchanges", 0, "phase", "during"), "exchanges[0].phase is 'during'"),
     ("vertices", put("computes.first_active", 1, more), "is not followed by a higher one in its compute set"),
     ("vertices", put("computes.active_tile", 0, 16), "computes.active_tile[0] is 16: expected 0 to 15"),
@@ -195,6 +199,7 @@ CASES = [
     ("vertices", put("vertex_names.location", 0, 1000), "vertex_names.location[0] is 1000"),
     ("judged", put("computes.words", 2, -1), "the marks of field 'x' of Touch: place[0] is -1"),
     ("judged", put("computes.row_table", 2, FAR), "the marks of a row of field 'rows' of Touch"),
+    ("judged", put_row(Opcode.COMPUTE, ProgramRow.OPERATION, Opcode.END), "computes.first_buffer[0] has exchange buffers"),
     ("judged", put_leaf("touches", None), "surplus arrays: touches.edge_field"),
     ("judged", put_leaf("options", {}), "touches are surplus: see the option pypoplar.races"),
     ("judged", put("touches.edge_field", 0, 3), "touches.edge_field[0] is no field of its codelet"),
@@ -247,6 +252,19 @@ def test_memories_that_are_together_too_large_for_an_address_are_refused():
         opened.arrays[name][:] = each
     with pytest.raises(FileLoadError, match=f"the tiles have {each * tiles} bytes of memory: expected less than {1 << 48}"):
         verify(opened.executable())
+
+
+@pytest.mark.parametrize("name", ["control", "judged"])
+def test_an_array_of_another_rank_is_refused(name):
+    content = content_of(name)
+    places = {
+        tuple(key if isinstance(key, str) else 0 for key in path): (path, size) for path, size in array_places(Opened(content).tree)
+    }
+    for path, size in places.values():  # of steps and exchanges the last that have some
+        opened = Opened(content)
+        reshaped(*path, [1, 1, size])(opened)
+        with pytest.raises(FileLoadError):
+            load(opened.content())
 
 
 def test_the_verifier_knows_what_every_operand_is():

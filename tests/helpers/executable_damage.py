@@ -120,6 +120,30 @@ def put_leaf(*path_and_value: Any) -> Change:
     return change
 
 
+def reshaped(*path_and_shape: Any) -> Change:
+    """The array at a path, with another shape."""
+    *path, shape = path_and_shape
+
+    def change(opened: Opened) -> None:
+        place = opened.tree
+        for key in path:
+            place = place[key]
+        place[2:] = shape
+
+    return change
+
+
+def array_places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """Paths of all arrays of a tree, with the elements of each; of codelets there are none."""
+    match tree:
+        case [str(), int(), *shape] if all(type(size) is int for size in shape):
+            yield path, int(np.prod(shape))
+        case dict() | list():
+            for key, branch in tree.items() if isinstance(tree, dict) else enumerate(tree):
+                if key != "codelets":
+                    yield from array_places(branch, (*path, key))
+
+
 def more(old: Any) -> Any:
     return old + 1
 

@@ -80,9 +80,11 @@ def _verify_results(executable: Executable) -> None:
 
 def _verify_buffers(executable: Executable) -> None:
     computes = executable.computes
-    check_running("computes.first_buffer", computes.first_buffer, len(computes.result_tile), computes.buffer_tile.size)
+    buffers = computes.buffer_tile.size
+    check_shape("computes.buffer_tile", computes.buffer_tile, buffers)
+    check_running("computes.first_buffer", computes.first_buffer, len(computes.result_tile), buffers)
     check_range("computes.buffer_tile", computes.buffer_tile, 0, len(executable.tile_bytes))
-    check_shape("computes.buffer_bytes", computes.buffer_bytes, computes.buffer_tile.size)
+    check_shape("computes.buffer_bytes", computes.buffer_bytes, buffers)
     check_range("computes.buffer_bytes", computes.buffer_bytes, 0, LARGEST)
 
 

@@ -6,6 +6,7 @@ memory, its own tables and its host buffers, and never leaves its program. All t
 
 from __future__ import annotations
 
+from pypoplar.codelet.operations.device_operation import ARCHITECTURES
 from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.executable import Executable
@@ -38,7 +39,9 @@ MEMORY = (*CATEGORIES, "always_live", "not_always_live")
 
 def verify(executable: Executable) -> None:
     """Raise `FileLoadError`, naming what is wrong, unless every number of `executable` fits the others."""
-    tiles = executable.target.getNumTiles()
+    tiles, architecture = executable.target.getNumTiles(), executable.target.architecture
+    known = ", ".join(ARCHITECTURES)
+    check("target.architecture", architecture in ARCHITECTURES, f"target.architecture is {architecture!r}: expected {known}")
     check_shape("tile_bytes", executable.tile_bytes, tiles)
     check_least("tile_bytes", executable.tile_bytes, 0)
     whole = sum(executable.tile_bytes.tolist())
@@ -107,12 +110,12 @@ def _verify_step(executable: Executable, step: StaticStep, where: str, tiles: in
     check("steps.kind", step.kind in STEP_KINDS, f"{where}.kind is {step.kind!r}: expected {', '.join(STEP_KINDS)}")
     for name in ("sync_cycles", "host_bytes", "host_cycles", "global_exchange_cycles", "depth"):
         check_number(f"steps.{name}", getattr(step, name), 0, LARGEST, f"{where}.{name}")
+    for name in ("exchange_cycles", "rearrange_cycles"):
+        cycles = getattr(step, name)
+        check_shape(f"steps.{name}", cycles, tiles if cycles.size else 0, where=f"{where}.{name}")
+        check_range(f"steps.{name}", cycles, 0, LARGEST, f"{where}.{name}")
     alone = len(step.exchange_cycles) < len(step.rearrange_cycles)
     check("steps.rearrange_cycles alone", not alone, f"{where}.rearrange_cycles without exchange_cycles")
-    for name in ("exchange_cycles", "rearrange_cycles"):
-        if len(getattr(step, name)):
-            check_shape(f"steps.{name}", getattr(step, name), tiles, where=f"{where}.{name}")
-            check_range(f"steps.{name}", getattr(step, name), 0, LARGEST, f"{where}.{name}")
     check_number("steps.compute", step.compute, -1, len(executable.computes.result_tile), f"{where}.compute")
     right = (step.compute >= 0) == (step.kind == "compute")
     check("steps.compute kind", right, f"{where}.compute is {step.compute}, of a step {step.kind!r}")

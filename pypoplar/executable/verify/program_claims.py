@@ -233,12 +233,16 @@ class _Rows:
             check_least(f"program {code.name} chunk", host_end[moves], chunk[stream], text, where)
 
     def verify_computes(self) -> None:
-        """The step that takes the account of a compute set is the compute set's own."""
+        """The step that takes the account of a compute set is the compute set's own. What has exchange buffers is executed."""
         executable = self.executable
         rows = self.of(Opcode.COMPUTE)
         compute = np.array([step.compute for step in executable.steps], np.int64)
         own = compute[self.operand(rows, ComputeOperand.STEP)] == self.operand(rows, ComputeOperand.COMPUTE)
         check_each("program COMPUTE own step", own, "the step is not the compute set's", self.named(rows))
+        buffers = np.diff(executable.computes.first_buffer)
+        executed = np.isin(np.arange(len(buffers)), self.operand(rows, ComputeOperand.COMPUTE))
+        text = "has exchange buffers, and no row of the program executes it"
+        check_each("computes.first_buffer executed", executed | (buffers == 0), text, "computes.first_buffer")
         moves = executable.computes.moves.ravel()
         on_ipus = (moves == NOTHING) | ~np.append(self._names_host(), False)[moves]
         check_each("computes.moves host", on_ipus, "is a move of a stream", "computes.moves")
