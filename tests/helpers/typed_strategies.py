@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 from emitted_operations import SIGNATURES
 from hypothesis import strategies as st
 from native_rig import DTYPES, Array
@@ -134,8 +135,13 @@ class Maker:
 
     def spans(self, scope: Scope, *, writable: bool) -> list[Span]:
         fields = [field for field in self.fields if field.form == "vector" and (not writable or field.access != "input")]
-        bound = [span for span, allowed in scope.spans.items() if allowed or not writable]
+        bound = [span for span, allowed in scope.spans.items() if isinstance(span, Span) and (allowed or not writable)]
         return [Span(field.name, field.element) for field in fields] + bound
+
+    def lists(self, scope: Scope) -> dict[SpanList, bool]:
+        """The lists that there are, fields and slices of them, and which are writable."""
+        fields = {SpanList(field.name, field.element): field.access != "input" for field in self.fields if field.form == "list"}
+        return fields | {rows: writable for rows, writable in scope.spans.items() if isinstance(rows, SpanList)}
 
     def scalars(self, *, writable: bool) -> list[Span]:
         return [
@@ -167,27 +173,28 @@ class Maker:
         return [*before, Store(span, index, self.operand(register_of(span.element), scope), self.where())]
 
     def make_length(self, scope: Scope, depth: int) -> Statements:
-        lists = [SpanList(field.name, field.element) for field in self.fields if field.form == "list"]
-        spans = [*self.spans(scope, writable=False), *lists]
+        spans = [*self.spans(scope, writable=False), *self.lists(scope)]
         return [Length(self.local("i32"), self.one_of(*spans), self.where())] if spans else []
 
     def make_row(self, scope: Scope, depth: int) -> Statements:
-        lists = [field for field in self.fields if field.form == "list"]
+        lists = self.lists(scope)
         if not lists:
             return []
         rows = self.one_of(*lists)
         target = Span(f"row_{rows.name}_{self.draw(st.integers(0, 1))}", rows.element)
         before, index = self.index(scope)
-        scope.spans[target] = rows.access != "input"
-        return [*before, Row(target, SpanList(rows.name, rows.element), index, self.where())]
+        scope.spans[target] = lists[rows]
+        return [*before, Row(target, rows, index, self.where())]
 
     def make_slice(self, scope: Scope, depth: int) -> Statements:
-        spans = self.spans(scope, writable=False)
-        if not spans:
+        lists = self.lists(scope)
+        sources = [*self.spans(scope, writable=False), *lists]
+        if not sources:
             return []
-        source = self.one_of(*spans)
-        writable = source in self.spans(scope, writable=True)
-        target = Span(f"slice_{source.element}_{'w' if writable else 'r'}{self.draw(st.integers(0, 1))}", source.element)
+        source = self.one_of(*sources)
+        writable = lists[source] if isinstance(source, SpanList) else source in self.spans(scope, writable=True)
+        kind = "rows" if isinstance(source, SpanList) else "slice"
+        target = evolve(source, name=f"{kind}_{source.element}_{'w' if writable else 'r'}{self.draw(st.integers(0, 1))}")
         begin = self.one_of(Literal(self.draw(st.integers(-1, 3)), "i32"), self.operand("i32", scope))
         length = Local("i32_length", "i32")
         end = self.one_of(length, Literal(self.draw(st.integers(0, 6)), "i32"), self.operand("u32", scope))
@@ -262,7 +269,7 @@ class Scope:
     def __init__(
         self,
         indices: tuple[Local, ...] = (),
-        spans: Mapping[Span, bool] | None = None,
+        spans: Mapping[Span | SpanList, bool] | None = None,
         in_loop: bool = False,
         in_once: bool = False,
         loop_in_once: bool = False,

@@ -123,7 +123,7 @@ class Expressions(Translation):
                 return "a number"
             case _:
                 hint = "a row list" if hasattr(value, "rows") else "a vector"
-                return f"{hint}, {value.origin}; index it"
+                return f"{hint}, {value.origin.rstrip(',')}; index it"
 
     def operand(self, number: Number, node: ast.AST) -> Operand:
         """A typed operand; a literal alone counts as FLOAT or INT."""

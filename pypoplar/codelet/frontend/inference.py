@@ -55,11 +55,12 @@ class SpanView:
 
 @frozen
 class RowsView:
-    """A list field in device code."""
+    """Rows in device code: a list field or a slice of one."""
 
     rows: SpanList
     writable: bool
-    origin: str
+    origin: str  # how the user wrote it, for messages
+    stable: bool = True
 
 
 @frozen

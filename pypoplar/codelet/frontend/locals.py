@@ -6,9 +6,18 @@ The first pass takes what it has met so far. When a pass finds the types it bega
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from pypoplar.codelet.frontend.inference import Mixed, Weak, join, weak_with
+
+
+@frozen
+class SpanContent:
+    """A vector in a local, or rows."""
+
+    element: str
+    writable: bool
+    is_list: bool = False
 
 
 @frozen
@@ -17,7 +26,7 @@ class LocalContent:
 
     type: str | None = None
     weak: tuple[Weak, ...] = ()
-    span: tuple[str, bool] | None = None  # element, writable
+    span: SpanContent | None = None
 
     @property
     def resolved(self) -> str | None:
@@ -32,9 +41,11 @@ class LocalContent:
         if (self.span is None) != (other.span is None):
             raise Mixed("it is a vector in one place and a number in another; use two names")
         if self.span is not None and other.span is not None:
-            if self.span[0] != other.span[0]:
+            if self.span.is_list != other.span.is_list:
+                raise Mixed("it is a vector in one place and rows in another; use two names")
+            if self.span.element != other.span.element:
                 raise Mixed("it is a vector of another element type elsewhere; use two names")
-            return LocalContent(span=(self.span[0], self.span[1] and other.span[1]))
+            return LocalContent(span=evolve(self.span, writable=self.span.writable and other.span.writable))
         type = self.type or other.type
         if self.type is not None and other.type is not None:
             type = join(self.type, other.type)
@@ -66,7 +77,7 @@ class Locals:
         content = self._known(name)
         return None if content is None else content.resolved
 
-    def holds_span(self, name: str) -> tuple[str, bool] | None:
+    def holds_span(self, name: str) -> SpanContent | None:
         content = self._known(name)
         return None if content is None else content.span
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from pypoplar.codelet.frontend.expressions import FALSE, TRUE
-from pypoplar.codelet.frontend.inference import NAMES, Mixed, Number, RowsView, SpanView, Weak, common_type, register_of
+from pypoplar.codelet.frontend.inference import NAMES, Mixed, Number, RowsView, SpanView, Value, Weak, common_type, register_of
 from pypoplar.codelet.frontend.inlining import Inlining
 from pypoplar.codelet.frontend.locals import LocalContent, both
 from pypoplar.codelet.frontend.translator_state import LoopPaths
@@ -57,7 +57,7 @@ class Loops(Inlining):
     def for_loop(self, node: ast.For) -> None:
         self._refuse_else(node)
         ranges = isinstance(node.iter, ast.Call) and self._callee(node.iter.func)[0] == Meaning("builtin", "range")
-        vector = None if ranges else self.value(node.iter)
+        vector = None if ranges else self._iterated(node)
         if not isinstance(node.target, ast.Name):
             self.refuse(node.target, "a for loop in device code has one variable, a local")
         match vector:
@@ -70,6 +70,11 @@ class Loops(Inlining):
             case _:
                 hint = f"; write range({ast.unparse(node.iter)})" if isinstance(vector, Weak | Literal | Local) else ""
                 self.refuse(node.iter, f"for loops run over range(...), vectors and row lists, not {self.described(vector)}{hint}")
+
+    def _iterated(self, node: ast.For) -> Value:
+        """What a loop runs over; a local that its body assigns is kept as it is now."""
+        assigned = (name.id for name in ast.walk(node) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load))
+        return self.kept(node.iter) if isinstance(node.iter, ast.Name) and node.iter.id in assigned else self.value(node.iter)
 
     # the three kinds of for
 

@@ -114,10 +114,10 @@ class Statements(Loops):
             self.refuse(target, f"'{target.id}' cannot be assigned: it is the vertex")
         unique = self.frame.names[target.id]
         match value:
-            case SpanView():
+            case SpanView() | RowsView():
                 self.assign_span(unique, value, node, target.id)
-            case RowsView() | VertexValue():
-                self.refuse(node, f"a local holds a number or a vector, not {self.described(value)}")
+            case VertexValue():
+                self.refuse(node, f"a local holds a number, a vector or rows, not {self.described(value)}")
             case _:
                 self.assign_number(unique, self.as_number(value, node), node, target.id)
 

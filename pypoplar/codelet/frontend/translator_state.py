@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 
 from attrs import define, evolve, field
 
-from pypoplar.codelet.frontend.inference import Mixed, SpanView, Value
+from pypoplar.codelet.frontend.inference import Mixed, RowsView, SpanView, Value
 from pypoplar.codelet.frontend.locals import LocalContent, Locals
 from pypoplar.codelet.ir.terms import Location
-from pypoplar.codelet.ir.typed import Local, Span, Statement
+from pypoplar.codelet.ir.typed import Local, Span, SpanList, Statement
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.codelet.language.diagnostics import refusal
 from pypoplar.codelet.language.source import CodeletSource, FunctionSource
@@ -127,7 +127,7 @@ class Translation:
     def emit(self, statement: Statement) -> None:
         self.blocks[-1].append(statement)
 
-    def retarget(self, temporary: Local | Span, target: Local | Span) -> bool:
+    def retarget(self, temporary: Local | Span | SpanList, target: Local | Span | SpanList) -> bool:
         """Let the statement that has just set `temporary` set `target` instead; False if the last statement is another."""
         last = self.blocks[-1][-1] if self.blocks[-1] else None
         if last is None or getattr(last, "target", None) != temporary:
@@ -144,6 +144,8 @@ class Translation:
             self.pinned.add(value.name)
         elif isinstance(value, SpanView):
             self.pinned.add(value.span.name)
+        elif isinstance(value, RowsView):
+            self.pinned.add(value.rows.name)
         return value
 
     @contextmanager

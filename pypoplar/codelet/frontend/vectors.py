@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from attrs import evolve
+
 from pypoplar.codelet.frontend.expressions import Expressions
 from pypoplar.codelet.frontend.inference import NAMES, RowsView, SpanView, Value, VertexValue, Weak, register_of
-from pypoplar.codelet.frontend.locals import LocalContent
+from pypoplar.codelet.frontend.locals import LocalContent, SpanContent
 from pypoplar.codelet.ir.typed import Length, Literal, Local, Operand, Row, Slice, Span, SpanList
 from pypoplar.codelet.operations.registers import INTEGERS
 from pypoplar.spelling import nearest
@@ -49,7 +51,10 @@ class Spans(Expressions):
             self.refuse(node, f"'{node.id}' may be unassigned here: {reason}")
         held = self.locals.holds_span(unique)
         if held is not None:
-            return SpanView(Span(self.span_name(unique), held[0]), held[1], f"{node.id}, a view,", stable=False)
+            name, origin = self.span_name(unique), f"{node.id}, a view,"
+            if held.is_list:
+                return RowsView(SpanList(name, held.element), held.writable, origin, stable=False)
+            return SpanView(Span(name, held.element), held.writable, origin, stable=False)
         type = self.locals.type(unique)
         if type is None:
             self.refuse(node, f"'{node.id}' may be unassigned here")
@@ -57,17 +62,17 @@ class Spans(Expressions):
 
     def kept(self, node: ast.expr) -> Value:
         value = super().kept(node)
-        if isinstance(value, SpanView) and not value.stable:
+        if isinstance(value, SpanView | RowsView) and not value.stable:
             return self.bind_slice(value, _ZERO, self.length(value, node), value.origin, node)
         return value
 
     def subscript(self, node: ast.Subscript) -> Value:
         vector = self.value(node.value)
         match vector:
-            case RowsView():
-                return self.row(vector, node)
-            case SpanView() if isinstance(node.slice, ast.Slice):
+            case RowsView() | SpanView() if isinstance(node.slice, ast.Slice):
                 return self.slice(vector, node, node.slice)
+            case RowsView():
+                return self.bind_row(vector, self.index(node.slice), ast.unparse(node), node)
             case SpanView():
                 index = self.index(node.slice)
                 return self.load(vector.span, register_of(vector.span.element), index, node)
@@ -89,18 +94,12 @@ class Spans(Expressions):
             self.refuse(node, f"an index is an integer, got {NAMES[number.type]}: write {hint}")
         return number
 
-    def row(self, rows: RowsView, node: ast.Subscript) -> SpanView:
-        """Bind a row of a list field."""
-        if isinstance(node.slice, ast.Slice):
-            self.refuse(node, "rows cannot be sliced: index one row, self.rows[r], and slice it")
-        return self.bind_row(rows, self.index(node.slice), ast.unparse(node), node)
-
     def bind_row(self, view: RowsView, index: Operand, origin: str, node: ast.AST) -> SpanView:
         span = Span(self.fresh("row"), view.rows.element)
         self.emit(Row(span, view.rows, index, self.where(node)))
         return SpanView(span, view.writable, origin)
 
-    def slice(self, vector: SpanView, node: ast.Subscript, slice: ast.Slice) -> SpanView:
+    def slice(self, vector: SpanView | RowsView, node: ast.Subscript, slice: ast.Slice) -> SpanView | RowsView:
         """Bind a slice."""
         if slice.step is not None:
             step = self.number(slice.step)
@@ -110,24 +109,37 @@ class Spans(Expressions):
         end = self.index(slice.upper) if slice.upper is not None else self.length(vector, node)
         return self.bind_slice(vector, begin, end, ast.unparse(node), node)
 
-    def bind_slice(self, vector: SpanView, begin: Operand, end: Operand, origin: str, node: ast.AST) -> SpanView:
-        span = Span(self.fresh("slice"), vector.span.element)
-        self.emit(Slice(span, vector.span, begin, end, self.where(node)))
-        return SpanView(span, vector.writable, origin)
+    def bind_slice(
+        self, view: SpanView | RowsView, begin: Operand, end: Operand, origin: str, node: ast.AST
+    ) -> SpanView | RowsView:
+        whole = spans_of(view)
+        part = evolve(whole, name=self.fresh("slice"))
+        self.emit(Slice(part, whole, begin, end, self.where(node)))
+        return view_of(part, view.writable, origin)
 
-    def length(self, vector: SpanView | RowsView, node: ast.AST) -> Local:
+    def length(self, view: SpanView | RowsView, node: ast.AST) -> Local:
         result = self.temporary("i32")
-        self.emit(Length(result, vector.span if isinstance(vector, SpanView) else vector.rows, self.where(node)))
+        self.emit(Length(result, spans_of(view), self.where(node)))
         return result
 
-    # locals that stand for vectors
+    # locals that stand for vectors and rows
 
-    def assign_span(self, unique: str, view: SpanView, node: ast.AST, shown: str) -> None:
-        """Bind a local to a vector."""
+    def assign_span(self, unique: str, view: SpanView | RowsView, node: ast.AST, shown: str) -> None:
+        """Bind a local to a vector, or to rows."""
+        whole = spans_of(view)
         with self.at(node, f"'{shown}': "):
-            self.locals.add(unique, LocalContent(span=(view.span.element, view.writable)))
-        target = Span(self.span_name(unique), view.span.element)
-        if view.span != target and not self.retarget(view.span, target):
-            whole = self.bind_slice(view, _ZERO, self.length(view, node), view.origin, node)
-            self.retarget(whole.span, target)
+            self.locals.add(unique, LocalContent(span=SpanContent(whole.element, view.writable, isinstance(view, RowsView))))
+        target = evolve(whole, name=self.span_name(unique))
+        if whole != target and not self.retarget(whole, target):
+            copy = self.bind_slice(view, _ZERO, self.length(view, node), view.origin, node)
+            self.retarget(spans_of(copy), target)
         self.locals.assign(unique)
+
+
+def spans_of(view: SpanView | RowsView) -> Span | SpanList:
+    """What a view is of."""
+    return view.span if isinstance(view, SpanView) else view.rows
+
+
+def view_of(spans: Span | SpanList, writable: bool, origin: str) -> SpanView | RowsView:
+    return SpanView(spans, writable, origin) if isinstance(spans, Span) else RowsView(spans, writable, origin)

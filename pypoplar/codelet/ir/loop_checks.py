@@ -159,7 +159,7 @@ class _Analysis:
             case Apply():
                 self.apply(statement)
             case Length(target=target, span=span):
-                known = self.span(span) if isinstance(span, Span) else span
+                known = self.span(span) if isinstance(span, Span) else None if span.name in self.changing else span
                 self.fix(target, evolve(statement, span=known) if known is not None else None)
             case Load(target=target, span=span, checked=False):
                 self.fix(target, statement if span.name not in self.stored else None)
@@ -224,7 +224,7 @@ class _Analysis:
         value = self.value(statement.index)
         target = statement.target
         self.forget({target.name})
-        if value is None or value.scale or not value.is_small:
+        if value is None or value.scale or not value.is_small or statement.rows.name in self.changing:
             return (statement,)
         key = (statement.rows.name, value)
         if key not in self.bound:

@@ -69,7 +69,7 @@ class Span:
 
 @frozen
 class SpanList:
-    """A ``VectorList`` field: rows, each a span of its own length."""
+    """Rows, each a span of its own length: a ``VectorList`` field, or a slice of one."""
 
     name: str
     element: str = memory_type()
@@ -128,10 +128,10 @@ class Row:
 
 @frozen
 class Slice:
-    """``target = span[begin:end]``; ``0 <= begin <= end <= len(span)`` or an error."""
+    """``target = span[begin:end]``, elements of a span or rows of a list; ``0 <= begin <= end <= len(span)`` or an error."""
 
-    target: Span
-    span: Span
+    target: Span | SpanList
+    span: Span | SpanList
     begin: Operand
     end: Operand
     where: int

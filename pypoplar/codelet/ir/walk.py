@@ -63,7 +63,7 @@ def inner_blocks(statement: PlannedStatement) -> tuple[Block, ...]:
             assert_never(statement)
 
 
-def sets(statement: PlannedStatement) -> Local | Span | None:
+def sets(statement: PlannedStatement) -> Local | Span | SpanList | None:
     """The local or bound span that a statement itself sets."""
     match statement:
         case Apply() | Load() | Length() | Special() | ProvenLoad() | Row() | Slice() | Rebind():
@@ -98,8 +98,8 @@ def operands(statement: PlannedStatement) -> tuple[Operand | Span | SpanList, ..
             return (span, value)
         case Length(span=piece):
             return (piece,)
-        case Row(index=index):
-            return (index,)
+        case Row(rows=rows, index=index):
+            return (rows, index)
         case Slice(span=span, begin=begin, end=end):
             return (span, begin, end)
         case IfElse(condition=condition) | While(condition=condition) | Check(condition=condition):

@@ -284,7 +284,7 @@ class EmitterState:
         touch = self.builder.load(held.touch) if self.checks.touches else None
         return Place(self.builder.load(held.address), self.builder.load(held.length), touch)
 
-    def bind(self, span: Span, place: Place) -> None:
+    def bind(self, span: Span | SpanList, place: Place) -> None:
         if span.name not in self.spans:
             self.spans[span.name] = Place(*(self.function.allocate(WORD) for _ in range(3)))
         held = self.spans[span.name]

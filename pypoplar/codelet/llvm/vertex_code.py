@@ -24,6 +24,7 @@ from pypoplar.codelet.ir.typed import (
     Return,
     Row,
     Slice,
+    SpanList,
     Special,
     Store,
     While,
@@ -194,7 +195,11 @@ def emit_slice(state: EmitterState, statement: Slice) -> None:
     code, where = FaultCode.SLICE_BOUNDS, statement.where
     state.fault_unless(builder.icmp_unsigned("<=", end, place.length), code, where, end, place.length)
     state.fault_unless(builder.icmp_unsigned("<=", begin, end), code, where, begin, end)
-    offset = builder.mul(begin, word(SIZES[statement.span.element]))
+    spans = statement.span
+    if isinstance(spans, SpanList):  # a list is where its first row is told of
+        state.bind(statement.target, Place(builder.add(place.address, begin), builder.sub(end, begin)))
+        return
+    offset = builder.mul(begin, word(SIZES[spans.element]))
     touch = None
     if place.touch is not None:
         none = builder.icmp_unsigned("==", place.touch, word(0))

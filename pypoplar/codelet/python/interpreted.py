@@ -129,10 +129,7 @@ class MemoryVector:
 
     def slice(self, begin: int, end: int, where: int) -> MemoryVector:
         """The elements from `begin` up to `end`, a view."""
-        if not 0 <= end <= self._length:
-            raise VertexFault(FaultCode.SLICE_BOUNDS, where, _signed(end), self._length)
-        if not 0 <= begin <= end:
-            raise VertexFault(FaultCode.SLICE_BOUNDS, where, _signed(begin), end)
+        _check_bounds(begin, end, self._length, where)
         touch = self._touch + begin if self._touch is not None else None
         return MemoryVector(self._memory, self._element, self._place(begin), end - begin, touch, self._checks)
 
@@ -191,6 +188,11 @@ class MemoryRows:
             raise VertexFault(FaultCode.ROW_INDEX, where, _signed(index), self._length)
         return self[index]
 
+    def slice(self, begin: int, end: int, where: int) -> MemoryRows:
+        """The rows from `begin` up to `end`."""
+        _check_bounds(begin, end, self._length, where)
+        return MemoryRows(self._memory, self._element, self._table, self._first + begin, end - begin, self._touches, self._checks)
+
     def __len__(self) -> int:
         return self._length
 
@@ -224,6 +226,13 @@ class Fields:
 
     def __repr__(self) -> str:
         return ", ".join(f"{name} = {getattr(self, name)!r}" for name in self._views)
+
+
+def _check_bounds(begin: int, end: int, length: int, where: int) -> None:
+    if not 0 <= end <= length:
+        raise VertexFault(FaultCode.SLICE_BOUNDS, where, _signed(end), length)
+    if not 0 <= begin <= end:
+        raise VertexFault(FaultCode.SLICE_BOUNDS, where, _signed(begin), end)
 
 
 def _signed(value: int) -> int:

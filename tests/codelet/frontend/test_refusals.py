@@ -395,11 +395,12 @@ REFUSED = [  # code, what the caret is under, message
         "-1",
         "a slice in device code has step 1: write a loop over range(begin, end, step)",
     ),
-    (
-        "a = self.rows[0:1]",
-        "self.rows[0:1]",
-        "rows cannot be sliced: index one row, self.rows[r], and slice it",
-    ),
+    ("a = self.rows[0:1:2]", "2", "a slice in device code has step 1: write a loop over range(begin, end, step)"),
+    ("a = self.rows[0:1][0:-1]", "-1", "index -1: device code has no negative indices; write len(...) - 1"),
+    ("a = self.x\na = self.rows", "self.rows", "'a': it is a vector in one place and rows in another; use two names"),
+    ("a = 1\na = self.rows", "self.rows", "'a': it is a vector in one place and a number in another; use two names"),
+    ("a = self.rows\na[0] = 1.0", "a[0]", "a[0] is a row: assign its elements in a loop"),
+    ("a = self.rows[0:2]\nself.out = a + 1", "a", "expected a number, got a row list, a, a view; index it"),
     (
         "a = self.rows[0, 1]",
         "0, 1",
@@ -954,7 +955,7 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = self",
         "self",
-        "a local holds a number or a vector, not the vertex itself",
+        "a local holds a number, a vector or rows, not the vertex itself",
     ),
     (
         "a = isinstance(self.count, int)",
