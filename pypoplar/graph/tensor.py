@@ -147,6 +147,8 @@ class Tensor(WithoutValues, ShownInNotebooks):
 
     def runs(self) -> ElementRuns:
         """The element ids in flattened order, as the compiler reads them (not part of Poplar)."""
+        if self._strides is not None:
+            return ElementRuns(*strides.runs(self._offset, self._shape, self._strides))
         runs = self._run_list()
         return ElementRuns(runs.start, runs.count, runs.step)
 

@@ -108,7 +108,7 @@ def used_variables(graph: FrozenGraph, usage: Usage) -> Bools:
     """bool [variables]: touched by a used tensor, or by a vertex of a used compute set."""
     first = graph.variables.first
     used = np.zeros(len(graph.variables.names), bool)
-    starts = [tensor.runs().start for tensor in usage.tensors]
+    starts = [np.concatenate([np.zeros(0, np.int64), *(tensor.runs().start for tensor in usage.tensors)])]
     # a run stays within one variable, so its first element names it
     sets = np.zeros(len(graph.compute_sets) + 1, bool)
     sets[list(usage.compute_sets)] = True
