@@ -74,7 +74,7 @@ def compile_graph(
     target = graph.getTarget()
     host = graph.host()
     handles = [*host.writes.values(), *host.reads.values()]
-    tree = operation_tree(chosen)
+    tree = operation_tree(chosen, graph)
     check_kinds(tree)
     usage = find_usage(tree, handles)
     sets = list(usage.compute_sets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from attrs import Factory, field, frozen
 
@@ -106,6 +106,9 @@ class HostFunction:
         """The name that the engine knows it by."""
         return self._handle
 
+    def __repr__(self) -> str:
+        return f"<HostFunction {self._handle!r}>"
+
 
 @frozen(eq=False)
 class Function:
@@ -129,6 +132,20 @@ class HostConnections:
         self.reads: dict[str, Tensor] = {}
         self.functions: list[Function] = []
         self.handles: dict[tuple[str, str], Location] = {}  # of host writes and reads: where they were made
+
+    def has(self, link: DataStream | RemoteBuffer | HostFunction | Function) -> bool:
+        """Whether something is of this graph."""
+        match link:
+            case DataStream():
+                return self.streams.get(link.handle()) is link
+            case RemoteBuffer():
+                return self.remote_buffers.get(link.handle()) is link
+            case HostFunction():
+                return self.host_functions.get(link.handle()) is link
+            case Function():
+                return self.functions[link.number : link.number + 1] == [link]
+            case _:
+                assert_never(link)
 
     def add_stream(
         self,

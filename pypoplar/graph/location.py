@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from types import CodeType
+from types import CodeType, FrameType
 
 from pypoplar.codelet.ir.terms import Location
 
@@ -68,12 +68,20 @@ class LocationTable:
         return len(self._places)
 
 
-def caller_location() -> Location:
-    """The nearest line outside pypoplar that led here."""
+def caller_location(made: object = None) -> Location:
+    """The nearest line outside pypoplar that led here; the constructor of what is `made` is none, wherever its class is from."""
     frame = sys._getframe(1)
-    while is_inside(frame.f_code.co_filename) and frame.f_back is not None:
+    while frame.f_back is not None and (is_inside(frame.f_code.co_filename) or _constructs(frame, made)):
         frame = frame.f_back
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
+
+
+def _constructs(frame: FrameType, made: object) -> bool:
+    """Whether a frame is of the constructor of an object."""
+    code = frame.f_code
+    if made is None or code.co_name != "__init__" or not code.co_argcount:
+        return False
+    return frame.f_locals.get(code.co_varnames[0]) is made
 
 
 def line_text(location: Location) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pypoplar.arrays.aliasing import misplaced
 from pypoplar.errors import PoplarTypeError, TensorShapeError, TensorWriteError
+from pypoplar.graph.host_links import DataStream, HostFunction, RemoteBuffer
 from pypoplar.graph.tensor import Tensor
 from pypoplar.types import ElementType
 
@@ -43,6 +44,13 @@ def check_writeable(tensor: Tensor, what: str) -> None:
         raise TensorWriteError(f"{what} {tensor._described()}: it holds a constant")
     if tensor.containsAliases():
         raise TensorWriteError(f"{what} {tensor._described()}: it holds an element more than once")
+
+
+def check_link(link: DataStream | RemoteBuffer | HostFunction, tensors: Iterable[Tensor]) -> None:
+    """What connects a graph with its host, and tensors that it takes or gives, which are of that graph."""
+    for tensor in tensors:
+        if not tensor.graph.host().has(link):
+            raise PoplarTypeError(f"{link!r} belongs to another graph than {tensor._described()}")
 
 
 def check_copy(source: Tensor, destination: Tensor) -> None:

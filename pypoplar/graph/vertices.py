@@ -28,6 +28,9 @@ from pypoplar.host_values import bits_of, bits_of_many, values_of
 from pypoplar.spelling import nearest_or_all
 from pypoplar.types import LONGLONG, ElementType
 
+if TYPE_CHECKING:
+    from pypoplar.graph.graph import Graph
+
 _RANKS: dict[Form, int] = {"scalar": 0, "vector": 1, "list": 2}
 _WORDS: dict[Form, str] = {
     "scalar": "takes a tensor of one element",
@@ -91,6 +94,11 @@ class ComputeSet:
     def getId(self) -> int:
         """Its number in the graph, from 0."""
         return self._number
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that has it, the outermost one (not part of Poplar)."""
+        return self._vertices.variables.graph
 
     @property
     def name(self) -> str:

@@ -78,6 +78,15 @@ Contents: TypeAlias = Nothing | Vertices | InTurn | Rounds | OneOf | Calling
 """What a program contains, and how control goes through it."""
 
 
+@frozen(eq=False)
+class Effects:
+    """What a program says of itself, asked once; the compiler believes it, and holds the program's rule to it."""
+
+    reads: tuple[Tensor, ...]
+    writes: tuple[Tensor, ...]
+    contents: Contents
+
+
 class Program(Runnable, ShownInNotebooks):
     """The base of all programs; `location` is the user's line that made it.
 
@@ -89,7 +98,13 @@ class Program(Runnable, ShownInNotebooks):
         if not isinstance(name, str):
             raise PoplarTypeError(f"the last argument of {type(self).__name__} is a debug name, got {name!r}")
         self.name = name
-        self.location = caller_location()
+        self.location = caller_location(self)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for method in ("reads", "writes", "contains"):
+            if not callable(getattr(cls, method)):
+                raise PoplarTypeError(f"{cls.__name__}.{method} is {kind_of(getattr(cls, method))}: expected a method")
 
     @abstractmethod
     def reads(self) -> tuple[Tensor, ...]:
@@ -111,9 +126,27 @@ class Program(Runnable, ShownInNotebooks):
         """The program as another one keeps it: unchanged by what is added to this one later."""
         return self
 
+    def effects(self) -> Effects:
+        """What it says of itself; `ControlProgramError` where that is no tuple of tensors, or none of the forms of contents."""
+        if "location" not in vars(self):
+            raise ControlProgramError(f"a {type(self).__name__} is not made yet: its __init__ does not call super().__init__(name)")
+        reads, writes = self.reads(), self.writes()
+        for method, tensors in (("reads", reads), ("writes", writes)):
+            wrong = _wrong_tensors(tensors)
+            if wrong:
+                raise ControlProgramError(f"{method}() of {self!r} {wrong}")
+        return Effects(reads, writes, self._contents())
+
+    def _contents(self) -> Contents:
+        contents = self.contains()
+        misfit = _misfit(contents)
+        if misfit:
+            raise ControlProgramError(f"contains() of {self!r} gives {misfit}")
+        return contents
+
     def parts(self) -> tuple[Part, ...]:
         """The programs that it contains, in order."""
-        match contents := self.contains():
+        match contents := self._contents():
             case InTurn() | OneOf():
                 return contents.parts
             case Rounds():
@@ -125,7 +158,7 @@ class Program(Runnable, ShownInNotebooks):
 
     def runs(self) -> Iterable[Runnable | ComputeSet]:
         """The programs and compute sets that it runs itself."""
-        match contents := self.contains():
+        match contents := self._contents():
             case Vertices():
                 return (contents.compute_set,)
             case Calling():
@@ -167,6 +200,52 @@ class GrowingProgram(Program):
             seen.update(map(id, new))
             pending += new
         return False
+
+
+def kind_of(value: object) -> str:
+    """What something is, in a message: "None", "a list"."""
+    name = type(value).__name__
+    return "None" if value is None else f"an {name}" if name[0] in "AEIOUaeiou" else f"a {name}"
+
+
+def _wrong_tensors(tensors: object) -> str:
+    """What is wrong with what a program says that it reads or writes; nothing if it is well-formed."""
+    if not isinstance(tensors, tuple):
+        return f"gives {kind_of(tensors)}: expected a tuple of tensors, as in (self.x,)"
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor) or not tensor.valid():
+            return f"names {tensor!r}: expected tensors of a graph"
+    return ""
+
+
+def _misfit(contents: object) -> str:
+    """What a program says that it contains, with what was to be expected; nothing if it is well-formed."""
+    match contents:
+        case Nothing():
+            return ""
+        case InTurn(parts) | OneOf(parts):
+            return _wrong(contents, parts, tuple, "a tuple of parts, as in (Part(self.body),)") or _wrong_part(contents, parts)
+        case Rounds(head, body):
+            return _wrong_part(contents, [part for part in (head, body) if part is not None])
+        case Vertices(compute_set):
+            return _wrong(contents, compute_set, ComputeSet, "a ComputeSet")
+        case Calling(function):
+            return _wrong(contents, function, Function, "what graph.addFunction gave")
+        case _:
+            forms = "Nothing(), Vertices(compute set), InTurn(parts), Rounds(head, body), OneOf(parts) or Calling(function)"
+            return f"{kind_of(contents)}: expected {forms}"
+
+
+def _wrong_part(contents: object, parts: Iterable[object]) -> str:
+    for part in parts:
+        program = part.program if isinstance(part, Part) else None
+        if not isinstance(program, Program):
+            return _wrong(contents, part, Part, "Part(program)") or _wrong(part, program, Program, "a program")
+    return ""
+
+
+def _wrong(form: object, value: object, kind: type, expected: str) -> str:
+    return "" if isinstance(value, kind) else f"{type(form).__name__} of {kind_of(value)}: expected {expected}"
 
 
 def part_program(program: Any, kind: str) -> Program:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.host_links import Function, HostFunction
-from pypoplar.graph.operands import check_arguments
+from pypoplar.graph.operands import check_arguments, check_link
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import Calling, Nothing, Program
 
@@ -29,6 +29,7 @@ class Call(Program):
             what = f"host function {function.handle()!r}"
             check_arguments(what, self.inputs, function.inputs, written=False)
             check_arguments(what, self.outputs, function.outputs, written=True)
+            check_link(function, [*self.inputs, *self.outputs])
         else:
             raise PoplarTypeError(f"Call takes what graph.addFunction or graph.addHostFunction gave, got {function!r}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.graph.host_links import DataStream, RemoteBuffer
-from pypoplar.graph.operands import check_copy, check_kind, check_tensor, check_writeable
+from pypoplar.graph.operands import check_copy, check_kind, check_link, check_tensor, check_writeable
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import Nothing, Program
 from pypoplar.types import INT, UNSIGNED_INT
@@ -49,6 +49,7 @@ class Copy(Program):
             )
 
     def _check_transfer(self, host: DataStream | RemoteBuffer, tensor: Tensor, direction: str) -> None:
+        check_link(host, [end for end in (tensor, self.offset) if isinstance(end, Tensor) and end.valid()])
         elements = host.numElements()
         if isinstance(host, RemoteBuffer):
             if self.offset is not None:

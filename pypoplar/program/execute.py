@@ -22,6 +22,8 @@ class Execute(Program):
         if result is not None:
             check_one_element(result, "the result of Execute", (BOOL,))
             check_writeable(result, "Execute cannot put its result into")
+            if result.graph is not computeSet.graph:
+                raise PoplarTypeError(f"{computeSet!r} belongs to another graph than the result of Execute, {result._described()}")
         self.compute_set = computeSet
         self.result = result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 
-from pypoplar.errors import TensorShapeError
+from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.operands import check_kind
 from pypoplar.graph.tensor import Tensor
@@ -35,5 +35,7 @@ def setSeed(graph: Graph, masterSeed: Tensor, seedModifier: int, sequence: Seque
     check_kind(masterSeed, "the seed of setSeed", (UNSIGNED_INT,))
     if masterSeed.numElements() != 2:
         raise TensorShapeError(f"the seed of setSeed has 2 elements, got {masterSeed._described()}")
+    if masterSeed.graph is not graph.getTopLevelGraph():
+        raise PoplarTypeError(f"the seed of setSeed, {masterSeed._described()}, belongs to another graph")
     check_sequence(sequence, "setSeed")
     sequence.add(SetSeed(masterSeed, operator.index(seedModifier), name))

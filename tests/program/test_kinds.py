@@ -118,6 +118,22 @@ def test_programs_know_the_users_line_and_their_name(step):
         Repeat(3, step, 5)
 
 
+def test_the_users_line_is_not_in_the_constructor_of_a_kind_from_outside(step):
+    class Twice(Repeat):
+        def __init__(self, body):
+            super().__init__(2, body)
+
+    class Named(Twice):
+        def __init__(self, body, name):
+            super().__init__(body)
+            self.name = name
+
+    with open(__file__, encoding="utf-8") as source:
+        lines = source.read().splitlines()
+    for program in (Twice(step), Named(step, "two")):
+        assert "Twice(step), Named(step" in lines[program.location.line - 1]
+
+
 def test_programs_say_what_they_read_write_and_contain(graph, x, flag, step):
     inner = Sequence([Copy(x[0:2], x[2:4])])
     choice = Switch(graph.addVariable(INT, [], "i"), [(0, inner), (1, step)], inner)

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from pypoplar.graph.host_links import Function
 from pypoplar.graph.tensor import Tensor
-from pypoplar.program.base import Program
+from pypoplar.program.base import Effects, Program
 
 BlockName: TypeAlias = tuple[str, int]
 """``("program", i)`` for the i-th program of the engine, ``("function", number)`` for a function of the graph."""
@@ -46,6 +46,7 @@ class Perform:
     """A program without parts, and its compute set if it executes one."""
 
     program: Program
+    effects: Effects
     position: int
     compute_set: int = NO_COMPUTE_SET
 
@@ -62,6 +63,7 @@ class Group:
     """A program with parts that run one after another. A Sequence does nothing itself: it has no position."""
 
     program: Program
+    effects: Effects
     position: int
     parts: tuple[Line, ...]
 
@@ -71,6 +73,7 @@ class Loop:
     """Run `head`, then as long as wanted `body` and `head` again: what is in `head` runs at least once."""
 
     program: Program
+    effects: Effects
     position: int
     end: int  # the position after the last one within it
     head: Line
@@ -83,6 +86,7 @@ class Choice:
     """Run one of the parts, or none of them unless `always`."""
 
     program: Program
+    effects: Effects
     position: int
     parts: tuple[Line, ...]
     always: bool
@@ -93,6 +97,7 @@ class Invoke:
     """Call a function of the graph."""
 
     program: Program
+    effects: Effects
     position: int
     function: Function
 

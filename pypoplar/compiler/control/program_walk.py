@@ -26,8 +26,10 @@ from pypoplar.compiler.control.operation_tree import (
 )
 from pypoplar.compiler.control.stackless import Calls, answer
 from pypoplar.errors import ControlProgramError
+from pypoplar.graph.graph import Graph
 from pypoplar.graph.host_links import Function
-from pypoplar.program.base import Calling, InTurn, Nothing, OneOf, Part, Program, Rounds, Vertices, function_program
+from pypoplar.graph.location import line_text
+from pypoplar.program.base import Calling, Effects, InTurn, Nothing, OneOf, Part, Program, Rounds, Vertices, function_program
 from pypoplar.program.sequence import Sequence
 
 DEEPEST = 5_000
@@ -42,12 +44,13 @@ class When(Enum):
     BEGINS, DECIDES, ENDS = range(3)
 
 
-def operation_tree(programs: Iterable[Program]) -> OperationTree:
-    """The operations of an engine's programs and of the functions that they call.
+def operation_tree(programs: Iterable[Program], graph: Graph) -> OperationTree:
+    """The operations of an engine's programs and of the functions that they call; `graph` is all of it, not a virtual part.
 
-    `ControlProgramError` for programs that nest too deep or hold themselves.
+    `ControlProgramError` for programs that nest too deep or hold themselves, for those that say of themselves what cannot be,
+    and for what is of another graph.
     """
-    walk = _Walk()
+    walk = _Walk(graph)
     for number, program in enumerate(programs):
         walk.add(number, program)
     return OperationTree(walk.blocks, walk.positions, tuple(walk.accesses), walk.access_at, walk.kinds)
@@ -62,13 +65,15 @@ def too_deep(program: Program, depth: int) -> ControlProgramError:
 class _Walk:
     """What has been walked so far."""
 
+    graph: Graph
     blocks: dict[BlockName, Block] = field(factory=dict)
     accesses: list[Access] = field(factory=list)
     access_at: dict[int, int] = field(factory=dict)
     kinds: dict[type[Program], Program] = field(factory=dict)
     positions: int = 0
     _access_of: dict[tuple[int, When], int] = field(factory=dict)  # id of a program -> its access
-    _programs: list[Program] = field(factory=list)  # those in `_access_of`: their ids stay theirs
+    _effects: dict[int, Effects] = field(factory=dict)  # by id of a program
+    _programs: list[Program] = field(factory=list)  # those in `_effects`: their ids stay theirs
     _called: dict[int, Function] = field(factory=dict)  # functions that are not walked yet, by number
     _around: dict[int, Program] = field(factory=dict)  # the programs around the one that is walked, by id
     _depth: int = 0  # of these, how many are no sequences
@@ -89,55 +94,91 @@ class _Walk:
 
     def _walk(self, program: Program, operations: Operations) -> Calls[None]:
         """Append what a program does to `operations`."""
+        effects = self._effects_of(program)
         if isinstance(program, Sequence):
-            yield self._sequence(program, operations)
+            yield self._sequence(program, effects, operations)
             return
         self.kinds.setdefault(type(program), program)
         position = self._next()
-        reads, writes = program.reads(), program.writes()
-        match contents := program.contains():
+        reads, writes = effects.reads, effects.writes
+        match contents := effects.contents:
             case Nothing():
                 self._happens(position, program, When.BEGINS, Access(reads, writes))
-                operations.append(Perform(program, position))
+                operations.append(Perform(program, effects, position))
                 return
             case Vertices(compute_set):
                 self._happens(position, program, When.BEGINS, Access(reads, writes, compute_set.getId()))
-                operations.append(Perform(program, position, compute_set.getId()))
+                operations.append(Perform(program, effects, position, compute_set.getId()))
                 return
             case Calling(function):
                 self._happens(position, program, When.BEGINS, Access(reads))
                 self._called[function.number] = function
-                operations.append(Invoke(program, position, function))
+                operations.append(Invoke(program, effects, position, function))
             case InTurn(parts):
                 self._happens(position, program, When.BEGINS, Access(reads))
-                operations.append(Group(program, position, (yield self._parts(program, parts))))
+                operations.append(Group(program, effects, position, (yield self._parts(program, parts))))
             case OneOf(parts, always):
                 self._happens(position, program, When.BEGINS, Access(reads))
-                operations.append(Choice(program, position, (yield self._parts(program, parts)), always))
+                operations.append(Choice(program, effects, position, (yield self._parts(program, parts)), always))
             case Rounds(head, body):
-                operations.append((yield self._loop(program, position, head, body)))
+                operations.append((yield self._loop(program, effects, position, head, body)))
             case _:
                 assert_never(contents)
         if writes:
             operations.append(self._moment(program, When.ENDS, Access(writes=writes)))
 
-    def _sequence(self, sequence: Sequence, operations: Operations) -> Calls[None]:
+    def _effects_of(self, program: Program) -> Effects:
+        """What a program says of itself; it is asked once, wherever it stands."""
+        effects = self._effects.get(id(program))
+        if effects is None:
+            effects = self._effects[id(program)] = program.effects()
+            self._programs.append(program)
+            self._check_graph(program, effects)
+        return effects
+
+    def _check_graph(self, program: Program, effects: Effects) -> None:
+        """`ControlProgramError` unless all that a program names is of this graph, and what it writes can be written."""
+        for tensors in (effects.reads, effects.writes):
+            for tensor in tensors:
+                if tensor.graph is not self.graph:
+                    raise self._of_another_graph(program, tensor._described())
+        for tensor in effects.writes:
+            if tensor.containsConstant():
+                raise ControlProgramError(f"{program!r} writes to {tensor._described()}: it holds a constant")
+        match effects.contents:
+            case Vertices(compute_set) if compute_set.graph is not self.graph:
+                raise self._of_another_graph(program, repr(compute_set))
+            case Calling(function) if not self.graph.host().has(function):
+                raise self._of_another_graph(program, f"the function made at {line_text(function.location)}")
+
+    @staticmethod
+    def _of_another_graph(program: Program, what: str) -> ControlProgramError:
+        return ControlProgramError(f"{program!r} uses {what} of another graph: an Engine's programs are of its own graph")
+
+    def _sequence(self, sequence: Sequence, effects: Effects, operations: Operations) -> Calls[None]:
         """A sequence's programs: among the operations around it, or in a group of their own if it has a name."""
+        contents = effects.contents
+        if effects.reads or effects.writes or not isinstance(contents, InTurn):
+            named = [tensor._described() for tensor in (*effects.reads, *effects.writes)]
+            raise ControlProgramError(
+                f"{sequence!r} is a Sequence, which runs its parts in turn and does nothing itself, but it says that it contains "
+                f"{type(contents).__name__} and reads or writes {', '.join(named) or 'nothing'}; make a kind of Program"
+            )
         inside: Operations = [] if sequence.name else operations
         self._enter(sequence)
-        for part in sequence.contains().parts:
+        for part in contents.parts:
             yield self._walk(part.program, inside)
         self._leave(sequence)
         if sequence.name:
-            operations.append(Group(sequence, NO_POSITION, (Line(tuple(inside)),)))
+            operations.append(Group(sequence, effects, NO_POSITION, (Line(tuple(inside)),)))
 
-    def _loop(self, program: Program, position: int, head: Part | None, body: Part | None) -> Calls[Loop]:
+    def _loop(self, program: Program, effects: Effects, position: int, head: Part | None, body: Part | None) -> Calls[Loop]:
         self._enter(program)
         before: Operations = []
         if head is not None:
             yield self._walk(head.program, before)
-        if program.reads():
-            before.append(self._moment(program, When.DECIDES, Access(program.reads())))
+        if effects.reads:
+            before.append(self._moment(program, When.DECIDES, Access(effects.reads)))
         after: Operations = []
         if body is not None:
             yield self._walk(body.program, after)
@@ -145,7 +186,7 @@ class _Walk:
         first = Line(tuple(before), "" if head is None else head.heading)
         again = Line(tuple(after), "" if body is None else body.heading)
         parts = (() if head is None else (first,)) + (() if body is None else (again,))
-        return Loop(program, position, self.positions, first, again, parts)
+        return Loop(program, effects, position, self.positions, first, again, parts)
 
     def _parts(self, program: Program, parts: Iterable[Part]) -> Calls[tuple[Line, ...]]:
         self._enter(program)
@@ -189,6 +230,5 @@ class _Walk:
         key = id(program), when
         if key not in self._access_of:
             self._access_of[key] = len(self.accesses)
-            self._programs.append(program)
             self.accesses.append(access)
         self.access_at[position] = self._access_of[key]

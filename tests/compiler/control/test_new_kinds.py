@@ -83,7 +83,7 @@ def tensors(graph):
 
 def lives(graph, program):
     """By name of a variable: the positions of its life, or "always"."""
-    tree = operation_tree([program])
+    tree = operation_tree([program], graph)
     usage, frozen = find_usage(tree, []), graph.freeze()
     regions = collect_regions(frozen, list(usage.compute_sets))
     liveness = find_liveness(frozen, 6, tree, usage, regions, [], used_variables(frozen, usage))
