@@ -20,6 +20,7 @@ from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
 from pypoplar.compiler.exchange.graph_index import survey_graph
 from pypoplar.compiler.liveness.live_ranges import make_lives
 from pypoplar.compiler.liveness.liveness import Liveness, find_liveness
+from pypoplar.compiler.lowering.appended_rows import check_appended
 from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
 from pypoplar.compiler.lowering.compute_phases import PhaseTable
 from pypoplar.compiler.lowering.compute_tables import ComputeTables
@@ -120,9 +121,10 @@ def compile_graph(
         places=places,
         phases=PhaseTable(frozen, target, places, plans, tables, MoveLists()),
         copies=PlannedCopies(frozen, target, homes),
-        remote_numbers={remote.name: number for number, remote in enumerate(remotes)},
+        host=host,
     )
     executable = _lower(lowering, graph, tree, usage, wanted, remotes, state, memory, vertices, liveness)
+    check_appended(lowering, executable)
     tick(PASSES, PASSES)
     return executable
 

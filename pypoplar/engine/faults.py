@@ -109,3 +109,8 @@ def unknown_operation(program: Int64s, row: int) -> PoplarRuntimeError:
     """The error to raise where the program has no operation that an engine knows."""
     operation = int(program[row, ProgramRow.OPERATION])
     return PoplarRuntimeError(f"row {row} of the program has the operation {operation}, which no engine knows")
+
+
+def left_program(program: Int64s, row: int) -> PoplarRuntimeError:
+    """The error to raise where the program goes on at a row that it does not have."""
+    return PoplarRuntimeError(f"the program goes on at row {row}: it has the rows 0 to {len(program) - 1}")

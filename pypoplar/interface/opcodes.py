@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import auto
+from operator import index
 from typing import Any, TypeVar
 
 from pypoplar.interface.layout import Code, Layout
+
+CLOCK_BYTES = 8  # of stored cycles: two unsigned ints, the low one first
 
 
 class Opcode(Code):
@@ -31,8 +34,8 @@ class Opcode(Code):
     SERVICE = auto()  # what the engine does in Python
     CALLBACK = auto()  # a service that is done if the stream is connected to a callback
     STAMP = auto()  # set a clock to the cycles so far
-    ELAPSED = auto()  # store the cycles since a clock's stamp, as two unsigned ints, the low one first
-    CLOCK = auto()  # store the cycles so far in the same way
+    ELAPSED = auto()  # store the cycles since a clock's stamp
+    CLOCK = auto()  # store the cycles so far
     FLOATING_POINT = auto()  # choose the exceptions that stop the program
     SYNC = auto()
 
@@ -163,15 +166,18 @@ OPERANDS: Mapping[Opcode, tuple[Operand, ...]] = {
 }
 OPERAND_COLUMNS = sorted({int(column) for operands in OPERANDS.values() for column in operands})
 ROW_WORDS = OPERAND_COLUMNS[-1] + 1
+_IDENTITIES = {operation: frozenset(map(id, operands)) for operation, operands in OPERANDS.items()}  # numbers alone are ambiguous
 
 
 def program_row(operation: Opcode, operands: Mapping[Operands, int]) -> list[int]:
-    """A row of the program; `ValueError` unless all operands of the operation are given, and no others."""
-    if {(type(operand), operand) for operand in operands} != {(type(operand), operand) for operand in OPERANDS[operation]}:
+    """A row of the program; `ValueError` unless all operands of the operation are given, and no others; they are whole numbers."""
+    if frozenset(map(id, operands)) != _IDENTITIES.get(operation):
+        if operation not in OPERANDS:
+            raise ValueError(f"there is no operation {operation!r}")
         named = [f"{type(operand).__name__}.{operand.name}" for operand in operands]
         raise ValueError(f"{operation.name} has other operands than {', '.join(named) or 'none'}")
     row = [0] * ROW_WORDS
     row[ProgramRow.OPERATION] = operation
     for column, value in operands.items():
-        row[column] = value
+        row[column] = index(value)
     return row

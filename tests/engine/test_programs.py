@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from engine_builder import Add, Less, logged
+from engine_builder import Add, Less, logged, ran
 
 from pypoplar import (
     BOOL,
@@ -56,13 +56,6 @@ class AnyLeft(Vertex):
 def bench(bench):
     bench.log()
     return bench
-
-
-def ran(bench, program, mode):
-    """What a program has put into the log."""
-    engine = bench.engine(program, mode)
-    engine.run()
-    return logged(engine)
 
 
 def test_a_sequence_runs_in_order(bench, mode):

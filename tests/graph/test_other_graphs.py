@@ -155,6 +155,7 @@ def counted(other):
     (lambda other: Execute(other.compute_set), "<Execute made at {}> uses <ComputeSet 'fill'> of another graph"),
     (lambda other: Call(other.function), "<Call made at {0}> uses the function made at .*{0} of another graph"),
     (lambda other: Call(other.takes, [other.vector]), r"<Call made at {}> uses 'vector' FLOAT \[4\] of another graph"),
+    (lambda other: Call(other.idle), "the rule of <Call made at {}> uses <HostFunction 'idle'> of another graph"),
     (lambda other: If(other.flag, Sequence()), r"<If made at {}> uses 'flag' BOOL \[\] of another graph"),
     (lambda other: PrintTensor(other.vector), r"<PrintTensor made at {}> uses 'vector' FLOAT \[4\] of another graph"),
     (lambda other: WriteUndef(other.vector), r"<WriteUndef made at {}> uses 'vector' FLOAT \[4\] of another graph"),

@@ -132,6 +132,13 @@ def logged(engine: Engine) -> list[int]:
     return numbers
 
 
+def ran(bench: Bench, program: Any, mode: Any) -> list[int]:
+    """The numbers that a program has put into the log of its `Bench`."""
+    engine = bench.engine(program, mode)
+    engine.run()
+    return logged(engine)
+
+
 WAYS = (("interpret", 1), ("native", 1), ("native", 2), ("native", 3))
 
 

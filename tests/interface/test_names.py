@@ -13,7 +13,7 @@ from pypoplar import FLOAT, Engine, Graph, PoplarRuntimeError, compileGraph
 from pypoplar.engine import division
 from pypoplar.interface.opcodes import OPERANDS, CallOperand, JumpOperand, Opcode, ProgramRow, program_row
 from pypoplar.interface.service_kinds import ServiceKind, service_of
-from pypoplar.program import Copy, Sequence
+from pypoplar.program import Copy, Repeat, Sequence
 
 PACKAGE = Path(pypoplar.__file__).parent
 UNITS = ("barrier", "driver", "general_tiles", "superstep", "tile_account")
@@ -42,6 +42,19 @@ def test_an_operation_that_no_engine_knows_ends_the_run_as_an_error(mode, thread
         engine.run(0)
 
 
+@pytest.mark.parametrize("row", [-1, 3, 10**7])
+def test_the_interpreter_does_not_leave_the_program(row):
+    device = tiny(1)
+    graph = Graph(device.getTarget())
+    executable = compileGraph(graph, Repeat(2, Sequence()))
+    assert len(executable.program) == 3
+    executable.program[0] = program_row(Opcode.JUMP, {JumpOperand.ROW: row})
+    engine = Engine(executable, mode="interpret")
+    engine.load(device)
+    with pytest.raises(PoplarRuntimeError, match=f"the program goes on at row {row}: it has the rows 0 to 2"):
+        engine.run(0)
+
+
 def test_a_row_has_its_operations_operands_and_no_others():
     for operation, operands in OPERANDS.items():
         row = program_row(operation, {operand: 7 + number for number, operand in enumerate(operands)})
@@ -51,6 +64,8 @@ def test_a_row_has_its_operations_operands_and_no_others():
         program_row(Opcode.JUMP, {CallOperand.ROW: 1})
     with pytest.raises(ValueError, match="JUMP has other operands than none"):
         program_row(Opcode.JUMP, {})
+    with pytest.raises(ValueError, match="there is no operation 99"):
+        program_row(99, {})
     with pytest.raises(ValueError, match=r"END has other operands than JumpOperand\.ROW"):
         program_row(Opcode.END, {JumpOperand.ROW: 1})
 

@@ -127,6 +127,19 @@ def test_a_kind_that_does_not_call_the_constructor_of_programs_is_refused_by_nam
         compileGraph(graph, Sequence([Bare()]))
 
 
+def test_details_are_text(graph):
+    class Numbered(Odd):
+        def detail(self):
+            return 7
+
+    RULES[Numbered] = RULES[Odd]
+    try:
+        with pytest.raises(ControlProgramError, match=r"detail\(\) of <Numbered .*> gives 7: expected a text"):
+            compileGraph(graph, Numbered())
+    finally:
+        del RULES[Numbered]
+
+
 @pytest.mark.parametrize(("name", "method", "text"), [
     ("reads", lambda self: (self.x,), r"contains InTurn and reads or writes 'x' FLOAT \[4\]"),
     ("writes", lambda self: (self.x,), r"contains InTurn and reads or writes 'x' FLOAT \[4\]"),

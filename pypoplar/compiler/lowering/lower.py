@@ -6,6 +6,8 @@ report's program tree, the first step of every position, and functions, which ar
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from collections.abc import Sequence as SequenceOf
 from typing import assert_never
 
 import numpy as np
@@ -27,11 +29,12 @@ from pypoplar.compiler.control.operation_tree import (
 from pypoplar.compiler.control.stackless import Calls, answer
 from pypoplar.compiler.lowering import lower_compute, lower_control, lower_copies, lower_services
 from pypoplar.compiler.lowering.lowering_state import Lowering
+from pypoplar.compiler.lowering.part_paths import PartRows
 from pypoplar.compiler.lowering.rules import Around, Leaf, Rule, Rules
 from pypoplar.errors import ControlProgramError
 from pypoplar.graph.host_links import Function
 from pypoplar.interface.opcodes import CallOperand, Opcode
-from pypoplar.program.base import Program
+from pypoplar.program.base import Program, kind_of
 from pypoplar.program.sequence import Sequence
 
 RULES: Rules = {**lower_compute.RULES, **lower_copies.RULES, **lower_control.RULES, **lower_services.RULES}
@@ -47,14 +50,18 @@ class LoweredPrograms:
 
 
 def check_kinds(tree: OperationTree) -> None:
-    """`ControlProgramError` for a program of a kind that has no rule."""
+    """`ControlProgramError` for a program of a kind that has no rule, or what is none."""
     for program in tree.kinds.values():
-        rule_of(program)
+        rule = rule_of(program)
+        if not isinstance(rule, Leaf | Around):
+            raise ControlProgramError(f"{program!r} is lowered by {rule!r}: expected a rule, Leaf or Around")
 
 
 def rule_of(program: Program) -> Rule:
     """The rule of a program's kind. What is made of a Sequence is lowered like one; what is made of other kinds may mean else."""
-    rule = RULES.get(Sequence if isinstance(program, Sequence) else type(program))
+    rule = RULES.get(type(program))
+    if rule is None and isinstance(program, Sequence):
+        rule = RULES[Sequence]
     if rule is None:
         raise ControlProgramError(f"{program!r} is not a kind of program that an Engine can run")
     return rule
@@ -67,6 +74,11 @@ def lower_programs(lowering: Lowering, tree: OperationTree) -> LoweredPrograms:
     return LoweredPrograms(
         tuple(entry for entry, _ in programs), tuple(streams for _, streams in programs), np.array(pass_over.marks, np.int64)
     )
+
+
+def _which(part: object, parts: SequenceOf[Line]) -> str:
+    """What a rule has yielded, in a message."""
+    return next((f"part {number}" for number, own in enumerate(parts) if own is part), kind_of(part))
 
 
 @frozen(eq=False)
@@ -131,35 +143,55 @@ class _Pass:
                 case Moment():
                     pass
                 case Perform() | Invoke():
-                    self._leaf(operation.program)
+                    self._leaf(operation)
                 case Group() | Loop() | Choice():
-                    yield self._around(operation.program, operation)
+                    yield self._around(operation)
                 case _:
                     assert_never(operation)
 
-    def _leaf(self, program: Program) -> None:
+    def _leaf(self, operation: Perform | Invoke) -> None:
+        program, lowering = operation.program, self.lowering
         rule = rule_of(program)
         if not isinstance(rule, Leaf):
             raise ControlProgramError(f"{program!r} has no parts: its kind is lowered around parts")
         if not rule.is_steps:
-            self.lowering.tree.open(type(program).__name__, program.name, program.detail())
-        rule.lower(self.lowering, program)
+            self._open(type(program), program)
+        occurrence = lowering.begin(program, operation.effects)
+        rule.lower(lowering, program)
+        lowering.end(occurrence)
         if not rule.is_steps:
-            self.lowering.tree.close()
+            lowering.tree.close()
 
-    def _around(self, program: Program, operation: Group | Loop | Choice) -> Calls[None]:
+    def _around(self, operation: Group | Loop | Choice) -> Calls[None]:
+        program, lowering, parts = operation.program, self.lowering, operation.parts
         rule = rule_of(program)
         if not isinstance(rule, Around):
             raise ControlProgramError(f"{program!r} has parts: its kind is lowered without parts")
-        kind = "Sequence" if isinstance(program, Sequence) else type(program).__name__
-        self.lowering.tree.open(kind, program.name, program.detail())
-        lowered = []
-        for part in rule.lower(self.lowering, program, operation.parts):
-            lowered.append(part)
+        self._open(Sequence if isinstance(program, Sequence) else type(program), program)
+        occurrence = lowering.begin(program, operation.effects)
+        lowered = 0
+        yielded = rule.lower(lowering, program, parts)
+        if not isinstance(yielded, Iterable):
+            raise occurrence.refusal(f"gives {kind_of(yielded)}: expected its {len(parts)} parts, yielded one after the other")
+        for part in yielded:
+            if lowered == len(parts) or part is not parts[lowered]:
+                raise occurrence.refusal(f"yields {_which(part, parts)}: expected each of its {len(parts)} parts once, in order")
+            lowered += 1
+            begin = lowering.next_row()
             yield self._part(part, deeper=not isinstance(operation, Group))
-        if tuple(lowered) != operation.parts:
-            raise ControlProgramError(f"{program!r} has {len(operation.parts)} parts: its kind is lowered with {len(lowered)}")
-        self.lowering.tree.close()
+            occurrence.parts.append(PartRows(begin, lowering.next_row()))
+            lowering.occurrence = occurrence
+        if lowered != len(parts):
+            raise ControlProgramError(f"{program!r} has {len(parts)} parts: its kind is lowered with {lowered}")
+        lowering.end(occurrence)
+        lowering.tree.close()
+
+    def _open(self, kind: type[Program], program: Program) -> None:
+        """Begin the program's node of the program tree."""
+        detail = program.detail()
+        if not isinstance(detail, str):
+            raise ControlProgramError(f"detail() of {program!r} gives {detail!r}: expected a text")
+        self.lowering.tree.open(kind.__name__, program.name, detail)
 
     def _part(self, part: Line, *, deeper: bool) -> Calls[None]:
         self.lowering.depth += deeper

@@ -18,10 +18,8 @@ from pypoplar.program.execute import Execute
 
 
 def lower_execute(lowering: Lowering, execute: Execute) -> None:
-    number = execute.compute_set.getId()
-    result = None if execute.result is None else lowering.place(execute.result)
-    phases = lowering.phases.of(number, result)
-    plan, name = phases.plan, lowering.graph.compute_sets[number]
+    phases = lowering.execute(execute.compute_set, execute.result)
+    plan, name = phases.plan, execute.compute_set.name
     before = lowering.exchange(name, "before", plan.before)
     after = lowering.exchange(name, "after", plan.after)
     first = last = NOTHING

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from pypoplar.compiler.control.operation_tree import Line
-from pypoplar.compiler.lowering.lowering_state import Lowering, PendingCall
+from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.rules import Around, Leaf, Rules
 from pypoplar.graph.host_links import HostFunction
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import (
     BranchOperand,
-    CallOperand,
     JumpOperand,
     Opcode,
     RepeatEndOperand,
@@ -74,7 +73,7 @@ def lower_if(lowering: Lowering, choice: If, parts: tuple[Line, ...]) -> Iterato
 
 
 def lower_switch(lowering: Lowering, switch: Switch, parts: tuple[Line, ...]) -> Iterator[Line]:
-    (tile, offset), size = lowering.place(switch.index), switch.index.elementType().size
+    (tile, offset), size = lowering.value_place(switch.index), switch.index.elementType().size
     ends = []
     cases, default = parts[: len(switch.cases)], parts[len(switch.cases) :]
     for (value, _), case in zip(switch.cases, cases, strict=True):
@@ -99,14 +98,14 @@ def lower_call(lowering: Lowering, call: Call) -> None:
     if isinstance(call.function, HostFunction):
         _call_host(lowering, call, call.function)
     else:
-        row = lowering.row(Opcode.CALL, {CallOperand.ROW: NOTHING})
-        lowering.pending_calls.append(PendingCall(row, lowering.tree.current, call.function))
+        lowering.call(call.function)
 
 
 def _call_host(lowering: Lowering, call: Call, function: HostFunction) -> None:
+    name = lowering.handle(function)
     inputs = [lowering.fetch(tensor) for tensor in call.inputs]
     outputs = [lowering.internal_stream(tensor.elementType(), tensor.numElements()) for tensor in call.outputs]
-    lowering.serve("host_function", name=function.handle(), inputs=inputs, outputs=outputs)
+    lowering.serve("host_function", name=name, inputs=inputs, outputs=outputs)
     for stream, tensor in zip(outputs, call.outputs, strict=True):
         lowering.transfer(stream, tensor, inward=True)
 

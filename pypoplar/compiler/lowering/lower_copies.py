@@ -46,7 +46,7 @@ def _is_between_tensors(copy: Copy) -> bool:
 
 
 def _copy_tensor(lowering: Lowering, copy: Copy) -> None:
-    plan = lowering.copies.plan_of(copy)
+    plan = lowering.planned_copy(copy)
     name = copy.name or "Copy"
     exchange = lowering.exchange(name, "copy", plan.account)
     sync = sync_cycles(lowering.target, between_ipus=plan.exchange.crosses) if len(plan.account.messages) else 0
@@ -98,7 +98,7 @@ def _copy_remote(lowering: Lowering, copy: Copy, buffer: RemoteBuffer, tensor: T
     offsets = NOTHING if copy.offset is None else lowering.fetch(copy.offset)
     step = _host_step(lowering, copy, copy.name or buffer.handle(), tensor, inward=inward)
     stream = lowering.internal_stream(tensor.elementType(), tensor.numElements())
-    details = {"buffer": lowering.remote_numbers[buffer.handle()], "stream": stream, "offsets": offsets}
+    details = {"buffer": lowering.remote_number(buffer), "stream": stream, "offsets": offsets}
     if inward:
         lowering.serve("remote_read", **details)
         lowering.transfer(stream, tensor, inward=True, step=step)

@@ -64,13 +64,13 @@ def lower_cycle_count(lowering: Lowering, count: CycleCount, parts: tuple[Line, 
     lowering.clocks += 1
     lowering.row(Opcode.STAMP, {StampOperand.CLOCK: clock})
     yield from parts
-    tile, offset = lowering.place(count.result)
+    tile, offset = lowering.clock_place(count.result)
     operands = {ElapsedOperand.CLOCK: clock, ElapsedOperand.TILE: tile, ElapsedOperand.OFFSET: offset}
     lowering.row(Opcode.ELAPSED, operands)
 
 
 def lower_cycle_stamp(lowering: Lowering, stamp: CycleStamp) -> None:
-    tile, offset = lowering.place(stamp.result)
+    tile, offset = lowering.clock_place(stamp.result)
     lowering.row(Opcode.CLOCK, {ClockOperand.TILE: tile, ClockOperand.OFFSET: offset})
 
 

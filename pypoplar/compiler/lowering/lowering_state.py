@@ -10,21 +10,37 @@ from attrs import define, field, frozen
 
 from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange_plan import Homes
-from pypoplar.compiler.lowering.compute_phases import PhaseTable
+from pypoplar.compiler.lowering.compute_phases import Phases, PhaseTable
 from pypoplar.compiler.lowering.move_tables import MoveLists
+from pypoplar.compiler.lowering.occurrence import Occurrence, refusal
 from pypoplar.compiler.lowering.places import Places, TilePlaces
-from pypoplar.compiler.lowering.planned_copies import PlannedCopies
+from pypoplar.compiler.lowering.planned_copies import PlannedCopies, PlannedCopy
 from pypoplar.compiler.lowering.tree_builder import TreeBuilder
+from pypoplar.errors import ControlProgramError
 from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.host_plans import HostTensor, StreamPlan
 from pypoplar.executable.steps import StaticStep
 from pypoplar.graph.frozen import FrozenGraph
-from pypoplar.graph.host_links import DataStream, Function
+from pypoplar.graph.host_links import DataStream, Function, HostConnections, HostFunction, RemoteBuffer
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet
 from pypoplar.interface.layout import NOTHING
-from pypoplar.interface.opcodes import BranchOperand, JumpOperand, Opcode, Operands, ServiceOperand, StreamOperand, program_row
+from pypoplar.interface.opcodes import (
+    CLOCK_BYTES,
+    BranchOperand,
+    CallOperand,
+    JumpOperand,
+    Opcode,
+    Operands,
+    ServiceOperand,
+    StreamOperand,
+    program_row,
+)
 from pypoplar.interface.service_kinds import ServiceKind, service_of
+from pypoplar.program.base import Effects, Program
+from pypoplar.program.copying import Copy
 from pypoplar.target import Target
+from pypoplar.types import BOOL
 
 HANDLE_STEP = 0  # host reads and writes by handle are not part of any program: they share a step that costs nothing
 
@@ -48,7 +64,7 @@ class Lowering:
     places: TilePlaces
     phases: PhaseTable
     copies: PlannedCopies
-    remote_numbers: dict[str, int]
+    host: HostConnections
     rows: list[list[int]] = field(factory=list)
     steps: list[StaticStep] = field(factory=list)
     exchanges: list[NamedExchange] = field(factory=list)
@@ -61,7 +77,11 @@ class Lowering:
     sets_floating_point: bool = False  # whether the program says which floating-point results stop it
     used_streams: set[int] = field(factory=set)  # the user's, by the program or function that is lowered
     pending_calls: list[PendingCall] = field(factory=list)  # of that program or function
+    occurrence: Occurrence | None = None  # the program that is lowered; None for what belongs to none
+    row_owners: list[Program | None] = field(factory=list)  # by row, the program whose rule has appended it
+    service_owners: list[Program] = field(factory=list)  # the same by service
     _stream_numbers: dict[str, int] = field(factory=dict)
+    _remote_numbers: dict[str, int] = field(init=False)
 
     @property
     def moves(self) -> MoveLists:
@@ -69,14 +89,39 @@ class Lowering:
         return self.phases.moves
 
     def __attrs_post_init__(self) -> None:
+        self._remote_numbers = {name: number for number, name in enumerate(self.host.remote_buffers)}
         nothing = np.zeros(0, np.int64)
         self.steps.append(StaticStep("host handle", "handle", 0, nothing))
+
+    def refusal(self, text: str) -> ControlProgramError:
+        """The error for a rule that does what `text` says."""
+        return ControlProgramError(text) if self.occurrence is None else refusal(self.occurrence.program, text)
+
+    # Programs
+
+    def begin(self, program: Program, effects: Effects) -> Occurrence:
+        """A program whose rule is followed from now on, until `end`."""
+        self.occurrence = Occurrence(program, effects, self.next_row())
+        return self.occurrence
+
+    def end(self, occurrence: Occurrence) -> None:
+        """`ControlProgramError` unless a rule has done what its program says of itself, and its rows go on where they may."""
+        occurrence.finish(self.rows)
+        self.occurrence = None
 
     # Rows and steps
 
     def row(self, operation: Opcode, operands: Mapping[Operands, int]) -> int:
         """Append a row of the program; returns its number."""
-        self.rows.append(program_row(operation, operands))
+        try:
+            self.rows.append(program_row(operation, operands))
+        except (TypeError, ValueError) as error:
+            raise self.refusal(f"appends what is no row: {error}") from None
+        if self.occurrence is None:
+            self.row_owners.append(None)
+        else:
+            self.row_owners.append(self.occurrence.program)
+            self.occurrence.rows.append(len(self.rows) - 1)
         return len(self.rows) - 1
 
     def next_row(self) -> int:
@@ -92,12 +137,62 @@ class Lowering:
         self.exchanges.append(NamedExchange(name, phase, account, self.graph.variables.names))
         return len(self.exchanges) - 1
 
-    def place(self, tensor: Tensor) -> tuple[int, int]:
-        """The tile of a one-element tensor, and its offset in the tile's memory."""
-        element = int(tensor.runs().start[0])
+    # What programs read and write
+
+    def read(self, tensor: Tensor) -> None:
+        """Claim that the program that is lowered says that it reads a tensor; what belongs to no program may read all."""
+        if self.occurrence is not None:
+            self.occurrence.read(tensor)
+
+    def write(self, tensor: Tensor) -> None:
+        """The same of a tensor that is written, all of it."""
+        if self.occurrence is not None:
+            self.occurrence.write(tensor)
+
+    def value_place(self, tensor: Tensor) -> tuple[int, int]:
+        """The tile of a one-element tensor that is read, and its offset in the tile's memory."""
+        self.read(tensor)
+        return self._place(tensor, tensor.elementType().size)
+
+    def clock_place(self, tensor: Tensor) -> tuple[int, int]:
+        """The same for a tensor to which cycles are stored: two unsigned ints."""
+        self.write(tensor)
+        return self._place(tensor, CLOCK_BYTES)
+
+    def _place(self, tensor: Tensor, size: int) -> tuple[int, int]:
+        """Tile and offset of a tensor of `size` bytes that lie together."""
+        runs, width = tensor.runs(), tensor.elementType().size
+        if runs.count.tolist() != [size // width] or (runs.count[0] > 1 and runs.step[0] != 1):
+            raise self.refusal(f"needs {size} bytes in one piece, got {tensor._described()}")
+        element = int(runs.start[0])
         home = int(np.searchsorted(self.homes.begin, element, side="right")) - 1
+        if element + size // width > self.homes.end[home]:
+            raise self.refusal(f"needs {size} bytes in one piece, got {tensor._described()}, which is on several tiles")
         offset = self.homes.offset[home] + (element - self.homes.begin[home]) * self.homes.width[home]
         return int(self.homes.tile[home]), int(offset)
+
+    def planned_copy(self, copy: Copy) -> PlannedCopy:
+        """What a copy between tensors moves, and what it costs."""
+        assert isinstance(copy.source, Tensor)
+        assert isinstance(copy.destination, Tensor)
+        self.read(copy.source)
+        self.write(copy.destination)
+        return self.copies.plan_of(copy)
+
+    def execute(self, compute_set: ComputeSet, result: Tensor | None) -> Phases:
+        """The phases of a compute set, whose `result` takes the AND of what its vertices return."""
+        if self.occurrence is not None:
+            self.occurrence.execute(compute_set)
+        if result is not None:
+            self.write(result)
+        return self.phases.of(compute_set.getId(), None if result is None else self._place(result, BOOL.size))
+
+    def call(self, function: Function) -> None:
+        """Append the call of a function of the graph; where it starts is filled in later."""
+        row = self.row(Opcode.CALL, {CallOperand.ROW: NOTHING})
+        if self.occurrence is not None:
+            self.occurrence.call(function, row)
+        self.pending_calls.append(PendingCall(row, self.tree.current, function))
 
     # Streams
 
@@ -107,11 +202,21 @@ class Lowering:
 
     def add_stream(self, stream: DataStream) -> int:
         """The number of a user's stream."""
-        name = stream.handle()
+        name = self.handle(stream)
         if name not in self._stream_numbers:
             self._stream_numbers[name] = len(self.streams)
             self.streams.append(StreamPlan(name, stream.direction, stream.elementType().__name__, stream.numElements()))
         return self._stream_numbers[name]
+
+    def remote_number(self, buffer: RemoteBuffer) -> int:
+        """The number of a remote buffer."""
+        return self._remote_numbers[self.handle(buffer)]
+
+    def handle(self, link: DataStream | RemoteBuffer | HostFunction) -> str:
+        """The name of what connects the graph with its host; `ControlProgramError` for what is of another graph."""
+        if not self.host.has(link):
+            raise self.refusal(f"uses {link!r} of another graph: an Engine's programs are of its own graph")
+        return link.handle()
 
     def _host_move(self, tensor: Tensor, *, inward: bool) -> int:
         pieces = host_pieces(self.homes, tensor.runs())
@@ -120,12 +225,30 @@ class Lowering:
         return self.moves.add(source, target, pieces.bytes, pieces.tile)
 
     def transfer(self, stream: int, tensor: Tensor, *, inward: bool, step: int = HANDLE_STEP) -> None:
+        """Move a chunk of a stream to a tensor, or a tensor to it."""
+        if inward:
+            self.write(tensor)
+        else:
+            self.read(tensor)
+        self._check_chunk(stream, tensor)
         move = self._host_move(tensor, inward=inward)
         operands = {StreamOperand.STREAM: stream, StreamOperand.MOVE: move, StreamOperand.STEP: step}
         self.row(Opcode.STREAM_IN if inward else Opcode.STREAM_OUT, operands)
 
+    def _check_chunk(self, stream: int, tensor: Tensor) -> None:
+        if not 0 <= stream < len(self.streams):
+            raise self.refusal(f"moves {tensor._described()} over stream {stream}: expected 0 to {len(self.streams) - 1}")
+        plan = self.streams[stream]
+        if (plan.type, plan.elements) != (tensor.elementType().__name__, tensor.numElements()):
+            raise self.refusal(f"moves {tensor._described()} over a stream of {plan.type} [{plan.elements}]")
+
     def service(self, kind: str, **details: Any) -> int:
-        self.services.append(service_of(ServiceKind(kind), **details))
+        try:
+            self.services.append(service_of(ServiceKind(kind), **details))
+        except ValueError as error:
+            raise self.refusal(f"asks for what is no service: {error}") from None
+        assert self.occurrence is not None
+        self.service_owners.append(self.occurrence.program)
         return len(self.services) - 1
 
     def serve(self, kind: str, **details: Any) -> None:
@@ -148,7 +271,7 @@ class Lowering:
 
     def branch(self, predicate: Tensor) -> int:
         """A branch that is taken if the predicate is false; where to is filled in later."""
-        tile, offset = self.place(predicate)
+        tile, offset = self.value_place(predicate)
         operands = {
             BranchOperand.TILE: tile,
             BranchOperand.OFFSET: offset,

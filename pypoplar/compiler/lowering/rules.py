@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import isgeneratorfunction
 from typing import Any, TypeAlias
 
 from attrs import frozen
 
 from pypoplar.compiler.control.operation_tree import Line
 from pypoplar.compiler.lowering.lowering_state import Lowering
+from pypoplar.errors import PoplarTypeError
 from pypoplar.program.base import Program
 
 
@@ -23,6 +25,10 @@ class Leaf:
     lower: Callable[[Lowering, Any], None]
     is_steps: bool = False
     announce: Callable[[Lowering, Sequence[Any]], None] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if isgeneratorfunction(self.lower):
+            raise PoplarTypeError(f"the rule {self.lower.__qualname__} yields, so it is Around: nothing of it would run as a Leaf")
 
 
 @frozen

@@ -20,7 +20,7 @@ from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.engine.debug_prints import DebugRecord
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import log_event
-from pypoplar.engine.faults import Fault, unknown_operation
+from pypoplar.engine.faults import Fault, left_program, unknown_operation
 from pypoplar.engine.services import Services
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import WORK_WORDS, Work
@@ -28,6 +28,7 @@ from pypoplar.interface.driver_records import STREAM_WORDS, Phase, Shared, Strea
 from pypoplar.interface.header_slots import HOST, Slot
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import (
+    CLOCK_BYTES,
     OPERANDS,
     BranchOperand,
     CallbackOperand,
@@ -125,6 +126,8 @@ class Interpreter:
         self.clock, self.fault = int(shared[Shared.CLOCK]), None
         pc = entry
         while True:
+            if not 0 <= pc < len(program):
+                raise left_program(program, pc)
             row = program[pc].tolist()
             operation = row[ProgramRow.OPERATION]
             if operation not in OPERANDS:
@@ -201,7 +204,7 @@ class Interpreter:
 
     def _store_clock(self, tile: int, offset: int, *, since: int) -> None:
         """The cycles since a time, as two unsigned ints, the low one first."""
-        place = self.state.memory.from_tile(tile)[offset : offset + 8]
+        place = self.state.memory.from_tile(tile)[offset : offset + CLOCK_BYTES]
         place.view(np.int64)[0] = self.clock - since
 
     def _pass_step(self, step: int, computed: int = 0) -> None:

@@ -37,8 +37,13 @@ def verify_host(executable: Executable) -> None:
     for kind, handles in (("writes", executable.writes), ("reads", executable.reads)):
         for name, handle in handles.items():
             _verify_handle(executable, handle, f"{kind}[{name!r}]")
-    for number, service in enumerate(executable.services):
-        _Service(executable, service, f"services[{number}]").verify()
+    for number in range(len(executable.services)):
+        verify_service(executable, number)
+
+
+def verify_service(executable: Executable, number: int) -> None:
+    """Check a service of an executable whose streams and remote buffers have been checked."""
+    _Service(executable, executable.services[number], f"services[{number}]").verify()
 
 
 def chunk_bytes(executable: Executable) -> Int64s:

@@ -8,6 +8,7 @@ is thus only reached by a call, and there is somewhere to return to. Calls form 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 from attrs import field, frozen
@@ -30,6 +31,7 @@ from pypoplar.executable.verify.tree_claims import verify_tree
 from pypoplar.interface.fault_codes import FloatingPoint
 from pypoplar.interface.layout import NOTHING, mask
 from pypoplar.interface.opcodes import (
+    CLOCK_BYTES,
     OPERAND_COLUMNS,
     OPERANDS,
     ROW_WORDS,
@@ -94,15 +96,20 @@ KINDS: dict[Opcode, dict[Operand, str]] = {
 LEAST = {COMPUTE: 0, OWN_STREAM: 0}
 """What has no upper bound of its own: it is compared with what has one."""
 SIZES = (1, 2, 4, 8)
-CLOCK_BYTES = 8
+RowName: TypeAlias = Callable[[int, str], str]
+"""How messages call a row, by its number and its words."""
 
 
-def verify_program(executable: Executable, ends: MoveEnds) -> None:
+def _row_name(number: int, row: str) -> str:
+    return f"row {number} of the program, {row}:"
+
+
+def verify_program(executable: Executable, ends: MoveEnds, row_name: RowName = _row_name) -> None:
     """Check the program of an executable whose other parts have been checked; `ends` is of its moves."""
     program = executable.program
     shaped = program.ndim == 2 and program.shape[1] == ROW_WORDS
     check("program", shaped, f"program has the shape {list(program.shape)}: expected rows of {ROW_WORDS}")
-    rows = _Rows(executable, ends)
+    rows = _Rows(executable, ends, row_name)
     rows.verify_operands()
     rows.verify_memory()
     rows.verify_streams()
@@ -120,6 +127,7 @@ class _Rows:
 
     executable: Executable
     ends: MoveEnds
+    row_name: RowName
     code: Int64s = field(init=False)
 
     @code.default
@@ -141,7 +149,7 @@ class _Rows:
         def name(entry: int) -> str:
             row = int(rows[entry])
             shown = " ".join(str(int(operand)) for operand in self.executable.program[row, OPERAND_COLUMNS])
-            return f"row {row} of the program, {Opcode(self.code[row]).name} {shown}:"
+            return self.row_name(row, f"{Opcode(self.code[row]).name} {shown}")
 
         return name
 

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
-from engine_builder import Add, Bench, everywhere
+from engine_builder import Bench, ran
 
 from pypoplar import BOOL, FLOAT, ControlProgramError, Graph, IPUModel, compileGraph
 from pypoplar.compiler.check.connected_regions import collect_regions
@@ -190,30 +190,20 @@ def test_every_kind_has_a_rule():
     assert known == set(RULES)
 
 
-RECIPE_NAMES = (BranchOperand, Iterator, JumpOperand, Line, Lowering, OneOf, Part, Program, Tensor, check_one_element, part_program)
-
-
-def recipe():
-    """The kind and the rule that CONTRIBUTING.md adds."""
-    guide = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    section = guide.partition("## Add a kind of program")[2].partition("\n## ")[0]
-    kind, rule = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    names = {one.__name__: one for one in RECIPE_NAMES}
-    exec(dedent(kind), names)
-    exec(dedent(rule).partition("RULES")[0], names)
-    return names["Unless"], names["lower_unless"]
+RECIPE_NAMES = (BranchOperand, Iterator, JumpOperand, Line, Lowering, OneOf, Part, Program, Repeat, Tensor, check_one_element,
+                part_program, ran)  # fmt: skip
 
 
 @pytest.mark.parametrize("value", [0, 1, 5])
-def test_the_kind_of_the_contributors_guide_runs_in_both_engines(monkeypatch, value):
-    kind, rule = recipe()
-    monkeypatch.setitem(RULES, kind, Around(rule))
-
-    def run(mode, options):
-        bench = Bench()
-        x, predicate = bench.variable("x", 0), bench.variable("predicate", value)
-        engine = bench.engine(Repeat(3, kind(predicate, bench.execute(Add, value=x, amount=1))), mode, options)
-        engine.run()
-        return int(engine.readTensor("x"))
-
-    assert everywhere(run) == (0 if value else 3)
+def test_the_contributors_guide_adds_a_kind_with_its_test(monkeypatch, mode, value):
+    guide = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = guide.partition("## Add a kind of program")[2].partition("\n## ")[0]
+    kind, rule, test = (dedent(block) for block in re.findall(r"```python\n(.*?)```", section, re.DOTALL))
+    names = {known.__name__: known for known in RECIPE_NAMES} | {"pytest": pytest}
+    lowering, _, row = rule.partition("RULES: Rules = {")
+    for part in (kind, lowering, test):
+        exec(part, names)
+    monkeypatch.setitem(RULES, names["Unless"], eval(row.partition("Unless:")[2].partition(",\n")[0], names | {"Around": Around}))
+    bench = Bench()
+    bench.log()
+    names["test_unless_runs_its_body_if_the_predicate_is_zero"](bench, mode, value)
