@@ -1,27 +1,34 @@
-"""The checks of the verifier: each has a name, stands in one place, and is made."""
+"""The checks of the verifier: each has a name and stands in one place; each is needed, and no bound is further than it must be.
+
+For each there is a damaged executable that it refuses, and that no other check refuses once it is moved by one; or once it is
+switched off, if it has no bound, or if it cannot be exceeded by one alone.
+"""
 
 import ast
-import functools
 from itertools import chain
 from pathlib import Path
 
-from executable_checks import CHECKS, MODULES, Watch, verified
+import pytest
+from check_bounds import expected_bound
+from check_damage import DAMAGE, damage_of, watches
+from damage import Damage, opened
+from executable_checks import CHECKS, MODULES, Site, verified
 from executable_programs import PROGRAMS
 
+from pypoplar import Executable, FileLoadError
 from pypoplar.executable.verify import named_checks
 from pypoplar.executable.verify.program_claims import KINDS
 from pypoplar.interface.opcodes import Opcode
 from pypoplar.interface.service_kinds import DETAILS
 
 
-@functools.cache
-def watches() -> dict[str, Watch]:
-    """What the verifier does with each program as it is compiled."""
-    return {program: verified(make()) for program, make in PROGRAMS.items()}
-
-
 def names() -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(watch.sites for watch in watches().values())))
+
+
+def sites(name: str) -> set[Site]:
+    """Where a check is made."""
+    return set().union(*(watch.sites.get(name, ()) for watch in watches().values()))
 
 
 def calls(module: object) -> list[ast.Call]:
@@ -30,8 +37,7 @@ def calls(module: object) -> list[ast.Call]:
 
 
 def test_a_name_is_that_of_one_check():
-    sites = {name: set().union(*(watch.sites.get(name, ()) for watch in watches().values())) for name in names()}
-    assert {name: places for name, places in sites.items() if len(places) > 1} == {}
+    assert [name for name in names() if len(sites(name)) > 1] == []
 
 
 def test_the_programs_of_the_tests_go_through_all_checks():
@@ -58,3 +64,43 @@ def test_nothing_but_checks_refuses():
         assert not any(isinstance(node, ast.Raise) for node in ast.walk(tree))
         if module is not named_checks:
             assert not any(ast.unparse(call.func).startswith("claim") for call in calls(module))
+
+
+def test_bounds_are_those_that_are_written_down():
+    for program, watch in watches().items():
+        executable = PROGRAMS[program]()
+        expected = {name: (side, expected_bound(name, side, executable)) for name, (side, _) in watch.bounds.items()}
+        assert watch.bounds == expected
+
+
+def passes(executable: Executable, loosened: str, how: str) -> bool:
+    """Whether no check refuses an executable with one of them loosened, be it that an error of Python's ends the verifier then."""
+    try:
+        return verified(executable, loosened, how).refused == ""
+    except AssertionError:
+        raise
+    except Exception:
+        return True
+
+
+def is_needed_for(check: str, damage: Damage) -> bool:
+    """Whether the check refuses an executable, and no other does once it is loosened."""
+    damaged = opened(damage.program).copy()
+    try:
+        damage.change(damaged)
+        executable = damaged.executable()
+    except (IndexError, OverflowError, FileLoadError):  # there is nothing at that place, or the form itself is wrong
+        return False
+    return verified(executable).refused == check and passes(executable, check, damage.how)
+
+
+@pytest.mark.parametrize("room", [module.__name__.rpartition(".")[2] for module in MODULES if module is not named_checks])
+def test_every_check_is_needed_and_no_bound_is_further_than_it_must_be(room):
+    """A check for which this fails has no damaged executable of its own: give `check_damage.DAMAGE` one, or take the check away."""
+    own = [name for name in names() if any(Path(file).stem == room for file, _ in sites(name))]
+    assert own
+    assert [name for name in own if not any(is_needed_for(name, damage) for damage in damage_of(name))] == []
+
+
+def test_what_is_damaged_by_hand_is_checked():
+    assert DAMAGE.keys() - set(names()) == set()

@@ -34,20 +34,17 @@ class Watch:
     loosened: str = ""  # the check whose bound is moved by one, or which is switched off
     how: str = MOVED
     sites: dict[str, set[Site]] = field(factory=dict)  # where in the verifier each check was made
-    bounds: dict[str, int] = field(factory=dict)  # the bounds that are single numbers: the last value that passes
-    bounded: set[str] = field(factory=set)  # the checks with a bound, which may be moved
+    bounds: dict[str, tuple[int, int]] = field(factory=dict)  # -1 and the least number that passes, or 1 and the largest
     refused: str = ""  # the check that was not passed
 
-    def note(self, name: str, bound: Any = None) -> None:
+    def note(self, name: str, side: int = 0, bound: Any = ()) -> None:
         frame = sys._getframe(2)
         while frame.f_code.co_filename in (__file__, named_checks.__file__):
             assert frame.f_back is not None
             frame = frame.f_back
         self.sites.setdefault(name, set()).add((frame.f_code.co_filename, frame.f_lineno))
-        if bound is not None:
-            self.bounded.add(name)
-            if np.ndim(bound) == 0:
-                self.bounds[name] = int(bound)
+        if np.ndim(bound) == 0:
+            self.bounds[name] = side, int(bound)
 
     def distance(self, name: str) -> int | None:
         """By how much the bound of a check is moved; None if it is switched off."""
@@ -67,24 +64,24 @@ class Watch:
     # What stands in the place of the checks
 
     def check_range(self, original: Any, name: str, values: Any, low: int, high: int, *rest: Any, **named: Any) -> None:
-        self.note(f"{name} low", low)
-        self.note(f"{name} high", high - 1)
+        self.note(f"{name} low", -1, low)
+        self.note(f"{name} high", 1, high - 1)
         self.attempt(f"{name} low", lambda by: original(name, values, low - by, FURTHEST, *rest, **named))
         self.attempt(f"{name} high", lambda by: original(name, values, -FURTHEST, high + by, *rest, **named))
 
     check_number = check_range
 
     def check_limit(self, original: Any, name: str, value: int, most: int, text: str) -> None:
-        self.note(name, most)
+        self.note(name, 1, most)
         self.attempt(name, lambda by: original(name, value, most + by, text))
 
-    def check_most(self, original: Any, name: str, values: Any, most: Any, *rest: Any) -> None:
-        self.note(name, most)
-        self.attempt(name, lambda by: original(name, values, most + by, *rest))
+    def check_most(self, original: Any, name: str, values: Any, most: Any, *rest: Any, **named: Any) -> None:
+        self.note(name, 1, most)
+        self.attempt(name, lambda by: original(name, values, most + by, *rest, **named))
 
-    def check_least(self, original: Any, name: str, values: Any, least: Any, *rest: Any) -> None:
-        self.note(name, least)
-        self.attempt(name, lambda by: original(name, values, least - by, *rest))
+    def check_least(self, original: Any, name: str, values: Any, least: Any, *rest: Any, **named: Any) -> None:
+        self.note(name, -1, least)
+        self.attempt(name, lambda by: original(name, values, least - by, *rest, **named))
 
     def check(self, original: Any, name: str, *rest: Any) -> None:
         self.note(name)

@@ -118,6 +118,13 @@ class Touch(Vertex):
         self.x[self.at] = self.rows[0][0] + 1.0
 
 
+class Mark(Vertex):
+    out: Output[FLOAT]
+
+    def compute(self) -> None:
+        self.out = 1.0
+
+
 def spread(graph: Graph, tensor: Tensor, tiles: Row[int]) -> None:
     """Map the first dimension of a tensor over tiles, in order."""
     for i in range(tensor.dim(0)):
@@ -287,9 +294,11 @@ def judged() -> Executable:
     for i in range(4):
         vertex = graph.addVertex(touch, Touch, {"x": x, "rows": rows[:, 0:2], "at": 3 * i})
         graph.setTileMapping(vertex, i)
+    mark = graph.addComputeSet("mark")
+    graph.setTileMapping(graph.addVertex(mark, Mark, {"out": x[2]}), 0)
     graph.createHostWrite("rows", rows)
     graph.createHostRead("x", x)
-    return compileGraph(graph, Execute(touch), {"pypoplar.races": "elements"})
+    return compileGraph(graph, Sequence(Execute(touch), Execute(mark)), {"pypoplar.races": "elements"})
 
 
 def several_ipus() -> Executable:

@@ -63,8 +63,8 @@ def _verify_shapes(computes: Computes) -> None:
         for name in names:
             check_shape(f"computes.{name}", getattr(computes, name), size)
     check_running("computes.first_active", computes.first_active, sets, active)
-    check_running("computes.first_group", computes.first_group, active, groups)
-    check_running("computes.first_vertex", computes.first_vertex, sets, vertices)
+    check_running("computes.first_group", computes.first_group, active, groups, 1, "is an active tile without vertices")
+    check_shape("computes.first_vertex", computes.first_vertex, sets + 1)
 
 
 def _verify_results(executable: Executable) -> None:
@@ -124,8 +124,6 @@ def _verify_tiles(executable: Executable) -> None:
     opens[computes.first_active] = True
     before, text = np.where(opens[1:-1], -1, computes.active_tile[:-1]), "is not followed by a higher one in its compute set"
     check_least("computes.active_tile order", computes.active_tile[1:], before + 1, text, "computes.active_tile")
-    groups, text = np.diff(computes.first_group), "is an active tile without vertices"
-    check_least("computes.first_group step", groups, 1, text, "computes.first_group")
     position = np.append(computes.group_position, vertices)
     first = position[computes.first_group]  # of each active tile
     own_first = computes.first_vertex == first[computes.first_active]
@@ -179,9 +177,9 @@ class _Edges:
     def _list(self, name: str, field: Field, first: Int64s, count: Int64s, reach: Int64s) -> None:
         entries = len(self.row_table)
         check_range("list first", first, 0, entries + 1, f"the first row of {name}: vertex")
-        check_range("list rows", count, 0, entries + 1, f"the number of rows of {name}: vertex")
+        check_least("list rows", count, 0, where=f"the number of rows of {name}: vertex")
         check_most("list end", first + count, entries, "has rows that are not there", f"the rows of {name}: vertex")
-        self.rows_used += int(count.sum())
+        self.rows_used += sum(count.tolist())
         check_limit("list shared", self.rows_used, entries, f"rows of {name} are shared")
         listed = ListedRows.of(first, count)
         rows = self.row_table[listed.entry]

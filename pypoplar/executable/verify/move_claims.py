@@ -12,7 +12,6 @@ from pypoplar.executable.executable import Executable
 from pypoplar.executable.memory_layout import MemoryLayout
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
 from pypoplar.executable.verify.named_checks import (
-    check,
     check_each,
     check_least,
     check_most,
@@ -70,7 +69,7 @@ def _verify_records(moves: Moves, tiles: int) -> None:
     records = len(moves.source)
     for name in COLUMNS:
         check_shape(f"moves.{name}", getattr(moves, name), records)
-    check("moves.places", moves.places.ndim == 1, "moves.places is not a plain list")
+    check_shape("moves.places", moves.places, moves.places.size)
     for name, low in (
         ("source", 0),
         ("target", 0),

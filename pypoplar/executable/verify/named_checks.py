@@ -51,13 +51,13 @@ def check_shape(name: str, values: AnyArray, *shape: int, where: str = "") -> No
     claim(values.shape == shape, f"{where or name} has the shape {list(values.shape)}: expected {list(shape)}")
 
 
-def check_running(name: str, values: Int64s, parts: int | None, end: int) -> None:
-    """``values[i]`` to ``values[i + 1]`` is part i: from 0 to `end`, never backwards; None for any number of parts."""
+def check_running(name: str, values: Int64s, parts: int | None, end: int, least: int = 0, text: str = "goes backwards") -> None:
+    """``values[i]`` to ``values[i + 1]`` is part i: from 0 to `end`, at least so many in each; None for any number of parts."""
     if parts is None:
         check(f"{name} shape", values.ndim == 1 and len(values) > 0, f"{name} is empty")
     else:
         check_shape(name, values, parts + 1)
-    text = f"{name} goes from {values[0]} to {values[-1]}: expected 0 to {end}"
-    check(f"{name} begin", bool(values[0] == 0), text)
-    check(f"{name} end", bool(values[-1] == end), text)
-    check_least(f"{name} rise", values[1:], values[:-1], "goes backwards", name)
+    ends = f"{name} goes from {values[0]} to {values[-1]}: expected 0 to {end}"
+    check(f"{name} begin", bool(values[0] == 0), ends)
+    check(f"{name} end", bool(values[-1] == end), ends)
+    check_least(f"{name} rise", values[1:], values[:-1] + least, text, name)
