@@ -146,6 +146,18 @@ def touched_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -
     return ordered_strands(owner, start, count, step)
 
 
+def same_strands(strands: Strands, left: Int64s, right: Int64s) -> Bools:
+    """bool: which of the owners `left` own what the owners `right` beside them own, in the same order."""
+    first, mine = np.searchsorted(strands.owner, left), np.searchsorted(strands.owner, right)
+    count = np.searchsorted(strands.owner, left, "right") - first
+    same: Bools = count == np.searchsorted(strands.owner, right, "right") - mine
+    compared = np.flatnonzero(same)
+    here, there = ragged(first[compared], count[compared]), ragged(mine[compared], count[compared])
+    differs = (strands.begin[here] != strands.begin[there]) | (strands.length[here] != strands.length[there])
+    same[np.repeat(compared, count[compared])[differs]] = False
+    return same
+
+
 def _joined(strands: Strands) -> Strands:
     owner, begin, length = strands.owner, strands.begin, strands.length
     continues = (owner[1:] == owner[:-1]) & (begin[1:] == begin[:-1] + length[:-1])

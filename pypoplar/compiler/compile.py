@@ -10,6 +10,7 @@ from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.braces import ordered
 from pypoplar.compiler.check.connected_regions import collect_regions, used_vertices
 from pypoplar.compiler.check.connections import check_connections
+from pypoplar.compiler.check.in_place import InPlaceEdges, find_in_place
 from pypoplar.compiler.check.mappings import check_mappings
 from pypoplar.compiler.check.races import find_races
 from pypoplar.compiler.check.sub_words import find_sub_word_stores
@@ -82,7 +83,8 @@ def compile_graph(
     variables = used_variables(frozen, usage)
     tick(1, PASSES)
     regions = collect_regions(frozen, sets)
-    check_connections(frozen, sets, regions)
+    in_place = find_in_place(frozen, regions)
+    check_connections(frozen, sets, regions, in_place)
     check_mappings(frozen, variables, sets)
     if wanted.races == "regions":
         find_races(frozen, sets, regions)
@@ -90,7 +92,7 @@ def compile_graph(
     del regions
     tick(2, PASSES)
     homes = place_variables(frozen, variables, liveness if share_memory and wanted.uninitialised != "error" else None)
-    survey = survey_graph(frozen, homes)
+    survey = survey_graph(frozen, homes, in_place)
     plans = {number: plan_compute_set(frozen, homes, number, survey) for number in sets}
     tick(3, PASSES)
     if wanted.races == "regions":
@@ -123,7 +125,7 @@ def compile_graph(
         copies=PlannedCopies(frozen, target, homes),
         host=host,
     )
-    executable = _lower(lowering, graph, tree, usage, wanted, remotes, state, memory, vertices, liveness)
+    executable = _lower(lowering, graph, tree, usage, wanted, remotes, state, memory, vertices, liveness, in_place)
     check_appended(lowering, executable)
     tick(PASSES, PASSES)
     return executable
@@ -160,6 +162,7 @@ def _lower(  # noqa: PLR0913 - what the passes have made
     memory: TileMemory,
     vertices: Bools,
     liveness: Liveness,
+    in_place: InPlaceEdges,
 ) -> Executable:
     frozen, host, tables = lowering.graph, graph.host(), lowering.phases.tables
     for stream in host.streams.values():
@@ -174,6 +177,7 @@ def _lower(  # noqa: PLR0913 - what the passes have made
         target=lowering.target,
         options=options,
         codelets=frozen.codelets,
+        in_place=in_place.fields(frozen),
         tile_bytes=lowering.places.layout.tile_bytes,
         image=make_image(frozen, lowering.homes, state, vertices),
         program=np.array(lowering.rows, np.int64).reshape(-1, ROW_WORDS),

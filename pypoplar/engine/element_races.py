@@ -90,8 +90,12 @@ def _judge(executable: Executable, touches: Touches, touched: _Touched, name: st
 
 def _field(executable: Executable, touches: Touches, touched: _Touched, entry: int) -> str:
     edge = touched.edge[entry]
-    codelet = executable.codelets[int(touches.vertex_codelet[touches.edge_vertex[edge]])]
-    return f"Field {codelet.name}.{codelet.fields[int(touches.edge_field[edge])].name}"
+    number, field = int(touches.vertex_codelet[touches.edge_vertex[edge]]), int(touches.edge_field[edge])
+    codelet, pairs = executable.codelets[number], executable.in_place
+    if not touched.written[entry]:  # an Input that is one tensor with an Output has that one's marks
+        inputs = pairs[(pairs[:, 0] == number) & (pairs[:, 2] == field), 1]
+        field = int(inputs[0]) if len(inputs) else field
+    return f"Field {codelet.name}.{codelet.fields[field].name}"
 
 
 def _place(executable: Executable, vertex: int) -> str:

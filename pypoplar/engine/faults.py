@@ -50,6 +50,7 @@ KINDS: Mapping[FaultCode, type[CodeletRuntimeError]] = {
     FaultCode.UNINITIALISED: UninitialisedReadError,
     FaultCode.SLICE_BOUNDS: CodeletIndexError,
     FaultCode.ROW_INDEX: CodeletIndexError,
+    FaultCode.READ_AFTER_WRITE: CodeletRuntimeError,
 }
 
 
@@ -85,6 +86,11 @@ def _what(fault: Fault, codelet: TypedCodelet, cycle_limit: int) -> str:  # noqa
             return f"a slice bound {value} is out of range for a length of {bound}"
         case FaultCode.ROW_INDEX:
             return f"row {value} is out of range for a list of {bound} rows"
+        case FaultCode.READ_AFTER_WRITE:
+            return (
+                f"element {value} of an Input is read after the vertex has written it through the Output that is the same tensor: "
+                "what it holds then is open; use one InOut field for both"
+            )
         case unknown:
             assert_never(unknown)
 

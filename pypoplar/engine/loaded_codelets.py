@@ -1,7 +1,13 @@
-"""The codelets of an executable that comes from a file: they are source until an engine is made."""
+"""The codelets of an executable as engines take them. Those of a file are source until an engine is made."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from pypoplar.codelet.ir.pricing import priced
+from pypoplar.codelet.ir.typed import PricedCodelet
 from pypoplar.errors import CodeletError, FileLoadError
 from pypoplar.executable.executable import Executable
 
@@ -13,3 +19,12 @@ def translate_codelets(executable: Executable) -> None:
             _ = codelet.typed  # made on demand, and kept
         except CodeletError as problem:
             raise FileLoadError(f"codelets[{number}], {codelet.name}, cannot be translated: {problem}") from problem
+
+
+def priced_codelets(executable: Executable) -> Iterator[PricedCodelet]:
+    """The codelets with the target's prices, in the order of their numbers."""
+    for number, codelet in enumerate(executable.codelets):
+        names = [field.name for field in codelet.fields]
+        pairs = executable.in_place[executable.in_place[:, 0] == number, 1:].tolist()
+        in_place = tuple((names[source], names[target]) for source, target in pairs)
+        yield evolve(priced(codelet.typed, executable.target), in_place=in_place)

@@ -40,6 +40,7 @@ class Executable:
     target: Target
     options: EngineOptions
     codelets: tuple[Codelet, ...]
+    in_place: Int64s  # [pairs, 3]: codelet, and positions of an Input and an Output that are one tensor in some vertex
     tile_bytes: Int64s  # [tiles]: the memory that each is given in an engine, see `MemoryLayout`
     image: Image
     program: Int64s  # [rows, ROW_WORDS], see pypoplar.interface.opcodes

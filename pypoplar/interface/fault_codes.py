@@ -30,6 +30,7 @@ class FaultCode(Code):
     UNINITIALISED = auto()  # the index of the element that nothing has written
     SLICE_BOUNDS = auto()  # the bound, the length
     ROW_INDEX = auto()  # the row, how many there are
+    READ_AFTER_WRITE = auto()  # the index of the element, of an Input that is one tensor with an Output; where touches are recorded
 
 
 class FloatingPoint(Bit):

@@ -68,6 +68,10 @@ def compute_a_streams_move(opened):
 
 
 CASES = [
+    ("in_place", put("in_place", (0, 0), 1), "in_place[0] is no input of its codelet"),
+    ("in_place", put("in_place", (0, 1), 1), "in_place[0] is no input of its codelet"),
+    ("in_place", put("in_place", (0, 2), 0), "in_place[0] is no output of its codelet"),
+    ("in_place", put("in_place", (0, 2), -1), "in_place[0] is no output of its codelet"),
     ("control", put_row(Opcode.END, ProgramRow.OPERATION, 19), "the operations of the program: row[23] is 19: expected 0 to 18"),
     ("control", put_row(Opcode.JUMP, JumpOperand.ROW, -1), "row 4 of the program, JUMP -1 0 0 0 0: operand 0 is no row"),
     ("control", put_row(Opcode.JUMP, JumpOperand.ROW, FAR), "operand 0 is no row"),

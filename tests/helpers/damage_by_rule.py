@@ -79,7 +79,7 @@ def _leaves(tree: Any, names: list[str], path: tuple[Any, ...]) -> Iterator[tupl
 
 
 def other_shapes(program: str, array: str) -> Iterator[Change]:
-    """Changes of the shape of one array of a path: another rank, one entry more or less."""
+    """Changes of the shape of one array of a path: another rank, one entry more or less, another width."""
     for number in range(len(specifications(opened(program), array))):
 
         def rank(damaged: Opened, number: int = number) -> None:
@@ -93,4 +93,9 @@ def other_shapes(program: str, array: str) -> Iterator[Change]:
         def missing(damaged: Opened, number: int = number) -> None:
             specifications(damaged, array)[number][2] -= 1
 
-        yield from (rank, surplus, missing)
+        def wider(damaged: Opened, number: int = number) -> None:
+            shape = specifications(damaged, array)[number]
+            shape[-1] += 1
+            damaged.arrays[array] = np.resize(damaged.arrays[array], len(damaged.arrays[array]) + int(np.prod(shape[2:-1])))
+
+        yield from (rank, surplus, missing, wider)

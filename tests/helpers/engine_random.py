@@ -225,6 +225,24 @@ class Look(Vertex):
             self.out[i] += self.table[self.where[i] % 16]
 
 
+class Merge(Vertex):
+    """Sums of elements; often its Inputs are its Output."""
+
+    x: Input[Vector[FLOAT]]
+    rows: Input[VectorList[FLOAT]]
+    out: Output[Vector[FLOAT]]
+
+    def compute(self) -> None:
+        for i in range(len(self.out)):
+            total = 0.0
+            if i < len(self.x):
+                total = self.x[i] * 0.5
+            for row in self.rows:
+                if i < len(row):
+                    total += row[i]
+            self.out[i] = total
+
+
 class Tick(Vertex):
     """Counts down and says whether there is more to do."""
 
@@ -239,7 +257,7 @@ class Tick(Vertex):
 
 
 Views = Mapping[Any, list[Tensor]]  # of variables, by element type
-PURE: list[type[Vertex]] = [Mix, Halve, Count, Compare, Long, Rows, Deal, Largest]
+PURE: list[type[Vertex]] = [Mix, Halve, Count, Compare, Long, Rows, Deal, Largest, Merge]
 ALL = [*PURE, Noise, Speak]
 TYPES = [FLOAT, INT, HALF, SHORT, BOOL, LONGLONG, UNSIGNED_CHAR, UNSIGNED_INT]
 
@@ -416,7 +434,23 @@ class RandomProgram:
                 values[field.name] = views[0][0]
             else:
                 values[field.name] = views if field.form == "list" else views[0]
+        if self.random.random() < 0.3:
+            self._work_in_place(codelet, values)
         return values
+
+    def _work_in_place(self, codelet: Any, values: dict[str, Any]) -> None:
+        """Give Inputs of a vertex the tensors of its Outputs, cut into other slices."""
+        for target in fields_of(codelet):
+            if target.access == "output" and target.form == "vector":
+                tensor = values[target.name]
+                middle = self.random.randint(0, tensor.numElements())
+                for source in fields_of(codelet):
+                    if source.access == "input" and source.type == target.type and self.random.random() < 0.7:
+                        whole = concat([tensor[:middle], tensor[middle:]])
+                        if source.form == "vector":
+                            values[source.name] = whole
+                        elif source.form == "list":
+                            values[source.name][-1] = whole
 
     # Programs
 

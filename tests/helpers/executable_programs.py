@@ -340,7 +340,21 @@ def nothing() -> Executable:
     return compileGraph(new_graph(), [])
 
 
+def in_place() -> Executable:
+    """A vertex whose Input and Output are one tensor."""
+    graph = new_graph()
+    x = graph.addVariable(FLOAT, [6], "x")
+    graph.setTileMapping(x, 1)
+    compute_set = graph.addComputeSet("in place")
+    vertex = graph.addVertex(compute_set, Scale, {"x": x, "y": x, "factor": 2.0})
+    graph.setInitialValue(vertex["offsets"], [1.0])
+    graph.setTileMapping(vertex, 2)
+    graph.createHostWrite("x", x)
+    graph.createHostRead("x", x)
+    return compileGraph(graph, Execute(compute_set))
+
+
 PROGRAMS = {
     program.__name__: functools.cache(program)
-    for program in (transfers, vertices, shuffled, control, judged, several_ipus, nothing)
+    for program in (transfers, vertices, shuffled, control, judged, several_ipus, nothing, in_place)
 }

@@ -9,6 +9,9 @@ functions, to which a backend for another processor gives its own. There is one,
   where `Checks.flops` asks for them. Of a block that runs n times it may add n prices at once, if the block reads no cycle counter.
 - Operations mean what their rows in `pypoplar.codelet.operations` say, bit for bit: floating-point arithmetic in the order written,
   rounded at each operation, never contracted. An operation that would be an error stops the vertex instead.
+- Loops are held to the cycle limit as `pypoplar.codelet.ir.loop_limits` says. Code reads the limit anew now and then: a run is
+  stopped by one that every vertex is beyond.
+- Fields of a vertex overlap only where both are read, or where they are one tensor (`PricedCodelet.in_place`).
 - `Breakpoint` is the interpreter's; code passes over it. A kind of statement, or an operation, that the backend does not know is
   refused by name: it must never be left out.
 - Analyses that need no processor are there to be used: `pypoplar.codelet.ir.loop_checks` (which index checks can be made before a

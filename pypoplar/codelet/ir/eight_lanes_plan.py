@@ -29,12 +29,12 @@ from pypoplar.codelet.ir.typed import (
     Load,
     Local,
     Price,
+    PricedCodelet,
     Row,
     Slice,
     Span,
     Statement,
     Store,
-    TypedCodelet,
     While,
 )
 from pypoplar.codelet.ir.walk import assigned, inner_blocks, read_first, reads, walk
@@ -61,19 +61,19 @@ class LanesPlan:
     common: tuple[AccessLine, ...]  # lines of elements that all eight may have in common
 
 
-def plan_vertices(codelet: TypedCodelet, checks: Checks) -> LanesPlan | None:
+def plan_vertices(codelet: PricedCodelet, checks: Checks) -> LanesPlan | None:
     """The shape of a codelet for running eight vertices at a time, if it has it and gains by it."""
-    if codelet.kind == "multi" or not checks.only_counts:
+    if codelet.kind == "multi" or codelet.in_place or not checks.only_counts:
         return None
     return _plan(codelet.body, codelet, read_first)
 
 
-def plan_rounds(loop: For, codelet: TypedCodelet, checks: Checks) -> LanesPlan | None:
+def plan_rounds(loop: For, codelet: PricedCodelet, checks: Checks) -> LanesPlan | None:
     """The shape of a loop's body for running eight rounds at a time, if it has it and gains by it.
 
     No round may read what another one sets, in locals or in memory.
     """
-    if not checks.only_counts or loop.variable.name in assigned(loop.body):
+    if codelet.in_place or not checks.only_counts or loop.variable.name in assigned(loop.body):
         return None
     if read_first(loop.body) & assigned(loop.body):
         return None
@@ -86,7 +86,7 @@ def plan_rounds(loop: For, codelet: TypedCodelet, checks: Checks) -> LanesPlan |
     return lanes if lanes is not None and not lanes.stored else None
 
 
-def _plan(block: Block, codelet: TypedCodelet, read_later: Callable[[Block], set[str]]) -> LanesPlan | None:
+def _plan(block: Block, codelet: PricedCodelet, read_later: Callable[[Block], set[str]]) -> LanesPlan | None:
     place = next((i for i, statement in enumerate(block) if isinstance(statement, For)), None)
     if place is None:
         return None
@@ -184,7 +184,7 @@ def _carries_float(body: PlannedBlock) -> bool:
     return False
 
 
-def _common_lines(plan: LoopPlan, codelet: TypedCodelet, stored: frozenset[str]) -> tuple[AccessLine, ...]:
+def _common_lines(plan: LoopPlan, codelet: PricedCodelet, stored: frozenset[str]) -> tuple[AccessLine, ...]:
     """The lines of elements that are only read; often all eight read the same one."""
     roots = span_roots(codelet)
     loads = [statement for statement in plan.body if isinstance(statement, ProvenLoad)]

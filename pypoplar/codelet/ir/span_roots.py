@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pypoplar.codelet.ir.typed import Load, Row, Slice, Store, TypedCodelet
+from pypoplar.codelet.ir.typed import Load, PricedCodelet, Row, Slice, Store, TypedCodelet
 from pypoplar.codelet.ir.walk import walk
 
 
@@ -30,6 +30,12 @@ def stored_fields(codelet: TypedCodelet) -> frozenset[str]:
     roots = span_roots(codelet)
     stores = (statement for statement in walk(codelet.body) if isinstance(statement, Store))
     return frozenset(root for store in stores for root in roots[store.span.name])
+
+
+def changing_fields(codelet: PricedCodelet) -> frozenset[str]:
+    """Names of the fields that may hold something else after a store: those that the code may write to, and what they are."""
+    stored = stored_fields(codelet)
+    return stored.union(source for source, target in codelet.in_place if target in stored)
 
 
 def loaded_scalars(codelet: TypedCodelet) -> frozenset[str]:

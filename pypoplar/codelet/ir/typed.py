@@ -292,7 +292,13 @@ class TypedCodelet:
 
 @frozen
 class PricedCodelet(TypedCodelet):
-    """A codelet ready to run: with the prices of a target."""
+    """A codelet ready to run: with the prices of a target.
+
+    `in_place` are pairs of an Input and an Output, by name, that are one tensor in some vertex: what is written to the one is read
+    from the other.
+    """
+
+    in_place: tuple[tuple[str, str], ...] = ()
 
 
 def check_priced(codelet: TypedCodelet) -> None:

@@ -1,7 +1,7 @@
 """LLVM's metadata that says which accesses of a codelet cannot meet.
 
-Two fields of a vertex that overlap are both only read (the compiler refuses other graphs), and LLVM is told so: it keeps values in
-registers and runs loops on vectors without first comparing addresses.
+Two fields of a vertex that overlap are both only read, or an Input and an Output that are one tensor (the compiler refuses other
+graphs). LLVM is told of all others: it keeps values in registers and runs loops on vectors without first comparing addresses.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from attrs import frozen
 from llvmlite import ir
 
 from pypoplar.codelet.ir.span_roots import span_roots, stored_fields
-from pypoplar.codelet.ir.typed import TypedCodelet
+from pypoplar.codelet.ir.typed import PricedCodelet
 
 
 @frozen(eq=False)
@@ -35,7 +35,7 @@ class AliasScopes:
             instruction.set_metadata("noalias", others)
 
 
-def alias_scopes(module: Any, codelet: TypedCodelet) -> AliasScopes:
+def alias_scopes(module: Any, codelet: PricedCodelet) -> AliasScopes:
     """The scopes of a codelet's fields."""
     stored = stored_fields(codelet)
     domain = module.add_metadata([ir.MetaDataString(module, "pypoplar")])
@@ -43,6 +43,7 @@ def alias_scopes(module: Any, codelet: TypedCodelet) -> AliasScopes:
     scopes = {name: module.add_metadata([ir.MetaDataString(module, f"pypoplar.{name}"), domain]) for name in names}
     marks = {}
     for name in names:
-        others = [scopes[other] for other in names if other != name and (other in stored or name in stored)]
+        met = {name, *(field for pair in codelet.in_place if name in pair for field in pair)}
+        others = [scopes[other] for other in names if other not in met and (other in stored or name in stored)]
         marks[name] = (module.add_metadata([scopes[name]]), module.add_metadata(others) if others else None)
     return AliasScopes(span_roots(codelet), marks)

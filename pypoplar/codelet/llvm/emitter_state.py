@@ -15,7 +15,7 @@ from llvmlite import ir
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.loop_limits import is_even, short_locals
 from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedStatement
-from pypoplar.codelet.ir.span_roots import loaded_scalars, stored_fields
+from pypoplar.codelet.ir.span_roots import changing_fields, loaded_scalars
 from pypoplar.codelet.ir.typed import (
     Apply,
     Check,
@@ -46,12 +46,13 @@ from pypoplar.interface.layout import WORD_BYTES
 class Place:
     """A span in native code; ``i64`` values or, for spans that are bound as the code runs, the stack slots that hold them.
 
-    `touch` is the address of the span's touch bytes, where touches are recorded.
+    `touch` is the address of the span's touch bytes, where touches are recorded; `given` says whether it is an Input's.
     """
 
     address: Any
     length: Any
     touch: Any = None
+    given: Any = None
 
 
 @frozen(eq=False)
@@ -90,7 +91,7 @@ class CodeletFunction:
     allocations: Any  # a builder in the function's first block
     arguments: Sequence[Any]  # by `CallArgument`
     layout: EdgeRow
-    stored: frozenset[str]  # fields that the code may write to
+    changing: frozenset[str]  # fields that the code may change
     kept: frozenset[str]  # scalar fields whose values are kept in locals
     scopes: AliasScopes
     short: frozenset[str]  # see `short_locals`
@@ -109,8 +110,8 @@ class CodeletFunction:
             allocations=allocations,
             arguments=function.args,
             layout=edge_row(codelet.fields, record_touches=checks.touches),
-            stored=stored_fields(codelet),
-            kept=loaded_scalars(codelet) if checks.keeps_scalars else frozenset(),
+            changing=changing_fields(codelet),
+            kept=_kept_scalars(codelet) if checks.keeps_scalars else frozenset(),
             scopes=scopes,
             short=short_locals(codelet),
             record_fault=_fault_recorder(function.module),
@@ -281,17 +282,20 @@ class EmitterState:
         if span.name in self.fields:
             return self.fields[span.name]
         held = self.spans[span.name]
-        touch = self.builder.load(held.touch) if self.checks.touches else None
-        return Place(self.builder.load(held.address), self.builder.load(held.length), touch)
+        address, length = self.builder.load(held.address), self.builder.load(held.length)
+        if not self.checks.touches:
+            return Place(address, length)
+        return Place(address, length, self.builder.load(held.touch), self.builder.load(held.given))
 
     def bind(self, span: Span | SpanList, place: Place) -> None:
         if span.name not in self.spans:
-            self.spans[span.name] = Place(*(self.function.allocate(WORD) for _ in range(3)))
+            self.spans[span.name] = Place(*(self.function.allocate(WORD) for _ in range(4)))
         held = self.spans[span.name]
         self.builder.store(place.address, held.address)
         self.builder.store(place.length, held.length)
         if self.checks.touches:
             self.builder.store(word(0) if place.touch is None else place.touch, held.touch)
+            self.builder.store(place.given, held.given)
 
     # Counters
 
@@ -319,6 +323,11 @@ class EmitterState:
         state = evolve(self, slots=allocate(WORD), work=tuple(allocate(WORD) for _ in self.work), **changes)
         state.begin_counting()
         return state
+
+
+def _kept_scalars(codelet: PricedCodelet) -> frozenset[str]:
+    """Scalar fields that only stores to them change."""
+    return loaded_scalars(codelet).difference(*codelet.in_place)
 
 
 def context_pointer(builder: Any, context: Any, number: Context) -> Any:

@@ -71,7 +71,7 @@ def emit_for(state: EmitterState, loop: For) -> None:
 def _plan(state: EmitterState, loop: For) -> LoopPlan | None:
     if state.as_written or not state.checks.keeps_scalars:
         return None
-    return plan_loop(loop, state.function.stored, floats_fault=state.checks.floating_point)
+    return plan_loop(loop, state.function.changing, floats_fault=state.checks.floating_point)
 
 
 def _judge_all(state: EmitterState, loop: For, count: Any) -> None:

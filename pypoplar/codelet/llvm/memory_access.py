@@ -44,8 +44,11 @@ def store(state: EmitterState, span: Span, pointer: Any, value: Any) -> None:
     state.function.scopes.mark(state.builder.store(memory, pointer, align=alignment(span.element)), span.name)
 
 
-def note_touch(state: EmitterState, span: Span, index: Any, bit: Touch) -> None:
-    """Note a read or a write of an element; state has no touch bytes."""
+def note_touch(state: EmitterState, span: Span, index: Any, bit: Touch, where: int) -> None:
+    """Note a read or a write of an element; state has no touch bytes.
+
+    Reading an element of an Input that has been written, through the Output that is the same tensor, is a fault.
+    """
     if not state.checks.touches:
         return
     builder, place = state.builder, state.place(span)
@@ -53,7 +56,12 @@ def note_touch(state: EmitterState, span: Span, index: Any, bit: Touch) -> None:
         return
     with builder.if_then(builder.icmp_unsigned("!=", place.touch, word(0))):
         pointer = builder.inttoptr(builder.add(place.touch, index), BYTE.as_pointer())
-        builder.store(builder.or_(builder.load(pointer), BYTE(bit)), pointer)
+        mark = builder.load(pointer)
+        if bit == Touch.READ and state.function.codelet.in_place:
+            unwritten = builder.icmp_unsigned("==", builder.and_(mark, BYTE(Touch.WRITTEN)), BYTE(0))
+            fine = builder.or_(unwritten, builder.icmp_unsigned("==", place.given, word(0)))
+            state.fault_unless(fine, FaultCode.READ_AFTER_WRITE, where, index, word(0))
+        builder.store(builder.or_(mark, BYTE(bit)), pointer)
 
 
 def check_written(state: EmitterState, span: Span, pointer: Any, index: Any, where: int) -> None:
@@ -79,4 +87,4 @@ def bind_row(state: EmitterState, target: Span, rows: SpanList, index: Any) -> N
 
     start, length = column(RowEntry.ADDRESS), column(RowEntry.LENGTH)
     touch = builder.add(memory, column(RowEntry.TOUCH)) if state.checks.touches else None
-    state.bind(target, Place(builder.add(memory, start), length, touch))
+    state.bind(target, Place(builder.add(memory, start), length, touch, state.place(rows).given))

@@ -167,7 +167,7 @@ def emit_load(state: EmitterState, statement: Load) -> None:
     if statement.checked:
         state.check_index(index, state.place(span).length, FaultCode.INDEX, statement.where)
     pointer = element(state, span, index)
-    note_touch(state, span, index, Touch.READ)
+    note_touch(state, span, index, Touch.READ, statement.where)
     check_written(state, span, pointer, index, statement.where)
     state.assign(target, load(state, span, pointer))
 
@@ -178,7 +178,7 @@ def emit_store(state: EmitterState, statement: Store) -> None:
     index = state.index(statement.index)
     if statement.checked:
         state.check_index(index, state.place(span).length, FaultCode.INDEX, statement.where)
-    note_touch(state, span, index, Touch.WRITTEN)
+    note_touch(state, span, index, Touch.WRITTEN, statement.where)
     if not state.holds_back:
         store(state, span, element(state, span, index), value)
     elif span.name not in state.scalars:
@@ -197,11 +197,11 @@ def emit_slice(state: EmitterState, statement: Slice) -> None:
     state.fault_unless(builder.icmp_unsigned("<=", begin, end), code, where, begin, end)
     spans = statement.span
     if isinstance(spans, SpanList):  # a list is where its first row is told of
-        state.bind(statement.target, Place(builder.add(place.address, begin), builder.sub(end, begin)))
+        state.bind(statement.target, Place(builder.add(place.address, begin), builder.sub(end, begin), None, place.given))
         return
     offset = builder.mul(begin, word(SIZES[spans.element]))
     touch = None
     if place.touch is not None:
         none = builder.icmp_unsigned("==", place.touch, word(0))
         touch = builder.select(none, word(0), builder.add(place.touch, begin))
-    state.bind(statement.target, Place(builder.add(place.address, offset), builder.sub(end, begin), touch))
+    state.bind(statement.target, Place(builder.add(place.address, offset), builder.sub(end, begin), touch, place.given))

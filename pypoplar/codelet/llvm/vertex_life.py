@@ -26,7 +26,8 @@ def begin_vertex(function: CodeletFunction, emit: Emit, number: Any, end: Any, f
         start = words_of(words.start)
         count = words_of(words.extent) if words.extent != NOTHING else word(1)
         touch = builder.add(memory, words_of(words.touch)) if words.touch != NOTHING else None
-        fields[field.name] = Place(start if field.form == "list" else builder.add(memory, start), count, touch)
+        address = start if field.form == "list" else builder.add(memory, start)
+        fields[field.name] = Place(address, count, touch, word(int(field.access == "input")))
     slots, result = function.allocate(WORD), function.allocate(BYTE)
     work = tuple(function.allocate(WORD) for _ in Work) if function.checks.flops else ()
     state = EmitterState(function, emit, number, end, failed or end, slots, result, fields, work)

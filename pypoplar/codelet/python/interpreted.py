@@ -85,13 +85,16 @@ def _rotated(value: int, bits: int) -> int:
 class MemoryVector:
     """A piece of the tile's memory: a field, a row or a slice. It reads like a list, in a debugger say."""
 
-    __slots__ = ("_address", "_bytes", "_checks", "_element", "_length", "_memory", "_touch")
+    __slots__ = ("_address", "_bytes", "_checks", "_element", "_given", "_length", "_memory", "_touch")
 
-    def __init__(self, memory: Bytes, element: str, address: int, length: int, touch: int | None, checks: bool) -> None:
+    def __init__(
+        self, memory: Bytes, element: str, address: int, length: int, touch: int | None, checks: bool, given: bool
+    ) -> None:
         self._memory, self._element, self._address, self._length = memory, element, address, length
         self._bytes = memory.data
         self._touch = touch  # offset of a byte per element
         self._checks = checks  # reading what nothing has written is a fault
+        self._given = given  # an Input's: reading what the vertex has written is a fault where touches are recorded
 
     @property
     def length(self) -> int:
@@ -101,6 +104,8 @@ class MemoryVector:
         """The element at `index`, checked."""
         self._check(index, where)
         if self._touch is not None:
+            if self._given and self._memory[self._touch + index] & _WRITTEN:
+                raise VertexFault(FaultCode.READ_AFTER_WRITE, where, index)
             self._memory[self._touch + index] |= _READ
         if self._checks and self._element in _UNWRITTEN:
             form, pattern = _UNWRITTEN[self._element]
@@ -131,7 +136,7 @@ class MemoryVector:
         """The elements from `begin` up to `end`, a view."""
         _check_bounds(begin, end, self._length, where)
         touch = self._touch + begin if self._touch is not None else None
-        return MemoryVector(self._memory, self._element, self._place(begin), end - begin, touch, self._checks)
+        return MemoryVector(self._memory, self._element, self._place(begin), end - begin, touch, self._checks, self._given)
 
     def _check(self, index: int, where: int) -> None:
         if not 0 <= index < self._length:
@@ -171,12 +176,14 @@ class MemoryVector:
 class MemoryRows:
     """A list field: rows, each a vector of its own length."""
 
-    __slots__ = ("_checks", "_element", "_first", "_length", "_memory", "_table", "_touches")
+    __slots__ = ("_checks", "_element", "_first", "_given", "_length", "_memory", "_table", "_touches")
 
-    def __init__(self, memory: Bytes, element: str, table: Int64s, first: int, length: int, touches: bool, checks: bool) -> None:
+    def __init__(
+        self, memory: Bytes, element: str, table: Int64s, first: int, length: int, touches: bool, checks: bool, given: bool
+    ) -> None:
         self._memory, self._element, self._table, self._first, self._length = memory, element, table, first, length
         self._touches = touches  # whether they are recorded
-        self._checks = checks
+        self._checks, self._given = checks, given
 
     @property
     def length(self) -> int:
@@ -191,7 +198,8 @@ class MemoryRows:
     def slice(self, begin: int, end: int, where: int) -> MemoryRows:
         """The rows from `begin` up to `end`."""
         _check_bounds(begin, end, self._length, where)
-        return MemoryRows(self._memory, self._element, self._table, self._first + begin, end - begin, self._touches, self._checks)
+        first, length = self._first + begin, end - begin
+        return MemoryRows(self._memory, self._element, self._table, first, length, self._touches, self._checks, self._given)
 
     def __len__(self) -> int:
         return self._length
@@ -203,7 +211,7 @@ class MemoryRows:
         entry = self._table[(self._first + index) * width :][:width]
         address, length = int(entry[RowEntry.ADDRESS]), int(entry[RowEntry.LENGTH])
         touch = int(entry[RowEntry.TOUCH]) if self._touches else None
-        return MemoryVector(self._memory, self._element, address, length, touch, self._checks)
+        return MemoryVector(self._memory, self._element, address, length, touch, self._checks, self._given)
 
     def __repr__(self) -> str:
         return f"[{', '.join(repr(self[index]) for index in range(min(4, self._length)))}{', ...' if self._length > 4 else ''}]"

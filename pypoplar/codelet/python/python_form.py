@@ -117,12 +117,13 @@ class PythonForm:
         for declared, place in zip(self.codelet.fields, self._edge_row.fields, strict=True):
             start = int(words[row + place.start])
             count = int(words[row + place.extent]) if place.extent != NOTHING else 1
+            given = declared.access == "input"
             if declared.form == "list":
                 table = row_table.reshape(-1)
-                views[declared.name] = MemoryRows(memory, declared.element, table, start, count, self.record_touches, checks)
+                views[declared.name] = MemoryRows(memory, declared.element, table, start, count, self.record_touches, checks, given)
             else:
                 touch = int(words[row + place.touch]) if place.touch != NOTHING else None
-                views[declared.name] = MemoryVector(memory, declared.element, start, count, touch, checks)
+                views[declared.name] = MemoryVector(memory, declared.element, start, count, touch, checks, given)
         return views
 
 

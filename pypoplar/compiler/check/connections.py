@@ -10,6 +10,7 @@ from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.groups import offsets, opens, sums
 from pypoplar.arrays.interval_algebra import keys, meets, union
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions, used_vertices
+from pypoplar.compiler.check.in_place import InPlaceEdges, find_in_place
 from pypoplar.compiler.check.overlaps import Claims, find_overlap
 from pypoplar.compiler.field_table import INPUT, LIST, SCALAR, STATE, FieldTable
 from pypoplar.compiler.wording import (
@@ -27,21 +28,26 @@ from pypoplar.errors import GraphConnectionError, TensorWriteError
 from pypoplar.graph.frozen import FrozenGraph
 
 
-def check_connections(graph: FrozenGraph, compute_sets: Sequence[int], regions: Regions | None = None) -> None:
+def check_connections(
+    graph: FrozenGraph, compute_sets: Sequence[int], regions: Regions | None = None, in_place: InPlaceEdges | None = None
+) -> None:
     """Check all fields of all vertices of the compute sets; the message is about the first vertex of each kind of fault.
 
     `GraphConnectionError`: a field without an edge or with two, a plain field that is never set, a scalar field on several
-    elements, and fields of one vertex that overlap with a write. `TensorWriteError`: an Output or InOut on a constant, or on a view
-    that holds an element twice. Pass the regions if they have been collected already.
+    elements, and fields of one vertex that overlap with a write, but for an Input and an Output that are one tensor.
+    `TensorWriteError`: an Output or InOut on a constant, or on a view that holds an element twice. Pass the regions, and what is
+    in place, if they have been found already.
     """
     if regions is None:
         regions = collect_regions(graph, compute_sets)
+    if in_place is None:
+        in_place = find_in_place(graph, regions)
     _check_counts(graph, compute_sets, regions)
     _check_plain_fields(graph, compute_sets, regions.fields)
     _check_scalars(graph, regions)
     _check_constants(graph, regions)
     _check_aliases(graph, regions)
-    _check_overlaps(graph, regions)
+    _check_overlaps(graph, regions, in_place)
 
 
 def _check_counts(graph: FrozenGraph, compute_sets: Sequence[int], regions: Regions) -> None:
@@ -191,12 +197,16 @@ def _check_aliases(graph: FrozenGraph, regions: Regions) -> None:
         raise TensorWriteError(_about(graph, vertex, what) + and_others(graph, regions.vertex[wrong]))
 
 
-def _check_overlaps(graph: FrozenGraph, regions: Regions) -> None:
-    """Fields of one vertex that share an element, one of them writing it: they must be one InOut."""
+def _check_overlaps(graph: FrozenGraph, regions: Regions, in_place: InPlaceEdges) -> None:
+    """Fields of one vertex that share an element, one of them writing it: they must be one InOut.
+
+    What is in the way of an Input that is in place is in the way of the Output that is the same tensor.
+    """
     if regions.disjoint:
         return
-    owner, begin = regions.strands.owner, regions.strands.begin
-    claims = Claims(regions.vertex[owner], owner, begin, begin + regions.strands.length, regions.written)
+    judged = np.flatnonzero(~np.isin(regions.edge, in_place.input)[regions.strands.owner])
+    owner, begin = regions.strands.owner[judged], regions.strands.begin[judged]
+    claims = Claims(regions.vertex[owner], owner, begin, begin + regions.strands.length[judged], regions.written[judged])
     overlap = find_overlap(claims, regions.span)
     if overlap is None:
         return

@@ -10,7 +10,7 @@ from pypoplar.arrays.groups import ragged, sums
 from pypoplar.arrays.interval_algebra import Strands, keys, ordered_strands
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange_plan import Homes
-from pypoplar.compiler.field_table import TYPE_SIZES
+from pypoplar.compiler.field_table import INOUT, TYPE_SIZES
 from pypoplar.graph.frozen import FrozenGraph
 
 EMPTY, IN_PLACE, LANDED, GATHERED = 0, 1, 2, 3
@@ -26,7 +26,8 @@ class Edges:
     tile: Int64s
     field: Int32s
     row: Int32s
-    access: Int8s
+    access: Int8s  # INOUT also of an Output that is the same tensor as an Input of the vertex
+    place_of: Int64s  # the edge whose place each takes: its own, but of such an Input the Output's
     width: Int64s  # bytes per element
     length: Int64s  # elements
     strands: Strands  # owner: index into the edges
@@ -51,6 +52,11 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
         np.repeat(np.arange(len(edge)), runs), graph.edges.run_start[run], graph.edges.run_count[run], graph.edges.run_step[run]
     )
     begin = keys(tile[position][strands.owner], strands.begin, survey.span)
+    place_of = survey.in_place.places(edge)
+    access = survey.fields.access[entry]
+    if len(survey.in_place.input):
+        access = access.copy()
+        access[place_of[place_of != np.arange(len(edge))]] = INOUT
     return Edges(
         vertex,
         tile,
@@ -58,7 +64,8 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
         tile[position],
         field,
         graph.edges.row[edge],
-        survey.fields.access[entry],
+        access,
+        place_of,
         TYPE_SIZES[graph.edges.type[edge]],
         sums(strands.length, strands.owner, len(edge)),
         strands,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Bools, Int64s, UInt64s
+from pypoplar.arrays.dtypes import Int64s, UInt64s
 from pypoplar.arrays.groups import before_in_group, ragged, sums
-from pypoplar.arrays.interval_algebra import overlay
+from pypoplar.arrays.interval_algebra import overlay, same_strands
 from pypoplar.compiler.exchange.compute_set_edges import Edges
 from pypoplar.compiler.exchange.exchange_buffer import BUFFER_ALIGNMENT, Landing
 from pypoplar.compiler.exchange.graph_index import Survey
@@ -79,9 +79,12 @@ def _wanted(edges: Edges, gathered: Int64s) -> Wanted:
 
 
 def _shared(edges: Edges, wanted: Wanted) -> Int64s:
-    """For each gathered edge the one whose buffer it uses: itself, or the first Input of the tile that has the same elements."""
-    keeper = np.arange(len(wanted.edge))
-    inputs = np.flatnonzero(edges.access[wanted.edge] == INPUT)
+    """For each gathered edge the one whose buffer it uses: itself, or the first Input of the tile that has the same elements.
+
+    An Input that is the same tensor as an Output of its vertex uses that one's, and no other Input does.
+    """
+    keeper = np.searchsorted(wanted.edge, edges.place_of[wanted.edge])
+    inputs = np.flatnonzero((edges.access[wanted.edge] == INPUT) & (keeper == np.arange(len(keeper))))
     if len(inputs) < 2:
         return keeper
     print_of = _fingerprints(edges, wanted)[inputs]
@@ -92,7 +95,7 @@ def _shared(edges: Edges, wanted: Wanted) -> Int64s:
     leader = np.empty_like(inputs)
     leader[order] = inputs[order][np.flatnonzero(opens)][np.cumsum(opens) - 1]
     follows = leader != inputs
-    same = _same_elements(edges, wanted, inputs[follows], leader[follows])
+    same = same_strands(edges.strands, wanted.edge[inputs[follows]], wanted.edge[leader[follows]])
     keeper[inputs[follows][same]] = leader[follows][same]
     return keeper
 
@@ -107,18 +110,6 @@ def _fingerprints(edges: Edges, wanted: Wanted) -> UInt64s:
     mixed *= np.uint64(0x94D049BB133111EB)
     total: UInt64s = np.add.reduceat(mixed, wanted.first)
     return total
-
-
-def _same_elements(edges: Edges, wanted: Wanted, left: Int64s, right: Int64s) -> Bools:
-    """Fingerprints may collide: compare the strands themselves."""
-    same: Bools = (wanted.count[left] == wanted.count[right]) & (edges.width[wanted.edge[left]] == edges.width[wanted.edge[right]])
-    left, right, compared = left[same], right[same], np.flatnonzero(same)
-    count = wanted.count[left]
-    mine, theirs = wanted.strand[ragged(wanted.first[left], count)], wanted.strand[ragged(wanted.first[right], count)]
-    strands = edges.strands
-    differs = (strands.begin[mine] != strands.begin[theirs]) | (strands.length[mine] != strands.length[theirs])
-    same[compared[np.repeat(np.arange(len(left)), count)[differs]]] = False
-    return same
 
 
 def _moves(

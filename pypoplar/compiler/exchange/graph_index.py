@@ -8,6 +8,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import opens, sorting_order
 from pypoplar.arrays.interval_algebra import keys
+from pypoplar.compiler.check.in_place import NONE, InPlaceEdges
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.field_table import FieldTable, tabulate_fields
 from pypoplar.graph.frozen import FrozenGraph
@@ -29,9 +30,10 @@ class Survey:
     width_begin: Int64s  # element ids: stretches of elements of one width, over variables
     width_end: Int64s
     width: Int64s  # bytes
+    in_place: InPlaceEdges
 
 
-def survey_graph(graph: FrozenGraph, homes: Homes) -> Survey:
+def survey_graph(graph: FrozenGraph, homes: Homes, in_place: InPlaceEdges = NONE) -> Survey:
     span = int(graph.variables.first[-1]) + 1
     vertices = graph.vertices
     group = vertices.compute_set.astype(np.int64) * (graph.tiles + 1) + vertices.tile + 1
@@ -55,6 +57,7 @@ def survey_graph(graph: FrozenGraph, homes: Homes) -> Survey:
         by_tile,
         np.isin(homes.variable, list(graph.variables.constants)),
         *_widths(graph),
+        in_place,
     )
 
 

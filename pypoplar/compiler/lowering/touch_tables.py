@@ -28,16 +28,20 @@ class TouchTables:
     _touch: list[Int64s] = field(factory=list)
 
     def add(self, plan: ComputePlan, offset: Int64s) -> Int64s:
-        """Add the edges of a compute set, whose offsets on their tiles are given; returns where each edge's marks begin."""
+        """Add the edges of a compute set, whose offsets on their tiles are given; returns where each edge's marks begin.
+
+        An Input that is one tensor with an Output of its vertex has that one's marks.
+        """
         first, last = self.survey.first_edge[plan.vertex], self.survey.first_edge[plan.vertex + 1]
         length = plan.edge_length
         touch = offsets(length)
-        self._edges.append(ragged(first, last - first))
+        edges = ragged(first, last - first)
+        self._edges.append(edges)
         self._tile.append(plan.tile[plan.edge_position])
         self._offset.append(offset)
         self._touch.append(touch[:-1])
         self.size = max(self.size, int(touch[-1]))
-        return touch[:-1]
+        return touch[self.survey.in_place.places(edges)]
 
     def finish(self) -> Touches:
         edges = self.graph.edges

@@ -14,13 +14,13 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import Bytes
-from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.engine.debug_prints import DebugRecord
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import log_event
 from pypoplar.engine.faults import Fault, left_program, unknown_operation
+from pypoplar.engine.loaded_codelets import priced_codelets
 from pypoplar.engine.services import Services
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import WORK_WORDS, Work
@@ -65,11 +65,10 @@ def schedule(prices: list[tuple[int, int]], workers: int) -> int:
 
 def python_forms(executable: Executable) -> list[PythonForm]:
     """The codelets as Python functions."""
-    options, target = executable.options, executable.target
+    options = executable.options
     touches = options.races == "elements"
     return [
-        PythonForm(priced(codelet.typed, target), record_touches=touches, count_flops=options.flop_estimates)
-        for codelet in executable.codelets
+        PythonForm(codelet, record_touches=touches, count_flops=options.flop_estimates) for codelet in priced_codelets(executable)
     ]
 
 

@@ -6,6 +6,8 @@ memory, its own tables and its host buffers, and never leaves its program. All t
 
 from __future__ import annotations
 
+import numpy as np
+
 from pypoplar.codelet.operations.device_operation import ARCHITECTURES
 from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.exchange_account import NamedExchange
@@ -59,9 +61,24 @@ def verify(executable: Executable) -> None:
     verify_host(executable)
     ends = verify_moves(executable)
     verify_computes(executable, len(ends.lists))
+    _verify_in_place(executable)
     verify_touches(executable)
     verify_program(executable, ends)
     verify_lives(executable, tiles)
+
+
+def _verify_in_place(executable: Executable) -> None:
+    """Each pair is an Input and an Output of a codelet."""
+    pairs = executable.in_place
+    check_shape("in_place", pairs, *pairs.shape[:1], 3)
+    accesses = {
+        (number, position): field.access
+        for number, codelet in enumerate(executable.codelets)
+        for position, field in enumerate(codelet.fields)
+    }
+    for column, access in ((1, "input"), (2, "output")):
+        known = [accesses.get((number, position)) == access for number, position in pairs[:, [0, column]].tolist()]
+        check_each(f"in_place {access}", np.array(known, bool), f"is no {access} of its codelet", "in_place")
 
 
 def _verify_image(executable: Executable) -> None:
