@@ -17,6 +17,7 @@ class TileMemory:
 
     variables: Int64s
     constants: Int64s
+    constant_tables: Int64s  # of codelets, each once
     exchange_buffers: Int64s
     vertex_state: Int64s
     edge_pointers: Int64s
@@ -30,6 +31,7 @@ class TileMemory:
         whole: Int64s = (
             self.variables
             + self.constants
+            + self.constant_tables
             + self.exchange_buffers
             + self.vertex_state
             + self.edge_pointers

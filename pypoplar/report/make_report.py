@@ -157,6 +157,7 @@ def _categories(memory: TileMemory, vertex_data: dict[str, int], by_type: dict[s
     categories = {
         "variables": memory.variables,
         "constants": memory.constants,
+        "constant_tables": memory.constant_tables,
         "exchange_buffers": memory.exchange_buffers,
         "vertex_state": memory.vertex_state,
         "edge_pointers": memory.edge_pointers,

@@ -25,6 +25,7 @@ Size = Callable[[Executable], int]
 LARGEST: Mapping[Size, str] = {
     lambda executable: ADDRESSES - 1: """
         tile_bytes-total touch_bytes memory.variables memory.constants memory.exchange_buffers memory.vertex_state
+        memory.constant_tables
         memory.edge_pointers memory.code memory.stack memory.gaps memory.always_live memory.not_always_live image.offset
         exchanges.bytes_sent exchanges.bytes_received exchanges.messages.bytes steps.sync_cycles steps.host_bytes
         steps.host_cycles steps.global_exchange_cycles steps.depth steps.exchange_cycles steps.rearrange_cycles moves.source

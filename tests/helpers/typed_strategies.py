@@ -37,6 +37,7 @@ from pypoplar.codelet.ir.typed import (
     Special,
     Store,
     TypedField,
+    TypedTable,
     While,
 )
 from pypoplar.codelet.operations.registers import FLOATS, REGISTERS, WIDTH
@@ -68,11 +69,26 @@ def literals(kind: str) -> st.SearchStrategy[Literal]:
 PRICES = st.builds(Price, st.integers(0, 9), st.integers(0, 3), st.integers(0, 16))
 
 
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[TypedTable, ...]:
+    """Constant tables of one and two dimensions."""
+    drawn = []
+    for number in range(draw(st.integers(0, 2))):
+        element, shape = (
+            draw(st.sampled_from(["f32", *ELEMENTS])),
+            draw(st.sampled_from([(1,), (4,), (9,), (1, 4), (3, 2), (4, 9)])),
+        )
+        size = int(np.prod(shape))
+        values = draw(st.lists(element_values(element), min_size=size, max_size=size))
+        drawn.append(TypedTable(f"#{number}", element, shape, np.array(values, DTYPES[element]).tobytes()))
+    return tuple(drawn)
+
+
 class Maker:
     """Draws the statements of one codelet."""
 
     def __init__(self, draw: st.DrawFn, fields: Sequence[TypedField], multi: bool) -> None:
-        self.draw, self.fields = draw, fields
+        self.draw, self.fields, self.tables = draw, fields, draw(tables())
         self.locals = [*LOCALS, WORKER] if multi else list(LOCALS)
         self.wheres = 0
         self.whiles = 0
@@ -136,7 +152,8 @@ class Maker:
     def spans(self, scope: Scope, *, writable: bool) -> list[Span]:
         fields = [field for field in self.fields if field.form == "vector" and (not writable or field.access != "input")]
         bound = [span for span, allowed in scope.spans.items() if isinstance(span, Span) and (allowed or not writable)]
-        return [Span(field.name, field.element) for field in fields] + bound
+        constant = [Span(table.name, table.element) for table in self.tables if len(table.shape) == 1 and not writable]
+        return [Span(field.name, field.element) for field in fields] + constant + bound
 
     def lists(self, scope: Scope) -> dict[SpanList, bool]:
         """The lists that there are, fields and slices of them, and which are writable."""
@@ -177,7 +194,8 @@ class Maker:
         return [Length(self.local("i32"), self.one_of(*spans), self.where())] if spans else []
 
     def make_row(self, scope: Scope, depth: int) -> Statements:
-        lists = self.lists(scope)
+        constant = {SpanList(table.name, table.element): False for table in self.tables if len(table.shape) == 2}
+        lists = self.lists(scope) | constant
         if not lists:
             return []
         rows = self.one_of(*lists)
@@ -312,7 +330,8 @@ def codelets(draw: st.DrawFn) -> PricedCodelet:
     maker = Maker(draw, fields, kind == "multi")
     first = [Apply(local, f"copy_{local.type}", (draw(literals(local.type)),), 0) for local in LOCALS]
     body = (*first, *maker.block(Scope(), 3, 8))
-    return PricedCodelet("Random", kind, fields, body, True, PLACES, ("one", "two"), WORKER if kind == "multi" else None)
+    worker = WORKER if kind == "multi" else None
+    return PricedCodelet("Random", kind, fields, body, True, PLACES, ("one", "two"), worker, tables=maker.tables)
 
 
 def element_values(element: str) -> st.SearchStrategy[Any]:
@@ -426,7 +445,7 @@ def sums(draw: st.DrawFn) -> PricedCodelet:
         stop = header.stop if draw(st.booleans()) else Literal(draw(st.integers(7, 20)), "i32")
         step = header.step if stop is header.stop else Literal(1, "i32")
         body = (*first, *outer[:-1], For(INDICES[0], header.start, stop, step, nested, 1), *maker.block(scope, 0, 3))
-    return PricedCodelet("Sums", "vertex", fields, body, True, PLACES, ("one", "two"))
+    return PricedCodelet("Sums", "vertex", fields, body, True, PLACES, ("one", "two"), tables=maker.tables)
 
 
 @st.composite

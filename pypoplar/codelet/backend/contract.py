@@ -22,7 +22,8 @@ functions, to which a backend for another processor gives its own. There is one,
 - The code is one function: `pypoplar.interface.context_words` has its arguments and the context that it is told. It runs a group of
   vertices, in order or side by side, and leaves for each its slots, its work and what ``compute`` returned.
 - `edge_rows` says where a vertex's fields are. Addresses are offsets from the memory that the call names: the code reaches memory
-  in no other way, keeps nothing from call to call, and may run in several threads at once.
+  in no other way, but for its constant tables, which it brings along. It keeps nothing from call to call, and may run in several
+  threads at once.
 - A vertex that faults stops, and the others run. The group's first fault is recorded as `fault_codes` says. Of a MultiVertex the
   workers run one after the other, none after a fault, and its result is the AND of theirs.
 - `debug_records` is the form of prints. Random numbers are xoshiro128** on the tile's state.

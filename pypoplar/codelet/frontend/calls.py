@@ -20,7 +20,7 @@ from pypoplar.codelet.frontend.inference import (
     Weak,
     common_type,
 )
-from pypoplar.codelet.frontend.vectors import SIZES
+from pypoplar.codelet.frontend.vectors import SIZES, spans_of, table_name
 from pypoplar.codelet.ir.typed import Breakpoint, Check, Operand, Special
 from pypoplar.codelet.language.diagnostics import BUILTIN_HINTS, STARS
 from pypoplar.codelet.language.environment import dotted_name
@@ -50,8 +50,9 @@ class Calls(Casts):
         if meaning.sort in ("helper", "method"):
             return self.helper(node, int(meaning.value), first if meaning.sort == "method" else None)
         match meaning.sort:
-            case "constant":
-                self.refuse_call(node.func, f"{ast.unparse(node.func)} is a number, not a function")
+            case "constant" | "table":
+                what = "a number" if meaning.sort == "constant" else "a constant table"
+                self.refuse_call(node.func, f"{ast.unparse(node.func)} is {what}, not a function")
             case "missing":
                 self.refuse_call(node.func, str(meaning.value))
             case "foreign":
@@ -141,7 +142,9 @@ class Calls(Casts):
         vector = self.value(node.args[0])
         if not isinstance(vector, SpanView | RowsView):
             self.refuse(node, f"len is for vectors and row lists, {ast.unparse(node.args[0])} is {self.described(vector)}")
-        return self.length(vector, node)
+        whole = spans_of(vector).name
+        known = next((table.shape[0] for number, table in enumerate(self.source.tables) if table_name(number) == whole), None)
+        return self.length(vector, node) if known is None else Weak(known)
 
     def _abs(self, node: ast.Call) -> Number:
         (number,) = self.arguments(node, 1, "abs")

@@ -63,6 +63,9 @@ class Expressions(Translation):
     def field_value(self, node: ast.Attribute) -> Value:
         raise NotImplementedError
 
+    def table(self, number: int, shown: str) -> Value:
+        raise NotImplementedError
+
     def local_value(self, node: ast.Name, unique: str) -> Value:
         raise NotImplementedError
 
@@ -199,6 +202,8 @@ class Expressions(Translation):
                 if isinstance(meaning.value, bool):
                     return Literal(meaning.value, "bool")
                 return Text(meaning.value) if isinstance(meaning.value, str) else Weak(meaning.value)
+            case "table":
+                return self.table(int(meaning.value), ast.unparse(node))
             case "missing":
                 self.refuse(node, str(meaning.value))
             case "foreign":

@@ -51,6 +51,7 @@ class SpanView:
     writable: bool
     origin: str  # how the user wrote it, for messages
     stable: bool = True
+    is_table: bool = False
 
 
 @frozen
@@ -61,6 +62,7 @@ class RowsView:
     writable: bool
     origin: str  # how the user wrote it, for messages
     stable: bool = True
+    is_table: bool = False
 
 
 @frozen

@@ -18,6 +18,7 @@ class SpanContent:
     element: str
     writable: bool
     is_list: bool = False
+    is_table: bool = False
 
 
 @frozen
@@ -45,7 +46,8 @@ class LocalContent:
                 raise Mixed("it is a vector in one place and rows in another; use two names")
             if self.span.element != other.span.element:
                 raise Mixed("it is a vector of another element type elsewhere; use two names")
-            return LocalContent(span=evolve(self.span, writable=self.span.writable and other.span.writable))
+            both = self.span.writable and other.span.writable, self.span.is_table or other.span.is_table
+            return LocalContent(span=evolve(self.span, writable=both[0], is_table=both[1]))
         type = self.type or other.type
         if self.type is not None and other.type is not None:
             type = join(self.type, other.type)

@@ -30,6 +30,7 @@ from pypoplar.spelling import nearest
 from pypoplar.types import BY_NAME
 
 _ZERO = Literal(0, "i32")
+READ_ONLY = "{} is a constant table, which device code only reads: keep what changes in a plain field"
 
 
 class Statements(Loops):
@@ -152,8 +153,10 @@ class Statements(Loops):
         vector = self.value(target.value)
         if isinstance(target.slice, ast.Slice):
             self.refuse(target, "a slice cannot be assigned: write a loop over its elements")
-        if isinstance(vector, RowsView):
+        if isinstance(vector, RowsView) and not vector.is_table:
             self.refuse(target, f"{ast.unparse(target)} is a row: assign its elements in a loop")
+        if isinstance(vector, RowsView):
+            self.refuse(target, READ_ONLY.format(vector.origin))
         if not isinstance(vector, SpanView):
             self.refuse(target.value, f"{ast.unparse(target.value)} is {self.described(vector)}: it has no elements")
         return self.writable(vector, target), self.index(target.slice), True
@@ -170,6 +173,8 @@ class Statements(Loops):
             self.refuse(target, f"{self.source.name} has no field '{target.attr}'{near}{declared}: {target.attr}: {type} = {zero}")
 
     def writable(self, view: SpanView, node: ast.AST) -> SpanView:
+        if view.is_table and not view.writable:
+            self.refuse(node, READ_ONLY.format(view.origin))
         if not view.writable:
             self.refuse(node, f"{view.origin} is an Input, which a vertex only reads: make the field an Output or InOut")
         return view

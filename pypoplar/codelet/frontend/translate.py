@@ -7,7 +7,9 @@ import ast
 from pypoplar.codelet.frontend.inference import VertexValue
 from pypoplar.codelet.frontend.locals import LocalContent
 from pypoplar.codelet.frontend.statements import Statements
-from pypoplar.codelet.ir.typed import Local, TypedCodelet, TypedField
+from pypoplar.codelet.frontend.vectors import table_name
+from pypoplar.codelet.ir.typed import Block, Local, Span, SpanList, TypedCodelet, TypedField, TypedTable
+from pypoplar.codelet.ir.walk import operands, walk
 from pypoplar.codelet.language.source import CodeletSource
 from pypoplar.errors import CodeletError
 
@@ -59,7 +61,15 @@ def _pass(attempt: Statements) -> TypedCodelet:
         tuple(attempt.texts),
         worker,
         tuple(attempt.helpers),
+        _tables(source, tuple(attempt.blocks[0])),
     )
+
+
+def _tables(source: CodeletSource, body: Block) -> tuple[TypedTable, ...]:
+    """The tables that device code reads; a constant may have ruled others out."""
+    read = {operand.name for statement in walk(body) for operand in operands(statement) if isinstance(operand, Span | SpanList)}
+    named = ((table_name(number), table) for number, table in enumerate(source.tables))
+    return tuple(TypedTable(name, table.type.code, table.shape, table.data) for name, table in named if name in read)
 
 
 def _parameters(attempt: Statements, tree: ast.FunctionDef) -> Local | None:

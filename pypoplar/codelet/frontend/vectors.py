@@ -54,7 +54,7 @@ class Spans(Expressions):
             name, origin = self.span_name(unique), f"{node.id}, a view,"
             if held.is_list:
                 return RowsView(SpanList(name, held.element), held.writable, origin, stable=False)
-            return SpanView(Span(name, held.element), held.writable, origin, stable=False)
+            return SpanView(Span(name, held.element), held.writable, origin, stable=False, is_table=held.is_table)
         type = self.locals.type(unique)
         if type is None:
             self.refuse(node, f"'{node.id}' may be unassigned here")
@@ -71,6 +71,10 @@ class Spans(Expressions):
         match vector:
             case RowsView() | SpanView() if isinstance(node.slice, ast.Slice):
                 return self.slice(vector, node, node.slice)
+            case RowsView() if vector.is_table and isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
+                row, column = node.slice.elts
+                span = self.bind_row(vector, self.index(row), ast.unparse(node), node).span
+                return self.load(span, register_of(span.element), self.index(column), node)
             case RowsView():
                 return self.bind_row(vector, self.index(node.slice), ast.unparse(node), node)
             case SpanView():
@@ -97,10 +101,15 @@ class Spans(Expressions):
     def bind_row(self, view: RowsView, index: Operand, origin: str, node: ast.AST) -> SpanView:
         span = Span(self.fresh("row"), view.rows.element)
         self.emit(Row(span, view.rows, index, self.where(node)))
-        return SpanView(span, view.writable, origin)
+        return SpanView(span, view.writable, origin, is_table=view.is_table)
+
+    def _refuse_table_rows(self, view: SpanView | RowsView, node: ast.AST) -> None:
+        if isinstance(view, RowsView) and view.is_table:
+            self.refuse(node, f"{view.origin} is a table of two dimensions, which is used under its own name: {view.origin}[r][c]")
 
     def slice(self, vector: SpanView | RowsView, node: ast.Subscript, slice: ast.Slice) -> SpanView | RowsView:
         """Bind a slice."""
+        self._refuse_table_rows(vector, node)
         if slice.step is not None:
             step = self.number(slice.step)
             if not isinstance(step, Weak) or step.value != 1:
@@ -115,20 +124,29 @@ class Spans(Expressions):
         whole = spans_of(view)
         part = evolve(whole, name=self.fresh("slice"))
         self.emit(Slice(part, whole, begin, end, self.where(node)))
-        return view_of(part, view.writable, origin)
+        return view_of(part, view.writable, origin, is_table=view.is_table)
 
     def length(self, view: SpanView | RowsView, node: ast.AST) -> Local:
         result = self.temporary("i32")
         self.emit(Length(result, spans_of(view), self.where(node)))
         return result
 
+    def table(self, number: int, shown: str) -> SpanView | RowsView:
+        """A constant table."""
+        name, table = table_name(number), self.source.tables[number]
+        if len(table.shape) == 2:
+            return RowsView(SpanList(name, table.type.code), False, shown, is_table=True)
+        return SpanView(Span(name, table.type.code), False, shown, is_table=True)
+
     # locals that stand for vectors and rows
 
     def assign_span(self, unique: str, view: SpanView | RowsView, node: ast.AST, shown: str) -> None:
         """Bind a local to a vector, or to rows."""
         whole = spans_of(view)
+        self._refuse_table_rows(view, node)
         with self.at(node, f"'{shown}': "):
-            self.locals.add(unique, LocalContent(span=SpanContent(whole.element, view.writable, isinstance(view, RowsView))))
+            held = SpanContent(whole.element, view.writable, isinstance(view, RowsView), view.is_table)
+            self.locals.add(unique, LocalContent(span=held))
         target = evolve(whole, name=self.span_name(unique))
         if whole != target and not self.retarget(whole, target):
             copy = self.bind_slice(view, _ZERO, self.length(view, node), view.origin, node)
@@ -141,5 +159,12 @@ def spans_of(view: SpanView | RowsView) -> Span | SpanList:
     return view.span if isinstance(view, SpanView) else view.rows
 
 
-def view_of(spans: Span | SpanList, writable: bool, origin: str) -> SpanView | RowsView:
-    return SpanView(spans, writable, origin) if isinstance(spans, Span) else RowsView(spans, writable, origin)
+def view_of(spans: Span | SpanList, writable: bool, origin: str, *, is_table: bool) -> SpanView | RowsView:
+    if isinstance(spans, Span):
+        return SpanView(spans, writable, origin, is_table=is_table)
+    return RowsView(spans, writable, origin, is_table=is_table)
+
+
+def table_name(number: int) -> str:
+    """A table's name in the typed form: none that a field or a local may have."""
+    return f"#{number}"

@@ -9,8 +9,8 @@ from pypoplar.codelet.ir.walk import walk
 
 
 def span_roots(codelet: TypedCodelet) -> Mapping[str, frozenset[str]]:
-    """The fields that each span may be a piece of."""
-    roots = {field.name: frozenset({field.name}) for field in codelet.fields}
+    """The fields and tables that each span may be a piece of."""
+    roots = {whole: frozenset({whole}) for whole in codelet.wholes}
     bindings = [statement for statement in walk(codelet.body) if isinstance(statement, Row | Slice)]
     changed = True
     while changed:

@@ -276,6 +276,16 @@ class TypedField:
 
 
 @frozen
+class TypedTable:
+    """A constant table: a span, or a list of rows of one length, that is only read. It lies in the code."""
+
+    name: str
+    element: str = memory_type()
+    shape: tuple[int, ...] = ()
+    data: bytes = b""  # as in memory, row by row
+
+
+@frozen
 class TypedCodelet:
     """A codelet as it was translated. `worker` is the local that holds a MultiVertex's worker number."""
 
@@ -288,6 +298,12 @@ class TypedCodelet:
     texts: tuple[str, ...] = ()
     worker: Local | None = None
     helpers: tuple[str, ...] = field(default=())  # names of inlined helper functions, for people who read dumps
+    tables: tuple[TypedTable, ...] = ()
+
+    @property
+    def wholes(self) -> tuple[str, ...]:
+        """Names of the fields and tables: what spans are pieces of."""
+        return (*(field.name for field in self.fields), *(table.name for table in self.tables))
 
 
 @frozen

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, ForwardRef, Generic, TypeVar, get_args, get_origin
 
+import numpy as np
 from attrs import evolve, field, frozen
 
 from pypoplar.codelet.ir.terms import Access, Form, Kind
@@ -32,6 +33,7 @@ from pypoplar.types import ElementType, check_type
 Bindings = Mapping[Any, ElementType]  # type variables of a template and the types they stand for
 
 _ACCESS: dict[object, Access] = {Input: "input", Output: "output", InOut: "inout"}
+_NUMBERS, _TABLES = (int, float, bool), (tuple, list, np.ndarray)
 _ROOTS = (Vertex, MultiVertex, SupervisorVertex)
 
 
@@ -186,8 +188,9 @@ def _field(cls: type, attribute: str, annotation: Any, bindings: Bindings) -> Fi
     annotation = _evaluate(cls, annotation)
     if annotation is ClassVar or get_origin(annotation) is ClassVar:
         return None
-    if isinstance(vars(cls).get(attribute), int | float) and annotation in (int, float, bool):
-        return None  # SIZE: int = 8 is a constant
+    kind, value = get_origin(annotation) or annotation, vars(cls).get(attribute)
+    if (kind in _NUMBERS and isinstance(value, int | float)) or (kind in _TABLES and isinstance(value, _TABLES)):
+        return None  # SIZE: int = 8 is a constant, TAPS: tuple[float, ...] = (0.5, 0.5) a table
     access, content = _access(cls, annotation)
     form: Form = "scalar"
     origin = get_origin(content) or content

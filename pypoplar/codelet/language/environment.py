@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pypoplar.codelet.language.constant_tables import ConstantTable, NoTable, table_of
 from pypoplar.codelet.language.declaration import Bindings, base_name, bindings_of, fields_of, full_name, kind_of, user_classes
 from pypoplar.codelet.language.fields import Vertex
 from pypoplar.codelet.language.source import CodeletSource, FunctionSource, Meaning
@@ -51,6 +52,7 @@ def codelet_source(cls: type[Vertex], bindings: Bindings) -> CodeletSource:
         fields,
         tuple(function for function in collection.functions if function is not None),
         {path: meaning for path, meaning in collection.attributes.items() if path.partition(".")[0] not in own},
+        tuple(collection.tables),
     )
 
 
@@ -65,6 +67,7 @@ class _Collection:
         self.functions: list[FunctionSource | None] = []
         self.numbers: dict[FunctionType, int] = {}
         self.attributes: dict[str, Meaning] = {}
+        self.tables: dict[ConstantTable, int] = {}
 
     def add(self, function: FunctionType) -> int:
         """The position of `function`, collected with all that it reaches."""
@@ -138,8 +141,10 @@ class _Collection:
         return self._meaning(value)
 
     def _meaning(self, value: Any) -> Meaning:
-        if isinstance(value, np.generic) and isinstance(value.item(), bool | int | float):
+        if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 and isinstance(value.item(), bool | int | float):
             value = value.item()
+        if isinstance(value, list | tuple | np.ndarray):
+            return self._table(value)
         for plain in (bool, int, float, str):  # as such, not as a member of an IntEnum, say
             if isinstance(value, plain):
                 return Meaning("constant", plain(value))
@@ -160,6 +165,13 @@ class _Collection:
             member = f"{name}.{next(iter(value)).name}"
             return Meaning("foreign", f"the enum {name}: name one of its members, such as {member}")
         return Meaning("foreign", _describe(value))
+
+    def _table(self, value: Any) -> Meaning:
+        try:
+            table = table_of(value)
+        except NoTable as reason:
+            return Meaning("foreign", str(reason))
+        return Meaning("table", self.tables.setdefault(table, len(self.tables)))
 
     def _type(self, named: TypeVar | ElementType) -> Meaning:
         if isinstance(named, TypeVar):
@@ -203,7 +215,7 @@ def _describe(value: Any) -> str:
     if isinstance(value, type):
         return f"class {value.__name__}"
     if isinstance(value, np.ndarray):
-        return f"an array of shape {list(value.shape)}: pass it as an Input field"
+        return f"an array of shape {list(value.shape)}"
     if callable(value) and hasattr(value, "__name__"):
         module = getattr(value, "__module__", None) or type(getattr(value, "__self__", value)).__module__
         module = "numpy.random" if isinstance(module, str) and module.startswith("numpy.random.") else module  # its public name

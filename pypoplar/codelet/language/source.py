@@ -7,28 +7,31 @@ user's Python is parsed there, never executed.
 
 from __future__ import annotations
 
+import base64
 from typing import Any, get_args
 from typing import Literal as OneOf
 
 from attrs import evolve, field, frozen
 
 from pypoplar.codelet.ir.terms import ACCESSES, FORMS, KINDS, Kind, exactly
+from pypoplar.codelet.language.constant_tables import ConstantTable
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.codelet.language.defaults import Default, default_value
 from pypoplar.codelet.language.source_text import Listing
 from pypoplar.errors import FileLoadError
-from pypoplar.types import BY_NAME
+from pypoplar.types import BOOL, BY_NAME
 
-Sort = OneOf["constant", "helper", "method", "math", "ipu", "builtin", "type", "foreign", "missing"]
+Sort = OneOf["constant", "table", "helper", "method", "math", "ipu", "builtin", "type", "foreign", "missing"]
 
 
 @frozen
 class Meaning:
     """What a name means in device code.
 
-    ``constant``: `value` is the number or text. ``helper``, ``method``: `value` is a function's position in
-    `CodeletSource.functions`; a method gets the vertex as its first argument. ``math``, ``ipu``, ``builtin``, ``type``: `value` is
-    the name there. ``foreign``: something device code cannot use, which `value` describes. ``missing``: nothing has that name.
+    ``constant``: `value` is the number or text. ``table``: its position in `CodeletSource.tables`. ``helper``, ``method``: that
+    of a function in `CodeletSource.functions`; a method gets the vertex as its first argument. ``math``, ``ipu``, ``builtin``,
+    ``type``: `value` is the name there. ``foreign``: something device code cannot use, which `value` describes. ``missing``:
+    nothing has that name.
     """
 
     sort: Sort
@@ -52,6 +55,7 @@ class CodeletSource:
     fields: tuple[Field, ...]
     functions: tuple[FunctionSource, ...]  # compute comes first
     attributes: dict[str, Meaning]  # class attributes reached through the vertex: self.SIZE, self.helper
+    tables: tuple[ConstantTable, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """A tree of dicts, lists, strings and numbers, as the json module writes them."""
@@ -73,6 +77,9 @@ class CodeletSource:
                 for function in self.functions
             ],
             "attributes": _write(self.attributes),
+            "tables": [
+                [table.type.__name__, list(table.shape), base64.b64encode(table.data).decode("ascii")] for table in self.tables
+            ],
         }
 
     @staticmethod
@@ -95,6 +102,7 @@ class CodeletSource:
                 fields,
                 functions,
                 _read(tree["attributes"]),
+                tuple(_read_table(*row) for row in tree["tables"]),
             )
             source._check()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -116,6 +124,9 @@ class CodeletSource:
                 if meaning.sort in ("helper", "method"):
                     if not isinstance(meaning.value, int) or not 0 <= meaning.value < len(self.functions):
                         raise ValueError(f"no function {meaning.value!r}")
+                elif meaning.sort == "table":
+                    if not isinstance(meaning.value, int) or not 0 <= meaning.value < len(self.tables):
+                        raise ValueError(f"no table {meaning.value!r}")
                 elif meaning.sort == "type" and meaning.value not in BY_NAME:
                     raise ValueError(f"no type {meaning.value!r}")
                 elif meaning.sort != "constant" and not isinstance(meaning.value, str):
@@ -156,6 +167,15 @@ def _read_field(name: Any, access: Any, form: Any, type: Any, written: Any) -> F
         raise ValueError(f"an edge with a default: {name}")
     value = [_read_value(element) for element in written] if isinstance(written, list) else _read_value(written)
     return evolve(field, default=default_value(field.type, field.form, value))
+
+
+def _read_table(type: Any, shape: Any, data: Any) -> ConstantTable:
+    if not all(isinstance(size, int) for size in shape):
+        raise ValueError(f"a table of shape {shape!r}")
+    table = ConstantTable(BY_NAME[type], tuple(shape), base64.b64decode(_text(data), validate=True))
+    if table.type is BOOL and not set(table.data) <= {0, 1}:
+        raise ValueError("a table of BOOLs that are neither")
+    return table
 
 
 def _text(value: Any) -> str:

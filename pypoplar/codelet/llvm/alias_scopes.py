@@ -36,10 +36,10 @@ class AliasScopes:
 
 
 def alias_scopes(module: Any, codelet: PricedCodelet) -> AliasScopes:
-    """The scopes of a codelet's fields."""
+    """The scopes of a codelet's fields and tables."""
     stored = stored_fields(codelet)
     domain = module.add_metadata([ir.MetaDataString(module, "pypoplar")])
-    names = [field.name for field in codelet.fields]
+    names = codelet.wholes
     scopes = {name: module.add_metadata([ir.MetaDataString(module, f"pypoplar.{name}"), domain]) for name in names}
     marks = {}
     for name in names:

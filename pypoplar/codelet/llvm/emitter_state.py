@@ -6,7 +6,7 @@ memory: reads take the local, writes go to both. A fault records itself and goes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -31,6 +31,7 @@ from pypoplar.codelet.ir.typed import (
     Slice,
     Span,
     SpanList,
+    TypedTable,
 )
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.alias_scopes import AliasScopes, alias_scopes
@@ -81,6 +82,17 @@ class LoopBlocks:
     following: Any
 
 
+_TABLE_ALIGNMENT = 16  # of what vector instructions load
+
+
+@frozen(eq=False)
+class LaidTable:
+    """A constant table among the code; a row of it has `columns` elements, one of one dimension has none."""
+
+    place: Place
+    columns: int | None
+
+
 @frozen(eq=False)
 class CodeletFunction:
     """The function that is written, and what all vertices of a group have in common."""
@@ -96,6 +108,7 @@ class CodeletFunction:
     scopes: AliasScopes
     short: frozenset[str]  # see `short_locals`
     record_fault: Any
+    tables: Mapping[str, LaidTable]
 
     @classmethod
     def begin(cls, function: Any, codelet: PricedCodelet, checks: Checks) -> CodeletFunction:
@@ -115,6 +128,7 @@ class CodeletFunction:
             scopes=scopes,
             short=short_locals(codelet),
             record_fault=_fault_recorder(function.module),
+            tables={table.name: _lay(function.module, table) for table in codelet.tables},
         )
 
     def load_context(self, number: Context) -> Any:
@@ -281,6 +295,8 @@ class EmitterState:
         """Where a span is."""
         if span.name in self.fields:
             return self.fields[span.name]
+        if span.name in self.function.tables:
+            return self.function.tables[span.name].place
         held = self.spans[span.name]
         address, length = self.builder.load(held.address), self.builder.load(held.length)
         if not self.checks.touches:
@@ -295,7 +311,7 @@ class EmitterState:
         self.builder.store(place.length, held.length)
         if self.checks.touches:
             self.builder.store(word(0) if place.touch is None else place.touch, held.touch)
-            self.builder.store(place.given, held.given)
+            self.builder.store(word(0) if place.given is None else place.given, held.given)
 
     # Counters
 
@@ -328,6 +344,14 @@ class EmitterState:
 def _kept_scalars(codelet: PricedCodelet) -> frozenset[str]:
     """Scalar fields that only stores to them change."""
     return loaded_scalars(codelet).difference(*codelet.in_place)
+
+
+def _lay(module: Any, table: TypedTable) -> LaidTable:
+    """Put a table into the module of a codelet's code."""
+    content = ir.Constant(ir.ArrayType(ir.IntType(8), len(table.data)), bytearray(table.data))
+    variable = ir.GlobalVariable(module, content.type, f"table.{table.name}")
+    variable.linkage, variable.global_constant, variable.align, variable.initializer = "private", True, _TABLE_ALIGNMENT, content
+    return LaidTable(Place(variable.ptrtoint(WORD), word(table.shape[0])), table.shape[1] if len(table.shape) == 2 else None)
 
 
 def context_pointer(builder: Any, context: Any, number: Context) -> Any:

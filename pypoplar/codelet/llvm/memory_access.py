@@ -77,6 +77,12 @@ def check_written(state: EmitterState, span: Span, pointer: Any, index: Any, whe
 def bind_row(state: EmitterState, target: Span, rows: SpanList, index: Any) -> None:
     """Bind a span to the row at an index that has been checked."""
     builder, arguments = state.builder, state.function.arguments
+    laid = state.function.tables.get(rows.name)
+    if laid is not None:
+        assert laid.columns is not None
+        place = builder.add(laid.place.address, builder.mul(index, word(laid.columns * SIZES[rows.element])))
+        state.bind(target, Place(place, word(laid.columns)))
+        return
     memory, table = arguments[CallArgument.MEMORY], arguments[CallArgument.ROW_TABLE]
     size = WORD_BYTES * entry_words(record_touches=state.checks.touches)
     entry = builder.add(state.place(rows).address, index)

@@ -10,6 +10,8 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import Bytes, Int64s, UInt32s
+from pypoplar.codelet.ir.memory_types import SIZES
+from pypoplar.codelet.ir.typed import TypedTable
 from pypoplar.interface.context_words import UNLIMITED
 from pypoplar.interface.edge_rows import RowEntry, Touch, entry_words
 from pypoplar.interface.fault_codes import FaultCode
@@ -215,6 +217,18 @@ class MemoryRows:
 
     def __repr__(self) -> str:
         return f"[{', '.join(repr(self[index]) for index in range(min(4, self._length)))}{', ...' if self._length > 4 else ''}]"
+
+
+def table_view(table: TypedTable) -> MemoryVector | MemoryRows:
+    """A constant table, in a memory of its own."""
+    memory, size = np.frombuffer(table.data, np.uint8), SIZES[table.element]
+    if len(table.shape) == 1:
+        return MemoryVector(memory, table.element, 0, table.shape[0], None, False, False)
+    rows, columns = table.shape
+    entries = np.zeros((rows, entry_words(record_touches=False)), np.int64)
+    entries[:, RowEntry.ADDRESS] = np.arange(rows) * columns * size
+    entries[:, RowEntry.LENGTH] = columns
+    return MemoryRows(memory, table.element, entries.ravel(), 0, rows, False, False, False)
 
 
 class Fields:

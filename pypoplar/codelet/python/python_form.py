@@ -53,7 +53,7 @@ from pypoplar.codelet.operations.float_exceptions import floating_fault
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import operation
 from pypoplar.codelet.operations.tile_readings import reading
-from pypoplar.codelet.python.interpreted import Fields, MemoryRows, MemoryVector, Number, VertexContext, VertexFault
+from pypoplar.codelet.python.interpreted import Fields, MemoryRows, MemoryVector, Number, VertexContext, VertexFault, table_view
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
 from pypoplar.interface.fault_codes import FaultCode
 from pypoplar.interface.layout import NOTHING
@@ -79,10 +79,12 @@ class PythonForm:
     count_flops: bool = False
     _functions: dict[bool, Function] = field(factory=dict)  # without and with floating-point exceptions
     _edge_row: EdgeRow = field(init=False)
+    _tables: dict[str, MemoryVector | MemoryRows] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         check_priced(self.codelet)
         self._edge_row = edge_row(self.codelet.fields, record_touches=self.record_touches)
+        self._tables = {table.name: table_view(table) for table in self.codelet.tables}
 
     def run(self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, context: VertexContext) -> tuple[int, bool]:
         """Run one vertex whose edge row begins at `words[row]`: its slots, and what compute returned (True if nothing).
@@ -112,8 +114,8 @@ class PythonForm:
     def views(
         self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, checks: bool
     ) -> dict[str, MemoryVector | MemoryRows]:
-        """The fields of the vertex whose edge row begins at `words[row]`."""
-        views: dict[str, MemoryVector | MemoryRows] = {}
+        """The fields of the vertex whose edge row begins at `words[row]`, and the constant tables."""
+        views = dict(self._tables)
         for declared, place in zip(self.codelet.fields, self._edge_row.fields, strict=True):
             start = int(words[row + place.start])
             count = int(words[row + place.extent]) if place.extent != NOTHING else 1
@@ -157,7 +159,7 @@ class _FunctionWriter:
         self.codelet = codelet
         self.guarded = guarded  # floating-point exceptions are looked for
         self.counted = ("slots", "flops", "bytes") if count_flops else ("slots",)
-        self.fields = {declared.name for declared in codelet.fields}
+        self.fields = set(codelet.wholes)
         self.used: set[str] = set()  # operations
         self.readings: set[str] = set()
         first = codelet.locations[0] if codelet.locations else None

@@ -26,6 +26,7 @@ from pypoplar.target import Target
 
 POINTER_BYTES = 4  # I: an edge pointer, a length, a row pointer: one 32-bit word each
 VERTEX_POINTER_BYTES = 4  # I: the vertex itself, in the list of its worker
+TABLE_ALIGNMENT = 8  # I: of a constant table, as of a vertex's state
 ENTRY_INSTRUCTIONS = 8  # I: entry and exit of a codelet
 
 
@@ -63,18 +64,20 @@ def measure_memory(
     vertices = np.flatnonzero(used)
     tile = graph.vertices.tile[vertices].astype(np.int64)
     busy = np.bincount(tile, minlength=tiles) > 0
+    tables = _tables(graph, vertices, tile)
     pointers, code = per_tile(tile, vertex_pointers(graph, vertices)), _code(graph, target, vertices, tile, tiles)
     stack = np.where(busy, target.getNumWorkerContexts() * options.worker_stack_bytes + options.supervisor_stack_bytes, 0)
     return TileMemory(
         variables=kept + shared,
         constants=constants,
+        constant_tables=tables,
         exchange_buffers=buffers,
         vertex_state=state.tile_bytes,
         edge_pointers=pointers,
         code=code,
         stack=stack,
         gaps=homes.tile_bytes - kept - shared - constants,
-        always_live=kept + constants + state.tile_bytes + pointers + code + stack,
+        always_live=kept + constants + tables + state.tile_bytes + pointers + code + stack,
         not_always_live=shared + buffers,
     )
 
@@ -109,6 +112,20 @@ def vertex_pointers(graph: FrozenGraph, vertices: Int64s) -> Int64s:
     rows = np.bincount(edges.vertex[is_row], minlength=len(graph.vertices.codelet))
     whole: Int64s = own + rows[vertices] * 2 * POINTER_BYTES
     return whole
+
+
+def _tables(graph: FrozenGraph, vertices: Int64s, tile: Int64s) -> Int64s:
+    """Every constant table that codelets on a tile read lies there once, equal ones together."""
+    tiles: dict[tuple[str, bytes], Bools] = {}
+    codelet = graph.vertices.codelet[vertices]
+    for number, described in enumerate(graph.codelets):
+        for table in described.typed.tables:
+            holders = tiles.setdefault((table.element, table.data), np.zeros(graph.tiles, bool))
+            holders[tile[codelet == number]] = True
+    sizes = np.zeros(graph.tiles, np.int64)
+    for (_, data), holders in tiles.items():
+        sizes += np.where(holders, -(-len(data) // TABLE_ALIGNMENT) * TABLE_ALIGNMENT, 0)
+    return sizes
 
 
 def _code(graph: FrozenGraph, target: Target, vertices: Int64s, tile: Int64s, tiles: int) -> Int64s:
@@ -157,7 +174,7 @@ def _tile_line(graph: FrozenGraph, homes: Homes, liveness: Liveness, memory: Til
     users = {f"variable {graph.variables.names[variable]!r}": int(size[variable]) for variable in largest}
     if len(rest):
         users[counted(len(rest), "more variable")] = int(size[rest].sum())
-    for name in ("exchange_buffers", "vertex_state", "edge_pointers", "code", "stack"):
+    for name in ("constant_tables", "exchange_buffers", "vertex_state", "edge_pointers", "code", "stack"):
         users[name.replace("_", " ")] = int(getattr(memory, name)[tile])
     users["gaps"] = total - sum(users.values())
     parts = [f"{name} {bytes:,}" for name, bytes in sorted(users.items(), key=lambda user: -user[1]) if bytes]

@@ -35,7 +35,17 @@ from pypoplar.executable.verify.touch_claims import verify_touches
 STEP_KINDS = ("exchange", "compute", "copy", "stream", "sync", "handle")
 PHASES = ("before", "after", "copy")
 ACCOUNT = ("bytes_sent", "bytes_received")
-CATEGORIES = ("variables", "constants", "exchange_buffers", "vertex_state", "edge_pointers", "code", "stack", "gaps")
+CATEGORIES = (
+    "variables",
+    "constants",
+    "constant_tables",
+    "exchange_buffers",
+    "vertex_state",
+    "edge_pointers",
+    "code",
+    "stack",
+    "gaps",
+)
 MEMORY = (*CATEGORIES, "always_live", "not_always_live")
 
 

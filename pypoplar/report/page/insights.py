@@ -22,6 +22,7 @@ NOTED, GRAVE = 0.15, 0.4
 WHAT_FILLS = {
     "variables": "Spread the largest variables over more tiles (poputil.mapTensorLinearly), or keep them as half.",
     "constants": "Constants are held on every tile that uses them: share them, or compute them on the tile.",
+    "constant_tables": "Tables of codelets lie on every tile that runs them: make them smaller, or pass them as Input fields.",
     "exchange_buffers": "What a tile receives is held for the whole step: receive it in smaller steps, or map it elsewhere.",
     "vertex_state": "Use fewer, larger vertices: each has state of its own.",
     "edge_pointers": "Use fewer, larger vertices, and connect contiguous regions: each piece costs a pointer.",

@@ -45,7 +45,9 @@ import numpy as np
 BIG = 2 ** 1000
 T = typing.TypeVar("T")
 NAME = "fast"
-TABLE = np.arange(3)
+TABLE = np.arange(8).reshape(2, 2, 2)
+TAPS = (1.0, 2.0)
+MATRIX = [[1, 2], [3, 4]]
 
 def sums(row):
     return sum(row)
@@ -126,10 +128,26 @@ def test_docstrings_ellipses_helpers_and_random_numbers_may_stand_alone():
 
 
 NAMED = ("x", "y", "n", "rows", "h", "count", "u", "long", "flag", "small", "out", "half")
+READ_ONLY = "is a constant table, which device code only reads: keep what changes in a plain field"
+TWO = "is a table of two dimensions, which is used under its own name"
 KEEP = "to keep a value in the vertex, declare it in the class:"
 NUMBERS = "and device code has none to compare: use numbers, or members of an IntEnum"
 RANDOM = "write ipu.random_float() or ipu.random_uint()"
 REFUSED = [  # code, what the caret is under, message
+    ("TAPS[0] = 1.0", "TAPS[0]", f"TAPS {READ_ONLY}"),
+    ("t = TAPS\nt[0] = 1.0", "t[0]", f"t, a view, {READ_ONLY}"),
+    ("t = TAPS if False else TAPS\nTAPS[1:][0] += 1.0", "TAPS[1:][0]", f"TAPS[1:] {READ_ONLY}"),
+    ("MATRIX[0][1] = 3", "MATRIX[0][1]", f"MATRIX[0] {READ_ONLY}"),
+    ("MATRIX[0, 1] = 3", "MATRIX[0, 1]", f"MATRIX {READ_ONLY}"),
+    ("t = MATRIX", "MATRIX", f"MATRIX {TWO}: MATRIX[r][c]"),
+    ("t = MATRIX[0:1]", "MATRIX[0:1]", f"MATRIX {TWO}: MATRIX[r][c]"),
+    ("self.out = MATRIX[0]", "MATRIX[0]", "expected a number, got a vector, MATRIX[0]; index it"),
+    ("self.out = TAPS", "TAPS", "expected a number, got a vector, TAPS; index it"),
+    ("self.out = TAPS[-1]", "-1", "index -1: device code has no negative indices; write len(...) - 1"),
+    ("self.out = TAPS[0, 1]", "0, 1", "a list field is indexed row by row: self.rows[r][c]"),
+    ("a = TAPS(1)", "TAPS", "Test: TAPS is a constant table, not a function"),
+    ("a = TAPS.index(1)", "TAPS.index", "Test: device code cannot use TAPS.index: TAPS is a tuple"),
+    ("a = TABLE.shape[0]", "TABLE.shape", "device code cannot use TABLE.shape: TABLE is an array of shape [2, 2, 2]"),
     ("a = random.random()", "random.random", f"Test: device code cannot use random.random: {RANDOM}"),
     ("a = random.randint(1, 6)", "random.randint", f"Test: device code cannot use random.randint: {RANDOM}"),
     ("a = np.random.rand()", "np.random.rand", f"Test: device code cannot use numpy.random.rand: {RANDOM}"),
@@ -1140,7 +1158,7 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = TABLE[0]",
         "TABLE",
-        "device code cannot use an array of shape [3]: pass it as an Input field",
+        "device code cannot use an array of shape [2, 2, 2]: a table has one or two dimensions; pass it as an Input field",
     ),
     (
         "a = ~1.5",
@@ -1265,7 +1283,7 @@ HELPERS = [
     ("def f(a):\n    if a:\n        return 1", "f may end without a return value: return one on every path"),
     ("def f(a):\n    if a:\n        return 1\n    return 1, 2", "f returns different numbers of values; return as many everywhere"),
     ("def f(a):\n    a = a\n    while True:\n        return None\n    return 1", "f returns different numbers of values"),
-    ("f = [1, 2]", "device code cannot use a list"),
+    ("f = [1, 2]", "f is a constant table, not a function"),
     ("f = 3", "f is a number, not a function"),
     ("class f:\n    pass", "device code cannot use class f"),
     ("f = abs.__call__", "device code cannot use "),
