@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from engine_builder import tiny
 from lowered_variables import with_one_life
 
+from pypoplar import Engine, Graph
+from pypoplar.program import Sequence as ProgramSequence
 from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
@@ -113,3 +116,12 @@ def events(*rows: tuple[int, int]) -> Trace:
 def messages(name: str, step: int, *rows: tuple[int, int, int]) -> ExchangeReport:
     source, destination, size = (np.array(column) for column in zip(*rows, strict=True))
     return ExchangeReport(name, "copy", step, source, destination, size)
+
+
+def ran_without_steps() -> Report:
+    """The report of an empty program that has run."""
+    device = tiny()
+    engine = Engine(Graph(device.getTarget()), ProgramSequence())
+    engine.load(device)
+    engine.run()
+    return engine.getReport()

@@ -3,11 +3,14 @@
 import json
 import re
 import shutil
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
 
 import pytest
 from attrs import evolve
 from page_browser import browser
-from page_reports import compute, report
+from page_reports import compute, ran_without_steps, report
 
 from benchmarks.made_report import made_report
 from pypoplar.report import page
@@ -16,49 +19,66 @@ from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.comparison import Sides
 from pypoplar.report.page.insights import insights
 from pypoplar.report.page.page_views import COMPARISON, REPORT, PageView
+from pypoplar.report.report import Report
 
 KINDS = (REPORT, COMPARISON)
 DEFINITION = re.compile(r"^page\.(\w+) = ", re.MULTILINE)
-SCRIPT = """
-page.view("slowest", "Slowest step", (panel) => {
-  panel.append(page.element("p", {}, `${page.data.slowest.name} takes ${page.format(page.data.slowest.cycles, "cycles")}`));
-});
-"""
 
 
-def slowest_data(report, blocks):
-    """What the view "slowest" draws: a part as a module of its own would make it."""
-    step = max(report.execution.steps, key=lambda step: step.cycles)
-    return {"name": step.name, "cycles": step.cycles}
+@pytest.fixture(scope="module")
+def guide():
+    """What CONTRIBUTING.md adds: the function that makes the data, the script, the entry of the part, and the view's row."""
+    text = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.partition("## Add a view of the page")[2].partition("\n## ")[0]
+    data, script, rows = (dedent(block) for _, block in re.findall(r"```(python|js)\n(.*?)```", section, re.DOTALL))
+    names = {"Any": Any, "Report": Report, "PageView": PageView}
+    exec(data, names)
+    part, _, row = rows.partition("...\n")
+    return eval(f"{{{part}}}", names), script, eval(row.strip().rstrip(","), names)
 
 
 @pytest.fixture
-def slowest(tmp_path, monkeypatch):
-    """The page with one more view: its script among the assets, its data, and its row in the table."""
+def with_slowest(tmp_path, monkeypatch, guide):
+    """Writes pages with the view that CONTRIBUTING.md adds: its script among the assets, its data, and its row in the table."""
+    parts, script, row = guide
     assets = shutil.copytree(document.ASSETS, tmp_path / "assets")
-    (assets / "view_slowest.js").write_text(SCRIPT, encoding="utf-8")
+    (assets / "view_slowest.js").write_text(script, encoding="utf-8")
     monkeypatch.setattr(document, "ASSETS", assets)
-    row = PageView("slowest", ("slowest",), "the step that takes the most cycles")
-    kind = evolve(REPORT, parts={**REPORT.parts, "slowest": slowest_data}, views=(*REPORT.views, row))
-    monkeypatch.setattr(page, "REPORT", kind)
-    path = tmp_path / "page.html"
-    page.write_page(report(compute("work", 0, [200, 0, 0, 0]), compute("rest", 1, [7, 7, 7, 7])), path)
-    yield path
+    document.asset.cache_clear()
+    monkeypatch.setattr(page, "REPORT", evolve(REPORT, parts={**REPORT.parts, **parts}, views=(*REPORT.views, row)))
+
+    def write(given):
+        page.write_page(given, tmp_path / "page.html")
+        return tmp_path / "page.html"
+
+    yield write
     document.asset.cache_clear()
 
 
-def test_a_view_is_a_row_a_script_and_its_data(slowest):
-    text = slowest.read_text(encoding="utf-8")
-    data = json.loads(re.search(r'id="data">([^<]*)</script>', text)[1])
-    assert data["slowest"] == {"name": "work", "cycles": 200}
-    assert SCRIPT in text
+def two_steps():
+    return report(compute("work", 0, [200, 0, 0, 0]), compute("rest", 1, [7, 7, 7, 7]))
 
 
-def test_a_view_that_is_added_is_drawn_in_a_tab_of_its_own(slowest, tmp_path):
+SLOWEST = [{"name": "work", "cycles": 200}, {"name": "rest", "cycles": 7}]
+
+
+@pytest.mark.parametrize(("made", "data"), [(two_steps, SLOWEST), (report, None), (ran_without_steps, [])])
+def test_a_view_is_a_row_a_script_and_its_data(with_slowest, guide, made, data):
+    _, script, row = guide
+    assert (row.name, row.reads) == ("slowest", ("slowest",))
+    text = with_slowest(made()).read_text(encoding="utf-8")
+    assert json.loads(re.search(r'id="data">([^<]*)</script>', text)[1])["slowest"] == data
+    assert script in text
+
+
+def test_a_view_that_is_added_is_drawn_in_a_tab_of_its_own(with_slowest, tmp_path):
     with browser(tmp_path / "chromium") as window:
-        window.open(slowest, "#slowest")
-        assert window.text("#tab-slowest") == "Slowest step"
-        assert window.text("#panel-slowest") == "work takes 200"
+        window.open(with_slowest(two_steps()), "#slowest")
+        assert window.text("#tab-slowest") == "Slowest steps"
+        assert window.text("#panel-slowest").split()[-4:] == ["200", "work", "7", "rest"]
+        for made, text in ((report, "No execution: the program has not run"), (ran_without_steps, "No step was executed.")):
+            window.open(with_slowest(made()), "#slowest")
+            assert text in window.text("#panel-slowest")
 
 
 def test_a_view_that_reads_what_nobody_makes_is_refused_by_name():
@@ -134,10 +154,11 @@ def test_what_links_to_a_view_links_to_one_of_the_table():
 
 
 def test_a_title_is_what_the_script_says():
-    assert [REPORT.title(view) for view in REPORT.views][:5] == ["Summary", "Insights", "Memory", "Liveness", "Program tree"]
+    titles = {view.name: REPORT.title(view) for view in REPORT.views}
+    assert (titles["summary"], titles["programs"], titles["trace"]) == ("Summary", "Program tree", "Execution trace")
 
 
-def test_a_script_that_makes_another_view_is_an_error(slowest):
+def test_a_script_that_makes_another_view_is_an_error(with_slowest):
     kind = evolve(REPORT, scripts="view_slow")
     with pytest.raises(KeyError, match=r"view_slowest\.js makes no view 'est'"):
         kind.title(PageView("est", (), ""))
