@@ -61,7 +61,7 @@ class EngineState:
         executable = self.executable
         moves, computes, division = executable.moves, executable.computes, self.division
         active = np.diff(computes.first_active)
-        tiles = [int(active[step.compute]) if step.compute >= 0 else 0 for step in executable.steps]
+        tiles = [int(active[step.compute]) if step.compute != NOTHING else 0 for step in executable.steps]
         self.step_account = offsets(tiles)
         words, row_table = rows_with_marks(executable, self.memory)
         cycles, slots = estimated_tiles(computes, executable.target.getNumWorkerContexts())

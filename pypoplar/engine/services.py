@@ -19,6 +19,7 @@ from pypoplar.engine.printing import format_tensor
 from pypoplar.engine.streams import HostStreams, unknown_name
 from pypoplar.errors import ApplicationRuntimeError, PoplarIndexError, StreamConnectionError, TensorIOStateError
 from pypoplar.executable.executable import Executable
+from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.types import BY_NAME
 
@@ -110,7 +111,7 @@ class Services:
     def _rows_of(self, service: Mapping[str, Any]) -> tuple[AnyArray, list[int], AnyArray]:
         rows = self.remote_rows(service["buffer"])
         plan = self.executable.remotes[service["buffer"]]
-        numbers = [0] if service["offsets"] < 0 else [int(row) for row in self.streams.array(service["offsets"])]
+        numbers = [0] if service["offsets"] == NOTHING else [int(row) for row in self.streams.array(service["offsets"])]
         chunk = self.streams.array(service["stream"]).reshape(len(numbers), plan.elements)
         for row in numbers:
             if not 0 <= row < plan.repeats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt32s
+from pypoplar.interface.layout import NOTHING
 
 LISTED_BYTES = 4  # pieces up to this size may be named by a list of places
 
@@ -31,14 +32,14 @@ class Moves:
     count: Int64s  # pieces
     source_step: Int64s  # bytes
     target_step: Int64s  # bytes
-    source_list: Int64s  # index into `places`, or -1
-    target_list: Int64s  # index into `places`, or -1
+    source_list: Int64s  # index into `places`, or `NOTHING`
+    target_list: Int64s  # index into `places`, or `NOTHING`
     tile: Int64s  # the tile whose thread does the move
     places: UInt32s  # in units of the record's `bytes`
 
     def lists_of(self, move: int) -> range:
-        """The lists of a move; none for move -1."""
-        return range(int(self.first_list[move]), int(self.first_list[move + 1])) if move >= 0 else range(0)
+        """The lists of a move; none for move `NOTHING`."""
+        return range(int(self.first_list[move]), int(self.first_list[move + 1])) if move != NOTHING else range(0)
 
     def records_of(self, entry: int) -> range:
         """The records of a list."""
@@ -53,6 +54,6 @@ class Moves:
         return self._place(self.target, self.target_step, self.target_list, record, piece)
 
     def _place(self, base: Int64s, step: Int64s, listed: Int64s, record: int, piece: int) -> int:
-        if listed[record] < 0:
+        if listed[record] == NOTHING:
             return int(base[record] + piece * step[record])
         return int(base[record]) + int(self.places[listed[record] + piece]) * int(self.bytes[record])

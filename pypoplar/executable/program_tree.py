@@ -10,8 +10,6 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 
-NO_STEP = -1
-
 
 @frozen(eq=False)
 class ProgramTree:
@@ -20,7 +18,7 @@ class ProgramTree:
     type: tuple[str, ...]  # "Sequence", "Repeat", ...: libpva's program types, or the program's class
     name: tuple[str, ...]
     detail: tuple[str, ...]  # in words: "100 times"
-    step: Int64s  # the static step that the node is, or -1
+    step: Int64s  # the static step that the node is, or `NOTHING`
     first_child: Int64s  # [nodes + 1]: where the node's children begin in the next
     child: Int64s  # numbers of nodes, each less than its parent's
     root: Int64s  # the node of each program of the engine

@@ -6,6 +6,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.interface.layout import NOTHING
 
 
 def _nothing() -> Int64s:
@@ -24,8 +25,8 @@ class StaticStep:
     kind: str
     sync_cycles: int  # of the machine, as all cycles here
     exchange_cycles: Int64s  # [tiles] or empty: known when the program is compiled
-    compute: int = -1  # index into Computes
-    exchange: int = -1  # index into Executable.exchanges
+    compute: int = NOTHING  # index into Computes
+    exchange: int = NOTHING  # index into Executable.exchanges
     host_bytes: int = 0  # that a stream moves
     host_cycles: int = 0  # that they take over the host's link
     depth: int = 0  # of Repeat, If, Switch and Call around it

@@ -8,6 +8,7 @@ from enum import IntEnum
 from pypoplar.interface.driver_records import Phase
 from pypoplar.interface.edge_rows import ListField, RowEntry, ScalarField, TouchField, VectorField
 from pypoplar.interface.fault_codes import FloatingPoint
+from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import OPERANDS, Opcode, ProgramRow
 from pypoplar.interface.vertex_kinds import VertexKind
 
@@ -27,7 +28,8 @@ SAVED: tuple[type[IntEnum], ...] = (
 
 def saved_layout() -> str:
     """A text that changes with every number that tables of saved executables are made of."""
-    members = [f"{kind.__name__}.{member.name}={int(member)}" for kind in SAVED for member in kind]
+    members = [f"NOTHING={NOTHING}"]
+    members += [f"{kind.__name__}.{member.name}={int(member)}" for kind in SAVED for member in kind]
     members += [
         f"{operation.name}.{operand.name}={int(operand)}" for operation, operands in OPERANDS.items() for operand in operands
     ]

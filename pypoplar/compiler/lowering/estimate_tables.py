@@ -7,13 +7,14 @@ import numpy as np
 from pypoplar.arrays.dtypes import AnyArray as Array
 from pypoplar.executable.graph_facts import PRICED_BY
 from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.interface.layout import NOTHING
 
 
 def given_by_vertex(graph: FrozenGraph, given: Array) -> Array:
-    """What estimates give (cycles or flops), by vertex; -1 where the code decides; empty if it decides everywhere."""
-    if not (given >= 0).any():
+    """What estimates give (cycles or flops), by vertex; `NOTHING` where the code decides; empty if it decides everywhere."""
+    if not (given != NOTHING).any():
         return np.zeros(0, np.int64)
-    whole = np.full(len(graph.vertices.codelet), -1, np.int64)
+    whole = np.full(len(graph.vertices.codelet), NOTHING, np.int64)
     whole[graph.estimates.vertex] = given
     return whole
 

@@ -49,7 +49,7 @@ def fold(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -> Records
     first, count = _regular_rows(source, target, bytes, tile)
     many = count > 1
     following = np.minimum(first + 1, len(source) - 1)
-    none = np.full(len(first), -1)
+    none = np.full(len(first), NOTHING)
     regular = Records(
         source=source[first],
         target=target[first],
@@ -95,7 +95,7 @@ def _regular_rows(source: Int64s, target: Int64s, bytes: Int64s, tile: Int64s) -
 def _listed(records: Records, *, sources: bool) -> Records:
     """Join single small pieces that are contiguous on one side into records with a list of places for the other side."""
     irregular, dense = (records.source, records.target) if sources else (records.target, records.source)
-    single = (records.count == 1) & (records.source_list < 0) & (records.bytes <= LISTED_BYTES)
+    single = (records.count == 1) & (records.source_list == NOTHING) & (records.bytes <= LISTED_BYTES)
     unit = np.where(single, records.bytes, 1)
     single &= (irregular % unit == 0) & (irregular // unit < 1 << 32) & (unit != 3)
     if np.count_nonzero(single) < SHORTEST_LIST:
@@ -110,14 +110,14 @@ def _listed(records: Records, *, sources: bool) -> Records:
     long = length >= SHORTEST_LIST
     count[first[long]] = length[long]
     member = np.flatnonzero(~short)
-    list_start = np.full(len(single), -1)
+    list_start = np.full(len(single), NOTHING)
     list_start[first[long]] = len(records.places) + offsets(length[long])[:-1]
     places = (irregular[member] // records.bytes[member]).astype(np.uint32)
-    dense_step = np.where(list_start >= 0, records.bytes, 0)
+    dense_step = np.where(list_start != NOTHING, records.bytes, 0)
     zero = np.zeros(len(single), np.int64)
     return Records(
-        source=np.where((list_start >= 0) & sources, 0, records.source)[keep],
-        target=np.where((list_start >= 0) & (not sources), 0, records.target)[keep],
+        source=np.where((list_start != NOTHING) & sources, 0, records.source)[keep],
+        target=np.where((list_start != NOTHING) & (not sources), 0, records.target)[keep],
         bytes=records.bytes[keep],
         count=count[keep],
         source_step=(records.source_step + (zero if sources else dense_step))[keep],
@@ -259,7 +259,7 @@ class MoveLists:
 
         def lists(name: str) -> Int64s:
             parts = [
-                np.where(getattr(records, name) < 0, -1, getattr(records, name) + places[n])
+                np.where(getattr(records, name) == NOTHING, NOTHING, getattr(records, name) + places[n])
                 for n, records in enumerate(self._folded)
             ]
             return np.ascontiguousarray(np.concatenate(parts) if parts else np.zeros(0), np.int64)

@@ -6,7 +6,8 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.groups import offsets
-from pypoplar.executable.program_tree import NO_STEP, ProgramTree
+from pypoplar.executable.program_tree import ProgramTree
+from pypoplar.interface.layout import NOTHING
 
 
 @define(eq=False)
@@ -14,7 +15,7 @@ class _Node:
     type: str
     name: str = ""
     detail: str = ""
-    step: int = NO_STEP
+    step: int = NOTHING
     children: list[int] = field(factory=list)
 
 

@@ -294,7 +294,7 @@ class Interpreter:
                 row = int(computes.group_row[group]) + i * words
                 position = int(computes.group_position[group]) + i
                 slots, result = self._vertex(codelet, row, position, int(computes.active_tile[active]), step)
-                if len(computes.estimate) and computes.estimate[position] >= 0:
+                if len(computes.estimate) and computes.estimate[position] != NOTHING:
                     slots = int(computes.estimate[position])
                 prices.append((kind, slots))
                 taken = slots * workers if kind == VertexKind.MULTI else slots  # a MultiVertex takes all workers
@@ -330,7 +330,7 @@ class Interpreter:
             return 0, True
         if executable.options.flop_estimates:
             given = executable.computes.flops
-            flops = int(given[position]) if len(given) and given[position] >= 0 else context.flops
+            flops = int(given[position]) if len(given) and given[position] != NOTHING else context.flops
             for table, number in ((tables[Slot.STEP_FLOPS], step), (tables[Slot.CODELET_FLOPS], codelet)):
                 table[WORK_WORDS * number + Work.FLOPS] += flops
                 table[WORK_WORDS * number + Work.BYTES] += context.bytes

@@ -16,7 +16,7 @@ from pypoplar.engine.native.unit import entry, part
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_BYTES, Context
 from pypoplar.interface.driver_records import GIVEN_UP, PHASES, STATE_WORDS, Phase, State
 from pypoplar.interface.fault_codes import NO_FAULT
-from pypoplar.interface.header_slots import ONE_VERTEX, Slot
+from pypoplar.interface.header_slots import ONE_VERTEX, PRICED, Slot
 from pypoplar.interface.layout import NOTHING
 
 
@@ -68,7 +68,7 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
             if cycles == ONE_VERTEX:
                 total = word(slots, 0)
                 cycles = total * workers
-            elif cycles < 0:  # not known beforehand: by the code as it ran
+            elif cycles == PRICED:  # not known beforehand: by the code as it ran
                 cycles = price_group(header, thread, group, slots, count)
                 total = word(context, Context.TILE_SLOTS)
             whole += total

@@ -9,6 +9,7 @@ from pypoplar.interface.debug_records import GROUP_MARK, MARK_WORDS, NO_MARK, Ma
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, FaultRecord, State
 from pypoplar.interface.fault_codes import NO_FAULT
 from pypoplar.interface.header_slots import Slot
+from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.vertex_kinds import VertexKind
 
 
@@ -49,7 +50,7 @@ def use_estimates(estimates: int, slots: int, count: int) -> None:
     """Put the cycles that were given for vertices in the place of those of their code."""
     for i in range(count):
         given = word(estimates, i)
-        if given >= 0:
+        if given != NOTHING:
             put_word(slots, i, given)
 
 
@@ -67,7 +68,7 @@ def flops_of_group(header: int, thread: int, group: int, count: int) -> int:
         of_vertex = 0
         for w in range(i * workers, (i + 1) * workers):
             of_vertex += word(counted, WORK_WORDS * w + Work.FLOPS)
-        if given != 0 and word(given, position + i) >= 0:
+        if given != 0 and word(given, position + i) != NOTHING:
             of_vertex = word(given, position + i)
         flops += of_vertex
     return flops

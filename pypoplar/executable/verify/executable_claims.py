@@ -31,6 +31,7 @@ from pypoplar.executable.verify.named_checks import (
 )
 from pypoplar.executable.verify.program_claims import verify_program
 from pypoplar.executable.verify.touch_claims import verify_touches
+from pypoplar.interface.layout import NOTHING
 
 STEP_KINDS = ("exchange", "compute", "copy", "stream", "sync", "handle")
 PHASES = ("before", "after", "copy")
@@ -143,10 +144,10 @@ def _verify_step(executable: Executable, step: StaticStep, where: str, tiles: in
         check_range(f"steps.{name}", cycles, 0, LARGEST, f"{where}.{name}")
     alone = len(step.exchange_cycles) < len(step.rearrange_cycles)
     check("steps.rearrange_cycles alone", not alone, f"{where}.rearrange_cycles without exchange_cycles")
-    check_number("steps.compute", step.compute, -1, len(executable.computes.result_tile), f"{where}.compute")
-    right = (step.compute >= 0) == (step.kind == "compute")
+    check_number("steps.compute", step.compute, NOTHING, len(executable.computes.result_tile), f"{where}.compute")
+    right = (step.compute > NOTHING) == (step.kind == "compute")
     check("steps.compute kind", right, f"{where}.compute is {step.compute}, of a step {step.kind!r}")
-    check_number("steps.exchange", step.exchange, -1, len(executable.exchanges), f"{where}.exchange")
+    check_number("steps.exchange", step.exchange, NOTHING, len(executable.exchanges), f"{where}.exchange")
 
 
 def _verify_exchange(exchange: NamedExchange, where: str, tiles: int) -> None:

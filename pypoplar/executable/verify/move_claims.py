@@ -20,6 +20,7 @@ from pypoplar.executable.verify.named_checks import (
     check_shape,
 )
 from pypoplar.interface.header_slots import HOST
+from pypoplar.interface.layout import NOTHING
 
 COLUMNS = ("source", "target", "bytes", "count", "source_step", "target_step", "source_list", "target_list", "tile")
 
@@ -84,9 +85,9 @@ def _verify_records(moves: Moves, tiles: int) -> None:
     opens[moves.first] = True
     before = np.where(opens[1:-1], 0, moves.tile[:-1])
     check_most("moves.tile order", before, moves.tile[1:], "is followed by a lower one in its list", "moves.tile")
-    alone = (moves.count == 1) | (moves.target_list >= 0)
+    alone = (moves.count == 1) | (moves.target_list != NOTHING)
     check_each("moves.target_step zero", alone | (moves.target_step != 0), "is 0, for several pieces", "moves.target_step")
-    one_sided = (moves.source_list < 0) | (moves.target_list < 0)
+    one_sided = (moves.source_list == NOTHING) | (moves.target_list == NOTHING)
     check_each("moves.source_list alone", one_sided, "stands beside a list of targets", "moves.source_list")
 
 
@@ -103,8 +104,8 @@ def _host_ends(moves: Moves, layout: MemoryLayout, side: str, other: str) -> Int
 def _record_ends(moves: Moves, side: str, other: str) -> Int64s:
     """Where the bytes of each record end on a side, which begins at 0."""
     base, step, listed = (getattr(moves, side + what) for what in ("", "_step", "_list"))
-    check_range(f"moves.{side}_list", listed, -1, len(moves.places))
-    named = listed >= 0
+    check_range(f"moves.{side}_list", listed, NOTHING, len(moves.places))
+    named = listed != NOTHING
     steps = np.where(named, 0, moves.count - 1)
     check_most(f"moves.{side}_step span", steps, LARGEST // np.maximum(np.abs(step), 1), "goes too far", f"moves.{side}_step")
     span = steps * step
