@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.errors import ApplicationRuntimeError, CodeletRuntimeError, PoplarTypeError
+from pypoplar.errors import ApplicationRuntimeError, CodeletRuntimeError, PoplarTypeError, TensorShapeError
 
 
 def debug_print(text: object, *values: object) -> None:
@@ -70,6 +70,17 @@ def bit_cast(x: Any, type: Any) -> Any:
     else:
         raise PoplarTypeError(f"ipu.bit_cast takes types of one size: no float has the {bits.itemsize} bytes of {type!r}")
     return pattern.view(wanted)[0].item()
+
+
+def array(type: Any, length: int) -> Any:
+    """Working memory for as long as the function runs that declares it: so many elements of a type, ``ipu.array(FLOAT, 16)``.
+
+    The length is a constant. It lies on the worker's stack and holds nothing yet: floats are NaN, integers have all bits set. On
+    the host it is a NumPy array.
+    """
+    if length < 1:
+        raise TensorShapeError(f"a scratch array has at least 1 element, got {length}")
+    return np.full(length * type.dtype.itemsize, 0xFF, np.uint8).view(type.dtype)
 
 
 def sqrt(x: float) -> float:

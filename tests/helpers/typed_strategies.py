@@ -31,11 +31,13 @@ from pypoplar.codelet.ir.typed import (
     PricedCodelet,
     Return,
     Row,
+    Scratch,
     Slice,
     Span,
     SpanList,
     Special,
     Store,
+    TypedArray,
     TypedField,
     TypedTable,
     While,
@@ -84,11 +86,18 @@ def tables(draw: st.DrawFn) -> tuple[TypedTable, ...]:
     return tuple(drawn)
 
 
+@st.composite
+def arrays(draw: st.DrawFn) -> tuple[TypedArray, ...]:
+    """Scratch arrays."""
+    elements, lengths = st.sampled_from(["f32", *ELEMENTS]), st.sampled_from([1, 3, 4, 9, 33])
+    return tuple(TypedArray(f"%{number}", draw(elements), draw(lengths)) for number in range(draw(st.integers(0, 2))))
+
+
 class Maker:
     """Draws the statements of one codelet."""
 
     def __init__(self, draw: st.DrawFn, fields: Sequence[TypedField], multi: bool) -> None:
-        self.draw, self.fields, self.tables = draw, fields, draw(tables())
+        self.draw, self.fields, self.tables, self.arrays = draw, fields, draw(tables()), draw(arrays())
         self.locals = [*LOCALS, WORKER] if multi else list(LOCALS)
         self.wheres = 0
         self.whiles = 0
@@ -116,6 +125,7 @@ class Maker:
 
     def statement(self, scope: Scope, depth: int) -> Statements:
         kinds = ["apply"] * 4 + ["load", "store"] * 3 + ["length", "row", "slice", "special", "check"]
+        kinds += ["scratch"] * (2 if self.arrays else 0)
         if depth:
             kinds += ["if", "for", "for", "for", "while", "once"]
         if scope.in_loop:
@@ -218,6 +228,12 @@ class Maker:
         end = self.one_of(length, Literal(self.draw(st.integers(0, 6)), "i32"), self.operand("u32", scope))
         scope.spans[target] = writable
         return [Length(length, source, 0), Slice(target, source, begin, end, self.where())]
+
+    def make_scratch(self, scope: Scope, depth: int) -> Statements:
+        array = self.one_of(*self.arrays)
+        target = Span(f"slice_{array.element}_w{self.draw(st.integers(0, 1))}", array.element)  # also of what slices bind
+        scope.spans[target] = True
+        return [Scratch(target, array.name, self.where())]
 
     def make_special(self, scope: Scope, depth: int) -> Statements:
         name: Any = self.one_of("cycle_count", "random_u32", "random_f32")
@@ -331,7 +347,9 @@ def codelets(draw: st.DrawFn) -> PricedCodelet:
     first = [Apply(local, f"copy_{local.type}", (draw(literals(local.type)),), 0) for local in LOCALS]
     body = (*first, *maker.block(Scope(), 3, 8))
     worker = WORKER if kind == "multi" else None
-    return PricedCodelet("Random", kind, fields, body, True, PLACES, ("one", "two"), worker, tables=maker.tables)
+    return PricedCodelet(
+        "Random", kind, fields, body, True, PLACES, ("one", "two"), worker, tables=maker.tables, arrays=maker.arrays
+    )
 
 
 def element_values(element: str) -> st.SearchStrategy[Any]:
@@ -437,6 +455,8 @@ def sums(draw: st.DrawFn) -> PricedCodelet:
     if draw(st.booleans()):
         body = (*first, *tried(scope, 2), *loop(scope, INDICES[0]), *maker.block(scope, 1, 4))
     else:
+        if draw(st.booleans()) and maker.arrays:
+            first += maker.make_scratch(scope, 0)
         inside = scope.inner(loop=True, index=INDICES[0])
         fresh = [Apply(local, f"copy_{local.type}", (draw(literals(local.type)),), 0) for local in LOCALS]
         nested = (*fresh, *tried(inside, 3), *loop(inside, INDICES[1]), *maker.block(inside, 1, 3))
@@ -445,7 +465,7 @@ def sums(draw: st.DrawFn) -> PricedCodelet:
         stop = header.stop if draw(st.booleans()) else Literal(draw(st.integers(7, 20)), "i32")
         step = header.step if stop is header.stop else Literal(1, "i32")
         body = (*first, *outer[:-1], For(INDICES[0], header.start, stop, step, nested, 1), *maker.block(scope, 0, 3))
-    return PricedCodelet("Sums", "vertex", fields, body, True, PLACES, ("one", "two"), tables=maker.tables)
+    return PricedCodelet("Sums", "vertex", fields, body, True, PLACES, ("one", "two"), tables=maker.tables, arrays=maker.arrays)
 
 
 @st.composite

@@ -20,6 +20,7 @@ from pypoplar.codelet.frontend.inference import (
     Weak,
     common_type,
 )
+from pypoplar.codelet.frontend.scratch_arrays import ScratchArrays
 from pypoplar.codelet.frontend.vectors import SIZES, spans_of, table_name
 from pypoplar.codelet.ir.typed import Breakpoint, Check, Operand, Special
 from pypoplar.codelet.language.diagnostics import BUILTIN_HINTS, STARS
@@ -39,7 +40,7 @@ _SCALARS = {
 """NumPy's scalar types and ours."""
 
 
-class Calls(Casts):
+class Calls(Casts, ScratchArrays):
     """Everything that is called but helper functions."""
 
     def helper(self, node: ast.Call, number: int, first: Value | None) -> Value:
@@ -190,11 +191,13 @@ class Calls(Casts):
             self.refuse(node, "math.log with a base: write math.log(x) / math.log(base), math.log2 or math.log10")
         return self._function(node, f"math.{name}")
 
-    def _ipu(self, node: ast.Call, name: str) -> Number:
+    def _ipu(self, node: ast.Call, name: str) -> Value:
         if name in ("debug_print", "check"):
             self.refuse(node, f"{name} has no value: write it on a line of its own")
         if name == "bit_cast":
             return self.bit_cast(node)
+        if name == "array":
+            return self.scratch_array(node)
         call = f"ipu.{name}"
         reading = reading_called(call)
         if reading is not None:

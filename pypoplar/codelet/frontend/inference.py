@@ -52,6 +52,7 @@ class SpanView:
     origin: str  # how the user wrote it, for messages
     stable: bool = True
     is_table: bool = False
+    depth: int = 0  # of the call whose scratch array it may be a piece of: what else there is lasts as long as compute does
 
 
 @frozen

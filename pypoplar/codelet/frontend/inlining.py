@@ -50,6 +50,7 @@ class Inlining(Calls):
         self.frames.append(frame)
         result = self._inline(node, frame)
         self.frames.pop()
+        self.spare += frame.arrays
         self.locals.assigned = reached if self.locals.assigned is not None or frame.ended else None
         if isinstance(result, Local):
             self.locals.assign(result.name)
@@ -149,7 +150,9 @@ class Inlining(Calls):
         value = returns[0].value
         if self.locals.assigned is None or value is None or (isinstance(value, ast.Constant) and value.value is None):
             return TupleValue(())
-        return self.value(value)
+        result = self.value(value)
+        self.refuse_ended(result, value)
+        return result
 
     def return_from_helper(self, node: ast.Return, frame: FunctionScope) -> None:
         """Set the results and mark the path as ended; the caller leaves the block."""

@@ -19,6 +19,7 @@ class SpanContent:
     writable: bool
     is_list: bool = False
     is_table: bool = False
+    depth: int = 0  # as that of a `SpanView`
 
 
 @frozen
@@ -46,8 +47,9 @@ class LocalContent:
                 raise Mixed("it is a vector in one place and rows in another; use two names")
             if self.span.element != other.span.element:
                 raise Mixed("it is a vector of another element type elsewhere; use two names")
-            both = self.span.writable and other.span.writable, self.span.is_table or other.span.is_table
-            return LocalContent(span=evolve(self.span, writable=both[0], is_table=both[1]))
+            writable, is_table = self.span.writable and other.span.writable, self.span.is_table or other.span.is_table
+            depth = max(self.span.depth, other.span.depth)
+            return LocalContent(span=evolve(self.span, writable=writable, is_table=is_table, depth=depth))
         type = self.type or other.type
         if self.type is not None and other.type is not None:
             type = join(self.type, other.type)

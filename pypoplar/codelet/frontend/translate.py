@@ -8,7 +8,7 @@ from pypoplar.codelet.frontend.inference import VertexValue
 from pypoplar.codelet.frontend.locals import LocalContent
 from pypoplar.codelet.frontend.statements import Statements
 from pypoplar.codelet.frontend.vectors import table_name
-from pypoplar.codelet.ir.typed import Block, Local, Span, SpanList, TypedCodelet, TypedField, TypedTable
+from pypoplar.codelet.ir.typed import Block, Local, Scratch, Span, SpanList, TypedArray, TypedCodelet, TypedField, TypedTable
 from pypoplar.codelet.ir.walk import operands, walk
 from pypoplar.codelet.language.source import CodeletSource
 from pypoplar.errors import CodeletError
@@ -62,6 +62,7 @@ def _pass(attempt: Statements) -> TypedCodelet:
         worker,
         tuple(attempt.helpers),
         _tables(source, tuple(attempt.blocks[0])),
+        _arrays(attempt, tuple(attempt.blocks[0])),
     )
 
 
@@ -70,6 +71,12 @@ def _tables(source: CodeletSource, body: Block) -> tuple[TypedTable, ...]:
     read = {operand.name for statement in walk(body) for operand in operands(statement) if isinstance(operand, Span | SpanList)}
     named = ((table_name(number), table) for number, table in enumerate(source.tables))
     return tuple(TypedTable(name, table.type.code, table.shape, table.data) for name, table in named if name in read)
+
+
+def _arrays(attempt: Statements, body: Block) -> tuple[TypedArray, ...]:
+    """The scratch arrays of code that may run."""
+    declared = {statement.array for statement in walk(body) if isinstance(statement, Scratch)}
+    return tuple(array for array in attempt.arrays if array.name in declared)
 
 
 def _parameters(attempt: Statements, tree: ast.FunctionDef) -> Local | None:

@@ -12,7 +12,7 @@ from attrs import define, evolve, field
 from pypoplar.codelet.frontend.inference import Mixed, RowsView, SpanView, Value
 from pypoplar.codelet.frontend.locals import LocalContent, Locals
 from pypoplar.codelet.ir.terms import Location
-from pypoplar.codelet.ir.typed import Local, Span, SpanList, Statement
+from pypoplar.codelet.ir.typed import Local, Span, SpanList, Statement, TypedArray
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.codelet.language.diagnostics import refusal
 from pypoplar.codelet.language.source import CodeletSource, FunctionSource
@@ -41,6 +41,7 @@ class FunctionScope:
     results: tuple[str, ...] | None = None  # a helper's result locals
     returned: str | None = None  # the local that says that a helper has returned, where a loop must be left first
     ended: bool = False  # whether some path reaches a return
+    arrays: list[TypedArray] = field(factory=list)  # its scratch arrays
 
 
 def stored_names(tree: ast.FunctionDef) -> set[str]:
@@ -75,6 +76,8 @@ class Translation:
         self.taken: set[str] = set()
         self.span_names: dict[str, str] = {}
         self.pinned: set[str] = set()  # temporaries with more than one use
+        self.arrays: list[TypedArray] = []  # scratch arrays
+        self.spare: list[TypedArray] = []  # those of helper functions that have returned
         self.frames.append(self.enter(0, ""))
 
     @property

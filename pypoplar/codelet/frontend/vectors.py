@@ -54,7 +54,8 @@ class Spans(Expressions):
             name, origin = self.span_name(unique), f"{node.id}, a view,"
             if held.is_list:
                 return RowsView(SpanList(name, held.element), held.writable, origin, stable=False)
-            return SpanView(Span(name, held.element), held.writable, origin, stable=False, is_table=held.is_table)
+            view = SpanView(Span(name, held.element), held.writable, origin, stable=False)
+            return evolve(view, is_table=held.is_table, depth=held.depth)
         type = self.locals.type(unique)
         if type is None:
             self.refuse(node, f"'{node.id}' may be unassigned here")
@@ -124,7 +125,10 @@ class Spans(Expressions):
         whole = spans_of(view)
         part = evolve(whole, name=self.fresh("slice"))
         self.emit(Slice(part, whole, begin, end, self.where(node)))
-        return view_of(part, view.writable, origin, is_table=view.is_table)
+        if isinstance(part, Span):
+            depth = view.depth if isinstance(view, SpanView) else 0
+            return SpanView(part, view.writable, origin, is_table=view.is_table, depth=depth)
+        return RowsView(part, view.writable, origin, is_table=view.is_table)
 
     def length(self, view: SpanView | RowsView, node: ast.AST) -> Local:
         result = self.temporary("i32")
@@ -145,7 +149,8 @@ class Spans(Expressions):
         whole = spans_of(view)
         self._refuse_table_rows(view, node)
         with self.at(node, f"'{shown}': "):
-            held = SpanContent(whole.element, view.writable, isinstance(view, RowsView), view.is_table)
+            depth = view.depth if isinstance(view, SpanView) else 0
+            held = SpanContent(whole.element, view.writable, isinstance(view, RowsView), view.is_table, depth)
             self.locals.add(unique, LocalContent(span=held))
         target = evolve(whole, name=self.span_name(unique))
         if whole != target and not self.retarget(whole, target):
@@ -157,12 +162,6 @@ class Spans(Expressions):
 def spans_of(view: SpanView | RowsView) -> Span | SpanList:
     """What a view is of."""
     return view.span if isinstance(view, SpanView) else view.rows
-
-
-def view_of(spans: Span | SpanList, writable: bool, origin: str, *, is_table: bool) -> SpanView | RowsView:
-    if isinstance(spans, Span):
-        return SpanView(spans, writable, origin, is_table=is_table)
-    return RowsView(spans, writable, origin, is_table=is_table)
 
 
 def table_name(number: int) -> str:

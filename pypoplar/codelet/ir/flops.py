@@ -11,8 +11,8 @@ multiplication and an addition are two, fused or not. Each row of
   element of its Cast vertices, which do nothing else.
 - Functions that PopLibs does not have count one like those that it has (I), but for those that are plainly made of others.
 
-Bytes are those of the elements of fields that are loaded and stored, at every access in the code. Pointers and lengths of rows,
-the stack, and the reading half of a store of 8 or 16 bits are left out.
+Bytes are those of the elements of fields, tables and scratch arrays that are loaded and stored, at every access in the code.
+Pointers and lengths of rows, what else is on the stack, and the reading half of a store of 8 or 16 bits are left out.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pypoplar.codelet.ir.typed import (
     Length,
     Load,
     Row,
+    Scratch,
     Slice,
     Special,
     Store,
@@ -41,7 +42,7 @@ def flops_of(statement: Straight) -> int:
     match statement:
         case Apply():
             return operation(statement.operation).flops
-        case Load() | Store() | Length() | Row() | Slice() | Check() | DebugPrint() | Special() | Breakpoint():
+        case Load() | Store() | Length() | Row() | Slice() | Scratch() | Check() | DebugPrint() | Special() | Breakpoint():
             return 0
         case _:
             assert_never(statement)
@@ -52,7 +53,7 @@ def bytes_of(statement: Straight) -> int:
     match statement:
         case Load() | Store():
             return SIZES[statement.span.element]
-        case Apply() | Length() | Row() | Slice() | Check() | DebugPrint() | Special() | Breakpoint():
+        case Apply() | Length() | Row() | Slice() | Scratch() | Check() | DebugPrint() | Special() | Breakpoint():
             return 0
         case _:
             assert_never(statement)

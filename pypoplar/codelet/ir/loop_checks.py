@@ -37,6 +37,7 @@ from pypoplar.codelet.ir.typed import (
     Price,
     Return,
     Row,
+    Scratch,
     Slice,
     Span,
     SpanList,
@@ -174,7 +175,7 @@ class _Analysis:
                     return (ProvenStore(proven.span, proven.index, value, where),)
             case Row():
                 return self.row(statement)
-            case Slice() | Special():
+            case Slice() | Scratch() | Special():
                 self.forget({statement.target.name})
             case IfElse():
                 return (self.branch(statement),)
@@ -310,7 +311,7 @@ def _goes_on(statement: PlannedStatement, floats_fault: bool) -> bool:
         return never_faults(statement) and not (floats_fault and statement.target.type in FLOATS)
     if isinstance(statement, Load | Store):
         return not statement.checked
-    return isinstance(statement, Length | Price | DebugPrint | Special | Breakpoint | ProvenLoad | ProvenStore | Rebind)
+    return isinstance(statement, Length | Scratch | Price | DebugPrint | Special | Breakpoint | ProvenLoad | ProvenStore | Rebind)
 
 
 def plan_loop(loop: For, stored: frozenset[str], *, floats_fault: bool = False) -> LoopPlan | None:

@@ -34,6 +34,7 @@ from pypoplar.codelet.ir.typed import (
     Price,
     Return,
     Row,
+    Scratch,
     Slice,
     Special,
     Statement,
@@ -111,7 +112,9 @@ def short_locals(codelet: TypedCodelet) -> frozenset[str]:
 
 def _goes_on(statement: Statement) -> bool:
     match statement:
-        case Apply() | Load() | Store() | Length() | Row() | Slice() | Check() | DebugPrint() | Special() | Breakpoint() | Price():
+        case Apply() | Load() | Store() | Length() | Row() | Slice() | Scratch() | Check() | DebugPrint() | Special():
+            return True
+        case Breakpoint() | Price():
             return True
         case IfElse() | While() | For() | Once() | Leave() | Break() | Continue() | Return():
             return False
@@ -134,7 +137,9 @@ def _most(statement: Statement) -> int | None:
             return None if rounds is None or of_round is None else rounds * of_round
         case While():
             return None
-        case Apply() | Load() | Store() | Length() | Row() | Slice() | Check() | DebugPrint() | Special() | Breakpoint():
+        case Apply() | Load() | Store() | Length() | Row() | Slice() | Scratch() | Check() | DebugPrint() | Special():
+            return 0
+        case Breakpoint():
             return 0
         case Leave() | Break() | Continue() | Return():
             return 0

@@ -13,7 +13,7 @@ What the figures mean, where that was a choice:
   paid as such.
 - A scalar field is loaded and stored at every use, like an element: the compiler may not keep it in a register across stores.
 - The length of a vector is in a register: 0. The pointer and length of a row come with one 64-bit load and an address: 2. A
-  slice is an addition: 1.
+  slice is an addition: 1. A scratch array lies on the stack, at a distance from its pointer that is known: 0.
 - A branch costs 1, taken or not: once for each `if`, each test of a `while` and each short circuit. break, continue and return
   are the targets of such branches and cost nothing more.
 - A counted loop whose body is a straight run, without branches and software functions, is a zero-overhead repeat: 2 to set it
@@ -53,6 +53,7 @@ from pypoplar.codelet.ir.typed import (
     Price,
     Return,
     Row,
+    Scratch,
     Slice,
     Special,
     Statement,
@@ -167,7 +168,7 @@ class AddedPrices:
                     raise Unpriced(str(problem), statement.where) from problem
             case Check():
                 return prices.branch
-            case Length() | DebugPrint() | Breakpoint():
+            case Length() | Scratch() | DebugPrint() | Breakpoint():
                 return 0
             case _:
                 assert_never(statement)
@@ -183,7 +184,7 @@ class AddedPrices:
         match statement:
             case Apply():
                 return not self._price(statement).software
-            case Load() | Store() | Length() | Row() | Slice() | Special() | DebugPrint() | Breakpoint():
+            case Load() | Store() | Length() | Row() | Slice() | Scratch() | Special() | DebugPrint() | Breakpoint():
                 return True
             case Check() | IfElse() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Price():
                 return False

@@ -30,6 +30,7 @@ from pypoplar.codelet.ir.typed import (
     PricedCodelet,
     Return,
     Row,
+    Scratch,
     Slice,
     Special,
     Statement,
@@ -83,7 +84,7 @@ def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
             case Leave() | Break() | Continue() | Return():
                 pieces.close()
                 pieces.priced.append(statement)
-            case Apply() | Load() | Store() | Length() | Row() | Slice() | Check() | DebugPrint() | Breakpoint():
+            case Apply() | Load() | Store() | Length() | Row() | Slice() | Scratch() | Check() | DebugPrint() | Breakpoint():
                 pieces.run.append(statement)
             case Special():
                 pieces.run.append(statement)

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pypoplar.codelet.ir.typed import Load, PricedCodelet, Row, Slice, Store, TypedCodelet
+from pypoplar.codelet.ir.typed import Load, PricedCodelet, Row, Scratch, Slice, Store, TypedCodelet
 from pypoplar.codelet.ir.walk import walk
 
 
 def span_roots(codelet: TypedCodelet) -> Mapping[str, frozenset[str]]:
-    """The fields and tables that each span may be a piece of."""
+    """The fields, tables and scratch arrays that each span may be a piece of."""
     roots = {whole: frozenset({whole}) for whole in codelet.wholes}
-    bindings = [statement for statement in walk(codelet.body) if isinstance(statement, Row | Slice)]
+    bindings = [statement for statement in walk(codelet.body) if isinstance(statement, Row | Slice | Scratch)]
     changed = True
     while changed:
         changed = False
         for binding in bindings:
-            source = binding.rows.name if isinstance(binding, Row) else binding.span.name
+            source = _source(binding)
             before = roots.get(binding.target.name, frozenset())
             after = before | roots.get(source, frozenset())
             if after != before:
                 roots[binding.target.name] = after
                 changed = True
     return roots
+
+
+def _source(binding: Row | Slice | Scratch) -> str:
+    """What a statement binds a span to, or to a part of."""
+    match binding:
+        case Row(rows=rows):
+            return rows.name
+        case Slice(span=span):
+            return span.name
+        case Scratch(array=array):
+            return array
 
 
 def stored_fields(codelet: TypedCodelet) -> frozenset[str]:

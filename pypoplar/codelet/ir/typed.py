@@ -138,6 +138,15 @@ class Slice:
 
 
 @frozen
+class Scratch:
+    """``target = ipu.array(...)``: binds the span `target` to all of an array of the codelet, which holds unwritten memory then."""
+
+    target: Span
+    array: str
+    where: int
+
+
+@frozen
 class IfElse:
     condition: Operand
     then: Block
@@ -255,11 +264,11 @@ class Breakpoint:
     where: int
 
 
-Straight = Apply | Load | Store | Length | Row | Slice | Check | DebugPrint | Special | Breakpoint
+Straight = Apply | Load | Store | Length | Row | Slice | Scratch | Check | DebugPrint | Special | Breakpoint
 """Statements that go on to the next one, or stop the vertex."""
 
 Statement = Union[
-    Apply, Load, Store, Length, Row, Slice, Check, DebugPrint, Special, Breakpoint,
+    Apply, Load, Store, Length, Row, Slice, Scratch, Check, DebugPrint, Special, Breakpoint,
     IfElse, While, For, Once, Leave, Break, Continue, Return, Price,
 ]  # fmt: skip
 Block = tuple[Statement, ...]
@@ -286,6 +295,19 @@ class TypedTable:
 
 
 @frozen
+class TypedArray:
+    """A scratch array: memory of one worker while it runs a vertex, on its stack. `Scratch` gives it to a span."""
+
+    name: str
+    element: str = memory_type()
+    length: int = 1
+
+    @property
+    def bytes(self) -> int:
+        return self.length * SIZES[self.element]
+
+
+@frozen
 class TypedCodelet:
     """A codelet as it was translated. `worker` is the local that holds a MultiVertex's worker number."""
 
@@ -299,11 +321,13 @@ class TypedCodelet:
     worker: Local | None = None
     helpers: tuple[str, ...] = field(default=())  # names of inlined helper functions, for people who read dumps
     tables: tuple[TypedTable, ...] = ()
+    arrays: tuple[TypedArray, ...] = ()
 
     @property
     def wholes(self) -> tuple[str, ...]:
-        """Names of the fields and tables: what spans are pieces of."""
-        return (*(field.name for field in self.fields), *(table.name for table in self.tables))
+        """Names of the fields, tables and scratch arrays: what spans are pieces of."""
+        wholes: tuple[TypedField | TypedTable | TypedArray, ...] = (*self.fields, *self.tables, *self.arrays)
+        return tuple(whole.name for whole in wholes)
 
 
 @frozen

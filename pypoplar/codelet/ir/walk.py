@@ -25,6 +25,7 @@ from pypoplar.codelet.ir.typed import (
     Price,
     Return,
     Row,
+    Scratch,
     Slice,
     Span,
     SpanList,
@@ -57,7 +58,7 @@ def inner_blocks(statement: PlannedStatement) -> tuple[Block, ...]:
             return (body,)
         case Apply() | Load() | Store() | Length() | Row() | Slice() | Leave() | Break() | Continue() | Return() | Price():
             return ()
-        case Check() | DebugPrint() | Special() | Breakpoint() | ProvenLoad() | ProvenStore() | Rebind():
+        case Scratch() | Check() | DebugPrint() | Special() | Breakpoint() | ProvenLoad() | ProvenStore() | Rebind():
             return ()
         case _:
             assert_never(statement)
@@ -66,7 +67,7 @@ def inner_blocks(statement: PlannedStatement) -> tuple[Block, ...]:
 def sets(statement: PlannedStatement) -> Local | Span | SpanList | None:
     """The local or bound span that a statement itself sets."""
     match statement:
-        case Apply() | Load() | Length() | Special() | ProvenLoad() | Row() | Slice() | Rebind():
+        case Apply() | Load() | Length() | Special() | ProvenLoad() | Row() | Slice() | Scratch() | Rebind():
             return statement.target
         case For(variable=variable):
             return variable
@@ -108,7 +109,7 @@ def operands(statement: PlannedStatement) -> tuple[Operand | Span | SpanList, ..
             return (start, stop, step)
         case Return(value=returned):
             return () if returned is None else (returned,)
-        case Once() | Leave() | Break() | Continue() | Price() | Special() | Breakpoint():
+        case Scratch() | Once() | Leave() | Break() | Continue() | Price() | Special() | Breakpoint():
             return ()
         case _:
             assert_never(statement)

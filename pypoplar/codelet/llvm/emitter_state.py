@@ -31,12 +31,13 @@ from pypoplar.codelet.ir.typed import (
     Slice,
     Span,
     SpanList,
+    TypedArray,
     TypedTable,
 )
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.alias_scopes import AliasScopes, alias_scopes
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
-from pypoplar.codelet.llvm.memory_forms import WORD, constant, load_volatile, widened, word
+from pypoplar.codelet.llvm.memory_forms import BYTE, WORD, constant, load_volatile, widened, word
 from pypoplar.interface.context_words import CallArgument, Context
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
@@ -82,7 +83,7 @@ class LoopBlocks:
     following: Any
 
 
-_TABLE_ALIGNMENT = 16  # of what vector instructions load
+_ALIGNMENT = 16  # of what vector instructions load
 
 
 @frozen(eq=False)
@@ -91,6 +92,15 @@ class LaidTable:
 
     place: Place
     columns: int | None
+
+
+@frozen(eq=False)
+class LaidArray:
+    """A scratch array on the stack: where it is, and how many bytes."""
+
+    place: Place
+    bytes: Any  # a pointer to them
+    size: int
 
 
 @frozen(eq=False)
@@ -109,6 +119,7 @@ class CodeletFunction:
     short: frozenset[str]  # see `short_locals`
     record_fault: Any
     tables: Mapping[str, LaidTable]
+    arrays: Mapping[str, LaidArray]
 
     @classmethod
     def begin(cls, function: Any, codelet: PricedCodelet, checks: Checks) -> CodeletFunction:
@@ -129,7 +140,12 @@ class CodeletFunction:
             short=short_locals(codelet),
             record_fault=_fault_recorder(function.module),
             tables={table.name: _lay(function.module, table) for table in codelet.tables},
+            arrays={array.name: _reserve(allocations, array) for array in codelet.arrays},
         )
+
+    @property
+    def module(self) -> Any:
+        return self.builder.module
 
     def load_context(self, number: Context) -> Any:
         return load_context(self.builder, self.arguments[CallArgument.CONTEXT], number)
@@ -350,8 +366,17 @@ def _lay(module: Any, table: TypedTable) -> LaidTable:
     """Put a table into the module of a codelet's code."""
     content = ir.Constant(ir.ArrayType(ir.IntType(8), len(table.data)), bytearray(table.data))
     variable = ir.GlobalVariable(module, content.type, f"table.{table.name}")
-    variable.linkage, variable.global_constant, variable.align, variable.initializer = "private", True, _TABLE_ALIGNMENT, content
+    variable.linkage, variable.global_constant, variable.align, variable.initializer = "private", True, _ALIGNMENT, content
     return LaidTable(Place(variable.ptrtoint(WORD), word(table.shape[0])), table.shape[1] if len(table.shape) == 2 else None)
+
+
+def _reserve(allocations: Any, array: TypedArray) -> LaidArray:
+    """Take memory of the stack for a scratch array."""
+    form = ir.ArrayType(BYTE, array.bytes)
+    reserved = allocations.alloca(form)
+    reserved.align = _ALIGNMENT
+    place = Place(allocations.ptrtoint(reserved, WORD), word(array.length))
+    return LaidArray(place, allocations.bitcast(reserved, BYTE.as_pointer()), array.bytes)
 
 
 def context_pointer(builder: Any, context: Any, number: Context) -> Any:

@@ -8,10 +8,12 @@ from llvmlite import ir
 
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.typed import Span, SpanList
-from pypoplar.codelet.llvm.emitter_state import EmitterState, Place
+from pypoplar.codelet.llvm.emitter_state import EmitterState, LaidArray, Place
 from pypoplar.codelet.llvm.memory_forms import (
+    BOOL,
     BYTE,
     MARKED,
+    WORD,
     alignment,
     load_invariant,
     memory_form,
@@ -72,6 +74,12 @@ def check_written(state: EmitterState, span: Span, pointer: Any, index: Any, whe
     bits = state.builder.load(pointer, typ=form, align=alignment(span.element))
     fine = state.builder.icmp_unsigned("!=", bits, form(-1))
     state.fault_unless(fine, FaultCode.UNINITIALISED, where, index, word(0))
+
+
+def poison(state: EmitterState, array: LaidArray) -> None:
+    """Fill a scratch array with what memory holds that nothing has written."""
+    fill = state.function.module.declare_intrinsic("llvm.memset", [BYTE.as_pointer(), WORD])
+    state.builder.call(fill, [array.bytes, BYTE(0xFF), word(array.size), BOOL(0)])
 
 
 def bind_row(state: EmitterState, target: Span, rows: SpanList, index: Any) -> None:

@@ -23,7 +23,9 @@ from pypoplar.codelet.ir.typed import (
     Price,
     Return,
     Row,
+    Scratch,
     Slice,
+    Span,
     SpanList,
     Special,
     Store,
@@ -34,7 +36,7 @@ from pypoplar.codelet.llvm.debug_and_random import emit_debug_print, emit_specia
 from pypoplar.codelet.llvm.emitter_state import EmitterState, Place
 from pypoplar.codelet.llvm.loop_code import emit_for, emit_while
 from pypoplar.codelet.llvm.loop_rounds import line_offset, line_pointer
-from pypoplar.codelet.llvm.memory_access import bind_row, check_written, element, load, note_touch, store
+from pypoplar.codelet.llvm.memory_access import bind_row, check_written, element, load, note_touch, poison, store
 from pypoplar.codelet.llvm.memory_forms import BYTE, INT, as_read_back, widened, word
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import operation
@@ -66,6 +68,8 @@ def emit(state: EmitterState, statement: PlannedStatement) -> None:  # noqa: C90
             bind_row(state, row, rows, number)
         case Slice():
             emit_slice(state, statement)
+        case Scratch(target=target, array=array):
+            emit_scratch(state, target, array)
         case Rebind(target=row, source=source):
             state.bind(row, state.place(source))
         case IfElse():
@@ -205,3 +209,9 @@ def emit_slice(state: EmitterState, statement: Slice) -> None:
         none = builder.icmp_unsigned("==", place.touch, word(0))
         touch = builder.select(none, word(0), builder.add(place.touch, begin))
     state.bind(statement.target, Place(builder.add(place.address, offset), builder.sub(end, begin), touch, place.given))
+
+
+def emit_scratch(state: EmitterState, target: Span, array: str) -> None:
+    laid = state.function.arrays[array]
+    poison(state, laid)
+    state.bind(target, laid.place)

@@ -11,7 +11,7 @@ from attrs import define, field
 
 from pypoplar.arrays.dtypes import Bytes, Int64s, UInt32s
 from pypoplar.codelet.ir.memory_types import SIZES
-from pypoplar.codelet.ir.typed import TypedTable
+from pypoplar.codelet.ir.typed import TypedArray, TypedTable
 from pypoplar.interface.context_words import UNLIMITED
 from pypoplar.interface.edge_rows import RowEntry, Touch, entry_words
 from pypoplar.interface.fault_codes import FaultCode
@@ -134,6 +134,11 @@ class MemoryVector:
         else:
             form.pack_into(self._bytes, place, value)
 
+    def unwritten(self) -> MemoryVector:
+        """This vector, whose elements nothing has written by now."""
+        self._memory[self._address : self._place(self._length)] = 0xFF
+        return self
+
     def slice(self, begin: int, end: int, where: int) -> MemoryVector:
         """The elements from `begin` up to `end`, a view."""
         _check_bounds(begin, end, self._length, where)
@@ -229,6 +234,11 @@ def table_view(table: TypedTable) -> MemoryVector | MemoryRows:
     entries[:, RowEntry.ADDRESS] = np.arange(rows) * columns * size
     entries[:, RowEntry.LENGTH] = columns
     return MemoryRows(memory, table.element, entries.ravel(), 0, rows, False, False, False)
+
+
+def scratch_view(array: TypedArray, checks: bool) -> MemoryVector:
+    """A scratch array, in a memory of its own."""
+    return MemoryVector(np.zeros(array.bytes, np.uint8), array.element, 0, array.length, None, checks, False)
 
 
 class Fields:

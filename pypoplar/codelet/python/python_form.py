@@ -36,6 +36,7 @@ from pypoplar.codelet.ir.typed import (
     PricedCodelet,
     Return,
     Row,
+    Scratch,
     Slice,
     Span,
     SpanList,
@@ -53,7 +54,16 @@ from pypoplar.codelet.operations.float_exceptions import floating_fault
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import operation
 from pypoplar.codelet.operations.tile_readings import reading
-from pypoplar.codelet.python.interpreted import Fields, MemoryRows, MemoryVector, Number, VertexContext, VertexFault, table_view
+from pypoplar.codelet.python.interpreted import (
+    Fields,
+    MemoryRows,
+    MemoryVector,
+    Number,
+    VertexContext,
+    VertexFault,
+    scratch_view,
+    table_view,
+)
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
 from pypoplar.interface.fault_codes import FaultCode
 from pypoplar.interface.layout import NOTHING
@@ -114,8 +124,8 @@ class PythonForm:
     def views(
         self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, checks: bool
     ) -> dict[str, MemoryVector | MemoryRows]:
-        """The fields of the vertex whose edge row begins at `words[row]`, and the constant tables."""
-        views = dict(self._tables)
+        """The fields of the vertex whose edge row begins at `words[row]`, the constant tables, and the scratch arrays."""
+        views = self._tables | {array.name: scratch_view(array, checks) for array in self.codelet.arrays}
         for declared, place in zip(self.codelet.fields, self._edge_row.fields, strict=True):
             start = int(words[row + place.start])
             count = int(words[row + place.extent]) if place.extent != NOTHING else 1
@@ -309,6 +319,8 @@ class _FunctionWriter:
             case Slice(target=slice, span=span, begin=begin, end=end):
                 bounds = _operand(begin), _operand(end), _constant(statement.where)
                 return self._assign(slice.name, _call(self._span(span) + ".slice", *bounds))
+            case Scratch(target=target, array=array):
+                return self._assign(target.name, _call(f"@{array}.unwritten"))
             case Check(condition=condition, message=message):
                 return self._do(_call(".check", _operand(condition), _constant(statement.where), _constant(message)))
             case DebugPrint(text=number, arguments=arguments):

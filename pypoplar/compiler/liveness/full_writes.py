@@ -38,6 +38,7 @@ from pypoplar.codelet.ir.typed import (
     Price,
     Return,
     Row,
+    Scratch,
     Slice,
     Special,
     Store,
@@ -143,7 +144,7 @@ class _CodeletSearch:
                     self._forget(statement.body if left else ())
                 case Return() | Leave() | Break() | Continue():
                     leaves = True
-                case Apply() | Length() | Row() | Load() | Slice() | Special():
+                case Apply() | Length() | Row() | Load() | Slice() | Scratch() | Special():
                     self._note(statement)
                 case Check() | DebugPrint() | Breakpoint() | Price():
                     pass
@@ -205,7 +206,7 @@ class _CodeletSearch:
     def _walked(self, operand: Operand) -> Walk:
         return self.walks.get(operand.name, NO_WALK) if isinstance(operand, Local) else NO_WALK
 
-    def _note(self, statement: Apply | Length | Row | Load | Slice | Special) -> None:
+    def _note(self, statement: Apply | Length | Row | Load | Slice | Scratch | Special) -> None:
         """What a statement without blocks says of its target."""
         copies = isinstance(statement, Apply) and statement.operation.startswith("copy_")
         source = statement.arguments[0] if isinstance(statement, Apply) and copies else None

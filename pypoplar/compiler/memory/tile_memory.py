@@ -26,7 +26,7 @@ from pypoplar.target import Target
 
 POINTER_BYTES = 4  # I: an edge pointer, a length, a row pointer: one 32-bit word each
 VERTEX_POINTER_BYTES = 4  # I: the vertex itself, in the list of its worker
-TABLE_ALIGNMENT = 8  # I: of a constant table, as of a vertex's state
+ALIGNMENT = 8  # I: of a constant table or a scratch array, as of a vertex's state
 ENTRY_INSTRUCTIONS = 8  # I: entry and exit of a codelet
 
 
@@ -66,7 +66,9 @@ def measure_memory(
     busy = np.bincount(tile, minlength=tiles) > 0
     tables = _tables(graph, vertices, tile)
     pointers, code = per_tile(tile, vertex_pointers(graph, vertices)), _code(graph, target, vertices, tile, tiles)
-    stack = np.where(busy, target.getNumWorkerContexts() * options.worker_stack_bytes + options.supervisor_stack_bytes, 0)
+    workers, supervisor = _scratch(graph, vertices, tile)
+    workers, supervisor = workers + options.worker_stack_bytes, supervisor + options.supervisor_stack_bytes
+    stack = np.where(busy, target.getNumWorkerContexts() * workers + supervisor, 0)
     return TileMemory(
         variables=kept + shared,
         constants=constants,
@@ -124,8 +126,24 @@ def _tables(graph: FrozenGraph, vertices: Int64s, tile: Int64s) -> Int64s:
             holders[tile[codelet == number]] = True
     sizes = np.zeros(graph.tiles, np.int64)
     for (_, data), holders in tiles.items():
-        sizes += np.where(holders, -(-len(data) // TABLE_ALIGNMENT) * TABLE_ALIGNMENT, 0)
+        sizes += np.where(holders, _aligned(len(data)), 0)
     return sizes
+
+
+def _scratch(graph: FrozenGraph, vertices: Int64s, tile: Int64s) -> tuple[Int64s, Int64s]:
+    """int64 [tiles] each: the most bytes of scratch arrays on a worker's stack, and on the supervisor's: a vertex at a time."""
+    workers, supervisor = np.zeros(graph.tiles, np.int64), np.zeros(graph.tiles, np.int64)
+    codelet = graph.vertices.codelet[vertices]
+    for number, described in enumerate(graph.codelets):
+        stack = supervisor if described.kind == "supervisor" else workers
+        size = sum(_aligned(array.bytes) for array in described.typed.arrays)
+        runs_on = tile[codelet == number]
+        stack[runs_on] = np.maximum(stack[runs_on], size)
+    return workers, supervisor
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def _code(graph: FrozenGraph, target: Target, vertices: Int64s, tile: Int64s, tiles: int) -> Int64s:

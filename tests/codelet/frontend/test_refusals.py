@@ -216,7 +216,7 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = [1, 2]",
         "[1, 2]",
-        "device code cannot use a list: the device has no lists; use a Vector field for working memory",
+        "device code cannot use a list: the device has no lists; write ipu.array(FLOAT, 16) for working memory",
     ),
     (
         "a = [v for v in self.x]",
