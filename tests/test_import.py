@@ -51,6 +51,40 @@ def test_the_engine_is_loaded_without_the_compiler():
     assert not modules & LIBRARIES
 
 
+RUN = """
+from pypoplar import FLOAT, Engine, Graph, InOut, IPUModel, Vertex
+from pypoplar.program import Execute
+
+class Increase(Vertex):
+    x: InOut[FLOAT]
+
+    def compute(self):
+        self.x = self.x + 1.0
+
+device = IPUModel("tiny").createDevice()
+graph = Graph(device)
+x, step = graph.addVariable(FLOAT, [], "x"), graph.addComputeSet("increase")
+vertex = graph.addVertex(step, Increase, {"x": x})
+for what in (x, vertex):
+    graph.setTileMapping(what, 0)
+graph.createHostWrite("x", x)
+engine = Engine(graph, Execute(step))
+engine.load(device)
+engine.writeTensor("x", [1.0])
+engine.run(0)
+"""
+
+
+def test_a_run_whose_code_is_kept_loads_neither_what_writes_code_nor_reports(tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text(RUN)
+    run = f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')"
+    assert {"pypoplar.engine.native.runner", "pypoplar.codelet.llvm.codelet_code"} <= loaded(run)
+    modules = loaded(run)
+    assert "pypoplar.engine.native.runner" in modules
+    assert not modules & {"numba", "pypoplar.codelet.llvm.codelet_code", "pypoplar.report.make_report", "pypoplar.report.report"}
+
+
 def test_every_public_name_is_there_and_comes_from_where_type_checkers_see_it():
     tree = ast.parse(Path(pypoplar.__file__).read_text(encoding="utf-8"))
     homes = {

@@ -7,13 +7,16 @@ import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pypoplar.errors import InvalidOption
 from pypoplar.files import check_possible, is_possible
 from pypoplar.options import EngineOptions
-from pypoplar.report.report import Report
 
-Make = Callable[[], Report]
+if TYPE_CHECKING:
+    from pypoplar.report.report import Report
+
+Make = Callable[[], "Report"]
 
 
 def report_path(options: EngineOptions, name: str) -> Path:

@@ -37,10 +37,7 @@ from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import HostTensor
 from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.options import EngineOptions, Options, OptionValue, find_option, option_text
-from pypoplar.report.make_report import make_report, memory_report
-from pypoplar.report.report import Report
 from pypoplar.report.run_account import RunHistory
-from pypoplar.report.text.summary import summary
 from pypoplar.signatures import misfit
 from pypoplar.types import BY_NAME
 
@@ -48,6 +45,7 @@ if TYPE_CHECKING:
     from pypoplar.compiler.compile import Progress
     from pypoplar.graph.graph import Graph
     from pypoplar.program import Program
+    from pypoplar.report.report import Report
 
 Result = TypeVar("Result")
 Mode = Literal["native", "interpret"]
@@ -87,6 +85,8 @@ def _compiled(
     try:
         return compile_graph(graph, programs, options, progress)
     except GraphMemoryAllocationError as error:
+        from pypoplar.report.make_report import memory_report
+
         report = memory_report(*error.picture)  # type: ignore[arg-type]
         given = {option: option_text(value) for option, value in options.given}
         error.report = evolve(report, compilation=evolve(report.compilation, options=given), name=name, created=_now())
@@ -366,6 +366,8 @@ class Engine:
 
     def _report_maker(self) -> Callable[[RunHistory | None], Report]:
         """Makes reports of this engine without holding it."""
+        from pypoplar.report.make_report import make_report  # late: many programs make no report
+
         executable, name, created = self.executable, self._name, self._created
         return lambda history: evolve(make_report(executable, history), name=name, created=created)
 
@@ -375,6 +377,8 @@ class Engine:
         Options: ``showExecutionSteps`` adds the steps of the program, ``showVarStorage`` variables and when they live,
         ``showPerIpuMemoryUsage`` the memory of each IPU.
         """
+        from pypoplar.report.text.summary import summary
+
         stream.write(summary(self.getReport(), options or {}))
 
     def enableExecutionProfiling(self) -> None:

@@ -7,7 +7,7 @@ from attrs import define, field
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.interface.driver_records import EVENT_HEAD_WORDS, EVENT_WORDS, Event, EventLogHead
-from pypoplar.report.execution import Trace
+from pypoplar.report.trace import Trace
 
 LIMIT = 65_536  # events of all kept runs together; further ones are counted only
 

@@ -10,10 +10,11 @@ import numpy as np
 from attrs import evolve, field, frozen
 from attrs.validators import in_
 
-from pypoplar.arrays.dtypes import Int32s, Int64s
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.libpva_hints import missing
 from pypoplar.report.memory_report import Total
 from pypoplar.report.program_nodes import Program
+from pypoplar.report.trace import Trace
 
 NO_TILES: Int64s = np.zeros(0, np.int64)
 
@@ -167,25 +168,6 @@ def summed_runs(runs: Sequence[Run]) -> tuple[Step, ...]:
             by_number.setdefault(step.number, []).append(step)
     sums: Sums = {}
     return tuple(summed(by_number[number], sums) for number in sorted(by_number))
-
-
-@frozen(eq=False)
-class Trace:
-    """The executions of steps one after the other, as far as they were recorded: arrays of one entry per execution.
-
-    Event i is static step ``step[i]`` in run ``run[i]``; it begins at machine cycle ``begin[i]`` and lasts ``cycles[i]``: sync,
-    exchange or host exchange as the step says, compute as its slowest tile took this time. What a tile did in an event is known for
-    the mean execution of the step in that run: ``Step.cyclesByTile / Step.executions``.
-    """
-
-    step: Int32s = field(factory=lambda: np.zeros(0, np.int32))
-    run: Int32s = field(factory=lambda: np.zeros(0, np.int32))
-    begin: Int64s = field(factory=no_tiles)
-    cycles: Int64s = field(factory=no_tiles)
-    missed: int = 0  # executions that were not recorded: later runs, and what went beyond the limit
-
-    def __len__(self) -> int:
-        return len(self.step)
 
 
 @frozen

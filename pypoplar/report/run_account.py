@@ -6,7 +6,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.report.execution import Trace
+from pypoplar.report.trace import Trace
 
 
 def _nothing() -> Int64s:

@@ -26,7 +26,7 @@ from pypoplar import (
 )
 from pypoplar.engine import division
 from pypoplar.program import Execute
-from pypoplar.report.execution import Trace
+from pypoplar.report.trace import Trace
 from pypoplar.types import type_of_dtype
 
 Options = Mapping[str, Any]

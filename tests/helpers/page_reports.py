@@ -9,10 +9,11 @@ from lowered_variables import with_one_life
 
 from pypoplar import Engine, Graph
 from pypoplar.program import Sequence as ProgramSequence
-from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles
+from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
+from pypoplar.report.trace import Trace
 
 LIMIT = 1000  # bytes of a tile
 

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from lowered_variables import with_one_life
 from numpy.typing import NDArray
 
-from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed
+from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
+from pypoplar.report.trace import Trace
 
 PLAIN = (bool, int, float, str, type(None))
 

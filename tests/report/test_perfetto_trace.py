@@ -13,13 +13,13 @@ from profile_reports import full_report, program_trees, reports
 
 from pypoplar import FLOAT, ApplicationRuntimeError, Engine, Graph, InOut, IPUModel, MissingFeature, Vertex
 from pypoplar.program import Call, Copy, Execute, Repeat, Sequence
-from pypoplar.report.execution import Trace
 from pypoplar.report.file.sqlite_file import load_report, save_report
 from pypoplar.report.nesting import Nesting
 from pypoplar.report.perfetto.perfetto_trace import write_trace
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.program_table import ProgramTable
 from pypoplar.report.timeline import END_TO_END, WAIT
+from pypoplar.report.trace import Trace
 
 
 class Read:

@@ -8,10 +8,10 @@ from click.testing import CliRunner
 from profile_reports import full_report
 
 from pypoplar.cli import main
-from pypoplar.report.execution import Trace
 from pypoplar.report.file.sqlite_file import save_report
 from pypoplar.report.perfetto.perfetto_trace import write_trace
 from pypoplar.report.text.summary import summary
+from pypoplar.report.trace import Trace
 
 REPORT = full_report()
 

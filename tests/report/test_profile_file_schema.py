@@ -10,9 +10,9 @@ import pytest
 from attrs import evolve
 from profile_reports import full_report
 
-from pypoplar.report.execution import Trace
 from pypoplar.report.file.sqlite_file import load_report, save_report
 from pypoplar.report.memory_report import live_bytes
+from pypoplar.report.trace import Trace
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "profile-file.md").read_text(encoding="utf-8")

@@ -15,14 +15,12 @@ from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_vertices
 from pypoplar.codelet.ir.typed import PricedCodelet
 from pypoplar.codelet.llvm.eight_lanes import LANES, emit_eight_vertices
 from pypoplar.codelet.llvm.emitter_state import CodeletFunction
-from pypoplar.codelet.llvm.machine import SYMBOL_PREFIX
+from pypoplar.codelet.llvm.machine import ENTRY, SYMBOL_PREFIX
 from pypoplar.codelet.llvm.memory_forms import BYTE, INT, WORD, word
 from pypoplar.codelet.llvm.vertex_code import emit
 from pypoplar.codelet.llvm.vertex_life import begin_vertex, end_vertex, leave_counts, leave_result, load_scalars
 from pypoplar.codelet.operations.table import library_functions
 from pypoplar.interface.context_words import CALL_ARGUMENTS, CallArgument, Context
-
-ENTRY = "pypoplar_codelet"
 
 
 def assembly_text(codelet: PricedCodelet, checks: Checks = Checks()) -> str:  # noqa: B008  # frozen

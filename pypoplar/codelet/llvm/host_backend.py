@@ -6,16 +6,17 @@ from pypoplar.codelet.backend.contract import Backend, NativeCodelet
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import PricedCodelet
 from pypoplar.codelet.llvm import machine
-from pypoplar.codelet.llvm.codelet_code import ENTRY, assembly_text
 
 
 def _object_code(codelet: PricedCodelet, checks: Checks) -> bytes:
+    from pypoplar.codelet.llvm.codelet_code import assembly_text  # late: code that is kept is not written again
+
     return machine.compile_text(assembly_text(codelet, checks))
 
 
 def _load(code: bytes) -> NativeCodelet:
     loaded = machine.load(code)
-    return NativeCodelet(loaded.address(ENTRY), loaded)
+    return NativeCodelet(loaded.address(machine.ENTRY), loaded)
 
 
 BACKEND = Backend(

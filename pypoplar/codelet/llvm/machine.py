@@ -21,6 +21,7 @@ from pypoplar.codelet.operations.table import library_functions
 # The names under which LLVM calls functions of the C library are ours, so that it neither folds such a call at compile time nor
 # replaces it by a vector form with other roundings.
 SYMBOL_PREFIX = "pypoplar_"
+ENTRY = SYMBOL_PREFIX + "codelet"
 
 
 @frozen

@@ -15,12 +15,13 @@ import numpy as np
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.claims import claim, claim_each, claim_number, claim_range
-from pypoplar.report.execution import COSTS, STEP_TYPES, Execution, Run, Step, Trace, VertexTypeCycles, summed_runs
+from pypoplar.report.execution import COSTS, STEP_TYPES, Execution, Run, Step, VertexTypeCycles, summed_runs
 from pypoplar.report.file.profile_writer import ALL_RUNS
 from pypoplar.report.file.tile_profile_table import BY_TILE
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, nothing
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
+from pypoplar.report.trace import Trace
 
 ENDLESS = 1 << 62
 """No count, size or number of cycles is as large."""
