@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -59,7 +60,7 @@ class Increase(Vertex):
     x: InOut[FLOAT]
 
     def compute(self):
-        self.x = self.x + 1.0
+        self.x = self.x + NUMBER
 
 device = IPUModel("tiny").createDevice()
 graph = Graph(device)
@@ -77,7 +78,7 @@ engine.run(0)
 
 def test_a_run_whose_code_is_kept_loads_neither_what_writes_code_nor_reports(tmp_path):
     script = tmp_path / "run.py"
-    script.write_text(RUN)
+    script.write_text(RUN.replace("NUMBER", f"{time.time_ns() % 1_000_000}.0"))  # a codelet that no cache has
     run = f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')"
     assert {"pypoplar.engine.native.runner", "pypoplar.codelet.llvm.codelet_code"} <= loaded(run)
     modules = loaded(run)
