@@ -103,6 +103,9 @@ What the arguments alone decide raises at the call. Connections, tile mappings, 
 built. An error in a codelet stops its vertex, the step finishes, and `run` raises for the first step and the lowest vertex;
 the Engine stays usable.
 
+A traceback shows your lines, and below each at most one of pypoplar's. All are shown if the environment variable
+`PYPOPLAR_FULL_TRACEBACK` is set, and for an error that is not a `PoplarError` and not from your code: a fault of pypoplar's.
+
 {table(["error", "is a", "and a", "when"], rows)}
 """
 

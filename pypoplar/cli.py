@@ -29,6 +29,7 @@ from pypoplar.report.perfetto.perfetto_trace import TILES, write_trace
 from pypoplar.report.report import Report
 from pypoplar.report.text.summary import summary
 from pypoplar.target import Target
+from pypoplar.tracebacks import ENVIRONMENT
 
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PROFILE = click.Path(exists=True, path_type=Path)
@@ -208,6 +209,8 @@ def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = Fals
 
     A `PoplarError` becomes its message and exit code 1; another exception is shown from the script's own frame on.
     """
+    if show_traceback:
+        os.environ[ENVIRONMENT] = "1"
     argv, search = sys.argv[:], sys.path[:]
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.resolve().parent))
@@ -229,6 +232,8 @@ def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = Fals
         sys.exit(1)
     finally:
         sys.argv, sys.path[:] = argv, search
+        if show_traceback:
+            del os.environ[ENVIRONMENT]
 
 
 def _raised_at(trace: TracebackType | None) -> str:

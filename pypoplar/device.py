@@ -18,6 +18,7 @@ from pypoplar.target import (
     find_preset,
 )
 from pypoplar.target import RelativeSyncDelayType as SyncDelay
+from pypoplar.tracebacks import public
 
 FIELDS: dict[str, Parameter] = {parameter.field: parameter for parameter in PARAMETERS if parameter.field}
 OTHER_FIELDS = ("numIPUs", "relativeSyncDelay", "globalExchangeConstraints")
@@ -69,6 +70,7 @@ class Attachment:
         self.give_back()
 
 
+@public
 class Device:
     """One or more IPUs to load an `Engine` on. `attach` takes them, `detach` or the end of a ``with`` block gives them back.
 
@@ -176,6 +178,7 @@ class Device:
         return f"<Device {self._id}: {target.type.value} {target.system}, {target.num_ipus} x {target.tiles_per_ipu} tiles>"
 
 
+@public
 class IPUModel:
     """Figures of a machine, to be changed before `createDevice`; they start as those of the preset `version`.
 
@@ -255,6 +258,7 @@ class IPUModel:
         return f"<IPUModel {self.__dict__['_version']}: {self.numIPUs} x {self.tilesPerIPU} tiles>"
 
 
+@public
 class DeviceManager:
     """The devices of a simulated machine: every single IPU, then pairs, fours, and so on, each with a number of its own.
 

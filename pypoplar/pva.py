@@ -20,6 +20,7 @@ from pypoplar.report.memory_report import LivenessProgramStep, LoweredVariables,
 from pypoplar.report.page import write_comparison, write_page
 from pypoplar.report.program_nodes import ComputeSet, Program, ProgramVisitor
 from pypoplar.report.report import Compilation, InstrumentationSettings, Report, ReportGraph, ReportTarget, Version
+from pypoplar.tracebacks import public
 
 __all__ = [
     "openReport",
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 
+@public
 def openReport(profile: str | os.PathLike[str], debug: str | os.PathLike[str] | None = None) -> Report:
     """The report in a profile.
 

@@ -13,6 +13,7 @@ from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.presets import PARAMETERS, PRESETS, Preset
 from pypoplar.spelling import nearest
+from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF, ElementType, check_type
 
 
@@ -43,6 +44,7 @@ def _all_flows(flows: Iterable[GlobalExchangeFlow]) -> tuple[GlobalExchangeFlow,
     return tuple(ordered(flows, "the flows of a GlobalExchangeConstraint", "[flow, flow]"))
 
 
+@public
 @frozen
 class GlobalExchangeConstraint:
     """A limit of `bandwidth` bits per second for all of `flows` together."""
@@ -68,6 +70,7 @@ def check_count(name: str, value: object, least: int = 1) -> int:
     return number
 
 
+@public
 @frozen(kw_only=True)
 class Target:
     """A machine to build graphs for. Values only: two targets with the same figures are equal, and can be saved as JSON.

@@ -6,32 +6,35 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from pypoplar.braces import ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError
+from pypoplar.tracebacks import swift
+
+_set = object.__setattr__
 
 
-def _bound(value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise PoplarTypeError(f"an Interval has whole numbers as bounds, got {value!r}") from None
-
-
-@frozen(order=True)
+@frozen(order=True, init=False)
 class Interval:
     """The elements ``begin <= i < end``; ``begin()``, ``end()``, ``lower()``, ``upper()`` and ``size()`` are calls, as in Poplar.
 
     Unpacks into its bounds: ``begin, end = interval``. `PoplarIndexError` unless ``0 <= begin <= end``.
     """
 
-    _begin: int = field(converter=_bound)
-    _end: int = field(converter=_bound)
+    _begin: int
+    _end: int
 
-    def __attrs_post_init__(self) -> None:
-        if not 0 <= self._begin <= self._end:
-            raise PoplarIndexError(f"an Interval needs 0 <= begin <= end, got [{self._begin}:{self._end})")
+    @swift
+    def __init__(self, begin: Any, end: Any) -> None:
+        try:
+            low, high = (begin, end) if begin.__class__ is end.__class__ is int else (operator.index(begin), operator.index(end))
+        except TypeError:
+            raise PoplarTypeError(f"an Interval has whole numbers as bounds, got {begin!r} and {end!r}") from None
+        if not 0 <= low <= high:
+            raise PoplarIndexError(f"an Interval needs 0 <= begin <= end, got [{low}:{high})")
+        _set(self, "_begin", low)
+        _set(self, "_end", high)
 
     def begin(self) -> int:
         """The first element."""

@@ -39,6 +39,7 @@ from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.options import EngineOptions, Options, OptionValue, find_option, option_text
 from pypoplar.report.run_account import RunHistory
 from pypoplar.signatures import misfit
+from pypoplar.tracebacks import public
 from pypoplar.types import BY_NAME
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ Result = TypeVar("Result")
 Mode = Literal["native", "interpret"]
 
 
+@public
 def compileGraph(
     graph: Graph,
     programs: Program | Iterable[Program],
@@ -109,6 +111,7 @@ def _now() -> str:
 DECIDED_WHEN_COMPILED = ("pypoplar.races", "debug.workerStackSizeInBytes", "debug.supervisorStackSizeInBytes")
 
 
+@public
 class Engine:
     """Runs programs on a simulated IPU.
 
@@ -217,6 +220,7 @@ class Engine:
         """The first half of `load` in Poplar; here it only checks the device and keeps it for `deploy`."""
         self._choose_device(device, "prepare")
 
+    @public
     def deploy(self) -> None:
         """The second half of `load`."""
         self.load()

@@ -28,11 +28,13 @@ from pypoplar.executable.variable_lives import Lives
 from pypoplar.interface.context_words import UNLIMITED
 from pypoplar.options import EngineOptions
 from pypoplar.target import Target
+from pypoplar.tracebacks import public
 
 UNPACKED_LIMIT = 1 << 30
 """Bytes: what a file that is loaded may unpack to, unless its reader says otherwise."""
 
 
+@public
 @frozen(eq=False, repr=False)
 class Executable:
     """A compiled program: what `compileGraph` returns and `Engine` runs."""

@@ -19,6 +19,7 @@ from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenState, Fro
 from pypoplar.graph.location import line_text
 from pypoplar.spelling import nearest_or_all
 from pypoplar.target import Target
+from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
 
@@ -33,6 +34,7 @@ class VertexPerfEstimate:
     flops: int | None = None
 
 
+@public
 class FieldData:
     """A field of a vertex, as an estimator sees it: its size, and its value if it is a plain field."""
 
@@ -61,6 +63,7 @@ class FieldData:
         return self._value
 
 
+@public
 class VertexIntrospector:
     """A vertex, as an estimator sees it."""
 

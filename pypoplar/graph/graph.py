@@ -17,7 +17,7 @@ from pypoplar.arrays.strides import row_major
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.codelet.registry import CodeletRegistry, collect, normal_name
 from pypoplar.device import Device
-from pypoplar.errors import InvalidTileMapping, MissingFeature, PoplarTypeError
+from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.graph.cloning import TensorCloneMethod, clone_view
 from pypoplar.graph.dot import write_computation_graph, write_vertex_graph
 from pypoplar.graph.estimators import RegisteredEstimator, VertexIntrospector, check_estimators
@@ -38,6 +38,7 @@ from pypoplar.graph.vertices import ComputeSet, FieldRef, NumberedCodelet, Verte
 from pypoplar.host_values import values_of
 from pypoplar.signatures import misfit
 from pypoplar.target import Target
+from pypoplar.tracebacks import cut, public, slow_path, swift
 from pypoplar.types import UNSIGNED_INT, ElementType, check_type
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class VariableMappingMethod(Enum):
     LINEAR = "LINEAR"
 
 
+@public
 class Graph:
     """What is to be computed, and where: variables and vertices placed on the tiles of a target.
 
@@ -125,6 +127,7 @@ class Graph:
         """The names of the codelets."""
         return [codelet.name for codelet in self._registry.codelets]
 
+    @slow_path
     def _kind(self, vertexType: Any) -> NumberedCodelet:
         index, codelet = self._registry.find(vertexType)
         kind = self._vertices.kinds.get(index)
@@ -230,6 +233,7 @@ class Graph:
 
     # -- tile mappings --------------------------------------------------------------------------------------------------------
 
+    @swift
     def setTileMapping(self, what: Tensor | VertexRef | VertexRange, mapping: Any) -> None:
         """Place all elements of a tensor, or a vertex, on a tile; later calls win.
 
@@ -246,6 +250,7 @@ class Graph:
                 return
         self._set_mapping(what, mapping)
 
+    @slow_path
     def _set_mapping(self, what: Any, mapping: Any) -> None:
         if isinstance(mapping, np.integer):
             self.setTileMapping(what, int(mapping))
@@ -271,19 +276,7 @@ class Graph:
         Elements without a tile are `InvalidTileMapping`, unless `requireComplete` is False: then the attribute `complete` of
         the answer says whether there are such elements.
         """
-        begin, end, tile = self._mapping.pieces_of(self._own(tensor))
-        tile = self._tiles.local(tile)
-        mapped = int((end - begin)[tile >= 0].sum())
-        complete = mapped == tensor.numElements()
-        if requireComplete and not complete:
-            raise InvalidTileMapping(
-                f"{tensor.numElements() - mapped} of {tensor.numElements()} elements of {tensor._described()} have no tile"
-            )
-        intervals: list[list[Interval]] = [[] for _ in range(self._tiles.count)]
-        for one_begin, one_end, number in zip(begin.tolist(), end.tolist(), tile.tolist(), strict=True):
-            if number >= 0:
-                intervals[number].append(Interval(one_begin, one_end))
-        return TileToTensorMapping(intervals, complete)
+        return self._tiles.mapping_of(tensor, *self._mapping.pieces_of(self._own(tensor)), requireComplete)
 
     def getSortedContiguousRegions(
         self, tensor: Tensor, intervals: Iterable[Any], removeAliasedIntervals: bool = False
@@ -306,6 +299,7 @@ class Graph:
         """A new compute set: vertices that run in parallel, in one step."""
         return ComputeSet(self._vertices, self._vertices.add_set(self._scope.named(name, "computeSet")))
 
+    @swift
     def addVertex(self, computeSet: ComputeSet, vertexType: Any, connections: Any = None) -> VertexRef:
         """A new vertex of a codelet, named or given as its class, with `connections` from field names to tensors or values.
 
@@ -323,8 +317,9 @@ class Graph:
             try:
                 for name, value in connections.items() if connections.__class__ is dict else pairs(connections):
                     vertices.connect(number, kind.slots.get(name) or kind.slot(name), value)
-            except BaseException:
+            except BaseException as error:
                 vertices.remove_last(number)
+                cut(error)
                 raise
         return VertexRef(vertices, number, kind)
 
@@ -353,17 +348,22 @@ class Graph:
             raise
         return VertexRange(vertices, first, count, kind)
 
+    @swift
     def connect(self, field: FieldRef, value: Any) -> None:
         """Connect a field to a tensor (a `VectorList` to one of rank 2, or a list of rank 1), or set a plain field to a value.
 
         `GraphConnectionError` for a tensor of the wrong rank or element type. Fields connected twice or never are judged when the
         Engine is built.
         """
-        vertex = self._field(field)
-        if field._row is None:
-            self._vertices.connect(vertex._number, field._slot, value)
-        else:
-            self._vertices.connect_row(vertex._number, field._slot, field._row, value)
+        try:
+            vertex = self._field(field)
+            if field._row is None:
+                self._vertices.connect(vertex._number, field._slot, value)
+            else:
+                self._vertices.connect_row(vertex._number, field._slot, field._row, value)
+        except BaseException as error:
+            cut(error)
+            raise
 
     def _field(self, field: Any) -> VertexRef:
         """The vertex of a field, which is one of this graph's."""
@@ -475,6 +475,7 @@ class Graph:
 
     # -- for the compiler -----------------------------------------------------------------------------------------------------
 
+    @public
     def to_networkx(self) -> networkx.DiGraph[Any]:
         """The compute graph for networkx: variables and compute sets as nodes, what vertices read and write as edges.
 

@@ -7,20 +7,13 @@ small number, and the readable `Location` is made only when somebody asks for it
 
 from __future__ import annotations
 
-import os
 import sys
 from types import CodeType, FrameType
 
 from pypoplar.codelet.ir.terms import Location
+from pypoplar.tracebacks import is_ours
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_RESOURCES = _PACKAGE + "_resources" + os.sep  # tutorials ship in there, yet are written as a user would
 _INSIDE = -1
-
-
-def is_inside(file: str) -> bool:
-    """Whether `file` belongs to pypoplar itself, so that its lines mean nothing to the user."""
-    return (file.startswith(_PACKAGE) and not file.startswith(_RESOURCES)) or file.startswith("<attrs generated")
 
 
 def location_of(code: CodeType, instruction: int) -> Location:
@@ -50,7 +43,7 @@ class LocationTable:
         number = self._numbers.get((id(code), frame.f_lasti), _INSIDE)
         if number != _INSIDE:
             return number
-        while is_inside(code.co_filename) and frame.f_back is not None:
+        while is_ours(code.co_filename) and frame.f_back is not None:
             frame = frame.f_back
             code = frame.f_code
         key = (id(code), frame.f_lasti)
@@ -71,7 +64,7 @@ class LocationTable:
 def caller_location(made: object = None) -> Location:
     """The nearest line outside pypoplar that led here; the constructor of what is `made` is none, wherever its class is from."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and (is_inside(frame.f_code.co_filename) or _constructs(frame, made)):
+    while frame.f_back is not None and (is_ours(frame.f_code.co_filename) or _constructs(frame, made)):
         frame = frame.f_back
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
 

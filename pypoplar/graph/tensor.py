@@ -11,7 +11,6 @@ import operator
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as SequenceOf
 from copy import copy
-from enum import Enum
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -26,8 +25,10 @@ from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
 from pypoplar.graph.frozen import ElementRuns
 from pypoplar.graph.numpy_habits import WithoutValues, listed
+from pypoplar.graph.upsample_method import UpsampleMethod
 from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.notebook import ShownInNotebooks
+from pypoplar.tracebacks import public, slow_path, swift
 from pypoplar.types import FLOAT, ElementType, check_type
 
 if TYPE_CHECKING:
@@ -37,12 +38,7 @@ Shape = tuple[int, ...]
 _new = object.__new__
 
 
-class UpsampleMethod(Enum):
-    """How `Tensor.upsample` fills the new indices."""
-
-    REPEAT = "REPEAT"
-
-
+@public
 class Tensor(WithoutValues, ShownInNotebooks):
     """A view of elements of a graph's variables and constants, with a shape and an element type.
 
@@ -154,6 +150,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
 
     # -- elements and slices --------------------------------------------------------------------------------------------------
 
+    @swift
     def __getitem__(self, key: Any) -> Tensor:
         """``t[2]`` drops dimension 0, ``t[1:3]`` keeps it, ``t[1, :, 2:4]`` goes over dimensions; ``t[-1]`` is the last."""
         shape = self._shape
@@ -167,6 +164,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
             key -= extent if key < 0 else 0
         return self._subscript(key)
 
+    @slow_path
     def _subscript(self, key: Any) -> Tensor:
         keys = list(key) if isinstance(key, tuple) else [key]
         if any(key is Ellipsis for key in keys):
@@ -215,12 +213,12 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return self._of_ids(self._ids()[(slice(None),) * dimension + (slice(begin, end),)])
 
     def _wrong_part(self, begin: int, end: int, dimension: int, asked: str) -> str:
-        extent = self._shape[dimension]
-        what = f"is out of range for dimension {dimension} of size {extent} of {self._described()}"
+        what = f"is out of range for dimension {dimension} of size {self._shape[dimension]} of {self._described()}"
         if begin > end:
             what = f"of {self._described()} begins after its end in dimension {dimension}: the begin comes first, as in slice(2, 5)"
         return f"slice {asked} {what}"
 
+    @swift
     def slice(self, begin: Any, end: Any = None, dimension: int | SequenceOf[int] = 0) -> Tensor:
         """The half-open range ``[begin, end)`` of a dimension, or of several.
 
@@ -233,6 +231,10 @@ class Tensor(WithoutValues, ShownInNotebooks):
         plain = begin.__class__ is int and end.__class__ is int and dimension == 0
         if plain and len(shape) == 1 and steps is not None and 0 <= begin <= end <= shape[0]:
             return self._strided(self._offset + begin * steps[0], (end - begin,), steps)
+        return self._sliced(begin, end, dimension)
+
+    @slow_path
+    def _sliced(self, begin: Any, end: Any, dimension: int | SequenceOf[int]) -> Tensor:
         if isinstance(begin, Interval):
             dimension = dimension if end is None else end
             begin, end = begin
@@ -242,7 +244,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return self._part(self._whole(begin), self._whole(end), self._dimension(dimension), "")
         begins, ends = list(ordered(begin, "the begin of a slice")), list(ordered(end, "the end of a slice"))
         dimensions = range(len(begins)) if isinstance(dimension, int) else list(ordered(dimension, "the dimensions of a slice"))
-        if not len(begins) == len(ends) == len(dimensions) <= len(shape):
+        if not len(begins) == len(ends) == len(dimensions) <= len(self._shape):
             raise TensorShapeError(
                 f"slice of {self._described()} with {len(begins)} begins, {len(ends)} ends and {len(dimensions)} dimensions"
             )
@@ -481,8 +483,6 @@ class Tensor(WithoutValues, ShownInNotebooks):
     def isParallelWriteable(self) -> bool:
         """Whether all elements can be written at once: no aliases and no constants."""
         return not self.containsConstant() and not self.containsAliases()
-
-    # -- checks ---------------------------------------------------------------------------------------------------------------
 
     def _dimension(self, dimension: Any) -> int:
         number = self._whole(dimension)

@@ -14,6 +14,7 @@ from pypoplar.arrays.interval_algebra import keys, union
 from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import InvalidTileMapping, PoplarIndexError, PoplarTypeError
+from pypoplar.graph.mapping import TileToTensorMapping
 from pypoplar.graph.tensor import Tensor
 from pypoplar.target import Target
 
@@ -61,6 +62,20 @@ class Tiles:
         table = np.full(max(int(tiles.max(initial=0)), *self.numbers) + 1, -1)
         table[self.numbers] = np.arange(self.count)
         return table[tiles]
+
+    def mapping_of(self, tensor: Tensor, begin: Int64s, end: Int64s, tile: Int64s, complete: bool) -> TileToTensorMapping:
+        """The pieces of a flattened tensor on the whole target's tiles as users get them, see `Graph.getTileMapping`."""
+        tile = self.local(tile)
+        mapped = int((end - begin)[tile >= 0].sum())
+        if complete and mapped != tensor.numElements():
+            raise InvalidTileMapping(
+                f"{tensor.numElements() - mapped} of {tensor.numElements()} elements of {tensor._described()} have no tile"
+            )
+        intervals: list[list[Interval]] = [[] for _ in range(self.count)]
+        for low, high, number in zip(begin.tolist(), end.tolist(), tile.tolist(), strict=True):
+            if number >= 0:
+                intervals[number].append(Interval(low, high))
+        return TileToTensorMapping(intervals, mapped == tensor.numElements())
 
     def chosen(self, first: Any, upper: Any) -> Tiles:
         """The tiles of a virtual graph, see `Graph.createVirtualGraph`."""

@@ -26,6 +26,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import Variables
 from pypoplar.host_values import bits_of, bits_of_many, values_of
 from pypoplar.spelling import nearest_or_all
+from pypoplar.tracebacks import public, slow_path, swift
 from pypoplar.types import LONGLONG, ElementType
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class NumberedCodelet:
             for number, field in enumerate(codelet.fields)
         }
 
+    @slow_path
     def slot(self, name: Any) -> FieldSlot:
         """The field called `name`; `UnknownField` with the nearest name."""
         slot = self.slots.get(name)
@@ -82,6 +84,7 @@ class NumberedCodelet:
         return slot
 
 
+@public
 class ComputeSet:
     """A set of vertices that run in parallel in one step; made by `Graph.addComputeSet`."""
 
@@ -115,11 +118,13 @@ class ComputeSet:
         return f"<ComputeSet {self.name!r}>"
 
 
+@public
 class VertexRef:
     """A vertex; ``vertex["x"]`` is its field x."""
 
     __slots__ = ("_kind", "_number", "_vertices")
 
+    @swift
     def __init__(self, vertices: VertexTable, number: int, kind: NumberedCodelet) -> None:
         self._vertices = vertices
         self._number = number
@@ -129,6 +134,7 @@ class VertexRef:
         """Its number in the graph, from 0."""
         return self._number
 
+    @swift
     def __getitem__(self, name: str) -> FieldRef:
         """The field called `name`; `UnknownField` with the nearest name if the codelet has none of that name."""
         return FieldRef(self, self._kind.slots.get(name) or self._kind.slot(name))
@@ -154,11 +160,13 @@ class VertexRef:
         return f"<VertexRef {self._vertices.described(self._number)}>"
 
 
+@public
 class FieldRef:
     """A field of a vertex; ``field[i]`` is row i of a `VectorList` field."""
 
     __slots__ = ("_row", "_slot", "_vertex")
 
+    @swift
     def __init__(self, vertex: VertexRef, slot: FieldSlot, row: int | None = None) -> None:
         self._vertex = vertex
         self._slot = slot
@@ -181,6 +189,7 @@ class FieldRef:
         return f"<FieldRef {self._described()}>"
 
 
+@public
 class VertexRange:
     """Vertices that `Graph.add_vertices` added; ``range[i]`` is the i-th as a `VertexRef` (not part of Poplar)."""
 

@@ -11,8 +11,10 @@ from pypoplar.arrays.element_runs import join
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
+from pypoplar.tracebacks import public
 
 
+@public
 def concat(tensors: Tensor | Iterable[Tensor], *more: Tensor | int, dimension: int = 0) -> Tensor:
     """The tensors joined along a dimension: ``concat([a, b, c], 1)`` or ``concat(a, b, 1)``; the other dimensions must agree.
 
@@ -34,6 +36,7 @@ def concat(tensors: Tensor | Iterable[Tensor], *more: Tensor | int, dimension: i
     return first._of_ids(np.concatenate([tensor._ids() for tensor in several], axis))
 
 
+@public
 def append(first: Tensor, second: Tensor, dimension: int = 0) -> Tensor:
     """`second` joined to `first` as one more element of a dimension, which `second` does not have: a row to a matrix."""
     if second.rank() != first.rank() - 1:
@@ -43,6 +46,7 @@ def append(first: Tensor, second: Tensor, dimension: int = 0) -> Tensor:
     return concat(first, second.expand([dimension]), dimension)
 
 
+@public
 def stack(tensors: Iterable[Tensor], dimension: int = 0) -> Tensor:
     """Tensors of equal shape joined along a new dimension."""
     several, _ = _listed("stack", tensors, (), 0)

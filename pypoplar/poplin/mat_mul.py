@@ -19,6 +19,7 @@ from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.options import Kind, read_options
 from pypoplar.program import Sequence
+from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF, ElementType, check_type
 
 PASSES = ("NONE", "INFERENCE_FWD", "TRAINING_FWD", "TRAINING_BWD", "TRAINING_WU")
@@ -35,6 +36,7 @@ OPTIONS: dict[str, Kind] = {
 MEMORY = 0.6  # of a tile, for the blocks of a product
 
 
+@public
 def matMul(graph: Graph, A: Tensor, B: Tensor, prog: Sequence, *arguments: Any, **keywords: Any) -> Tensor:
     """A new tensor with the product of A [m, k] and B [k, n], both FLOAT or both HALF; `prog` is extended.
 
@@ -72,6 +74,7 @@ def matMul(graph: Graph, A: Tensor, B: Tensor, prog: Sequence, *arguments: Any, 
     return block_product(graph, A, B, result, plan, prog, debugContext)
 
 
+@public
 def createMatMulInputLHS(graph: Graph, inputType: ElementType, *arguments: Any, **keywords: Any) -> Tensor:
     """A new tensor that `matMul` takes as A with little exchange.
 
@@ -88,6 +91,7 @@ def createMatMulInputLHS(graph: Graph, inputType: ElementType, *arguments: Any, 
     return left
 
 
+@public
 def createMatMulInputRHS(graph: Graph, inputType: ElementType, *arguments: Any, **keywords: Any) -> Tensor:
     """A new tensor that `matMul` takes as B with little exchange; see `createMatMulInputLHS`."""
     plan, debugContext = _planned(graph, "createMatMulInputRHS", inputType, arguments, keywords)

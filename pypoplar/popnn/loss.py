@@ -15,6 +15,7 @@ from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Program, Sequence
+from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF, INT, UNSIGNED_INT, ElementType
 
 SMALLEST: dict[ElementType, float] = {FLOAT: 1.17549435e-38, HALF: 5.9605e-8}  # added to a probability before its logarithm
@@ -27,6 +28,7 @@ class LossType(Enum):
     CROSS_ENTROPY_LOSS = "CROSS_ENTROPY_LOSS"
 
 
+@public
 def calcLoss(
     graph: Graph,
     modelOutputs: Tensor,
@@ -72,6 +74,7 @@ def calcLoss(
     return prog
 
 
+@public
 def calcAccuracy(
     graph: Graph, modelOutputs: Tensor, expected: Tensor, numCorrect: Tensor, debugContext: str | None = None
 ) -> Program:
@@ -90,6 +93,7 @@ def calcAccuracy(
     return prog
 
 
+@public
 def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
     """For each row of the matrix `input` (FLOAT or HALF) the position of its largest element, the first of several.
 

@@ -15,6 +15,7 @@ from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
+from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF
 
 
@@ -39,6 +40,7 @@ class NonLinearityType(Enum):
 SOFTMAXES = (NonLinearityType.SOFTMAX, NonLinearityType.SOFTMAX_STABLE)
 
 
+@public
 def nonLinearity(
     graph: Graph, nonLinearityType: NonLinearityType, t: Tensor, prog: Sequence, debugContext: str | None = None
 ) -> Tensor:
@@ -62,6 +64,7 @@ def nonLinearity(
     return result
 
 
+@public
 def nonLinearityInPlace(
     graph: Graph, nonLinearityType: NonLinearityType, t: Tensor, prog: Sequence, debugContext: str | None = None
 ) -> None:

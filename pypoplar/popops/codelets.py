@@ -7,8 +7,10 @@ from pypoplar.graph.graph import Graph
 from pypoplar.popops.cycle_estimators import ESTIMATORS
 from pypoplar.popops.flop_estimators import FLOPS
 from pypoplar.poputil.flops import with_flops
+from pypoplar.tracebacks import public
 
 
+@public
 def addCodelets(graph: Graph) -> None:
     """Make the device code of popops known to the graph; once is enough, more does no harm."""
     graph.addCodelets(resources.codelets("popops_elementwise.py"))

@@ -9,9 +9,11 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
+from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
 
+@public
 def createOutputForElementWiseOp(
     graph: Graph, inputs: Sequence[Tensor], outputType: ElementType, debugContext: str | None = None
 ) -> Tensor:

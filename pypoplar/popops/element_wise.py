@@ -17,6 +17,7 @@ from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.options import Kind, read_options
 from pypoplar.program import Execute, Sequence
+from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
 MAP_OPTIONS: dict[str, Kind] = {  # of PopLibs' map; there is one way to do it here, so they change nothing
@@ -131,7 +132,7 @@ def family(name: str, operation: BinaryOperation) -> tuple[Plain, InPlace, WithO
         (with_output, "WithOutput", "in `out`, which has the operands' common shape and their type"),
     ):
         _describe(function, name + suffix, operation, where)
-    return plain, in_place, with_output
+    return public(plain), public(in_place), public(with_output)
 
 
 def _describe(function: Any, name: str, operation: BinaryOperation, where: str) -> None:

@@ -15,11 +15,13 @@ from pypoplar.poputil.naming import below
 from pypoplar.poputil.options import Kind, read_options
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
+from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF
 
 OPTIONS: dict[str, Kind] = {"optimizeForSpeed": bool, "scaleFloatToHalfTolerance": float}
 
 
+@public
 def scaledAddTo(
     graph: Graph,
     A: Tensor,

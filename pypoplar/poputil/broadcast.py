@@ -9,6 +9,7 @@ from typing import Any, overload
 from pypoplar.braces import ordered
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.tracebacks import public
 
 
 def broadcast_shape(*shapes: list[int]) -> list[int] | None:
@@ -22,11 +23,13 @@ def broadcast_shape(*shapes: list[int]) -> list[int] | None:
     return result[::-1]
 
 
+@public
 def canBroadcastToMatch(a: Tensor, b: Tensor) -> bool:
     """Whether `a` and `b` have a common shape."""
     return broadcast_shape(a.shape(), b.shape()) is not None
 
 
+@public
 def expandToMatchRanks(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Both tensors with dimensions of size 1 in front of the one of lower rank."""
     rank = max(a.rank(), b.rank())
@@ -39,6 +42,7 @@ def broadcastToMatch(a: Tensor, shape: Iterable[int], /) -> Tensor: ...
 def broadcastToMatch(a: Tensor, b: Tensor, /) -> tuple[Tensor, Tensor]: ...
 @overload
 def broadcastToMatch(a: Tensor, b: Tensor, c: Tensor, /) -> tuple[Tensor, Tensor, Tensor]: ...
+@public
 def broadcastToMatch(a: Tensor, *others: Any) -> Tensor | tuple[Tensor, ...]:
     """Views of two or three tensors in their common shape, or of one tensor in the given shape.
 

@@ -9,8 +9,10 @@ from pypoplar.graph.views import concat
 from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Copy, Sequence
+from pypoplar.tracebacks import public
 
 
+@public
 def duplicate(
     graph: Graph,
     tensor: Tensor,
@@ -33,6 +35,7 @@ def apart(graph: Graph, tensor: Tensor, written: Tensor, prog: Sequence, debugCo
     return tensor
 
 
+@public
 def cloneN(
     graph: Graph,
     tensor: Tensor,

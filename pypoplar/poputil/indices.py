@@ -8,8 +8,10 @@ from math import prod
 
 from pypoplar.errors import PoplarIndexError
 from pypoplar.graph.variables import check_shape
+from pypoplar.tracebacks import public
 
 
+@public
 def unflattenIndex(shape: Iterable[int], index: int) -> list[int]:
     """The coordinates in `shape` of the element at `index` of the flattened tensor: ``unflattenIndex([2, 3], 4)`` is ``[1, 1]``.
 

@@ -9,8 +9,10 @@ from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
+from pypoplar.tracebacks import public
 
 
+@public
 def splitRegions(
     regions: Sequence[Interval],
     grainSize: int,
@@ -44,6 +46,7 @@ def splitRegions(
     return _cut(intervals, bounds, longest)
 
 
+@public
 def splitRegionsBetweenWorkers(
     target: Target,
     regions: Sequence[Interval],

@@ -13,6 +13,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.region_splitting import splitRegions
 from pypoplar.target import Target
+from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
 MIN_BYTES_PER_TILE = 128  # below this a tile's share costs more in exchange than it saves in work
@@ -34,6 +35,7 @@ def calcLinearTileMapping(
     offset: int = 0,
     ascendingOrder: bool = True,
 ) -> TileMapping: ...
+@public
 def calcLinearTileMapping(machine: Any, *arguments: Any, **keywords: Any) -> TileMapping:
     """The mapping that spreads a tensor evenly over the tiles in order of its elements; one list of intervals per tile.
 
@@ -79,6 +81,7 @@ def _by_grain(
 def mapTensorLinearly(graph: Graph, tensor: Tensor) -> None: ...
 @overload
 def mapTensorLinearly(graph: Graph, tensor: Tensor, minElementsPerTile: int, grainSize: int) -> None: ...
+@public
 def mapTensorLinearly(graph: Graph, tensor: Tensor, minElementsPerTile: int | None = None, grainSize: int | None = None) -> None:
     """Spread `tensor` evenly over all tiles in order of its elements, from tile 0 on.
 
@@ -99,6 +102,7 @@ def mapTensorLinearlyWithOffset(graph: Graph, tensor: Tensor, offset: int, ascen
 def mapTensorLinearlyWithOffset(
     graph: Graph, tensor: Tensor, minElementsPerTile: int, grainSize: int, offset: int, ascendingOrder: bool = True
 ) -> None: ...
+@public
 def mapTensorLinearlyWithOffset(graph: Graph, tensor: Tensor, *arguments: Any, **keywords: Any) -> None:
     """`mapTensorLinearly` from tile `offset` on, or with ``ascendingOrder=False`` from the last tile but `offset` downwards.
 
@@ -111,6 +115,7 @@ def mapTensorLinearlyWithOffset(graph: Graph, tensor: Tensor, *arguments: Any, *
         graph.setTileMapping(tensor, calcLinearTileMapping(graph, tensor.shape(), *arguments, **keywords))
 
 
+@public
 def getTileImbalance(graph: Graph, tensor: Tensor, minElementsPerTile: int = 0, grainSize: int = 1) -> int:
     """How many elements the fullest tile has beyond an even share of at least `minElementsPerTile` and one grain."""
     held = [sum(region.size() for region in regions) for regions in graph.getTileMapping(tensor)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
 
+@public
 def templateVertex(name: str, *arguments: ElementType | bool | int | str) -> str:
     """``templateVertex("popops::Fill", FLOAT, True)`` is ``"popops::Fill<float,true>"``; no arguments give the name alone."""
     return f"{name}<{','.join(map(_word, arguments))}>" if arguments else name

@@ -13,11 +13,13 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import GrowingProgram, OneOf, Part, Program, part_program
 from pypoplar.program.messages import ErrorProgram
 from pypoplar.program.sequence import Sequence
+from pypoplar.tracebacks import public
 from pypoplar.types import INT, UNSIGNED_INT
 
 CASES = "[(0, a), (1, b)]"
 
 
+@public
 class If(Program):
     """Run `then` if `predicate` (an integer or BOOL of one element) is not zero, else `otherwise`."""
 
@@ -41,6 +43,7 @@ class If(Program):
         return f"if {self.predicate.getDebugStr()}"
 
 
+@public
 class Switch(GrowingProgram):
     """Run the case whose value `index` (INT or UNSIGNED_INT, one element) has; else `default`, or nothing if there is none.
 

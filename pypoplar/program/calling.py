@@ -10,8 +10,10 @@ from pypoplar.graph.host_links import Function, HostFunction
 from pypoplar.graph.operands import check_arguments, check_link
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import Calling, Nothing, Program
+from pypoplar.tracebacks import public
 
 
+@public
 class Call(Program):
     """Run a function of the graph, or call a function of the host with tensors for its inputs and outputs."""
 

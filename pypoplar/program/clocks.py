@@ -9,9 +9,11 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import InTurn, Nothing, Part, Program
 from pypoplar.program.sequence import Sequence, check_sequence
 from pypoplar.program.synchronisation import SyncType, sync_type
+from pypoplar.tracebacks import public
 from pypoplar.types import UNSIGNED_INT
 
 
+@public
 class CycleCount(Program):
     """Run `body` and put the cycles it took into `result`; see `cycleCount`."""
 
@@ -29,6 +31,7 @@ class CycleCount(Program):
         return InTurn((Part(self.body, "body"),))
 
 
+@public
 class CycleStamp(Program):
     """Put the cycles since the run began into `result`; see `cycleStamp`."""
 
@@ -46,6 +49,7 @@ class CycleStamp(Program):
         return Nothing()
 
 
+@public
 def cycleCount(graph: Graph, sequence: Sequence, tile: int, syncType: SyncType = SyncType.INTERNAL, name: str = "") -> Tensor:
     """Make `sequence`, as it is now, count its cycles; the answer is UNSIGNED_INT [2] on `tile`, low and high word.
 
@@ -57,6 +61,7 @@ def cycleCount(graph: Graph, sequence: Sequence, tile: int, syncType: SyncType =
     return result
 
 
+@public
 def cycleStamp(graph: Graph, sequence: Sequence, tile: int, syncType: SyncType = SyncType.INTERNAL, name: str = "") -> Tensor:
     """Append a step that notes the cycles since the run began; the answer is UNSIGNED_INT [2] on `tile`, low and high word."""
     check_sequence(sequence, "cycleStamp")

@@ -7,9 +7,11 @@ from pypoplar.graph.host_links import DataStream, RemoteBuffer
 from pypoplar.graph.operands import check_copy, check_kind, check_link, check_tensor, check_writeable
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import Nothing, Program
+from pypoplar.tracebacks import public
 from pypoplar.types import INT, UNSIGNED_INT
 
 
+@public
 class Copy(Program):
     """Copy elements in flattened order: tensor to tensor, stream to tensor, tensor to stream, or a remote buffer's rows.
 
@@ -80,6 +82,7 @@ class Copy(Program):
         return Nothing()
 
 
+@public
 class WriteUndef(Program):
     """Make a tensor's values undefined: what it held is not needed any more."""
 

@@ -7,9 +7,11 @@ from pypoplar.graph.operands import check_one_element, check_writeable
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.program.base import Program, Vertices
+from pypoplar.tracebacks import public
 from pypoplar.types import BOOL
 
 
+@public
 class Execute(Program):
     """Run a compute set: all its vertices, in one step. `result` (BOOL, one element) takes the AND of what `compute` returns."""
 

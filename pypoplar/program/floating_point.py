@@ -9,6 +9,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import Nothing, Program
 from pypoplar.program.sequence import Sequence, check_sequence
+from pypoplar.tracebacks import public
 
 
 @frozen
@@ -26,6 +27,7 @@ class FloatingPointBehaviour:
     nanoo: bool = True
 
 
+@public
 class SetFloatingPointBehaviour(Program):
     """Set the floating-point behaviour of all tiles; see `setFloatingPointBehaviour`."""
 
@@ -43,6 +45,7 @@ class SetFloatingPointBehaviour(Program):
         return Nothing()
 
 
+@public
 class SetStochasticRounding(Program):
     """Turn stochastic rounding on or off; see `setStochasticRounding`."""
 
@@ -60,6 +63,7 @@ class SetStochasticRounding(Program):
         return Nothing()
 
 
+@public
 def setFloatingPointBehaviour(graph: Graph, sequence: Sequence, behaviour: FloatingPointBehaviour, name: str = "") -> None:
     """Append a step that sets which floating-point results stop the program from then on."""
     if not isinstance(behaviour, FloatingPointBehaviour):
@@ -68,6 +72,7 @@ def setFloatingPointBehaviour(graph: Graph, sequence: Sequence, behaviour: Float
     sequence.add(SetFloatingPointBehaviour(behaviour, name))
 
 
+@public
 def setStochasticRounding(graph: Graph, sequence: Sequence, enable: bool, name: str = "") -> None:
     """Append a step that turns stochastic rounding of halves on or off."""
     check_sequence(sequence, "setStochasticRounding")

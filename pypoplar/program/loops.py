@@ -8,8 +8,10 @@ from pypoplar.errors import ControlProgramError, PoplarTypeError
 from pypoplar.graph.operands import check_one_element
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import Part, Program, Rounds, part_program
+from pypoplar.tracebacks import public
 
 
+@public
 class Repeat(Program):
     """Run a program `count` times."""
 
@@ -37,6 +39,7 @@ class Repeat(Program):
         return f"{self.count:,} times"
 
 
+@public
 class _While(Program):
     def __init__(self, condition: Program, predicate: Tensor, body: Program, name: str = "") -> None:
         super().__init__(name)
@@ -55,6 +58,7 @@ class _While(Program):
         return Rounds(Part(self.condition, "condition", "condition"), Part(self.body, "body", "body"))
 
 
+@public
 class RepeatWhileTrue(_While):
     """Run `condition`; while `predicate` (an integer or BOOL of one element) is not zero then, run `body` and `condition` again."""
 
@@ -62,6 +66,7 @@ class RepeatWhileTrue(_While):
         return f"while {self.predicate.getDebugStr()}"
 
 
+@public
 class RepeatWhileFalse(_While):
     """Run `condition`; while `predicate` (an integer or BOOL of one element) is zero then, run `body` and `condition` again."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pypoplar.graph.operands import check_one_element, check_tensor
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import Nothing, Program
+from pypoplar.tracebacks import public
 
 
+@public
 class PrintTensor(Program):
     """Print a tensor's values: ``PrintTensor("title", tensor)`` or ``PrintTensor(tensor)``."""
 
@@ -33,6 +35,7 @@ class PrintTensor(Program):
         return self.title or self.tensor.getDebugStr()
 
 
+@public
 class Abort(Program):
     """Stop the run with `ApplicationRuntimeError` and a message."""
 
@@ -53,6 +56,7 @@ class Abort(Program):
         return self.message
 
 
+@public
 class AbortOnCondition(Program):
     """`Abort` if `predicate` (an integer or BOOL of one element) is not zero."""
 
@@ -74,6 +78,7 @@ class AbortOnCondition(Program):
         return f"if {self.predicate.getDebugStr()}"
 
 
+@public
 class ErrorProgram(Program):
     """Stop the run with a message and the values of a tensor."""
 

@@ -10,9 +10,11 @@ from pypoplar.graph.operands import check_kind
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import Nothing, Program
 from pypoplar.program.sequence import Sequence, check_sequence
+from pypoplar.tracebacks import public
 from pypoplar.types import UNSIGNED_INT
 
 
+@public
 class SetSeed(Program):
     """Seed the random numbers of all tiles; see `setSeed`."""
 
@@ -30,6 +32,7 @@ class SetSeed(Program):
         return Nothing()
 
 
+@public
 def setSeed(graph: Graph, masterSeed: Tensor, seedModifier: int, sequence: Sequence, name: str = "") -> None:
     """Append a step that seeds the random numbers of every tile from `masterSeed` (UNSIGNED_INT [2]) and `seedModifier`."""
     check_kind(masterSeed, "the seed of setSeed", (UNSIGNED_INT,))

@@ -9,8 +9,10 @@ from pypoplar.braces import ordered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import GrowingProgram, InTurn, Part, Program
+from pypoplar.tracebacks import public
 
 
+@public
 class Sequence(GrowingProgram):
     """Programs one after another: ``Sequence([a, b])``, ``Sequence([a, b], "name")``, ``Sequence()`` and then `add`."""
 

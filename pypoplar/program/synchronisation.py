@@ -8,6 +8,7 @@ from typing import Any
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import Nothing, Program
+from pypoplar.tracebacks import public
 
 
 class SyncType(Enum):
@@ -18,6 +19,7 @@ class SyncType(Enum):
     GLOBAL = "GLOBAL"
 
 
+@public
 class Sync(Program):
     """Wait until all tiles (and IPUs, and the host) have come here."""
 

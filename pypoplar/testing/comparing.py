@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from pypoplar.braces import ordered
+from pypoplar.tracebacks import public
 
 SHOWN = 5
 
 
+@public
 def assert_same_bits(
     actual: Any, expected: Any, name: str = "array", of: tuple[str, str] = ("got", "expected"), nan_bits: bool = True
 ) -> None:

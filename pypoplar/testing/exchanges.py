@@ -13,10 +13,12 @@ from typing import Any
 
 from pypoplar.braces import ordered
 from pypoplar.spelling import nearest
+from pypoplar.tracebacks import public
 
 Pairs = dict[tuple[int, int], int]
 
 
+@public
 def exchanged(engine: Any, name: str | None = None, phase: str | None = None) -> Pairs:
     """Bytes by (source tile, destination tile); every receiver of a multicast has its own entry."""
     pairs: Counter[tuple[int, int]] = Counter()
@@ -26,6 +28,7 @@ def exchanged(engine: Any, name: str | None = None, phase: str | None = None) ->
     return dict(sorted(pairs.items()))
 
 
+@public
 def assert_exchange(engine: Any, name: str | None, expected: Mapping[tuple[int, int], int], phase: str | None = None) -> None:
     """Fail unless exactly these bytes go from tile to tile: ``{(source, destination): bytes}``."""
     ordered(expected, "the expected exchange", "{(0, 1): 16}")
@@ -40,11 +43,13 @@ def assert_exchange(engine: Any, name: str | None, expected: Mapping[tuple[int, 
     raise AssertionError("\n".join(lines))
 
 
+@public
 def assert_no_exchange(engine: Any, name: str | None = None, phase: str | None = None) -> None:
     """Fail if anything goes from one tile to another."""
     assert_exchange(engine, name, {}, phase)
 
 
+@public
 def assert_exchange_at_most(engine: Any, bytes: int, name: str | None = None, phase: str | None = None) -> None:
     """Fail if tiles send more than `bytes` in all; a multicast counts once."""
     sent = {(exchange.name, exchange.phase): int(exchange.bytes_sent.sum()) for exchange in _chosen(engine, name, phase)}

@@ -19,12 +19,14 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.program import Execute, Program
 from pypoplar.testing.comparing import assert_same_bits
+from pypoplar.tracebacks import public
 from pypoplar.types import type_of_dtype
 
 MODES: tuple[Mode, ...] = ("interpret", "native")
 Mappings = Mapping[str, int | Sequence[Sequence[Any]]]
 
 
+@public
 @frozen(eq=False)
 class Result:
     """What a run left behind: ``result["x"]`` is an array; `streams` are the connected arrays, `printed` what was printed.
@@ -51,6 +53,7 @@ class Result:
         return self.engine.getReport()
 
 
+@public
 def run(
     build: Callable[..., Any],
     arrays: Mapping[str, AnyArray],

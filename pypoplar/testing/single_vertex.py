@@ -16,8 +16,10 @@ from pypoplar.engine.engine import Mode
 from pypoplar.errors import TensorShapeError
 from pypoplar.host_values import values_of
 from pypoplar.testing.running import MODES, Result, run
+from pypoplar.tracebacks import public
 
 
+@public
 def run_vertex(
     codelet: Any,
     fields: Mapping[str, Any],

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import traceback
 from importlib import metadata
 
 import pytest
@@ -13,6 +14,7 @@ from pypoplar import resources
 from pypoplar.cli import main
 from pypoplar.presets import PRESETS
 from pypoplar.report.file.sqlite_file import save_report
+from pypoplar.tracebacks import ENVIRONMENT
 
 
 @pytest.fixture
@@ -118,6 +120,9 @@ def test_traceback_shows_the_whole_way(run, script):
     result = run("--traceback", "run", path)
     assert result.exit_code == 1
     assert type(result.exception).__name__ == "InvalidOption"
+    names = [frame.name for frame in traceback.extract_tb(result.exception.__traceback__)]
+    assert len(names) - names.index("<module>", names.index("run_script")) > 2
+    assert ENVIRONMENT not in os.environ
 
 
 def test_another_error_is_shown_from_the_scripts_frame_on(run, script):

@@ -2,7 +2,8 @@
 
 import linecache
 
-from pypoplar.graph.location import LocationTable, caller_location, is_inside, line_text
+from pypoplar.graph.location import LocationTable, caller_location, line_text
+from pypoplar.tracebacks import is_ours
 
 
 def here(table):
@@ -29,7 +30,7 @@ def test_one_place_has_one_number():
 
 def test_frames_of_the_package_are_passed_over():
     table = LocationTable()
-    inside = is_inside.__code__.co_filename
+    inside = is_ours.__code__.co_filename
     code = compile("def call(function):\n    return function()", inside, "exec")
     names = {}
     exec(code, names)
@@ -47,7 +48,7 @@ def test_text_run_with_exec_is_the_users():
 
 
 def test_tutorials_that_ship_with_the_package_are_user_code():
-    package = is_inside.__code__.co_filename.rpartition("graph")[0]
-    assert is_inside(package + "popops/add.py")
-    assert not is_inside(package + "_resources/tutorials/tut1.py")
-    assert not is_inside("/somewhere/else.py")
+    package = is_ours.__code__.co_filename.rpartition("tracebacks")[0]
+    assert is_ours(package + "popops/add.py")
+    assert not is_ours(package + "_resources/tutorials/tut1.py")
+    assert not is_ours("/somewhere/else.py")

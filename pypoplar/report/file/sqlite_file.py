@@ -18,6 +18,7 @@ from pypoplar.files import check_regular, written_whole
 from pypoplar.report.file.profile_reader import ProfileReader
 from pypoplar.report.file.profile_writer import ProfileWriter
 from pypoplar.report.report import PROFILE_VERSION, Report
+from pypoplar.tracebacks import public
 
 APPLICATION = int.from_bytes(b"PoPr")
 """``PRAGMA application_id`` of a profile file; ``PRAGMA user_version`` is `PROFILE_VERSION`."""
@@ -29,6 +30,7 @@ SCHEMA = Path(__file__).with_name("profile_schema.sql")
 Place = str | os.PathLike[str]
 
 
+@public
 def save_report(report: Report, path: Place) -> None:
     """Write a report to one SQLite file, which `load_report` and every SQL tool read. Equal reports give equal files.
 

@@ -11,10 +11,12 @@ from pypoplar.report.page.comparison import Sides
 from pypoplar.report.page.document import write_document
 from pypoplar.report.page.page_views import COMPARISON, REPORT, PageKind, Subject
 from pypoplar.report.report import Report
+from pypoplar.tracebacks import public
 
 __all__ = ["write_comparison", "write_page"]
 
 
+@public
 def write_page(report: Report, path: str | os.PathLike[str]) -> None:
     """Write the page of a report to `path`, one file of some 5 MB and what the report holds.
 
@@ -26,6 +28,7 @@ def write_page(report: Report, path: str | os.PathLike[str]) -> None:
     _write(Path(path), REPORT, report, report.name or "Profile", words)
 
 
+@public
 def write_comparison(first: Report, second: Report, path: str | os.PathLike[str]) -> None:
     """Write a page that compares two reports: memory, liveness, cycles by compute set, vertex type and step.
 
