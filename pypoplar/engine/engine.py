@@ -370,10 +370,14 @@ class Engine:
 
     def _report_maker(self) -> Callable[[RunHistory | None], Report]:
         """Makes reports of this engine without holding it."""
-        from pypoplar.report.make_report import make_report  # late: many programs make no report
-
         executable, name, created = self.executable, self._name, self._created
-        return lambda history: evolve(make_report(executable, history), name=name, created=created)
+
+        def make(history: RunHistory | None) -> Report:
+            from pypoplar.report.make_report import make_report  # late: many programs make no report
+
+            return evolve(make_report(executable, history), name=name, created=created)
+
+        return make
 
     def printProfileSummary(self, stream: TextIO, options: Mapping[str, OptionValue] | None = None) -> None:
         """Write the summary of the report as text.
