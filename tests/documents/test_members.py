@@ -1,30 +1,62 @@
-"""Poplar's public members that programs use are there, or the README says that they are not."""
+"""Poplar's public members that programs use are there, as what they are in Poplar, or the README says that they are not."""
 
+import enum
+import inspect
 import re
 from pathlib import Path
 
+import pytest
+
 import pypoplar
+from pypoplar.types import ElementType
 
 HERE = Path(__file__).parent
 README = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
+LINE = re.compile(r"(\S+) (classes|types|functions|methods|static methods|fields|values|names): (.+)")
 
 
 def listed_members():
-    """The members of `poplar_members.txt`, as they are called in Python."""
+    """The members of `poplar_members.txt`: what has them, their name, what they are."""
     for line in (HERE / "poplar_members.txt").read_text(encoding="utf-8").splitlines():
-        owner, colon, names = line.partition(": ")
-        if colon and not line.startswith("#"):
-            yield from (name if owner == "poplar" else f"{owner}.{name}" for name in names.split())
+        if line and not line.startswith("#"):
+            owner, kind, names = LINE.fullmatch(line).groups()
+            yield from ((owner, name, kind) for name in names.split())
 
 
-def is_there(member):
-    """Whether pypoplar has a member; one that is only annotated is a field."""
+LISTED = list(listed_members())
+MEMBERS = {name if owner == "poplar" else f"{owner}.{name}": kind for owner, name, kind in LISTED if owner != "C++"}
+INSTEAD = [name for owner, name, _ in LISTED if owner == "C++"]
+
+
+def found(member):
+    """What pypoplar has under a name, unbound; a field that is only annotated is its annotation. None: nothing."""
     owner = pypoplar
-    for name in member.split("."):
-        if not hasattr(owner, name) and name not in getattr(owner, "__annotations__", {}):
-            return False
-        owner = getattr(owner, name, None)
-    return True
+    *owners, last = member.split(".")
+    for name in owners:
+        owner = getattr(owner, name)
+    if inspect.isclass(owner):
+        field = vars(owner).get("__annotations__", {}).get(last)
+        return inspect.getattr_static(owner, last, field)
+    return getattr(owner, last, None)
+
+
+def is_of_kind(value, kind):
+    """Whether a member is used as Poplar's is: called or not, on an object or on the class."""
+    static = isinstance(value, staticmethod | classmethod)
+    match kind:
+        case "classes":
+            return inspect.isclass(value) and not isinstance(value, ElementType)
+        case "types":
+            return isinstance(value, ElementType)
+        case "functions" | "methods":
+            return inspect.isfunction(value) and not static
+        case "static methods":
+            return static
+        case "fields":
+            return isinstance(value, str | property)  # an annotation, or computed
+        case "values":
+            return isinstance(value, enum.Enum)
+    raise AssertionError(kind)
 
 
 def said_to_be_missing():
@@ -33,13 +65,37 @@ def said_to_be_missing():
     return set(re.findall(r"`([\w.]+)`", item))
 
 
-MEMBERS = list(listed_members())
-
-
 def test_no_member_is_listed_twice():
-    assert len(MEMBERS) > 250
-    assert [member for member in sorted(set(MEMBERS)) if MEMBERS.count(member) > 1] == []
+    assert len(MEMBERS) > 280
+    assert len(MEMBERS) + len(INSTEAD) == len(LISTED)
 
 
 def test_every_member_is_there_or_in_the_readmes_list_and_not_in_both():
-    assert sorted(member for member in MEMBERS if not is_there(member)) == sorted(said_to_be_missing())
+    assert sorted(member for member in MEMBERS if found(member) is None) == sorted(said_to_be_missing())
+
+
+@pytest.mark.parametrize("member", [member for member in MEMBERS if found(member) is not None])
+def test_a_member_is_what_it_is_in_poplar(member):
+    assert is_of_kind(found(member), MEMBERS[member]), f"{member} is not one of {MEMBERS[member]}: {found(member)!r}"
+
+
+@pytest.mark.parametrize("name", INSTEAD)
+def test_what_python_does_not_need_stands_in_the_readme_with_what_python_has(name):
+    table = README.partition("| Poplar C++ | pypoplar |")[2].partition("\n\n")[0]
+    row = next((row for row in table.splitlines() if re.search(rf"\b{name}\b", row.split(" | ")[0])), None)
+    assert row is not None, f"the README's table says nothing of {name}"
+
+
+@pytest.mark.parametrize(("member", "kind"), [
+    ("Tensor.shape", "fields"),
+    ("IPUModel.numIPUs", "methods"),
+    ("Device.createCPUDevice", "methods"),
+    ("Tensor.slice", "static methods"),
+    ("FLOAT", "classes"),
+    ("concat", "classes"),
+    ("SyncType.GLOBAL", "types"),
+    ("Graph", "functions"),
+    ("Sequence", "values"),
+])  # fmt: skip
+def test_a_member_of_another_kind_is_found(member, kind):
+    assert not is_of_kind(found(member), kind)
