@@ -36,7 +36,7 @@ from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.placement import place_variables, rounded_up
 from pypoplar.compiler.memory.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
 from pypoplar.compiler.memory.vertex_state import VertexState, place_state
-from pypoplar.errors import PoplarTypeError
+from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts, VertexNames
 from pypoplar.executable.host_plans import RemotePlan
@@ -44,6 +44,7 @@ from pypoplar.executable.memory_layout import TILE_ALIGNMENT, MemoryLayout
 from pypoplar.executable.memory_use import TileMemory
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.graph import Graph
+from pypoplar.interface.edge_rows import MOST_WORKERS
 from pypoplar.interface.opcodes import ROW_WORDS
 from pypoplar.options import EngineOptions, Options
 from pypoplar.program.base import Program
@@ -69,6 +70,7 @@ def compile_graph(
         raise PoplarTypeError(f"expected a Graph or an Executable, got {type(graph).__name__}")
     graph = graph.getTopLevelGraph()  # of a virtual graph: all tiles count
     wanted = EngineOptions.parse(options)
+    _check_workers(graph, wanted)
     chosen = _program_list(programs)
     tick = progress or _no_progress
     tick(0, PASSES)
@@ -129,6 +131,12 @@ def compile_graph(
     check_appended(lowering, executable)
     tick(PASSES, PASSES)
     return executable
+
+
+def _check_workers(graph: Graph, options: EngineOptions) -> None:
+    workers = graph.getTarget().getNumWorkerContexts()
+    if options.races == "elements" and workers > MOST_WORKERS:
+        raise InvalidOption(f"pypoplar.races = 'elements' tells {MOST_WORKERS} workers of a tile apart, the target has {workers}")
 
 
 def _no_progress(done: int, total: int) -> None:

@@ -27,6 +27,7 @@ class FieldTable:
     form: Int8s
     type: Int16s  # index into pypoplar.types.SUPPORTED
     shared_worker: Bools  # [codelets]: Vertex, whose vertices run beside each other on a tile's workers
+    several_workers: Bools  # [codelets]: MultiVertex
 
     def entries(self, codelet: Integers, field: Integers) -> Integers:
         if len(self.first) == 2:
@@ -43,6 +44,7 @@ def tabulate_fields(codelets: Sequence[Codelet]) -> FieldTable:
         form=np.array([_FORM[field.form] for field in fields], np.int8),
         type=np.array([SUPPORTED.index(field.type) for field in fields], np.int16),
         shared_worker=np.array([codelet.kind == "vertex" for codelet in codelets], bool),
+        several_workers=np.array([codelet.kind == "multi" for codelet in codelets], bool),
     )
 
 

@@ -53,7 +53,7 @@ def _collect(touches: Touches, whole: Bytes, compute: int) -> _Touched:
     starts = touches.edge_touch[first:last] - base
     edge = np.searchsorted(touches.first_run[first : last + 1], run + runs.start, side="right") - 1
     written = (marks[place] & Touch.WRITTEN) != 0
-    marks[:] = 0
+    whole[:] = 0
     return _Touched(element, edge + first, place - starts[edge], written)
 
 

@@ -259,7 +259,7 @@ class Engine:
             if bar is not None:
                 bar.close()
         if fault is not None:
-            raise fault_error(self.executable, fault)
+            raise fault_error(self.executable, self._state.memory, fault)
 
     def loadAndRun(self, device: Device, program: int = 0) -> None:
         """`load` and `run`."""

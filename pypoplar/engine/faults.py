@@ -10,11 +10,15 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.ir.typed import TypedCodelet
+from pypoplar.engine.arena import Arena
+from pypoplar.engine.worker_races import worker_race
 from pypoplar.errors import (
     CodeletArithmeticError,
     CodeletIndexError,
     CodeletRuntimeError,
     CycleLimitError,
+    GraphCycleError,
+    PoplarError,
     PoplarRuntimeError,
     UninitialisedReadError,
 )
@@ -36,7 +40,7 @@ class Fault:
     step: int
 
 
-KINDS: Mapping[FaultCode, type[CodeletRuntimeError]] = {
+KINDS: Mapping[FaultCode, type[PoplarError]] = {
     FaultCode.INDEX: CodeletIndexError,
     FaultCode.ZERO_DIVISION: CodeletArithmeticError,
     FaultCode.SHIFT_WIDTH: CodeletArithmeticError,
@@ -51,10 +55,11 @@ KINDS: Mapping[FaultCode, type[CodeletRuntimeError]] = {
     FaultCode.SLICE_BOUNDS: CodeletIndexError,
     FaultCode.ROW_INDEX: CodeletIndexError,
     FaultCode.READ_AFTER_WRITE: CodeletRuntimeError,
+    FaultCode.WORKER_RACE: GraphCycleError,
 }
 
 
-def _what(fault: Fault, codelet: TypedCodelet, cycle_limit: int) -> str:  # noqa: C901, PLR0911, PLR0912 - an arm for each code
+def _what(fault: Fault, codelet: TypedCodelet, executable: Executable, memory: Arena) -> str:  # noqa: C901, PLR0911, PLR0912 - an arm for each code
     value, bound = fault.value, fault.bound
     match FaultCode(fault.code):
         case FaultCode.INDEX:
@@ -70,6 +75,7 @@ def _what(fault: Fault, codelet: TypedCodelet, cycle_limit: int) -> str:  # noqa
         case FaultCode.CHECK:
             return f"check failed: {codelet.texts[value]}"
         case FaultCode.CYCLE_LIMIT:
+            cycle_limit = executable.options.cycle_limit
             limit = f"the cycle limit of {cycle_limit} (option pypoplar.cycle_limit)" if cycle_limit else "cycles can be counted"
             if value > bound:
                 return f"the vertex ran longer than {limit}"
@@ -91,11 +97,14 @@ def _what(fault: Fault, codelet: TypedCodelet, cycle_limit: int) -> str:  # noqa
                 f"element {value} of an Input is read after the vertex has written it through the Output that is the same tensor: "
                 "what it holds then is open; use one InOut field for both"
             )
+        case FaultCode.WORKER_RACE:
+            base = memory.marks_base - memory.tile_base[executable.vertex_names.tile[fault.vertex]]
+            return worker_race(executable, fault.vertex, value - int(base), bound)
         case unknown:
             assert_never(unknown)
 
 
-def fault_error(executable: Executable, fault: Fault) -> CodeletRuntimeError:
+def fault_error(executable: Executable, memory: Arena, fault: Fault) -> PoplarError:
     """The error to raise for a fault: it names vertex, tile, compute set, and the user's line."""
     codelet = executable.codelets[fault.codelet].typed
     place = codelet.locations[fault.where]
@@ -103,7 +112,7 @@ def fault_error(executable: Executable, fault: Fault) -> CodeletRuntimeError:
     file, line, _ = names.locations[int(names.location[fault.vertex])]
     source = linecache.getline(place.file, place.line).strip()
     shown = f"\n    {source}" if source else ""
-    what = _what(fault, codelet, executable.options.cycle_limit)
+    what = _what(fault, codelet, executable, memory)
     return KINDS[FaultCode(fault.code)](
         f"{place.file}:{place.line}: {codelet.name}.{place.function}: {what}{shown}\n"
         f"  vertex {fault.vertex} on tile {int(names.tile[fault.vertex])} in compute set "

@@ -17,6 +17,7 @@ from pypoplar.engine.engine_state import UNINITIALISED, EngineState
 from pypoplar.engine.host_arrays import host_array
 from pypoplar.engine.printing import format_tensor
 from pypoplar.engine.streams import HostStreams, unknown_name
+from pypoplar.engine.worker_races import judge_sub_words
 from pypoplar.errors import ApplicationRuntimeError, PoplarIndexError, StreamConnectionError, TensorIOStateError
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.layout import NOTHING
@@ -47,6 +48,7 @@ class Services:
             case ServiceKind.UNDEFINED:
                 self.streams.array(service["stream"]).view(np.uint8)[:] = UNINITIALISED
             case ServiceKind.JUDGE:
+                judge_sub_words(self.executable, self.state.memory, service["compute"], service["name"])
                 judge_touches(self.executable, self.state.memory, service["compute"], service["name"])
             case ServiceKind.ABORT:
                 raise ApplicationRuntimeError(f"the program aborted: {service['message']} [{service['location']}]")

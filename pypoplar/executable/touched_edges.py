@@ -11,8 +11,8 @@ from pypoplar.arrays.dtypes import Int64s
 class Touches:
     """With `pypoplar.races = "elements"`: the edges of all computes, to judge which elements their vertices touched.
 
-    A byte per element of an edge is its mark, of `pypoplar.interface.edge_rows.Touch` bits. The marks of a compute set's edges
-    lie end to end; every compute set uses the same bytes anew.
+    A byte per element of an edge is its mark; see `pypoplar.interface.edge_rows`. The marks of a compute set's edges lie end to
+    end, behind them those of its vertices' plain fields; every compute set uses the same bytes anew.
     """
 
     first_edge: Int64s  # [computes + 1]: the compute's edges

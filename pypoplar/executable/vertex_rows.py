@@ -19,6 +19,7 @@ class VertexRows:
 
     codelet: Codelet
     layout: EdgeRow
+    position: Int64s  # [vertices]: in `Computes.vertex`
     first_word: Int64s  # [vertices]: where each one's edge row begins in `Computes.words`
     tile: Int64s  # [vertices]
 
@@ -34,7 +35,7 @@ def rows_by_codelet(codelets: tuple[Codelet, ...], computes: Computes, *, record
         codelet = codelets[int(number)]
         chosen = np.flatnonzero(number_of == number)
         layout = edge_row(codelet.fields, record_touches=record_touches)
-        yield VertexRows(codelet, layout, group_row[chosen] + inside[chosen] * layout.words, tile[chosen])
+        yield VertexRows(codelet, layout, chosen, group_row[chosen] + inside[chosen] * layout.words, tile[chosen])
 
 
 @frozen(eq=False)

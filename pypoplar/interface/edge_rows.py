@@ -1,8 +1,9 @@
 """Edge rows: what a vertex is told of its fields, field after field; and the row table, in which the rows of list fields stand.
 
-Addresses are byte offsets in the memory of the vertex's tile. Where touches are recorded, each scalar and vector field that is no
-state has one more word behind its own, and the row table's entries have `RowEntry.TOUCH`: where the byte of the first element is,
-in which `Touch` is noted; a byte follows for each further element.
+Addresses are byte offsets in the memory of the vertex's tile. Where touches are recorded, each scalar and vector field has one
+more word behind its own, and the row table's entries have `RowEntry.TOUCH`: where the mark of the first element is, a byte; one
+follows for each further element. A mark is 0, or has bits of `Touch` and, from `WORKER_SHIFT` on, the worker of a MultiVertex that
+came first.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from enum import auto
 from typing import NamedTuple, Protocol
 
-from pypoplar.interface.layout import NOTHING, Bit, Layout, words
+from pypoplar.interface.layout import NOTHING, Bit, Layout, mask, words
 
 
 class ScalarField(Layout):
@@ -55,6 +56,9 @@ class Touch(Bit):
     WRITTEN = auto()
 
 
+WORKER_SHIFT = mask(Touch).bit_length()  # where the number of the worker begins in a mark
+MOST_WORKERS = 1 << (8 - WORKER_SHIFT)  # that marks tell apart
+
 FIELD_WORDS: Mapping[str, int] = {"scalar": words(ScalarField), "vector": words(VectorField), "list": words(ListField)}
 _WORDS: Mapping[str, tuple[int, int]] = {
     "scalar": (ScalarField.ADDRESS, NOTHING),
@@ -69,13 +73,10 @@ def entry_words(*, record_touches: bool) -> int:
 
 
 class EdgeRowField(Protocol):
-    """What has to be known of a field: ``"scalar"``, ``"vector"`` or ``"list"``, and whether it is ``"state"``."""
+    """What has to be known of a field: ``"scalar"``, ``"vector"`` or ``"list"``."""
 
     @property
     def form(self) -> str: ...
-
-    @property
-    def access(self) -> str: ...
 
 
 class FieldWords(NamedTuple):
@@ -98,7 +99,7 @@ def edge_row(fields: Iterable[EdgeRowField], *, record_touches: bool) -> EdgeRow
     places, end = [], 0
     for field in fields:
         start, extent = _WORDS[field.form]
-        touched = record_touches and field.form != "list" and field.access != "state"
+        touched = record_touches and field.form != "list"
         own = FIELD_WORDS[field.form]
         touch = end + own + TouchField.TOUCH if touched else NOTHING
         places.append(FieldWords(end + start, end + extent if extent != NOTHING else NOTHING, touch))

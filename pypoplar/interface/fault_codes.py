@@ -31,6 +31,7 @@ class FaultCode(Code):
     SLICE_BOUNDS = auto()  # the bound, the length
     ROW_INDEX = auto()  # the row, how many there are
     READ_AFTER_WRITE = auto()  # the index of the element, of an Input that is one tensor with an Output; where touches are recorded
+    WORKER_RACE = auto()  # where the element's mark is, see `edge_rows`, from the tile's memory on; the mark, and 256 times its own
 
 
 class FloatingPoint(Bit):

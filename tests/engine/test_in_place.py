@@ -72,6 +72,18 @@ class RunningHalves(SupervisorVertex):
 
 
 class Dealt(MultiVertex):
+    """Each worker takes four elements, and reads what it has written."""
+
+    x: Input[Vector[INT]]
+    y: Output[Vector[INT]]
+
+    def compute(self, worker):
+        for i in range(4 * worker, min(4 * worker + 4, len(self.y))):
+            if i % 4 > 0:
+                self.y[i] = self.x[i] + self.x[i - 1]
+
+
+class ByTurns(MultiVertex):
     """Each worker reads what the worker before has written."""
 
     x: Input[Vector[INT]]
@@ -170,9 +182,8 @@ def of_vector(codelet, before):
         after[1] = after[0]
         return after
     if codelet is Dealt:
-        for worker in range(6):
-            for i in range(worker, len(after), 6):
-                after[i] += after[i - 1] if i else 0
+        for i in range(len(after)):
+            after[i] += after[i - 1] if i % 4 else 0
         return after
     for i in range(1, len(after)):
         after[i] += after[i - 1]
@@ -305,13 +316,20 @@ def test_in_elements_mode_a_read_after_the_write_names_line_element_and_remedy()
     )
 
 
-def test_in_elements_mode_another_workers_write_counts_too():
+@pytest.mark.parametrize(
+    ("codelet", "error", "what"),
+    [
+        (Dealt, CodeletRuntimeError, "element 1 of an Input is read after"),
+        (ByTurns, GraphCycleError, "worker 2 reads element 1 of field 'x', which worker 1 has written"),
+    ],
+)
+def test_in_elements_mode_the_writes_of_workers_count_too(codelet, error, what):
     def work(mode, options):
         bench = Bench()
         x = bench.variable("x", np.ones(7, np.int32), 2)
-        bench.engine(bench.execute(Dealt, 3, x=x, y=x), mode, options).run()
+        bench.engine(bench.execute(codelet, 3, x=x, y=x), mode, options).run()
 
-    with pytest.raises(CodeletRuntimeError, match="element 1 of an Input is read after"):
+    with pytest.raises(error, match=what):
         everywhere(work, ELEMENTS)
 
 

@@ -62,8 +62,9 @@ class Dealt(MultiVertex):
     long: Output[Vector[LONGLONG]]
 
     def compute(self, worker):
-        for i in range(worker, len(self.out), 6):
-            self.out[i] = len(self.x) + i
+        for first in range(2 * worker, len(self.out), 12):
+            for i in range(first, min(first + 2, len(self.out))):  # in one word
+                self.out[i] = len(self.x) + i
         for i in range(worker, len(self.long), 6):
             self.long[i] = len(self.x) * i
 

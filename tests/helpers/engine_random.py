@@ -162,17 +162,18 @@ class Rows(Vertex):
 
 
 class Deal(MultiVertex):
-    """Six workers share the elements."""
+    """Six workers share the elements, two or four at a time: they lie in one word."""
 
     x: Input[Vector[INT]]
     out: Output[Vector[SHORT]]
     bytes: InOut[Vector[UNSIGNED_CHAR]]
 
     def compute(self, worker: int) -> None:
-        for i in range(worker, min(len(self.out), len(self.x)), 6):
-            self.out[i] = self.x[i] >> 3
+        for i in range(min(len(self.out), len(self.x))):
+            if i // 2 % 6 == worker:
+                self.out[i] = self.x[i] >> 3
         for i in range(len(self.bytes)):
-            if i % 6 == worker:
+            if i // 4 % 6 == worker:
                 self.bytes[i] = self.bytes[i] * 7 + worker
 
 

@@ -43,6 +43,13 @@ def stored_fields(codelet: TypedCodelet) -> frozenset[str]:
     return frozenset(root for store in stores for root in roots[store.span.name])
 
 
+def store_locations(codelet: TypedCodelet, field: str) -> list[int]:
+    """Where the code may write to a field: numbers of its locations, in the order of the code."""
+    roots = span_roots(codelet)
+    stores = (statement for statement in walk(codelet.body) if isinstance(statement, Store))
+    return [store.where for store in stores if field in roots[store.span.name]]
+
+
 def changing_fields(codelet: PricedCodelet) -> frozenset[str]:
     """Names of the fields that may hold something else after a store: those that the code may write to, and what they are."""
     stored = stored_fields(codelet)

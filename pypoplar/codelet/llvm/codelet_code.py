@@ -111,8 +111,9 @@ def _emit_workers(function: CodeletFunction, number: Any, following: Any) -> Non
     builder.branch(end)
     builder.position_at_end(running)
     load_scalars(state)
+    state.worker = builder.add(first, worker)
     if codelet.worker is not None:
-        state.assign(codelet.worker, builder.trunc(builder.add(first, worker), INT))
+        state.assign(codelet.worker, builder.trunc(state.worker, INT))
     state.emit_block(codelet.body)
     state.go(end)
     builder.position_at_end(end)

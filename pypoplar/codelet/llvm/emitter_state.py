@@ -194,6 +194,7 @@ class EmitterState:
     holds_back: bool = False  # whether scalar fields are written to memory later, all at once
     otherwise: Any = None  # where a fault goes instead, while code is only tried out
     lanes: int = 1  # states whose values a local holds
+    worker: Any = None  # i64, of a MultiVertex
 
     @property
     def builder(self) -> Any:

@@ -22,7 +22,7 @@ from pypoplar.codelet.llvm.memory_forms import (
     word,
 )
 from pypoplar.interface.context_words import CallArgument
-from pypoplar.interface.edge_rows import RowEntry, Touch, entry_words
+from pypoplar.interface.edge_rows import WORKER_SHIFT, RowEntry, Touch, entry_words
 from pypoplar.interface.fault_codes import FaultCode
 from pypoplar.interface.layout import WORD_BYTES
 
@@ -47,9 +47,10 @@ def store(state: EmitterState, span: Span, pointer: Any, value: Any) -> None:
 
 
 def note_touch(state: EmitterState, span: Span, index: Any, bit: Touch, where: int) -> None:
-    """Note a read or a write of an element; state has no touch bytes.
+    """Note a read or a write of an element; constant tables have no marks.
 
-    Reading an element of an Input that has been written, through the Output that is the same tensor, is a fault.
+    It is a fault if another worker has touched the element and one of the two writes, and if an Input is read that the worker has
+    written through the Output that is the same tensor.
     """
     if not state.checks.touches:
         return
@@ -58,12 +59,28 @@ def note_touch(state: EmitterState, span: Span, index: Any, bit: Touch, where: i
         return
     with builder.if_then(builder.icmp_unsigned("!=", place.touch, word(0))):
         pointer = builder.inttoptr(builder.add(place.touch, index), BYTE.as_pointer())
-        mark = builder.load(pointer)
+        mark, own, touched = builder.load(pointer), BYTE(bit), BYTE(bit)
+        if state.worker is not None:
+            own = builder.or_(own, builder.shl(builder.trunc(state.worker, BYTE), BYTE(WORKER_SHIFT)))
+            _check_workers(state, mark, own, builder.add(place.touch, index), where)
+            touched = builder.select(builder.icmp_unsigned("==", mark, BYTE(0)), own, touched)
         if bit == Touch.READ and state.function.codelet.in_place:
             unwritten = builder.icmp_unsigned("==", builder.and_(mark, BYTE(Touch.WRITTEN)), BYTE(0))
             fine = builder.or_(unwritten, builder.icmp_unsigned("==", place.given, word(0)))
             state.fault_unless(fine, FaultCode.READ_AFTER_WRITE, where, index, word(0))
-        builder.store(builder.or_(mark, BYTE(bit)), pointer)
+        builder.store(builder.or_(mark, touched), pointer)
+
+
+def _check_workers(state: EmitterState, mark: Any, own: Any, address: Any, where: int) -> None:
+    """An element with a mark is touched by a worker, whose mark would be `own`."""
+    builder = state.builder
+    untouched = builder.icmp_unsigned("==", mark, BYTE(0))
+    alike = builder.icmp_unsigned("<", builder.xor(mark, own), BYTE(1 << WORKER_SHIFT))
+    unwritten = builder.icmp_unsigned("==", builder.and_(builder.or_(mark, own), BYTE(Touch.WRITTEN)), BYTE(0))
+    place = builder.sub(address, state.function.arguments[CallArgument.MEMORY])
+    marks = builder.or_(builder.zext(mark, WORD), builder.shl(builder.zext(own, WORD), word(8)))
+    fine = builder.or_(builder.or_(untouched, alike), unwritten)
+    state.fault_unless(fine, FaultCode.WORKER_RACE, where, place, marks)
 
 
 def check_written(state: EmitterState, span: Span, pointer: Any, index: Any, where: int) -> None:

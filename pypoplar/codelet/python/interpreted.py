@@ -13,7 +13,7 @@ from pypoplar.arrays.dtypes import Bytes, Int64s, UInt32s
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.typed import TypedArray, TypedTable
 from pypoplar.interface.context_words import UNLIMITED
-from pypoplar.interface.edge_rows import RowEntry, Touch, entry_words
+from pypoplar.interface.edge_rows import MOST_WORKERS, WORKER_SHIFT, RowEntry, Touch, entry_words
 from pypoplar.interface.fault_codes import FaultCode
 
 Number = int | float | bool
@@ -48,6 +48,7 @@ class VertexContext:
     floating_point_mask: int = 0  # `FloatingPoint` exceptions that are faults
     uninitialised_is_fault: bool = False
     workers: int = 6
+    worker: int = 0  # of a MultiVertex, the one that runs
     debug_print: Callable[[int, int, tuple[Number, ...]], None] | None = None  # gets location, text number, values
     slot_cycles: int = 6  # of one slot
     slots: int = 0
@@ -87,15 +88,15 @@ def _rotated(value: int, bits: int) -> int:
 class MemoryVector:
     """A piece of the tile's memory: a field, a row or a slice. It reads like a list, in a debugger say."""
 
-    __slots__ = ("_address", "_bytes", "_checks", "_element", "_given", "_length", "_memory", "_touch")
+    __slots__ = ("_address", "_bytes", "_context", "_element", "_given", "_length", "_memory", "_touch")
 
     def __init__(
-        self, memory: Bytes, element: str, address: int, length: int, touch: int | None, checks: bool, given: bool
+        self, memory: Bytes, element: str, address: int, length: int, touch: int | None, context: VertexContext, given: bool
     ) -> None:
         self._memory, self._element, self._address, self._length = memory, element, address, length
         self._bytes = memory.data
         self._touch = touch  # offset of a byte per element
-        self._checks = checks  # reading what nothing has written is a fault
+        self._context = context
         self._given = given  # an Input's: reading what the vertex has written is a fault where touches are recorded
 
     @property
@@ -105,11 +106,8 @@ class MemoryVector:
     def load(self, index: int, where: int) -> Number:
         """The element at `index`, checked."""
         self._check(index, where)
-        if self._touch is not None:
-            if self._given and self._memory[self._touch + index] & _WRITTEN:
-                raise VertexFault(FaultCode.READ_AFTER_WRITE, where, index)
-            self._memory[self._touch + index] |= _READ
-        if self._checks and self._element in _UNWRITTEN:
+        self._note(index, _READ, where)
+        if self._context.uninitialised_is_fault and self._element in _UNWRITTEN:
             form, pattern = _UNWRITTEN[self._element]
             if form.unpack_from(self._bytes, self._place(index))[0] == pattern:
                 raise VertexFault(FaultCode.UNINITIALISED, where, index)
@@ -118,8 +116,7 @@ class MemoryVector:
     def store(self, index: int, value: Number, where: int) -> None:
         """Write the element at `index`, checked; `value` fits the element's register type."""
         self._check(index, where)
-        if self._touch is not None:
-            self._memory[self._touch + index] |= _WRITTEN
+        self._note(index, _WRITTEN, where)
         form, place = FORMATS[self._element], self._place(index)
         if self._element == "f16":
             form.pack_into(self._bytes, place, int(np.float16(value).view(np.uint16)))
@@ -143,7 +140,26 @@ class MemoryVector:
         """The elements from `begin` up to `end`, a view."""
         _check_bounds(begin, end, self._length, where)
         touch = self._touch + begin if self._touch is not None else None
-        return MemoryVector(self._memory, self._element, self._place(begin), end - begin, touch, self._checks, self._given)
+        return MemoryVector(self._memory, self._element, self._place(begin), end - begin, touch, self._context, self._given)
+
+    def _note(self, index: int, bit: int, where: int) -> None:
+        """Note a read or a write, where touches are recorded.
+
+        It is a fault if another worker has touched the element and one of the two writes, and if an Input is read that the worker
+        has written through the Output that is the same tensor. Workers run in order: one that was not the first is another one.
+        """
+        if self._touch is None:
+            return
+        place = self._touch + index
+        mark, own = int(self._memory[place]), bit | self._context.worker % MOST_WORKERS << WORKER_SHIFT
+        if mark == 0:
+            self._memory[place] = own
+            return
+        if mark >> WORKER_SHIFT != own >> WORKER_SHIFT and (mark | bit) & _WRITTEN:
+            raise VertexFault(FaultCode.WORKER_RACE, where, place, mark | own << 8)
+        if bit == _READ and self._given and mark & _WRITTEN:
+            raise VertexFault(FaultCode.READ_AFTER_WRITE, where, index)
+        self._memory[place] = mark | bit
 
     def _check(self, index: int, where: int) -> None:
         if not 0 <= index < self._length:
@@ -183,14 +199,22 @@ class MemoryVector:
 class MemoryRows:
     """A list field: rows, each a vector of its own length."""
 
-    __slots__ = ("_checks", "_element", "_first", "_given", "_length", "_memory", "_table", "_touches")
+    __slots__ = ("_context", "_element", "_first", "_given", "_length", "_memory", "_table", "_touches")
 
     def __init__(
-        self, memory: Bytes, element: str, table: Int64s, first: int, length: int, touches: bool, checks: bool, given: bool
+        self,
+        memory: Bytes,
+        element: str,
+        table: Int64s,
+        first: int,
+        length: int,
+        touches: bool,
+        context: VertexContext,
+        given: bool,
     ) -> None:
         self._memory, self._element, self._table, self._first, self._length = memory, element, table, first, length
         self._touches = touches  # whether they are recorded
-        self._checks, self._given = checks, given
+        self._context, self._given = context, given
 
     @property
     def length(self) -> int:
@@ -206,7 +230,7 @@ class MemoryRows:
         """The rows from `begin` up to `end`."""
         _check_bounds(begin, end, self._length, where)
         first, length = self._first + begin, end - begin
-        return MemoryRows(self._memory, self._element, self._table, first, length, self._touches, self._checks, self._given)
+        return MemoryRows(self._memory, self._element, self._table, first, length, self._touches, self._context, self._given)
 
     def __len__(self) -> int:
         return self._length
@@ -218,7 +242,7 @@ class MemoryRows:
         entry = self._table[(self._first + index) * width :][:width]
         address, length = int(entry[RowEntry.ADDRESS]), int(entry[RowEntry.LENGTH])
         touch = int(entry[RowEntry.TOUCH]) if self._touches else None
-        return MemoryVector(self._memory, self._element, address, length, touch, self._checks, self._given)
+        return MemoryVector(self._memory, self._element, address, length, touch, self._context, self._given)
 
     def __repr__(self) -> str:
         return f"[{', '.join(repr(self[index]) for index in range(min(4, self._length)))}{', ...' if self._length > 4 else ''}]"
@@ -228,17 +252,17 @@ def table_view(table: TypedTable) -> MemoryVector | MemoryRows:
     """A constant table, in a memory of its own."""
     memory, size = np.frombuffer(table.data, np.uint8), SIZES[table.element]
     if len(table.shape) == 1:
-        return MemoryVector(memory, table.element, 0, table.shape[0], None, False, False)
+        return MemoryVector(memory, table.element, 0, table.shape[0], None, VertexContext(), False)
     rows, columns = table.shape
     entries = np.zeros((rows, entry_words(record_touches=False)), np.int64)
     entries[:, RowEntry.ADDRESS] = np.arange(rows) * columns * size
     entries[:, RowEntry.LENGTH] = columns
-    return MemoryRows(memory, table.element, entries.ravel(), 0, rows, False, False, False)
+    return MemoryRows(memory, table.element, entries.ravel(), 0, rows, False, VertexContext(), False)
 
 
-def scratch_view(array: TypedArray, checks: bool) -> MemoryVector:
+def scratch_view(array: TypedArray, context: VertexContext) -> MemoryVector:
     """A scratch array, in a memory of its own."""
-    return MemoryVector(np.zeros(array.bytes, np.uint8), array.element, 0, array.length, None, checks, False)
+    return MemoryVector(np.zeros(array.bytes, np.uint8), array.element, 0, array.length, None, context, False)
 
 
 class Fields:

@@ -106,7 +106,7 @@ class PythonForm:
         if guarded not in self._functions:
             self._functions[guarded] = _FunctionWriter(self.codelet, guarded, self.count_flops).function(self.meaning_of)
         function = self._functions[guarded]
-        views = self.views(memory, words, row, row_table, context.uninitialised_is_fault)
+        views = self.views(memory, words, row, row_table, context)
         context.flops = context.bytes = 0
         # A worker issues a slot in turn with the others, the supervisor one a cycle.
         context.slot_cycles = 1 if self.codelet.kind == "supervisor" else context.workers
@@ -116,26 +116,28 @@ class PythonForm:
             return context.slots, result
         slowest, agreed = 0, True
         for worker in range(context.workers):
-            context.slots = 0
+            context.slots, context.worker = 0, worker
             agreed = function(context, views, worker) and agreed
             slowest = max(slowest, context.slots)
         return slowest, agreed
 
     def views(
-        self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, checks: bool
+        self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, context: VertexContext
     ) -> dict[str, MemoryVector | MemoryRows]:
         """The fields of the vertex whose edge row begins at `words[row]`, the constant tables, and the scratch arrays."""
-        views = self._tables | {array.name: scratch_view(array, checks) for array in self.codelet.arrays}
+        views = self._tables | {array.name: scratch_view(array, context) for array in self.codelet.arrays}
         for declared, place in zip(self.codelet.fields, self._edge_row.fields, strict=True):
             start = int(words[row + place.start])
             count = int(words[row + place.extent]) if place.extent != NOTHING else 1
             given = declared.access == "input"
             if declared.form == "list":
                 table = row_table.reshape(-1)
-                views[declared.name] = MemoryRows(memory, declared.element, table, start, count, self.record_touches, checks, given)
+                views[declared.name] = MemoryRows(
+                    memory, declared.element, table, start, count, self.record_touches, context, given
+                )
             else:
                 touch = int(words[row + place.touch]) if place.touch != NOTHING else None
-                views[declared.name] = MemoryVector(memory, declared.element, start, count, touch, checks, given)
+                views[declared.name] = MemoryVector(memory, declared.element, start, count, touch, context, given)
         return views
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Int8s, Int32s, Int64s
+from pypoplar.arrays.dtypes import Bools, Int8s, Int32s, Int64s
 from pypoplar.arrays.groups import ragged, sums
 from pypoplar.arrays.interval_algebra import Strands, keys, ordered_strands
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange_plan import Homes
-from pypoplar.compiler.field_table import INOUT, TYPE_SIZES
+from pypoplar.compiler.field_table import INOUT, INPUT, TYPE_SIZES
 from pypoplar.graph.frozen import FrozenGraph
 
+WORD = 4  # bytes: what a worker stores at once
 EMPTY, IN_PLACE, LANDED, GATHERED = 0, 1, 2, 3
 
 
@@ -30,6 +31,7 @@ class Edges:
     place_of: Int64s  # the edge whose place each takes: its own, but of such an Input the Output's
     width: Int64s  # bytes per element
     length: Int64s  # elements
+    from_word: Bools  # it has to begin with a word: workers of a MultiVertex share it, and each stores words of its own
     strands: Strands  # owner: index into the edges
     begin: Int64s  # keys of the strands on the tile of their vertex
     end: Int64s
@@ -57,6 +59,9 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
     if len(survey.in_place.input):
         access = access.copy()
         access[place_of[place_of != np.arange(len(edge))]] = INOUT
+    width = TYPE_SIZES[graph.edges.type[edge]]
+    shared = survey.fields.several_workers[graph.vertices.codelet[vertex]][position]
+    from_word = shared & (width < WORD) & (access != INPUT)
     return Edges(
         vertex,
         tile,
@@ -66,8 +71,9 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
         graph.edges.row[edge],
         access,
         place_of,
-        TYPE_SIZES[graph.edges.type[edge]],
+        width,
         sums(strands.length, strands.owner, len(edge)),
+        from_word[place_of],
         strands,
         begin,
         begin + strands.length,
@@ -94,5 +100,11 @@ def place_edges(edges: Edges, homes: Homes, survey: Survey) -> tuple[Int8s, Int6
     placement[strands > 1] = GATHERED
     home = survey.resident_home[resident]
     offset[owner] = homes.offset[home] + (edges.strands.begin - homes.begin[home]) * homes.width[home]
+    placement[askew(edges, placement, offset)] = GATHERED
     offset[placement != IN_PLACE] = 0
     return placement, offset
+
+
+def askew(edges: Edges, placement: Int8s, offset: Int64s) -> Int64s:
+    """The edges that would begin within a word, and may not."""
+    return np.flatnonzero(edges.from_word & (placement != EMPTY) & (offset % WORD != 0))

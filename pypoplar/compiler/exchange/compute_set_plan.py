@@ -2,8 +2,9 @@
 
 A vertex reaches its own tile's memory only. An edge that lies there in one piece is used in place. What a tile's vertices touch
 elsewhere has a place in the tile's *landing area*, once, in order of element ids; an edge that lies there in one piece points into
-it. Every other edge (strided, of several runs, partly here and partly elsewhere) gets a buffer in which its elements are
-*gathered*. Landing area and gather buffers together are the tile's exchange buffer.
+it. Every other edge (strided, of several runs, partly here and partly elsewhere; of halves that the workers of a MultiVertex write,
+beginning within a word) gets a buffer in which its elements are *gathered*. Landing area and gather buffers together are the tile's
+exchange buffer.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.interval_algebra import keys, overlay, subtract, union
-from pypoplar.compiler.exchange.compute_set_edges import GATHERED, LANDED, Edges, place_edges, select_edges
+from pypoplar.compiler.exchange.compute_set_edges import GATHERED, LANDED, Edges, askew, place_edges, select_edges
 from pypoplar.compiler.exchange.exchange_buffer import Landing, Parts, from_homes, land, remote_parts
 from pypoplar.compiler.exchange.gathers import plan_gathers
 from pypoplar.compiler.exchange.graph_index import Survey, survey_graph
@@ -41,6 +42,8 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
     landing = land(graph.tiles, survey, incoming, outgoing)
     one_piece = moving[landed]
     offset[edges.strands.owner[one_piece]] = landing.place(edges.begin[one_piece])
+    placement[askew(edges, placement, offset)] = GATHERED
+    landed = placement[edges.strands.owner[moving]] == LANDED
 
     gathers = plan_gathers(edges, np.flatnonzero(placement == GATHERED), homes, survey, landing)
     offset[gathers.edge] = gathers.offset

@@ -130,14 +130,16 @@ class ComputeTables:
                 chosen = np.flatnonzero(codelet == number)
                 word = start[chosen] + self.shapes.start_word[number, position]
                 inside = self.shapes.extent_word[number, position]
+                length = np.ones(len(chosen), np.int64)
                 if inside == NOTHING:
                     offset = self.state.vertex_offset[vertex[chosen]] + self.state.field_offset[number, position]
                     edge_words[word] = offset
-                    continue
-                extent = start[chosen] + inside
-                for place, size, owner in zip(word, extent, vertex[chosen], strict=True):
-                    offset, length = self.state.vectors.get((int(owner), int(position)), (0, 0))
-                    edge_words[place], edge_words[size] = offset, length
+                else:
+                    placed = [self.state.vectors.get((int(owner), int(position)), (0, 0)) for owner in vertex[chosen]]
+                    offset, length = np.array(placed, np.int64).T
+                    edge_words[word], edge_words[start[chosen] + inside] = offset, length
+                if self.touches is not None:
+                    edge_words[start[chosen] + self.shapes.touch_word[number, position]] = self.touches.add_state(length)
 
     @staticmethod
     def _list_order(tile: Int64s, position: Int64s) -> Int64s:

@@ -22,6 +22,7 @@ class TouchTables:
     homes: Homes
     survey: Survey
     size: int = 0  # bytes for the marks of the largest compute set
+    _end: int = 0  # of the marks of the compute set that is being added
     _edges: list[Int64s] = field(factory=list)  # numbers of the graph's edges
     _tile: list[Int64s] = field(factory=list)
     _offset: list[Int64s] = field(factory=list)
@@ -40,8 +41,19 @@ class TouchTables:
         self._tile.append(plan.tile[plan.edge_position])
         self._offset.append(offset)
         self._touch.append(touch[:-1])
-        self.size = max(self.size, int(touch[-1]))
+        self._end = 0
+        self._reserve(touch)
         return touch[self.survey.in_place.places(edges)]
+
+    def add_state(self, length: Int64s) -> Int64s:
+        """Add plain fields of so many elements to the compute set that was added last; returns where the marks of each begin."""
+        touch = self._end + offsets(length)
+        self._reserve(touch)
+        return touch[:-1]
+
+    def _reserve(self, touch: Int64s) -> None:
+        self._end = int(touch[-1])
+        self.size = max(self.size, self._end)
 
     def finish(self) -> Touches:
         edges = self.graph.edges
