@@ -87,7 +87,7 @@ def measure(smoke: bool) -> list[Figure]:
     return [
         Figure("import pypoplar", imported, "s", 0.5),
         Figure("first program of three codelets, warm cache, from the start of Python", again, "s", 1.0),
-        Figure("the same with an empty cache", median(with_empty_cache), "s", 4.0),
+        Figure("the same with an empty cache", median(with_empty_cache), "s", 2.0),
     ]
 
 

@@ -33,7 +33,7 @@ from pypoplar.tracebacks import ENVIRONMENT
 
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PROFILE = click.Path(exists=True, path_type=Path)
-LIBRARIES = ("numpy", "numba", "llvmlite", "networkx", "attrs")
+LIBRARIES = ("numpy", "llvmlite", "networkx", "attrs")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

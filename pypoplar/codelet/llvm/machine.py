@@ -58,7 +58,7 @@ def host() -> Host:
 
 def _target_machine() -> Any:
     processor = host()
-    # The JIT works with static relocation on x86, as numba's own.
+    # The JIT works with static relocation on x86.
     reloc = "static" if processor.triple.startswith(("x86", "i386", "i686")) else "default"
     return llvm.Target.from_triple(processor.triple).create_target_machine(
         cpu=processor.processor, features=processor.features, opt=3, reloc=reloc, codemodel="jitdefault", jit=True
@@ -112,12 +112,6 @@ def compile_text(text: str) -> bytes:
     """Object code for this host."""
     module = optimise(text)
     code: bytes = _target_machine().emit_object(module)
-    return code
-
-
-def assemble(text: str) -> bytes:
-    """Object code of text that has been optimised for this host already."""
-    code: bytes = _target_machine().emit_object(llvm.parse_assembly(text))
     return code
 
 

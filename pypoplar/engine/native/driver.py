@@ -286,7 +286,7 @@ def stop_requested(header: int, thread: int, state: int) -> bool:
     return True
 
 
-@entry("int64(int64, int64, int64)")
+@entry
 def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912, PLR0915 - an arm for each opcode
     """Walk the control program from this thread's state until it ends or Python is needed."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)

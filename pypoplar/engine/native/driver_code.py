@@ -1,6 +1,6 @@
-"""The driver as native code: compiled by numba once, kept in the cache, called with its three integers.
+"""The driver as native code: compiled once, kept in the cache, called with its three integers.
 
-Where the cache has it, numba is not even imported.
+Where the cache has it, what compiles it is not even imported.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import ctypes
 import functools
 import importlib
 from collections.abc import Callable
-from importlib.metadata import version
 
 from attrs import frozen
 
@@ -64,7 +63,7 @@ def _symbol(function: str) -> str:
 @once
 def _identity() -> str:
     """All that the object code depends on."""
-    return f"driver {cache.fingerprint(*SOURCES)} numba {version('numba')} {machine.host().identity}"
+    return f"driver {cache.fingerprint(*SOURCES)} {machine.host().identity}"
 
 
 def _object_code(identity: str, module: str, function: str, progress: str) -> bytes:
@@ -78,21 +77,12 @@ def _object_code(identity: str, module: str, function: str, progress: str) -> by
 
 
 def _compile(module: str, function: str) -> bytes:
-    from pypoplar.engine.native.unit import assembly_of
+    from pypoplar.engine.native.unit_code import unit_text
 
-    return machine.assemble(assembly_of(getattr(importlib.import_module(module), function), _symbol(function)))
+    return machine.compile_text(unit_text(getattr(importlib.import_module(module), function), _symbol(function)))
 
 
 @functools.cache
 def _callable(address: int) -> Drive:
-    """numba's calling convention: result and exception by reference; the driver raises none."""
     word = ctypes.c_int64
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(word), ctypes.POINTER(ctypes.c_void_p), word, word, word)
-    function = prototype(address)
-
-    def drive(header: int, thread: int, threads: int) -> int:
-        result, exception = word(), ctypes.c_void_p()
-        function(ctypes.byref(result), ctypes.byref(exception), header, thread, threads)
-        return int(result.value)
-
-    return drive
+    return ctypes.CFUNCTYPE(word, word, word, word)(address)

@@ -115,7 +115,7 @@ def run_group(header: int, thread: int, active: int, group: int, base: int, comp
         use_estimates(estimates, word_address(slots, position - base), count)
 
 
-@entry("int64(int64, int64, int64, int64, int64, int64)")
+@entry
 def general_tile(header: int, thread: int, active: int, compute: int, step: int, unused: int) -> int:
     """The vertices of an active tile; returns its cycles."""
     context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)

@@ -65,7 +65,7 @@ def memory_of(header: int, ipu: int, host: int) -> int:
     return host if ipu == HOST else int(get(header, Slot.IPU_MEMORY, ipu))
 
 
-@entry("int64(int64, int64, int64, int64, int64, int64)")
+@entry
 def move_share(header: int, number: int, thread: int, threads: int, host: int, unused: int) -> int:
     """This thread's share of a move, if there is one. `host` is the address of the chunk that a stream moves."""
     if number != NOTHING:

@@ -86,7 +86,7 @@ def move_phase(header: int, thread: int, threads: int, compute: int, phase: int)
     call_unit(table(header, Slot.MOVE_UNIT), header, moves, thread, threads, 0, 0)
 
 
-@entry("int64(int64, int64, int64, int64, int64, int64)")
+@entry
 def superstep(header: int, thread: int, threads: int, compute: int, step: int, lead: int) -> int:
     """Exchange, gather, compute, scatter and exchange of this thread's tiles; returns the slowest tile's cycles, or GIVEN_UP.
 

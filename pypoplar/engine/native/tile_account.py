@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pypoplar.engine.native.header_access import add, get, put, put_word, record, table, word, word_address
-from pypoplar.engine.native.unit import part
+from pypoplar.engine.native.unit import part, seldom
 from pypoplar.interface.context_words import CONTEXT_WORDS, WORK_WORDS, Context, Work
 from pypoplar.interface.debug_records import GROUP_MARK, MARK_WORDS, NO_MARK, Mark
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, FaultRecord, State
@@ -13,7 +13,7 @@ from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.vertex_kinds import VertexKind
 
 
-@part
+@seldom
 def note_fault(header: int, thread: int, group: int, step: int) -> None:
     """Keep the fault of the lowest vertex."""
     context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
@@ -55,12 +55,24 @@ def use_estimates(estimates: int, slots: int, count: int) -> None:
 
 
 @part
+def is_one_call(header: int, group: int, count: int) -> bool:
+    """Whether a group is one vertex on one worker."""
+    return count == 1 and get(header, Slot.GROUP_KIND, group) != VertexKind.MULTI
+
+
+@part
 def flops_of_group(header: int, thread: int, group: int, count: int) -> int:
     """Floating-point operations of a group that has just run. What was given for a vertex takes the place of what its code did."""
+    if table(header, Slot.GIVEN_FLOPS) == 0 and is_one_call(header, group, count):
+        return word(record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread), Work.FLOPS)
+    return flops_of_many(header, thread, group, count)
+
+
+@seldom
+def flops_of_many(header: int, thread: int, group: int, count: int) -> int:
+    """As `flops_of_group`, of any number of vertices."""
     counted = record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread)
     given = table(header, Slot.GIVEN_FLOPS)
-    if given == 0 and count == 1 and get(header, Slot.GROUP_KIND, group) != VertexKind.MULTI:
-        return word(counted, Work.FLOPS)
     workers = table(header, Slot.WORKERS) if get(header, Slot.GROUP_KIND, group) == VertexKind.MULTI else 1
     position = get(header, Slot.GROUP_POSITION, group)
     flops = 0
@@ -77,6 +89,14 @@ def flops_of_group(header: int, thread: int, group: int, count: int) -> int:
 @part
 def bytes_of_group(header: int, thread: int, group: int, count: int) -> int:
     """Bytes that a group that has just run has loaded and stored."""
+    if is_one_call(header, group, count):
+        return word(record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread), Work.BYTES)
+    return bytes_of_many(header, thread, group, count)
+
+
+@seldom
+def bytes_of_many(header: int, thread: int, group: int, count: int) -> int:
+    """As `bytes_of_group`, of any number of vertices."""
     counted = record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread)
     calls = count * table(header, Slot.WORKERS) if get(header, Slot.GROUP_KIND, group) == VertexKind.MULTI else count
     moved = 0
@@ -85,7 +105,7 @@ def bytes_of_group(header: int, thread: int, group: int, count: int) -> int:
     return moved
 
 
-@part
+@seldom
 def account_work(header: int, thread: int, codelet: int, step: int, flops: int, moved: int) -> None:
     """Add up the work of groups of a codelet."""
     of_step = WORK_WORDS * (thread * table(header, Slot.STEP_COUNT) + step)
@@ -148,7 +168,7 @@ def finish_simple(header: int, thread: int, slots: int, count: int) -> int:
     return latest(free, workers)
 
 
-@part
+@seldom
 def mark_debug_records(header: int, thread: int, group: int) -> None:
     """Tell whoever reads the debug buffer which group has just printed, and when.
 
@@ -175,7 +195,7 @@ def note_outcome(header: int, thread: int, group: int, step: int, printed: int) 
         mark_debug_records(header, thread, group)
 
 
-@part
+@seldom
 def price_group(header: int, thread: int, group: int, slots: int, count: int) -> int:
     """Cycles of a tile whose one group has just run; the slots of its vertices are left in the context's TILE_SLOTS."""
     workers = table(header, Slot.WORKERS)

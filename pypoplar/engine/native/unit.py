@@ -1,35 +1,42 @@
-"""How the driver is compiled: in units, each once, that call each other by address.
+"""What the driver is written in: functions on 64-bit words in a small part of Python, which `unit_code` compiles.
 
-numba optimises everything that a function calls along with it, at every level of calls again; units keep that short.
+The driver consists of units, each compiled by itself, that call each other by address. A unit is an `entry` with the parts that it
+calls. At the bottom are operations, which write LLVM instructions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from numba import njit
-
-PART: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+PARTS: set[Callable[..., Any]] = set()
+SELDOM: set[Callable[..., Any]] = set()
+OPERATIONS: set[Callable[..., Any]] = set()
 
 
 def part(function: Function) -> Function:
-    """A part of a unit: compiled when the unit is."""
-    return cast(Function, njit(**PART)(function))
+    """A part of units: takes integers, returns an integer, a bool or nothing, as its annotations say."""
+    PARTS.add(function)
+    return function
 
 
-def entry(signature: str) -> Callable[[Function], Function]:
-    """The function by which a unit is called: it takes 64-bit integers and returns one."""
-
-    def compiled(function: Function) -> Function:
-        return cast(Function, njit(signature, **PART)(function))
-
-    return compiled
+def seldom(function: Function) -> Function:
+    """A part that runs seldom: it stays out of the way of what calls it."""
+    SELDOM.add(function)
+    return part(function)
 
 
-def assembly_of(function: Any, name: str) -> str:
-    """LLVM's text of a unit in which its entry has the given name; it refers to nothing of this process."""
-    (result,) = function.overloads.values()
-    text: str = result.library.get_llvm_str()
-    return text.replace(result.fndesc.llvm_func_name, name)
+def entry(function: Function) -> Function:
+    """The function by which a unit is called: it takes integers and returns one."""
+    return part(function)
+
+
+def operation(function: Callable[..., Any]) -> Any:
+    """An operation: called with an LLVM builder before its arguments, ``i64`` values, it returns such a value or None.
+
+    In the driver it is called without the builder.
+    """
+    OPERATIONS.add(function)
+    return function
