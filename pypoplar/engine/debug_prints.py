@@ -21,7 +21,7 @@ from pypoplar.interface.debug_records import (
     RECORD_WORDS,
     VALUE_WORDS,
     Mark,
-    Record,
+    PrintRecord,
     Value,
     ValueType,
 )
@@ -68,10 +68,10 @@ def read_buffer(executable: Executable, buffer: Int64s) -> Iterator[DebugRecord]
             position += MARK_WORDS
             continue
         record = words[position : position + RECORD_WORDS]
-        end = position + RECORD_WORDS + VALUE_WORDS * int(record[Record.VALUES])
+        end = position + RECORD_WORDS + VALUE_WORDS * int(record[PrintRecord.VALUES])
         values = words[position + RECORD_WORDS : end].reshape(-1, VALUE_WORDS)
         shown = tuple(_value(ValueType(value[Value.TYPE]), value[Value.BITS]) for value in values)
-        waiting.append((int(record[Record.VERTEX]), int(record[Record.TEXT]), shown))
+        waiting.append((int(record[PrintRecord.VERTEX]), int(record[PrintRecord.TEXT]), shown))
         position = end
     if waiting and buffer[len(words) + Mark.MARK] == GROUP_MARK:
         yield from _of_group(executable, waiting, buffer[len(words) :])

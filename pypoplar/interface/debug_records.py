@@ -1,7 +1,7 @@
 """The debug buffer: what vertices print, record after record.
 
-A record is the words of `Record`, followed by those of `Value` for each value that is printed. Behind the records of a group of
-vertices the driver puts the words of `Mark`; what none of these has reached holds `NO_MARK` in its first word.
+A record is the words of `PrintRecord`, followed by those of `Value` for each value that is printed. Behind the records of a group
+of vertices the driver puts the words of `Mark`; what none of these has reached holds `NO_MARK` in its first word.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import auto
 from pypoplar.interface.layout import Code, Layout, words
 
 
-class Record(Layout):
+class PrintRecord(Layout):
     """The beginning of a record."""
 
     VERTEX = auto()  # its row in the group
@@ -49,6 +49,6 @@ class ValueType(Code):
 
 GROUP_MARK = -1
 NO_MARK = -2
-RECORD_WORDS = words(Record)
+RECORD_WORDS = words(PrintRecord)
 VALUE_WORDS = words(Value)
 MARK_WORDS = words(Mark)

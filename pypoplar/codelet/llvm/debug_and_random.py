@@ -15,7 +15,7 @@ from pypoplar.codelet.llvm.memory_forms import INT, WORD, widened, word
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.tile_readings import reading
 from pypoplar.interface.context_words import RANDOM_WORDS, Context
-from pypoplar.interface.debug_records import RECORD_WORDS, VALUE_WORDS, Record, Value, ValueType
+from pypoplar.interface.debug_records import RECORD_WORDS, VALUE_WORDS, PrintRecord, Value, ValueType
 
 
 def emit_debug_print(state: EmitterState, statement: DebugPrint) -> None:
@@ -38,10 +38,10 @@ def _record(state: EmitterState, statement: DebugPrint) -> dict[int, Any]:
     """The words of a record, by place."""
     builder = state.builder
     words: dict[int, Any] = {
-        Record.VERTEX: state.number,
-        Record.LOCATION: word(statement.where),
-        Record.TEXT: word(statement.text),
-        Record.VALUES: word(len(statement.arguments)),
+        PrintRecord.VERTEX: state.number,
+        PrintRecord.LOCATION: word(statement.where),
+        PrintRecord.TEXT: word(statement.text),
+        PrintRecord.VALUES: word(len(statement.arguments)),
     }
     for position, argument in enumerate(statement.arguments):
         value = state.value(argument)
