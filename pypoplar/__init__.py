@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         Vertex,
         default,
     )
+    from pypoplar.codelet.language.records import Array, Record
     from pypoplar.device import Device, DeviceManager, IPUModel
     from pypoplar.engine.engine import Engine, compileGraph
     from pypoplar.engine.streams import StreamCallback
@@ -98,6 +99,7 @@ _MODULES = ("ipu", "poplin", "popnn", "popops", "poputil", "program", "testing")
 _HOMES = {
     "pypoplar.arrays.intervals": "Interval VariableInterval",
     "pypoplar.codelet.language.fields": "InOut Input MultiVertex Output SupervisorVertex Vector VectorList Vertex default",
+    "pypoplar.codelet.language.records": "Array Record",
     "pypoplar.device": "Device DeviceManager IPUModel",
     "pypoplar.engine.engine": "Engine compileGraph",
     "pypoplar.engine.streams": "StreamCallback",
@@ -143,6 +145,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "ApplicationRuntimeError",
+    "Array",
     "AtomicStoreError",
     "BOOL",
     "CHAR",
@@ -191,6 +194,7 @@ __all__ = [
     "PoplarTypeError",
     "QUARTER",
     "RelativeSyncDelayType",
+    "Record",
     "RemoteBuffer",
     "ReplicatedStreamMode",
     "SHORT",

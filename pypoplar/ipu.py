@@ -19,11 +19,14 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pypoplar.errors import ApplicationRuntimeError, CodeletRuntimeError, PoplarTypeError, TensorShapeError
+
+RecordType = TypeVar("RecordType")
 
 
 def debug_print(text: object, *values: object) -> None:
@@ -81,6 +84,15 @@ def array(type: Any, length: int) -> Any:
     if length < 1:
         raise TensorShapeError(f"a scratch array has at least 1 element, got {length}")
     return np.full(length * type.dtype.itemsize, 0xFF, np.uint8).view(type.dtype)
+
+
+def view(vector: Any, record: type[RecordType]) -> Sequence[RecordType]:
+    """The bytes of a vector of chars as records: ``ipu.view(self.bytes[begin:end], Ray)``.
+
+    The bytes begin where such a record may lie, at a multiple of its alignment, and are whole records; else the run ends with a
+    `CodeletRuntimeError`. On the host NumPy does it: ``array.view(Ray.dtype)``.
+    """
+    raise ApplicationRuntimeError("ipu.view() sees a tile's memory: call it in a codelet; on the host write array.view(Ray.dtype)")
 
 
 def sqrt(x: float) -> float:

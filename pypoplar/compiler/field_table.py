@@ -26,6 +26,7 @@ class FieldTable:
     access: Int8s
     form: Int8s
     type: Int16s  # index into pypoplar.types.SUPPORTED
+    alignment: Int64s  # bytes; what the place of the field's elements is a multiple of
     shared_worker: Bools  # [codelets]: Vertex, whose vertices run beside each other on a tile's workers
     several_workers: Bools  # [codelets]: MultiVertex
 
@@ -43,6 +44,7 @@ def tabulate_fields(codelets: Sequence[Codelet]) -> FieldTable:
         access=np.array([_ACCESS[field.access] for field in fields], np.int8),
         form=np.array([_FORM[field.form] for field in fields], np.int8),
         type=np.array([SUPPORTED.index(field.type) for field in fields], np.int16),
+        alignment=np.array([field.alignment for field in fields], np.int64),
         shared_worker=np.array([codelet.kind == "vertex" for codelet in codelets], bool),
         several_workers=np.array([codelet.kind == "multi" for codelet in codelets], bool),
     )

@@ -56,6 +56,8 @@ KINDS: Mapping[FaultCode, type[PoplarError]] = {
     FaultCode.ROW_INDEX: CodeletIndexError,
     FaultCode.READ_AFTER_WRITE: CodeletRuntimeError,
     FaultCode.WORKER_RACE: GraphCycleError,
+    FaultCode.VIEW_ALIGNMENT: CodeletRuntimeError,
+    FaultCode.VIEW_SIZE: CodeletRuntimeError,
 }
 
 
@@ -100,6 +102,14 @@ def _what(fault: Fault, codelet: TypedCodelet, executable: Executable, memory: A
         case FaultCode.WORKER_RACE:
             base = memory.marks_base - memory.tile_base[executable.vertex_names.tile[fault.vertex]]
             return worker_race(executable, fault.vertex, value - int(base), bound)
+        case FaultCode.VIEW_ALIGNMENT:
+            beyond = f"{value} byte{'s' * (value != 1)}"
+            return (
+                f"a view of bytes as records begins {beyond} behind a multiple of {bound}, where such a record may lie: cut the "
+                f"bytes at multiples of {bound}, and connect a tensor that begins at one"
+            )
+        case FaultCode.VIEW_SIZE:
+            return f"a view of {value} bytes as records of {bound}: they are no whole number of records"
         case unknown:
             assert_never(unknown)
 

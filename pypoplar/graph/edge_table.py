@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -12,10 +13,14 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import counted, offsets
 from pypoplar.arrays.strides import element_ids
+from pypoplar.braces import TENSORS, ordered
+from pypoplar.codelet.language.record_layout import RecordLayout
+from pypoplar.errors import GraphConnectionError
 from pypoplar.graph.frozen import FrozenEdges
 from pypoplar.graph.tensor import Tensor
-from pypoplar.types import SUPPORTED, ElementType
+from pypoplar.types import CHAR, SIGNED_CHAR, SUPPORTED, UNSIGNED_CHAR, ElementType
 
+_BYTES = (UNSIGNED_CHAR, CHAR, SIGNED_CHAR)  # that records are made of
 TYPE_CODE: dict[ElementType, int] = {element: number << 16 for number, element in enumerate(SUPPORTED)}
 _FIELD = (1 << 16) - 1
 _TYPE_SHIFT, _TYPE = 16, (1 << 8) - 1
@@ -179,3 +184,25 @@ def _sorting(vertex: Int64s, field: Int64s, row: Int64s) -> Int64s | None:
     if (key[1:] >= key[:-1]).all():
         return None
     return np.argsort(key, kind="stable")
+
+
+def check_bytes(where: str, record: RecordLayout | None, value: Any, rank: int) -> None:
+    """Raise unless `value` is a tensor of bytes, of so many dimensions, whose last one holds whole records."""
+    assert record is not None
+    each = f"{record.size} bytes for each {record.name}"
+    if not isinstance(value, Tensor):
+        ordered(value, where, TENSORS)
+        raise GraphConnectionError(f"{where} takes a tensor of UNSIGNED_CHARs or CHARs, {each}; got {value!r}")
+    got = value._described()
+    if value._type not in _BYTES:
+        raise GraphConnectionError(f"{where} takes a tensor of UNSIGNED_CHARs or CHARs, {each}; got {got}")
+    if value.rank() != rank:
+        hint = "; use flatten()" if rank == 1 else ""
+        raise GraphConnectionError(f"{where} needs a tensor of rank {rank}, got {got} of rank {value.rank()}{hint}")
+    size, bytes = record.size, value._shape[-1]
+    if bytes % size:
+        below = bytes - bytes % size
+        remedy = f"make it {f'{below:,} or ' if below else ''}{below + size:,}"
+        raise GraphConnectionError(
+            f"{where}: {bytes:,} bytes are no whole number of {record.name} records of {size}, got {got}; {remedy}"
+        )

@@ -46,7 +46,7 @@ class FieldData:
         self._is_list = is_list
 
     def size(self) -> int:
-        """Elements of a vector, 1 for a scalar; rows of a `VectorList`."""
+        """Elements of a vector, or its records; 1 for a scalar; rows of a `VectorList`."""
         return len(self._sizes) if self._is_list else int(self._sizes[0])
 
     def empty(self) -> bool:
@@ -81,7 +81,7 @@ class VertexIntrospector:
             if field.name == name:
                 value = self._values.get(number)
                 if number in self._sizes:
-                    return FieldData(self._sizes[number], value, field.form == "list")
+                    return FieldData(self._sizes[number] // field.unit, value, field.form == "list")
                 if field.form == "list":
                     return FieldData(np.zeros(0, np.int64), None, is_list=True)
                 size = 1 if field.form == "scalar" else np.size(value) if value is not None else 0
@@ -90,7 +90,7 @@ class VertexIntrospector:
         raise UnknownField(f"codelet {self._codelet.name!r} has no field {name!r}{hint}")
 
     def fieldSize(self, name: str) -> int:
-        """Elements of a vector field, 1 for a scalar, rows of a `VectorList`."""
+        """Elements of a vector field, or its records; 1 for a scalar, rows of a `VectorList`."""
         return self.getFieldInfo(name).size()
 
     def value(self, name: str) -> Any:

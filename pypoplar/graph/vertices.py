@@ -15,9 +15,10 @@ from pypoplar.braces import CONNECTIONS, TENSORS, ordered
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Access, Form
 from pypoplar.codelet.language.defaults import Default
+from pypoplar.codelet.language.record_layout import RecordLayout
 from pypoplar.errors import GraphConnectionError, PoplarIndexError, PoplarTypeError, TensorShapeError, UnknownField
 from pypoplar.graph.edge_constants import EdgeConstants, takes_value, takes_values
-from pypoplar.graph.edge_table import EdgeTable
+from pypoplar.graph.edge_table import EdgeTable, check_bytes
 from pypoplar.graph.field_values import MOST_ESTIMATED, EstimateTable, StateTable
 from pypoplar.graph.frozen import FrozenVertices
 from pypoplar.graph.location import LocationTable, line_text
@@ -32,6 +33,7 @@ from pypoplar.types import LONGLONG, ElementType
 if TYPE_CHECKING:
     from pypoplar.graph.graph import Graph
 
+RECORDS = -2
 _RANKS: dict[Form, int] = {"scalar": 0, "vector": 1, "list": 2}
 _WORDS: dict[Form, str] = {
     "scalar": "takes a tensor of one element",
@@ -49,8 +51,9 @@ class FieldSlot:
     access: Access
     form: Form
     type: ElementType
-    rank: int  # of the tensor that an edge takes; -1 for a plain field
+    rank: int  # of the tensor that an edge takes; -1 for a plain field, RECORDS for one of records
     default: Default | None
+    record: RecordLayout | None
 
 
 class NumberedCodelet:
@@ -69,8 +72,9 @@ class NumberedCodelet:
                 field.access,
                 field.form,
                 field.type,
-                -1 if field.access == "state" else _RANKS[field.form],
+                -1 if field.access == "state" else RECORDS if field.record is not None else _RANKS[field.form],
                 field.default,
+                field.record,
             )
             for number, field in enumerate(codelet.fields)
         }
@@ -263,6 +267,9 @@ class VertexTable:
     def connect(self, number: int, slot: FieldSlot, value: Any) -> None:
         """Connect a field of a vertex to a tensor or a list of tensors, or set a plain field to a value."""
         rank = slot.rank
+        if rank == RECORDS:
+            self._connect_records(number, slot, value)
+            return
         if value.__class__ is Tensor and value._variables is self.variables and value._type is slot.type:
             if rank == 1 and len(value._shape) == 1:
                 self.edges.connect(number, slot.number, value)
@@ -285,6 +292,14 @@ class VertexTable:
             self._connect_value(number, slot, value)
             return
         self._refuse(number, slot, value, slot.form)
+
+    def _connect_records(self, number: int, slot: FieldSlot, value: Any) -> None:
+        """Connect a field of records to the bytes that they are."""
+        where = self.field_text(number, slot)
+        if isinstance(value, Tensor) and value._variables is not self.variables:
+            raise GraphConnectionError(f"{where}: {value._described()} belongs to another graph")
+        check_bytes(where, slot.record, value, 1)
+        self.edges.connect(number, slot.number, value)
 
     def _connect_value(self, number: int, slot: FieldSlot, value: Any) -> None:
         try:
@@ -382,7 +397,7 @@ class VertexTable:
     def count_of(self, kind: NumberedCodelet, given: list[tuple[FieldSlot, Any]], tiles: Any) -> int:
         """How many vertices are meant: dimension 0 of the first tensor, else the number of tiles."""
         for slot, value in given:
-            if slot.rank >= 0 and isinstance(value, Tensor) and value._shape:
+            if slot.rank != -1 and isinstance(value, Tensor) and value._shape:
                 return value._shape[0]
         if np.ndim(tiles) != 1:
             raise TensorShapeError(
@@ -407,19 +422,22 @@ class VertexTable:
             return
         if not isinstance(value, Tensor):
             ordered(value, where, TENSORS)
-            if takes_values(slot.access, slot.form, value):
+            if slot.rank != RECORDS and takes_values(slot.access, slot.form, value):
                 self.constants.connect_many(range(first, first + count), slot.number, slot.type, slot.form, value, where)
                 return
             raise GraphConnectionError(f"{where} needs one tensor whose dimension 0 goes over the vertices, got {value!r}")
         if value._variables is not self.variables:
             raise GraphConnectionError(f"{where}: {value._described()} belongs to another graph")
-        if value.rank() != slot.rank + 1:
+        if slot.rank == RECORDS:
+            check_bytes(where, slot.record, value, 2)
+        elif value.rank() != slot.rank + 1:
             raise GraphConnectionError(
                 f"{where} needs a tensor of rank {slot.rank + 1}, got {value._described()} of rank {value.rank()}"
             )
         if value._shape[0] != count:
             raise TensorShapeError(f"{where} needs dimension 0 of size {count}, got {value._described()}")
-        self._check_type(first, slot, value, where)
+        if slot.rank != RECORDS:
+            self._check_type(first, slot, value, where)
         self.edges.connect_many(first, count, slot.number, value, value._shape[1] if slot.rank == 2 else None)
 
     def _set_many(self, first: int, count: int, slot: FieldSlot, value: Any, where: str) -> None:
@@ -443,7 +461,8 @@ class VertexTable:
         return f"{self.kinds[codelet].name}, vertex {number} of compute set {self.set_names[compute_set]!r}, added at {line}"
 
     def field_text(self, number: int, slot: FieldSlot) -> str:
-        return f"field {slot.name!r} ({slot.type!r}) of {self.described(number)}"
+        held = repr(slot.type) if slot.record is None else f"records of {slot.record.name}"
+        return f"field {slot.name!r} ({held}) of {self.described(number)}"
 
     def freeze(self) -> FrozenVertices:
         rows = np.array(self.rows, dtype=np.int64).reshape(-1, 3)

@@ -32,6 +32,8 @@ class FaultCode(Code):
     ROW_INDEX = auto()  # the row, how many there are
     READ_AFTER_WRITE = auto()  # the index of the element, of an Input that is one tensor with an Output; where touches are recorded
     WORKER_RACE = auto()  # where the element's mark is, see `edge_rows`, from the tile's memory on; the mark, and 256 times its own
+    VIEW_ALIGNMENT = auto()  # bytes from the last multiple of the alignment, the alignment: of a view of bytes as records
+    VIEW_SIZE = auto()  # the bytes, those of a record
 
 
 class FloatingPoint(Bit):

@@ -10,10 +10,11 @@ import numpy as np
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.braces import CONNECTIONS, ordered
 from pypoplar.codelet.language.declaration import Field
+from pypoplar.codelet.language.record_layout import RecordLayout
 from pypoplar.codelet.registry import CodeletRegistry
 from pypoplar.device import Device
 from pypoplar.engine.engine import Mode
-from pypoplar.errors import TensorShapeError
+from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.host_values import values_of
 from pypoplar.testing.running import MODES, Result, run
 from pypoplar.tracebacks import public
@@ -32,7 +33,8 @@ def run_vertex(
     """Run one vertex of `codelet` on the values of its fields, in both engines, and return what it left in them.
 
     A scalar field takes a number, a `Vector` a sequence, a `VectorList` a sequence of sequences; they become arrays of the
-    field's type. Outputs need a value for their length and for what the vertex does not write. Plain fields go in and are not
+    field's type. A `Vector` of records takes an array of their dtype, or what makes one.
+    Outputs need a value for their length and for what the vertex does not write. Plain fields go in and are not
     returned. Everything lies on the vertex's tile, so nothing is exchanged.
     """
     ordered(fields, "the fields of a vertex", CONNECTIONS)
@@ -59,11 +61,27 @@ def run_vertex(
 
     result = run(build, arrays, mapping=dict.fromkeys(arrays, tile), device=device, options=options, modes=modes)
     gathered = {name: [result[row] for row in rows[name]] if name in rows else result[name] for name in edges}
+    for name in arrays:
+        if name in declared and (record := declared[name].record) is not None:
+            gathered[name] = result[name].view(record.dtype)
     return Result(gathered, result.streams, result.printed, result.engine)
+
+
+def _bytes(field: Field, record: RecordLayout, value: Any) -> AnyArray:
+    """The bytes of records."""
+    try:
+        given = np.ascontiguousarray(np.asarray(value, record.dtype))
+    except (TypeError, ValueError) as error:
+        raise PoplarTypeError(f"field {field.name!r} takes an array of {record.name}.dtype: {error}") from None
+    if given.ndim != 1:
+        raise TensorShapeError(f"field {field.name!r} takes a sequence of records, got an array of shape {list(given.shape)}")
+    return given.view(np.uint8)
 
 
 def _array(field: Field, value: Any, rank: int) -> AnyArray:
     ordered(value, f"field {field.name!r}", "[1.0, 2.0]")
+    if field.record is not None:
+        return _bytes(field, field.record, value)
     wanted = "a number" if rank == 0 else "a sequence of numbers"
     try:
         given = np.asarray(value)

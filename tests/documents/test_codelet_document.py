@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from codelet_rig import codelet_of, module_from, run
 
+from pypoplar import Vertex
 from pypoplar.codelet.registry import CodeletRegistry, Template, collect
 from pypoplar.types import HALF
 
@@ -19,8 +20,10 @@ def names():
 
 
 def test_the_documents_codelets_translate(names):
-    classes = [one for one in names.values() if isinstance(one, type) and one.__module__ == names["__name__"]]
-    assert {one.__name__ for one in classes} == {"Scale", "BinaryOp", "Clamp", "Assembler"}
+    classes = [
+        one for one in names.values() if isinstance(one, type) and issubclass(one, Vertex) and one.__module__ == names["__name__"]
+    ]
+    assert {one.__name__ for one in classes} == {"Scale", "BinaryOp", "Trace", "Clamp", "Assembler"}
     for cls in classes:
         for found in collect(cls):
             assert (found.instance((HALF,)) if isinstance(found, Template) else found).typed.body
@@ -37,6 +40,17 @@ def test_the_documents_clamp_clamps(names):
     ran = run(names["Clamp"], data=[-1, 0.5, 9], longest=0, rows=[[1], [1, 2]])
     assert (ran["data"], ran["longest"]) == ([0, 0.5, 6], [2])
     assert run(names["Clamp"], data=np.zeros(0), longest=0, rows=[]).fault[0] == 6
+
+
+def test_the_documents_records_are_traced(names):
+    rays = np.zeros(3, names["Ray"].dtype)
+    rays["origin"][:, 2] = [1, 2, 3]
+    log = np.zeros(2, rays.dtype)
+    log["kind"] = 5, 7
+    ran = run(names["Trace"], rays=rays.view(np.uint8), log=log.view(np.uint8), end=log.nbytes)
+    traced = ran.fields["rays"].view(rays.dtype)
+    assert (traced["origin"][:, 2].tolist(), traced["hit"].tolist(), traced["kind"].tolist()) == ([2, 3, 4], [0, 0, 1], [7, 0, 0])
+    assert run(names["Trace"], rays=rays.view(np.uint8), log=log.view(np.uint8)[:0], end=0).fault is None
 
 
 def test_the_documents_estimator_counts(names):

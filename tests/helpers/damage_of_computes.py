@@ -150,6 +150,7 @@ OF_COMPUTES: Damages = {
     "field length high": on("vertices", field("Scale.x", extent=1 << 62), OFF),
     "field end": on("vertices", field("Scale.x", start=lambda size: size + 1, extent=0)),
     "field alignment": on("vertices", field("Scale.x", start=1, extent=1)),
+    "field records": on("records", field("Follow.rays", extent=23)),
     "field marks low": on("judged", field("Touch.x", touch=-1)),
     "field marks high": on("judged", field("Touch.x", touch=LAST), OFF),
     "field marks end": on("judged", given(lambda damaged: field("Touch.x", touch=damaged.tree["touch_bytes"] - 15))),

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Sequence as Row
+from typing import Literal
 
 import numpy as np
 from small_graphs import new_graph
@@ -13,6 +14,7 @@ from pypoplar import (
     HALF,
     INT,
     UNSIGNED_INT,
+    Array,
     Executable,
     FloatingPointBehaviour,
     Graph,
@@ -21,6 +23,7 @@ from pypoplar import (
     IPUModel,
     MultiVertex,
     Output,
+    Record,
     SupervisorVertex,
     SyncType,
     Tensor,
@@ -123,6 +126,19 @@ class Mark(Vertex):
 
     def compute(self) -> None:
         self.out = 1.0
+
+
+class Ray(Record):
+    kind: CHAR
+    hits: Array[INT, Literal[2]]
+
+
+class Follow(Vertex):
+    rays: InOut[Vector[Ray]]
+
+    def compute(self) -> None:
+        for ray in self.rays:
+            ray.hits[0] += ray.kind
 
 
 def spread(graph: Graph, tensor: Tensor, tiles: Row[int]) -> None:
@@ -354,7 +370,19 @@ def in_place() -> Executable:
     return compileGraph(graph, Execute(compute_set))
 
 
+def records() -> Executable:
+    """A vertex that sees bytes as records, gathered where they may begin."""
+    graph = new_graph()
+    x = graph.addVariable(CHAR, [25], "x")
+    graph.setTileMapping(x, 2)
+    compute_set = graph.addComputeSet("records")
+    graph.setTileMapping(graph.addVertex(compute_set, Follow, {"rays": x[1:]}), 2)
+    graph.createHostWrite("x", x)
+    graph.createHostRead("x", x)
+    return compileGraph(graph, Execute(compute_set))
+
+
 PROGRAMS = {
     program.__name__: functools.cache(program)
-    for program in (transfers, vertices, shuffled, control, judged, several_ipus, nothing, in_place)
+    for program in (transfers, vertices, shuffled, control, judged, several_ipus, nothing, in_place, records)
 }

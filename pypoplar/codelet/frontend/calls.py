@@ -54,6 +54,9 @@ class Calls(Casts, ScratchArrays):
             case "constant" | "table":
                 what = "a number" if meaning.sort == "constant" else "a constant table"
                 self.refuse_call(node.func, f"{ast.unparse(node.func)} is {what}, not a function")
+            case "record":
+                name = self.source.records[int(meaning.value)].name
+                self.refuse_call(node.func, f"device code makes no records: assign the fields of one that is there, of {name}")
             case "missing":
                 self.refuse_call(node.func, str(meaning.value))
             case "foreign":
@@ -198,6 +201,8 @@ class Calls(Casts, ScratchArrays):
             return self.bit_cast(node)
         if name == "array":
             return self.scratch_array(node)
+        if name == "view":
+            return self.view(node)
         call = f"ipu.{name}"
         reading = reading_called(call)
         if reading is not None:

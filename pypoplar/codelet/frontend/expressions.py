@@ -11,6 +11,8 @@ from pypoplar.codelet.frontend.inference import (
     NAMES,
     Mixed,
     Number,
+    RecordView,
+    SpanView,
     Text,
     TupleValue,
     Value,
@@ -124,8 +126,11 @@ class Expressions(Translation):
                 return "several values" if value.values else "nothing, for it returns no value"
             case Weak() | Local() | Literal():
                 return "a number"
+            case RecordView():
+                return f"a record, {value.origin.rstrip(',')}; name a field of it"
             case _:
                 hint = "a row list" if hasattr(value, "rows") else "a vector"
+                hint += " of records" if isinstance(value, SpanView) and value.layout is not None else ""
                 return f"{hint}, {value.origin.rstrip(',')}; index it"
 
     def operand(self, number: Number, node: ast.AST) -> Operand:
@@ -204,6 +209,9 @@ class Expressions(Translation):
                 return Text(meaning.value) if isinstance(meaning.value, str) else Weak(meaning.value)
             case "table":
                 return self.table(int(meaning.value), ast.unparse(node))
+            case "record":
+                name = self.source.records[int(meaning.value)].name
+                self.refuse(node, f"{name} is a record's name: the second argument of ipu.view(self.bytes[begin:end], {name})")
             case "missing":
                 self.refuse(node, str(meaning.value))
             case "foreign":

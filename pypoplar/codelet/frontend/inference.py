@@ -11,6 +11,7 @@ from attrs import field, frozen
 
 from pypoplar.codelet.ir.terms import exactly
 from pypoplar.codelet.ir.typed import Literal, Local, Span, SpanList
+from pypoplar.codelet.language.record_layout import RecordLayout
 from pypoplar.codelet.operations.registers import FLOATS, INTEGERS, half, single
 
 NAMES = {
@@ -53,6 +54,19 @@ class SpanView:
     stable: bool = True
     is_table: bool = False
     depth: int = 0  # of the call whose scratch array it may be a piece of: what else there is lasts as long as compute does
+    layout: RecordLayout | None = None  # of the records that it holds
+
+
+@frozen
+class RecordView:
+    """One record in device code: a span of that one."""
+
+    span: Span
+    layout: RecordLayout
+    writable: bool
+    origin: str  # how the user wrote it, for messages
+    stable: bool = True
+    depth: int = 0  # as that of a `SpanView`
 
 
 @frozen
@@ -85,7 +99,8 @@ class TupleValue:
     values: tuple[Value, ...]
 
 
-Value = Weak | Local | Literal | SpanView | RowsView | VertexValue | Text | TupleValue
+View = SpanView | RowsView | RecordView
+Value = Weak | Local | Literal | View | VertexValue | Text | TupleValue
 Number = Weak | Local | Literal
 
 

@@ -6,7 +6,7 @@ import ast
 
 from pypoplar.codelet.frontend.calls import Calls
 from pypoplar.codelet.frontend.expressions import FALSE
-from pypoplar.codelet.frontend.inference import Number, RowsView, SpanView, TupleValue, Value, Weak
+from pypoplar.codelet.frontend.inference import Number, RecordView, TupleValue, Value, View, Weak
 from pypoplar.codelet.frontend.locals import LocalContent
 from pypoplar.codelet.frontend.translator_state import FunctionScope, stored_names
 from pypoplar.codelet.ir.typed import Apply, Local, Once
@@ -41,7 +41,7 @@ class Inlining(Calls):
         for parameter, (value, where) in arguments.items():
             if parameter not in stored:
                 frame.bound[parameter] = self.pin(value)
-            elif isinstance(value, SpanView | RowsView):
+            elif isinstance(value, View):
                 self.assign_span(frame.names[parameter], value, where, parameter)
             else:
                 self.assign_number(frame.names[parameter], self._plain(value, where), where, parameter)
@@ -164,8 +164,9 @@ class Inlining(Calls):
         if len(values) == 1 and isinstance(values[0], TupleValue):
             self.refuse(node, "return the values one by one: a, b = f(x), then return a, b")
         for unique, value, where in zip(frame.results, values, nodes, strict=True):
-            if isinstance(value, SpanView | RowsView):
-                self.refuse(where, "a helper function that returns a vector has one return, at its end")
+            if isinstance(value, View):
+                kind = "record" if isinstance(value, RecordView) else "vector"
+                self.refuse(where, f"a helper function that returns a {kind} has one return, at its end")
             self.assign_number(unique, self._plain(value, where), where, frame.source.name, flexible=True)
 
     def assign_number(self, unique: str, number: Number, node: ast.AST, shown: str, flexible: bool = False) -> None:

@@ -9,17 +9,22 @@ from __future__ import annotations
 from attrs import evolve, frozen
 
 from pypoplar.codelet.frontend.inference import Mixed, Weak, join, weak_with
+from pypoplar.codelet.language.record_layout import RecordLayout
 
 
 @frozen
 class SpanContent:
-    """A vector in a local, or rows."""
+    """A vector in a local, or rows, or records."""
 
     element: str
     writable: bool
     is_list: bool = False
     is_table: bool = False
     depth: int = 0  # as that of a `SpanView`
+    unit: int = 1
+    by_byte: bool = False
+    layout: RecordLayout | None = None  # of records
+    is_record: bool = False  # one of them
 
 
 @frozen
@@ -45,6 +50,12 @@ class LocalContent:
         if self.span is not None and other.span is not None:
             if self.span.is_list != other.span.is_list:
                 raise Mixed("it is a vector in one place and rows in another; use two names")
+            if self.span.is_record != other.span.is_record:
+                raise Mixed("it is one record in one place and a vector in another; use two names")
+            if self.span.layout != other.span.layout:
+                raise Mixed("it holds other records, or none, elsewhere; use two names")
+            if self.span.by_byte != other.span.by_byte:
+                raise Mixed("it is a part of a record in one place and another vector elsewhere; use two names")
             if self.span.element != other.span.element:
                 raise Mixed("it is a vector of another element type elsewhere; use two names")
             writable, is_table = self.span.writable and other.span.writable, self.span.is_table or other.span.is_table

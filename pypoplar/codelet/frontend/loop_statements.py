@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from pypoplar.codelet.frontend.expressions import FALSE, TRUE
-from pypoplar.codelet.frontend.inference import NAMES, Mixed, Number, RowsView, SpanView, Value, Weak, common_type, register_of
+from pypoplar.codelet.frontend.inference import NAMES, Mixed, Number, RowsView, SpanView, Value, Weak, common_type
 from pypoplar.codelet.frontend.inlining import Inlining
 from pypoplar.codelet.frontend.locals import LocalContent, both
 from pypoplar.codelet.frontend.translator_state import LoopPaths
@@ -138,8 +138,7 @@ class Loops(Inlining):
         length = self.length(vector, node.iter)
         index = self.temporary("i32")
         with self.block() as beginning:
-            element = self.load(vector.span, register_of(vector.span.element), index, node.iter)
-            self.assign_name(target, element, target)
+            self.assign_name(target, self.loaded(vector, index, node.iter), target)
         self._for(node, target, (index, _ZERO, length, _ONE), beginning, False)
 
     def _for_rows(self, node: ast.For, target: ast.Name, rows: RowsView) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from pypoplar.codelet.frontend.expressions import Expressions
-from pypoplar.codelet.frontend.inference import SpanView, TupleValue, Value, Weak
+from pypoplar.codelet.frontend.inference import RecordView, SpanView, TupleValue, Value, Weak
 from pypoplar.codelet.ir.typed import Literal, Local, Scratch, Span, TypedArray
 from pypoplar.codelet.language.environment import dotted_name
 from pypoplar.codelet.language.source import Meaning
@@ -43,6 +43,10 @@ class ScratchArrays(Expressions):
             case "builtin" if meaning.value in _BUILTINS:
                 name = _BUILTINS[str(meaning.value)]
                 self.refuse(node, f"{shown} is no type of the device: write ipu.array({name}, ...)")
+            case "record":
+                layout = self.source.records[int(meaning.value)]
+                given = f"ipu.view(ipu.array(UNSIGNED_CHAR, {layout.size}), {shown})"
+                self.refuse(node, f"{shown} is a record; an array of bytes holds one: write {given}")
             case "missing" if meaning.value:
                 self.refuse(node, str(meaning.value))
             case "foreign":
@@ -81,7 +85,7 @@ class ScratchArrays(Expressions):
         """Refuse what a helper function returns, if it is a piece of an array that ends with the call."""
         values = result.values if isinstance(result, TupleValue) else (result,)
         for value in values:
-            if isinstance(value, SpanView) and value.depth == len(self.frames) - 1:
+            if isinstance(value, SpanView | RecordView) and value.depth == len(self.frames) - 1:
                 name = self.frame.source.name
                 self.refuse(
                     node, f"{name} returns a scratch array of its own, which ends with the call: give it to {name} as an argument"

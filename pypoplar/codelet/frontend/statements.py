@@ -9,6 +9,7 @@ from pypoplar.codelet.frontend.inference import (
     NAMES,
     Mixed,
     Number,
+    RecordView,
     RowsView,
     SpanView,
     TupleValue,
@@ -115,7 +116,7 @@ class Statements(Loops):
             self.refuse(target, f"'{target.id}' cannot be assigned: it is the vertex")
         unique = self.frame.names[target.id]
         match value:
-            case SpanView() | RowsView():
+            case SpanView() | RowsView() | RecordView():
                 self.assign_span(unique, value, node, target.id)
             case VertexValue():
                 self.refuse(node, f"a local holds a number, a vector or rows, not {self.described(value)}")
@@ -148,6 +149,8 @@ class Statements(Loops):
                     self.refuse(target, f"self.{target.attr} is a {kind or 'vector: assign its elements in a loop'}")
                 assert isinstance(view, SpanView)
                 return self.writable(view, target), _ZERO, False
+            if isinstance(owner, RecordView):
+                return self.writable(self._assigned_member(owner, target), target), _ZERO, True
             self.field_value(target)  # refuses what is not a field, with the nearest name
             self.refuse(target, f"{ast.unparse(target)} is not a field; only fields can be assigned")
         vector = self.value(target.value)
@@ -159,13 +162,25 @@ class Statements(Loops):
             self.refuse(target, READ_ONLY.format(vector.origin))
         if not isinstance(vector, SpanView):
             self.refuse(target.value, f"{ast.unparse(target.value)} is {self.described(vector)}: it has no elements")
+        if vector.layout is not None:
+            self.refuse(target, f"{ast.unparse(target)} is a whole record: assign its fields one by one")
         return self.writable(vector, target), self.index(target.slice), True
+
+    def _assigned_member(self, record: RecordView, target: ast.Attribute) -> SpanView:
+        """The field of a record that an assignment writes."""
+        view, is_number = self.member(record, target)
+        if isinstance(view, RecordView):
+            self.refuse(target, f"{ast.unparse(target)} is a whole record: assign its fields one by one")
+        if not is_number:
+            self.refuse(target, f"{ast.unparse(target)} is an array: assign its elements in a loop")
+        return view
 
     def _check_declared(self, target: ast.Attribute | ast.Subscript, value: Value) -> None:
         """Refuse the assignment of a number to a field that the class does not have, with how to declare it."""
         if not isinstance(target, ast.Attribute) or target.attr in (*self.fields, *self.source.attributes):
             return
-        if isinstance(value, Weak | Local | Literal) and isinstance(self.value(target.value), VertexValue):
+        owner = self.frame.bound.get(target.value.id) if isinstance(target.value, ast.Name) else None
+        if isinstance(value, Weak | Local | Literal) and isinstance(owner, VertexValue):
             type = NAMES[value.alone if isinstance(value, Weak) else value.type]
             zero = {"FLOAT": "0.0", "HALF": "0.0", "BOOL": "False"}.get(type, "0")
             near = nearest(target.attr, self.fields)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from attrs import define, evolve, field
 
-from pypoplar.codelet.frontend.inference import Mixed, RowsView, SpanView, Value
+from pypoplar.codelet.frontend.inference import Mixed, RecordView, RowsView, SpanView, Value
 from pypoplar.codelet.frontend.locals import LocalContent, Locals
 from pypoplar.codelet.ir.terms import Location
 from pypoplar.codelet.ir.typed import Local, Span, SpanList, Statement, TypedArray
@@ -145,7 +145,7 @@ class Translation:
         """Keep `value` as it is: it has more than one use."""
         if isinstance(value, Local):
             self.pinned.add(value.name)
-        elif isinstance(value, SpanView):
+        elif isinstance(value, SpanView | RecordView):
             self.pinned.add(value.span.name)
         elif isinstance(value, RowsView):
             self.pinned.add(value.rows.name)

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import ast
+from typing import Any, TypeVar
 
 from attrs import evolve
 
-from pypoplar.codelet.frontend.expressions import Expressions
-from pypoplar.codelet.frontend.inference import NAMES, RowsView, SpanView, Value, VertexValue, Weak, register_of
+from pypoplar.codelet.frontend.inference import NAMES, RecordView, RowsView, SpanView, Value, VertexValue, View, Weak, register_of
 from pypoplar.codelet.frontend.locals import LocalContent, SpanContent
+from pypoplar.codelet.frontend.record_access import RecordAccess, span_of_records
 from pypoplar.codelet.ir.typed import Length, Literal, Local, Operand, Row, Slice, Span, SpanList
 from pypoplar.codelet.operations.registers import INTEGERS
 from pypoplar.spelling import nearest
+
+Bound = TypeVar("Bound", bound=View)
 
 _ZERO = Literal(0, "i32")
 SIZES = ("size", "shape", "length")  # what people write for len
 
 
-class Spans(Expressions):
+class Spans(RecordAccess):
     """Field access, subscripts, slices, lengths."""
 
     def field_value(self, node: ast.Attribute) -> Value:
-        if not isinstance(self.value(node.value), VertexValue):
+        owner = self.value(node.value)
+        if isinstance(owner, RecordView):
+            return self.member_value(owner, node)
+        if isinstance(owner, SpanView) and owner.layout is not None and node.attr not in SIZES:
+            shown, first = owner.origin.rstrip(","), owner.layout.fields[0].name
+            self.refuse(node, f"{shown} are records: name one of them, and its field, as in {ast.unparse(node.value)}[i].{first}")
+        if not isinstance(owner, VertexValue):
             shown = ast.unparse(node.value)
             hint = f"write len({shown})" if node.attr in SIZES else "only the vertex has fields"
             self.refuse(node, f"{shown} has no attributes in device code; {hint}")
@@ -42,6 +51,8 @@ class Spans(Expressions):
         writable, origin = field.access != "input", f"self.{attribute}"
         if field.form == "list":
             return RowsView(SpanList(field.name, field.type.code), writable, origin)
+        if field.record is not None:
+            return SpanView(span_of_records(field.name, field.record), writable, origin, layout=field.record)
         return SpanView(Span(field.name, field.type.code), writable, origin)
 
     def local_value(self, node: ast.Name, unique: str) -> Value:
@@ -54,7 +65,10 @@ class Spans(Expressions):
             name, origin = self.span_name(unique), f"{node.id}, a view,"
             if held.is_list:
                 return RowsView(SpanList(name, held.element), held.writable, origin, stable=False)
-            view = SpanView(Span(name, held.element), held.writable, origin, stable=False)
+            span = Span(name, held.element, held.unit, held.by_byte)
+            if held.is_record and held.layout is not None:
+                return RecordView(span, held.layout, held.writable, node.id, stable=False, depth=held.depth)
+            view = SpanView(span, held.writable, origin, stable=False, layout=held.layout)
             return evolve(view, is_table=held.is_table, depth=held.depth)
         type = self.locals.type(unique)
         if type is None:
@@ -63,7 +77,7 @@ class Spans(Expressions):
 
     def kept(self, node: ast.expr) -> Value:
         value = super().kept(node)
-        if isinstance(value, SpanView | RowsView) and not value.stable:
+        if isinstance(value, View) and not value.stable:
             return self.bind_slice(value, _ZERO, self.length(value, node), value.origin, node)
         return value
 
@@ -79,9 +93,13 @@ class Spans(Expressions):
             case RowsView():
                 return self.bind_row(vector, self.index(node.slice), ast.unparse(node), node)
             case SpanView():
-                index = self.index(node.slice)
-                return self.load(vector.span, register_of(vector.span.element), index, node)
+                return self.loaded(vector, self.index(node.slice), node)
         self.refuse(node, f"{ast.unparse(node.value)} is {self.described(vector)}, not a vector: it has no elements")
+
+    def loaded(self, view: SpanView, index: Operand, node: ast.AST) -> Value:
+        if view.layout is not None:
+            return self.record_at(view, index, ast.unparse(node), node)
+        return self.load(view.span, register_of(view.span.element), index, node)
 
     def index(self, node: ast.expr) -> Operand:
         """The value of an index: an integer, not below zero."""
@@ -104,7 +122,7 @@ class Spans(Expressions):
         self.emit(Row(span, view.rows, index, self.where(node)))
         return SpanView(span, view.writable, origin, is_table=view.is_table)
 
-    def _refuse_table_rows(self, view: SpanView | RowsView, node: ast.AST) -> None:
+    def _refuse_table_rows(self, view: View, node: ast.AST) -> None:
         if isinstance(view, RowsView) and view.is_table:
             self.refuse(node, f"{view.origin} is a table of two dimensions, which is used under its own name: {view.origin}[r][c]")
 
@@ -119,18 +137,14 @@ class Spans(Expressions):
         end = self.index(slice.upper) if slice.upper is not None else self.length(vector, node)
         return self.bind_slice(vector, begin, end, ast.unparse(node), node)
 
-    def bind_slice(
-        self, view: SpanView | RowsView, begin: Operand, end: Operand, origin: str, node: ast.AST
-    ) -> SpanView | RowsView:
+    def bind_slice(self, view: Bound, begin: Operand, end: Operand, origin: str, node: ast.AST) -> Bound:
         whole = spans_of(view)
         part = evolve(whole, name=self.fresh("slice"))
         self.emit(Slice(part, whole, begin, end, self.where(node)))
-        if isinstance(part, Span):
-            depth = view.depth if isinstance(view, SpanView) else 0
-            return SpanView(part, view.writable, origin, is_table=view.is_table, depth=depth)
-        return RowsView(part, view.writable, origin, is_table=view.is_table)
+        renamed: Any = {"rows": part} if isinstance(view, RowsView) else {"span": part}
+        return evolve(view, origin=origin, stable=True, **renamed)
 
-    def length(self, view: SpanView | RowsView, node: ast.AST) -> Local:
+    def length(self, view: View, node: ast.AST) -> Local:
         result = self.temporary("i32")
         self.emit(Length(result, spans_of(view), self.where(node)))
         return result
@@ -144,14 +158,12 @@ class Spans(Expressions):
 
     # locals that stand for vectors and rows
 
-    def assign_span(self, unique: str, view: SpanView | RowsView, node: ast.AST, shown: str) -> None:
-        """Bind a local to a vector, or to rows."""
+    def assign_span(self, unique: str, view: View, node: ast.AST, shown: str) -> None:
+        """Bind a local to a vector, to rows, or to a record."""
         whole = spans_of(view)
         self._refuse_table_rows(view, node)
         with self.at(node, f"'{shown}': "):
-            depth = view.depth if isinstance(view, SpanView) else 0
-            held = SpanContent(whole.element, view.writable, isinstance(view, RowsView), view.is_table, depth)
-            self.locals.add(unique, LocalContent(span=held))
+            self.locals.add(unique, LocalContent(span=_content(view)))
         target = evolve(whole, name=self.span_name(unique))
         if whole != target and not self.retarget(whole, target):
             copy = self.bind_slice(view, _ZERO, self.length(view, node), view.origin, node)
@@ -159,9 +171,19 @@ class Spans(Expressions):
         self.locals.assign(unique)
 
 
-def spans_of(view: SpanView | RowsView) -> Span | SpanList:
+def spans_of(view: View) -> Span | SpanList:
     """What a view is of."""
-    return view.span if isinstance(view, SpanView) else view.rows
+    return view.rows if isinstance(view, RowsView) else view.span
+
+
+def _content(view: View) -> SpanContent:
+    """What a local holds that stands for a view."""
+    if isinstance(view, RowsView):
+        return SpanContent(view.rows.element, view.writable, is_list=True, is_table=view.is_table)
+    span, is_record = view.span, isinstance(view, RecordView)
+    is_table = isinstance(view, SpanView) and view.is_table
+    held = SpanContent(span.element, view.writable, False, is_table, view.depth)
+    return evolve(held, unit=span.unit, by_byte=span.by_byte, layout=view.layout, is_record=is_record)
 
 
 def table_name(number: int) -> str:

@@ -28,6 +28,7 @@ from pypoplar.codelet.ir.typed import (
     Literal,
     Load,
     Local,
+    Member,
     Price,
     PricedCodelet,
     Row,
@@ -35,6 +36,7 @@ from pypoplar.codelet.ir.typed import (
     Span,
     Statement,
     Store,
+    ViewAs,
     While,
 )
 from pypoplar.codelet.ir.walk import assigned, inner_blocks, read_first, reads, walk
@@ -155,7 +157,7 @@ def _can_be_tried(statement: Statement) -> bool:
     """Whether a statement leaves nothing behind; scalar fields are written later."""
     if isinstance(statement, Store):
         return not statement.checked
-    return isinstance(statement, Price | Length | Breakpoint | Apply | Load | Row | Slice)
+    return isinstance(statement, Price | Length | Breakpoint | Apply | Load | Row | Slice | Member | ViewAs)
 
 
 def _has_lanes(statement: PlannedStatement) -> bool:

@@ -27,12 +27,14 @@ from pypoplar.codelet.ir.typed import (
     DebugPrint,
     Length,
     Load,
+    Member,
     Row,
     Scratch,
     Slice,
     Special,
     Store,
     Straight,
+    ViewAs,
 )
 from pypoplar.codelet.operations.table import operation
 
@@ -42,7 +44,9 @@ def flops_of(statement: Straight) -> int:
     match statement:
         case Apply():
             return operation(statement.operation).flops
-        case Load() | Store() | Length() | Row() | Slice() | Scratch() | Check() | DebugPrint() | Special() | Breakpoint():
+        case Load() | Store() | Length() | Row() | Slice():
+            return 0
+        case Member() | ViewAs() | Scratch() | Check() | DebugPrint() | Special() | Breakpoint():
             return 0
         case _:
             assert_never(statement)
@@ -53,7 +57,9 @@ def bytes_of(statement: Straight) -> int:
     match statement:
         case Load() | Store():
             return SIZES[statement.span.element]
-        case Apply() | Length() | Row() | Slice() | Scratch() | Check() | DebugPrint() | Special() | Breakpoint():
+        case Apply() | Length() | Row() | Slice():
+            return 0
+        case Member() | ViewAs() | Scratch() | Check() | DebugPrint() | Special() | Breakpoint():
             return 0
         case _:
             assert_never(statement)

@@ -32,6 +32,7 @@ from pypoplar.codelet.ir.typed import (
     Literal,
     Load,
     Local,
+    Member,
     Once,
     Operand,
     Price,
@@ -44,6 +45,7 @@ from pypoplar.codelet.ir.typed import (
     Special,
     Statement,
     Store,
+    ViewAs,
     While,
 )
 from pypoplar.codelet.ir.walk import assigned, walk
@@ -175,7 +177,7 @@ class _Analysis:
                     return (ProvenStore(proven.span, proven.index, value, where),)
             case Row():
                 return self.row(statement)
-            case Slice() | Scratch() | Special():
+            case Slice() | Member() | ViewAs() | Scratch() | Special():
                 self.forget({statement.target.name})
             case IfElse():
                 return (self.branch(statement),)

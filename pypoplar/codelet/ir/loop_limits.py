@@ -29,6 +29,7 @@ from pypoplar.codelet.ir.typed import (
     Literal,
     Load,
     Local,
+    Member,
     Once,
     Operand,
     Price,
@@ -40,6 +41,7 @@ from pypoplar.codelet.ir.typed import (
     Statement,
     Store,
     TypedCodelet,
+    ViewAs,
     While,
 )
 from pypoplar.codelet.ir.walk import sets, walk
@@ -112,7 +114,9 @@ def short_locals(codelet: TypedCodelet) -> frozenset[str]:
 
 def _goes_on(statement: Statement) -> bool:
     match statement:
-        case Apply() | Load() | Store() | Length() | Row() | Slice() | Scratch() | Check() | DebugPrint() | Special():
+        case Apply() | Load() | Store() | Length() | Row() | Slice():
+            return True
+        case Member() | ViewAs() | Scratch() | Check() | DebugPrint() | Special():
             return True
         case Breakpoint() | Price():
             return True
@@ -137,11 +141,13 @@ def _most(statement: Statement) -> int | None:
             return None if rounds is None or of_round is None else rounds * of_round
         case While():
             return None
-        case Apply() | Load() | Store() | Length() | Row() | Slice() | Scratch() | Check() | DebugPrint() | Special():
+        case Apply() | Load() | Store() | Length() | Row() | Slice():
+            return 0
+        case Member() | ViewAs() | Scratch() | Check() | DebugPrint() | Special():
             return 0
         case Breakpoint():
             return 0
-        case Leave() | Break() | Continue() | Return():
+        case Breakpoint() | Leave() | Break() | Continue() | Return():
             return 0
         case _:
             assert_never(statement)

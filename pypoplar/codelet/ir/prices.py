@@ -13,7 +13,9 @@ What the figures mean, where that was a choice:
   paid as such.
 - A scalar field is loaded and stored at every use, like an element: the compiler may not keep it in a register across stores.
 - The length of a vector is in a register: 0. The pointer and length of a row come with one 64-bit load and an address: 2. A
-  slice is an addition: 1. A scratch array lies on the stack, at a distance from its pointer that is known: 0.
+  slice is an addition: 1. A scratch array lies on the stack, at a distance from its pointer that is known: 0. A record of
+  several, at an index, is a multiplication and an addition: 2; its fields are loaded and stored like elements, their place in
+  it is in the instruction.
 - A branch costs 1, taken or not: once for each `if`, each test of a `while` and each short circuit. break, continue and return
   are the targets of such branches and cost nothing more.
 - A counted loop whose body is a straight run, without branches and software functions, is a zero-overhead repeat: 2 to set it
@@ -48,7 +50,9 @@ from pypoplar.codelet.ir.typed import (
     IfElse,
     Leave,
     Length,
+    Literal,
     Load,
+    Member,
     Once,
     Price,
     Return,
@@ -59,6 +63,7 @@ from pypoplar.codelet.ir.typed import (
     Statement,
     Store,
     Straight,
+    ViewAs,
     While,
 )
 from pypoplar.codelet.operations.device_operation import ARCHITECTURES, IssueSlots
@@ -117,6 +122,7 @@ class StatementPrices:
     narrow_store: int = 5  # S: 8 and 16 bits are read, modified and written: about 4 more
     row: int = 2  # I
     slice: int = 1  # I
+    record: int = 2  # I
 
 
 @frozen
@@ -161,6 +167,8 @@ class AddedPrices:
                 return prices.row
             case Slice():
                 return prices.slice
+            case Member(index=index):
+                return 0 if isinstance(index, Literal) else prices.record
             case Special():
                 try:
                     return reading(statement.name).slots(self.architecture)
@@ -168,7 +176,7 @@ class AddedPrices:
                     raise Unpriced(str(problem), statement.where) from problem
             case Check():
                 return prices.branch
-            case Length() | Scratch() | DebugPrint() | Breakpoint():
+            case Length() | ViewAs() | Scratch() | DebugPrint() | Breakpoint():
                 return 0
             case _:
                 assert_never(statement)
@@ -184,7 +192,9 @@ class AddedPrices:
         match statement:
             case Apply():
                 return not self._price(statement).software
-            case Load() | Store() | Length() | Row() | Slice() | Scratch() | Special() | DebugPrint() | Breakpoint():
+            case Load() | Store() | Length() | Row() | Slice():
+                return True
+            case Member() | ViewAs() | Scratch() | Special() | DebugPrint() | Breakpoint():
                 return True
             case Check() | IfElse() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Price():
                 return False

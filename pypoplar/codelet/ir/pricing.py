@@ -25,6 +25,7 @@ from pypoplar.codelet.ir.typed import (
     Leave,
     Length,
     Load,
+    Member,
     Once,
     Price,
     PricedCodelet,
@@ -37,6 +38,7 @@ from pypoplar.codelet.ir.typed import (
     Store,
     Straight,
     TypedCodelet,
+    ViewAs,
     While,
 )
 from pypoplar.codelet.ir.walk import sets
@@ -84,7 +86,9 @@ def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
             case Leave() | Break() | Continue() | Return():
                 pieces.close()
                 pieces.priced.append(statement)
-            case Apply() | Load() | Store() | Length() | Row() | Slice() | Scratch() | Check() | DebugPrint() | Breakpoint():
+            case Apply() | Load() | Store() | Length() | Row() | Slice():
+                pieces.run.append(statement)
+            case Member() | ViewAs() | Scratch() | Check() | DebugPrint() | Breakpoint():
                 pieces.run.append(statement)
             case Special():
                 pieces.run.append(statement)

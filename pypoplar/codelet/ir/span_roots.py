@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pypoplar.codelet.ir.typed import Load, PricedCodelet, Row, Scratch, Slice, Store, TypedCodelet
+from pypoplar.codelet.ir.typed import Load, Member, PricedCodelet, Row, Scratch, Slice, Store, TypedCodelet, ViewAs
 from pypoplar.codelet.ir.walk import walk
 
 
 def span_roots(codelet: TypedCodelet) -> Mapping[str, frozenset[str]]:
     """The fields, tables and scratch arrays that each span may be a piece of."""
     roots = {whole: frozenset({whole}) for whole in codelet.wholes}
-    bindings = [statement for statement in walk(codelet.body) if isinstance(statement, Row | Slice | Scratch)]
+    bindings = [statement for statement in walk(codelet.body) if isinstance(statement, Row | Slice | Member | ViewAs | Scratch)]
     changed = True
     while changed:
         changed = False
@@ -25,12 +25,12 @@ def span_roots(codelet: TypedCodelet) -> Mapping[str, frozenset[str]]:
     return roots
 
 
-def _source(binding: Row | Slice | Scratch) -> str:
+def _source(binding: Row | Slice | Member | ViewAs | Scratch) -> str:
     """What a statement binds a span to, or to a part of."""
     match binding:
         case Row(rows=rows):
             return rows.name
-        case Slice(span=span):
+        case Slice(span=span) | Member(span=span) | ViewAs(span=span):
             return span.name
         case Scratch(array=array):
             return array

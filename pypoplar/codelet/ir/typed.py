@@ -61,10 +61,25 @@ Operand = Union[Local, Literal]
 
 @frozen
 class Span:
-    """A contiguous piece of the tile's memory: a field, a row of a list field, or a slice of either."""
+    """A contiguous piece of the tile's memory: a field, a row of a list field, or a slice of either.
+
+    An index counts `unit` elements: 1, or the bytes of a record. In a field of records touches are recorded `by_byte`.
+    """
 
     name: str
     element: str = memory_type()
+    unit: int = 1
+    by_byte: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes from an index to the next."""
+        return SIZES[self.element] * self.unit
+
+    @property
+    def marks(self) -> int:
+        """Touches that are recorded from an index to the next, where they are recorded."""
+        return self.size if self.by_byte else 1
 
 
 @frozen
@@ -143,6 +158,28 @@ class Scratch:
 
     target: Span
     array: str
+    where: int
+
+
+@frozen
+class Member:
+    """``target``: what lies from byte `offset` of the record ``span[index]`` on, `length` long; the index is checked."""
+
+    target: Span
+    span: Span
+    index: Operand
+    offset: int
+    length: int
+    where: int
+
+
+@frozen
+class ViewAs:
+    """``target``: the bytes of `span` as records; it begins at a multiple of `alignment` and holds whole records, or an error."""
+
+    target: Span
+    span: Span
+    alignment: int
     where: int
 
 
@@ -264,11 +301,11 @@ class Breakpoint:
     where: int
 
 
-Straight = Apply | Load | Store | Length | Row | Slice | Scratch | Check | DebugPrint | Special | Breakpoint
+Straight = Apply | Load | Store | Length | Row | Slice | Member | ViewAs | Scratch | Check | DebugPrint | Special | Breakpoint
 """Statements that go on to the next one, or stop the vertex."""
 
 Statement = Union[
-    Apply, Load, Store, Length, Row, Slice, Scratch, Check, DebugPrint, Special, Breakpoint,
+    Apply, Load, Store, Length, Row, Slice, Member, ViewAs, Scratch, Check, DebugPrint, Special, Breakpoint,
     IfElse, While, For, Once, Leave, Break, Continue, Return, Price,
 ]  # fmt: skip
 Block = tuple[Statement, ...]
@@ -282,6 +319,7 @@ class TypedField:
     access: Access = field(validator=_one_of(ACCESSES))
     form: Form = field(validator=_one_of(FORMS))
     element: str = memory_type()
+    unit: int = 1  # elements that an index counts: 1, or the bytes of a record
 
 
 @frozen

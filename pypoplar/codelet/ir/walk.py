@@ -20,6 +20,7 @@ from pypoplar.codelet.ir.typed import (
     Length,
     Load,
     Local,
+    Member,
     Once,
     Operand,
     Price,
@@ -32,6 +33,7 @@ from pypoplar.codelet.ir.typed import (
     Special,
     Statement,
     Store,
+    ViewAs,
     While,
 )
 
@@ -56,7 +58,9 @@ def inner_blocks(statement: PlannedStatement) -> tuple[Block, ...]:
             return (head, body)
         case For(body=body) | Once(body=body):
             return (body,)
-        case Apply() | Load() | Store() | Length() | Row() | Slice() | Leave() | Break() | Continue() | Return() | Price():
+        case Apply() | Load() | Store() | Length() | Row() | Slice() | Member() | ViewAs() | Leave() | Break() | Continue():
+            return ()
+        case Return() | Price():
             return ()
         case Scratch() | Check() | DebugPrint() | Special() | Breakpoint() | ProvenLoad() | ProvenStore() | Rebind():
             return ()
@@ -67,7 +71,7 @@ def inner_blocks(statement: PlannedStatement) -> tuple[Block, ...]:
 def sets(statement: PlannedStatement) -> Local | Span | SpanList | None:
     """The local or bound span that a statement itself sets."""
     match statement:
-        case Apply() | Load() | Length() | Special() | ProvenLoad() | Row() | Slice() | Scratch() | Rebind():
+        case Apply() | Load() | Length() | Special() | ProvenLoad() | Row() | Slice() | Member() | ViewAs() | Scratch() | Rebind():
             return statement.target
         case For(variable=variable):
             return variable
@@ -89,11 +93,11 @@ def operands(statement: PlannedStatement) -> tuple[Operand | Span | SpanList, ..
     match statement:
         case Apply(arguments=arguments) | DebugPrint(arguments=arguments):
             return arguments
-        case Load(span=span, index=index):
+        case Load(span=span, index=index) | Member(span=span, index=index):
             return (span, index)
         case Store(span=span, index=index, value=value):
             return (span, index, value)
-        case ProvenLoad(span=span) | Rebind(source=span):
+        case ProvenLoad(span=span) | ViewAs(span=span) | Rebind(source=span):
             return (span,)
         case ProvenStore(span=span, value=value):
             return (span, value)

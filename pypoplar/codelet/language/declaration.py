@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import keyword
-import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, ForwardRef, Generic, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 import numpy as np
 from attrs import evolve, field, frozen
 
 from pypoplar.codelet.ir.terms import Access, Form, Kind
+from pypoplar.codelet.language.annotations import HINTS, NotAField, evaluated, refused_field
 from pypoplar.codelet.language.defaults import Default, default_value, same_default
-from pypoplar.codelet.language.diagnostics import refusal
 from pypoplar.codelet.language.fields import (
     Declared,
     InOut,
@@ -26,9 +24,10 @@ from pypoplar.codelet.language.fields import (
     VectorList,
     Vertex,
 )
-from pypoplar.codelet.language.source_text import field_statement
+from pypoplar.codelet.language.record_layout import RecordLayout
+from pypoplar.codelet.language.records import Array, Record, is_record, layout_of
 from pypoplar.errors import CodeletError, PoplarError
-from pypoplar.types import ElementType, check_type
+from pypoplar.types import UNSIGNED_CHAR, ElementType, check_type
 
 Bindings = Mapping[Any, ElementType]  # type variables of a template and the types they stand for
 
@@ -46,6 +45,17 @@ class Field:
     form: Form
     type: ElementType
     default: Default | None = field(default=None, eq=same_default)  # of a plain field
+    record: RecordLayout | None = None  # of a vector of records, whose type is that of their bytes
+
+    @property
+    def unit(self) -> int:
+        """Elements that an index counts: 1, or the bytes of a record."""
+        return 1 if self.record is None else self.record.size
+
+    @property
+    def alignment(self) -> int:
+        """What the place of the field's elements in memory is a multiple of."""
+        return min(self.type.size, 4) if self.record is None else self.record.alignment
 
     @property
     def attribute(self) -> str:
@@ -144,10 +154,12 @@ def fields_of(cls: type[Vertex], own: Bindings) -> tuple[Field, ...]:
         for attribute, annotation in inspect.get_annotations(base).items():
             try:
                 field = _field(base, attribute, annotation, bindings.get(base, {}))
-            except _NotAField as reason:
-                raise _refused(base, attribute, str(reason)) from None
+            except NotAField as reason:
+                raise refused_field(base, attribute, str(reason)) from None
+            except CodeletError:  # of a record, at its own line
+                raise
             except PoplarError as reason:
-                raise _refused(base, attribute, str(reason)) from reason
+                raise refused_field(base, attribute, str(reason)) from reason
             if field is not None:
                 fields.pop(field.name, None)
                 fields[field.name] = field
@@ -162,30 +174,15 @@ def _with_default(cls: type[Vertex], field: Field) -> Field:
     value = vars(owner)[field.attribute]
     if field.access != "state":
         reason = "only plain fields have a value in the class; connect an edge to a tensor, or to a constant, graph.addConstant"
-        raise _refused(owner, field.attribute, reason, at_value=True)
+        raise refused_field(owner, field.attribute, reason, at_value=True)
     try:
         return evolve(field, default=default_value(field.type, field.form, value))
     except PoplarError as reason:
-        raise _refused(owner, field.attribute, str(reason), at_value=True) from reason
-
-
-class _NotAField(Exception):
-    """An annotation that makes no field; the text says why."""
-
-
-def _refused(cls: type, attribute: str, reason: str, *, at_value: bool = False) -> CodeletError:
-    """The error at a field's annotation, or at its value in the class."""
-    declared: Declared = cls.__dict__["__declared__"]
-    lines, statement = field_statement(declared.file, declared.line, cls.__name__, attribute)
-    message = f"{cls.__name__}.{attribute}: {reason}"
-    node = statement.annotation if isinstance(statement, ast.AnnAssign) and not at_value else getattr(statement, "value", statement)
-    if node is None:
-        return CodeletError(message, (declared.file, declared.line, None, None))
-    return refusal(message, declared.file, lines, 1, node)
+        raise refused_field(owner, field.attribute, str(reason), at_value=True) from reason
 
 
 def _field(cls: type, attribute: str, annotation: Any, bindings: Bindings) -> Field | None:
-    annotation = _evaluate(cls, annotation)
+    annotation = evaluated(cls, annotation)
     if annotation is ClassVar or get_origin(annotation) is ClassVar:
         return None
     kind, value = get_origin(annotation) or annotation, vars(cls).get(attribute)
@@ -198,12 +195,28 @@ def _field(cls: type, attribute: str, annotation: Any, bindings: Bindings) -> Fi
         form = "vector" if origin is Vector else "list"
         arguments = get_args(content)
         if len(arguments) != 1:
-            raise _NotAField(f"write {origin.__name__}[FLOAT], or another element type in the brackets")
-        content = _evaluate(cls, arguments[0])
+            raise NotAField(f"write {origin.__name__}[FLOAT], or another element type in the brackets")
+        content = evaluated(cls, arguments[0])
     if form == "list" and access == "state":
-        raise _NotAField("a VectorList is an edge: write Input[VectorList[...]], Output[...] or InOut[...]")
+        raise NotAField("a VectorList is an edge: write Input[VectorList[...]], Output[...] or InOut[...]")
     name = attribute[:-1] if attribute.endswith("_") and keyword.iskeyword(attribute[:-1]) else attribute
+    if is_record(content):
+        return Field(name, access, form, UNSIGNED_CHAR, record=_record(content, access, form))
     return Field(name, access, form, _element(content, form, bindings))
+
+
+def _record(record: type[Record], access: Access, form: Form) -> RecordLayout:
+    """The layout of the records that a field holds."""
+    name = record.__name__
+    if form == "list":
+        raise NotAField(
+            f"records stand in a Vector: write Input[VectorList[UNSIGNED_CHAR]] here, and ipu.view(self.rows[r], {name}) in compute"
+        )
+    if access == "state":
+        raise NotAField(f"records are the bytes of a tensor: write Input[Vector[{name}]], Output[...] or InOut[...]")
+    if form == "scalar":
+        raise NotAField(f"records stand in a Vector: write Input[Vector[{name}]], connected to the bytes of one record")
+    return layout_of(record)
 
 
 def _access(cls: type, annotation: Any) -> tuple[Access, Any]:
@@ -211,42 +224,26 @@ def _access(cls: type, annotation: Any) -> tuple[Access, Any]:
     if isinstance(origin, type) and origin in _ACCESS:
         arguments = get_args(annotation)
         if len(arguments) != 1:
-            raise _NotAField(f"write {origin.__name__}[FLOAT] or {origin.__name__}[Vector[FLOAT]]")
-        return _ACCESS[origin], _evaluate(cls, arguments[0])
+            raise NotAField(f"write {origin.__name__}[FLOAT] or {origin.__name__}[Vector[FLOAT]]")
+        return _ACCESS[origin], evaluated(cls, arguments[0])
     return "state", annotation
 
 
 def _element(content: Any, form: Form, bindings: Bindings) -> ElementType:
     if isinstance(content, TypeVar):
         if content not in bindings:
-            raise _NotAField(f"{content} has no type here: make the class Generic[{content.__name__}]")
+            raise NotAField(f"{content} has no type here: make the class Generic[{content.__name__}]")
         return bindings[content]
     if isinstance(content, ElementType):
         return check_type(content)
-    hint = {float: "FLOAT or HALF", int: "INT or UNSIGNED_INT", bool: "BOOL"}.get(content)
-    if hint is not None:
-        raise _NotAField(f"{content.__name__} is Python's; write {hint}")
+    if isinstance(content, type) and content in HINTS:
+        raise NotAField(f"{content.__name__} is Python's; write {HINTS[content]}")
     origin = get_origin(content) or content
     if origin in (Vector, VectorList) and form != "scalar":
-        raise _NotAField("a vector of vectors is VectorList[FLOAT]; fields have at most two dimensions")
+        raise NotAField("a vector of vectors is VectorList[FLOAT]; fields have at most two dimensions")
+    if origin is Array:
+        raise NotAField("Array is for the fields of a Record; write Vector[FLOAT]")
     if isinstance(origin, type) and origin in _ACCESS:
-        raise _NotAField("Input, Output or InOut stands outside: Input[Vector[FLOAT]], Input[VectorList[FLOAT]]")
+        raise NotAField("Input, Output or InOut stands outside: Input[Vector[FLOAT]], Input[VectorList[FLOAT]]")
     shown = getattr(content, "__name__", repr(content))
-    raise _NotAField(f"a field is of an element type such as FLOAT, of Vector or of VectorList; got {shown}")
-
-
-def _evaluate(cls: type, annotation: Any) -> Any:
-    """The object that an annotation means, if it was written as a string or under ``from __future__ import annotations``."""
-    if isinstance(annotation, ForwardRef):
-        annotation = annotation.__forward_arg__
-    if not isinstance(annotation, str):
-        return annotation
-    module = sys.modules.get(cls.__module__)
-    names = dict(vars(module)) if module else {}
-    names.update(getattr(vars(cls).get("compute"), "__globals__", {}))  # where the module is not in sys.modules
-    names.update(cls.__dict__["__declared__"].names)
-    names.update({variable.__name__: variable for variable in getattr(cls, "__type_params__", ())})  # class Scale[T](Vertex)
-    try:
-        return eval(annotation, names)
-    except Exception as error:
-        raise _NotAField(f"the annotation cannot be read: {error}") from error
+    raise NotAField(f"a field is of an element type such as FLOAT, of Vector or of VectorList; got {shown}")

@@ -15,6 +15,8 @@ import numpy as np
 from pypoplar.codelet.language.constant_tables import ConstantTable, NoTable, table_of
 from pypoplar.codelet.language.declaration import Bindings, base_name, bindings_of, fields_of, full_name, kind_of, user_classes
 from pypoplar.codelet.language.fields import Vertex
+from pypoplar.codelet.language.record_layout import RecordLayout
+from pypoplar.codelet.language.records import Record, is_record, layout_of
 from pypoplar.codelet.language.source import CodeletSource, FunctionSource, Meaning
 from pypoplar.codelet.language.source_text import function_listing, parse_function
 from pypoplar.errors import CodeletError
@@ -53,6 +55,7 @@ def codelet_source(cls: type[Vertex], bindings: Bindings) -> CodeletSource:
         tuple(function for function in collection.functions if function is not None),
         {path: meaning for path, meaning in collection.attributes.items() if path.partition(".")[0] not in own},
         tuple(collection.tables),
+        tuple(collection.records),
     )
 
 
@@ -68,6 +71,7 @@ class _Collection:
         self.numbers: dict[FunctionType, int] = {}
         self.attributes: dict[str, Meaning] = {}
         self.tables: dict[ConstantTable, int] = {}
+        self.records: dict[RecordLayout, int] = {}
 
     def add(self, function: FunctionType) -> int:
         """The position of `function`, collected with all that it reaches."""
@@ -150,6 +154,8 @@ class _Collection:
                 return Meaning("constant", plain(value))
         if isinstance(value, TypeVar | ElementType):
             return self._type(value)
+        if is_record(value) and value is not Record:
+            return Meaning("record", self.records.setdefault(layout_of(value), len(self.records)))
         if isinstance(value, FunctionType):
             return self._function(value, "helper")
         name = getattr(value, "__name__", "")

@@ -20,15 +20,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, get_args, overload
 
-from attrs import frozen
+from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.errors import PoplarTypeError
 from pypoplar.types import Element
 
+if TYPE_CHECKING:
+    from pypoplar.codelet.language.records import Record
+
 Content = TypeVar("Content", covariant=True)  # an element type, Vector[...] or VectorList[...]
 Item = TypeVar("Item", covariant=True)  # an element type
 Number = TypeVar("Number")  # float, int or bool: what type checkers see of an element
+RecordItem = TypeVar("RecordItem", bound="Record")
 
 
 def default(value: float | Sequence[float] | AnyArray) -> Any:
@@ -44,6 +48,17 @@ class Declared:
     file: str
     line: int
     names: dict[str, Any]  # local names of the enclosing function that the annotations may mean
+    scope: dict[str, Any] = field(eq=False, repr=False)  # the names of its module
+
+
+def noted(cls: type, name: str | None) -> Declared:
+    """What the class statement said that has just made `cls`; called by its ``__init_subclass__``."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__") != cls.__module__:
+        frame = frame.f_back
+    words = " ".join(text for text in vars(cls).get("__annotations__", {}).values() if isinstance(text, str))
+    names = {} if frame.f_locals is frame.f_globals else {key: value for key, value in frame.f_locals.items() if key in words}
+    return Declared(name, frame.f_code.co_filename, frame.f_lineno, names, frame.f_globals)
 
 
 class Vertex:
@@ -62,12 +77,7 @@ class Vertex:
 
     def __init_subclass__(cls, *, name: str | None = None, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_globals.get("__name__") != cls.__module__:
-            frame = frame.f_back
-        words = " ".join(text for text in vars(cls).get("__annotations__", {}).values() if isinstance(text, str))
-        names = {} if frame.f_locals is frame.f_globals else {key: value for key, value in frame.f_locals.items() if key in words}
-        cls.__declared__ = Declared(name, frame.f_code.co_filename, frame.f_lineno, names)
+        cls.__declared__ = noted(cls, name)
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
         raise PoplarTypeError(f"{cls.__name__} is a codelet: it runs on the device and has no instances; use graph.addVertex")
@@ -100,12 +110,17 @@ class Bracketed:
 
 
 class Vector(Bracketed, Generic[Item]):
-    """A rank-1 field. In ``compute``: ``self.x[i]``, ``self.x[begin:end]`` (a view), ``len(self.x)``, iteration."""
+    """A rank-1 field, of numbers or of records.
+
+    In ``compute``: ``self.x[i]``, ``self.x[begin:end]`` (a view), ``len(self.x)``, iteration.
+    """
 
     if TYPE_CHECKING:
 
         @overload
         def __getitem__(self: Vector[Element[Number]], index: int) -> Number: ...
+        @overload
+        def __getitem__(self: Vector[RecordItem], index: int) -> RecordItem: ...
         @overload
         def __getitem__(self, index: slice) -> Vector[Item]: ...
         @overload
@@ -115,6 +130,8 @@ class Vector(Bracketed, Generic[Item]):
         def __len__(self) -> int: ...
         @overload
         def __iter__(self: Vector[Element[Number]]) -> Iterator[Number]: ...
+        @overload
+        def __iter__(self: Vector[RecordItem]) -> Iterator[RecordItem]: ...
         @overload
         def __iter__(self) -> Iterator[Any]: ...
         def __iter__(self) -> Iterator[Any]: ...

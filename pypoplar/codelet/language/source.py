@@ -17,21 +17,22 @@ from pypoplar.codelet.ir.terms import ACCESSES, FORMS, KINDS, Kind, exactly
 from pypoplar.codelet.language.constant_tables import ConstantTable
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.codelet.language.defaults import Default, default_value
+from pypoplar.codelet.language.record_layout import RecordLayout
 from pypoplar.codelet.language.source_text import Listing
 from pypoplar.errors import FileLoadError
-from pypoplar.types import BOOL, BY_NAME
+from pypoplar.types import BOOL, BY_NAME, UNSIGNED_CHAR
 
-Sort = OneOf["constant", "table", "helper", "method", "math", "ipu", "builtin", "type", "foreign", "missing"]
+Sort = OneOf["constant", "table", "record", "helper", "method", "math", "ipu", "builtin", "type", "foreign", "missing"]
 
 
 @frozen
 class Meaning:
     """What a name means in device code.
 
-    ``constant``: `value` is the number or text. ``table``: its position in `CodeletSource.tables`. ``helper``, ``method``: that
-    of a function in `CodeletSource.functions`; a method gets the vertex as its first argument. ``math``, ``ipu``, ``builtin``,
-    ``type``: `value` is the name there. ``foreign``: something device code cannot use, which `value` describes. ``missing``:
-    nothing has that name.
+    ``constant``: `value` is the number or text. ``table``, ``record``: its position in `CodeletSource.tables` or `.records`.
+    ``helper``, ``method``: that of a function in `CodeletSource.functions`; a method gets the vertex as its first argument.
+    ``math``, ``ipu``, ``builtin``, ``type``: `value` is the name there. ``foreign``: something device code cannot use, described by
+    `value`. ``missing``: nothing has that name.
     """
 
     sort: Sort
@@ -56,6 +57,7 @@ class CodeletSource:
     functions: tuple[FunctionSource, ...]  # compute comes first
     attributes: dict[str, Meaning]  # class attributes reached through the vertex: self.SIZE, self.helper
     tables: tuple[ConstantTable, ...] = ()
+    records: tuple[RecordLayout, ...] = ()  # that device code names
 
     def to_json(self) -> dict[str, Any]:
         """A tree of dicts, lists, strings and numbers, as the json module writes them."""
@@ -63,7 +65,14 @@ class CodeletSource:
             "name": self.name,
             "kind": self.kind,
             "fields": [
-                [field.name, field.access, field.form, field.type.__name__, _write_default(field.default)] for field in self.fields
+                [
+                    field.name,
+                    field.access,
+                    field.form,
+                    field.type.__name__ if field.record is None else field.record.to_json(),
+                    _write_default(field.default),
+                ]
+                for field in self.fields
             ],
             "functions": [
                 {
@@ -80,6 +89,7 @@ class CodeletSource:
             "tables": [
                 [table.type.__name__, list(table.shape), base64.b64encode(table.data).decode("ascii")] for table in self.tables
             ],
+            "records": [record.to_json() for record in self.records],
         }
 
     @staticmethod
@@ -103,6 +113,7 @@ class CodeletSource:
                 functions,
                 _read(tree["attributes"]),
                 tuple(_read_table(*row) for row in tree["tables"]),
+                tuple(RecordLayout.from_json(record) for record in tree["records"]),
             )
             source._check()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -115,18 +126,17 @@ class CodeletSource:
             raise ValueError("a codelet without functions")
         if len({field.name for field in self.fields}) != len(self.fields):
             raise ValueError("two fields of one name")
+        functions = len(self.functions)
+        counts = {"helper": functions, "method": functions, "table": len(self.tables), "record": len(self.records)}
         for names in (
             self.attributes,
             *(function.names for function in self.functions),
             *(function.defaults for function in self.functions),
         ):
             for meaning in names.values():
-                if meaning.sort in ("helper", "method"):
-                    if not isinstance(meaning.value, int) or not 0 <= meaning.value < len(self.functions):
-                        raise ValueError(f"no function {meaning.value!r}")
-                elif meaning.sort == "table":
-                    if not isinstance(meaning.value, int) or not 0 <= meaning.value < len(self.tables):
-                        raise ValueError(f"no table {meaning.value!r}")
+                if meaning.sort in counts:
+                    if not isinstance(meaning.value, int) or not 0 <= meaning.value < counts[meaning.sort]:
+                        raise ValueError(f"no {meaning.sort} {meaning.value!r}")
                 elif meaning.sort == "type" and meaning.value not in BY_NAME:
                     raise ValueError(f"no type {meaning.value!r}")
                 elif meaning.sort != "constant" and not isinstance(meaning.value, str):
@@ -160,6 +170,10 @@ def _read(tree: Any) -> dict[str, Meaning]:
 
 
 def _read_field(name: Any, access: Any, form: Any, type: Any, written: Any) -> Field:
+    if isinstance(type, list):
+        if (access, form, written) not in {("input", "vector", None), ("output", "vector", None), ("inout", "vector", None)}:
+            raise ValueError(f"records in a field that is {access} {form}")
+        return Field(_text(name), access, "vector", UNSIGNED_CHAR, record=RecordLayout.from_json(type))
     field = Field(_text(name), _one_of(access, *ACCESSES), _one_of(form, *FORMS), BY_NAME[type])
     if written is None:
         return field

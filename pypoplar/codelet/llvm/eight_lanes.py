@@ -17,7 +17,21 @@ from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_rounds
 from pypoplar.codelet.ir.loop_limits import most_slots, round_slots, stretch
 from pypoplar.codelet.ir.memory_types import REGISTERS_OF
 from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedBlock, PlannedStatement, ProvenLoad
-from pypoplar.codelet.ir.typed import Apply, Breakpoint, For, Load, Local, Row, Scratch, Slice, Span, SpanList, Store
+from pypoplar.codelet.ir.typed import (
+    Apply,
+    Breakpoint,
+    For,
+    Load,
+    Local,
+    Member,
+    Row,
+    Scratch,
+    Slice,
+    Span,
+    SpanList,
+    Store,
+    ViewAs,
+)
 from pypoplar.codelet.ir.walk import assigned, operands, sets, walk
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
@@ -375,4 +389,5 @@ def _locals_in(block: PlannedBlock) -> list[Local]:
 
 def _spans_in(block: PlannedBlock) -> list[Span | SpanList]:
     """The spans and rows that the statements of a block bind."""
-    return list(dict.fromkeys(statement.target for statement in walk(block) if isinstance(statement, Row | Slice | Scratch)))
+    bindings = Row | Slice | Member | ViewAs | Scratch
+    return list(dict.fromkeys(statement.target for statement in walk(block) if isinstance(statement, bindings)))

@@ -24,6 +24,7 @@ from pypoplar.codelet.ir.typed import (
     Literal,
     Load,
     Local,
+    Member,
     Operand,
     Price,
     PricedCodelet,
@@ -33,6 +34,7 @@ from pypoplar.codelet.ir.typed import (
     SpanList,
     TypedArray,
     TypedTable,
+    ViewAs,
 )
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.alias_scopes import AliasScopes, alias_scopes
@@ -217,7 +219,7 @@ class EmitterState:
         """Whether a statement may go before the judgement of its round: it sets locals, faults, or is a loop that sees to it."""
         if isinstance(statement, For):
             return is_even(statement)
-        return isinstance(statement, Apply | Length | Row | Slice | Price | Check) or (
+        return isinstance(statement, Apply | Length | Row | Slice | Member | ViewAs | Price | Check) or (
             isinstance(statement, Load) and not self.checks.touches
         )
 

@@ -58,17 +58,25 @@ def note_touch(state: EmitterState, span: Span, index: Any, bit: Touch, where: i
     if place.touch is None:
         return
     with builder.if_then(builder.icmp_unsigned("!=", place.touch, word(0))):
-        pointer = builder.inttoptr(builder.add(place.touch, index), BYTE.as_pointer())
-        mark, own, touched = builder.load(pointer), BYTE(bit), BYTE(bit)
-        if state.worker is not None:
-            own = builder.or_(own, builder.shl(builder.trunc(state.worker, BYTE), BYTE(WORKER_SHIFT)))
-            _check_workers(state, mark, own, builder.add(place.touch, index), where)
-            touched = builder.select(builder.icmp_unsigned("==", mark, BYTE(0)), own, touched)
-        if bit == Touch.READ and state.function.codelet.in_place:
-            unwritten = builder.icmp_unsigned("==", builder.and_(mark, BYTE(Touch.WRITTEN)), BYTE(0))
-            fine = builder.or_(unwritten, builder.icmp_unsigned("==", place.given, word(0)))
-            state.fault_unless(fine, FaultCode.READ_AFTER_WRITE, where, index, word(0))
-        builder.store(builder.or_(mark, touched), pointer)
+        first = builder.add(place.touch, builder.mul(index, word(span.marks)))
+        for mark in range(span.marks):
+            _touch(state, place, builder.add(first, word(mark)), (bit, index, where))
+
+
+def _touch(state: EmitterState, place: Place, address: Any, told: tuple[Touch, Any, int]) -> None:
+    """Note a read or a write, of the element at an index and by a line, at the address of a mark of it."""
+    builder, (bit, index, where) = state.builder, told
+    pointer = builder.inttoptr(address, BYTE.as_pointer())
+    mark, own, touched = builder.load(pointer), BYTE(bit), BYTE(bit)
+    if state.worker is not None:
+        own = builder.or_(own, builder.shl(builder.trunc(state.worker, BYTE), BYTE(WORKER_SHIFT)))
+        _check_workers(state, mark, own, address, where)
+        touched = builder.select(builder.icmp_unsigned("==", mark, BYTE(0)), own, touched)
+    if bit == Touch.READ and state.function.codelet.in_place:
+        unwritten = builder.icmp_unsigned("==", builder.and_(mark, BYTE(Touch.WRITTEN)), BYTE(0))
+        fine = builder.or_(unwritten, builder.icmp_unsigned("==", place.given, word(0)))
+        state.fault_unless(fine, FaultCode.READ_AFTER_WRITE, where, index, word(0))
+    builder.store(builder.or_(mark, touched), pointer)
 
 
 def _check_workers(state: EmitterState, mark: Any, own: Any, address: Any, where: int) -> None:

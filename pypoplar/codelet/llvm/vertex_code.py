@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from pypoplar.codelet.ir.loop_checks import never_faults
-from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.proven_accesses import PlannedStatement, ProvenLoad, ProvenStore, Rebind
 from pypoplar.codelet.ir.typed import (
     Apply,
@@ -19,6 +18,7 @@ from pypoplar.codelet.ir.typed import (
     Leave,
     Length,
     Load,
+    Member,
     Once,
     Price,
     Return,
@@ -29,6 +29,7 @@ from pypoplar.codelet.ir.typed import (
     SpanList,
     Special,
     Store,
+    ViewAs,
     While,
 )
 from pypoplar.codelet.llvm import arithmetic
@@ -70,6 +71,10 @@ def emit(state: EmitterState, statement: PlannedStatement) -> None:  # noqa: C90
             emit_slice(state, statement)
         case Scratch(target=target, array=array):
             emit_scratch(state, target, array)
+        case Member():
+            emit_member(state, statement)
+        case ViewAs():
+            emit_view_as(state, statement)
         case Rebind(target=row, source=source):
             state.bind(row, state.place(source))
         case IfElse():
@@ -203,11 +208,8 @@ def emit_slice(state: EmitterState, statement: Slice) -> None:
     if isinstance(spans, SpanList):  # a list is where its first row is told of
         state.bind(statement.target, Place(builder.add(place.address, begin), builder.sub(end, begin), None, place.given))
         return
-    offset = builder.mul(begin, word(SIZES[spans.element]))
-    touch = None
-    if place.touch is not None:
-        none = builder.icmp_unsigned("==", place.touch, word(0))
-        touch = builder.select(none, word(0), builder.add(place.touch, begin))
+    offset = builder.mul(begin, word(spans.size))
+    touch = _moved_marks(state, place, builder.mul(begin, word(spans.marks)))
     state.bind(statement.target, Place(builder.add(place.address, offset), builder.sub(end, begin), touch, place.given))
 
 
@@ -215,3 +217,31 @@ def emit_scratch(state: EmitterState, target: Span, array: str) -> None:
     laid = state.function.arrays[array]
     poison(state, laid)
     state.bind(target, laid.place)
+
+
+def _moved_marks(state: EmitterState, place: Place, marks: Any) -> Any:
+    """Where the touches of a span's part are recorded, so many marks behind its beginning; 0 where those of the span are not."""
+    if place.touch is None:
+        return None
+    builder = state.builder
+    none = builder.icmp_unsigned("==", place.touch, word(0))
+    return builder.select(none, word(0), builder.add(place.touch, marks))
+
+
+def emit_member(state: EmitterState, statement: Member) -> None:
+    builder, span, index = state.builder, statement.span, state.index(statement.index)
+    place = state.place(span)
+    state.check_index(index, place.length, FaultCode.INDEX, statement.where)
+    offset = builder.add(builder.mul(index, word(span.size)), word(statement.offset))
+    touch = _moved_marks(state, place, offset)
+    state.bind(statement.target, Place(builder.add(place.address, offset), word(statement.length), touch, place.given))
+
+
+def emit_view_as(state: EmitterState, statement: ViewAs) -> None:
+    builder, place, where = state.builder, state.place(statement.span), statement.where
+    alignment, size = word(statement.alignment), word(statement.target.size)
+    beyond = builder.urem(place.address, alignment)
+    state.fault_unless(builder.icmp_unsigned("==", beyond, word(0)), FaultCode.VIEW_ALIGNMENT, where, beyond, alignment)
+    whole = builder.icmp_unsigned("==", builder.urem(place.length, size), word(0))
+    state.fault_unless(whole, FaultCode.VIEW_SIZE, where, place.length, size)
+    state.bind(statement.target, Place(place.address, builder.udiv(place.length, size), place.touch, place.given))

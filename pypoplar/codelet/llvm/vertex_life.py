@@ -25,6 +25,8 @@ def begin_vertex(function: CodeletFunction, emit: Emit, number: Any, end: Any, f
     for field, words in zip(function.codelet.fields, function.layout.fields, strict=True):
         start = words_of(words.start)
         count = words_of(words.extent) if words.extent != NOTHING else word(1)
+        if field.unit > 1:
+            count = builder.udiv(count, word(field.unit))
         touch = builder.add(memory, words_of(words.touch)) if words.touch != NOTHING else None
         address = start if field.form == "list" else builder.add(memory, start)
         fields[field.name] = Place(address, count, touch, word(int(field.access == "input")))

@@ -86,16 +86,30 @@ def _rotated(value: int, bits: int) -> int:
 
 
 class MemoryVector:
-    """A piece of the tile's memory: a field, a row or a slice. It reads like a list, in a debugger say."""
+    """A piece of the tile's memory: a field, a row or a slice. It reads like a list, in a debugger say.
 
-    __slots__ = ("_address", "_bytes", "_context", "_element", "_given", "_length", "_memory", "_touch")
+    An index counts `unit` elements, 1 or the bytes of a record. Touches of what is `by_byte` are recorded for each of its bytes.
+    """
 
-    def __init__(
-        self, memory: Bytes, element: str, address: int, length: int, touch: int | None, context: VertexContext, given: bool
+    __slots__ = ("_address", "_bytes", "_context", "_element", "_given", "_length", "_marks", "_memory", "_size", "_touch")
+
+    def __init__(  # noqa: PLR0913 - what is known of a place
+        self,
+        memory: Bytes,
+        element: str,
+        address: int,
+        length: int,
+        touch: int | None,
+        context: VertexContext,
+        given: bool,
+        unit: int = 1,
+        by_byte: bool = False,
     ) -> None:
         self._memory, self._element, self._address, self._length = memory, element, address, length
         self._bytes = memory.data
-        self._touch = touch  # offset of a byte per element
+        self._size = SIZES[element] * unit  # bytes from an index to the next
+        self._touch = touch  # offset of the first mark
+        self._marks = self._size if by_byte else 1  # bytes from the marks of an index to those of the next
         self._context = context
         self._given = given  # an Input's: reading what the vertex has written is a fault where touches are recorded
 
@@ -139,8 +153,25 @@ class MemoryVector:
     def slice(self, begin: int, end: int, where: int) -> MemoryVector:
         """The elements from `begin` up to `end`, a view."""
         _check_bounds(begin, end, self._length, where)
-        touch = self._touch + begin if self._touch is not None else None
-        return MemoryVector(self._memory, self._element, self._place(begin), end - begin, touch, self._context, self._given)
+        touch = self._touch + begin * self._marks if self._touch is not None else None
+        place, unit, by_byte = self._place(begin), self._size // SIZES[self._element], self._marks > 1
+        return MemoryVector(self._memory, self._element, place, end - begin, touch, self._context, self._given, unit, by_byte)
+
+    def member(self, index: int, offset: int, length: int, element: str, unit: int, where: int) -> MemoryVector:
+        """What lies from byte `offset` of the record at `index` on, which is checked."""
+        self._check(index, where)
+        touch = self._touch + index * self._size + offset if self._touch is not None else None
+        place = self._place(index) + offset
+        return MemoryVector(self._memory, element, place, length, touch, self._context, self._given, unit, True)
+
+    def view_as(self, size: int, alignment: int, where: int) -> MemoryVector:
+        """These bytes as records of `size` bytes; they begin at a multiple of `alignment`, and hold whole records."""
+        if self._address % alignment:
+            raise VertexFault(FaultCode.VIEW_ALIGNMENT, where, self._address % alignment, alignment)
+        if self._length % size:
+            raise VertexFault(FaultCode.VIEW_SIZE, where, self._length, size)
+        length, touch = self._length // size, self._touch
+        return MemoryVector(self._memory, "u8", self._address, length, touch, self._context, self._given, size, True)
 
     def _note(self, index: int, bit: int, where: int) -> None:
         """Note a read or a write, where touches are recorded.
@@ -150,7 +181,11 @@ class MemoryVector:
         """
         if self._touch is None:
             return
-        place = self._touch + index
+        first = self._touch + index * self._marks
+        for place in range(first, first + self._marks):
+            self._mark(place, bit, index, where)
+
+    def _mark(self, place: int, bit: int, index: int, where: int) -> None:
         mark, own = int(self._memory[place]), bit | self._context.worker % MOST_WORKERS << WORKER_SHIFT
         if mark == 0:
             self._memory[place] = own
@@ -166,7 +201,7 @@ class MemoryVector:
             raise VertexFault(FaultCode.INDEX, where, _signed(index), self._length)
 
     def _place(self, index: int) -> int:
-        return self._address + index * FORMATS[self._element].size
+        return self._address + index * self._size
 
     def _read(self, index: int) -> Number:
         value = FORMATS[self._element].unpack_from(self._bytes, self._place(index))[0]
@@ -192,6 +227,8 @@ class MemoryVector:
         return (self._read(index) for index in range(self._length))
 
     def __repr__(self) -> str:
+        if self._size > SIZES[self._element]:
+            return f"[{self._length} records of {self._size} bytes]"
         shown = ", ".join(str(element) for element in list(self)[:8])
         return f"[{shown}{', ...' if self._length > 8 else ''}]"
 

@@ -30,6 +30,7 @@ from pypoplar.codelet.ir.typed import (
     Length,
     Load,
     Local,
+    Member,
     Once,
     Operand,
     Price,
@@ -44,6 +45,7 @@ from pypoplar.codelet.ir.typed import (
     Statement,
     Store,
     Straight,
+    ViewAs,
     While,
     check_priced,
 )
@@ -137,7 +139,9 @@ class PythonForm:
                 )
             else:
                 touch = int(words[row + place.touch]) if place.touch != NOTHING else None
-                views[declared.name] = MemoryVector(memory, declared.element, start, count, touch, context, given)
+                element, unit = declared.element, declared.unit
+                vector = MemoryVector(memory, element, start, count // unit, touch, context, given, unit, unit > 1)
+                views[declared.name] = vector
         return views
 
 
@@ -307,7 +311,7 @@ class _FunctionWriter:
     def _span(self, span: Span | SpanList) -> str:
         return "@" + span.name if span.name in self.fields else span.name
 
-    def _simple(self, statement: Straight) -> ast.stmt:
+    def _simple(self, statement: Straight) -> ast.stmt:  # noqa: C901, PLR0911, PLR0912 - an arm for each statement
         match statement:
             case Load(target=target, span=span, index=index):
                 return self._assign(target.name, _call(self._span(span) + ".load", _operand(index), _constant(statement.where)))
@@ -323,6 +327,12 @@ class _FunctionWriter:
                 return self._assign(slice.name, _call(self._span(span) + ".slice", *bounds))
             case Scratch(target=target, array=array):
                 return self._assign(target.name, _call(f"@{array}.unwritten"))
+            case Member(target=member, span=span, index=index, offset=offset, length=length):
+                form = (_constant(part) for part in (offset, length, member.element, member.unit, statement.where))
+                return self._assign(member.name, _call(self._span(span) + ".member", _operand(index), *form))
+            case ViewAs(target=view, span=span, alignment=alignment):
+                form = (_constant(part) for part in (view.unit, alignment, statement.where))
+                return self._assign(view.name, _call(self._span(span) + ".view_as", *form))
             case Check(condition=condition, message=message):
                 return self._do(_call(".check", _operand(condition), _constant(statement.where), _constant(message)))
             case DebugPrint(text=number, arguments=arguments):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Bools, Int8s, Int32s, Int64s
+from pypoplar.arrays.dtypes import Int8s, Int32s, Int64s
 from pypoplar.arrays.groups import ragged, sums
 from pypoplar.arrays.interval_algebra import Strands, keys, ordered_strands
 from pypoplar.compiler.exchange.graph_index import Survey
@@ -30,8 +30,8 @@ class Edges:
     access: Int8s  # INOUT also of an Output that is the same tensor as an Input of the vertex
     place_of: Int64s  # the edge whose place each takes: its own, but of such an Input the Output's
     width: Int64s  # bytes per element
+    alignment: Int64s  # bytes; what its place is a multiple of, and that of an edge that takes the same place
     length: Int64s  # elements
-    from_word: Bools  # it has to begin with a word: workers of a MultiVertex share it, and each stores words of its own
     strands: Strands  # owner: index into the edges
     begin: Int64s  # keys of the strands on the tile of their vertex
     end: Int64s
@@ -61,7 +61,11 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
         access[place_of[place_of != np.arange(len(edge))]] = INOUT
     width = TYPE_SIZES[graph.edges.type[edge]]
     shared = survey.fields.several_workers[graph.vertices.codelet[vertex]][position]
-    from_word = shared & (width < WORD) & (access != INPUT)
+    from_word = shared & (width < WORD) & (access != INPUT)  # workers of a MultiVertex share it: each stores words of its own
+    own = survey.fields.alignment[entry]
+    alignment = np.where(from_word, np.maximum(own, WORD), own)
+    if len(survey.in_place.input):
+        np.maximum.at(alignment, place_of, own)
     return Edges(
         vertex,
         tile,
@@ -72,8 +76,8 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
         access,
         place_of,
         width,
+        alignment[place_of],
         sums(strands.length, strands.owner, len(edge)),
-        from_word[place_of],
         strands,
         begin,
         begin + strands.length,
@@ -106,5 +110,5 @@ def place_edges(edges: Edges, homes: Homes, survey: Survey) -> tuple[Int8s, Int6
 
 
 def askew(edges: Edges, placement: Int8s, offset: Int64s) -> Int64s:
-    """The edges that would begin within a word, and may not."""
-    return np.flatnonzero(edges.from_word & (placement != EMPTY) & (offset % WORD != 0))
+    """The edges that would begin where they may not."""
+    return np.flatnonzero((placement != EMPTY) & (offset % edges.alignment != 0))

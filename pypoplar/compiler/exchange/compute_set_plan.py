@@ -2,9 +2,9 @@
 
 A vertex reaches its own tile's memory only. An edge that lies there in one piece is used in place. What a tile's vertices touch
 elsewhere has a place in the tile's *landing area*, once, in order of element ids; an edge that lies there in one piece points into
-it. Every other edge (strided, of several runs, partly here and partly elsewhere; of halves that the workers of a MultiVertex write,
-beginning within a word) gets a buffer in which its elements are *gathered*. Landing area and gather buffers together are the tile's
-exchange buffer.
+it. Every other edge (strided, of several runs, partly here and partly elsewhere; of records, or of halves that the workers of a
+MultiVertex write, that would begin where they may not) gets a buffer in which its elements are *gathered*. Landing area and gather
+buffers together are the tile's exchange buffer.
 """
 
 from __future__ import annotations
@@ -36,11 +36,10 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
         return _plan_inplace_edges(graph, edges, offset, number)
 
     access = edges.access[edges.strands.owner[moving]]
-    landed = placement[edges.strands.owner[moving]] == LANDED
     incoming = remote_parts(survey, homes, edges, moving[access != OUTPUT])
     outgoing = remote_parts(survey, homes, edges, moving[access != INPUT])
     landing = land(graph.tiles, survey, incoming, outgoing)
-    one_piece = moving[landed]
+    one_piece = moving[placement[edges.strands.owner[moving]] == LANDED]
     offset[edges.strands.owner[one_piece]] = landing.place(edges.begin[one_piece])
     placement[askew(edges, placement, offset)] = GATHERED
     landed = placement[edges.strands.owner[moving]] == LANDED

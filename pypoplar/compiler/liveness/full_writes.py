@@ -33,6 +33,7 @@ from pypoplar.codelet.ir.typed import (
     Literal,
     Load,
     Local,
+    Member,
     Once,
     Operand,
     Price,
@@ -40,9 +41,11 @@ from pypoplar.codelet.ir.typed import (
     Row,
     Scratch,
     Slice,
+    SpanList,
     Special,
     Store,
     TypedCodelet,
+    ViewAs,
     While,
 )
 from pypoplar.codelet.ir.walk import assigned, walk
@@ -144,7 +147,7 @@ class _CodeletSearch:
                     self._forget(statement.body if left else ())
                 case Return() | Leave() | Break() | Continue():
                     leaves = True
-                case Apply() | Length() | Row() | Load() | Slice() | Scratch() | Special():
+                case Apply() | Length() | Row() | Load() | Slice() | Member() | ViewAs() | Scratch() | Special():
                     self._note(statement)
                 case Check() | DebugPrint() | Breakpoint() | Price():
                     pass
@@ -206,7 +209,7 @@ class _CodeletSearch:
     def _walked(self, operand: Operand) -> Walk:
         return self.walks.get(operand.name, NO_WALK) if isinstance(operand, Local) else NO_WALK
 
-    def _note(self, statement: Apply | Length | Row | Load | Slice | Scratch | Special) -> None:
+    def _note(self, statement: Apply | Length | Row | Load | Slice | Member | ViewAs | Scratch | Special) -> None:
         """What a statement without blocks says of its target."""
         copies = isinstance(statement, Apply) and statement.operation.startswith("copy_")
         source = statement.arguments[0] if isinstance(statement, Apply) and copies else None
@@ -215,7 +218,8 @@ class _CodeletSearch:
         target = statement.target.name
         self._drop(target)
         if isinstance(statement, Length):
-            self.lengths[target] = statement.span.name
+            if isinstance(statement.span, SpanList) or statement.span.unit == 1:  # how many records is no number of elements
+                self.lengths[target] = statement.span.name
         elif isinstance(statement, Row):
             walk = self._walked(statement.index)
             if walk.over == statement.rows.name:

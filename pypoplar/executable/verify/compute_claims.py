@@ -170,7 +170,8 @@ class _Edges:
             assert extent is not None
             self._list(name, field, start, extent, reach)
             return
-        length = _verify_span("field", name, start, extent, field.type.size, reach)
+        length = _verify_span("field", name, start, extent, field, reach)
+        check_each("field records", length % field.unit == 0, "holds no whole number of records", f"the memory of {name}: vertex")
         if words.touch != NOTHING:
             self._marks("field", name, self.words[row + words.touch], length)
 
@@ -184,7 +185,7 @@ class _Edges:
         listed = ListedRows.of(first, count)
         rows = self.row_table[listed.entry]
         address, length = rows[:, RowEntry.ADDRESS], rows[:, RowEntry.LENGTH]
-        _verify_span("row", f"a row of {name}", address, length, field.type.size, reach[listed.owner])
+        _verify_span("row", f"a row of {name}", address, length, field, reach[listed.owner])
         if self.touched:
             self._marks("row", f"a row of {name}", rows[:, RowEntry.TOUCH], length)
 
@@ -194,8 +195,8 @@ class _Edges:
         check_most(f"{form} marks end", place + length, self.marks, "reaches beyond the marks", f"the marks of {name}: vertex")
 
 
-def _verify_span(form: str, name: str, address: Int64s, length: Int64s | None, size: int, reach: Int64s) -> Int64s:
-    """Elements of `size` bytes in the memory of the vertex's tile, `reach` bytes, aligned as native code expects it.
+def _verify_span(form: str, name: str, address: Int64s, length: Int64s | None, field: Field, reach: Int64s) -> Int64s:
+    """A field's elements in the memory of the vertex's tile, `reach` bytes, aligned as native code expects it.
 
     Returns how many: one where there is no `length`.
     """
@@ -205,6 +206,6 @@ def _verify_span(form: str, name: str, address: Int64s, length: Int64s | None, s
     else:
         check_range(f"{form} length", length, 0, LARGEST // 8, f"the length of {name}: vertex")
     where = f"the memory of {name}: vertex"
-    check_most(f"{form} end", address + length * size, reach, "reaches beyond its tile", where)
-    check_each(f"{form} alignment", (address % min(size, 4) == 0) | (length == 0), "is not aligned", where)
+    check_most(f"{form} end", address + length * field.type.size, reach, "reaches beyond its tile", where)
+    check_each(f"{form} alignment", (address % field.alignment == 0) | (length == 0), "is not aligned", where)
     return length
