@@ -13,7 +13,7 @@ from llvmlite import ir
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_vertices
 from pypoplar.codelet.ir.typed import PricedCodelet
-from pypoplar.codelet.llvm.eight_lanes import LANES, emit_eight_vertices
+from pypoplar.codelet.llvm.eight_lanes import FEWEST, LANES, emit_eight_vertices
 from pypoplar.codelet.llvm.emitter_state import CodeletFunction
 from pypoplar.codelet.llvm.machine import ENTRY, SYMBOL_PREFIX
 from pypoplar.codelet.llvm.memory_forms import BYTE, INT, WORD, word
@@ -74,7 +74,7 @@ def _emit_eight(function: CodeletFunction, plan: LanesPlan, number: Any, top: An
     builder, count = function.builder, function.arguments[CallArgument.COUNT]
     together, done, single = (builder.append_basic_block(name) for name in ("together", "together.end", "single"))
     upcoming = builder.add(number, word(LANES))
-    builder.cbranch(builder.icmp_signed("<=", upcoming, count), together, single)
+    builder.cbranch(builder.icmp_signed("<=", builder.add(number, word(FEWEST)), count), together, single)
     builder.position_at_end(together)
     emit_eight_vertices(function, emit, plan, number, single, done)
     builder.position_at_end(done)

@@ -50,8 +50,10 @@ from pypoplar.codelet.llvm.loop_rounds import (
 from pypoplar.codelet.llvm.memory_access import element, load, store
 from pypoplar.codelet.llvm.memory_forms import BOOL, INT, WORD, alignment, word
 from pypoplar.codelet.llvm.vertex_life import begin_vertex, end_vertex
+from pypoplar.interface.context_words import CallArgument
 
 LANES = 8
+FEWEST = 4  # vertices for which it is worth while: lanes that are left over do again what the last one does
 _CHUNK = 4  # elements that are loaded at a time
 _CHUNKED = {"f32": ir.FloatType(), "f16": ir.IntType(16), "i32": INT, "u32": INT}
 _LARGEST_STRIDE = 4
@@ -86,14 +88,24 @@ class Lanes:
 def emit_eight_vertices(
     function: CodeletFunction, emit: Emit, plan: LanesPlan, number: Any, otherwise: Any, following: Any
 ) -> None:
-    """Run the vertices from row `number` on, then go to `following`; go to `otherwise` if they must run one by one."""
+    """Run the vertices from row `number` on, then go to `following`; go to `otherwise` if they must run one by one.
+
+    At least `FEWEST` are left. Where they are less than eight, the last one has the lanes that are left over, and ends once.
+    """
     builder = function.builder
-    numbers = (builder.add(number, word(lane)) for lane in range(LANES))
+    last = builder.sub(function.arguments[CallArgument.COUNT], word(1))
+    rows = [builder.add(number, word(lane)) for lane in range(LANES)]
+    exists = [builder.icmp_signed("<=", row, last) for row in rows]
+    numbers = [builder.select(exists[lane], rows[lane], last) if lane >= FEWEST else rows[lane] for lane in range(LANES)]
     states = [begin_vertex(function, emit, row, builder.append_basic_block()) for row in numbers]
     for state in states:
         state.holds_back = True
     _side_by_side(plan, states, otherwise, lambda count: spends_at_most(states[0], plan.loop, count, states[0].limit()))
-    for state in states:
+    for lane, state in enumerate(states):
+        if lane >= FEWEST:
+            ending = builder.append_basic_block("lane.ends")
+            builder.cbranch(exists[lane], ending, following)
+            builder.position_at_end(ending)
         state.holds_back = False
         for span in plan.stored:
             store(state, span, element(state, span, word(0)), builder.load(state.scalars[span.name]))
