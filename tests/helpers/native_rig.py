@@ -63,7 +63,7 @@ class Memory:
         """Place a span; returns where it is, its length, and where its touches are noted, 0 for nowhere."""
         array = self._array(field, value)
         address = self._place(array)
-        if self.touches and field.access != "state":
+        if self.touches:
             self.touched[key] = self._place(np.zeros(array.size, np.uint8))
         return address, array.size, self.touched.get(key, 0)
 
@@ -94,7 +94,7 @@ class Memory:
                 for _ in fields[field.name] if field.form == "list" else [None]:
                     address, array = next(pieces)
                     rows.append(self.bytes[address : address + array.nbytes].view(array.dtype).copy())
-                    if self.touches and field.access != "state":
+                    if self.touches:
                         next(pieces)
                 values[field.name] = rows if field.form == "list" else rows[0]
             vertices.append(values)

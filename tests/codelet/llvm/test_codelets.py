@@ -441,6 +441,7 @@ def test_touches_of_elements_are_recorded():
         (0, "out", 0): [0, 0],
         (0, "out", 1): [2, 0, 2, 0],
         (0, "s"): [3],
+        (0, "k"): [1],
     }
 
 
