@@ -23,6 +23,7 @@ ROWS = (
     "regression",
     "superstep",
     "stencil",
+    "lattice",
     "counting",
     "exchange",
     "vertices",
