@@ -38,6 +38,7 @@ _SCALARS = {
     "class uint16": "UNSIGNED_SHORT", "class uint64": "UNSIGNED_LONGLONG", "class bool": "BOOL",
 }  # fmt: skip
 """NumPy's scalar types and ours."""
+_NEW_ARRAYS = ("zeros", "ones", "empty", "full", "array")  # of NumPy
 
 
 class Calls(Casts, ScratchArrays):
@@ -105,6 +106,8 @@ class Calls(Casts, ScratchArrays):
         function = described.removeprefix("numpy.")
         if described in _SCALARS:
             return f"numpy's {described.removeprefix('class ')}: write {_SCALARS[described]}(x)"
+        if function != described and function in _NEW_ARRAYS:
+            return f"{described}: write ipu.array(FLOAT, 16), and a loop that fills it"
         if function != described and called(f"math.{function}"):
             return f"{described}: write math.{function}"
         for module in ("numpy.random", "random", "numpy", "scipy", "torch", "time", "cmath"):

@@ -162,6 +162,10 @@ class Spans(RecordAccess):
         """Bind a local to a vector, to rows, or to a record."""
         whole = spans_of(view)
         self._refuse_table_rows(view, node)
+        if unique in self.locals.declared:
+            declared = NAMES[self.locals.declared[unique]]
+            what = "a vector" if isinstance(view, SpanView) else "rows"
+            self.refuse(node, f"'{shown}' is declared {declared} and gets {what}, {view.origin}: leave the annotation out")
         with self.at(node, f"'{shown}': "):
             self.locals.add(unique, LocalContent(span=_content(view)))
         target = evolve(whole, name=self.span_name(unique))

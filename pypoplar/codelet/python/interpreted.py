@@ -318,7 +318,8 @@ class Fields:
         raise AttributeError("fields can be looked at here, not set")
 
     def __repr__(self) -> str:
-        return ", ".join(f"{name} = {getattr(self, name)!r}" for name in self._views)
+        fields = (name for name in self._views if name.isidentifier())  # not tables and scratch arrays
+        return ", ".join(f"{name} = {getattr(self, name)!r}" for name in fields)
 
 
 def _check_bounds(begin: int, end: int, length: int, where: int) -> None:

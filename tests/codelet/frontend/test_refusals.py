@@ -291,7 +291,7 @@ REFUSED = [  # code, what the caret is under, message
     (
         "a = numpy.zeros(3)",
         "numpy.zeros",
-        "Test: device code cannot use numpy.zeros: use math, pypoplar.ipu and loops",
+        "Test: device code cannot use numpy.zeros: write ipu.array(FLOAT, 16), and a loop that fills it",
     ),
     (
         "a = np.sqrt(self.out)",

@@ -1,8 +1,10 @@
 """Scratch arrays of device code: what they are good for, how long they last, and what is refused."""
 
+import sys
+
 import numpy as np
 import pytest
-from codelet_rig import codelet_of, run, vertex
+from codelet_rig import codelet_of, interpret, run, vertex
 
 from pypoplar import ipu
 from pypoplar.errors import CodeletError, TensorShapeError
@@ -187,6 +189,16 @@ REFUSED = [  # body, what the caret is under, message
         "'a': it is a vector in one place and a number in another; use two names",
     ),
     ("a = ipu.array", "ipu.array", "ipu.array is a function; call it: ipu.array(...)"),
+    (
+        "a: FLOAT = ipu.array(FLOAT, 4)",
+        "ipu.array(FLOAT, 4)",
+        "'a' is declared FLOAT and gets a vector, ipu.array(FLOAT, 4): leave the annotation out",
+    ),
+    (
+        "a: FLOAT = self.x",
+        "self.x",
+        "'a' is declared FLOAT and gets a vector, self.x: leave the annotation out",
+    ),
 ]
 
 
@@ -260,6 +272,19 @@ def test_a_loop_of_a_helper_function_declares_none_either():
 def test_what_was_given_to_a_helper_function_may_be_returned():
     cls = vertex("a = ipu.array(FLOAT, 4)\na[1] = 5.0\nself.out[0] = fits(a)[1]", fields=FIELDS, prelude=HELPERS)
     assert run(cls, **VALUES)["out"] == [5, 0]
+
+
+def test_a_debugger_shows_arrays_as_locals_and_not_as_fields(monkeypatch):
+    shown = []
+
+    def look():
+        names = sys._getframe(1).f_locals
+        shown.extend((repr(names["a"]), repr(names["self"])))
+
+    monkeypatch.setattr(sys, "breakpointhook", look)
+    body = "a = ipu.array(INT, 2)\na[0] = 5\nbreakpoint()\nself.out[0] = a[0] + KINDS[1]"
+    assert interpret(vertex(body, fields=FIELDS, prelude=PRELUDE), **VALUES)["out"] == [7, 0]
+    assert shown == ["[5, -1]", "n = 1, x = [1.0, 2.0, 3.0, 4.0], out = [0.0, 0.0]"]
 
 
 @pytest.mark.parametrize("element", SUPPORTED, ids=repr)
