@@ -310,7 +310,7 @@ class DeviceManager:
             target = Target.of_preset(self._machine.name, num_ipus=requiredNumIPUs or 1)
             return [Device(target, 0, Attachment(range(target.num_ipus), None))]
         if type is not None and type is not TargetType.IPU:
-            raise PoplarTypeError(f"expected a TargetType, got {type!r}")
+            raise PoplarTypeError(f"expected a TargetType such as TargetType.IPU, got {type!r}")
         return [self.getDevice(id) for id, ipus in self._ipus.items() if requiredNumIPUs is None or len(ipus) == requiredNumIPUs]
 
     def acquireAvailableDevice(self, numIPUs: int = 1, tilesPerIPU: int = 0) -> Device:

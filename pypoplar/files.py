@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pypoplar.errors import PoplarTypeError
+
 AnyPath = str | os.PathLike[str]
 
 _KINDS = {
@@ -83,3 +85,9 @@ def _permissions(target: Path) -> int | None:
         return check_regular(target).st_mode & 0o777
     except FileNotFoundError:
         return None
+
+
+def check_text_stream(stream: object, call: str) -> None:
+    """`PoplarTypeError` unless text can be written to `stream`, as `call` does."""
+    if not hasattr(stream, "write"):
+        raise PoplarTypeError(f"{call} writes to an open text file, got {stream!r}; write sys.stdout, or open('name.txt', 'w')")

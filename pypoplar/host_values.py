@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,17 +58,32 @@ def bits_of_many(values: AnyArray) -> Int64s:
     return bits.view(np.int64).reshape(-1)
 
 
-def values_of(type: ElementType, value: Any, count: int, what: str) -> AnyArray:
+def values_of(type: ElementType, value: Any, count: int, what: str, shape: Sequence[int] = ()) -> AnyArray:
     """`count` values of the type as a flat array of its dtype: one value fills, otherwise the number must be right.
 
-    `TensorShapeError` for a wrong number, `PoplarTypeError` for values that the type cannot hold.
+    `TensorShapeError` for a wrong number, and for rows of another length than a tensor of `shape` has; `PoplarTypeError` for
+    values that the type cannot hold.
     """
     given = _as_array(type, value, what)
     if given.ndim == 0 or (given.size == 1 and count == 1):
         return np.full(count, _fitting(type, given, what)[0], type.dtype)
     if given.size != count:
         raise TensorShapeError(f"{what} has {count} elements, got {given.size} values")
+    wrong = misshapen(given, shape)
+    if wrong:
+        raise TensorShapeError(f"{what}: {wrong}")
     return _fitting(type, given, what)
+
+
+def misshapen(given: AnyArray, shape: Sequence[int]) -> str:
+    """What is wrong with an array for a tensor of a shape, whose rows would come into others, as in a transposed matrix.
+
+    Nothing for a flat array, and where only dimensions of size 1 differ.
+    """
+    rows, wanted = ([size for size in sizes if size != 1] for sizes in (given.shape, shape))
+    if len(rows) < 2 or len(wanted) < 2 or rows == wanted:
+        return ""
+    return f"expected the shape {list(shape)}, got an array of shape {list(given.shape)}; transpose it, or flatten() it"
 
 
 def _as_array(type: ElementType, value: Any, what: str) -> AnyArray:

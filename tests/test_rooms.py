@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1] / "pypoplar"
 
 # From the ground up, as `docs/how-it-works.md` draws them; a module is of the room that the longest beginning of its name gives.
 FLOORS = (
-    "interface errors files presets spelling",
-    "braces signatures tracebacks",
+    "interface errors presets spelling",
+    "braces files signatures tracebacks",
     "types options resources arrays ipu notebook",
     "target host_values",
     "device",

@@ -105,6 +105,8 @@ class CodeletRegistry:
         return (*self._numbers, *(template.spelling for template in self._templates.values()))
 
     def __contains__(self, name: str) -> bool:
+        if not isinstance(name, str):
+            raise PoplarTypeError(f"a codelet is asked for by its name, got {name!r}")
         if normal_name(name) in self._numbers:
             return True
         template = self._template_of(name)

@@ -47,7 +47,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.interface.edge_rows import MOST_WORKERS
 from pypoplar.interface.opcodes import ROW_WORDS
 from pypoplar.options import EngineOptions, Options
-from pypoplar.program.base import Program
+from pypoplar.program.base import Program, program_hint
 
 Progress = Callable[[int, int], None]
 PASSES = 5  # that the progress callback counts
@@ -150,7 +150,8 @@ def _program_list(programs: object) -> list[Program]:
     chosen = [program for program in given if isinstance(program, Program)]
     for program in given:
         if not isinstance(program, Program):
-            raise PoplarTypeError(f"expected a program or a list of programs, got {type(program).__name__}")
+            what = f"{type(program).__name__}{program_hint(program)}"
+            raise PoplarTypeError(f"expected a program or a list of programs, got {what}")
     return chosen
 
 

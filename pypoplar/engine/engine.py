@@ -15,7 +15,7 @@ from attrs import evolve
 
 from pypoplar.arrays.dtypes import AnyArray, Bytes, Int64s
 from pypoplar.arrays.groups import offsets
-from pypoplar.device import Device
+from pypoplar.device import Device, IPUModel
 from pypoplar.engine.auto_report import AutoReport, report_path, save
 from pypoplar.engine.division import divide
 from pypoplar.engine.engine_state import UNINITIALISED, EngineState, make_state
@@ -35,6 +35,7 @@ from pypoplar.errors import (
 )
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.host_plans import HostTensor
+from pypoplar.files import check_text_stream
 from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.options import EngineOptions, Options, OptionValue, find_option, option_text
 from pypoplar.report.run_account import RunHistory
@@ -151,6 +152,8 @@ class Engine:
     ) -> None:
         if mode not in ("native", "interpret"):
             raise InvalidOption(f"mode is {mode!r}: expected 'native' or 'interpret'")
+        if not isinstance(name, str):
+            raise PoplarTypeError(f"the name of an Engine is a string, got {name!r}")
         self._mode: Mode = mode
         if isinstance(graph, Executable):
             if isinstance(programs, Mapping) and options is None:
@@ -306,7 +309,7 @@ class Engine:
         """Write host data to the tensor of a handle made by `Graph.createHostWrite`; sizes and types have to agree."""
         tensor = self._find_handle(self.executable.writes, handle, "write")
         dtype = BY_NAME[tensor.type].dtype
-        values = self._services.check_host_array(f"handle {handle!r}", array, dtype, int(np.prod(tensor.shape)))
+        values = self._services.check_host_array(f"handle {handle!r}", array, dtype, tensor.shape)
         self._require_load("writeTensor")
         self._alone(lambda: self._write(tensor, values))
 
@@ -322,7 +325,7 @@ class Engine:
         dtype = BY_NAME[tensor.type].dtype
         self._require_load("readTensor")
         if array is not None:
-            self._services.check_host_array(f"handle {handle!r}", array, dtype, int(np.prod(tensor.shape)), writes=True)
+            self._services.check_host_array(f"handle {handle!r}", array, dtype, tensor.shape, writes=True)
         values = self._alone(lambda: self._read(tensor))
         if array is not None:
             array[...] = values.reshape(array.shape)
@@ -349,17 +352,18 @@ class Engine:
         """Fill row `row` of a remote buffer."""
         number, target = self._services.find_remote(name, row)
         dtype = BY_NAME[self.executable.remotes[number].type].dtype
-        target[:] = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, target.size).ravel()
+        target[:] = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, target.shape).ravel()
 
     def copyFromRemoteBuffer(self, name: str, array: AnyArray, row: int = 0, replica: int = 0) -> None:
         """Read row `row` of a remote buffer into `array`."""
         number, source = self._services.find_remote(name, row)
         dtype = BY_NAME[self.executable.remotes[number].type].dtype
-        checked = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, source.size, writes=True)
+        checked = self._services.check_host_array(f"remote buffer {name!r}", array, dtype, source.shape, writes=True)
         checked[...] = source.reshape(checked.shape)
 
     def setPrintStream(self, stream: TextIO) -> None:
         """Where `PrintTensor` writes; standard error if it is never set."""
+        check_text_stream(stream, "setPrintStream")
         self._services.stream_out = stream
 
     # Reports
@@ -387,6 +391,7 @@ class Engine:
         """
         from pypoplar.report.text.summary import summary
 
+        check_text_stream(stream, "printProfileSummary")
         stream.write(summary(self.getReport(), options or {}))
 
     def enableExecutionProfiling(self) -> None:
@@ -455,9 +460,10 @@ def _make_runner(mode: Mode, state: EngineState, services: Services) -> Runner:
     return InterpretingRunner(state, services)
 
 
-def _check_device(executable: Executable, device: Device) -> None:
+def _check_device(executable: Executable, device: object) -> None:
     if not isinstance(device, Device):
-        raise PoplarTypeError(f"expected a Device, got {type(device).__name__}")
+        hint = "; its createDevice() makes one" if isinstance(device, IPUModel) else ""
+        raise PoplarTypeError(f"expected a Device, got {type(device).__name__}{hint}")
     target, compiled = device.getTarget(), executable.target
     speeds = target.getTileClockFrequency(), compiled.getTileClockFrequency()
     memories = target.getBytesPerTile(), compiled.getBytesPerTile()

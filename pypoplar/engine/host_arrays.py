@@ -16,7 +16,7 @@ def host_array(given: Any, dtype: np.dtype[Any]) -> AnyArray:
     """
     if isinstance(given, np.ndarray):
         if given.dtype != dtype:
-            raise ValueError(f"expected an array of {dtype}, got {given.dtype}")
+            raise ValueError(f"expected an array of {dtype}, got {given.dtype}; write array.astype(numpy.{dtype})")
         return given
     try:
         values = np.asarray(given)

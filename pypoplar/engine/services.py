@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, TextIO, assert_never
 
 import numpy as np
@@ -20,6 +21,7 @@ from pypoplar.engine.streams import HostStreams, unknown_name
 from pypoplar.engine.worker_races import judge_sub_words
 from pypoplar.errors import ApplicationRuntimeError, PoplarIndexError, StreamConnectionError, TensorIOStateError
 from pypoplar.executable.executable import Executable
+from pypoplar.host_values import misshapen
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.service_kinds import ServiceKind
 from pypoplar.types import BY_NAME
@@ -129,8 +131,10 @@ class Services:
         for number, values in zip(numbers, chunk, strict=True):
             rows[number] = values
 
-    def find_remote(self, name: str, row: int) -> tuple[int, AnyArray]:
+    def find_remote(self, name: Any, row: int) -> tuple[int, AnyArray]:
         """A remote buffer's number and one row of it, for the host."""
+        if not isinstance(name, str):
+            raise TensorIOStateError(f"the name of a remote buffer is a string, got {name!r}")
         named = {plan.name: number for number, plan in enumerate(self.executable.remotes)}
         if name not in named:
             raise unknown_name("remote buffer", name, list(named))
@@ -140,8 +144,8 @@ class Services:
         return named[name], rows[row]
 
     @staticmethod
-    def check_host_array(what: str, array: Any, dtype: np.dtype[Any], elements: int, *, writes: bool = False) -> AnyArray:
-        """`array` if it can be copied to or from `elements` of `dtype`; else `TensorIOStateError` with expected and got."""
+    def check_host_array(what: str, array: Any, dtype: np.dtype[Any], shape: Sequence[int], *, writes: bool = False) -> AnyArray:
+        """`array` if it can be copied to or from a tensor of `shape` and `dtype`; else `TensorIOStateError`."""
         ordered(array, what, "[1.0, 2.0]")
         if writes and not isinstance(array, np.ndarray):
             raise TensorIOStateError(f"{what}: expected an array of {dtype}, got {type(array).__name__}")
@@ -149,8 +153,12 @@ class Services:
             checked = host_array(array, dtype)
         except ValueError as problem:
             raise TensorIOStateError(f"{what}: {problem}") from None
+        elements = prod(shape)
         if checked.size != elements:
             raise TensorIOStateError(f"{what}: expected {elements} elements, got {checked.size} (shape {checked.shape})")
+        wrong = misshapen(checked, shape)
+        if wrong:
+            raise TensorIOStateError(f"{what}: {wrong}")
         if writes and not checked.flags.writeable:
             raise TensorIOStateError(f"{what}: the array is read-only")
         return checked

@@ -142,9 +142,13 @@ class HostStreams:
         plan = self.plans[number]
         dtype = BY_NAME[plan.type].dtype
         if not isinstance(ordered(array, f"stream {name!r}", "numpy.array([1.0, 2.0])"), np.ndarray):
-            raise StreamConnectionError(f"stream {name!r}: expected a NumPy array of {dtype}, got {type(array).__name__}")
+            hint = "connectStreamToCallback takes functions" if callable(array) else f"write numpy.array(values, numpy.{dtype})"
+            raise StreamConnectionError(f"stream {name!r}: expected a NumPy array of {dtype}, got {type(array).__name__}; {hint}")
         if array.dtype != dtype:
-            raise StreamConnectionError(f"stream {name!r} carries {plan.type}: expected an array of {dtype}, got {array.dtype}")
+            raise StreamConnectionError(
+                f"stream {name!r} carries {plan.type}: expected an array of {dtype}, got {array.dtype}; "
+                f"write array.astype(numpy.{dtype})"
+            )
         if not array.flags.c_contiguous:
             raise StreamConnectionError(f"stream {name!r}: the array has to be C-contiguous; pass numpy.ascontiguousarray(...)")
         if plan.kind == "to host" and not array.flags.writeable:

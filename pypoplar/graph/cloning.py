@@ -10,6 +10,7 @@ import numpy as np
 
 from pypoplar.arrays import strides
 from pypoplar.arrays.groups import counted
+from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.mapping import MappingTable
 from pypoplar.graph.tensor import Tensor
 
@@ -35,6 +36,8 @@ def clone_view(
 
     Each copy is mapped like the original, as far as that is.
     """
+    if not hasattr(copies, "__index__") or copies < 0:
+        raise PoplarTypeError(f"the number of clones of {tensor._described()} is a whole number of at least 0, got {copies!r}")
     shape = tensor._shape
     keeps_aliases = method.name.endswith("AND_ALIASES")
     if method is TensorCloneMethod.CREATE_NEW_ORDER or (not keeps_aliases and tensor.containsAliases()):

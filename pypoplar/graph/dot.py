@@ -14,6 +14,7 @@ from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.braces import ordered
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import PoplarTypeError
+from pypoplar.files import check_text_stream
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.networks import compute_network
 from pypoplar.graph.runnable import Programs, Runnable
@@ -63,6 +64,7 @@ def write_computation_graph(stream: TextIO, whole: Graph, programs: Programs | N
 
     Of the compute sets those that `programs` execute, with the variables that these touch; None shows all there is.
     """
+    check_text_stream(stream, "outputComputationGraph")
     graph, chosen = whole.freeze(), None if programs is None else executed_sets(whole, programs)
     network = compute_network(graph)
     if chosen is not None:
@@ -90,6 +92,7 @@ def write_vertex_graph(stream: TextIO, whole: Graph, programs: Programs | None) 
 
     `programs` are as in `write_computation_graph`.
     """
+    check_text_stream(stream, "outputVertexGraph")
     graph, chosen = whole.freeze(), None if programs is None else executed_sets(whole, programs)
     sets = range(len(graph.compute_sets)) if chosen is None else sorted(chosen)
     shown = np.zeros(len(graph.compute_sets), bool)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from enum import Enum
@@ -63,7 +62,9 @@ class Graph:
         if isinstance(target, Device):
             target = target.getTarget()
         if not hasattr(target, "getNumTiles"):
-            raise PoplarTypeError(f"a graph is made for a Target or a Device, got {target!r}")
+            raise PoplarTypeError(
+                f"a graph is made for a Target or a Device, got {target!r}; write Graph(IPUModel().createDevice())"
+            )
         if replication_factor != 1:
             raise MissingFeature(f"pypoplar has no replicated graphs; the replication factor is 1, got {replication_factor!r}")
         self._tiles = Tiles(target)
@@ -159,7 +160,7 @@ class Graph:
         """A new tensor that nothing may write to; `value` is a number for all elements, or a list or array with one for each."""
         sizes = check_shape(shape)
         shown = self._scope.named(name, "constant")
-        values = values_of(check_type(type), value, prod(sizes), f"constant {shown!r}")
+        values = values_of(check_type(type), value, prod(sizes), f"constant {shown!r}", sizes)
         constant = self._new_variable(type, sizes, shown)
         self._variables.constants[len(self._variables.names) - 1] = values
         return constant
@@ -313,7 +314,7 @@ class Graph:
         number = len(vertices.tile)
         vertices.rows.extend((kind.index, computeSet._number, self._locations.note()))
         vertices.tile.append(-1)
-        if connections:
+        if connections is not None:
             try:
                 for name, value in connections.items() if connections.__class__ is dict else pairs(connections):
                     vertices.connect(number, kind.slots.get(name) or kind.slot(name), value)
@@ -379,12 +380,12 @@ class Graph:
             return
         tensor = self._own(what)
         check_writeable(tensor, "cannot give an initial value to")
-        values = values_of(tensor._type, value, tensor.numElements(), tensor._described())
+        values = values_of(tensor._type, value, tensor.numElements(), tensor._described(), tensor._shape)
         self._variables.initial.append((tensor.runs(), values))
 
     def setFieldSize(self, field: FieldRef, size: int) -> None:
         """The number of elements of a plain vector field: zeros, unless `setInitialValue` or a default gives values."""
-        self._vertices.set_size(self._field(field)._number, field._slot, operator.index(size))
+        self._vertices.set_size(self._field(field)._number, field._slot, size)
 
     def setPerfEstimate(self, vertex: VertexRef | VertexRange, cycles: Any, flops: Any = None) -> None:
         """Worker cycles of a vertex (arrays for a range of them), to be used instead of what its code costs.

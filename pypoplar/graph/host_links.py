@@ -160,6 +160,8 @@ class HostConnections:
         name = check_handle(handle, self.streams, "stream")
         checked, count = check_elements(type, elements, f"stream {name!r}")
         chosen = check_fifo_options(options, f"stream {name!r}")
+        if not isinstance(mode, ReplicatedStreamMode):
+            raise PoplarTypeError(f"stream {name!r}: a mode is a ReplicatedStreamMode, got {mode!r}; options come after it")
         stream = self.streams[name] = DataStream(name, checked, count, direction, location, mode, chosen)
         return stream
 
@@ -227,6 +229,8 @@ def check_elements(type: Any, elements: Any, what: str) -> tuple[ElementType, in
 def check_signature(arguments: Iterable[Any], what: str) -> tuple[tuple[ElementType, int], ...]:
     """The (type, elements) pairs of a host function."""
     checked = []
+    if not isinstance(arguments, Iterable):
+        raise PoplarTypeError(f"{what} takes lists of (type, elements) pairs, got {arguments!r}; write [(FLOAT, 4)]")
     for argument in ordered(arguments, f"the arguments of {what}", "[(FLOAT, 4)]"):
         ordered(argument, f"an argument of {what}", "(FLOAT, 4)")
         if not isinstance(argument, tuple | list) or len(argument) != 2:

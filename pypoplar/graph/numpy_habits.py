@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from pypoplar.braces import ordered
 from pypoplar.errors import PoplarAttributeError, PoplarTypeError
 from pypoplar.spelling import nearest
+from pypoplar.tracebacks import public
 
 VIEW = "a tensor is a view of device memory, without values here"
 READ = "make a handle with graph.createHostRead('name', tensor) and read it with engine.readTensor('name')"
@@ -31,7 +32,11 @@ OPERATORS = {  # Python's name: as it is written, and the function of popops or 
 }
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 UNARY = {"neg": "-{}", "pos": "+{}", "invert": "~{}"}
-UNARY |= {name: name + "({})" for name in ("abs", "int", "float", "round")}
+UNARY |= {name: name + "({})" for name in ("abs", "int", "float", "round")} | {"index": "range({})"}
+REFLECTED = {"less": "gt", "less_equal": "ge", "greater": "lt", "greater_equal": "le"}  # NumPy's functions for array < tensor
+REFLECTED |= {"add": "radd", "subtract": "rsub", "multiply": "rmul", "divide": "rtruediv", "true_divide": "rtruediv"}
+REFLECTED |= {"floor_divide": "rfloordiv", "remainder": "rmod", "power": "rpow", "matmul": "rmatmul", "left_shift": "rlshift"}
+REFLECTED |= {"right_shift": "rrshift", "bitwise_and": "rand", "bitwise_or": "ror", "bitwise_xor": "rxor"}
 INSTEAD = {
     "T": "transpose(), or dimShuffle([2, 1, 0]) of three dimensions",
     "size": "numElements()",
@@ -59,7 +64,6 @@ class WithoutValues:
     """The base of `Tensor` that refuses what needs values, and the attributes of NumPy's arrays."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # NumPy's operators leave it to the tensor's own
 
     if TYPE_CHECKING:
 
@@ -72,6 +76,24 @@ class WithoutValues:
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise PoplarTypeError(f"{self._described()} is a view of device memory, not host data: {READ}")
+
+    def __new__(cls, *values: Any) -> Self:
+        if values:
+            raise PoplarTypeError(
+                "tensors are made by graphs: write graph.addVariable(FLOAT, [4], 'x'), or graph.addConstant(FLOAT, [4], values)"
+            )
+        return super().__new__(cls)
+
+    @public
+    def __array_ufunc__(self, function: Any, method: str, *operands: Any, **_: Any) -> Any:
+        name = function.__name__
+        reflected = REFLECTED.get(name)
+        if reflected and method == "__call__" and not isinstance(operands[0], WithoutValues):
+            return getattr(self, f"__{reflected}__")(operands[0])
+        raise PoplarTypeError(f"numpy.{name}({', '.join(map(_text, operands))}): {VIEW}; {IN_A_CODELET}")
+
+    def __array_function__(self, function: Any, *_: Any) -> NoReturn:
+        raise PoplarTypeError(f"numpy.{function.__name__} of {self._described()}: {VIEW}; {READ}")
 
     if not TYPE_CHECKING:  # type checkers are to say so themselves
 

@@ -191,13 +191,15 @@ class Tensor(WithoutValues, ShownInNotebooks):
                 result = part._with_shape(part._shape[:dimension] + part._shape[dimension + 1 :])
         return result
 
-    def _whole(self, value: Any) -> int:
+    def _whole(self, value: Any, wanted: str = "a tensor is indexed by whole numbers and slices") -> int:
         try:
-            return operator.index(value)
+            if value.__class__ is not bool:
+                return operator.index(value)
+            raise TypeError
         except TypeError:
             ordered(value, f"an index of {self._described()}")
             hint = "; use expand([dimension]) for a new dimension" if value is None else ""
-            raise PoplarTypeError(f"a tensor is indexed by whole numbers and slices, got {value!r}{hint}") from None
+            raise PoplarTypeError(f"{wanted}, got {value!r}{hint}") from None
 
     def _part(self, begin: int, end: int, dimension: int, asked: str) -> Tensor:
         """``[begin, end)`` of one dimension; `asked` is how the user wrote it."""
@@ -220,14 +222,12 @@ class Tensor(WithoutValues, ShownInNotebooks):
 
     @swift
     def slice(self, begin: Any, end: Any = None, dimension: int | SequenceOf[int] = 0) -> Tensor:
-        """The half-open range ``[begin, end)`` of a dimension, or of several.
+        """The half-open range ``[begin, end)`` of a dimension, or of several; `PoplarIndexError` beyond the end.
 
         ``slice(1, 3)``, ``slice(1, 3, dimension)``, ``slice([1, 1], [2, 4])`` for dimensions 0 and 1,
         ``slice([1, 1], [2, 4], [0, 2])`` for those named, ``slice(Interval(1, 3), dimension)``.
-        A range beyond the end raises `PoplarIndexError`.
         """
-        shape = self._shape
-        steps = self._strides
+        shape, steps = self._shape, self._strides
         plain = begin.__class__ is int and end.__class__ is int and dimension == 0
         if plain and len(shape) == 1 and steps is not None and 0 <= begin <= end <= shape[0]:
             return self._strided(self._offset + begin * steps[0], (end - begin,), steps)
@@ -240,7 +240,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
             begin, end = begin
         if end is None:
             raise PoplarTypeError(f"slice takes begin and end, or an Interval, got {begin!r} alone")
-        if not isinstance(begin, Iterable):
+        if not isinstance(begin, Iterable) or isinstance(begin, str):
             return self._part(self._whole(begin), self._whole(end), self._dimension(dimension), "")
         begins, ends = list(ordered(begin, "the begin of a slice")), list(ordered(end, "the end of a slice"))
         dimensions = range(len(begins)) if isinstance(dimension, int) else list(ordered(dimension, "the dimensions of a slice"))
@@ -257,7 +257,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         """One slice per interval, ``(begin, end)`` pair or index (a slice of size 1), along a dimension."""
         bounds = [
             (interval, interval + 1) if isinstance(interval, int | np.integer) else bounds_of(interval, "an interval of slices")
-            for interval in ordered(intervals, "the intervals of slices", INTERVALS)
+            for interval in listed("slices", ordered(intervals, "the intervals of slices", INTERVALS))
         ]
         return [self.slice(begin, end, dimension) for begin, end in bounds]
 
@@ -268,7 +268,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
     def subSample(self, stride: int, dimension: int = 0) -> Tensor:
         """Every `stride`-th element of a dimension, beginning with the first."""
         axis = self._dimension(dimension)
-        if self._whole(stride) < 1:
+        if self._whole(stride, "a stride is a whole number") < 1:
             raise TensorShapeError(f"subSample of {self._described()} needs a stride of at least 1, got {stride}")
         if self._strides is None:
             return self._of_ids(self._ids()[(slice(None),) * axis + (slice(None, None, stride),)])
@@ -367,10 +367,10 @@ class Tensor(WithoutValues, ShownInNotebooks):
         """One dimension moved to `newIndex`, the others kept in order."""
         return self.dimShufflePartial([dimension], [newIndex])
 
-    def transpose(self) -> Tensor:
+    def transpose(self, *order: NoReturn) -> Tensor:
         """The two dimensions of a matrix swapped."""
-        if len(self._shape) != 2:
-            raise TensorShapeError(f"transpose needs rank 2, got {self._described()}; use dimShuffle")
+        if order or len(self._shape) != 2:
+            raise TensorShapeError(f"transpose needs rank 2 and no order, got {self._described()}; use dimShuffle([1, 0])")
         return self.dimShuffle((1, 0))
 
     def broadcast(self, times: int, dimension: int = 0) -> Tensor:
@@ -384,7 +384,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return self._repeated(scale, self._dimension(dimension), inner=True, asked="upsample")
 
     def _repeated(self, times: int, axis: int, inner: bool, asked: str) -> Tensor:
-        if self._whole(times) < 0:
+        if self._whole(times, f"the count of {asked} is a whole number") < 0:
             raise TensorShapeError(f"{asked} of {self._described()} needs a count of at least 0, got {times}")
         shape = (*self._shape[:axis], self._shape[axis] * times, *self._shape[axis + 1 :])
         if self._strides is not None:
@@ -485,13 +485,13 @@ class Tensor(WithoutValues, ShownInNotebooks):
         return not self.containsConstant() and not self.containsAliases()
 
     def _dimension(self, dimension: Any) -> int:
-        number = self._whole(dimension)
+        number = self._whole(dimension, "a dimension is a whole number")
         if not -len(self._shape) <= number < len(self._shape):
             raise PoplarIndexError(f"{self._described()} of rank {len(self._shape)} has no dimension {number}")
         return number % len(self._shape)
 
     def _dimension_range(self, begin: int, end: int) -> tuple[int, int]:
-        begin, end = self._whole(begin), self._whole(end)
+        begin, end = (self._whole(dimension, "a dimension is a whole number") for dimension in (begin, end))
         if not 0 <= begin <= end <= len(self._shape):
             raise PoplarIndexError(
                 f"dimensions [{begin}:{end}) are out of range for {self._described()} of rank {len(self._shape)}"

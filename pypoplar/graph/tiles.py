@@ -33,6 +33,8 @@ class Tiles:
         """The whole target's number for a tile; `InvalidTileMapping` with the number of tiles unless the graph has it."""
         try:
             number = operator.index(tile)
+            if isinstance(tile, bool):
+                raise TypeError
         except TypeError:
             raise PoplarTypeError(f"a tile is a whole number, got {tile!r} for {what}") from None
         if not 0 <= number < self.count:
@@ -83,19 +85,25 @@ class Tiles:
         ipus = self.target.getNumIPUs()
         target = None
         if isinstance(first, Iterable):
-            chosen = [operator.index(tile) for tile in ordered(first, "the tiles of a virtual graph", "[4, 5, 9]")]
+            chosen = [self._whole(tile) for tile in ordered(first, "the tiles of a virtual graph", "[4, 5, 9]")]
         elif upper is None:
-            size = operator.index(first)
+            size = self._whole(first)
             if not 0 < size <= per_ipu:
                 raise InvalidTileMapping(f"a virtual graph of {size} tiles on each IPU: the target has {per_ipu} tiles per IPU")
             chosen = [ipu * per_ipu + tile for ipu in range(ipus) for tile in range(size)]
             target = self.target.evolve(tiles_per_ipu=size)
         else:
-            chosen = list(range(operator.index(first), operator.index(upper)))
+            chosen = list(range(self._whole(first), self._whole(upper)))
         if not chosen or len(set(chosen)) != len(chosen):
             raise InvalidTileMapping(f"a virtual graph needs at least one tile and each only once, got {chosen[:20]}")
         numbers = [self.check(tile, "a virtual graph") for tile in chosen]
         return Tiles(target or self.target.evolve(num_ipus=1, tiles_per_ipu=len(chosen)), numbers)
+
+    @staticmethod
+    def _whole(tile: Any) -> int:
+        if not hasattr(tile, "__index__"):
+            raise PoplarTypeError(f"the tiles of a virtual graph are whole numbers, got {tile!r}; write [4, 5], or 4, 6")
+        return operator.index(tile)
 
     def pieces(self, tensor: Tensor, mapping: Any) -> tuple[Int64s, Int64s, Int64s]:
         """A user's list of intervals per tile (or a dict from tile to intervals) as arrays (begin, end, the target's tile)."""

@@ -179,6 +179,8 @@ class FieldRef:
     def __getitem__(self, row: int) -> FieldRef:
         if self._slot.form != "list" or self._row is not None:
             raise PoplarTypeError(f"{self._described()} is no VectorList and has no rows")
+        if not hasattr(row, "__index__"):
+            raise PoplarTypeError(f"a row of {self._described()} is a whole number, got {row!r}")
         if not 0 <= row < 1 << 30:
             raise PoplarIndexError(f"{self._described()} has no row {row}")
         return FieldRef(self._vertex, self._slot, row)
@@ -366,6 +368,8 @@ class VertexTable:
             raise GraphConnectionError(
                 f"{self.field_text(number, slot)} is no plain vector field; only those have a size of their own"
             )
+        if not hasattr(size, "__index__"):
+            raise PoplarTypeError(f"the size of {self.field_text(number, slot)} is a whole number, got {size!r}")
         if size < 0:
             raise TensorShapeError(f"{self.field_text(number, slot)} cannot have size {size}")
         key = (number, slot.number)

@@ -1,7 +1,10 @@
 """Linear algebra: products of matrices."""
 
+from typing import TYPE_CHECKING, NoReturn
+
 from pypoplar.poplin.codelets import addCodelets
 from pypoplar.poplin.mat_mul import createMatMulInputLHS, createMatMulInputRHS, matMul
+from pypoplar.poputil.absent_members import absent_member
 
 __all__ = [
     "addCodelets",
@@ -9,3 +12,8 @@ __all__ = [
     "createMatMulInputRHS",
     "matMul",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise absent_member(__name__, name, __all__)

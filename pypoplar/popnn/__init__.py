@@ -1,8 +1,11 @@
 """What neural networks are made of: non-linearities and losses."""
 
+from typing import TYPE_CHECKING, NoReturn
+
 from pypoplar.popnn.codelets import addCodelets
 from pypoplar.popnn.loss import LossType, argMax, calcAccuracy, calcLoss
 from pypoplar.popnn.nonlinearity import NonLinearityType, nonLinearity, nonLinearityInPlace
+from pypoplar.poputil.absent_members import absent_member
 
 __all__ = [
     "addCodelets",
@@ -16,3 +19,8 @@ __all__ = [
     "calcAccuracy",
     "calcLoss",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise absent_member(__name__, name, __all__)

@@ -92,7 +92,7 @@ def _rows(t: Tensor) -> Tensor:
 
 def _check(nonLinearityType: NonLinearityType, t: Tensor) -> None:
     if not isinstance(nonLinearityType, NonLinearityType):
-        raise PoplarTypeError(f"expected a popnn.NonLinearityType, got {nonLinearityType!r}")
+        raise PoplarTypeError(f"expected a popnn.NonLinearityType such as popnn.NonLinearityType.RELU, got {nonLinearityType!r}")
     if nonLinearityType is NonLinearityType.SOFTMAX_SCALED:
         raise MissingFeature("popnn has no SOFTMAX_SCALED yet; SOFTMAX_STABLE gives the same without the scaling")
     if t.elementType() not in (FLOAT, HALF):

@@ -1,5 +1,7 @@
 """Operations on the elements of tensors."""
 
+from typing import TYPE_CHECKING, NoReturn
+
 from pypoplar.popops.codelets import addCodelets
 from pypoplar.popops.element_output import createOutputForElementWiseOp
 from pypoplar.popops.element_wise import (
@@ -23,6 +25,7 @@ from pypoplar.popops.element_wise import (
     subWithOutput,
 )
 from pypoplar.popops.scaled_add import scaledAddTo
+from pypoplar.poputil.absent_members import absent_member
 
 __all__ = [
     "addCodelets",
@@ -49,3 +52,8 @@ __all__ = [
     # a += s b
     "scaledAddTo",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise absent_member(__name__, name, __all__)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import numpy as np
+
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.element_output import createOutputForElementWiseOp
 from pypoplar.popops.element_vertices import add_element_vertices
 from pypoplar.popops.operations import BINARY_OPERATIONS, BinaryOperation
-from pypoplar.poputil.arguments import check_prog
+from pypoplar.poputil.arguments import check_call, check_tensor
 from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
@@ -83,7 +85,7 @@ def family(name: str, operation: BinaryOperation) -> tuple[Plain, InPlace, WithO
         debugContext: str | None = None,
         options: Mapping[str, object] | None = None,
     ) -> Tensor:
-        check_prog(f"popops.{name}", prog)
+        check_call(f"popops.{name}", graph, prog, debugContext)
         read_options(f"popops.{name}", options, MAP_OPTIONS)
         left, right = _operands(graph, name, operation, a, b, debugContext)
         shape = _common_shape(name, left, right)
@@ -100,7 +102,8 @@ def family(name: str, operation: BinaryOperation) -> tuple[Plain, InPlace, WithO
         debugContext: str | None = None,
         options: Mapping[str, object] | None = None,
     ) -> None:
-        check_prog(f"popops.{name}InPlace", prog)
+        check_call(f"popops.{name}InPlace", graph, prog, debugContext)
+        check_tensor(f"popops.{name}InPlace", a)
         read_options(f"popops.{name}InPlace", options, MAP_OPTIONS)
         left, right = _operands(graph, name, operation, a, b, debugContext)
         _check_result(f"{name}InPlace", _common_shape(name, left, right), left.elementType(), a)
@@ -120,7 +123,8 @@ def family(name: str, operation: BinaryOperation) -> tuple[Plain, InPlace, WithO
         debugContext: str | None = None,
         options: Mapping[str, object] | None = None,
     ) -> None:
-        check_prog(f"popops.{name}WithOutput", prog)
+        check_call(f"popops.{name}WithOutput", graph, prog, debugContext)
+        check_tensor(f"popops.{name}WithOutput", out)
         read_options(f"popops.{name}WithOutput", options, MAP_OPTIONS)
         left, right = _operands(graph, name, operation, a, b, debugContext)
         _check_result(f"{name}WithOutput", _common_shape(name, left, right), left.elementType(), out)
@@ -149,6 +153,7 @@ def _operands(
     graph: Graph, name: str, operation: BinaryOperation, a: Operand, b: Operand, debug: str | None
 ) -> tuple[Tensor, Tensor]:
     """Both operands as tensors of one type that the operation has."""
+    _check_operands(name, (a, b))
     tensors = [operand for operand in (a, b) if isinstance(operand, Tensor)]
     if not tensors:
         raise PoplibsError(f"popops.{name} needs a tensor for at least one operand, got {a!r} and {b!r}")
@@ -163,6 +168,12 @@ def _operands(
         for operand in (a, b)
     )
     return left, right
+
+
+def _check_operands(name: str, operands: tuple[object, ...]) -> None:
+    for operand in operands:
+        if not isinstance(operand, Tensor | float | int | np.generic):
+            check_tensor(f"popops.{name}", operand)
 
 
 def _constant(graph: Graph, type: ElementType, value: float, beside: Tensor, debug: str) -> Tensor:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pypoplar.errors import MissingFeature
+import numpy as np
+
+from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.element_vertices import add_element_vertices
-from pypoplar.poputil.arguments import check_prog
+from pypoplar.poputil.arguments import check_call, check_tensor
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -38,7 +40,11 @@ def scaledAddTo(
     """
     if isinstance(prog, float | int | Tensor):
         raise MissingFeature("popops.scaledAddTo has no form A = scaleA A + scaleB B yet; it takes (graph, A, B, scaleB, prog)")
-    check_prog("popops.scaledAddTo", prog)
+    check_call("popops.scaledAddTo", graph, prog, debugContext)
+    for tensor in (A, B):
+        check_tensor("popops.scaledAddTo", tensor)
+    if not isinstance(scaleB, float | int | Tensor | np.number):
+        raise PoplarTypeError(f"popops.scaledAddTo: the scale is a number or a tensor of one element, got {scaleB!r}")
     read_options("popops.scaledAddTo", options, OPTIONS)
     if A.shape() != B.shape():
         raise PoplibsError(f"popops.scaledAddTo takes tensors of one shape, got {A!r} and {B!r}")

@@ -1,5 +1,8 @@
 """Tools for library writers: tile mappings, broadcasting, splitting work, copies of tensors, names of vertex templates."""
 
+from typing import TYPE_CHECKING, NoReturn
+
+from pypoplar.poputil.absent_members import absent_member
 from pypoplar.poputil.broadcast import broadcastToMatch, canBroadcastToMatch, expandToMatchRanks
 from pypoplar.poputil.copies import cloneN, duplicate
 from pypoplar.poputil.exceptions import PoplibsError
@@ -28,3 +31,8 @@ __all__ = [
     # errors
     "PoplibsError",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise absent_member(__name__, name, __all__)

@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
+from pypoplar.braces import TENSORS, ordered
 from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
 from pypoplar.program import Sequence
+
+
+def check_graph(call: str, graph: object) -> None:
+    """`PoplarTypeError` unless `graph`, the first argument of every call, is one."""
+    if not isinstance(graph, Graph):
+        raise PoplarTypeError(f"{call}: the first argument is the graph, got {graph!r}")
+
+
+def check_tensor(call: str, tensor: object) -> None:
+    """`PoplarTypeError` unless `tensor` is one."""
+    if not isinstance(ordered(tensor, f"a tensor of {call}", TENSORS), Tensor):
+        raise PoplarTypeError(f"{call} takes a tensor, got {tensor!r}; graph.addConstant makes one of values")
+
+
+def check_call(call: str, graph: object, prog: object, debugContext: object) -> None:
+    """`PoplarTypeError` unless a call has a graph, a Sequence to extend, and a string or nothing for its debug name."""
+    check_graph(call, graph)
+    check_prog(call, prog)
+    if not isinstance(debugContext, str | None):
+        raise PoplarTypeError(f"{call}: a debug name is a string, got {debugContext!r}; options come after it")
 
 
 def check_prog(call: str, prog: object) -> None:

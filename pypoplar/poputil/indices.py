@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable
 from math import prod
 
-from pypoplar.errors import PoplarIndexError
+from pypoplar.errors import PoplarIndexError, PoplarTypeError
 from pypoplar.graph.variables import check_shape
 from pypoplar.tracebacks import public
 
@@ -17,7 +17,10 @@ def unflattenIndex(shape: Iterable[int], index: int) -> list[int]:
 
     `PoplarIndexError` unless ``0 <= index <`` the number of elements.
     """
-    sizes, place = check_shape(shape), operator.index(index)
+    sizes = check_shape(shape)
+    if not hasattr(index, "__index__"):
+        raise PoplarTypeError(f"unflattenIndex takes a shape and a whole number, got {index!r}; write unflattenIndex([2, 3], 4)")
+    place = operator.index(index)
     if not 0 <= place < prod(sizes):
         raise PoplarIndexError(f"index {place} is out of range for the shape {list(sizes)} of {prod(sizes)} elements")
     coordinates = []

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
+from pypoplar.errors import PoplarTypeError
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
@@ -28,6 +29,9 @@ def splitRegions(
     the result is longer than `maxElementsPerRegion`. No elements give no parts.
     """
     intervals = [Interval(*bounds_of(region, "a region")) for region in ordered(regions, "regions", INTERVALS)]
+    for given in (grainSize, maxPartitions, minElementsPerPartition):
+        if not hasattr(given, "__index__"):
+            raise PoplarTypeError(f"splitRegions takes whole numbers, got {given!r}")
     if grainSize < 1 or maxPartitions < 1:
         raise PoplibsError(f"splitRegions needs a grain and a number of parts of at least 1, got {grainSize} and {maxPartitions}")
     total = sum(interval.size() for interval in intervals)

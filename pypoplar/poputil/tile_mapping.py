@@ -10,6 +10,7 @@ from pypoplar.arrays.intervals import Interval
 from pypoplar.braces import ordered
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.poputil.arguments import check_graph, check_tensor
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.region_splitting import splitRegions
 from pypoplar.target import Target
@@ -90,6 +91,8 @@ def mapTensorLinearly(graph: Graph, tensor: Tensor, minElementsPerTile: int | No
     """
     if (minElementsPerTile is None) != (grainSize is None):
         raise PoplibsError("mapTensorLinearly takes minElementsPerTile and grainSize together")
+    check_graph("poputil.mapTensorLinearly", graph)
+    check_tensor("poputil.mapTensorLinearly", tensor)
     if minElementsPerTile is None or grainSize is None:
         graph.setTileMapping(tensor, calcLinearTileMapping(graph, tensor))
     else:
@@ -108,6 +111,8 @@ def mapTensorLinearlyWithOffset(graph: Graph, tensor: Tensor, *arguments: Any, *
 
     ``(graph, tensor, offset[, ascendingOrder])`` or ``(graph, tensor, minElementsPerTile, grainSize, offset[, ascendingOrder])``.
     """
+    check_graph("poputil.mapTensorLinearlyWithOffset", graph)
+    check_tensor("poputil.mapTensorLinearlyWithOffset", tensor)
     plain = len(arguments) - (len(arguments) > 0 and isinstance(arguments[-1], bool))
     if plain + len(keywords.keys() - {"ascendingOrder"}) <= 1:
         graph.setTileMapping(tensor, calcLinearTileMapping(graph, tensor, *arguments, **keywords))

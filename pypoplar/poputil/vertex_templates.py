@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pypoplar.errors import PoplarTypeError
 from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
@@ -9,6 +10,8 @@ from pypoplar.types import ElementType
 @public
 def templateVertex(name: str, *arguments: ElementType | bool | int | str) -> str:
     """``templateVertex("popops::Fill", FLOAT, True)`` is ``"popops::Fill<float,true>"``; no arguments give the name alone."""
+    if not isinstance(name, str):
+        raise PoplarTypeError(f"templateVertex takes the name of a codelet, got {name!r}; write {getattr(name, '__name__', 'X')!r}")
     return f"{name}<{','.join(map(_word, arguments))}>" if arguments else name
 
 

@@ -253,8 +253,14 @@ def part_program(program: Any, kind: str) -> Program:
     if isinstance(program, Program):
         return program.taken()
     ordered(program, f"a program of {kind}", "Sequence([a, b])")
-    hint = "; Execute(computeSet) is a program" if isinstance(program, ComputeSet) else ""
-    raise PoplarTypeError(f"{kind} takes programs, got {program!r}{hint}")
+    raise PoplarTypeError(f"{kind} takes programs, got {program!r}{program_hint(program)}")
+
+
+def program_hint(given: object) -> str:
+    """What to write for something that is no program."""
+    if isinstance(given, ComputeSet):
+        return "; Execute(computeSet) is a program"
+    return "; write Sequence([a, b]) for several" if isinstance(given, list | tuple) else ""
 
 
 def function_program(function: Function) -> Program:

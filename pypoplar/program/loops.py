@@ -20,7 +20,9 @@ class Repeat(Program):
         try:
             self.count = operator.index(count)
         except TypeError:
-            raise PoplarTypeError(f"Repeat takes a whole number known when the program is built, got {count!r}") from None
+            given: object = count
+            hint = "; RepeatWhileTrue asks a tensor" if isinstance(given, Tensor) else ""
+            raise PoplarTypeError(f"Repeat takes a whole number known when the program is built, got {count!r}{hint}") from None
         if not 0 <= self.count < 1 << 63:
             raise ControlProgramError(f"Repeat takes a count of at least 0 and less than 2**63, got {count}")
         self.body = part_program(body, "Repeat")

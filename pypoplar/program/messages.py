@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.operands import check_one_element, check_tensor
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.base import Nothing, Program
 from pypoplar.tracebacks import public
+
+
+def check_message(message: Any, what: str) -> str:
+    """The argument, which is a text."""
+    if not isinstance(message, str):
+        raise PoplarTypeError(f"{what} is a string, got {message!r}")
+    return message
 
 
 @public
@@ -16,10 +26,10 @@ class PrintTensor(Program):
         super().__init__(name)
         if isinstance(title, Tensor):
             given: Tensor | None = title
-            title = title.getDebugStr() if tensor is None else str(tensor)  # PrintTensor(tensor, "title") is understood too
+            title = title.getDebugStr() if tensor is None else tensor  # PrintTensor(tensor, "title") is understood too
         else:
             given = tensor
-        self.title = title
+        self.title = check_message(title, "the title of PrintTensor")
         self.tensor = check_tensor(given, "PrintTensor")
 
     def reads(self) -> tuple[Tensor, ...]:
@@ -41,7 +51,7 @@ class Abort(Program):
 
     def __init__(self, message: str = "", name: str = "") -> None:
         super().__init__(name)
-        self.message = message
+        self.message = check_message(message, "the message of Abort")
 
     def reads(self) -> tuple[Tensor, ...]:
         return ()
@@ -63,7 +73,7 @@ class AbortOnCondition(Program):
     def __init__(self, predicate: Tensor, message: str = "", name: str = "") -> None:
         super().__init__(name)
         self.predicate = check_one_element(predicate, "the predicate of AbortOnCondition", None)
-        self.message = message
+        self.message = check_message(message, "the message of AbortOnCondition")
 
     def reads(self) -> tuple[Tensor, ...]:
         return (self.predicate,)
@@ -84,7 +94,7 @@ class ErrorProgram(Program):
 
     def __init__(self, message: str, tensor: Tensor, name: str = "") -> None:
         super().__init__(name)
-        self.message = message
+        self.message = check_message(message, "the message of ErrorProgram")
         self.tensor = check_tensor(tensor, "ErrorProgram")
 
     def reads(self) -> tuple[Tensor, ...]:

@@ -40,5 +40,5 @@ class Sync(Program):
 def sync_type(type: Any) -> SyncType:
     """The argument, which is a SyncType."""
     if not isinstance(type, SyncType):
-        raise PoplarTypeError(f"expected a SyncType, got {type!r}")
+        raise PoplarTypeError(f"expected a SyncType such as SyncType.INTERNAL, got {type!r}")
     return type

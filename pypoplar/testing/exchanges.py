@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pypoplar.braces import ordered
+from pypoplar.errors import PoplarTypeError
 from pypoplar.spelling import nearest
 from pypoplar.tracebacks import public
 
@@ -66,7 +67,9 @@ def _of(name: str | None, phase: str | None) -> str:
 
 def _chosen(engine: Any, name: str | None, phase: str | None) -> list[Any]:
     owner = getattr(engine, "engine", engine)
-    exchanges = getattr(owner, "executable", owner).exchanges
+    exchanges = getattr(getattr(owner, "executable", owner), "exchanges", None)
+    if exchanges is None:
+        raise PoplarTypeError(f"exchange is that of an Engine, an Executable or a Result, got {engine!r}")
     if phase not in (None, "before", "after", "copy"):
         raise ValueError(f"a phase is 'before', 'after' or 'copy', got {phase!r}")
     names = sorted({exchange.name for exchange in exchanges})

@@ -37,7 +37,8 @@ def run_vertex(
     Outputs need a value for their length and for what the vertex does not write. Plain fields go in and are not
     returned. Everything lies on the vertex's tile, so nothing is exchanged.
     """
-    ordered(fields, "the fields of a vertex", CONNECTIONS)
+    if not isinstance(ordered(fields, "the fields of a vertex", CONNECTIONS), Mapping):
+        raise PoplarTypeError(f"the fields of a vertex are a dict from names to values, got {fields!r}; write {{'x': [1.0]}}")
     declared = {field.name: field for field in CodeletRegistry().find(codelet)[1].fields}
     edges = {name: value for name, value in fields.items() if name in declared and declared[name].access != "state"}
     arrays: dict[str, AnyArray] = {}

@@ -24,7 +24,8 @@ def module_of_file(path: Path) -> ModuleType:
     try:
         check_regular(path)
     except FileNotFoundError:
-        raise FileLoadError(f"no file of codelets at '{path}' (looked in {Path.cwd()})") from None
+        hint = "" if path.suffix == ".py" else "; codelets are Python classes: give the classes, or the path of their .py file"
+        raise FileLoadError(f"no file of codelets at '{path}' (looked in {Path.cwd()}){hint}") from None
     except OSError as problem:
         raise FileLoadError(f"no file of codelets at '{path}': {problem.strerror}") from problem
     whole = path.resolve()

@@ -108,6 +108,12 @@ class Bracketed:
             example = "" if issubclass(cls, Edge) else f", and Input[{whole}] for an edge"
             raise PoplarTypeError(f"{cls.__name__} takes types in square brackets: write {whole}{example}")
 
+        def __class_getitem__(cls, types: Any) -> Any:
+            if isinstance(types, tuple) and len(types) > len(getattr(cls, "__parameters__", types)):
+                written = ", ".join(map(_spelled, types[: len(cls.__parameters__)]))
+                raise PoplarTypeError(f"write {cls.__name__}[{written}]; layouts and alignments are not modelled")
+            return super().__class_getitem__(types)
+
 
 class Vector(Bracketed, Generic[Item]):
     """A rank-1 field, of numbers or of records.
