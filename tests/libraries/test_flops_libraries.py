@@ -40,6 +40,8 @@ class Fields:
 
 
 class Field:
+    unit = 1  # its elements are numbers, not records
+
     def __init__(self, name, size, plain=False):
         self.name, self.form = name, "list" if np.ndim(size) else "scalar" if plain else "vector"
 
