@@ -66,6 +66,13 @@ class Codelet:
     def fields(self) -> tuple[Field, ...]:
         return self.source.fields
 
+    @functools.cached_property
+    def alignments(self) -> tuple[int, ...]:
+        """For each field what the place of its elements is a multiple of. Bytes that code sees as records begin where these may."""
+        views = max((record.alignment for record in self.source.records), default=1)
+        of_bytes = [field.form != "scalar" and field.type.code in ("i8", "u8") for field in self.fields]
+        return tuple(max(field.alignment, views if bytes else 1) for field, bytes in zip(self.fields, of_bytes, strict=True))
+
     def to_json(self) -> dict[str, Any]:
         """The codelet as the json module writes it."""
         return {

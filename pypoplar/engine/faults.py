@@ -106,7 +106,7 @@ def _what(fault: Fault, codelet: TypedCodelet, executable: Executable, memory: A
             beyond = f"{value} byte{'s' * (value != 1)}"
             return (
                 f"a view of bytes as records begins {beyond} behind a multiple of {bound}, where such a record may lie: cut the "
-                f"bytes at multiples of {bound}, and connect a tensor that begins at one"
+                f"bytes at multiples of {bound}"
             )
         case FaultCode.VIEW_SIZE:
             return f"a view of {value} bytes as records of {bound}: they are no whole number of records"

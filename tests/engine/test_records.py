@@ -27,6 +27,7 @@ from pypoplar import (
     GraphCycleError,
     InOut,
     Input,
+    MultiVertex,
     Output,
     PoplarTypeError,
     Record,
@@ -374,6 +375,90 @@ def test_a_view_begins_at_its_alignment_and_holds_whole_records(begin, end, mess
         everywhere(work)
     assert "view = ipu.view(self.bytes[self.first : self.end], Ray)" in str(caught.value)
     assert "vertex 0 on tile 1" in str(caught.value)
+
+
+@pytest.mark.parametrize("home", [1, 6])
+@pytest.mark.parametrize("before", [0, 1, 6])
+def test_bytes_with_views_are_aligned_wherever_they_lie(home, before):
+    raw = np.concatenate((np.zeros(before, np.uint8), rays(2)))
+
+    def work(mode, options):
+        bench = Bench()
+        bytes = bench.variable("bytes", raw, home, UNSIGNED_CHAR)
+        row = bench.variable("row", raw.view(np.int8), home, CHAR)
+        total = bench.variable("total", 0, 1)
+        programs = [bench.execute(Parts, 1, bytes=bytes[before:], first=20, end=40)]
+        programs.append(bench.execute(Rows, 1, rows=[row[before:]], total=total))
+        engine = bench.engine(Sequence(programs), mode, options)
+        engine.run()
+        return engine.readTensor("bytes"), engine.readTensor("total")
+
+    expected = raw.copy()
+    expected[before + 20 :].view(Ray.dtype)["hit"] += 1
+    bytes, total = everywhere(work)
+    assert bytes.tolist() == expected.tolist()
+    assert total == 7
+
+
+class Stated(Vertex):
+    small: CHAR
+    buffer: Vector[UNSIGNED_CHAR]
+    out: Output[INT]
+
+    def compute(self):
+        ray = ipu.view(self.buffer, Ray)[1]
+        ray.hit += 1
+        self.out = ray.hit
+
+
+def test_plain_vectors_of_bytes_have_views():
+    def work(mode, options):
+        bench = Bench()
+        out = bench.variable("out", 0, 1)
+        engine = bench.engine(bench.execute(Stated, 1, small=1, buffer=rays(2), out=out), mode, options)
+        engine.run()
+        engine.run()
+        return engine.readTensor("out")
+
+    assert everywhere(work) == 6
+
+
+class Shares(MultiVertex):
+    rays: InOut[Vector[Ray]]
+    pairs: InOut[Vector[Pair]]
+    field: INT
+
+    def compute(self, worker):
+        for i in range(worker, len(self.rays), 6):
+            if self.field == 0:
+                self.rays[i].kind = worker
+                self.rays[i].hit += 1
+            elif self.field == 1:
+                self.rays[0].hit = 1
+            else:
+                self.pairs[i].low = 1
+
+
+def shared(field, options=ELEMENTS):
+    def work(mode, options):
+        bench = Bench()
+        bytes = bench.variable("rays", np.concatenate((np.zeros(2, np.uint8), rays(8))), 2, UNSIGNED_CHAR)
+        pairs = bench.variable("pairs", np.zeros(18), 2, CHAR)
+        engine = bench.engine(bench.execute(Shares, 1, rays=bytes[2:], pairs=pairs[2:], field=field), mode, options)
+        engine.run()
+        return engine.readTensor("rays")[2:]
+
+    return everywhere(work, options)
+
+
+def test_workers_that_share_records_do_not_race_but_for_their_bytes_and_words():
+    expected = rays(8).view(Ray.dtype)
+    expected["kind"], expected["hit"] = np.arange(8) % 6, expected["hit"] + 1
+    assert shared(0).tolist() == expected.view(np.uint8).tolist()
+    with pytest.raises(GraphCycleError, match="worker 1 writes element 16 of field 'rays', which worker 0 has written"):
+        shared(1)
+    with pytest.raises(AtomicStoreError, match="two workers store into one 32-bit word"):
+        shared(2)
 
 
 def test_an_index_beyond_the_records_is_an_error_of_the_run():

@@ -38,6 +38,10 @@ class CodeletStandIn:
     fields: tuple[FieldStandIn, ...]
     kind: str = "vertex"
 
+    @property
+    def alignments(self) -> list[int]:
+        return [min(field.type.size, 4) for field in self.fields]
+
 
 def runs_of(ids: Any) -> list[tuple[int, int, int]]:
     """A view's elements as runs (start, count, step), each as long as it gets."""

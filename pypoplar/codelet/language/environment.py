@@ -136,7 +136,10 @@ class _Collection:
     def _member(self, value: Any, path: str, names: list[str]) -> Meaning:
         """The meaning of ``path.names``, where `value` is what the path means: a module, a class, or a member of an enum."""
         for name in names:
-            if not isinstance(value, ModuleType | type) and not (isinstance(value, enum.Enum) and name in ("name", "value")):
+            plain = (isinstance(value, enum.Enum) and name in ("name", "value")) or (
+                isinstance(value, np.dtype) and name == "itemsize"
+            )
+            if not isinstance(value, ModuleType | type) and not plain:
                 return Meaning("foreign", f"{path}.{name}: {path} is {_describe(value)}")
             if not hasattr(value, name):
                 return Meaning("missing", f"{_describe(value)} has no '{name}'{nearest(name, dir(value))}")
@@ -199,6 +202,11 @@ class _Collection:
             return Meaning(sort, self.add(function))
         except CodeletError as error:
             return Meaning("foreign", f"the function {function.__name__}: {error.msg}")
+
+
+def _gives(value: Any, name: str) -> bool:
+    """Whether a value that is no module and no class has an attribute that device code may name."""
+    return (isinstance(value, enum.Enum) and name in ("name", "value")) or (isinstance(value, np.dtype) and name == "itemsize")
 
 
 _EMPTY = object()

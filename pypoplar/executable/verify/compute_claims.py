@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.codelet.codelet import Codelet, Field
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
@@ -143,8 +143,8 @@ def _verify_edges(executable: Executable) -> None:
     touched = executable.touches is not None
     for rows in rows_by_codelet(executable.codelets, executable.computes, record_touches=touched):
         reach = executable.tile_bytes[rows.tile]
-        for described, words in zip(rows.codelet.fields, rows.layout.fields, strict=True):
-            edges.verify(rows.codelet, described, words, rows.first_word, reach)
+        for number, words in enumerate(rows.layout.fields):
+            edges.verify(rows.codelet, number, words, rows.first_word, reach)
 
 
 class _Edges:
@@ -161,21 +161,22 @@ class _Edges:
         self.rows_used = 0
         self.marks = executable.touch_bytes
 
-    def verify(self, codelet: Codelet, field: Field, words: FieldWords, row: Int64s, reach: Int64s) -> None:
+    def verify(self, codelet: Codelet, number: int, words: FieldWords, row: Int64s, reach: Int64s) -> None:
         """One field of many vertices, whose edge rows begin at `row` and whose tiles' memories have `reach` bytes."""
+        field, form = codelet.fields[number], (codelet.fields[number].type.size, codelet.alignments[number])
         name = f"field {field.name!r} of {codelet.name}"
         start = self.words[row + words.start]
         extent = self.words[row + words.extent] if words.extent != NOTHING else None
         if field.form == "list":
             assert extent is not None
-            self._list(name, field, start, extent, reach)
+            self._list(name, form, start, extent, reach)
             return
-        length = _verify_span("field", name, start, extent, field, reach)
+        length = _verify_span("field", name, start, extent, form, reach)
         check_each("field records", length % field.unit == 0, "holds no whole number of records", f"the memory of {name}: vertex")
         if words.touch != NOTHING:
             self._marks("field", name, self.words[row + words.touch], length)
 
-    def _list(self, name: str, field: Field, first: Int64s, count: Int64s, reach: Int64s) -> None:
+    def _list(self, name: str, form: tuple[int, int], first: Int64s, count: Int64s, reach: Int64s) -> None:
         entries = len(self.row_table)
         check_range("list first", first, 0, entries + 1, f"the first row of {name}: vertex")
         check_least("list rows", count, 0, where=f"the number of rows of {name}: vertex")
@@ -185,7 +186,7 @@ class _Edges:
         listed = ListedRows.of(first, count)
         rows = self.row_table[listed.entry]
         address, length = rows[:, RowEntry.ADDRESS], rows[:, RowEntry.LENGTH]
-        _verify_span("row", f"a row of {name}", address, length, field, reach[listed.owner])
+        _verify_span("row", f"a row of {name}", address, length, form, reach[listed.owner])
         if self.touched:
             self._marks("row", f"a row of {name}", rows[:, RowEntry.TOUCH], length)
 
@@ -195,17 +196,18 @@ class _Edges:
         check_most(f"{form} marks end", place + length, self.marks, "reaches beyond the marks", f"the marks of {name}: vertex")
 
 
-def _verify_span(form: str, name: str, address: Int64s, length: Int64s | None, field: Field, reach: Int64s) -> Int64s:
-    """A field's elements in the memory of the vertex's tile, `reach` bytes, aligned as native code expects it.
+def _verify_span(what: str, name: str, address: Int64s, length: Int64s | None, form: tuple[int, int], reach: Int64s) -> Int64s:
+    """Elements of a size and an alignment in the memory of the vertex's tile, `reach` bytes, aligned as native code expects it.
 
     Returns how many: one where there is no `length`.
     """
-    check_range(f"{form} address", address, 0, LARGEST, f"the address of {name}: vertex")
+    size, alignment = form
+    check_range(f"{what} address", address, 0, LARGEST, f"the address of {name}: vertex")
     if length is None:
         length = np.ones(len(address), np.int64)
     else:
-        check_range(f"{form} length", length, 0, LARGEST // 8, f"the length of {name}: vertex")
+        check_range(f"{what} length", length, 0, LARGEST // 8, f"the length of {name}: vertex")
     where = f"the memory of {name}: vertex"
-    check_most(f"{form} end", address + length * field.type.size, reach, "reaches beyond its tile", where)
-    check_each(f"{form} alignment", (address % field.alignment == 0) | (length == 0), "is not aligned", where)
+    check_most(f"{what} end", address + length * size, reach, "reaches beyond its tile", where)
+    check_each(f"{what} alignment", (address % alignment == 0) | (length == 0), "is not aligned", where)
     return length

@@ -113,6 +113,7 @@ PROGRAMS = [  # body, what it does to NumPy's records `a` and to `out`
     ("self.out[0] = self.given[2].hit if self.n > 0 else self.rays[5].hit", "out[0] = 102"),
     ("for end in self.rays[1].ends:\n    end.y = 0.0", "a['ends'][1]['y'] = 0"),
     ("self.out[0] = 1 + len(ipu.view(self.bytes[0:0], Ray))", "out[0] = 1"),
+    ("s = Ray.dtype.itemsize\nself.out[0] = ipu.view(self.bytes[s : 2 * s], Ray)[0].hit", "out[0] = 101"),
 ]
 
 
