@@ -15,7 +15,7 @@ class GraphConnectionError(PoplarError, ValueError):
 
 
 class GraphCycleError(PoplarError, ValueError):
-    """A race: vertices of one compute set touch the same elements and at least one writes."""
+    """A race: vertices of one compute set, or workers of one MultiVertex, touch the same elements and at least one writes."""
 
 
 class AtomicStoreError(GraphCycleError):

@@ -8,6 +8,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.braces import ordered
+from pypoplar.compiler.check.certain_races import find_worker_races
 from pypoplar.compiler.check.connected_regions import collect_regions, used_vertices
 from pypoplar.compiler.check.connections import check_connections
 from pypoplar.compiler.check.in_place import InPlaceEdges, find_in_place
@@ -90,6 +91,7 @@ def compile_graph(
     check_mappings(frozen, variables, sets)
     if wanted.races == "regions":
         find_races(frozen, sets, regions)
+        find_worker_races(frozen, sets, in_place, target.getNumWorkerContexts())
     liveness = find_liveness(frozen, target.getNumWorkerContexts(), tree, usage, regions, handles, variables)
     del regions
     tick(2, PASSES)

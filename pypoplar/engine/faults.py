@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Mapping
 from typing import assert_never
 
@@ -10,6 +9,7 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.ir.typed import TypedCodelet
+from pypoplar.compiler.wording import device_code
 from pypoplar.engine.arena import Arena
 from pypoplar.engine.worker_races import worker_race
 from pypoplar.errors import (
@@ -117,14 +117,11 @@ def _what(fault: Fault, codelet: TypedCodelet, executable: Executable, memory: A
 def fault_error(executable: Executable, memory: Arena, fault: Fault) -> PoplarError:
     """The error to raise for a fault: it names vertex, tile, compute set, and the user's line."""
     codelet = executable.codelets[fault.codelet].typed
-    place = codelet.locations[fault.where]
     names = executable.vertex_names
     file, line, _ = names.locations[int(names.location[fault.vertex])]
-    source = linecache.getline(place.file, place.line).strip()
-    shown = f"\n    {source}" if source else ""
     what = _what(fault, codelet, executable, memory)
     return KINDS[FaultCode(fault.code)](
-        f"{place.file}:{place.line}: {codelet.name}.{place.function}: {what}{shown}\n"
+        f"{device_code(codelet, fault.where, what)}\n"
         f"  vertex {fault.vertex} on tile {int(names.tile[fault.vertex])} in compute set "
         f"{executable.steps[fault.step].name!r}, added at {file}:{line}"
     )

@@ -11,8 +11,9 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import ragged
-from pypoplar.codelet.codelet import Codelet, Field
+from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.span_roots import store_locations
+from pypoplar.compiler import wording
 from pypoplar.engine.arena import Arena
 from pypoplar.errors import AtomicStoreError
 from pypoplar.executable.executable import Executable
@@ -62,12 +63,8 @@ def worker_race(executable: Executable, vertex: int, place: int, marks: int) -> 
     """What has happened at mark number `place` of a vertex: the mark there, and 256 times that of the worker that came after."""
     earlier, later = marks & 0xFF, marks >> 8
     name = _touched(executable, vertex, place, written=bool(later & Touch.WRITTEN))
-    does = "writes" if later & Touch.WRITTEN else "reads"
-    done = "written" if earlier & Touch.WRITTEN else "read"
-    return (
-        f"worker {later >> WORKER_SHIFT} {does} {name}, which worker {earlier >> WORKER_SHIFT} has {done}: the workers of a "
-        "MultiVertex run at once, so what is read or left there depends on their timing"
-    )
+    writes, written = bool(later & Touch.WRITTEN), bool(earlier & Touch.WRITTEN)
+    return wording.worker_race(later >> WORKER_SHIFT, name, earlier >> WORKER_SHIFT, writes=writes, written=written)
 
 
 def _touched(executable: Executable, vertex: int, place: int, *, written: bool) -> str:
@@ -79,19 +76,9 @@ def _touched(executable: Executable, vertex: int, place: int, *, written: bool) 
         for number, field in enumerate(rows.codelet.fields if len(own) else ()):
             pieces = MarkedPieces.of(executable, single, number)
             for piece in np.flatnonzero((pieces.mark <= place) & (place < pieces.mark + pieces.length)):
-                name = _place(field, int(pieces.row[piece]), int(place - pieces.mark[piece]))
+                name = field.place(int(pieces.row[piece]), int(place - pieces.mark[piece]))
                 names.append(((field.access == "input") == written, name))
     return min(names)[1]
-
-
-def _place(field: Field, row: int, index: int) -> str:
-    match field.form:
-        case "scalar":
-            return f"field '{field.name}'"
-        case "vector":
-            return f"element {index} of field '{field.name}'"
-        case "list":
-            return f"element {index} of row {row} of field '{field.name}'"
 
 
 def judge_sub_words(executable: Executable, memory: Arena, compute: int, name: str) -> None:
@@ -122,13 +109,12 @@ def _judge_codelet(executable: Executable, memory: Arena, rows: VertexRows, name
     for entry in (torn[0], torn[0] + 1):
         number, in_row, element = (int(column[order[entry]]) for column in (field, row, index))
         described = rows.codelet.fields[number]
-        stores.append(f"worker {worker[entry]} {_place(described, in_row, element)}")
+        stores.append(f"worker {worker[entry]} {described.place(in_row, element)}")
     codelet = rows.codelet.typed
-    where = codelet.locations[store_locations(codelet, rows.codelet.fields[int(field[order[torn[0]]])].name)[0]]
+    where = store_locations(codelet, rows.codelet.fields[int(field[order[torn[0]]])].name)[0]
     file, line, _ = executable.vertex_names.locations[int(executable.vertex_names.location[vertex])]
     raise AtomicStoreError(
-        f"{where.file}:{where.line}: {codelet.name}.{where.function}: two workers store into one 32-bit word, and one of the "
-        f"stores would be lost: {' and '.join(stores)}; let each worker store whole words\n"
+        f"{wording.device_code(codelet, where, wording.shared_word(*stores))}\n"
         f"  vertex {vertex} on tile {int(executable.vertex_names.tile[vertex])} in compute set {name!r}, added at {file}:{line}"
     )
 

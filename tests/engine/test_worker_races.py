@@ -1,13 +1,11 @@
 """Races between the workers of a MultiVertex, by what they touch while they run (`pypoplar.races = "elements"`)."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from engine_builder import Bench, everywhere, tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worker_oracle import worker_codelet, worker_values
+from worker_oracle import PLAIN, connected, worker_codelet, worker_values
 
 from pypoplar import (
     BOOL,
@@ -15,7 +13,6 @@ from pypoplar import (
     FLOAT,
     HALF,
     INT,
-    SHORT,
     AtomicStoreError,
     GraphCycleError,
     InOut,
@@ -252,24 +249,6 @@ def test_more_workers_than_marks_tell_apart_are_refused():
         bench.engine(bench.execute(Alike, 2, y=y, at=at), "native", ELEMENTS)
 
 
-TYPES = {"chars": CHAR, "halves": SHORT}
-PLAIN = ("n", "count")
-
-
-def fields_of(bench, values):
-    """The fields of an oracle's codelet as variables."""
-    fields = {}
-    for name, value in values.items():
-        if name in PLAIN:
-            fields[name] = value
-            continue
-        listed = name in ("rows", "halves")
-        flat = bench.variable(name, np.concatenate([np.array(row) for row in value]) if listed else value, 3, TYPES.get(name, INT))
-        bounds = np.cumsum([0, *map(len, value)]).tolist() if listed else []
-        fields[name] = [flat[begin:end] for begin, end in pairwise(bounds)] if listed else flat
-    return fields
-
-
 def raced(log):
     """What the message says of the first race of a log."""
     name, row, index, worker, earlier = log.race
@@ -287,7 +266,7 @@ def test_races_of_workers_are_found_exactly_where_a_log_of_every_access_has_them
 
     def work(mode, options):
         bench = Bench(tiny())
-        engine = bench.engine(bench.execute(codelet, 3, **fields_of(bench, values)), mode, options)
+        engine = bench.engine(bench.execute(codelet, 3, **connected(bench, values)), mode, options)
         engine.run()
         return [engine.readTensor(name).tolist() for name in ("y", "chars", "total")]
 

@@ -3,10 +3,15 @@
 import random
 import textwrap
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from attrs import define, field
 from codelet_rig import PRELUDE, module_from
+from engine_builder import Bench
+
+from pypoplar import CHAR, INT, SHORT
 
 WORKERS = 6
 FIELDS = """
@@ -20,6 +25,8 @@ n: INT
 count: INT
 """
 NARROW = {"chars": 1, "halves": 2}  # bytes of an element
+TYPES = {"chars": CHAR, "halves": SHORT}
+PLAIN = ("n", "count")
 HELPERS = """
 def pick(limit, value):
     if value < limit:
@@ -31,6 +38,22 @@ def mark(part, value):
     if len(part) == 0:
         return
     part[len(part) - 1] = value
+
+
+def root(limit):
+    for i in range(6):
+        if i * i >= limit:
+            return i
+    return 6
+
+
+def first(part, value):
+    i = 0
+    for element in part:
+        if element == value:
+            return i
+        i += 1
+    return i
 """
 
 
@@ -172,7 +195,8 @@ class Writer:
         draw = self.draw
         leaves = ["worker", "worker", str(draw.randint(0, 9)), "len(self.y)", "self.n", *self.locals, *self.locals]
         if not self.settled:
-            leaves += ["self.x[worker]", "self.count", "self.total % 8", f"self.x[{draw.randint(0, 5)}]"]
+            leaves += ["self.x[worker]", "self.count", "self.total % 8", f"self.x[{draw.randint(0, 5)}]", "root(worker)"]
+            leaves += ["first(self.x, worker)", *(f"root({name})" for name in self.locals)]
         first, second = draw.choice(leaves), draw.choice(leaves)
         forms = [
             "{a}",
@@ -238,7 +262,8 @@ class Writer:
 
     def statement(self) -> list[str]:
         draw = self.draw
-        kind = draw.choice(["store"] * 4 + ["load", "local", "if", "if", "for", "for", "own", "while", "leave", "mark", "state"])
+        loops = [] if self.settled else ["while"]  # whose rounds carry something on
+        kind = draw.choice([*loops, *["store"] * 4, "load", "local", "if", "if", "for", "for", "own", "leave", "mark", "state"])
         if self.depth > 2 and kind in ("if", "for", "while", "own"):
             kind = "store"
         if kind == "store":
@@ -299,3 +324,18 @@ def worker_values(seed: int) -> dict[str, Any]:
         "n": 7,
         "count": draw.randint(0, 5),
     }
+
+
+def connected(bench: Bench, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an oracle's codelet, as variables with these values, and as values."""
+    fields: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in PLAIN:
+            fields[name] = value
+        elif name in ("rows", "halves"):
+            flat = bench.variable(name, np.concatenate([np.array(row) for row in value]), 3, TYPES.get(name, INT))
+            bounds = np.cumsum([0, *map(len, value)]).tolist()
+            fields[name] = [flat[begin:end] for begin, end in pairwise(bounds)]
+        else:
+            fields[name] = bench.variable(name, value, 3, TYPES.get(name, INT))
+    return fields

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar, assert_never, get_args, get_origin
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -61,6 +61,20 @@ class Field:
     def attribute(self) -> str:
         """The name in the class."""
         return self.name + "_" if keyword.iskeyword(self.name) else self.name
+
+    def place(self, row: int, index: int) -> str:
+        """``element 3 of row 1 of field 'y'``; a vector has no row, a scalar is only named, of records it is a byte."""
+        if self.record is not None:
+            return f"byte {index % self.unit} of record {index // self.unit} of field '{self.name}'"
+        match self.form:
+            case "scalar":
+                return f"field '{self.name}'"
+            case "vector":
+                return f"element {index} of field '{self.name}'"
+            case "list":
+                return f"element {index} of row {row} of field '{self.name}'"
+            case unknown:
+                assert_never(unknown)
 
 
 def user_classes(cls: type[Vertex]) -> Iterator[type]:
