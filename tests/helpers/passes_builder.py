@@ -31,6 +31,10 @@ class FieldStandIn:
     form: str = "vector"
     type: Any = FLOAT
 
+    @property
+    def alignment(self) -> int:
+        return min(int(self.type.size), 4)
+
 
 @frozen
 class CodeletStandIn:

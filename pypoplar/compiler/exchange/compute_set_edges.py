@@ -104,8 +104,9 @@ def place_edges(edges: Edges, homes: Homes, survey: Survey) -> tuple[Int8s, Int6
     placement[strands > 1] = GATHERED
     home = survey.resident_home[resident]
     offset[owner] = homes.offset[home] + (edges.strands.begin - homes.begin[home]) * homes.width[home]
+    offset[placement != IN_PLACE] = 0  # these have no place yet
     placement[askew(edges, placement, offset)] = GATHERED
-    offset[placement != IN_PLACE] = 0
+    offset[placement == GATHERED] = 0
     return placement, offset
 
 
