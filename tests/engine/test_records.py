@@ -455,7 +455,7 @@ def test_workers_that_share_records_do_not_race_but_for_their_bytes_and_words():
     expected = rays(8).view(Ray.dtype)
     expected["kind"], expected["hit"] = np.arange(8) % 6, expected["hit"] + 1
     assert shared(0).tolist() == expected.view(np.uint8).tolist()
-    with pytest.raises(GraphCycleError, match="worker 1 writes element 16 of field 'rays', which worker 0 has written"):
+    with pytest.raises(GraphCycleError, match="worker 1 writes byte 16 of record 0 of field 'rays', which worker 0 has written"):
         shared(1)
     with pytest.raises(AtomicStoreError, match="two workers store into one 32-bit word"):
         shared(2)
