@@ -52,24 +52,29 @@ def _narrow_stores(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan) ->
 
 
 def _words(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan, edge: Int64s) -> tuple[Claims, int]:
-    """The words that each vertex writes into. A group is a tile's memory or its exchange buffer."""
+    """The words that each vertex writes into. A group is a tile's memory or its exchange buffer.
+
+    A vertex that writes into both is a party to each, and twice the vertex's number, plus 1 in the buffer, names it.
+    """
     position = plan.edge_position[edge]
     size = plan.edge_length[edge] * TYPE_SIZES[fields.type[_entries(graph, fields, plan, edge)]]
     begin = plan.edge_offset[edge] // WORD
     end = (plan.edge_offset[edge] + size + (WORD - 1)) // WORD
-    group = keys(plan.tile[position], plan.edge_in_buffer[edge].astype(np.int64), 2)
-    return Claims(group, plan.vertex[position], begin, end, np.ones(len(edge), bool)), int(end.max()) + 1
+    in_buffer = plan.edge_in_buffer[edge].astype(np.int64)
+    group, party = keys(plan.tile[position], in_buffer, 2), keys(plan.vertex[position], in_buffer, 2)
+    return Claims(group, party, begin, end, np.ones(len(edge), bool)), int(end.max()) + 1
 
 
 def _message(graph: FrozenGraph, plan: ComputePlan, overlap: Overlap) -> str:
-    field, what = _store(graph, plan, overlap.writer, overlap)
-    other, other_what = _store(graph, plan, overlap.other, overlap)
+    writer, rival = overlap.writer // 2, overlap.other // 2
+    field, what = _store(graph, plan, writer, overlap)
+    other, other_what = _store(graph, plan, rival, overlap)
     more = f"; {counted(overlap.parties, 'vertex', 'vertices')} of this tile do so" if overlap.parties > 2 else ""
     return (
-        f"{vertex_location(graph, overlap.writer)}: Field {field} writes to {what} into the same 32-bit word of tile "
-        f"{overlap.group // 2} as field {other} to {other_what} in same {compute_set_name(graph, overlap.writer)}: "
-        f"{vertex_name(graph, overlap.writer)} and {vertex_name(graph, overlap.other)}, added at "
-        f"{vertex_location(graph, overlap.other)}, run on different workers, and one of the stores would be lost{more}"
+        f"{vertex_location(graph, writer)}: Field {field} writes to {what} into the same 32-bit word of tile "
+        f"{overlap.group // 2} as field {other} to {other_what} in same {compute_set_name(graph, writer)}: "
+        f"{vertex_name(graph, writer)} and {vertex_name(graph, rival)}, added at "
+        f"{vertex_location(graph, rival)}, run on different workers, and one of the stores would be lost{more}"
     )
 
 

@@ -74,6 +74,30 @@ def test_one_vertex_may_write_parts_of_a_word_through_two_fields() -> None:
     check(builder)
 
 
+def writes_near_and_far(pieces: list[tuple[int, int]], far: list[tuple[int, int]]) -> Builder:
+    """Vertices that write pieces of a tile's memory, and others of what comes back to another tile through the buffer."""
+    builder = Builder()
+    near, distant = (builder.variable(16, home, type=HALF, name=name) for home, name in ((0, "near"), (1, "far")))
+    codelet = builder.codelet("Both", *(FieldStandIn(name, "output", "vector", HALF) for name in ("a", "b")))
+    compute = builder.compute_set("both")
+    for (begin, end), (far_begin, far_end) in zip(pieces, far, strict=True):
+        builder.vertex(compute, codelet, 0, {"a": near[begin:end], "b": distant[far_begin:far_end]})
+    return builder
+
+
+@pytest.mark.parametrize("far", [[(0, 2), (2, 4)], [(0, 2), (2, 2)], [(2, 2), (0, 2)]])
+def test_a_vertex_that_also_writes_into_the_buffer_is_judged_in_its_tiles_memory(far: list[tuple[int, int]]) -> None:
+    with pytest.raises(AtomicStoreError, match=r"field Both.a to elements \[3:4\) of variable 'near'.*vertex 0.*and vertex 1"):
+        check(writes_near_and_far([(0, 3), (3, 6)], far))
+
+
+def test_the_same_word_of_a_tiles_memory_and_of_its_buffer_are_two_words() -> None:
+    builder = writes_near_and_far([(0, 0), (8, 12)], [(0, 12), (12, 16)])
+    codelet = builder.codelet("Halves", *(FieldStandIn(name, "output", "vector", HALF) for name in ("a", "b")))
+    builder.vertex(0, codelet, 0, {"a": np.arange(4, 5), "b": np.arange(5, 6)})  # it writes one word through two fields
+    check(builder)
+
+
 def test_words_of_floats_and_reads_of_halves_are_fine() -> None:
     check(writers(FLOAT, [(0, 1), (1, 2)]))
     builder = writers(HALF, [])
