@@ -42,7 +42,9 @@ def table_of(value: Sequence[Any] | AnyArray) -> ConstantTable:
         shape = f"{kind} of shape {list(value.shape)}"
         if value.ndim not in (1, 2):
             raise NoTable(f"{shape}: a table has one or two dimensions; pass it as an Input field")
-        numbers = value
+        if isinstance(value, np.ma.MaskedArray):
+            raise NoTable(f"{kind} with a mask, which a table does not have: write .filled(...) with a number for what is masked")
+        numbers = _array(value.tolist(), kind) if value.dtype == object else np.asarray(value)
     else:
         numbers, shape = _array(value, kind), kind
     if numbers.size == 0:

@@ -38,6 +38,8 @@ TYPES = [
     (np.array([2**40]), LONGLONG, (1,)),
     (np.zeros((2, 2)), FLOAT, (2, 2)),
     (np.zeros(3, bool), BOOL, (3,)),
+    (np.array([[1, 2]], object), INT, (1, 2)),
+    (np.zeros((2, 3), int).view(np.matrix), INT, (2, 3)),
     *((np.zeros((1, 2), element.dtype), None, (1, 2)) for element in SUPPORTED),
 ]
 
@@ -69,6 +71,15 @@ NONE = [
     (np.zeros((2, 2, 2)), "an array of shape [2, 2, 2]: a table has one or two dimensions; pass it as an Input field"),
     (np.zeros(2, complex), "an array: no element type has the NumPy dtype complex128"),
     (np.array(["a"]), "an array: no element type has the NumPy dtype <U1"),
+    (np.array([1, None], object), "an array with a NoneType: a table has numbers, in one or two dimensions"),
+    (np.array([[1j]], object), "an array with a complex: a table has numbers, in one or two dimensions"),
+    *(
+        (
+            np.ma.array([1, 2], element, mask=[0, 1]),
+            "an array with a mask, which a table does not have: write .filled(...) with a number for what is masked",
+        )
+        for element in (np.int32, np.int64)
+    ),
     (
         np.zeros(300_000),
         "an array of shape [300000] of 1,200,000 bytes, and a table lies in each tile's memory; pass it as an Input field",
