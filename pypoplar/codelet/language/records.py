@@ -25,7 +25,7 @@ import numpy as np
 from pypoplar.codelet.language.annotations import HINTS, NotAField, evaluated, refused_field
 from pypoplar.codelet.language.fields import Bracketed, Declared, Edge, Item, Number, RecordItem, Vector, VectorList, noted
 from pypoplar.codelet.language.record_layout import RecordField, RecordLayout
-from pypoplar.errors import CodeletError, PoplarError, PoplarTypeError
+from pypoplar.errors import CodeletError, PoplarAttributeError, PoplarError, PoplarTypeError
 from pypoplar.types import Element, ElementType, check_type
 
 Size = TypeVar("Size", covariant=True)  # of an array, a Literal
@@ -103,7 +103,7 @@ def layout_of(record: type[Record], within: tuple[type[Record], ...] = ()) -> Re
 
 def _layout(record: type[Record], within: tuple[type[Record], ...]) -> RecordLayout:
     if record is Record:
-        raise PoplarTypeError("Record is the base of records and none itself: write class Ray(Record)")
+        raise PoplarAttributeError("Record is the base of records and none itself: write class Ray(Record)")
     if record.__bases__ != (Record,):
         bases = ", ".join(base.__name__ for base in record.__bases__)
         reason = f"a record derives from Record alone, not from {bases}; hold another record as a field"
