@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterable
 
 import numpy as np
 
-from pypoplar.codelet.ir.terms import Location
-from pypoplar.codelet.ir.typed import TypedCodelet
+from pypoplar.codelet.device_wording import at
 from pypoplar.graph.frozen import FrozenGraph
 
 MOST_RANGES = 8
-
-
-def at(location: Location) -> str:
-    return f"{location.file}:{location.line}"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -73,31 +67,6 @@ def field_name(graph: FrozenGraph, vertex: int, field: int, row: int = -1) -> st
 
 def compute_set_name(graph: FrozenGraph, vertex: int) -> str:
     return f"compute set '{graph.compute_sets[int(graph.vertices.compute_set[vertex])]}'"
-
-
-def device_code(codelet: TypedCodelet, where: int, what: str) -> str:
-    """What is wrong at a line of device code, and the line: ``scale.py:7: Scale.compute: ...``."""
-    place = codelet.locations[where]
-    source = linecache.getline(place.file, place.line).strip()
-    shown = f"\n    {source}" if source else ""
-    return f"{at(place)}: {codelet.name}.{place.function}: {what}{shown}"
-
-
-def worker_race(later: int, place: str, earlier: int, *, writes: bool, written: bool) -> str:
-    """What two workers of a MultiVertex do to an element or scalar, one after the other here."""
-    does, done = "writes" if writes else "reads", "written" if written else "read"
-    return (
-        f"worker {later} {does} {place}, which worker {earlier} has {done}: the workers of a MultiVertex run at once, so what is "
-        "read or left there depends on their timing"
-    )
-
-
-def shared_word(first: str, second: str) -> str:
-    """What two workers do to a word; each says its worker and what of the word it stores."""
-    return (
-        f"two workers store into one 32-bit word, and one of the stores would be lost: {first} and {second}; "
-        "let each worker store whole words"
-    )
 
 
 def and_others(graph: FrozenGraph, vertices: Iterable[int]) -> str:

@@ -8,8 +8,8 @@ from typing import assert_never
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.codelet.device_wording import device_code
 from pypoplar.codelet.ir.typed import TypedCodelet
-from pypoplar.compiler.wording import device_code
 from pypoplar.engine.arena import Arena
 from pypoplar.engine.worker_races import worker_race
 from pypoplar.errors import (

@@ -11,9 +11,9 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import ragged
+from pypoplar.codelet import device_wording as wording
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.span_roots import store_locations
-from pypoplar.compiler import wording
 from pypoplar.engine.arena import Arena
 from pypoplar.errors import AtomicStoreError
 from pypoplar.executable.executable import Executable

@@ -14,6 +14,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Bools, Int64s, UInt64s
 from pypoplar.arrays.groups import offsets, opens, ragged, sums_between
 from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.device_wording import device_code, shared_word, worker_race
 from pypoplar.codelet.ir.certain_accesses import Accesses, VertexShapes, certain_accesses
 from pypoplar.codelet.ir.span_roots import stored_fields
 from pypoplar.codelet.ir.typed import TypedCodelet
@@ -21,15 +22,7 @@ from pypoplar.codelet.language.declaration import Field
 from pypoplar.compiler.check.connected_regions import used_vertices
 from pypoplar.compiler.check.in_place import InPlaceEdges
 from pypoplar.compiler.field_table import tabulate_fields
-from pypoplar.compiler.wording import (
-    and_others,
-    compute_set_name,
-    device_code,
-    shared_word,
-    vertex_location,
-    vertex_name,
-    worker_race,
-)
+from pypoplar.compiler.wording import and_others, compute_set_name, vertex_location, vertex_name
 from pypoplar.errors import AtomicStoreError, GraphCycleError
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.interface.layout import NOTHING

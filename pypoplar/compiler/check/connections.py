@@ -9,13 +9,13 @@ import numpy as np
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.groups import offsets, opens, sums
 from pypoplar.arrays.interval_algebra import keys, meets, union
+from pypoplar.codelet.device_wording import at
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions, used_vertices
 from pypoplar.compiler.check.in_place import InPlaceEdges, find_in_place
 from pypoplar.compiler.check.overlaps import Claims, find_overlap
 from pypoplar.compiler.field_table import INPUT, LIST, SCALAR, STATE, FieldTable
 from pypoplar.compiler.wording import (
     and_others,
-    at,
     compute_set_name,
     counted,
     elements_of_variable,

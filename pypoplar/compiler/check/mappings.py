@@ -8,8 +8,9 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import overlay
+from pypoplar.codelet.device_wording import at
 from pypoplar.compiler.check.connected_regions import used_vertices
-from pypoplar.compiler.wording import at, compute_set_name, counted, element_ranges, vertex_location, vertex_name
+from pypoplar.compiler.wording import compute_set_name, counted, element_ranges, vertex_location, vertex_name
 from pypoplar.errors import InvalidTileMapping
 from pypoplar.graph.frozen import FrozenGraph
 

@@ -467,7 +467,7 @@ def test_touched_elements_are_noted():
     body = "self.y[1] = self.x[0]\nself.y[2] += 1\nself.rows[1][0] = self.k"
     cls = vertex(body, fields="x: Input[Vector[INT]]\ny: InOut[Vector[INT]]\nrows: InOut[VectorList[INT]]\nk: INT")
     ran = run(cls, x=[1, 2], y=[0, 0, 0], rows=[[1], [2]], k=5, touches=True)
-    assert ran.touched == {(0, "x"): [1, 0], (0, "y"): [0, 2, 3], (0, "rows", 0): [0], (0, "rows", 1): [2]}
+    assert ran.touched == {(0, "x"): [1, 0], (0, "y"): [0, 2, 3], (0, "rows", 0): [0], (0, "rows", 1): [2], (0, "k"): [1]}
 
 
 # Intrinsics

@@ -5,6 +5,7 @@ import math
 import re
 import textwrap
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -430,8 +431,8 @@ def test_every_chip_of_the_presets_has_prices():
 def test_what_users_call_in_ipu_has_its_signature_there_and_nothing_else_stands_there():
     calls = {call.removeprefix("ipu.") for operation in OPERATIONS.values() for call in operation.row.calls if call[:4] == "ipu."}
     calls |= {reading.call.removeprefix("ipu.") for reading in READINGS.values()}
-    own = {name for name, value in vars(ipu).items() if getattr(value, "__module__", None) == "pypoplar.ipu"}
-    assert calls | {"bit_cast", "debug_print", "check"} == own
+    own = {name for name, value in vars(ipu).items() if isinstance(value, FunctionType) and value.__module__ == "pypoplar.ipu"}
+    assert calls | {"array", "bit_cast", "debug_print", "check", "view"} == own
 
 
 def test_the_row_that_contributors_are_shown_can_be_registered(registered):
