@@ -60,7 +60,7 @@ class AutoReport:
             raise InvalidOption(
                 f"autoReport.directory is {directory!r}: the profile cannot be written there: {problem}; choose another directory, "
                 "or turn autoReport.outputGraphProfile off"
-            ) from problem
+            ) from None  # whose text says it all
 
     def attach(self, engine: object) -> None:
         """Write the file once more when `engine` is gone, or at the end of the program if that is earlier."""

@@ -13,6 +13,7 @@ from pypoplar.spelling import nearest
 from pypoplar.tracebacks import public
 
 VIEW = "a tensor is a view of device memory, without values here"
+READING = "graph.createHostRead('name', tensor), and engine.readTensor('name')"
 READ = "make a handle with graph.createHostRead('name', tensor) and read it with engine.readTensor('name')"
 IN_A_CODELET = "compute it in a codelet, and Execute its compute set"
 OPERATORS = {  # Python's name: as it is written, and the function of popops or else the remedy
@@ -54,9 +55,9 @@ INSTEAD = {
     "copy": "graph.clone(tensor), and program.Copy(tensor, clone)",
     "fill": "graph.setInitialValue(tensor, value)",
     "dot": "poplin.matMul(graph, a, b, prog)",
-    "item": READ,
-    "tolist": READ,
-    "numpy": READ,
+    "item": READING,
+    "tolist": READING,
+    "numpy": READING,
 }
 
 

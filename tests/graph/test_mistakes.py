@@ -174,6 +174,10 @@ MISTAKES = {
         *(PoplarAttributeError, f"tensor {X} has no 'T'; write transpose(), or dimShuffle([2, 1, 0]) of three dimensions"),
     ),
     "the size of NumPy": (lambda case: case.x.size, PoplarAttributeError, f"tensor {X} has no 'size'; write numElements()"),
+    "the values of NumPy": (
+        lambda case: case.x.numpy(),
+        *(PoplarAttributeError, f"tensor {X} has no 'numpy'; write graph.createHostRead('name', tensor), and engine.readTensor("),
+    ),
     "a member by a near name": (lambda case: case.x.numElement(), PoplarAttributeError, "did you mean 'numElements'?"),
     "a shape without its list": (
         lambda case: case.x.reshape(8, 8),

@@ -55,7 +55,7 @@ def table_of(value: Sequence[Any] | AnyArray) -> ConstantTable:
             f"{shape} of {numbers.size * element.size:,} bytes, and a table lies in each tile's memory; pass it as an Input field"
         )
     try:
-        flat = values_of(element, numbers, numbers.size, kind)
+        flat = values_of(element, numbers, numbers.size, f"{kind}: its type")
     except PoplarError as problem:
         raise NoTable(str(problem)) from problem
     if element.is_floating:

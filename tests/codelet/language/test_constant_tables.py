@@ -66,7 +66,7 @@ NONE = [
     ((1, None), "a tuple with a NoneType: a table has numbers, in one or two dimensions"),
     ([1, True], "a list of numbers and of bools: a table has one type"),
     ([1j], "a list with a complex: a table has numbers, in one or two dimensions"),
-    ([1e300], "a list is FLOAT, which cannot hold 1e+300 at index 0: FLOAT goes from -3.4028235e+38 to 3.4028235e+38"),
+    ([1e300], "a list: its type is FLOAT, which cannot hold 1e+300 at index 0: FLOAT goes from -3.4028235e+38 to 3.4028235e+38"),
     ([0, 2**64], f"a list of numbers from 0 to {2**64}: no type of the device holds them"),
     (np.zeros((2, 2, 2)), "an array of shape [2, 2, 2]: a table has one or two dimensions; pass it as an Input field"),
     (np.zeros(2, complex), "an array: no element type has the NumPy dtype complex128"),
