@@ -16,6 +16,7 @@ VIEW = "a tensor is a view of device memory, without values here"
 READING = "graph.createHostRead('name', tensor), and engine.readTensor('name')"
 READ = "make a handle with graph.createHostRead('name', tensor) and read it with engine.readTensor('name')"
 IN_A_CODELET = "compute it in a codelet, and Execute its compute set"
+BOOLEAN = "compute a BOOL in a codelet, for If or RepeatWhileTrue"
 OPERATORS = {  # Python's name: as it is written, and the function of popops or else the remedy
     "add": ("+", "add"),
     "sub": ("-", "sub"),
@@ -132,6 +133,13 @@ def _refusing_one(text: str) -> Callable[..., NoReturn]:
     return refuse
 
 
+def refuse_number(tensor: WithoutValues, other: object) -> bool:
+    """`PoplarTypeError` for ``tensor == 3.0``: two tensors are compared here, values only on the device. Else NotImplemented."""
+    if isinstance(other, int | float | np.generic | np.ndarray):
+        raise PoplarTypeError(f"{_text(tensor)} == {_text(other)}: {VIEW}; {BOOLEAN}")
+    return NotImplemented  # type: ignore[no-any-return]  # as `__eq__` may
+
+
 def _text(operand: object) -> str:
     """A tensor by its name, an array by its form, else what it is."""
     if isinstance(operand, WithoutValues):
@@ -167,7 +175,7 @@ def _add_operators() -> None:
         setattr(WithoutValues, f"__r{name}__", _refusing(symbol, said, reflected=True))
         setattr(WithoutValues, f"__i{name}__", _refusing(f"{symbol}=", in_place))
     for name, symbol in COMPARISONS.items():
-        setattr(WithoutValues, f"__{name}__", _refusing(symbol, "compute a BOOL in a codelet, for If or RepeatWhileTrue"))
+        setattr(WithoutValues, f"__{name}__", _refusing(symbol, BOOLEAN))
     for name, text in UNARY.items():
         setattr(WithoutValues, f"__{name}__", _refusing_one(text))
 

@@ -24,7 +24,7 @@ from pypoplar.arrays.intervals import Interval, VariableInterval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
 from pypoplar.graph.frozen import ElementRuns
-from pypoplar.graph.numpy_habits import WithoutValues, listed
+from pypoplar.graph.numpy_habits import WithoutValues, listed, refuse_number
 from pypoplar.graph.upsample_method import UpsampleMethod
 from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.notebook import ShownInNotebooks
@@ -420,9 +420,10 @@ class Tensor(WithoutValues, ShownInNotebooks):
     def __iter__(self) -> Iterator[Tensor]:
         return map(self.__getitem__, range(len(self)))
 
+    @public
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tensor):
-            return NotImplemented
+            return refuse_number(self, other)
         alike = self._variables is other._variables and self._type is other._type and self._shape == other._shape
         return alike and bool((self._ids() == other._ids()).all())
 

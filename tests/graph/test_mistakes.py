@@ -154,6 +154,10 @@ MISTAKES = {
     "a product of matrices": (lambda case: case.x @ case.y, PoplarTypeError, f"{X} @ {Y}: {says('poplin.matMul')}"),
     "a power": (lambda case: case.x**2, PoplarTypeError, f"{X} ** 2: {CODELET}"),
     "a comparison": (lambda case: case.x[0] > 1, PoplarTypeError, f"'x' FLOAT [] > 1: {BOOLEAN}"),
+    "a number that may be equal": (lambda case: case.x[0] == 3.0, PoplarTypeError, f"'x' FLOAT [] == 3.0: {BOOLEAN}"),
+    "a number that may not be equal": (lambda case: case.x[0] != 3, PoplarTypeError, f"'x' FLOAT [] == 3: {BOOLEAN}"),
+    "a number that may be within": (lambda case: 3.0 in [case.x], PoplarTypeError, f"{X} == 3.0: {BOOLEAN}"),
+    "an array that may be equal": (lambda case: case.x == ARRAY, PoplarTypeError, f"{X} == an array of float32 [2, 4]: {BOOLEAN}"),
     "a comparison with an array": (
         lambda case: case.x > ARRAY,
         *(PoplarTypeError, f"{X} > an array of float32 [2, 4]: {BOOLEAN}"),

@@ -345,7 +345,7 @@ def test_equality_compares_elements_shape_and_type(graph, matrix):
     assert matrix != matrix.flatten()
     assert matrix.transpose().transpose() == matrix
     assert matrix != graph.addVariable(FLOAT, [4, 6])
-    assert matrix != 3
+    assert matrix != "matrix"
 
 
 def test_aliases_and_constants_make_a_view_not_writeable(graph, matrix):
