@@ -113,7 +113,7 @@ class EngineOptions:
         "pypoplar.uninitialised",
         choice("poison", "error"),
         "poison",
-        "a device read of memory that nothing has written gives NaN or a fixed pattern, or is an error; "
+        "a device read of memory that nothing has written gives NaN or a fixed pattern, or (FLOAT, HALF, BOOL) is an error; "
         "with 'error' variables share no memory",
     )
     cycle_limit: int = option("pypoplar.cycle_limit", NUMBER, 100_000_000_000, "most cycles of one vertex; 0: no limit")

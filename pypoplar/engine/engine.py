@@ -232,7 +232,7 @@ class Engine:
         """Run program number `program` to its end. `name` labels the run in reports.
 
         Raises the error of the first step in which a vertex failed, and whatever a callback raises. The engine can be used again;
-        a run that failed is not part of the report.
+        a run that failed is not part of the report. Ctrl-C ends a run midway and leaves memory as it is then; `load` resets it.
         """
         entries = len(self.executable.entry_streams)
         try:
