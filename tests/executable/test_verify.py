@@ -180,6 +180,7 @@ CASES = [
     ("vertices", put("computes.active_tile", 0, 16), "computes.active_tile[0] is 16: expected 0 to 15"),
     ("vertices", put("computes.active_tile", 1, 0), "computes.active_tile[0] is not followed by a higher one in its compute set"),
     ("vertices", put("computes.first_group", 1, 0), "computes.first_group[0] is an active tile without vertices"),
+    ("vertices", put("computes.first_group", 1, 2**63 - 1), "computes.first_group[1] is an active tile without vertices"),
     ("vertices", put("computes.group_codelet", 0, 9), "computes.group_codelet[0] is 9"),
     ("vertices", put("computes.group_kind", 0, 1), "computes.group_kind[0] is not the codelet's kind"),
     ("vertices", put("computes.group_count", 0, 0), "computes.group_count[0] is 0"),
