@@ -14,7 +14,6 @@ from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s
 from pypoplar.codelet.operations.table import operation
 
 TYPES = ("i32", "u32", "bool")  # that lanes know
-_SIGN, _BITS = 1 << 31, (1 << 32) - 1
 
 
 @frozen(eq=False)
@@ -81,8 +80,8 @@ _MEANINGS: Mapping[str, Callable[..., AnyArray]] = {
     "wrap_i16": _wrapped(16, signed=True), "wrap_u16": _wrapped(16, signed=False),
 }  # fmt: skip
 _WRAPS: Mapping[str, Callable[[AnyArray], AnyArray]] = {
-    "i32": lambda a: ((a + _SIGN) & _BITS) - _SIGN,
-    "u32": lambda a: a & _BITS,
+    "i32": _wrapped(32, signed=True),
+    "u32": _wrapped(32, signed=False),
     "bool": lambda a: a,
 }
 _FAULTS: Mapping[str, Callable[[Int64s], Bools]] = {

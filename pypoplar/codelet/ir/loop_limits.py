@@ -18,30 +18,20 @@ from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
     Break,
-    Breakpoint,
-    Check,
     Continue,
-    DebugPrint,
     For,
     IfElse,
     Leave,
     Length,
     Literal,
-    Load,
     Local,
-    Member,
     Once,
     Operand,
     Price,
     Return,
-    Row,
-    Scratch,
-    Slice,
-    Special,
     Statement,
-    Store,
+    Straight,
     TypedCodelet,
-    ViewAs,
     While,
 )
 from pypoplar.codelet.ir.walk import sets, walk
@@ -113,20 +103,12 @@ def short_locals(codelet: TypedCodelet) -> frozenset[str]:
 
 
 def _goes_on(statement: Statement) -> bool:
-    match statement:
-        case Apply() | Load() | Store() | Length() | Row() | Slice():
-            return True
-        case Member() | ViewAs() | Scratch() | Check() | DebugPrint() | Special():
-            return True
-        case Breakpoint() | Price():
-            return True
-        case IfElse() | While() | For() | Once() | Leave() | Break() | Continue() | Return():
-            return False
-        case _:
-            assert_never(statement)
+    return isinstance(statement, Straight | Price)
 
 
 def _most(statement: Statement) -> int | None:
+    if isinstance(statement, Straight):
+        return 0
     match statement:
         case Price(slots=slots):
             return slots
@@ -141,13 +123,7 @@ def _most(statement: Statement) -> int | None:
             return None if rounds is None or of_round is None else rounds * of_round
         case While():
             return None
-        case Apply() | Load() | Store() | Length() | Row() | Slice():
-            return 0
-        case Member() | ViewAs() | Scratch() | Check() | DebugPrint() | Special():
-            return 0
-        case Breakpoint():
-            return 0
-        case Breakpoint() | Leave() | Break() | Continue() | Return():
+        case Leave() | Break() | Continue() | Return():
             return 0
         case _:
             assert_never(statement)

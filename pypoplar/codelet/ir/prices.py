@@ -41,21 +41,13 @@ from attrs import field, frozen
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
-    Break,
     Breakpoint,
     Check,
-    Continue,
     DebugPrint,
-    For,
-    IfElse,
-    Leave,
     Length,
     Literal,
     Load,
     Member,
-    Once,
-    Price,
-    Return,
     Row,
     Scratch,
     Slice,
@@ -64,7 +56,6 @@ from pypoplar.codelet.ir.typed import (
     Store,
     Straight,
     ViewAs,
-    While,
 )
 from pypoplar.codelet.operations.device_operation import ARCHITECTURES, IssueSlots
 from pypoplar.codelet.operations.table import operation
@@ -189,17 +180,9 @@ class AddedPrices:
 
     def _repeats(self, statement: Statement) -> bool:
         """Whether a zero-overhead repeat may hold this statement: no branch, no call."""
-        match statement:
-            case Apply():
-                return not self._price(statement).software
-            case Load() | Store() | Length() | Row() | Slice():
-                return True
-            case Member() | ViewAs() | Scratch() | Special() | DebugPrint() | Breakpoint():
-                return True
-            case Check() | IfElse() | While() | For() | Once() | Leave() | Break() | Continue() | Return() | Price():
-                return False
-            case _:
-                assert_never(statement)
+        if isinstance(statement, Apply):
+            return not self._price(statement).software
+        return isinstance(statement, Straight) and not isinstance(statement, Check)
 
 
 PRICES: dict[str, BlockPrices] = {architecture: AddedPrices(architecture) for architecture in ARCHITECTURES}

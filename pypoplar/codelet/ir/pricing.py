@@ -13,32 +13,20 @@ from attrs import asdict, evolve
 from pypoplar.codelet.ir.flops import bytes_of, flops_of
 from pypoplar.codelet.ir.prices import BlockPrices, Unpriced, prices_of
 from pypoplar.codelet.ir.typed import (
-    Apply,
     Block,
     Break,
-    Breakpoint,
-    Check,
     Continue,
-    DebugPrint,
     For,
     IfElse,
     Leave,
-    Length,
-    Load,
-    Member,
     Once,
     Price,
     PricedCodelet,
     Return,
-    Row,
-    Scratch,
-    Slice,
     Special,
     Statement,
-    Store,
     Straight,
     TypedCodelet,
-    ViewAs,
     While,
 )
 from pypoplar.codelet.ir.walk import sets
@@ -69,6 +57,11 @@ def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
     """`block` with a price before each straight run; the first has `slots` on top."""
     pieces = _Pieces(prices, slots)
     for statement in block:
+        if isinstance(statement, Straight):
+            pieces.run.append(statement)
+            if isinstance(statement, Special) and reading(statement.name).ends_run:
+                pieces.close()
+            continue
         match statement:
             case IfElse(then=then, orelse=orelse):
                 pieces.close(prices.branch)
@@ -86,14 +79,6 @@ def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
             case Leave() | Break() | Continue() | Return():
                 pieces.close()
                 pieces.priced.append(statement)
-            case Apply() | Load() | Store() | Length() | Row() | Slice():
-                pieces.run.append(statement)
-            case Member() | ViewAs() | Scratch() | Check() | DebugPrint() | Breakpoint():
-                pieces.run.append(statement)
-            case Special():
-                pieces.run.append(statement)
-                if reading(statement.name).ends_run:
-                    pieces.close()
             case Price():
                 raise ValueError(f"a codelet is priced once, and this one has a price already: {statement}")
             case _:

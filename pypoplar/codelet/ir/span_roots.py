@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pypoplar.codelet.ir.typed import Load, Member, PricedCodelet, Row, Scratch, Slice, Store, TypedCodelet, ViewAs
+from pypoplar.codelet.ir.typed import Binding, Load, Member, PricedCodelet, Row, Scratch, Slice, Store, TypedCodelet, ViewAs
 from pypoplar.codelet.ir.walk import walk
 
 
 def span_roots(codelet: TypedCodelet) -> Mapping[str, frozenset[str]]:
     """The fields, tables and scratch arrays that each span may be a piece of."""
     roots = {whole: frozenset({whole}) for whole in codelet.wholes}
-    bindings = [statement for statement in walk(codelet.body) if isinstance(statement, Row | Slice | Member | ViewAs | Scratch)]
+    bindings = [statement for statement in walk(codelet.body) if isinstance(statement, Binding)]
     changed = True
     while changed:
         changed = False
@@ -25,7 +25,7 @@ def span_roots(codelet: TypedCodelet) -> Mapping[str, frozenset[str]]:
     return roots
 
 
-def _source(binding: Row | Slice | Member | ViewAs | Scratch) -> str:
+def _source(binding: Binding) -> str:
     """What a statement binds a span to, or to a part of."""
     match binding:
         case Row(rows=rows):

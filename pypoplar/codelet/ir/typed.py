@@ -304,6 +304,9 @@ class Breakpoint:
 Straight = Apply | Load | Store | Length | Row | Slice | Member | ViewAs | Scratch | Check | DebugPrint | Special | Breakpoint
 """Statements that go on to the next one, or stop the vertex."""
 
+Binding = Row | Slice | Member | ViewAs | Scratch
+"""Statements that bind a span, or rows, to a part of another one."""
+
 Statement = Union[
     Apply, Load, Store, Length, Row, Slice, Member, ViewAs, Scratch, Check, DebugPrint, Special, Breakpoint,
     IfElse, While, For, Once, Leave, Break, Continue, Return, Price,

@@ -33,6 +33,7 @@ from pypoplar.codelet.ir.typed import (
     Special,
     Statement,
     Store,
+    Straight,
     ViewAs,
     While,
 )
@@ -51,6 +52,8 @@ def walk(block: PlannedBlock) -> Iterator[PlannedStatement]:
 
 
 def inner_blocks(statement: PlannedStatement) -> tuple[Block, ...]:
+    if isinstance(statement, Straight):
+        return ()
     match statement:
         case IfElse(then=then, orelse=orelse):
             return (then, orelse)
@@ -58,11 +61,7 @@ def inner_blocks(statement: PlannedStatement) -> tuple[Block, ...]:
             return (head, body)
         case For(body=body) | Once(body=body):
             return (body,)
-        case Apply() | Load() | Store() | Length() | Row() | Slice() | Member() | ViewAs() | Leave() | Break() | Continue():
-            return ()
-        case Return() | Price():
-            return ()
-        case Scratch() | Check() | DebugPrint() | Special() | Breakpoint() | ProvenLoad() | ProvenStore() | Rebind():
+        case Leave() | Break() | Continue() | Return() | Price() | ProvenLoad() | ProvenStore() | Rebind():
             return ()
         case _:
             assert_never(statement)

@@ -136,10 +136,7 @@ class _Collection:
     def _member(self, value: Any, path: str, names: list[str]) -> Meaning:
         """The meaning of ``path.names``, where `value` is what the path means: a module, a class, or a member of an enum."""
         for name in names:
-            plain = (isinstance(value, enum.Enum) and name in ("name", "value")) or (
-                isinstance(value, np.dtype) and name == "itemsize"
-            )
-            if not isinstance(value, ModuleType | type) and not plain:
+            if not isinstance(value, ModuleType | type) and not _gives(value, name):
                 return Meaning("foreign", f"{path}.{name}: {path} is {_describe(value)}")
             if not hasattr(value, name):
                 return Meaning("missing", f"{_describe(value)} has no '{name}'{nearest(name, dir(value))}")

@@ -19,18 +19,14 @@ from pypoplar.codelet.ir.memory_types import REGISTERS_OF
 from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedBlock, PlannedStatement, ProvenLoad
 from pypoplar.codelet.ir.typed import (
     Apply,
+    Binding,
     Breakpoint,
     For,
     Load,
     Local,
-    Member,
-    Row,
-    Scratch,
-    Slice,
     Span,
     SpanList,
     Store,
-    ViewAs,
 )
 from pypoplar.codelet.ir.walk import assigned, operands, sets, walk
 from pypoplar.codelet.llvm import halves
@@ -401,5 +397,4 @@ def _locals_in(block: PlannedBlock) -> list[Local]:
 
 def _spans_in(block: PlannedBlock) -> list[Span | SpanList]:
     """The spans and rows that the statements of a block bind."""
-    bindings = Row | Slice | Member | ViewAs | Scratch
-    return list(dict.fromkeys(statement.target for statement in walk(block) if isinstance(statement, bindings)))
+    return list(dict.fromkeys(statement.target for statement in walk(block) if isinstance(statement, Binding)))

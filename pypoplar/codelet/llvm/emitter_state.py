@@ -145,10 +145,6 @@ class CodeletFunction:
             arrays={array.name: _reserve(allocations, array) for array in codelet.arrays},
         )
 
-    @property
-    def module(self) -> Any:
-        return self.builder.module
-
     def load_context(self, number: Context) -> Any:
         return load_context(self.builder, self.arguments[CallArgument.CONTEXT], number)
 

@@ -103,7 +103,7 @@ def check_written(state: EmitterState, span: Span, pointer: Any, index: Any, whe
 
 def poison(state: EmitterState, array: LaidArray) -> None:
     """Fill a scratch array with what memory holds that nothing has written."""
-    fill = state.function.module.declare_intrinsic("llvm.memset", [BYTE.as_pointer(), WORD])
+    fill = state.builder.module.declare_intrinsic("llvm.memset", [BYTE.as_pointer(), WORD])
     state.builder.call(fill, [array.bytes, BYTE(0xFF), word(array.size), BOOL(0)])
 
 
