@@ -21,7 +21,7 @@ from pypoplar import resources
 from pypoplar.codelet.backend import cache
 from pypoplar.errors import PoplarError
 from pypoplar.files import check_regular
-from pypoplar.presets import PRESETS
+from pypoplar.presets import PRESETS, TIMINGS
 from pypoplar.report.escaping import escaped
 from pypoplar.report.file.sqlite_file import NAME as PROFILE_NAME
 from pypoplar.report.file.sqlite_file import load_report
@@ -90,6 +90,9 @@ def info() -> None:
             f"  {preset.name:8} {target.getNumIPUs():2} x {target.getTilesPerIPU():4} tiles of {target.getBytesPerTile()} B"
             f" at {target.getTileClockFrequency() / 1e9:.2f} GHz  {preset.meaning}"
         )
+    click.echo("\ntimings, as in IPUModel(name, timing)")
+    for timing, meaning in TIMINGS.items():
+        click.echo(f"  {timing:8} {meaning}{' (default)' if timing == 'model' else ''}")
     click.echo("\ncache of compiled codelets")
     for word, directory in zip(("in", "and in"), cache.places(), strict=False):
         click.echo(f"  {word:9} {directory}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, Self
 
@@ -15,6 +14,8 @@ from pypoplar.target import (
     Target,
     TargetType,
     check_count,
+    check_parameter,
+    check_timing,
     find_preset,
 )
 from pypoplar.target import RelativeSyncDelayType as SyncDelay
@@ -144,6 +145,7 @@ class Device:
             "architecture": target.architecture,
             "system": target.system,
             "targetType": target.type.value,
+            "timing": target.timing,
             "numIPUs": str(target.num_ipus),
             "tilesPerIPU": str(target.tiles_per_ipu),
             "memoryBytesPerTile": str(target.bytes_per_tile),
@@ -175,7 +177,8 @@ class Device:
 
     def __repr__(self) -> str:
         target = self._target
-        return f"<Device {self._id}: {target.type.value} {target.system}, {target.num_ipus} x {target.tiles_per_ipu} tiles>"
+        system = f"{target.system}{_timing_note(target.timing)}"
+        return f"<Device {self._id}: {target.type.value} {system}, {target.num_ipus} x {target.tiles_per_ipu} tiles>"
 
 
 @public
@@ -184,6 +187,10 @@ class IPUModel:
 
     Versions: "bow" (default), "ipu2", "ipu1", "tiny" (16 tiles), "bow2000", "pod16", "pod64". Sizes are bytes, delays cycles,
     `tileClockFrequency` Hz, `dataPathWidth` bits. An unknown field or a value out of its range raises `InvalidOption`.
+
+    `timing` (ours) says whom cycles follow where the vendor's IPU Model and measurements of hardware differ: "model" (default)
+    or "hardware". It decides what `syncs_without_exchange`, `compute_set_start_cycles`, `host_sync_seconds` and the host link's
+    bandwidth start as; these fields, and `supervisor_instruction_cycles`, are ours.
     """
 
     RelativeSyncDelayType = SyncDelay
@@ -201,11 +208,14 @@ class IPUModel:
     minIPUSyncDelay: int
     relativeSyncDelay: SyncDelay
     globalSyncCycles: int
+    syncs_without_exchange: bool
+    compute_set_start_cycles: int
     globalExchangeConstraints: Sequence[GlobalExchangeConstraint]
     instructionBytes: int
     interleavedMemoryElementIndex: int
     compileIPUCode: bool
     rptCountMax: int
+    supervisor_instruction_cycles: int
     atomicStoreGranularity: int
     fp8ConvUnitMaxPipelineDepth: int
     fp16ConvUnitMaxPipelineDepth: int
@@ -218,28 +228,39 @@ class IPUModel:
     fp16InFp32OutConvUnitsPerTile: int
     fp32InFp32OutConvUnitsPerTile: int
     convUnitCoeffLoadBytesPerCycle: int
+    host_sync_seconds: float
 
-    def __init__(self, version: str = "bow", **fields: NoReturn) -> None:
+    def __init__(self, version: str = "bow", timing: str = "model", **fields: NoReturn) -> None:
         given: dict[str, Any] = dict(fields)
         for name, value in given.items():
             _check_name(name)
             raise PoplarTypeError(
-                f"IPUModel takes a version alone, got {name}={value!r}; set fields afterwards: model = IPUModel(); "
+                f"IPUModel takes a version and a timing alone, got {name}={value!r}; set fields afterwards: model = IPUModel(); "
                 f"model.{name} = {value!r}"
             )
         preset = find_preset(version)
-        values = preset.values()
+        values = preset.values(check_timing(timing))
         self.__dict__.update({parameter.field: values[parameter.name] for parameter in FIELDS.values()})
         self.__dict__.update(
             _version=preset.name,
+            _timing=timing,
             numIPUs=preset.num_ipus,
             relativeSyncDelay=SyncDelay.AUTO,
             globalExchangeConstraints=(),
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "timing":
+            version = self.__dict__["_version"]
+            raise InvalidOption(f"the timing is given when an IPUModel is made: IPUModel({version!r}, timing={value!r})")
         _check_name(name)
         self.__dict__[name] = _check_field(name, value)
+
+    @property
+    def timing(self) -> str:
+        """Whom cycles follow: "model" or "hardware" (ours)."""
+        timing: str = self.__dict__["_timing"]
+        return timing
 
     def createDevice(self, opts: Mapping[str, str] | None = None, accurateHalf: bool = True, deviceId: int = 0) -> Device:
         """A device with these figures. Half is computed as half whatever `accurateHalf` says; later changes do not reach it."""
@@ -247,6 +268,7 @@ class IPUModel:
         values = {row.name: self.__dict__[field] for field, row in FIELDS.items()}
         target = Target.of_preset(
             self.__dict__["_version"],
+            timing=self.timing,
             num_ipus=self.numIPUs,
             relative_sync_delay=self.relativeSyncDelay,
             global_exchange_constraints=tuple(self.globalExchangeConstraints),
@@ -255,18 +277,21 @@ class IPUModel:
         return Device(target, check_count("deviceId", deviceId, 0), Attachment(range(target.num_ipus), None))
 
     def __repr__(self) -> str:
-        return f"<IPUModel {self.__dict__['_version']}: {self.numIPUs} x {self.tilesPerIPU} tiles>"
+        version = f"{self.__dict__['_version']}{_timing_note(self.timing)}"
+        return f"<IPUModel {version}: {self.numIPUs} x {self.tilesPerIPU} tiles>"
 
 
 @public
 class DeviceManager:
     """The devices of a simulated machine: every single IPU, then pairs, fours, and so on, each with a number of its own.
 
-    Each manager has a machine of its own, by default a Pod64; `machine` (ours) is the name of another preset.
+    Each manager has a machine of its own, by default a Pod64; `machine` (ours) is the name of another preset, and `timing` (ours)
+    that of its devices, "model" or "hardware", see `IPUModel`.
     """
 
-    def __init__(self, machine: str = "pod64") -> None:
+    def __init__(self, machine: str = "pod64", timing: str = "model") -> None:
         self._machine = find_preset(machine)
+        self._timing = check_timing(timing)
         self._occupancy = Occupancy()
         size, ids = 1, 0
         self._ipus: dict[int, range] = {}
@@ -291,7 +316,7 @@ class DeviceManager:
         if id not in self._ipus:
             raise UnknownHandle(f"no device has the number {id!r}: {self._machine.name} has devices 0 to {len(self._ipus) - 1}")
         ipus = self._ipus[id]
-        target = Target.of_preset(self._machine.name, TargetType.IPU, num_ipus=len(ipus))
+        target = Target.of_preset(self._machine.name, TargetType.IPU, self._timing, num_ipus=len(ipus))
         return Device(target, id, Attachment(ipus, self._occupancy))
 
     def getDevices(
@@ -307,7 +332,7 @@ class DeviceManager:
         if type is TargetType.CPU:
             return [Device.createCPUDevice(requiredNumIPUs or 1)]
         if type is TargetType.IPU_MODEL:
-            target = Target.of_preset(self._machine.name, num_ipus=requiredNumIPUs or 1)
+            target = Target.of_preset(self._machine.name, timing=self._timing, num_ipus=requiredNumIPUs or 1)
             return [Device(target, 0, Attachment(range(target.num_ipus), None))]
         if type is not None and type is not TargetType.IPU:
             raise PoplarTypeError(f"expected a TargetType such as TargetType.IPU, got {type!r}")
@@ -321,6 +346,11 @@ class DeviceManager:
                 return chosen
         have = sorted({len(ipus) for ipus in self._ipus.values()})
         raise InvalidOption(f"no device with {numIPUs} IPUs is free: {self._machine.name} has devices of {have} IPUs")
+
+
+def _timing_note(timing: str) -> str:
+    """What a machine's name is followed by: nothing for the timing that it has by default."""
+    return "" if timing == "model" else f" with {timing} timing"
 
 
 def _check_options(opts: Mapping[str, str] | None) -> None:
@@ -350,16 +380,7 @@ def _check_field(name: str, value: Any) -> Any:
         if not all(isinstance(limit, GlobalExchangeConstraint) for limit in limits):
             raise InvalidOption(f"{name} must be a list of GlobalExchangeConstraint, got {value!r}")
         return limits
-    row = FIELDS[name]
-    if isinstance(row.bow, bool):
-        if not isinstance(value, bool):
-            raise InvalidOption(f"{name} must be True or False, got {value!r}")
-        return value
-    if isinstance(row.bow, float):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not row.least <= value < math.inf:
-            raise InvalidOption(f"{name} must be a number of {row.unit}, at least {row.least}, got {value!r}")
-        return float(value)
-    checked = check_count(name, value, row.least)
+    checked = check_parameter(FIELDS[name], name, value)
     if name == "dataPathWidth" and checked % 32:
         raise InvalidOption(f"{name} must be a multiple of 32 bits, got {checked}")
     return checked

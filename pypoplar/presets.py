@@ -1,20 +1,42 @@
 """The simulated chips and machines, as data.
 
 One row per parameter: its value on each chip, its unit, what it means, and where the figure is from: D vendor documentation,
-S constant in the vendor's open library sources, M measured on hardware and published, I inferred.
+S constant in the vendor's open library sources, M measured on hardware and published, I inferred. Where what was measured is not
+what the vendor's own model says, the row has both: a target follows the one or the other, by its timing.
 """
 
 from __future__ import annotations
+
+import math
 
 from attrs import frozen
 
 Value = int | float | bool
 CHIPS = ("ipu1", "ipu2", "bow")
 
+TIMINGS: dict[str, str] = {
+    "model": "as the vendor's IPU Model reckons, by its published profiles",
+    "hardware": "as measured on hardware, where measurements are published",
+}
+
+
+@frozen
+class Measured:
+    """What a parameter is by measurements, on each chip, with the mark of each and where they are published."""
+
+    ipu1: Value
+    ipu2: Value
+    bow: Value
+    mark: str
+    source: str
+
 
 @frozen
 class Parameter:
-    """A parameter of the machine. `name` is the attribute of `Target`, `field` the one of `IPUModel` ("" where it has none)."""
+    """A parameter of the machine. `name` is the attribute of `Target`, `field` the one of `IPUModel` ("" where it has none).
+
+    It is from `least` to `most`. Where `hardware` is given, its values hold for that timing, in the place of the row's own.
+    """
 
     name: str
     field: str
@@ -25,12 +47,19 @@ class Parameter:
     mark: str
     meaning: str
     least: int = 0
+    most: float = math.inf
+    hardware: Measured | None = None
 
-    def value(self, chip: str) -> Value:
-        """The value on the chip called `chip`, one of `CHIPS`."""
-        values: dict[str, Value] = {"ipu1": self.ipu1, "ipu2": self.ipu2, "bow": self.bow}
+    def value(self, chip: str, timing: str = "model") -> Value:
+        """The value on the chip called `chip`, one of `CHIPS`, in one of `TIMINGS`."""
+        row = self.hardware if timing == "hardware" and self.hardware is not None else self
+        values: dict[str, Value] = {"ipu1": row.ipu1, "ipu2": row.ipu2, "bow": row.bow}
         return values[chip]
 
+
+EXAMPLES = "graphcore/examples, tutorials/popvision/lightweight_profiling"
+TESSELLATE = "graphcore-research/tessellate-ipu, ipu_cycle_count_overhead"
+MATRIX_VECTOR = "graphcore/examples, tutorials/poplar/tut6_matrix_vector_opt: 40,044,000 bytes in 2,641,488.4 cycles of 1.33 GHz"
 
 # fmt: off
 PARAMETERS: tuple[Parameter, ...] = (
@@ -54,13 +83,26 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("relative_sync_cycles", "", 36, 36, 36, "cycles", "S I",
               "what the farthest tile's sync takes beyond minIPUSyncDelay"),
     Parameter("global_sync_cycles", "globalSyncCycles", 500, 600, 600, "cycles", "S I", "sync between IPUs"),
+    # the vendor's model: the profiles of its matrix-vector tutorial and of a halo exchange fit with a sync for each compute set
+    Parameter("syncs_without_exchange", "syncs_without_exchange", True, True, True, "", "I",
+              "a compute set syncs the tiles also where nothing is exchanged before it",
+              hardware=Measured(False, False, False, "I M M", f"{TESSELLATE}: 45 cycles from a reading of the cycle counter to "
+                                "the one in the next compute set, less than a sync, and no tile waits for the others")),
+    Parameter("compute_set_start_cycles", "compute_set_start_cycles", 0, 0, 0, "cycles", "I",
+              "what passes on a tile with vertices before they start", 0, 1_000_000,
+              Measured(20, 20, 20, "I M I", f"{EXAMPLES}, example 1: 7,236 to 7,240 cycles for two compute sets in turn, each one "
+                       "vertex of 3,600")),
     Parameter("instruction_bytes", "instructionBytes", 4, 4, 4, "B", "D", "size of an instruction", 1),
     Parameter("interleaved_memory_element_index", "interleavedMemoryElementIndex", 8, 8, 8, "", "I",
               "first memory element of the interleaved region"),
     Parameter("compile_ipu_code", "compileIPUCode", False, False, False, "", "D",
               "accepted; codelets are never compiled for the chip here"),
-    Parameter("rpt_count_max", "rptCountMax", 4095, 4095, 4095, "rounds", "S",
+    # S: the compiler's test of counted loops makes a repeat of 65536 rounds and none of 65537; the register has 16 bits, ipu1's 12
+    Parameter("rpt_count_max", "rptCountMax", 4095, 65536, 65536, "rounds", "S S I",
               "most rounds of a zero-overhead repeat", 1),
+    # M: 36.5 cycles for a round of six instructions of `for (volatile int i{}; i < 100; ++i);`, EXAMPLES, example 2
+    Parameter("supervisor_instruction_cycles", "supervisor_instruction_cycles", 6, 6, 6, "cycles", "I M I",
+              "an instruction of compiled supervisor code", 1, 1000),
     Parameter("atomic_store_granularity", "atomicStoreGranularity", 4, 4, 4, "B", "S",
               "smallest store that workers do not share", 1),
     Parameter("fp8_conv_unit_max_pipeline_depth", "fp8ConvUnitMaxPipelineDepth", 0, 0, 0, "cycles", "I",
@@ -94,9 +136,14 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("ipu_link_bytes_per_second", "", 52.9e9, 52.9e9, 320e9, "B/s", "I M D",
               "IPU to IPU, both ways together", 1),
     # 8 GB/s: the vendor's own model, on both chips (the published profiles of its matrix-vector tutorial); 32 GB/s: the data sheet
-    Parameter("host_write_bytes_per_second", "", 8e9, 8e9, 32e9, "B/s", "D", "host to tiles", 1),
-    Parameter("host_read_bytes_per_second", "", 8e9, 8e9, 32e9, "B/s", "D", "tiles to host", 1),
-    Parameter("host_sync_seconds", "", 0.36e-6, 0.36e-6, 0.36e-6, "s", "I M I", "one sync with the host"),
+    Parameter("host_write_bytes_per_second", "", 8e9, 8e9, 32e9, "B/s", "D", "host to tiles", 1,
+              hardware=Measured(8e9, 20.2e9, 32e9, "D M D", MATRIX_VECTOR)),
+    Parameter("host_read_bytes_per_second", "", 8e9, 8e9, 32e9, "B/s", "D", "tiles to host", 1,
+              hardware=Measured(8e9, 20.2e9, 32e9, "D I D", MATRIX_VECTOR)),
+    Parameter("host_sync_seconds", "host_sync_seconds", 0.36e-6, 0.36e-6, 0.36e-6, "s", "I M I",
+              "what a stream copy takes beside its bytes: one sync with the host, and on hardware the transfer's latency", 0, 1000,
+              Measured(1.13e-6, 1.13e-6, 1.13e-6, "I M I", f"{EXAMPLES}, example 3: the transfer of one int takes 1,491 to 1,771 "
+                       "cycles of 1.33 GHz, the middle one of five 1,501")),
 )
 # fmt: on
 
@@ -112,9 +159,9 @@ class Preset:
     meaning: str
     tiles_per_ipu: int | None = None
 
-    def values(self) -> dict[str, Value]:
-        """Parameter name to value."""
-        values = {parameter.name: parameter.value(self.chip) for parameter in PARAMETERS}
+    def values(self, timing: str = "model") -> dict[str, Value]:
+        """Parameter name to value, in one of `TIMINGS`."""
+        values = {parameter.name: parameter.value(self.chip, timing) for parameter in PARAMETERS}
         if self.tiles_per_ipu is not None:
             values["tiles_per_ipu"] = self.tiles_per_ipu
         return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
@@ -11,7 +12,7 @@ from attrs import field, frozen
 
 from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import InvalidOption, PoplarTypeError
-from pypoplar.presets import PARAMETERS, PRESETS, Preset
+from pypoplar.presets import PARAMETERS, PRESETS, TIMINGS, Parameter, Preset, Value
 from pypoplar.spelling import nearest
 from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF, ElementType, check_type
@@ -60,6 +61,30 @@ def find_preset(name: object) -> Preset:
     raise InvalidOption(f"no IPU version is called {name!r}: the versions are {', '.join(PRESETS)}{nearest(name, PRESETS)}")
 
 
+def check_timing(name: object) -> str:
+    """`name` if a timing is called so; else `InvalidOption` with the nearest name."""
+    if isinstance(name, str) and name in TIMINGS:
+        return name
+    raise InvalidOption(f"no timing is called {name!r}: the timings are {', '.join(TIMINGS)}{nearest(name, TIMINGS)}")
+
+
+def check_parameter(row: Parameter, name: str, value: object) -> Value:
+    """`value` as the kind of number that the parameter is; if it is none, or out of range, `InvalidOption` calls it `name`."""
+    if isinstance(row.bow, bool):
+        if not isinstance(value, bool):
+            raise InvalidOption(f"{name} must be True or False, got {value!r}")
+        return value
+    if isinstance(row.bow, float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not row.least <= value < math.inf:
+            raise InvalidOption(f"{name} must be a number of {row.unit}, at least {row.least}, got {value!r}")
+        number: Value = float(value)
+    else:
+        number = check_count(name, value, row.least)
+    if number > row.most:
+        raise InvalidOption(f"{name} must be at most {row.most:,} {row.unit}, got {number}")
+    return number
+
+
 def check_count(name: str, value: object, least: int = 1) -> int:
     """`value` as an int of at least `least`; else `InvalidOption` naming the parameter."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
@@ -76,12 +101,13 @@ class Target:
     """A machine to build graphs for. Values only: two targets with the same figures are equal, and can be saved as JSON.
 
     Sizes are bytes, delays cycles, frequencies Hz. Make one with `IPUModel().createDevice().getTarget()`,
-    `Target.createIPUTarget` or `Target.createCPUTarget`.
+    `Target.createIPUTarget` or `Target.createCPUTarget`. A figure out of its range raises `InvalidOption`.
     """
 
     type: TargetType
     system: str
     architecture: str
+    timing: str  # whom the cycles follow, where they differ: "model", the vendor's IPU Model, or "hardware", measurements
     num_ipus: int
     tiles_per_ipu: int
     num_worker_contexts: int
@@ -96,11 +122,14 @@ class Target:
     relative_sync_delay: RelativeSyncDelayType
     relative_sync_cycles: int
     global_sync_cycles: int
+    syncs_without_exchange: bool
+    compute_set_start_cycles: int
     global_exchange_constraints: tuple[GlobalExchangeConstraint, ...]
     instruction_bytes: int
     interleaved_memory_element_index: int
     compile_ipu_code: bool
     rpt_count_max: int
+    supervisor_instruction_cycles: int
     atomic_store_granularity: int
     fp8_conv_unit_max_pipeline_depth: int
     fp16_conv_unit_max_pipeline_depth: int
@@ -120,26 +149,33 @@ class Target:
     host_read_bytes_per_second: float
     host_sync_seconds: float
 
+    def __attrs_post_init__(self) -> None:
+        check_timing(self.timing)
+        check_count("num_ipus", self.num_ipus)
+        for row in PARAMETERS:
+            check_parameter(row, row.name, getattr(self, row.name))
+
     # How to make one
 
     @staticmethod
-    def of_preset(name: str, type: TargetType = TargetType.IPU_MODEL, **changes: Any) -> Target:
-        """The target of the preset `name` with the given attributes changed (ours)."""
+    def of_preset(name: str, type: TargetType = TargetType.IPU_MODEL, timing: str = "model", **changes: Any) -> Target:
+        """The target of the preset `name`, with the given timing ("model" or "hardware") and attributes changed (ours)."""
         preset = find_preset(name)
         values: dict[str, Any] = {
             "num_ipus": preset.num_ipus,
             "relative_sync_delay": RelativeSyncDelayType.AUTO,
             "global_exchange_constraints": (),
-            **preset.values(),
+            **preset.values(check_timing(timing)),
             **changes,
         }
-        return Target(type=type, system=preset.name, architecture=preset.architecture, **values)
+        return Target(type=type, system=preset.name, architecture=preset.architecture, timing=timing, **values)
 
     @staticmethod
-    def createIPUTarget(*arguments: int | str, opts: Mapping[str, str] | None = None) -> Target:
+    def createIPUTarget(*arguments: int | str, opts: Mapping[str, str] | None = None, timing: str = "model") -> Target:
         """A target without a device: ``(system)``, ``(numIPUs, system)`` or ``(numIPUs, tilesPerIPU, system)``.
 
-        `system` is a preset's name ("bow"). `opts` may set ``ipuLinkTopology`` and the like; they change nothing here.
+        `system` is a preset's name ("bow"). `opts` may set ``ipuLinkTopology`` and the like; they change nothing here. `timing`
+        (ours) is "model" or "hardware", see `IPUModel`.
         """
         ordered(opts, "the options of a target", OPTIONS)
         if not arguments or len(arguments) > 3 or not isinstance(arguments[-1], str):
@@ -152,7 +188,7 @@ class Target:
                 (("num_ipus", "numIPUs"), ("tiles_per_ipu", "tilesPerIPU")), arguments[:-1], strict=False
             )
         }
-        return Target.of_preset(str(arguments[-1]), TargetType.IPU, **changes)
+        return Target.of_preset(str(arguments[-1]), TargetType.IPU, timing, **changes)
 
     @staticmethod
     def createCPUTarget(accurateHalf: bool = True, numIPUs: int = 1) -> Target:
@@ -405,4 +441,7 @@ class Target:
         for name, least in [("num_ipus", 1), *((parameter.name, parameter.least) for parameter in PARAMETERS)]:
             if not given[name] >= least:
                 raise InvalidOption(f"this is not a saved target: {name} is {given[name]!r}, expected at least {least}")
-        return Target(**given)
+        try:
+            return Target(**given)
+        except InvalidOption as problem:
+            raise InvalidOption(f"this is not a saved target: {problem}") from None

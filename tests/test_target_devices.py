@@ -46,6 +46,49 @@ def test_the_other_fields_reach_the_target():
     assert target.getGlobalExchangeConstraints() == (constraint,)
 
 
+@pytest.mark.parametrize("make", [lambda: IPUModel("ipu2", "hardware"), lambda: IPUModel("ipu2", timing="hardware")])
+def test_a_models_timing_reaches_the_target(make):
+    model = make()
+    assert model.timing == "hardware"
+    device = model.createDevice()
+    assert device.getTarget() == Target.of_preset("ipu2", timing="hardware")
+    assert device.createVirtualDevice(4).getTarget().timing == "hardware"
+    assert device.getAttribute("timing") == "hardware"
+    assert copy.copy(model).createDevice().getTarget() == device.getTarget()
+    model.compute_set_start_cycles = 30
+    assert model.createDevice().getTarget() == device.getTarget().evolve(compute_set_start_cycles=30)
+
+
+def test_a_timing_is_seen_where_it_is_not_the_default():
+    model = IPUModel("tiny", timing="hardware")
+    assert repr(model) == "<IPUModel tiny with hardware timing: 1 x 16 tiles>"
+    assert repr(model.createDevice()) == "<Device 0: IPU_MODEL tiny with hardware timing, 1 x 16 tiles>"
+    assert IPUModel("tiny").createDevice().getAttribute("timing") == "model"
+
+
+def test_an_unknown_timing_is_refused_with_the_nearest():
+    for make in (lambda name: IPUModel("tiny", timing=name), lambda name: DeviceManager("pod16", timing=name)):
+        with pytest.raises(
+            InvalidOption, match=r"no timing is called 'modle': the timings are model, hardware; did you mean 'model'\?"
+        ):
+            make("modle")
+
+
+def test_the_timing_of_a_model_that_is_made_is_not_changed():
+    model = IPUModel("tiny")
+    with pytest.raises(InvalidOption, match=r"given when an IPUModel is made: IPUModel\('tiny', timing='hardware'\)"):
+        model.timing = "hardware"
+    assert model.createDevice().getTarget() == Target.of_preset("tiny")
+
+
+def test_a_managers_devices_have_its_timing():
+    manager = DeviceManager("bow2000", timing="hardware")
+    devices = [*manager.getDevices(TargetType.IPU), *manager.getDevices(TargetType.IPU_MODEL), manager.getDevice(0)]
+    assert {device.getTarget().timing for device in devices} == {"hardware"}
+    assert manager.acquireAvailableDevice(2, 8).getTarget().timing == "hardware"
+    assert DeviceManager("bow2000").getDevice(0).getTarget().timing == "model"
+
+
 def test_changes_after_create_device_do_not_reach_the_device():
     model = IPUModel()
     device = model.createDevice()
@@ -84,6 +127,10 @@ def test_an_unknown_field_is_refused_with_the_nearest():
         ("compileIPUCode", 1),
         ("dataPathWidth", 48),
         ("minIPUSyncDelay", -1),
+        ("syncs_without_exchange", 1),
+        ("compute_set_start_cycles", 10**7),
+        ("supervisor_instruction_cycles", 0),
+        ("host_sync_seconds", float("inf")),
         ("relativeSyncDelay", "NO_DELAY"),
         ("globalExchangeConstraints", [1]),
     ],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pypoplar import types
 from pypoplar.errors import InvalidOption, PoplarTypeError, TypeNotSupportedError
-from pypoplar.presets import CHIPS, PARAMETERS, PRESETS
+from pypoplar.presets import CHIPS, PARAMETERS, PRESETS, TIMINGS
 from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
 
 
@@ -19,11 +19,12 @@ def test_every_parameter_is_an_attribute_of_target_and_every_figure_has_a_mark()
         assert one.name in attributes
         assert set(one.mark.split()) <= {"D", "S", "M", "I"}
         assert one.mark
-        assert all(one.value(chip) >= one.least for chip in CHIPS)
+        assert all(one.least <= one.value(chip, timing) <= one.most for chip in CHIPS for timing in TIMINGS)
     rest = {
         "type",
         "system",
         "architecture",
+        "timing",
         "num_ipus",
         "relative_sync_delay",
         "global_exchange_constraints",
@@ -65,12 +66,90 @@ def test_getters_give_the_figures_of_a_bow():
     assert target.getTilesPerSharedExchangeBus() == 2
     assert target.supportsExchangeBusSharing()
     assert target.getAtomicStoreGranularity() == 4
-    assert target.getRptCountMax() == 4095
+    assert target.getRptCountMax() == 65536
     assert target.getMinIPUSyncDelay() == 90
     assert target.getMaxIPUSyncDelay() == 126
     assert target.getGlobalSyncCycles() == 600
     assert target.getGlobalExchangeConstraints() == ()
     assert target.getInterleavedMemoryElementIndex() >= 0
+
+
+@pytest.mark.parametrize(("chip", "rounds"), [("ipu1", 4095), ("ipu2", 65536), ("bow", 65536)])
+@pytest.mark.parametrize("timing", TIMINGS)
+def test_a_repeat_counts_as_far_as_the_chips_register(chip, rounds, timing):
+    assert Target.of_preset(chip, timing=timing).getRptCountMax() == rounds
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_a_timing_is_that_of_the_vendors_model_or_of_measurements(chip):
+    model, hardware = (Target.of_preset(chip, timing=timing) for timing in TIMINGS)
+    assert Target.of_preset(chip) == model
+    assert (model.timing, model.syncs_without_exchange, model.compute_set_start_cycles) == ("model", True, 0)
+    assert (hardware.timing, hardware.syncs_without_exchange, hardware.compute_set_start_cycles) == ("hardware", False, 20)
+    assert (model.host_sync_seconds, hardware.host_sync_seconds) == (0.36e-6, 1.13e-6)
+    assert model.supervisor_instruction_cycles == hardware.supervisor_instruction_cycles == 6
+    measured = {parameter.name for parameter in PARAMETERS if parameter.hardware is not None}
+    same = {field.name for field in attrs.fields(Target)} - measured - {"timing"}
+    assert all(getattr(model, name) == getattr(hardware, name) for name in same)
+
+
+def test_what_is_measured_says_where():
+    for parameter in PARAMETERS:
+        if parameter.hardware is not None:
+            assert set(parameter.hardware.mark.split()) <= {"D", "M", "I"}
+            assert len(parameter.hardware.mark.split()) == len(CHIPS)
+            assert "/" in parameter.hardware.source
+
+
+def test_targets_of_two_timings_differ_even_where_all_figures_are_the_same():
+    model = Target.of_preset("tiny")
+    assert model != model.evolve(timing="hardware")
+    assert "timing='hardware'" in repr(model.evolve(timing="hardware"))
+
+
+def test_a_timing_goes_with_a_target_wherever_it_comes_from():
+    hardware = Target.createIPUTarget(2, "bow", timing="hardware")
+    assert hardware == Target.of_preset("bow", TargetType.IPU, "hardware", num_ipus=2)
+    assert hardware.createVirtualTarget(1, 4).timing == "hardware"
+    assert Target.createIPUTarget("bow").timing == Target.createCPUTarget().timing == "model"
+
+
+@pytest.mark.parametrize(
+    "make", [lambda timing: Target.of_preset("tiny", timing=timing), lambda timing: Target.createIPUTarget("tiny", timing=timing)]
+)
+def test_an_unknown_timing_is_refused_with_the_nearest(make):
+    with pytest.raises(
+        InvalidOption, match=r"^no timing is called 'hardwear': the timings are model, hardware; did you mean 'hardware'\?$"
+    ):
+        make("hardwear")
+    for wrong in (None, 7, [1]):
+        with pytest.raises(InvalidOption, match=r"the timings are model, hardware$"):
+            make(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("rpt_count_max", 0, "an integer of at least 1, got 0"),
+        ("supervisor_instruction_cycles", 0, "an integer of at least 1, got 0"),
+        ("supervisor_instruction_cycles", 1001, "at most 1,000 cycles, got 1001"),
+        ("syncs_without_exchange", 0, "True or False, got 0"),
+        ("compute_set_start_cycles", -1, "an integer of at least 0, got -1"),
+        ("compute_set_start_cycles", 2**70, "at most 1,000,000 cycles, got"),
+        ("compute_set_start_cycles", 20.0, "an integer of at least 0, got 20.0"),
+        ("host_sync_seconds", -1e-6, "a number of s, at least 0, got -1e-06"),
+        ("host_sync_seconds", 1e4, "at most 1,000 s, got 10000.0"),
+        ("host_sync_seconds", float("nan"), "a number of s, at least 0, got nan"),
+        ("num_ipus", 0, "an integer of at least 1, got 0"),
+    ],
+)
+def test_a_figure_out_of_its_range_is_refused(name, value, said):
+    target = Target.of_preset("tiny", timing="hardware")
+    for change in (lambda: target.evolve(**{name: value}), lambda: Target.of_preset("tiny", **{name: value})):
+        with pytest.raises(InvalidOption, match=f"^{name} must be {said}"):
+            change()
+    with pytest.raises(InvalidOption, match=f"not a saved target: {name}"):
+        Target.from_json({**target.to_json(), name: value})
 
 
 def test_no_relative_delay_makes_all_tiles_sync_alike():
@@ -128,10 +207,11 @@ def test_targets_are_values():
     st.integers(1, 64),
     st.sampled_from(RelativeSyncDelayType),
     st.lists(st.tuples(st.floats(1, 1e12), st.lists(st.tuples(st.integers(0, 63), st.integers(0, 63))))),
+    st.sampled_from(sorted(TIMINGS)),
 )
-def test_json_brings_a_target_back(name, type, ipus, delay, limits):
+def test_json_brings_a_target_back(name, type, ipus, delay, limits, timing):
     constraints = tuple(GlobalExchangeConstraint(b, [GlobalExchangeFlow(*one) for one in flows]) for b, flows in limits)
-    target = Target.of_preset(name, type, num_ipus=ipus, relative_sync_delay=delay, global_exchange_constraints=constraints)
+    target = Target.of_preset(name, type, timing, num_ipus=ipus, relative_sync_delay=delay, global_exchange_constraints=constraints)
     assert Target.from_json(json.loads(json.dumps(target.to_json()))) == target
 
 
@@ -144,6 +224,8 @@ def test_json_brings_a_target_back(name, type, ipus, delay, limits):
         lambda values: values.update(num_ipus=0),
         lambda values: values.update(tiles_per_ipu=-1),
         lambda values: values.update(type="GPU"),
+        lambda values: values.update(timing="hardwear"),
+        lambda values: values.pop("timing"),
         lambda values: values.update(tile_clock_frequency=None),
         lambda values: values.update(global_exchange_constraints=7),
     ],

@@ -472,6 +472,11 @@ def _check_device(executable: Executable, device: object) -> None:
             f"the device's tiles have {memories[0]:,} bytes at {speeds[0] / 1e6:,.0f} MHz, "
             f"but the program was compiled for {memories[1]:,} bytes at {speeds[1] / 1e6:,.0f} MHz"
         )
+    if target.timing != compiled.timing:
+        raise ApplicationRuntimeError(
+            f"the device has {target.timing} timing, but the program was compiled for {compiled.timing} timing; "
+            f"compile for this device, or make one with timing={compiled.timing!r}"
+        )
     if (target.getNumIPUs(), target.getTilesPerIPU()) != (compiled.getNumIPUs(), compiled.getTilesPerIPU()):
         raise ApplicationRuntimeError(
             f"the device has {target.getNumIPUs()} IPUs of {target.getTilesPerIPU()} tiles, "

@@ -74,6 +74,7 @@ def _target(target: Target) -> ReportTarget:
         clockFrequency=target.getTileClockFrequency(),
         numWorkerContexts=target.getNumWorkerContexts(),
         system=target.getTargetSystemString(),
+        timing=target.timing,
         peak_flops_per_cycle={
             "half, convolution units": target.conv_unit_flops_per_cycle(HALF),
             "float, convolution units": target.conv_unit_flops_per_cycle(FLOAT),

@@ -207,7 +207,8 @@ def report_html(report: Report) -> str:
 
 def machine(target: ReportTarget) -> str:
     name = target.system or target.architecture
-    return f"{escape(name)}, {target.numIPUs:,} x {target.tilesPerIpu:,} tiles at {target.clockFrequency / 1e9:,.2f} GHz"
+    tiles = f"{target.numIPUs:,} x {target.tilesPerIpu:,} tiles at {target.clockFrequency / 1e9:,.2f} GHz"
+    return f"{escape(name)}, {tiles}{'' if target.timing == 'model' else f', {escape(target.timing)} timing'}"
 
 
 def fullest(whole: Int64s, limit: int) -> str:

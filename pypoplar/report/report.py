@@ -28,7 +28,7 @@ from pypoplar.report.memory_report import (
 )
 from pypoplar.report.program_nodes import ComputeSet, Program
 
-PROFILE_VERSION = 1
+PROFILE_VERSION = 2
 """The version of profile files that this release writes and reads: see docs/profile-file.md."""
 
 
@@ -70,6 +70,7 @@ class ReportTarget:
     # Ceilings of the roofline, per tile and cycle: floating-point operations by name of the unit, and bytes of tile memory.
     peak_flops_per_cycle: Mapping[str, float] = field(factory=dict)
     memory_bytes_per_cycle: int = 0
+    timing: str = "model"  # whom cycles follow: the vendor's IPU Model, or measurements of "hardware"
 
     @property
     def numTiles(self) -> int:

@@ -12,7 +12,7 @@ from profile_reports import full_report
 
 from pypoplar import resources
 from pypoplar.cli import main
-from pypoplar.presets import PRESETS
+from pypoplar.presets import PRESETS, TIMINGS
 from pypoplar.report.file.sqlite_file import save_report
 from pypoplar.tracebacks import ENVIRONMENT
 
@@ -214,6 +214,7 @@ def test_info_shows_versions_targets_and_the_cache(run, tmp_path):
     assert f"pypoplar {metadata.version('pypoplar')}" in result.stdout
     assert f"llvmlite  {metadata.version('llvmlite')}" in result.stdout
     assert all(f"  {name} " in result.stdout for name in PRESETS)
+    assert all(f"  {name:8} {meaning}" in result.stdout for name, meaning in TIMINGS.items())
     assert str(tmp_path) in result.stdout
 
 

@@ -240,6 +240,16 @@ def test_an_engine_is_loaded_on_a_device_of_its_size():
     engine.loadAndRun(bench.device)
 
 
+def test_an_engine_is_loaded_on_a_device_of_its_timing():
+    for compiled, other in (("model", "hardware"), ("hardware", "model")):
+        bench = Bench(tiny(timing=compiled))
+        engine = Engine(bench.graph, Sequence())
+        said = f"the device has {other} timing, but the program was compiled for {compiled} timing; .*timing='{compiled}'"
+        with pytest.raises(ApplicationRuntimeError, match=said):
+            engine.load(tiny(timing=other))
+        engine.loadAndRun(tiny(timing=compiled))
+
+
 def test_load_brings_initial_values_back(mode):
     bench = Bench()
     x = bench.variable("x", np.arange(6), np.arange(6))

@@ -336,6 +336,9 @@ def test_missing_and_surplus_fields_are_named():
         (("touches",), 0, "touches is 0: expected named values"),
         (("options",), {"pypoplar.colour": "red"}, "options is damaged: there is no engine option 'pypoplar.colour'"),
         (("target", "num_ipus"), 0, "target is damaged: this is not a saved target: num_ipus is 0"),
+        (("target", "timing"), "hardwear", "target is damaged: this is not a saved target: no timing is called 'hardwear'"),
+        (("target", "syncs_without_exchange"), 1, "this is not a saved target: syncs_without_exchange is 1, expected a bool"),
+        (("target", "compute_set_start_cycles"), 10**9, "this is not a saved target: compute_set_start_cycles must be at most"),
     ],
 )
 def test_a_wrong_kind_of_value_is_named(path, value, text):

@@ -129,7 +129,8 @@ MISTAKES = {
         lambda case: IPUModel(tilesPerIPU=4),
         *(
             PoplarTypeError,
-            "IPUModel takes a version alone, got tilesPerIPU=4; set fields afterwards: model = IPUModel(); model.tilesPerIPU = 4",
+            "IPUModel takes a version and a timing alone, got tilesPerIPU=4; set fields afterwards: "
+            "model = IPUModel(); model.tilesPerIPU = 4",
         ),
     ),
     "unknown fields of a model for arguments": (

@@ -65,9 +65,9 @@ class Enter(Vertex):
         self.log[self.log[0]] = self.number
 
 
-def tiny(tiles: int = 16) -> Device:
+def tiny(tiles: int = 16, timing: str = "model") -> Device:
     """A device of so many tiles."""
-    model = IPUModel("tiny")
+    model = IPUModel("tiny", timing)
     model.tilesPerIPU = tiles
     return model.createDevice()
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from lowered_variables import with_one_life
 from numpy.typing import NDArray
 
+from pypoplar.presets import TIMINGS
 from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
@@ -114,7 +115,7 @@ def compilations(draw: st.DrawFn) -> Compilation:
     ipus, tiles_per_ipu = draw(st.integers(1, 2)), draw(st.integers(0, 4))
     target = ReportTarget(
         draw(names), ipus, tiles_per_ipu, draw(counts), draw(floats), draw(counts), draw(st.integers(1, 3)), draw(names),
-        draw(st.dictionaries(names, floats, max_size=2)), draw(counts),
+        draw(st.dictionaries(names, floats, max_size=2)), draw(counts), draw(st.sampled_from(sorted(TIMINGS))),
     )  # fmt: skip
     tiles, steps = target.numTiles, draw(st.integers(0, 5))
     roots, leaves = draw(program_trees(steps))

@@ -1,10 +1,15 @@
 """What a report says of the compiled program: exchanges, vertex types, options, target."""
 
 import numpy as np
-from engine_builder import Bench
+import pytest
+from engine_builder import Bench, tiny
 
 from pypoplar import FLOAT, HALF, Engine, Input, Output, Target, Vertex
+from pypoplar.presets import TIMINGS
 from pypoplar.program import Copy, Execute, Sequence
+from pypoplar.report.notebook_tables import machine
+from pypoplar.report.page.summary_data import summary_data
+from pypoplar.report.text.summary import summary
 
 
 class Sum(Vertex):
@@ -67,6 +72,17 @@ def test_vertex_types_say_what_priced_their_vertices():
     bench.graph.setPerfEstimate(vertices[0], 7)
     (vertex_type,) = Engine(bench.graph, Execute(compute_set)).getReport().compilation.vertex_types
     assert vertex_type.priced_by == {"estimate": 1, "estimator": 0, "code": 2}
+
+
+@pytest.mark.parametrize("timing", TIMINGS)
+def test_a_report_says_which_timing_it_follows(timing):
+    bench = Bench(tiny(timing=timing))
+    report = Engine(bench.graph, Sequence([])).getReport()
+    assert report.compilation.target.timing == timing
+    assert f"Timing: {timing}" in [" ".join(line.split()) for line in summary(report).splitlines()]
+    facts = {fact["label"]: fact["value"] for fact in summary_data(report)["target"]}
+    assert facts["Timing"] == timing
+    assert ("hardware timing" in machine(report.compilation.target)) == (timing == "hardware")
 
 
 def test_the_targets_ceilings_are_those_of_the_machine():

@@ -65,6 +65,7 @@ def test_target_and_graph_are_written_with_units_and_thousands_separators():
         "Memory Per-Tile: 300.0 kB",
         "Total Memory: 4.7 MB",
         "Clock Speed (approx): 1,850.0 MHz",
+        "Timing: model",
         "Number of vertices: 80,000",
         "Number of edges: 230,000",
         "Number of compute sets: 2",

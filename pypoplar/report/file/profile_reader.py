@@ -15,6 +15,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.errors import FileLoadError
 from pypoplar.executable.claims import claim, claim_each, claim_number, claim_range
+from pypoplar.presets import TIMINGS
 from pypoplar.report.execution import COSTS, STEP_TYPES, Execution, Run, Step, VertexTypeCycles, summed_runs
 from pypoplar.report.file.profile_writer import ALL_RUNS
 from pypoplar.report.file.tile_profile_table import BY_TILE
@@ -115,12 +116,15 @@ class ProfileReader:
     # Compilation
 
     def _read_target(self) -> ReportTarget:
-        machine = {"architecture": TEXT, "system": TEXT, "ipus": COUNT, "tiles_per_ipu": COUNT, "bytes_per_tile": COUNT}
+        names = {"architecture": TEXT, "system": TEXT, "timing": TEXT}
+        machine = {"ipus": COUNT, "tiles_per_ipu": COUNT, "bytes_per_tile": COUNT}
         speed = {"clock_frequency": REAL, "worker_contexts": COUNT, "replicas": COUNT, "memory_bytes_per_cycle": COUNT}
-        architecture, system, ipus, tiles, memory, clock, workers, replicas, loads = self._one("target", **machine, **speed)
+        row = self._one("target", **names, **machine, **speed)
+        architecture, system, timing, ipus, tiles, memory, clock, workers, replicas, loads = row
+        claim(timing in TIMINGS, f"target.timing is {timing!r}: expected {', '.join(TIMINGS)}")
         claim_number("target.replicas", replicas, 1, ENDLESS)
         peak = dict(self._rows("peak_flops", unit=TEXT, flops_per_cycle=REAL))
-        return ReportTarget(architecture, ipus, tiles, memory, clock, workers, replicas, system, peak, loads)
+        return ReportTarget(architecture, ipus, tiles, memory, clock, workers, replicas, system, peak, loads, timing)
 
     def _compilation(self) -> Compilation:
         types = self._rows("vertex_type", name=TEXT, instances=COUNT, memory=COUNT)

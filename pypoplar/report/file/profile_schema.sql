@@ -10,6 +10,7 @@ CREATE TABLE meta (  -- About the file: name, created (ISO 8601), poplar_version
 CREATE TABLE target (  -- The machine that the program was compiled for: one row.
     architecture TEXT NOT NULL,  -- such as "ipu2"
     system TEXT NOT NULL,  -- name of the preset, such as "bow"
+    timing TEXT NOT NULL,  -- whom cycles follow: "model", the vendor's IPU Model, or "hardware", measurements
     ipus INTEGER NOT NULL,  -- IPUs of all replicas
     tiles_per_ipu INTEGER NOT NULL,  -- tiles of an IPU
     bytes_per_tile INTEGER NOT NULL,  -- memory of a tile

@@ -47,7 +47,7 @@ class ProfileWriter:
 
     def _compilation(self, compilation: Compilation) -> None:
         target, graph, memory = compilation.target, compilation.graph, compilation.memory
-        machine = (target.architecture, target.system, target.numIPUs, target.tilesPerIpu, target.bytesPerTile)
+        machine = (target.architecture, target.system, target.timing, target.numIPUs, target.tilesPerIpu, target.bytesPerTile)
         speed = (target.clockFrequency, target.numWorkerContexts, target.numReplicas, target.memory_bytes_per_cycle)
         self._rows("target", [(*machine, *speed)])
         self._rows("peak_flops", target.peak_flops_per_cycle.items())

@@ -106,6 +106,7 @@ def _target(target: ReportTarget) -> list[Fact]:
     return [
         fact("System", target.system or "not named", "text"),
         fact("Architecture", target.architecture, "text"),
+        fact("Timing", target.timing, "text"),
         fact("IPUs", target.numIPUs),
         fact("Tiles per IPU", target.tilesPerIpu),
         fact("Tiles", target.numTiles),

@@ -57,6 +57,7 @@ def target_section(target: ReportTarget) -> list[str]:
         ("Memory Per-Tile:", f"{target.bytesPerTile / 1024:,.1f} kB"),
         ("Total Memory:", f"{target.totalMemory / 1024**2:,.1f} MB"),
         ("Clock Speed (approx):", f"{target.clockFrequency / 1e6:,.1f} MHz"),
+        ("Timing:", target.timing),
         ("Number of Replicas:", f"{target.numReplicas:,}"),
         ("IPUs per Replica:", f"{target.numIPUs // target.numReplicas:,}"),
         ("Tiles per Replica:", f"{target.numTiles // target.numReplicas:,}"),
