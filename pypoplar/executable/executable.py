@@ -13,6 +13,7 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.ir.terms import Kind
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.exchange_account import NamedExchange
 from pypoplar.executable.graph_facts import Counts, VertexNames
@@ -90,10 +91,10 @@ class Executable:
         """Whether any variables share memory on a tile."""
         return int(self.lives.bytes.sum()) > int(self.memory.variables.sum() + self.memory.constants.sum())
 
-    @property
-    def slot_limit(self) -> int:
-        """The option `pypoplar.cycle_limit` in worker slots."""
-        slots = -(-self.options.cycle_limit // self.target.getNumWorkerContexts())
+    def slot_limit(self, kind: Kind) -> int:
+        """The option `pypoplar.cycle_limit` in slots of a kind of vertex: a worker's are several cycles, a supervisor's one."""
+        cycles = 1 if kind == "supervisor" else self.target.getNumWorkerContexts()
+        slots = -(-self.options.cycle_limit // cycles)
         return min(slots, UNLIMITED) if slots else UNLIMITED
 
     def save(self, path: Any) -> None:

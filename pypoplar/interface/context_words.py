@@ -32,6 +32,7 @@ class Context(Layout):
     FAULT_VALUE = auto()
     FAULT_BOUND = auto()
     CYCLE_LIMIT = auto()  # worker slots; a loop that runs longer is a fault. It is read anew at each look: it may become `STOPPED`
+    SUPERVISOR_LIMIT = auto()  # the same of a SupervisorVertex, whose slots are cycles
     CLOCK = auto()  # the machine's cycles when the vertices start
     RANDOM = auto()  # address of the tile's random state, see `RANDOM_WORDS`
     DEBUG = auto()  # address of the debug buffer, 0 for none

@@ -55,7 +55,7 @@ class Alone(SupervisorVertex):
         self.at[2] = ipu.cycle_count()
 
 
-KINDS = {Work: 6, Shared: 6, Alone: 1}
+KINDS = {Work: 6, Shared: 6, Alone: 6}  # cycles of a slot, of an instruction of the supervisor
 
 
 @pytest.mark.parametrize("codelet", KINDS)

@@ -347,6 +347,30 @@ def test_loops_of_every_kind_of_vertex_come_to_the_limit_with_the_same_memory(ki
     assert everywhere(work)[1].sum() > 0
 
 
+class Idle(SupervisorVertex):
+    rounds: InOut[INT]
+
+    def compute(self):
+        while self.rounds > 0:  # 36 cycles a round
+            self.rounds -= 1
+
+
+@pytest.mark.parametrize(("limit", "passes"), [(3700, True), (3500, False)])
+def test_the_limit_of_a_supervisor_is_in_cycles_as_that_of_a_worker(limit, passes):
+    def work(mode, options):
+        bench = Bench()
+        rounds = bench.variable("rounds", 100, 2)
+        engine = bench.engine(bench.execute(Idle, 2, rounds=rounds), mode, {"pypoplar.cycle_limit": limit, **options})
+        try:
+            engine.run()
+        except CycleLimitError as error:
+            return str(error)
+        return engine.readTensor("rounds").tolist()
+
+    outcome = everywhere(work)
+    assert outcome == 0 if passes else f"the vertex ran longer than the cycle limit of {limit}" in outcome
+
+
 def test_a_worker_that_fails_stops_its_vertex():
     def work(mode, options):
         bench = Bench()

@@ -286,12 +286,14 @@ def test_a_multi_vertex_takes_all_workers_for_its_slowest(mode):
     assert step.cyclesByTile[2] == sum(alone)
 
 
-def test_a_supervisor_issues_a_slot_a_cycle(mode):
+def test_a_supervisors_code_takes_six_cycles_an_instruction_and_an_estimate_of_it_is_in_cycles(mode):
     bench = Bench()
-    supervisor = works(bench, [100], [1], "supervisor", SupervisorWork)
-    worker = works(bench, [100], [1], "worker", Work)
-    steps = {one.name: one for one in execution(bench, Sequence([supervisor, worker]), mode).steps}
-    assert 6 * steps["supervisor"].cyclesByTile[1] == steps["worker"].cyclesByTile[1]
+    by_code = [works(bench, [rounds], [1], f"{rounds} rounds", SupervisorWork) for rounds in (100, 101)]
+    estimated = works(bench, [100], [1], "estimated", SupervisorWork, estimates=[100])
+    steps = {one.name: one for one in execution(bench, Sequence([*by_code, estimated]), mode).steps}
+    round = steps["101 rounds"].cyclesByTile[1] - steps["100 rounds"].cyclesByTile[1]
+    assert round == 6 * 5  # multiply and add; add, compare, branch
+    assert steps["estimated"].cyclesByTile[1] == 100
 
 
 def test_exchange_costs_four_bytes_a_cycle_and_three_cycles_a_piece(mode):

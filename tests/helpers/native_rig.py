@@ -148,7 +148,8 @@ def run_native(  # noqa: PLR0913 - a rig has a knob for everything
     context = np.zeros(CONTEXT_WORDS, np.int64)
     state = np.array(random if random is not None else [1, 2, 3, 4], np.uint32)
     debug = np.zeros(max(debug_words, 1), np.int64)
-    context[Context.CYCLE_LIMIT], context[Context.CLOCK], context[Context.RANDOM] = cycle_limit, clock, state.ctypes.data
+    context[[Context.CYCLE_LIMIT, Context.SUPERVISOR_LIMIT]] = cycle_limit
+    context[Context.CLOCK], context[Context.RANDOM] = clock, state.ctypes.data
     context[Context.DEBUG], context[Context.DEBUG_WORDS] = (debug.ctypes.data, debug_words) if debug_words else (0, 0)
     work = np.full((len(slots), WORK_WORDS), -1, np.int64)
     context[Context.WORKERS], context[Context.FLOATING_POINT], context[Context.WORK] = workers, mask, work.ctypes.data

@@ -26,7 +26,8 @@ What the figures mean, where that was a choice:
   the codelet is not affected.
 - A reading of the cycle counter ends a straight run: what comes after it is not in the reading.
 - Helper functions are inlined by the C++ compiler as well: a call costs nothing.
-- Entry and exit of a vertex: 12, the middle of 10 to 14.
+- Entry and exit of a vertex: 12, the middle of 10 to 14. A SupervisorVertex is called like a function: a result and a return, 2.
+- The supervisor runs one instruction after the other, each for `Target.supervisor_instruction_cycles`, and has no hardware repeat.
 - HALF one by one costs what FLOAT does, but for stores; division, roots and the functions that the machine has only in FLOAT
   add the two conversions. debug_print, print and breakpoint are the simulator's and cost nothing; ipu.check is a branch.
 """
@@ -38,6 +39,7 @@ from typing import Protocol, assert_never
 
 from attrs import field, frozen
 
+from pypoplar.codelet.ir.terms import Kind
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -93,6 +95,10 @@ class BlockPrices(Protocol):
     def loop_start(self) -> int:
         """Slots of a counted loop before its first round."""
 
+    @property
+    def loop_round(self) -> int:
+        """Slots of a counted loop's round that is no hardware repeat, beside those of its body."""
+
     def run(self, statements: Sequence[Straight]) -> int:
         """Slots of a straight run of statements."""
 
@@ -134,6 +140,10 @@ class AddedPrices:
     @property
     def loop_start(self) -> int:
         return self.statements.loop_start
+
+    @property
+    def loop_round(self) -> int:
+        return self.statements.loop_round
 
     def run(self, statements: Sequence[Straight]) -> int:
         return sum(map(self._slots, statements))
@@ -185,13 +195,45 @@ class AddedPrices:
         return isinstance(statement, Straight) and not isinstance(statement, Check)
 
 
+@frozen
+class SupervisorPrices:
+    """Blocks of supervisor code: the `BlockPrices` of a target in cycles, for a supervisor's slot is a cycle."""
+
+    instructions: BlockPrices  # what the blocks of a worker cost, one instruction after the other
+    cycles: int  # of an instruction
+    call: int = 2  # I: instructions, a result and a return
+
+    @property
+    def entry_and_exit(self) -> int:
+        return self.call * self.cycles
+
+    @property
+    def branch(self) -> int:
+        return self.instructions.branch * self.cycles
+
+    @property
+    def loop_start(self) -> int:
+        return self.instructions.loop_start * self.cycles
+
+    @property
+    def loop_round(self) -> int:
+        return self.instructions.loop_round * self.cycles
+
+    def run(self, statements: Sequence[Straight]) -> int:
+        return self.instructions.run(statements) * self.cycles
+
+    def round(self, body: Block, bound: Statement | None) -> int:
+        return max(self.instructions.round(body, bound), self.instructions.loop_round) * self.cycles
+
+
 PRICES: dict[str, BlockPrices] = {architecture: AddedPrices(architecture) for architecture in ARCHITECTURES}
 """Prices by architecture."""
 
 
-def prices_of(target: Target) -> BlockPrices:
-    """The prices of a target's architecture; `InvalidOption` if nobody knows them."""
+def prices_of(target: Target, kind: Kind) -> BlockPrices:
+    """The prices of a target's architecture for a kind of vertex; `InvalidOption` if nobody knows them."""
     if target.architecture not in PRICES:
         known = ", ".join(PRICES)
         raise InvalidOption(f"no prices are known for the architecture '{target.architecture}'; there are prices for {known}")
-    return PRICES[target.architecture]
+    prices = PRICES[target.architecture]
+    return SupervisorPrices(prices, target.supervisor_instruction_cycles) if kind == "supervisor" else prices

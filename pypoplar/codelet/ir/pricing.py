@@ -44,7 +44,7 @@ def priced(codelet: TypedCodelet, target: Target) -> PricedCodelet:
 
     `UnpricedCodelet` if nobody has said what something in it costs.
     """
-    prices = prices_of(target)
+    prices = prices_of(target, codelet.kind)
     try:
         body = _block(codelet.body, prices, prices.entry_and_exit)
     except Unpriced as problem:

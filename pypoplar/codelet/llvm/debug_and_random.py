@@ -79,7 +79,7 @@ class LlvmReadingEmitter:
 
     @property
     def slot_cycles(self) -> Any:
-        """A worker issues a slot in turn with the others, the supervisor one a cycle."""
+        """A worker issues a slot in turn with the others; a supervisor's is a cycle."""
         function = self.state.function
         return word(1) if function.codelet.kind == "supervisor" else function.load_context(Context.WORKERS)
 

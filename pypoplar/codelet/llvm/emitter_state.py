@@ -250,7 +250,8 @@ class EmitterState:
 
     def limit(self) -> Any:
         """The cycle limit in slots, read anew: another thread may write to it."""
-        pointer = context_pointer(self.builder, self.function.arguments[CallArgument.CONTEXT], Context.CYCLE_LIMIT)
+        limit = Context.SUPERVISOR_LIMIT if self.function.codelet.kind == "supervisor" else Context.CYCLE_LIMIT
+        pointer = context_pointer(self.builder, self.function.arguments[CallArgument.CONTEXT], limit)
         return load_volatile(self.builder, pointer)
 
     # The cycle limit

@@ -110,7 +110,7 @@ class PythonForm:
         function = self._functions[guarded]
         views = self.views(memory, words, row, row_table, context)
         context.flops = context.bytes = 0
-        # A worker issues a slot in turn with the others, the supervisor one a cycle.
+        # A worker issues a slot in turn with the others; a supervisor's is a cycle.
         context.slot_cycles = 1 if self.codelet.kind == "supervisor" else context.workers
         if self.codelet.kind != "multi":
             context.slots = 0

@@ -314,7 +314,7 @@ class Interpreter:
 
         context = VertexContext(
             clock=self._start,
-            cycle_limit=executable.slot_limit,
+            cycle_limit=executable.slot_limit(executable.codelets[codelet].typed.kind),
             random=tables[Slot.RANDOM][tile],
             floating_point_mask=self.state.floating_point_mask,
             uninitialised_is_fault=executable.options.uninitialised == "error",

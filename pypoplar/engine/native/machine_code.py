@@ -50,7 +50,8 @@ def install_codelets(state: EngineState, code: MachineCode) -> None:
         state.header[Slot.GENERAL_UNIT] = load_unit(GENERAL, progress).address
     state.tables[Slot.CODELETS][: len(code.addresses)] = code.addresses
     contexts = state.rows(Slot.CONTEXTS, CONTEXT_WORDS)
-    contexts[:, Context.CYCLE_LIMIT] = state.executable.slot_limit
+    contexts[:, Context.CYCLE_LIMIT] = state.executable.slot_limit("vertex")
+    contexts[:, Context.SUPERVISOR_LIMIT] = state.executable.slot_limit("supervisor")
     for thread, buffer in enumerate(state.debug_buffers):
         contexts[thread, Context.DEBUG] = buffer.ctypes.data if len(buffer) else 0
     contexts[:, Context.DEBUG_WORDS] = max(state.debug_buffers.shape[1] - MARK_WORDS, 0)

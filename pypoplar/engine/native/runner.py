@@ -130,7 +130,7 @@ def _drive(state: EngineState, progress: Callable[[], None] | None) -> Ending:
                     progress()
         except BaseException:
             shared[Shared.STOP] = 1
-            state.rows(Slot.CONTEXTS, CONTEXT_WORDS)[:, Context.CYCLE_LIMIT] = STOPPED
+            state.rows(Slot.CONTEXTS, CONTEXT_WORDS)[:, [Context.CYCLE_LIMIT, Context.SUPERVISOR_LIMIT]] = STOPPED
             workers.end()
             raise
     ending = Ending(codes[0])

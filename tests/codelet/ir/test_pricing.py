@@ -89,6 +89,39 @@ def test_machine_code_is_made_again_for_other_prices(another):
     assert assembly_text(priced(typed, BOW)) == assembly_text(priced(typed, BOW.evolve(architecture="ipu1")))
 
 
+COUNTING = "while self.i < 100:\n    self.i += 1"
+"""A round: load, compare, branch; load, add, store."""
+
+
+def supervised(body, fields, target=BOW, **values):
+    """Cycles of a SupervisorVertex, the same in both engines."""
+    form = priced(codelet_of(vertex(body, fields=fields, base="SupervisorVertex")).typed, target)
+    native, interpreted = (run(form, [values]) for run in (run_native, run_interpreted))
+    assert native.slots == interpreted.slots
+    return native.slots[0]
+
+
+def test_supervisor_code_takes_six_cycles_an_instruction():
+    call, test, round = 2, 3, 6
+    assert supervised(COUNTING, "i: InOut[INT]", i=np.int32(0)) == 6 * (call + 100 * round + test)
+    assert supervised(COUNTING, "i: InOut[INT]", i=np.int32(90)) == 6 * (call + 10 * round + test)
+    slow = BOW.evolve(supervisor_instruction_cycles=7)
+    assert supervised(COUNTING, "i: InOut[INT]", slow, i=np.int32(90)) == 7 * (call + 10 * round + test)
+
+
+def test_the_supervisor_has_no_hardware_repeat():
+    body, fields = "for i in range(len(self.x)):\n    self.x[i] += 1.5", "x: InOut[Vector[FLOAT]]"
+    cycles = [supervised(body, fields, x=np.zeros(rounds, np.float32)) for rounds in (10, 11)]
+    assert cycles[1] - cycles[0] == 6 * (3 + 3)  # load, add, store; add, compare, branch
+
+
+def test_other_cycles_of_an_instruction_are_other_machine_code_of_supervisors_alone():
+    slow = BOW.evolve(supervisor_instruction_cycles=7)
+    for base, same in (("SupervisorVertex", False), ("Vertex", True)):
+        typed = codelet_of(vertex(COUNTING, fields="i: InOut[INT]", base=base)).typed
+        assert (assembly_text(priced(typed, BOW)) == assembly_text(priced(typed, slow))) == same
+
+
 def test_an_architecture_without_prices_is_refused_by_name():
     with pytest.raises(InvalidOption, match="no prices are known for the architecture 'ipu3'; there are prices for ipu1"):
         priced(codelet_of(SUM_OF_SQUARES).typed, BOW.evolve(architecture="ipu3"))
