@@ -4,7 +4,7 @@ A row stands for an operation on one register type or on several that it treats 
 is checked when it is registered (`pypoplar.codelet.operations.table`): a row that leaves something out is refused by name.
 
 Prices are worker issue slots. Each has the mark of its source (`MARKS`). What the figures mean, and what beside operations has a
-price, is in `pypoplar.codelet.ir.prices`; what counts as a floating-point operation in `pypoplar.codelet.ir.flops`.
+price, is in `pypoplar.codelet.cost.scalar_prices`; what counts as a floating-point operation in `pypoplar.codelet.ir.flops`.
 """
 
 from __future__ import annotations
@@ -104,18 +104,22 @@ class ByType:
 
 @frozen
 class IssueSlots:
-    """A price of some of a row's types, on some architectures. A software function is a call: no hardware repeat can hold it."""
+    """A price of some of a row's types, on some architectures. A software function is a call: no hardware repeat can hold it.
+
+    An instruction may take several elements at once, of a pair of registers: `lanes` of them for the same price.
+    """
 
     types: tuple[str, ...]
     slots: int
     mark: str
     software: bool = False
     architectures: tuple[str, ...] = ARCHITECTURES
+    lanes: int = 1
 
 
-def slots(types: str, slots: int, mark: str, *, software: bool = False) -> IssueSlots:
+def slots(types: str, slots: int, mark: str, *, software: bool = False, lanes: int = 1) -> IssueSlots:
     """A price on every architecture."""
-    return IssueSlots(tuple(types.split()), slots, mark, software)
+    return IssueSlots(tuple(types.split()), slots, mark, software, lanes=lanes)
 
 
 @frozen

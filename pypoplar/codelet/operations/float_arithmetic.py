@@ -175,8 +175,9 @@ def _below_infinity(relation: str) -> Recipe:
 # The rows
 
 _REMAINDER = slots("f32", 66, "S", software=True), slots("f16", 68, "I", software=True)
-_ONE = (slots("f32 f16", 1, "S"),)
+_ONE = slots("f32", 1, "S", lanes=2), slots("f16", 1, "S", lanes=4)
 _ONE_INFERRED = (slots("f32 f16", 1, "I"),)
+_SIGN = slots("f32", 1, "I", lanes=2), slots("f16", 1, "I", lanes=4)
 
 ROWS: tuple[DeviceOperation, ...] = (
     _row(
@@ -223,15 +224,15 @@ ROWS: tuple[DeviceOperation, ...] = (
     ),
     _row(
         name="neg", signature="T -> T", calls=("-x",), words={"bool": "arithmetic on BOOL: write int(...) around it"},
-        meaning=operator.neg, exact=True, llvm=_method("fneg"), lanes=FLOATS, prices=_ONE_INFERRED,
+        meaning=operator.neg, exact=True, llvm=_method("fneg"), lanes=FLOATS, prices=_SIGN,
     ),
     _row(
         name="abs", signature="T -> T", calls=("abs",), words={"bool": "abs of a BOOL: write int(...) around it"},
-        meaning=abs, exact=True, llvm=_intrinsic("llvm.fabs"), lanes=FLOATS, prices=_ONE_INFERRED,
+        meaning=abs, exact=True, llvm=_intrinsic("llvm.fabs"), lanes=FLOATS, prices=_SIGN,
     ),
     _row(
         name="fabs", signature="T -> T", calls=("math.fabs",), meaning=abs, exact=True,
-        llvm=_intrinsic("llvm.fabs"), lanes=FLOATS, prices=_ONE_INFERRED,
+        llvm=_intrinsic("llvm.fabs"), lanes=FLOATS, prices=_SIGN,
     ),
     _row(
         name="floor", signature="T -> T", calls=("math.floor",), meaning=_whole(math.floor), exact=True,
