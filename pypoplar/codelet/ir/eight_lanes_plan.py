@@ -94,6 +94,8 @@ def _plan(block: Block, codelet: PricedCodelet, read_later: Callable[[Block], se
         return None
     before, loop, after = block[:place], block[place], block[place + 1 :]
     assert isinstance(loop, For)
+    if loop.price is not None:  # its rounds carry nothing
+        return None
     ending = list(walk(after))
     if len(ending) > _LONGEST_ENDING or any(isinstance(statement, For | While) for statement in ending):
         return None

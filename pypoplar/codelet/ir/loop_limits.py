@@ -54,6 +54,8 @@ def is_even(loop: For) -> bool:
 
 def round_slots(loop: For) -> int:
     """What a round of an even loop counts as. One that costs nothing is a slot, for such a loop must end as well."""
+    if loop.price is not None:
+        return max(1, loop.price.rest)
     return max(1, Price.total(statement for statement in loop.body if isinstance(statement, Price)).slots)
 
 
@@ -119,6 +121,8 @@ def _most(statement: Statement) -> int | None:
             return most_slots(body)
         case For(body=body):
             rounds = _literal_rounds(statement)
+            if statement.price is not None:
+                return None if rounds is None else statement.price.total(rounds)
             of_round = round_slots(statement) if is_even(statement) else most_slots(body)
             return None if rounds is None or of_round is None else rounds * of_round
         case While():

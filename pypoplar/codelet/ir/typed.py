@@ -3,7 +3,7 @@
 The translator turns a codelet's Python into this form once. It is a tree of statements in which every operation is a
 typed call with simple operands (``add_f32(a, b)``), every memory access names its span and index, and every statement knows the
 user's line. Short-circuit and conditional expressions, helper calls and iteration over vectors have become statements already, so
-what is left has no hidden order and no hidden types. Before it runs, `pypoplar.codelet.ir.pricing` puts the prices of a target
+what is left has no hidden order and no hidden types. Before it runs, `pypoplar.codelet.cost.pricing` puts the prices of a target
 before its straight runs. A word that nobody knows, for a type or a kind say, is refused by name where the form is made.
 
 Register types: ``f32 f16 i32 u32 i64 u64 bool``. Memory types add ``i8 u8 i16 u16``; loading them gives an ``i32``.
@@ -202,10 +202,27 @@ class While:
 
 
 @frozen
+class RoundsPrice:
+    """What the rounds of a loop cost together: so many `slots` for each `width` rounds, and `rest` for each that is left over.
+
+    It is paid as the loop begins, whatever becomes of the rounds. A hardware loop on vectors of `width` elements costs so.
+    """
+
+    width: int
+    slots: int
+    rest: int
+
+    def total(self, rounds: int) -> int:
+        """The price of all rounds."""
+        return rounds // self.width * self.slots + rounds % self.width * self.rest
+
+
+@frozen
 class For:
     """``for variable in range(start, stop, step)``; the operands are fixed when the loop starts; step 0 is an error.
 
     The variable keeps its last value after the loop, as in Python, and may be assigned in the body without effect on the count.
+    With a `price`, the rounds cost that; the prices in the body have no slots then.
     """
 
     variable: Local
@@ -214,6 +231,7 @@ class For:
     step: Operand
     body: Block
     where: int
+    price: RoundsPrice | None = None
 
 
 @frozen
@@ -323,6 +341,7 @@ class TypedField:
     form: Form = field(validator=_one_of(FORMS))
     element: str = memory_type()
     unit: int = 1  # elements that an index counts: 1, or the bytes of a record
+    alignment: int = 0  # bytes that a vector's, or each row's, begin is a multiple of, as the user demands; 0: an element's own
 
 
 @frozen
@@ -363,6 +382,7 @@ class TypedCodelet:
     helpers: tuple[str, ...] = field(default=())  # names of inlined helper functions, for people who read dumps
     tables: tuple[TypedTable, ...] = ()
     arrays: tuple[TypedArray, ...] = ()
+    distinct: tuple[tuple[str, str], ...] = ()  # fields that never overlap, as the user demands
 
     @property
     def wholes(self) -> tuple[str, ...]:
@@ -371,18 +391,21 @@ class TypedCodelet:
         return tuple(whole.name for whole in wholes)
 
 
+InPlace = tuple[tuple[str, str], ...]
+"""Pairs of an Input and an Output, by name, that are one tensor in some vertex."""
+
+
 @frozen
 class PricedCodelet(TypedCodelet):
     """A codelet ready to run: with the prices of a target.
 
-    `in_place` are pairs of an Input and an Output, by name, that are one tensor in some vertex: what is written to the one is read
-    from the other.
+    What is written to the one of a pair that is `in_place` is read from the other.
     """
 
-    in_place: tuple[tuple[str, str], ...] = ()
+    in_place: InPlace = ()
 
 
 def check_priced(codelet: TypedCodelet) -> None:
     """`TypeError` for a codelet without prices: an engine would run it as if it cost nothing."""
     if not isinstance(codelet, PricedCodelet):
-        raise TypeError(f"codelet {codelet.name} has no prices yet: engines run what pypoplar.codelet.ir.pricing.priced gives")
+        raise TypeError(f"codelet {codelet.name} has no prices yet: engines run what pypoplar.codelet.cost.pricing.priced gives")

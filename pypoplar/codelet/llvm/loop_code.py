@@ -16,7 +16,14 @@ from pypoplar.codelet.ir.proven_accesses import PlannedBlock
 from pypoplar.codelet.ir.typed import For, While
 from pypoplar.codelet.llvm.eight_lanes import emit_eight_rounds
 from pypoplar.codelet.llvm.emitter_state import EmitterState, ForRounds, LoopBlocks
-from pypoplar.codelet.llvm.loop_rounds import count_rounds, in_stretches, prepare_lines, set_variable, spends_at_most
+from pypoplar.codelet.llvm.loop_rounds import (
+    count_rounds,
+    in_stretches,
+    prepare_lines,
+    price_together,
+    set_variable,
+    spends_at_most,
+)
 from pypoplar.codelet.llvm.memory_forms import WORD, word
 from pypoplar.interface.fault_codes import FaultCode
 
@@ -54,7 +61,10 @@ def emit_for(state: EmitterState, loop: For) -> None:
         state.unjudged = unjudged
     builder.position_at_end(running)
     plan = _plan(state, loop)
-    if state.judged:
+    if loop.price is not None:
+        _pay_together(state, loop, rounds.count)
+        _emit_versions(state, loop, rounds, plan, after, None if state.judged else round_slots(loop))
+    elif state.judged:
         _emit_versions(state, loop, rounds, plan, after, None)
     elif is_even(loop):
         _judge_all(state, loop, rounds.count)
@@ -79,6 +89,19 @@ def _judge_all(state: EmitterState, loop: For, count: Any) -> None:
     spent, limit = state.builder.load(state.slots), state.limit()
     state.fault_unless(spends_at_most(state, loop, count, limit), FaultCode.CYCLE_LIMIT, loop.where, spent, limit)
     state.unjudged = None
+
+
+def _pay_together(state: EmitterState, loop: For, count: Any) -> None:
+    """Judge all rounds of a loop that are paid for together, and pay."""
+    builder = state.builder
+    assert loop.price is not None
+    spent, total = builder.load(state.slots), price_together(state, loop.price, count)
+    if not state.judged:
+        limit = state.limit()
+        fine = builder.icmp_signed("<=", builder.add(spent, total), limit)
+        state.fault_unless(fine, FaultCode.CYCLE_LIMIT, loop.where, spent, limit)
+        state.unjudged = None
+    state.add_to(state.slots, total)
 
 
 def _look(state: EmitterState, loop: For) -> None:

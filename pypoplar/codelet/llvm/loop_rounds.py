@@ -9,7 +9,7 @@ from pypoplar.codelet.ir.loop_checks import NARROW, BindRow, InRange, LoopPlan
 from pypoplar.codelet.ir.loop_limits import round_slots
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.proven_accesses import AccessLine, Linear
-from pypoplar.codelet.ir.typed import Apply, For, Length, Literal, Load, Span
+from pypoplar.codelet.ir.typed import Apply, For, Length, Literal, Load, RoundsPrice, Span
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.emitter_state import EmitterState, ForRounds, Lines
 from pypoplar.codelet.llvm.memory_access import bind_row
@@ -56,6 +56,13 @@ def spends_at_most(state: EmitterState, loop: For, count: Any, limit: Any) -> An
         return builder.icmp_signed("<=", builder.add(spent, builder.mul(count, word(slots))), limit)
     rounds = builder.udiv(builder.sub(limit, spent), word(slots))
     return builder.and_(builder.icmp_signed("<=", spent, limit), builder.icmp_unsigned("<=", count, rounds))
+
+
+def price_together(state: EmitterState, price: RoundsPrice, count: Any) -> Any:
+    """What `count` rounds cost that are paid for together."""
+    builder, width = state.builder, word(price.width)
+    whole = builder.mul(builder.udiv(count, width), word(price.slots))
+    return builder.add(whole, builder.mul(builder.urem(count, width), word(price.rest)))
 
 
 def in_stretches(

@@ -36,6 +36,7 @@ from pypoplar.codelet.ir.typed import (
     Price,
     PricedCodelet,
     Return,
+    RoundsPrice,
     Row,
     Scratch,
     Slice,
@@ -201,7 +202,7 @@ class _FunctionWriter:
         self._at(module)
         namespace: dict[str, Any] = {":" + name: meaning_of(name) for name in self.used}
         namespace |= {"?" + name: reading(name).meaning for name in self.readings}
-        namespace |= {".rounds": _rounds, ".fields": Fields, ".scalars": scalars}
+        namespace |= {".rounds": _rounds, ".rounds_together": _rounds_together, ".fields": Fields, ".scalars": scalars}
         namespace |= {".operands": _check_operands, ".float": _check_float, ".check": _check}
         exec(compile(module, self.file, "exec"), namespace)  # the tree above, made of the typed form alone
         return namespace["compute"]  # type: ignore[no-any-return]
@@ -272,10 +273,14 @@ class _FunctionWriter:
         return self._at(ast.AugAssign(counter, ast.Add(), _constant(amount)))  # type: ignore[no-any-return]
 
     def _for(self, statement: For) -> ast.stmt:
-        even = is_even(statement)
+        even, price = is_even(statement), statement.price
         bounds = _operand(statement.start), _operand(statement.stop), _operand(statement.step)
-        slots = _constant(round_slots(statement) if even else None)
-        rounds = _call(".rounds", _name(".context"), *bounds, slots, _constant(statement.where))
+        if price is None:
+            costs = [_constant(round_slots(statement) if even else None)]
+        else:
+            costs = [_constant(part) for part in (price.width, price.slots, price.rest)]
+        name = ".rounds" if price is None else ".rounds_together"
+        rounds = _call(name, _name(".context"), *bounds, _constant(statement.where), *costs)
         loop = self._at(ast.For(_target(statement.variable.name), rounds, [], []))
         top = [] if even else [self._check_limit(statement)]
         loop.body = [*top, *self._block(statement.body)]
@@ -352,7 +357,7 @@ class _FunctionWriter:
 # What the function calls besides operations
 
 
-def _rounds(context: VertexContext, start: int, stop: int, step: int, slots: int | None, where: int) -> range:
+def _rounds(context: VertexContext, start: int, stop: int, step: int, where: int, slots: int | None) -> range:
     """The rounds of a loop; those of an even one, of so many slots each, are judged by the cycle limit together."""
     if step == 0:
         raise VertexFault(FaultCode.RANGE_STEP, where)
@@ -360,6 +365,18 @@ def _rounds(context: VertexContext, start: int, stop: int, step: int, slots: int
     if rounds and slots is not None:
         context.check_rounds(rounds, slots, where)
     return range(start, stop, step)
+
+
+def _rounds_together(
+    context: VertexContext, start: int, stop: int, step: int, where: int, width: int, slots: int, rest: int
+) -> range:
+    """The rounds of a loop that are paid for together, as it begins."""
+    rounds = _rounds(context, start, stop, step, where, None)
+    if rounds:
+        total = RoundsPrice(width, slots, rest).total(len(rounds))
+        context.check_rounds(1, total, where)
+        context.slots += total
+    return rounds
 
 
 def _check(condition: bool, where: int, message: int) -> None:
