@@ -117,6 +117,13 @@ class EngineOptions:
         "with 'error' variables share no memory",
     )
     cycle_limit: int = option("pypoplar.cycle_limit", NUMBER, 100_000_000_000, "most cycles of one vertex; 0: no limit")
+    codelet_cost: str = option(
+        "pypoplar.codelet_cost",
+        choice("compiled", "scalar"),
+        "compiled",
+        "what the code of codelets costs: as the vendor's compiler makes it, or the sum of its statements' prices; it decides "
+        "cycles, ipu.cycle_count and the cycle limit",
+    )
     run_out_of_memory: bool = option("pypoplar.run_out_of_memory", FLAG, False, "run even if a tile holds more than its memory")
     progress: str = option(
         "pypoplar.progress",

@@ -21,6 +21,7 @@ FLOORS = (
     "device",
     "codelet.operations",
     "codelet.ir",
+    "codelet.cost",
     "codelet.device_wording",
     "codelet.language",
     "codelet.frontend",

@@ -109,6 +109,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+KEPT = ("pypoplar.uninitialised", "pypoplar.codelet_cost")  # as they were compiled, if they are not given again
 DECIDED_WHEN_COMPILED = ("pypoplar.races", "debug.workerStackSizeInBytes", "debug.supervisorStackSizeInBytes")
 
 
@@ -427,9 +428,7 @@ def _with_options(executable: Executable, options: Options) -> Executable:
         raise InvalidOption(
             "pypoplar.uninitialised = 'error' needs a program whose variables share no memory; pass it to compileGraph"
         )
-    decided = {
-        name: kept[name] for name in (*DECIDED_WHEN_COMPILED, "pypoplar.uninitialised") if name in kept and name not in given
-    }
+    decided = {name: kept[name] for name in (*DECIDED_WHEN_COMPILED, *KEPT) if name in kept and name not in given}
     return evolve(executable, options=parsed.changed(decided) if decided else parsed)
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import evolve
-
-from pypoplar.codelet.ir.pricing import priced
+from pypoplar.codelet.cost.pricing import priced
 from pypoplar.codelet.ir.typed import PricedCodelet
 from pypoplar.errors import CodeletError, FileLoadError
 from pypoplar.executable.executable import Executable
@@ -27,4 +25,4 @@ def priced_codelets(executable: Executable) -> Iterator[PricedCodelet]:
         names = [field.name for field in codelet.fields]
         pairs = executable.in_place[executable.in_place[:, 0] == number, 1:].tolist()
         in_place = tuple((names[source], names[target]) for source, target in pairs)
-        yield evolve(priced(codelet.typed, executable.target), in_place=in_place)
+        yield priced(codelet.typed, executable.target, executable.options.codelet_cost, in_place)

@@ -360,7 +360,11 @@ def test_the_limit_of_a_supervisor_is_in_cycles_as_that_of_a_worker(limit, passe
     def work(mode, options):
         bench = Bench()
         rounds = bench.variable("rounds", 100, 2)
-        engine = bench.engine(bench.execute(Idle, 2, rounds=rounds), mode, {"pypoplar.cycle_limit": limit, **options})
+        engine = bench.engine(
+            bench.execute(Idle, 2, rounds=rounds),
+            mode,
+            {"pypoplar.cycle_limit": limit, "pypoplar.codelet_cost": "scalar", **options},
+        )
         try:
             engine.run()
         except CycleLimitError as error:

@@ -9,7 +9,7 @@ import numpy as np
 from native_rig import DTYPES, Array, Memory, run_native
 
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.ir.pricing import priced
+from pypoplar.codelet.cost.pricing import SCALAR, priced
 from pypoplar.codelet.ir.typed import Literal, Local, PricedCodelet, Span, SpanList
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
@@ -40,9 +40,9 @@ def codelet_of(cls: Any) -> Codelet:
     return cls if isinstance(cls, Codelet) else Codelet.of_class(cls)
 
 
-def priced_codelet(cls: Any) -> PricedCodelet:
+def priced_codelet(cls: Any, cost: str = SCALAR) -> PricedCodelet:
     """A codelet ready to run, with the prices of a Bow IPU."""
-    return priced(codelet_of(cls).typed, BOW)
+    return priced(codelet_of(cls).typed, BOW, cost)
 
 
 def interpret(cls: Any, *, touches: bool = False, random: Sequence[int] | None = None, **settings: Any) -> Ran:
@@ -124,7 +124,11 @@ def _lines(block: Iterable[Any], margin: str) -> Iterator[str]:
     for statement in block:
         values = {key: getattr(statement, key) for key in statement.__slots__ if key != "__weakref__"}
         blocks = {key: values.pop(key) for key in ("head", "then", "orelse", "body") if key in values}
-        values = {key: value for key, value in values.items() if key not in ("where", "checked", "flops", "bytes")}
+        values = {
+            key: value
+            for key, value in values.items()
+            if key not in ("where", "checked", "flops", "bytes") and (key, value) != ("price", None)
+        }
         target = values.pop("target", None)
         shown = " ".join(_operand(value) for value in values.values())
         name = type(statement).__name__.lower()

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import published_codelets as published
 import pytest
 
 from pypoplar import (
@@ -345,6 +346,19 @@ PREDICTIONS = {
     "Listing of `data[i] += c` on floats: slots an element, ipu1": lambda: slots_of_element(AddFloat, FLOAT, c=1.0),
     "The same, aligned and vectorised: slots an element, ipu1": lambda: slots_of_element(AddFloat, FLOAT, c=1.0),
     "Listing of `data[i] += 1` on ints: slots an element, ipu1": lambda: slots_of_element(AddOne, INT),
+    "Listing of Aliev-Panfilov: bundles a point, ipu2": lambda: len(published.inner_round(published.AlievPanfilov, "ipu2").bundles),
+    "Listing of Aliev-Panfilov: instructions a point, ipu2": lambda: published.instructions(
+        published.inner_round(published.AlievPanfilov, "ipu2")
+    ),
+    "Listing of a masked loop of squares: slots an element, ipu1": lambda: published.inner_round(published.Squares, "ipu1").slots,
+    "The same, ipu2": lambda: published.inner_round(published.Squares, "ipu2").slots,
+    "An operation on 32-bit integers: slots, ipu2": lambda: published.straight_slots(published.Integers),
+    "The same, `~`, ipu2": lambda: published.straight_slots(published.Inverted),
+    "An operation on 64-bit integers, `&`: slots, ipu2": lambda: published.straight_slots(published.WideAnd),
+    "The same, `+`, ipu2": lambda: published.straight_slots(published.WideSum),
+    "The same, `*`, ipu2": lambda: published.straight_slots(published.WideProduct),
+    "The same, `~` on 64 bits, ipu2": lambda: published.straight_slots(published.WideInverted),
+    "The same, `<<`, ipu2": lambda: published.straight_slots(published.WideShift),
 }
 
 

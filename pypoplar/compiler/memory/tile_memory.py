@@ -7,7 +7,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import keys, union
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.ir.pricing import priced
+from pypoplar.codelet.cost.pricing import SCALAR, priced
 from pypoplar.codelet.ir.typed import Block
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes
@@ -148,7 +148,7 @@ def _aligned(size: int) -> int:
 
 def _code(graph: FrozenGraph, target: Target, vertices: Int64s, tile: Int64s, tiles: int) -> Int64s:
     """Every codelet that a tile runs lies there once."""
-    counts = [instruction_count(priced(codelet.typed, target).body) + ENTRY_INSTRUCTIONS for codelet in graph.codelets]
+    counts = [instruction_count(priced(codelet.typed, target, SCALAR).body) + ENTRY_INSTRUCTIONS for codelet in graph.codelets]
     sizes = np.array(counts) * target.instruction_bytes
     if len(vertices) == 0:
         return np.zeros(tiles, np.int64)

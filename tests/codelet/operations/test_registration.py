@@ -16,9 +16,9 @@ from native_rig import run_native
 
 from pypoplar import ipu
 from pypoplar.codelet.backend import cache
+from pypoplar.codelet.cost.pricing import SCALAR, priced
 from pypoplar.codelet.frontend import expressions
 from pypoplar.codelet.frontend.translate import translate
-from pypoplar.codelet.ir.pricing import priced
 from pypoplar.codelet.ir.typed import Price
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.language.source import CodeletSource
@@ -106,7 +106,7 @@ def test_a_registered_operation_runs_in_both_engines_and_costs_what_its_row_says
     x = np.float32(1.1)
     assert ran.fields["x"][0] == x * x * x
     assert "_2:f32 = cube_f32 _1" in lines(cls)
-    (price,) = [statement for statement in walk(priced(codelet_of(cls).typed, BOW).body) if isinstance(statement, Price)]
+    (price,) = [statement for statement in walk(priced(codelet_of(cls).typed, BOW, SCALAR).body) if isinstance(statement, Price)]
     assert (price.slots, price.flops) == (12 + 1 + 7 + 1, 2)
     assert {OPERATIONS["cube_f32"].price(architecture).slots for architecture in ARCHITECTURES} == {7}
 
@@ -114,7 +114,7 @@ def test_a_registered_operation_runs_in_both_engines_and_costs_what_its_row_says
 def test_a_registered_operation_runs_side_by_side(registered):
     registered(CUBE)
     body = "t = 0.0\nfor i in range(len(self.x)):\n    t += ipu.cube(self.x[i])\nself.out = t"
-    codelet = priced(codelet_of(vertex(body, fields="x: Input[Vector[FLOAT]]\nout: Output[FLOAT]")).typed, BOW)
+    codelet = priced(codelet_of(vertex(body, fields="x: Input[Vector[FLOAT]]\nout: Output[FLOAT]")).typed, BOW, SCALAR)
     vertices = [{"x": np.linspace(-1, 2, 20, dtype=np.float32) * k, "out": 0} for k in range(16)]
     for given, ran in zip(vertices, run_native(codelet, vertices).fields, strict=True):
         total = np.float32(0)
@@ -149,7 +149,7 @@ def test_a_removed_operation_is_unknown_again_and_may_come_back_with_another_rec
         operation("cube_f32")
     assert not called("ipu.cube")
     with pytest.raises(LookupError, match=r"no device operation 'cube_f32'"):
-        priced(codelet.typed, BOW)
+        priced(codelet.typed, BOW, SCALAR)
     with pytest.raises(CodeletError, match=r"pypoplar.ipu has no device function 'cube'"):
         codelet_of(cls)
     other = evolve(CUBE, meaning=lambda a: a + a, llvm=lambda emitter, a: emitter.builder.fadd(a, a))

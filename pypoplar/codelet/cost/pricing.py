@@ -1,7 +1,8 @@
 """The pricing pass: each straight run of a codelet's statements begins with what it costs on a target, and with its work.
 
 A codelet is translated once and priced for each target that it runs on. What blocks cost is asked of `BlockPrices`; this pass finds
-the blocks, and where branches and loops add to them.
+the blocks, and where branches and loops add to them. There are two kinds of prices (`PRICES`): those of the code that the vendor's
+compiler would make, and the sum of the statements' own.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ from typing import assert_never
 
 from attrs import asdict, evolve
 
+from pypoplar.codelet.cost.block_prices import BlockPrices, SupervisorPrices, Unpriced
+from pypoplar.codelet.cost.compiled_code import compiled
+from pypoplar.codelet.cost.compiled_prices import CompiledPrices
+from pypoplar.codelet.cost.scalar_prices import prices_of
 from pypoplar.codelet.ir.flops import bytes_of, flops_of
-from pypoplar.codelet.ir.prices import BlockPrices, Unpriced, prices_of
 from pypoplar.codelet.ir.typed import (
     Block,
     Break,
     Continue,
     For,
     IfElse,
+    InPlace,
     Leave,
     Once,
     Price,
@@ -34,23 +39,34 @@ from pypoplar.codelet.operations.tile_readings import reading
 from pypoplar.errors import InvalidOption
 from pypoplar.target import Target
 
+COMPILED, SCALAR = "compiled", "scalar"
+
 
 class UnpricedCodelet(InvalidOption, LookupError):
     """Something in a codelet has no price on the target's architecture; the message names the codelet and the user's line."""
 
 
-def priced(codelet: TypedCodelet, target: Target) -> PricedCodelet:
-    """The codelet with the prices of a target. Entry and exit are paid at its start.
+def priced(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace = ()) -> PricedCodelet:
+    """The codelet with the prices of a target; `cost` is what the option `pypoplar.codelet_cost` says.
+
+    Entry and exit are paid at its start.
 
     `UnpricedCodelet` if nobody has said what something in it costs.
     """
-    prices = prices_of(target, codelet.kind)
     try:
+        prices = _prices(codelet, target, cost, in_place)
         body = _block(codelet.body, prices, prices.entry_and_exit)
     except Unpriced as problem:
         place = codelet.locations[problem.where]
         raise UnpricedCodelet(f"{place.file}:{place.line}: {codelet.name}.{place.function}: {problem}") from problem
-    return PricedCodelet(**asdict(codelet, recurse=False) | {"body": body})
+    return PricedCodelet(**asdict(codelet, recurse=False) | {"body": body, "in_place": in_place})
+
+
+def _prices(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace) -> BlockPrices:
+    prices: BlockPrices = prices_of(target)
+    if cost == COMPILED:
+        prices = CompiledPrices(compiled(codelet, target, in_place), prices)
+    return SupervisorPrices(prices, target.supervisor_instruction_cycles) if codelet.kind == "supervisor" else prices
 
 
 def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
@@ -72,7 +88,8 @@ def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
             case For(body=body):
                 bound = pieces.last_setting(statement.stop)
                 pieces.close(prices.loop_start)
-                pieces.priced.append(evolve(statement, body=_block(body, prices, prices.round(body, bound))))
+                together = prices.rounds()
+                pieces.priced.append(evolve(statement, body=_block(body, prices, prices.round(body, bound)), price=together))
             case Once(body=body):
                 pieces.close()
                 pieces.priced.append(evolve(statement, body=_block(body, prices)))

@@ -1,4 +1,4 @@
-"""What the blocks of a codelet cost on each architecture, in worker issue slots.
+"""What blocks cost by the sum of their statements, in worker issue slots.
 
 Prices stand for scalar code as a C++ compiler for the machine makes it. Those of operations stand in their rows
 (`pypoplar.codelet.operations`), those of the typed form's other statements here, each with its mark: **D** vendor documentation,
@@ -26,8 +26,7 @@ What the figures mean, where that was a choice:
   the codelet is not affected.
 - A reading of the cycle counter ends a straight run: what comes after it is not in the reading.
 - Helper functions are inlined by the C++ compiler as well: a call costs nothing.
-- Entry and exit of a vertex: 12, the middle of 10 to 14. A SupervisorVertex is called like a function: a result and a return, 2.
-- The supervisor runs one instruction after the other, each for `Target.supervisor_instruction_cycles`, and has no hardware repeat.
+- Entry and exit of a vertex: 12, the middle of 10 to 14.
 - HALF one by one costs what FLOAT does, but for stores; division, roots and the functions that the machine has only in FLOAT
   add the two conversions. debug_print, print and breakpoint are the simulator's and cost nothing; ipu.check is a branch.
 """
@@ -35,11 +34,11 @@ What the figures mean, where that was a choice:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from attrs import field, frozen
 
-from pypoplar.codelet.ir.terms import Kind
+from pypoplar.codelet.cost.block_prices import Unpriced
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -50,6 +49,7 @@ from pypoplar.codelet.ir.typed import (
     Literal,
     Load,
     Member,
+    RoundsPrice,
     Row,
     Scratch,
     Slice,
@@ -67,43 +67,6 @@ from pypoplar.target import Target
 
 ALIASES = ("i32", "u32")  # M: what a store of these writes may be a length or a field
 NARROW = ("i8", "u8", "i16", "u16", "f16", "bool")
-
-
-class Unpriced(LookupError):
-    """A statement that has no price: why, and the number of its location in the codelet."""
-
-    def __init__(self, reason: str, where: int) -> None:
-        super().__init__(reason)
-        self.where = where
-
-
-class BlockPrices(Protocol):
-    """What blocks cost. Pricing asks for whole blocks, so that these may be scheduled instead of added up.
-
-    A statement that has no price is `Unpriced`.
-    """
-
-    @property
-    def entry_and_exit(self) -> int:
-        """Slots of a vertex beside those of its code."""
-
-    @property
-    def branch(self) -> int:
-        """Slots of a branch, taken or not."""
-
-    @property
-    def loop_start(self) -> int:
-        """Slots of a counted loop before its first round."""
-
-    @property
-    def loop_round(self) -> int:
-        """Slots of a counted loop's round that is no hardware repeat, beside those of its body."""
-
-    def run(self, statements: Sequence[Straight]) -> int:
-        """Slots of a straight run of statements."""
-
-    def round(self, body: Block, bound: Statement | None) -> int:
-        """Slots of a counted loop's round beside those of its body. `bound` has just computed where it ends, if anything has."""
 
 
 @frozen
@@ -155,6 +118,9 @@ class AddedPrices:
         reloads = stored and isinstance(bound, Length | Load)
         return self.statements.loop_round + self.statements.load if reloads else 0
 
+    def rounds(self) -> RoundsPrice | None:
+        return None
+
     def _slots(self, statement: Straight) -> int:
         prices = self.statements
         match statement:
@@ -195,45 +161,13 @@ class AddedPrices:
         return isinstance(statement, Straight) and not isinstance(statement, Check)
 
 
-@frozen
-class SupervisorPrices:
-    """Blocks of supervisor code: the `BlockPrices` of a target in cycles, for a supervisor's slot is a cycle."""
-
-    instructions: BlockPrices  # what the blocks of a worker cost, one instruction after the other
-    cycles: int  # of an instruction
-    call: int = 2  # I: instructions, a result and a return
-
-    @property
-    def entry_and_exit(self) -> int:
-        return self.call * self.cycles
-
-    @property
-    def branch(self) -> int:
-        return self.instructions.branch * self.cycles
-
-    @property
-    def loop_start(self) -> int:
-        return self.instructions.loop_start * self.cycles
-
-    @property
-    def loop_round(self) -> int:
-        return self.instructions.loop_round * self.cycles
-
-    def run(self, statements: Sequence[Straight]) -> int:
-        return self.instructions.run(statements) * self.cycles
-
-    def round(self, body: Block, bound: Statement | None) -> int:
-        return max(self.instructions.round(body, bound), self.instructions.loop_round) * self.cycles
-
-
-PRICES: dict[str, BlockPrices] = {architecture: AddedPrices(architecture) for architecture in ARCHITECTURES}
+PRICES: dict[str, AddedPrices] = {architecture: AddedPrices(architecture) for architecture in ARCHITECTURES}
 """Prices by architecture."""
 
 
-def prices_of(target: Target, kind: Kind) -> BlockPrices:
-    """The prices of a target's architecture for a kind of vertex; `InvalidOption` if nobody knows them."""
+def prices_of(target: Target) -> AddedPrices:
+    """The prices of a target's architecture; `InvalidOption` if nobody knows them."""
     if target.architecture not in PRICES:
         known = ", ".join(PRICES)
         raise InvalidOption(f"no prices are known for the architecture '{target.architecture}'; there are prices for {known}")
-    prices = PRICES[target.architecture]
-    return SupervisorPrices(prices, target.supervisor_instruction_cycles) if kind == "supervisor" else prices
+    return PRICES[target.architecture]

@@ -11,9 +11,9 @@ from written_codelets import DOT, codelet, i32
 
 from pypoplar import FLOAT, Engine, Graph
 from pypoplar.codelet.backend.native_codelet import compile_codelet
-from pypoplar.codelet.ir import prices
-from pypoplar.codelet.ir.prices import AddedPrices, StatementPrices
-from pypoplar.codelet.ir.pricing import priced
+from pypoplar.codelet.cost import scalar_prices as prices
+from pypoplar.codelet.cost.pricing import SCALAR, priced
+from pypoplar.codelet.cost.scalar_prices import AddedPrices, StatementPrices
 from pypoplar.codelet.ir.typed import Apply, Literal, Local, Price, Span, SpanList, Special, TypedField
 from pypoplar.codelet.ir.walk import inner_blocks, sets, walk
 from pypoplar.codelet.llvm.codelet_code import assembly_text
@@ -51,7 +51,7 @@ def test_a_codelet_that_is_translated_once_costs_what_each_target_asks_for_in_bo
     x = [1.0, -1.0, 2.0]
     slots = {}
     for target in (BOW, another):
-        form = priced(typed, target)
+        form = priced(typed, target, SCALAR)
         native, interpreted = (run(form, [{"x": np.float32(x), "out": 0}]) for run in (run_native, run_interpreted))
         assert native.slots == interpreted.slots
         assert native.fields[0]["out"][0] == interpreted.fields[0]["out"][0] == 5.0
@@ -70,7 +70,7 @@ def cycles_of(target, mode, cls=SUM_OF_SQUARES):
     for mapped in (x, out, squares):
         graph.setTileMapping(mapped, 0)
     graph.createHostWrite("x", x)
-    engine = Engine(graph, Execute(compute_set), mode=mode)
+    engine = Engine(graph, Execute(compute_set), {"pypoplar.codelet_cost": SCALAR}, mode=mode)
     engine.load()
     engine.writeTensor("x", np.arange(9, dtype=np.float32))
     engine.run(0)
@@ -85,8 +85,8 @@ def test_an_engine_runs_with_the_prices_of_its_executables_target(another):
 
 def test_machine_code_is_made_again_for_other_prices(another):
     typed = codelet_of(SUM_OF_SQUARES).typed
-    assert assembly_text(priced(typed, BOW)) != assembly_text(priced(typed, another))
-    assert assembly_text(priced(typed, BOW)) == assembly_text(priced(typed, BOW.evolve(architecture="ipu1")))
+    assert assembly_text(priced(typed, BOW, SCALAR)) != assembly_text(priced(typed, another, SCALAR))
+    assert assembly_text(priced(typed, BOW, SCALAR)) == assembly_text(priced(typed, BOW.evolve(architecture="ipu1"), SCALAR))
 
 
 COUNTING = "while self.i < 100:\n    self.i += 1"
@@ -95,7 +95,7 @@ COUNTING = "while self.i < 100:\n    self.i += 1"
 
 def supervised(body, fields, target=BOW, **values):
     """Cycles of a SupervisorVertex, the same in both engines."""
-    form = priced(codelet_of(vertex(body, fields=fields, base="SupervisorVertex")).typed, target)
+    form = priced(codelet_of(vertex(body, fields=fields, base="SupervisorVertex")).typed, target, SCALAR)
     native, interpreted = (run(form, [values]) for run in (run_native, run_interpreted))
     assert native.slots == interpreted.slots
     return native.slots[0]
@@ -119,17 +119,17 @@ def test_other_cycles_of_an_instruction_are_other_machine_code_of_supervisors_al
     slow = BOW.evolve(supervisor_instruction_cycles=7)
     for base, same in (("SupervisorVertex", False), ("Vertex", True)):
         typed = codelet_of(vertex(COUNTING, fields="i: InOut[INT]", base=base)).typed
-        assert (assembly_text(priced(typed, BOW)) == assembly_text(priced(typed, slow))) == same
+        assert (assembly_text(priced(typed, BOW, SCALAR)) == assembly_text(priced(typed, slow, SCALAR))) == same
 
 
 def test_an_architecture_without_prices_is_refused_by_name():
     with pytest.raises(InvalidOption, match="no prices are known for the architecture 'ipu3'; there are prices for ipu1"):
-        priced(codelet_of(SUM_OF_SQUARES).typed, BOW.evolve(architecture="ipu3"))
+        priced(codelet_of(SUM_OF_SQUARES).typed, BOW.evolve(architecture="ipu3"), SCALAR)
 
 
 def test_a_codelet_is_priced_once():
     with pytest.raises(ValueError, match="has a price already"):
-        priced(priced_codelet(SUM_OF_SQUARES), BOW)
+        priced(priced_codelet(SUM_OF_SQUARES), BOW, SCALAR)
 
 
 @frozen
@@ -144,7 +144,7 @@ FENCED = codelet(["out output scalar f32"], Fence())
 
 def test_a_statement_that_nobody_knows_is_refused_by_name_wherever_it_comes():
     for walked in (
-        lambda: priced(FENCED, BOW),
+        lambda: priced(FENCED, BOW, SCALAR),
         lambda: list(walk(FENCED.body)),
         lambda: inner_blocks(Fence()),
         lambda: sets(Fence()),
@@ -162,7 +162,7 @@ def test_an_operation_or_reading_that_nobody_knows_is_not_priced(monkeypatch):
     monkeypatch.undo()
     for body, name in ((Apply(x, "halve_i32", (i32(1),), 0), "halve_i32"), (reading, "temperature")):
         with pytest.raises(LookupError, match=name):
-            priced(evolve(DOT, body=(body,)), BOW)
+            priced(evolve(DOT, body=(body,)), BOW, SCALAR)
 
 
 HALF_OF = "def half_of(x):\n    return x / 2.0"

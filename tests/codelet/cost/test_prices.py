@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from codelet_rig import codelet_of, lines, run, vertex
 
-from pypoplar.codelet.ir.prices import StatementPrices
+from pypoplar.codelet.cost.scalar_prices import StatementPrices
 from pypoplar.codelet.operations.device_operation import ARCHITECTURES
 from pypoplar.codelet.operations.table import OPERATIONS
 

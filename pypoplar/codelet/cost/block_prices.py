@@ -1,0 +1,90 @@
+"""What the pricing pass asks of prices, and what it asks of those of supervisor code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from attrs import frozen
+
+from pypoplar.codelet.ir.typed import Block, RoundsPrice, Statement, Straight
+
+
+class Unpriced(LookupError):
+    """A statement that has no price: why, and the number of its location in the codelet."""
+
+    def __init__(self, reason: str, where: int) -> None:
+        super().__init__(reason)
+        self.where = where
+
+
+class BlockPrices(Protocol):
+    """What blocks cost. Pricing asks for whole blocks, in the order of the text, for these may be scheduled as well as added up.
+
+    A statement that has no price is `Unpriced`.
+    """
+
+    @property
+    def entry_and_exit(self) -> int:
+        """Slots of a vertex beside those of its code."""
+
+    @property
+    def branch(self) -> int:
+        """Slots of a branch, taken or not."""
+
+    @property
+    def loop_start(self) -> int:
+        """Slots of a counted loop before its first round."""
+
+    @property
+    def loop_round(self) -> int:
+        """Slots of a counted loop's round that is no hardware repeat, beside those of its body."""
+
+    def run(self, statements: Sequence[Straight]) -> int:
+        """Slots of a straight run of statements."""
+
+    def round(self, body: Block, bound: Statement | None) -> int:
+        """Slots of a counted loop's round beside those of its body. `bound` has just computed where it ends, if anything has."""
+
+    def rounds(self) -> RoundsPrice | None:
+        """The price of the next counted loop's rounds together, in the order of the text; None if its blocks have prices."""
+
+
+@frozen
+class SupervisorPrices:
+    """Blocks of supervisor code: the `BlockPrices` of a target in cycles, for a supervisor's slot is a cycle.
+
+    The supervisor runs one instruction after the other, each for `Target.supervisor_instruction_cycles`, has no hardware
+    repeat, and is called like a function: a result and a return.
+    """
+
+    instructions: BlockPrices  # what the blocks of a worker cost, one instruction after the other
+    cycles: int  # of an instruction
+    call: int = 2  # I: instructions, a result and a return
+
+    @property
+    def entry_and_exit(self) -> int:
+        return self.call * self.cycles
+
+    @property
+    def branch(self) -> int:
+        return self.instructions.branch * self.cycles
+
+    @property
+    def loop_start(self) -> int:
+        return self.instructions.loop_start * self.cycles
+
+    @property
+    def loop_round(self) -> int:
+        return self.instructions.loop_round * self.cycles
+
+    def run(self, statements: Sequence[Straight]) -> int:
+        return self.instructions.run(statements) * self.cycles
+
+    def round(self, body: Block, bound: Statement | None) -> int:
+        return max(self.instructions.round(body, bound), self.instructions.loop_round) * self.cycles
+
+    def rounds(self) -> RoundsPrice | None:
+        together = self.instructions.rounds()
+        assert together is None, "supervisor code has no vectors"
+        return None

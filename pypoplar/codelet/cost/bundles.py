@@ -1,0 +1,100 @@
+"""Bundles: which instructions of a straight run are issued together.
+
+As in the vendor's backend, each pipe takes its instructions in the order of the text as far as they are ready. An instruction waits
+for the bundle after that which makes what it reads: loads and arithmetic have one slot of latency alike. A branch can
+only be last, and what takes several slots holds up the whole worker.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import frozen
+
+from pypoplar.codelet.cost.instructions import Instruction, Pipe, Register
+
+
+@frozen(eq=False)
+class Bundle:
+    """Instructions that are issued together: one, or one for each pipe."""
+
+    instructions: tuple[Instruction, ...]
+
+    @property
+    def slots(self) -> int:
+        return max(instruction.slots for instruction in self.instructions)
+
+
+def bundled(instructions: Sequence[Instruction], ending: Sequence[Instruction] = (), *, paired: bool = True) -> list[Bundle]:
+    """The bundles of a straight run; `ending` comes last. Without `paired`, one for each instruction, as supervisor code has."""
+    if not paired:
+        return [Bundle((instruction,)) for instruction in (*instructions, *ending)]
+    pieces = [*_between_calls(instructions)]
+    if pieces and not pieces[-1][0].call:
+        pieces[-1] += ending
+    elif ending:
+        pieces.append([*ending])
+    return [bundle for piece in pieces for bundle in _scheduled(piece)]
+
+
+def _between_calls(instructions: Sequence[Instruction]) -> Iterator[list[Instruction]]:
+    """The stretches without a call, and each call by itself."""
+    piece: list[Instruction] = []
+    for instruction in instructions:
+        if not instruction.call:
+            piece.append(instruction)
+            continue
+        if piece:
+            yield piece
+        yield [instruction]
+        piece = []
+    if piece:
+        yield piece
+
+
+def _scheduled(instructions: Sequence[Instruction]) -> Iterator[Bundle]:
+    waits, followers = _dependences(instructions)
+    ready: dict[Pipe, list[int]] = {pipe: [] for pipe in Pipe}
+    for number, instruction in enumerate(instructions):
+        if not waits[number]:
+            heapq.heappush(ready[instruction.pipe], number)
+    straight = sum(not instruction.control for instruction in instructions)
+    while any(ready.values()):
+        issued = []
+        for pipe in (Pipe.AUXILIARY, Pipe.MAIN):
+            if ready[pipe] and (straight == 0 or not instructions[ready[pipe][0]].control):
+                issued.append(heapq.heappop(ready[pipe]))
+                straight -= not instructions[issued[-1]].control
+        yield Bundle(tuple(instructions[number] for number in sorted(issued)))
+        for number in issued:
+            for follower in followers.get(number, ()):
+                waits[follower] -= 1
+                if not waits[follower]:
+                    heapq.heappush(ready[instructions[follower].pipe], follower)
+
+
+def _dependences(instructions: Sequence[Instruction]) -> tuple[list[int], Mapping[int, list[int]]]:
+    """For each instruction how many others it waits for, and which wait for it."""
+    waits = [0] * len(instructions)
+    followers: dict[int, list[int]] = {}
+    makers: dict[Register, int] = {}
+    loads: list[int] = []
+    stores: list[int] = []
+    for number, instruction in enumerate(instructions):
+        before = {makers[register] for register in instruction.reads if register in makers}
+        access = instruction.access
+        if access is not None:
+            others = [*loads, *stores] if instruction.stores else stores
+            before.update(other for other in others if _meets(instructions[other], instruction))
+            (stores if instruction.stores else loads).append(number)
+        for earlier in before:
+            followers.setdefault(earlier, []).append(number)
+        waits[number] = len(before)
+        if instruction.result is not None:
+            makers[instruction.result] = number
+    return waits, followers
+
+
+def _meets(earlier: Instruction, later: Instruction) -> bool:
+    return earlier.access is not None and later.access is not None and earlier.access.may_meet(later.access)

@@ -1,0 +1,105 @@
+"""A codelet as the vendor's compiler makes it: bundles for each straight run, loops, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import define, field, frozen
+
+from pypoplar.codelet.cost.bundles import Bundle
+from pypoplar.codelet.cost.control_code import ControlCode, CountedLoop
+from pypoplar.codelet.cost.instructions import LoopKind, MachineLoop, MachineRun
+from pypoplar.codelet.cost.loop_steps import add_steps, settle_kind
+from pypoplar.codelet.cost.needed_code import NeededCode
+from pypoplar.codelet.cost.selection import Selection
+from pypoplar.codelet.cost.spills import scheduled
+from pypoplar.codelet.cost.vector_loops import LoopFacts, Scalar, VectorLoop, vectorised
+from pypoplar.codelet.ir.typed import InPlace, RoundsPrice, TypedCodelet
+from pypoplar.target import Target
+
+
+@frozen(eq=False)
+class CompiledRun:
+    """The bundles of a straight run, and of code at the same price that stands apart."""
+
+    bundles: tuple[Bundle, ...]
+    depth: int
+
+    @property
+    def slots(self) -> int:
+        return sum(bundle.slots for bundle in self.bundles)
+
+
+@define(eq=False)
+class CompiledLoop:
+    """How a counted loop goes round; on vectors, if it has a price and bundles for several rounds. `reason` says why not."""
+
+    code: MachineLoop
+    reason: str = ""
+    price: RoundsPrice | None = None
+    bundles: Sequence[Bundle] = field(factory=tuple)
+
+
+@frozen(eq=False)
+class CompiledCode:
+    """Runs and counted loops in the order of the text, as pricing goes through them."""
+
+    runs: tuple[CompiledRun, ...]
+    loops: tuple[CompiledLoop, ...]
+
+    def slots(self, number: int) -> int:
+        """What a run costs where it stands; the rounds of a loop on vectors are paid for together."""
+        paid = any(loop.price is not None and loop.code.first == number for loop in self.loops)
+        return 0 if paid else self.runs[number].slots
+
+
+def compiled(codelet: TypedCodelet, target: Target, in_place: InPlace = ()) -> CompiledCode:
+    """The code of a codelet on a target. `in_place` are fields that are one tensor in some vertex."""
+    architecture, limit = target.architecture, target.getRptCountMax()
+    worker = codelet.kind != "supervisor"
+    control = ControlCode(Selection(codelet, architecture))
+    control.block(codelet.body)
+    runs = control.selection.numbering.runs
+    needed = NeededCode(runs, [bound for loop in control.loops for bound in loop.bounds])
+    needed.keep(runs)
+    for loop in control.loops:
+        settle_kind(loop, limit, hardware_loops=worker)
+        add_steps(loop, needed)
+    roots, overlapping = control.selection.roots, frozenset(frozenset(pair) for pair in in_place)
+    facts = {loop.body[0]: LoopFacts(loop, codelet, architecture, needed, roots, overlapping, limit) for loop in control.loops}
+    around = {run: loop for loop in sorted(control.loops, key=lambda loop: loop.code.depth) for run in loop.body}
+    of_run: dict[MachineRun, CompiledRun] = {}
+    loops: dict[int, CompiledLoop] = {}
+    for run in sorted(runs, key=lambda run: -run.depth):  # what a loop needs in front of it stands in a run outside
+        vector = _on_vectors(facts[run]) if run in facts else ""
+        of_run[run] = _compiled_run(run, around.get(run), paired=worker)
+        if run in facts:
+            loops[facts[run].loop.code.first] = _compiled_loop(facts[run], vector, of_run[run])
+    return CompiledCode(tuple(of_run[run] for run in runs), tuple(loop for _, loop in sorted(loops.items())))
+
+
+def _compiled_run(run: MachineRun, loop: CountedLoop | None, *, paired: bool) -> CompiledRun:
+    held = 0 if loop is None or loop.code.kind is LoopKind.REPEAT else 1
+    bundles = scheduled(run, None if loop is None else loop.before, held, paired=paired)
+    apart = scheduled(MachineRun(run.depth, run.apart), None, 0, paired=paired)
+    return CompiledRun((*bundles, *apart), run.depth)
+
+
+def _on_vectors(facts: LoopFacts) -> VectorLoop | str:
+    """The loop on vectors, or why there is none."""
+    try:
+        return vectorised(facts)
+    except Scalar as reason:
+        return str(reason)
+
+
+def _compiled_loop(facts: LoopFacts, vector: VectorLoop | str, run: CompiledRun) -> CompiledLoop:
+    """The loop, on vectors if that takes fewer slots than its rounds one by one."""
+    if isinstance(vector, str):
+        return CompiledLoop(facts.loop.code, vector)
+    bundles = scheduled(vector.body, facts.loop.before, 1, paired=True)
+    slots, one_by_one = sum(bundle.slots for bundle in bundles), vector.width * run.slots
+    if slots >= one_by_one:
+        return CompiledLoop(facts.loop.code, f"{vector.width} rounds at once take {slots} slots, one by one {one_by_one}")
+    facts.loop.before.instructions += vector.before
+    return CompiledLoop(facts.loop.code, "", RoundsPrice(vector.width, slots, run.slots), bundles)

@@ -1,0 +1,29 @@
+"""What blocks cost as the vendor's compiler makes them: the `BlockPrices` of a codelet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pypoplar.codelet.cost.block_prices import BlockPrices
+from pypoplar.codelet.cost.compiled_code import CompiledCode
+from pypoplar.codelet.ir.typed import Block, RoundsPrice, Statement, Straight
+
+
+class CompiledPrices:
+    """Prices of a codelet's runs, one after the other: branches and what loops do beside their bodies are in the runs."""
+
+    branch = loop_start = loop_round = 0
+
+    def __init__(self, code: CompiledCode, scalar: BlockPrices) -> None:
+        self._slots = iter([code.slots(number) for number in range(len(code.runs))])
+        self._loops = iter(code.loops)
+        self.entry_and_exit = scalar.entry_and_exit
+
+    def run(self, statements: Sequence[Straight]) -> int:
+        return next(self._slots)
+
+    def round(self, body: Block, bound: Statement | None) -> int:
+        return 0
+
+    def rounds(self) -> RoundsPrice | None:
+        return next(self._loops).price

@@ -1,0 +1,173 @@
+"""What the vendor's compiler makes of a codelet: published listings and measurements, and each rule by itself."""
+
+import pytest
+from attrs import evolve
+from codelet_rig import codelet_of, vertex
+from published_codelets import AlievPanfilov, Squares, compiled_code, inner_round, instructions
+
+from pypoplar.codelet.cost.compiled_code import compiled
+from pypoplar.target import Target
+
+TARGETS = {name: Target.of_preset(name) for name in ("ipu1", "ipu2", "bow")}
+
+
+def code_of(body, fields, *, target="ipu2", base="Vertex", head="self", **changes):
+    typed = codelet_of(vertex(body, fields=fields, base=base, head=head)).typed
+    return compiled(evolve(typed, **changes), TARGETS[target])
+
+
+def deepest(code):
+    """The run of the innermost loop."""
+    return max(code.runs, key=lambda run: run.depth)
+
+
+def names(run):
+    return [instruction.name for bundle in run.bundles for instruction in bundle.instructions]
+
+
+def test_the_listing_of_aliev_panfilov_has_54_instructions_in_38_bundles():
+    run = inner_round(AlievPanfilov, "ipu2")
+    assert abs(len(run.bundles) - 38) <= 0.15 * 38
+    assert abs(instructions(run) - 54) <= 0.15 * 54
+    loop = compiled_code(AlievPanfilov, "ipu2").loops[1]
+    assert loop.price is None
+    assert "more than 8" in loop.reason
+
+
+def test_the_listing_of_an_int_loop_has_seven_slots():
+    code = code_of("for i in range(len(self.data)):\n    self.data[i] += 1", "data: InOut[Vector[INT]]", target="ipu1")
+    assert names(deepest(code)) == ["ld32", "add_i32", "st32", "add", "ld32", "cmp", "brnz"]
+
+
+ADDED = "for i in range(self.size):\n    self.data[i] += float(self.k)"
+
+
+@pytest.mark.parametrize(("alignment", "slots"), [(0, 6), (4, 6), (8, 4)])
+def test_the_listings_of_float_loops_have_six_slots_for_two_elements_and_four_where_they_are_aligned(alignment, slots):
+    typed = codelet_of(vertex(ADDED, fields="data: InOut[Vector[FLOAT]]\nsize: INT\nk: INT")).typed
+    fields = tuple(evolve(field, alignment=alignment) if field.name == "data" else field for field in typed.fields)
+    (loop,) = compiled(evolve(typed, fields=fields), TARGETS["ipu1"]).loops
+    assert (loop.price.width, loop.price.slots) == (2, slots)
+
+
+@pytest.mark.parametrize("target", ["ipu1", "ipu2"])
+def test_a_masked_count_makes_a_repeat_of_two_slots(target):
+    assert compiled_code(Squares, target).loops[0].code.kind.value == "rpt"
+    assert inner_round(Squares, target).slots == 2
+
+
+@pytest.mark.parametrize(("mask", "target", "kind"), [
+    (0xFFF, "ipu1", "rpt"), (0x1FFF, "ipu1", "brnzdec"), (0x1FFF, "ipu2", "rpt"), (0xFFFF, "bow", "rpt"),
+    (0x1FFFF, "bow", "brnzdec"),
+])  # fmt: skip
+def test_a_repeat_needs_a_count_that_fits_its_register(mask, target, kind):
+    body = f"for i in range(self.n & {mask}):\n    self.t += self.x[i]"
+    code = code_of(body, "x: Input[Vector[FLOAT]]\nt: FLOAT\nn: INT", target=target)
+    assert code.loops[0].code.kind.value == kind
+
+
+@pytest.mark.parametrize(("element", "op", "published"), [
+    ("INT", "{a} + {b}", 4.17), ("INT", "~{a}", 3.0), ("LONGLONG", "{a} & {b}", 8.17), ("LONGLONG", "{a} + {b}", 10.17),
+    ("LONGLONG", "{a} * {b}", 27.17), ("LONGLONG", "~{a}", 6.0), ("LONGLONG", "{a} << {b}", 11.17),
+])  # fmt: skip
+def test_measured_operations_on_integers(element, op, published):
+    body = "self.o[0] = " + op.format(a="self.a[0]", b="self.b[0]")
+    fields = f"a: Input[Vector[{element}]]\nb: Input[Vector[{element}]]\no: Output[Vector[{element}]]"
+    pointers = 2 if "{b}" not in op else 3
+    assert code_of(body, fields).runs[0].slots - pointers == pytest.approx(published, rel=0.05)
+
+
+# Rules
+
+
+def test_a_load_is_shared_until_a_store_of_its_kind():
+    fields = "x: InOut[Vector[FLOAT]]\nn: InOut[Vector[INT]]\nk: FLOAT"
+    shared = code_of("self.n[0] = 1\nself.x[0] = self.k * self.k", fields)
+    between = code_of("a = self.k\nself.n[0] = 1\nself.x[0] = a * self.k", fields)
+    again = code_of("a = self.k\nself.x[1] = a\nself.x[0] = a * self.k", fields)
+    assert [names(code.runs[0]).count("ld32") for code in (shared, between, again)] == [3, 3, 3 - 1 + 1]
+    assert names(again.runs[0]).count("ld32") == 3
+
+
+def test_a_store_of_characters_may_change_anything():
+    fields = "x: InOut[Vector[FLOAT]]\nc: InOut[Vector[UNSIGNED_CHAR]]"
+    body = "a = self.x[0]\nself.{}[1] = {}\nself.x[2] = a + self.x[0]"
+    floats, characters = (code_of(body.format(*pair), fields) for pair in (("x", "a"), ("c", "1")))
+    assert names(floats.runs[0]).count("ld32") == 2  # the pointer, x[0]
+    assert names(characters.runs[0]).count("ld32") == 2 + 1 + 2  # the pointers, x[0]; x's pointer and x[0] again
+
+
+def test_what_does_not_change_in_a_loop_is_computed_in_front_of_it():
+    fields = "x: InOut[Vector[FLOAT]]\ny: FLOAT\nn: INT"
+    body = "for i in range(self.n):\n    self.x[i] = self.x[i] + float(self.n) * 0.1"
+    assert names(deepest(code_of(body, fields))) == ["ld32", "add_f32", "st32", "brnzdec"]
+
+
+def test_a_constant_of_one_instruction_is_made_again_and_one_of_two_is_not():
+    body = "for i in range(self.n):\n    self.t = self.t * {}"
+    one, two = (names(deepest(code_of(body.format(c), "t: FLOAT\nn: INT"))) for c in ("0.5", "0.1"))
+    assert ("or" in one, "or" in two, "setzi, or" in two) == (True, False, False)
+
+
+def test_a_software_function_ends_the_repeat():
+    loop = code_of("for i in range(9):\n    self.t = math.sin(self.t)", "t: FLOAT").loops[0]
+    assert (loop.code.kind.value, loop.code.reason) == ("brnzdec", "there is a software function in it: sin_f32")
+
+
+@pytest.mark.parametrize(("body", "kind", "reason"), [
+    ("for i in range(self.n):\n    if self.x[i] > 0.0:\n        break", "brnz", "it may end early"),
+    ("for i in range(self.n):\n    if self.x[i] > 0.0:\n        self.n = 3", "brnz", "a store in it may change its end"),
+    ("for i in range(7):\n    if self.x[i] > 0.0:\n        self.x[i] = 0.0", "brnzdec", "there are branches in it"),
+    ("for i in range(7):\n    for j in range(7):\n        self.x[i] += 1.0", "brnzdec", "there is a loop in it"),
+    ("for i in range(0, self.n, 3):\n    self.x[i] += 1.0", "brnz", "counting its rounds takes a division"),
+    ("for i in range(0, 9, self.n):\n    self.x[i] += 1.0", "brnz", "its step is not a constant"),
+    ("for i in range(70_000):\n    self.x[i] += 1.0", "brnzdec", "it may have 70,000 rounds, a repeat at most 65,536"),
+    ("for i in range(self.n):\n    self.x[i] += 1.0", "brnzdec", "nothing says that it has at most 65,536 rounds"),
+    ("for i in range(7):\n    self.x[i] += 1.0", "rpt", ""),
+])  # fmt: skip
+def test_how_a_loop_goes_round(body, kind, reason):
+    loop = code_of(body, "x: InOut[Vector[FLOAT]]\nn: INT").loops[0]
+    assert loop.code.kind.value == kind
+    assert loop.code.reason.startswith(reason)
+    assert bool(loop.code.reason) == bool(reason)
+
+
+@pytest.mark.parametrize(("body", "reason"), [
+    ("for i in range(self.n):\n    self.t += self.x[i]", "it stores to one place in every round"),
+    ("t = 0.0\nfor i in range(self.n):\n    t += self.x[i]\nself.t = t", "it takes a value from round to round, such as a sum"),
+    ("for i in range(self.n):\n    self.x[i + 1] = self.x[i] * 2.0", "a round uses what the round before it stored"),
+    ("for i in range(self.n):\n    self.x[i] = self.x[i + 1] * 2.0", ""),
+    ("for i in range(self.n):\n    self.x[2 * i] = 1.0", "its elements do not follow each other"),
+    ("for i in range(self.n):\n    self.x[i] = float(i)", "it computes with its variable"),
+    ("for i in range(self.n):\n    self.x[i] = math.sin(self.x[i])", "there is a software function in it: sin_f32"),
+    ("for i in range(self.n):\n    self.m[i] += 1", "a store in it may change its end, which is read again in each round"),
+    ("for i in range(7):\n    self.m[i] += 1", "the elements that it goes along are not all FLOAT, or all HALF"),
+    ("for i in range(self.n):\n    self.x[i] = self.t", ""),
+])  # fmt: skip
+def test_why_a_loop_is_not_run_on_vectors(body, reason):
+    loop = code_of(body, "x: InOut[Vector[FLOAT]]\nm: InOut[Vector[INT]]\nt: FLOAT\nn: INT").loops[0]
+    assert loop.reason == reason
+    assert (loop.price is None) == bool(reason)
+
+
+MANY = "for i in range(self.n):\n    self.o[i] = " + " + ".join(f"self.a{k}[i]" for k in range(9))
+VECTORS = "\n".join(f"a{k}: Input[Vector[FLOAT]]" for k in range(9)) + "\no: Output[Vector[FLOAT]]\nn: INT"
+
+
+def test_beyond_eight_comparisons_the_compiler_gives_up_unless_the_user_says_that_nothing_overlaps():
+    assert code_of(MANY, VECTORS).loops[0].reason == "to tell that nothing overlaps takes 9 comparisons, more than 8"
+    assert code_of(MANY, VECTORS, distinct=(("o", "a0"),)).loops[0].reason == ""
+
+
+def test_fields_that_are_one_tensor_fail_the_checks():
+    typed = codelet_of(
+        vertex("for i in range(7):\n    self.o[i] = self.x[i]", fields="x: Input[Vector[FLOAT]]\no: Output[Vector[FLOAT]]")
+    ).typed
+    (loop,) = compiled(typed, TARGETS["bow"], (("x", "o"),)).loops
+    assert loop.reason == "o and x are one tensor in some vertex, so its checks fail"
+
+
+def test_supervisor_code_has_neither_pairs_nor_hardware_loops():
+    code = code_of("for i in range(7):\n    self.m[i] += 1", "m: InOut[Vector[INT]]", base="SupervisorVertex")
+    assert code.loops[0].code.kind.value == "brnz"
+    assert all(len(bundle.instructions) == 1 for run in code.runs for bundle in run.bundles)
