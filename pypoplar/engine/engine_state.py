@@ -101,6 +101,7 @@ class EngineState:
             Slot.WORDS: words,
             Slot.ROW_TABLE: row_table,
             Slot.STEP_CYCLES: np.array([step.fixed_cycles for step in executable.steps], np.int64),
+            Slot.STEP_WAITS: np.array([step.waits for step in executable.steps], np.int64),
             Slot.STEP_ACCOUNT: self.step_account,
         }
         for which, array in tables.items():
@@ -134,6 +135,8 @@ class EngineState:
                 self._hold(Slot.GIVEN_FLOPS, np.ascontiguousarray(executable.computes.flops, np.int64))
         for which, size in sizes.items():
             self._hold(which, np.zeros(size + 1, np.int64))
+        if executable.target.compute_set_start_cycles or not all(step.waits for step in executable.steps):
+            self._hold(Slot.TILE_CLOCK, np.zeros(executable.target.getNumTiles(), np.int64))
         self._hold(Slot.RANDOM, seeded_generators(DEFAULT_SEED, executable.target.getNumTiles()))
         self.header[Slot.WORKERS] = workers
         self.header[Slot.SLOTS_WORDS] = words
@@ -142,6 +145,7 @@ class EngineState:
         self.header[Slot.STEP_COUNT] = len(executable.steps)
         self.header[Slot.STACK_DEPTH] = executable.call_depth + 1
         self.header[Slot.CLOCK_COUNT] = executable.clocks
+        self.header[Slot.COMPUTE_START] = executable.target.compute_set_start_cycles
 
     @property
     def address(self) -> int:

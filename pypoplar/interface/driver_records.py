@@ -34,6 +34,7 @@ class Shared(Layout):
     STOP = auto()
     ABANDON = auto()  # the number of the meeting (GENERATION after it) at which thread 0 gives the program up
     CLOCK = auto()
+    TOGETHER = auto()
     VALUE = auto()
     PARTIAL = auto()
 
@@ -43,7 +44,8 @@ class State(Layout):
 
     PC = auto()
     DEPTH = auto()
-    LOCAL_CLOCK = auto()
+    LOCAL_CLOCK = auto()  # of the tile that has come farthest
+    TOGETHER = auto()  # the clock when all tiles were last together
     PENDING = auto()  # thread 0 may have done something that the others have not waited for
     PARITY = auto()
     SHARED_VALUE = auto()

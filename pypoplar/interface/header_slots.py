@@ -55,6 +55,7 @@ class Slot(Layout):
     WORDS = auto()
     ROW_TABLE = auto()
     STEP_CYCLES = auto()  # [steps]: sync and exchange, known beforehand
+    STEP_WAITS = auto()  # [steps]: 1 if the step begins when all tiles have come to it, 0 if each tile goes on by itself
     STEP_ACCOUNT = auto()  # [steps]: where the step's tiles begin in TILE_CYCLES, for compute steps
     CODELETS = auto()  # [codelets]: addresses of native code
     MOVE_UNIT = auto()  # the addresses themselves of the driver's units
@@ -70,7 +71,8 @@ class Slot(Layout):
     CLOCKS = auto()  # [threads, CLOCK_COUNT]
     STREAMS = auto()  # [streams] of `Stream`
     EXECUTIONS = auto()  # [steps]
-    COMPUTE_CYCLES = auto()  # [steps]: the slowest tile's cycles, summed over executions
+    COMPUTE_CYCLES = auto()  # [steps]: cycles by which the slowest tile came later, summed over executions
+    TILE_CLOCK = auto()  # [tiles]: when each was done with its last compute set; 0 where all steps wait and sets have no start
     TILE_CYCLES = auto()  # cycles of every active tile of every compute step, summed over executions
     TILE_SLOTS = auto()  # the same of worker slots of all vertices
     CODELET_SLOTS = auto()  # [threads, CODELET_COUNT]: worker slots of all vertices of a codelet
@@ -93,6 +95,7 @@ class Slot(Layout):
     STEP_COUNT = auto()
     STACK_DEPTH = auto()
     CLOCK_COUNT = auto()
+    COMPUTE_START = auto()  # cycles that pass on a tile with vertices before they start
 
 
 HEADER_WORDS = words(Slot)

@@ -59,6 +59,8 @@ class Step:
 
     `type` is a program type of libpva: ``OnTileExecute``, ``DoExchange``, ``StreamCopy``, ``Sync``. An array is empty where the
     step has no such part. `cyclesByTile` counts a tile's compute cycles with idle worker threads, `activeCyclesByTile` without.
+    `compute_cycles` are those by which the slowest tile came later: where tiles did not wait for each other before the step, it may
+    have taken more, which is `slowest_tile_cycles`.
     """
 
     name: str
@@ -89,6 +91,11 @@ class Step:
     def cycles(self) -> int:
         """All cycles of the step: sync, exchange, compute, host."""
         return sum(cycles_of(self))
+
+    @property
+    def slowest_tile_cycles(self) -> int:
+        """Compute cycles of the slowest tile, from when it began with the step."""
+        return max(self.compute_cycles, int(self.cyclesByTile.max()) if len(self.cyclesByTile) else 0)
 
     @property
     def ipus(self) -> tuple[IpuStep, ...]:

@@ -20,7 +20,7 @@ class RunAccount:
     name: str
     count: int
     executions: Int64s  # [steps]
-    compute_cycles: Int64s  # [steps]: of the slowest tile
+    compute_cycles: Int64s  # [steps]: by which the slowest tile came later
     first_tile: Int64s  # [steps + 1]: where a compute step's active tiles begin in the next two
     tile_cycles: Int64s
     tile_slots: Int64s  # worker slots of all vertices of the tile

@@ -86,6 +86,7 @@ OF_MEMORY: Damages = {
     "image total": on("transfers", put("image.bytes", 0, more)),
     "exchanges.phase": on("vertices", put_leaf("exchanges", 0, "phase", "during")),
     "steps.kind": on("vertices", put_leaf("steps", 1, "kind", "rest")),
+    "steps.waits": on("vertices", put_leaf("steps", 1, "waits", False)),
     "steps.rearrange_cycles alone": tried("transfers", [rearranged_without_exchange]),
     "steps.compute high": on("control", computing_step),
     "steps.compute kind": on("vertices", put_leaf("steps", 1, "compute", 0)),

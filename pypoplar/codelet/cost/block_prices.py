@@ -54,17 +54,14 @@ class BlockPrices(Protocol):
 class SupervisorPrices:
     """Blocks of supervisor code: the `BlockPrices` of a target in cycles, for a supervisor's slot is a cycle.
 
-    The supervisor runs one instruction after the other, each for `Target.supervisor_instruction_cycles`, has no hardware
-    repeat, and is called like a function: a result and a return.
+    The supervisor runs one instruction after the other, each for `Target.supervisor_instruction_cycles`, and has no hardware
+    repeat. Being called and returning cost nothing: measured compute sets of a SupervisorVertex leave no more than what starts a
+    compute set, `Target.compute_set_start_cycles`.
     """
 
     instructions: BlockPrices  # what the blocks of a worker cost, one instruction after the other
     cycles: int  # of an instruction
-    call: int = 2  # I: instructions, a result and a return
-
-    @property
-    def entry_and_exit(self) -> int:
-        return self.call * self.cycles
+    entry_and_exit: int = 0  # M: no more than what starts a compute set
 
     @property
     def branch(self) -> int:

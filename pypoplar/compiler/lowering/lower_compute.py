@@ -25,9 +25,10 @@ def lower_execute(lowering: Lowering, execute: Execute) -> None:
     first = last = NOTHING
     if len(plan.before.messages) or phases.copied_before.any():
         first = lowering.step(moving_step(lowering, name, "exchange", 0, phases.before, phases.copied_before, before))
-    sync = sync_cycles(lowering.target, between_ipus=phases.before.crosses)
+    waits = lowering.target.syncs_without_exchange or len(plan.before.messages) > 0 or execute.result is not None
+    sync = sync_cycles(lowering.target, between_ipus=phases.before.crosses) if waits else 0
     nothing = np.zeros(0, np.int64)
-    middle = lowering.step(StaticStep(name, "compute", sync, nothing, compute=phases.compute, depth=lowering.depth))
+    middle = lowering.step(StaticStep(name, "compute", sync, nothing, compute=phases.compute, depth=lowering.depth, waits=waits))
     if len(plan.after.messages) or phases.copied_after.any():
         after_sync = sync_cycles(lowering.target, between_ipus=phases.after.crosses) if len(plan.after.messages) else 0
         last = lowering.step(moving_step(lowering, name, "exchange", after_sync, phases.after, phases.copied_after, after))

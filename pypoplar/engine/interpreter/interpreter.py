@@ -51,6 +51,12 @@ from pypoplar.interface.opcodes import (
 )
 from pypoplar.interface.vertex_kinds import VertexKind
 
+GATHERING = {
+    Opcode.MOVE, Opcode.STREAM_IN, Opcode.STREAM_OUT, Opcode.SYNC,
+    Opcode.BRANCH, Opcode.UNLESS_EQUAL, Opcode.STAMP, Opcode.ELAPSED, Opcode.CLOCK,
+}  # fmt: skip
+"""Operations at which all tiles wait for the one that has come farthest."""
+
 
 def schedule(prices: list[tuple[int, int]], workers: int) -> int:
     """Cycles of a tile whose vertices, in list order, are (`VertexKind`, slots)."""
@@ -112,17 +118,20 @@ class Interpreter:
     serve: Callable[[int], None]
     prints: list[DebugRecord]  # what vertices print is appended here
     progress: Callable[[], None] | None = None  # called after every step
-    clock: int = 0
+    clock: int = 0  # of the tile that has come farthest
     fault: Fault | None = None
+    _together: int = 0  # the clock when all tiles were last together
+    _tile_clock: dict[int, int] = field(factory=dict)  # when each tile was done with its last compute set
     _sequence: int = 0
-    _start: int = 0  # of the running compute set's vertices
+    _start: int = 0  # of the running tile's vertices
 
     def run(self, entry: int) -> Fault | None:  # noqa: C901, PLR0912, PLR0915 - an arm for each opcode
         """Run from row `entry` to the end; returns the fault that ended the program, if one did."""
         program, state = self.state.executable.program, self.state
         counters, clocks, stack = state.tables[Slot.COUNTERS], state.tables[Slot.CLOCKS], []
         shared = state.tables[Slot.SHARED]
-        self.clock, self.fault = int(shared[Shared.CLOCK]), None
+        self.clock = self._together = int(shared[Shared.CLOCK])
+        self.fault = None
         pc = entry
         while True:
             if not 0 <= pc < len(program):
@@ -186,19 +195,29 @@ class Interpreter:
                     self._pass_step(row[SyncOperand.STEP])
                 case forgotten:
                     assert_never(forgotten)
+            if operation in GATHERING:
+                self._together = self.clock
         shared[Shared.CLOCK] = self.clock
         return self.fault
 
     def _superstep(self, row: list[int]) -> bool:
-        """A compute set with the exchanges before and after it, and their account. False after a fault."""
+        """A compute set with the exchanges before and after it, and their account. False after a fault.
+
+        Where it does not wait, and no step is before it, each tile goes on when it is done with what was before.
+        """
         before, step, after = row[ComputeOperand.BEFORE], row[ComputeOperand.STEP], row[ComputeOperand.AFTER]
+        compute = row[ComputeOperand.COMPUTE]
         lead = sum(int(self.state.tables[Slot.STEP_CYCLES][moves]) for moves in (before, step) if moves != NOTHING)
-        slowest = self._compute(row[ComputeOperand.COMPUTE], step, self.clock + lead)
+        if before != NOTHING or self.state.executable.steps[step].waits:
+            self._together = self.clock + lead
+        slowest = self._compute(compute, step, self.clock + lead)
         if slowest is None:
             return False
         for passed, computed in ((before, 0), (step, slowest), (after, 0)):
             if passed != NOTHING:
                 self._pass_step(passed, computed)
+        if after != NOTHING or self.state.executable.computes.result_tile[compute] != NOTHING:
+            self._together = self.clock
         return True
 
     def _store_clock(self, tile: int, offset: int, *, since: int) -> None:
@@ -207,7 +226,7 @@ class Interpreter:
         place.view(np.int64)[0] = self.clock - since
 
     def _pass_step(self, step: int, computed: int = 0) -> None:
-        """A step has been executed, whose vertices took `computed` cycles."""
+        """A step has been executed, whose vertices added `computed` cycles."""
         tables = self.state.tables
         cycles = int(tables[Slot.STEP_CYCLES][step]) + computed
         tables[Slot.EXECUTIONS][step] += 1
@@ -251,23 +270,28 @@ class Interpreter:
         row[Stream.POSITION] = (begin + size) % row[Stream.BYTES]
 
     def _compute(self, compute: int, step: int, start: int) -> int | None:
-        """One superstep: exchange, gather, compute, scatter, exchange. The slowest tile's cycles, None if a vertex faulted.
+        """One superstep: exchange, gather, compute, scatter, exchange. None if a vertex faulted.
 
-        Its vertices start when the clock is at `start`.
+        Its tiles compute from `start` on, or each when it is done with what was before; how long after `start` the last is done.
         """
         computes = self.state.executable.computes
         moves = computes.moves[compute].tolist()
         for phase in (Phase.EXCHANGE_BEFORE, Phase.FAN_OUT, Phase.GATHER):
             self._move(moves[phase])
         self._sequence += 1
-        self._start = start
+        starting = self.state.executable.target.compute_set_start_cycles
         slowest, agreed = 0, True
         account = int(self.state.step_account[step] - computes.first_active[compute])
         for active in range(int(computes.first_active[compute]), int(computes.first_active[compute + 1])):
-            cycles, slots, results = self._tile(active, step)
+            tile = int(computes.active_tile[active])
+            begin = max(self._tile_clock.get(tile, 0), self._together)
+            self._start = begin + starting
+            scheduled, slots, results = self._tile(active, step)
+            cycles = starting + scheduled
+            self._tile_clock[tile] = begin + cycles
             self.state.tables[Slot.TILE_CYCLES][account + active] += cycles
             self.state.tables[Slot.TILE_SLOTS][account + active] += slots
-            slowest, agreed = max(slowest, cycles), agreed and results
+            slowest, agreed = max(slowest, begin + cycles - start), agreed and results
         for phase in (Phase.SCATTER, Phase.EXCHANGE_AFTER):
             self._move(moves[phase])
         if self.fault is not None:

@@ -71,16 +71,18 @@ from pypoplar.interface.opcodes import (
 
 @part
 def meet(header: int, thread: int, threads: int) -> bool:
-    """A barrier at which thread 0's clock and its SHARED_VALUE become everybody's; False if the program is given up."""
+    """A barrier at which thread 0's clocks and its SHARED_VALUE become everybody's; False if the program is given up."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     shared = table(header, Slot.SHARED)
     if threads > 1:
         if thread == 0:
             put_word(shared, Shared.CLOCK, word(state, State.LOCAL_CLOCK))
+            put_word(shared, Shared.TOGETHER, word(state, State.TOGETHER))
             put_word(shared, Shared.VALUE, word(state, State.SHARED_VALUE))
         if not wait(header, threads):
             return False
         put_word(state, State.LOCAL_CLOCK, word(shared, Shared.CLOCK))
+        put_word(state, State.TOGETHER, word(shared, Shared.TOGETHER))
         put_word(state, State.SHARED_VALUE, word(shared, Shared.VALUE))
         wait(header, threads)  # thread 0 may not write the next value before everybody has read this one
     put_word(state, State.PENDING, 0)
@@ -88,8 +90,15 @@ def meet(header: int, thread: int, threads: int) -> bool:
 
 
 @part
+def gather_tiles(header: int, thread: int) -> None:
+    """All tiles wait for the one that has come farthest."""
+    state = record(header, Slot.STATE, STATE_WORDS, thread)
+    put_word(state, State.TOGETHER, word(state, State.LOCAL_CLOCK))
+
+
+@part
 def pass_step(header: int, thread: int, step: int, computed: int) -> None:
-    """A step has been executed, whose vertices took `computed` cycles: the clock goes on, thread 0 counts and logs it."""
+    """A step has been executed, whose vertices added `computed` cycles: the clock goes on, thread 0 counts and logs it."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     begin = word(state, State.LOCAL_CLOCK)
     cycles = get(header, Slot.STEP_CYCLES, step) + computed
@@ -110,7 +119,7 @@ def pass_step(header: int, thread: int, step: int, computed: int) -> None:
 
 @part
 def slowest_of_all(header: int, thread: int, threads: int) -> int:
-    """After the barrier of a parallel compute set: the slowest tile of all threads, FAULTED or GIVEN_UP."""
+    """After the barrier of a parallel compute set: what the slowest tile of all threads adds, FAULTED or GIVEN_UP."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     shared = table(header, Slot.SHARED)
     slowest_tiles = word_address(shared, Shared.PARTIAL + (word(state, State.PARITY) & 1) * threads)
@@ -129,9 +138,9 @@ def slowest_of_all(header: int, thread: int, threads: int) -> int:
 
 @part
 def run_compute(header: int, thread: int, threads: int, compute: int, step: int, lead: int) -> bool:
-    """Run a compute set; the slowest tile's cycles are left in SHARED_VALUE. False after a fault or when given up.
+    """Run a compute set; the cycles that its slowest tile adds are left in SHARED_VALUE. False after a fault or when given up.
 
-    Its vertices start `lead` cycles from now.
+    `lead` cycles pass before the tiles compute.
     """
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     result = get(header, Slot.RESULT_TILE, compute)
@@ -168,13 +177,18 @@ def run_compute(header: int, thread: int, threads: int, compute: int, step: int,
 
 @part
 def do_compute(header: int, thread: int, threads: int, row: int) -> bool:
-    """One superstep with its account. False if the program ends here."""
-    step = invariant_word(row, ComputeOperand.STEP)
+    """One superstep with its account. False if the program ends here.
+
+    Where it does not wait, and no step is before it, each tile goes on when it is done; `LOCAL_CLOCK` is that of the farthest.
+    """
+    step, compute = invariant_word(row, ComputeOperand.STEP), invariant_word(row, ComputeOperand.COMPUTE)
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     put_word(state, State.SEQUENCE, word(state, State.SEQUENCE) + 1)
     before, after = invariant_word(row, ComputeOperand.BEFORE), invariant_word(row, ComputeOperand.AFTER)
     lead = get(header, Slot.STEP_CYCLES, step) + (get(header, Slot.STEP_CYCLES, before) if before != NOTHING else 0)
-    if not run_compute(header, thread, threads, invariant_word(row, ComputeOperand.COMPUTE), step, lead):
+    if before != NOTHING or get(header, Slot.STEP_WAITS, step) != 0:
+        put_word(state, State.TOGETHER, word(state, State.LOCAL_CLOCK) + lead)
+    if not run_compute(header, thread, threads, compute, step, lead):
         return False
     slowest = word(state, State.SHARED_VALUE)
     if before != NOTHING:
@@ -182,6 +196,8 @@ def do_compute(header: int, thread: int, threads: int, row: int) -> bool:
     pass_step(header, thread, step, slowest)
     if after != NOTHING:
         pass_step(header, thread, after, 0)
+    if after != NOTHING or get(header, Slot.RESULT_TILE, compute) != NOTHING:
+        gather_tiles(header, thread)
     if thread == 0:
         add(header, Slot.COMPUTE_CYCLES, step, slowest)
     return True
@@ -203,6 +219,7 @@ def do_move(header: int, thread: int, threads: int, number: int, step: int, host
         if not wait(header, threads):
             return False
     pass_step(header, thread, step, 0)
+    gather_tiles(header, thread)
     return True
 
 
@@ -256,6 +273,7 @@ def share_value(header: int, thread: int, threads: int, tile: int, offset: int, 
     """Thread 0 reads a value of a tile's memory, which becomes everybody's SHARED_VALUE. False if the program is given up."""
     if thread == 0:
         put_word(record(header, Slot.STATE, STATE_WORDS, thread), State.SHARED_VALUE, read_value(header, tile, offset, size))
+    gather_tiles(header, thread)
     return bool(meet(header, thread, threads))
 
 
@@ -270,6 +288,7 @@ def store_clock(header: int, thread: int, since: int, tile: int, offset: int) ->
     """Thread 0 stores the cycles since a time, as two unsigned ints, the low one first."""
     state = record(header, Slot.STATE, STATE_WORDS, thread)
     put_word(state, State.PENDING, 1)
+    gather_tiles(header, thread)
     if thread == 0:
         cycles = word(state, State.LOCAL_CLOCK) - since
         place = get(header, Slot.TILE_MEMORY, tile) + offset
@@ -355,6 +374,7 @@ def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912
                 return Ending.SERVICE
         elif code == Opcode.STAMP:
             put_word(clocks, invariant_word(row, StampOperand.CLOCK), word(state, State.LOCAL_CLOCK))
+            gather_tiles(header, thread)
         elif code == Opcode.ELAPSED:
             since = word(clocks, invariant_word(row, ElapsedOperand.CLOCK))
             tile, offset = invariant_word(row, ElapsedOperand.TILE), invariant_word(row, ElapsedOperand.OFFSET)
@@ -367,6 +387,7 @@ def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912
             put_word(context, Context.FLOATING_POINT, invariant_word(row, FloatingPointOperand.MASK))
         elif code == Opcode.SYNC:
             pass_step(header, thread, invariant_word(row, SyncOperand.STEP), 0)
+            gather_tiles(header, thread)
         else:
             if not meet(header, thread, threads):
                 return Ending.STOPPED

@@ -46,7 +46,7 @@ def install_codelets(state: EngineState, code: MachineCode) -> None:
     progress = state.executable.options.progress
     state.header[Slot.MOVE_UNIT] = load_unit(MOVING, progress).address
     state.header[Slot.SUPERSTEP_UNIT] = load_unit(SUPERSTEP, progress).address
-    if not state.tables[Slot.ACTIVE_SIMPLE].all():
+    if not state.tables[Slot.ACTIVE_SIMPLE].all() or state.header[Slot.TILE_CLOCK]:
         state.header[Slot.GENERAL_UNIT] = load_unit(GENERAL, progress).address
     state.tables[Slot.CODELETS][: len(code.addresses)] = code.addresses
     contexts = state.rows(Slot.CONTEXTS, CONTEXT_WORDS)

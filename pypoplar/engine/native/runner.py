@@ -106,7 +106,9 @@ def _start(state: EngineState, entry: int) -> None:
     threads = state.rows(Slot.STATE, STATE_WORDS)
     threads[:] = 0
     threads[:, State.PC] = entry
-    threads[:, State.LOCAL_CLOCK] = clock
+    threads[:, [State.LOCAL_CLOCK, State.TOGETHER]] = clock
+    if Slot.TILE_CLOCK in state.tables:
+        state.tables[Slot.TILE_CLOCK][:] = 0
 
 
 def _drive(state: EngineState, progress: Callable[[], None] | None) -> Ending:

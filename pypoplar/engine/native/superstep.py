@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pypoplar.engine.native.barrier import wait
-from pypoplar.engine.native.header_access import call_unit, get, put, put_word, record, table, word, word_address
+from pypoplar.engine.native.header_access import add, call_unit, get, put, put_word, record, table, word, word_address
 from pypoplar.engine.native.memory_operations import call_codelet
 from pypoplar.engine.native.tile_account import (
     account_codelet,
@@ -12,7 +12,7 @@ from pypoplar.engine.native.tile_account import (
     note_outcome,
     price_group,
 )
-from pypoplar.engine.native.unit import entry, part
+from pypoplar.engine.native.unit import entry, part, seldom
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_BYTES, Context
 from pypoplar.interface.driver_records import GIVEN_UP, PHASES, STATE_WORDS, Phase, State
 from pypoplar.interface.fault_codes import NO_FAULT
@@ -79,6 +79,31 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
     return slowest
 
 
+@seldom
+def clocked_tiles(header: int, thread: int, threads: int, compute: int, step: int, start: int) -> int:
+    """As `compute_tiles`, where tiles have clocks of their own; returns how long after `start` the last one is done.
+
+    Each begins when all were last together, or when it is done with what was before.
+    """
+    split = compute * (threads + 1) + thread
+    first, last = get(header, Slot.COMPUTE_SPLIT, split), get(header, Slot.COMPUTE_SPLIT, split + 1)
+    account = get(header, Slot.STEP_ACCOUNT, step) - get(header, Slot.FIRST_ACTIVE, compute)
+    context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
+    together = get(header, Slot.STATE, STATE_WORDS * thread + State.TOGETHER)
+    starting = table(header, Slot.COMPUTE_START)
+    slowest = 0
+    for active in range(first, last):
+        tile = get(header, Slot.ACTIVE_TILE, active)
+        begin = max(get(header, Slot.TILE_CLOCK, tile), together)
+        put_word(context, Context.CLOCK, begin + starting)
+        cycles = starting + call_unit(table(header, Slot.GENERAL_UNIT), header, thread, active, compute, step, 0)
+        put(header, Slot.TILE_CLOCK, tile, begin + cycles)
+        add(header, Slot.TILE_CYCLES, account + active, cycles)
+        add(header, Slot.TILE_SLOTS, account + active, word(context, Context.TILE_SLOTS))
+        slowest = max(slowest, begin + cycles - start)
+    return slowest
+
+
 @part
 def move_phase(header: int, thread: int, threads: int, compute: int, phase: int) -> None:
     """This thread's share of one of the moves of a compute set."""
@@ -88,9 +113,9 @@ def move_phase(header: int, thread: int, threads: int, compute: int, phase: int)
 
 @entry
 def superstep(header: int, thread: int, threads: int, compute: int, step: int, lead: int) -> int:
-    """Exchange, gather, compute, scatter and exchange of this thread's tiles; returns the slowest tile's cycles, or GIVEN_UP.
+    """Exchange, gather, compute, scatter and exchange of this thread's tiles.
 
-    `lead` is the cycles of sync and exchange before the vertices start.
+    `lead` is the cycles of sync and exchange before the tiles compute. Returns how long they compute, or GIVEN_UP.
     """
     start = get(header, Slot.STATE, STATE_WORDS * thread + State.LOCAL_CLOCK) + lead
     put(header, Slot.CONTEXTS, CONTEXT_WORDS * thread + Context.CLOCK, start)
@@ -102,7 +127,10 @@ def superstep(header: int, thread: int, threads: int, compute: int, step: int, l
             return GIVEN_UP
         move_phase(header, thread, threads, compute, Phase.FAN_OUT)
     move_phase(header, thread, threads, compute, Phase.GATHER)
-    slowest = compute_tiles(header, thread, threads, compute, step)
+    if table(header, Slot.TILE_CLOCK) == 0:
+        slowest = compute_tiles(header, thread, threads, compute, step)
+    else:
+        slowest = clocked_tiles(header, thread, threads, compute, step, start)
     move_phase(header, thread, threads, compute, Phase.SCATTER)
     move_phase(header, thread, threads, compute, Phase.EXCHANGE_AFTER)
     return slowest

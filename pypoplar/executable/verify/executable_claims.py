@@ -145,6 +145,8 @@ def _verify_step(executable: Executable, step: StaticStep, where: str, tiles: in
     alone = len(step.exchange_cycles) < len(step.rearrange_cycles)
     check("steps.rearrange_cycles alone", not alone, f"{where}.rearrange_cycles without exchange_cycles")
     check_number("steps.compute", step.compute, NOTHING, len(executable.computes.result_tile), f"{where}.compute")
+    runs_on = step.kind == "compute" and step.fixed_cycles == 0
+    check("steps.waits", step.waits or runs_on, f"{where}.waits is False: expected a step of nothing but vertices")
     right = (step.compute > NOTHING) == (step.kind == "compute")
     check("steps.compute kind", right, f"{where}.compute is {step.compute}, of a step {step.kind!r}")
     check_number("steps.exchange", step.exchange, NOTHING, len(executable.exchanges), f"{where}.exchange")

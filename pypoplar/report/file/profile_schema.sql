@@ -189,7 +189,7 @@ CREATE TABLE run_step (  -- What a step cost in a run, all its executions there 
     sync_cycles INTEGER NOT NULL,  -- cycles of its syncs
     exchange_cycles INTEGER NOT NULL,  -- cycles of its exchanges on an IPU
     global_exchange_cycles INTEGER NOT NULL,  -- cycles of its exchanges between IPUs
-    compute_cycles INTEGER NOT NULL,  -- cycles until its slowest tile was done
+    compute_cycles INTEGER NOT NULL,  -- cycles by which its vertices took the slowest tile farther
     host_exchange_cycles INTEGER NOT NULL,  -- cycles of transfers to and from the host
     host_bytes INTEGER NOT NULL,  -- bytes of these transfers
     flops INTEGER NOT NULL,  -- floating-point operations; 0 without the option profiler.includeFlopEstimates

@@ -57,7 +57,7 @@ def compute_sets(execution: Execution) -> list[ComputeSetCost]:
             name=name,
             steps=len(steps),
             executions=sum(step.executions for step in steps),
-            cycles=sum(step.compute_cycles for step in steps),
+            cycles=sum(step.slowest_tile_cycles for step in steps),
             tile_cycles=sum(int(step.cyclesByTile.sum()) for step in steps),
             active_cycles=sum(int(step.activeCyclesByTile.sum()) for step in steps),
             tiles=max(len(step.cyclesByTile) for step in steps),

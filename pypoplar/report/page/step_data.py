@@ -52,6 +52,7 @@ def steps_table(steps: Sequence[Step], rows: TileRows, by_tile: Iterable[str] = 
     table["mean_exchange"] = [
         float(step.exchange_cycles_by_tile.mean()) if len(step.exchange_cycles_by_tile) else 0.0 for step in steps
     ]
+    table["slowest_compute"] = [step.slowest_tile_cycles for step in steps]
     table["balance"] = [round(step.tileBalance, 6) for step in steps]
     table["active_balance"] = [round(step.activeTileBalance, 6) for step in steps]
     table["idle"] = [round(idle_threads(step), 6) for step in steps]

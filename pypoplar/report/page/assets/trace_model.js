@@ -61,7 +61,7 @@ function describeStep(step, rows) {
   step.evenly = {
     sync: 1,
     exchange: exchange ? Math.min(1, (step.mean_exchange + step.global_exchange_cycles) / exchange) : 0,
-    compute: step.compute_cycles ? step.mean_compute / step.compute_cycles : 0,
+    compute: step.compute_cycles ? Math.min(1, step.mean_compute / step.compute_cycles) : 0,
     host: 1,
   };
 }

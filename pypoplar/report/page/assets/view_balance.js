@@ -7,12 +7,12 @@ if (page.data.kind === "report") {
     const store = page.tileRows(execution.rows);
     const steps = page
       .records(await page.unpack(execution.steps))
-      .filter((one) => one.compute_cycles > 0)
+      .filter((one) => one.slowest_compute > 0)
       .map((one) => ({
         ...one,
-        most: one.compute_cycles / one.executions,
+        most: one.slowest_compute / one.executions,
         mean: one.mean_compute / one.executions,
-        lost: one.compute_cycles - one.mean_compute,
+        lost: one.slowest_compute - one.mean_compute,
         title: page.named(one.compute_set || one.name),
       }));
     if (!steps.length) return panel.append(page.notice("No compute set was executed."));
