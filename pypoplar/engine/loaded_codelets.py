@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pypoplar.codelet.cost.pricing import priced
-from pypoplar.codelet.ir.typed import PricedCodelet
+from pypoplar.codelet.cost.pricing import Pricing
+from pypoplar.codelet.ir.typed import PricedCodelet, TypedCodelet
 from pypoplar.errors import CodeletError, FileLoadError
 from pypoplar.executable.executable import Executable
 
@@ -19,10 +19,15 @@ def translate_codelets(executable: Executable) -> None:
             raise FileLoadError(f"codelets[{number}], {codelet.name}, cannot be translated: {problem}") from problem
 
 
-def priced_codelets(executable: Executable) -> Iterator[PricedCodelet]:
-    """The codelets with the target's prices, in the order of their numbers."""
+def pricing_of(executable: Executable) -> Iterator[tuple[TypedCodelet, Pricing]]:
+    """The codelets, in the order of their numbers, with what decides their prices."""
     for number, codelet in enumerate(executable.codelets):
         names = [field.name for field in codelet.fields]
         pairs = executable.in_place[executable.in_place[:, 0] == number, 1:].tolist()
         in_place = tuple((names[source], names[target]) for source, target in pairs)
-        yield priced(codelet.typed, executable.target, executable.options.codelet_cost, in_place)
+        yield codelet.typed, Pricing(executable.target, executable.options.codelet_cost, in_place)
+
+
+def priced_codelets(executable: Executable) -> Iterator[PricedCodelet]:
+    """The codelets with the target's prices, in the order of their numbers."""
+    return (pricing(codelet) for codelet, pricing in pricing_of(executable))

@@ -166,12 +166,12 @@ def test_without_the_option_nothing_is_counted(bench, mode):
 def test_without_the_option_codelets_are_compiled_without_counters(bench):
     program, asked = whole(bench), []
 
-    def compile_codelet(codelet, checks):
+    def compile_unpriced(codelet, pricing, checks):
         asked.append(checks.flops)
-        return original(codelet, checks)
+        return original(codelet, pricing, checks)
 
-    original = machine_code.compile_codelet
-    with patch.object(machine_code, "compile_codelet", compile_codelet):
+    original = machine_code.compile_unpriced
+    with patch.object(machine_code, "compile_unpriced", compile_unpriced):
         bench.engine(program)
         assert asked == [False] * 4
         bench.engine(program, options=ON)

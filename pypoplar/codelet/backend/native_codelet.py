@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from attrs import evolve
 
 from pypoplar.codelet.backend import cache
 from pypoplar.codelet.backend.contract import Backend, NativeCodelet
 from pypoplar.codelet.backend.once import one_at_a_time
+from pypoplar.codelet.cost.pricing import Pricing
 from pypoplar.codelet.ir.checks import Checks
-from pypoplar.codelet.ir.typed import Apply, Price, PricedCodelet, check_priced
+from pypoplar.codelet.ir.typed import Apply, Price, PricedCodelet, TypedCodelet, check_priced
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.operations.table import operation
 
 # The packages and modules that decide what code is, whatever backend makes it; the backend's own come to them.
-SOURCES = ("pypoplar.codelet.ir", "pypoplar.codelet.operations", "pypoplar.interface", "pypoplar.types")
+SOURCES = ("pypoplar.codelet.ir", "pypoplar.codelet.cost", "pypoplar.codelet.operations", "pypoplar.interface", "pypoplar.types")
 _compiled: dict[str, NativeCodelet] = {}
 
 
@@ -31,31 +34,44 @@ def compile_codelet(codelet: PricedCodelet, checks: Checks = Checks()) -> Native
     disk: nothing there would tell its recipe from another.
     """
     check_priced(codelet)
+    return _native(codelet, checks, _work(codelet, checks), lambda: codelet)
+
+
+def compile_unpriced(codelet: TypedCodelet, pricing: Pricing, checks: Checks) -> NativeCodelet:
+    """The native code of a codelet that is priced if its code is not in the cache."""
+    return _native(codelet, checks, pricing.key, lambda: pricing(codelet))
+
+
+def _native(codelet: TypedCodelet, checks: Checks, besides: object, make: Callable[[], PricedCodelet]) -> NativeCodelet:
     backend = host_backend()
     registrations = _registrations(codelet)
-    key = _key(codelet, checks, registrations, backend)
+    key = _key(codelet, checks, besides, registrations, backend)
     with one_at_a_time():
         if key not in _compiled:
             code = None if registrations else cache.load(key)
             if code is None:
-                code = backend.object_code(codelet, checks)
+                code = backend.object_code(make(), checks)
                 if not registrations:
                     cache.store(key, code)
             _compiled[key] = backend.load(code)
         return _compiled[key]
 
 
-def _registrations(codelet: PricedCodelet) -> list[int]:
+def _registrations(codelet: TypedCodelet) -> list[int]:
     """Those of the operations from outside that a codelet has."""
     used = {operation(statement.operation).number for statement in walk(codelet.body) if isinstance(statement, Apply)}
     return sorted(used - {0})
 
 
-def _key(codelet: PricedCodelet, checks: Checks, registrations: list[int], backend: Backend) -> str:
+def _work(codelet: PricedCodelet, checks: Checks) -> list[tuple[int, int]]:
+    """What the blocks do, where the code counts it; their text does not say it."""
+    prices = [statement for statement in walk(codelet.body) if isinstance(statement, Price)]
+    return [(price.flops, price.bytes) for price in prices] if checks.flops else []
+
+
+def _key(codelet: TypedCodelet, checks: Checks, besides: object, registrations: list[int], backend: Backend) -> str:
     """All that the code depends on, as text: equality of literals would not do, for 0.0 == -0.0 and 1 == True."""
     essence = evolve(codelet, name="", locations=(), texts=(), helpers=())
-    prices = [statement for statement in walk(codelet.body) if isinstance(statement, Price)]
-    work = [(price.flops, price.bytes) for price in prices] if checks.flops else []
     sources = cache.fingerprint(*SOURCES, *backend.sources)
-    parts = (essence, work, checks, registrations)
+    parts = (essence, besides, checks, registrations)
     return "\n".join((*map(repr, parts), backend.name, backend.identity(), sources))

@@ -55,16 +55,17 @@ def _between_calls(instructions: Sequence[Instruction]) -> Iterator[list[Instruc
 
 def _scheduled(instructions: Sequence[Instruction]) -> Iterator[Bundle]:
     waits, followers = _dependences(instructions)
-    ready: dict[Pipe, list[int]] = {pipe: [] for pipe in Pipe}
+    ready: list[list[int]] = [[] for _ in Pipe]
     for number, instruction in enumerate(instructions):
         if not waits[number]:
             heapq.heappush(ready[instruction.pipe], number)
     straight = sum(not instruction.control for instruction in instructions)
-    while any(ready.values()):
+    main, auxiliary = ready
+    while main or auxiliary:
         issued = []
-        for pipe in (Pipe.AUXILIARY, Pipe.MAIN):
-            if ready[pipe] and (straight == 0 or not instructions[ready[pipe][0]].control):
-                issued.append(heapq.heappop(ready[pipe]))
+        for heap in (auxiliary, main):
+            if heap and (straight == 0 or not instructions[heap[0]].control):
+                issued.append(heapq.heappop(heap))
                 straight -= not instructions[issued[-1]].control
         yield Bundle(tuple(instructions[number] for number in sorted(issued)))
         for number in issued:

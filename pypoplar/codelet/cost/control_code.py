@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import assert_never
 
 from attrs import define, field
@@ -112,54 +112,57 @@ class ControlCode:
         numbering.next_run()
         names = dict.fromkeys(name for way in ways for name in way.locals)
         selection.locals = merged(names, ways, len(numbering.loops)) if ways else before
-        self._after((statement,), spans)
+        self._after(stored_classes((statement,)), spans, assigned((statement,)))
         if any(isinstance(inner, Leave | Break | Continue | Return | Check) for inner in walk((statement,))):
             numbering.may_end()
 
     def _once(self, statement: Once) -> None:
         selection, numbering = self.selection, self.selection.numbering
-        spans = dict(selection.spans)
+        before, spans = set(selection.locals), dict(selection.spans)
         conditional = [loop.conditional for loop in numbering.loops]
         ends = any(isinstance(inner, Check | Return) for inner in walk(statement.body))
         numbering.next_run()
         with numbering.branch():
-            for loop, before in zip(numbering.loops, conditional, strict=True):
-                loop.conditional = before  # it is passed over only from its first `Leave` on
+            for loop, was_so in zip(numbering.loops, conditional, strict=True):
+                loop.conditional = was_so  # it is passed over only from its first `Leave` on
             self.block(statement.body)
         for loop in numbering.loops:
             loop.conditional |= ends
         last = numbering.next_run()
-        for name in sorted(assigned(statement.body) & set(selection.locals)):  # some way may have left before it was set
+        for name in sorted(assigned(statement.body) & before):  # some way may have left before it was set
             value = at_the_end(last, selection.locals[name])
             selection.locals[name] = Register(value.file, value.words, len(numbering.loops), [value])
-        self._after(statement.body, spans)
+        self._after(stored_classes(statement.body), spans, assigned(statement.body))
 
-    def _after(self, block: Block, spans: Mapping[str, SpanValue]) -> None:
-        """After a block that may have been passed over: its stores may have happened, and its spans may lie anywhere."""
-        self.selection.numbering.forget(stored_classes(block))
-        self.selection.spans = {name: value for name, value in spans.items() if name not in assigned(block)}
+    def _after(self, stored: frozenset[str], spans: Mapping[str, SpanValue], changed: Set[str]) -> None:
+        """After a block that may have been passed over: its stores may have happened, and what it has `changed` lies anywhere."""
+        self.selection.numbering.forget(stored)
+        self.selection.spans = {name: value for name, value in spans.items() if name not in changed}
 
     # Loops
 
     def _while(self, statement: While) -> None:
         selection, numbering = self.selection, self.selection.numbering
         whole, spans = (*statement.head, *statement.body), dict(selection.spans)
-        before, carried = numbering.run, self._enter(whole)
+        before, changed, stored = numbering.run, assigned(whole), stored_classes(whole)
+        carried = self._enter(changed)
         numbering.next_run()
-        with numbering.loop(before, stored_classes(whole)):
+        with numbering.loop(before, stored):
             self.block(statement.head)
             selection.branch(statement.condition, statement.where)
             numbering.may_end()
             numbering.next_run()
             self.block(statement.body)
-        self._leave(carried, whole, spans)
+        self._leave(carried)
+        self._after(stored, spans, changed)
 
     def _for(self, statement: For, last: Straight | None) -> None:
         selection, numbering = self.selection, self.selection.numbering
         body, spans = statement.body, dict(selection.spans)
         start, stop, step = (selection.known(operand) for operand in (statement.start, statement.stop, statement.step))
         rounds, most_rounds = self._rounds(start, stop, step)
-        before, carried, stored = numbering.run, self._enter(body), stored_classes(body)
+        before, changed, stored = numbering.run, assigned(body) | {statement.variable.name}, stored_classes(body)
+        carried = self._enter(changed)
         depth = len(numbering.loops) + 1
         variable = Register(Pipe.MAIN, 1, depth, [start] if isinstance(start, Register) else [])
         selection.locals[statement.variable.name] = variable
@@ -176,30 +179,28 @@ class ControlCode:
         loop = CountedLoop(code, stepping, before, runs, start, stop, step, rounds, most_rounds, reads_stop)
         code.kind, code.reason = _kind(statement, loop)
         self.loops.append(loop)
-        self._leave(carried, (statement,), spans)
+        self._leave(carried)
+        self._after(stored, spans, changed)
 
-    def _enter(self, body: Block) -> dict[str, Register]:
-        """Give every local that a loop's body may set a register of its own, which the rounds share."""
+    def _enter(self, changed: Set[str]) -> dict[str, Register]:
+        """Give every local that a loop may change a register of its own, which the rounds share."""
         selection, numbering = self.selection, self.selection.numbering
         carried: dict[str, Register] = {}
-        for name in sorted(assigned(body) & set(selection.locals)):
+        for name in sorted(changed & set(selection.locals)):
             first = at_the_end(numbering.run, selection.locals[name])
             carried[name] = Register(first.file, first.words, len(numbering.loops) + 1, [first])
         selection.locals = {**selection.locals, **carried}
-        selection.spans = {name: value for name, value in selection.spans.items() if name not in assigned(body)}
+        selection.spans = {name: value for name, value in selection.spans.items() if name not in changed}
         return carried
 
-    def _leave(self, carried: Mapping[str, Register], body: Block, spans: Mapping[str, SpanValue]) -> None:
-        """After a loop, what its body sets is in a register outside of it."""
+    def _leave(self, carried: Mapping[str, Register]) -> None:
+        """After a loop, what it carried from round to round is in a register outside of it."""
         selection, numbering = self.selection, self.selection.numbering
-        for name in sorted(assigned(body) & set(selection.locals)):
+        for name, register in carried.items():
             value = at_the_end(numbering.run, selection.locals[name])
-            first = carried[name].sources[:1] if name in carried else []
-            selection.locals[name] = Register(value.file, value.words, len(numbering.loops), [value, *first])
-            if name in carried:
-                carried[name].sources.append(value)
+            selection.locals[name] = Register(value.file, value.words, len(numbering.loops), [value, *register.sources])
+            register.sources.append(value)
         numbering.next_run()
-        self._after(body, spans)
 
     def _rounds(self, start: Known, stop: Known, step: Known) -> tuple[int | None, int | None]:
         """How many rounds there are, and the most that there can be, as far as the compiler sees."""

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from attrs import define, field, frozen
 
 
-class Pipe(enum.Enum):
+class Pipe(enum.IntEnum):
     """A pipe, and the register file of that name."""
 
-    MAIN = "main"
-    AUXILIARY = "auxiliary"
+    MAIN = 0
+    AUXILIARY = 1
 
 
 @define(eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from attrs import asdict, evolve
+from attrs import asdict, evolve, frozen
 
 from pypoplar.codelet.cost.block_prices import BlockPrices, SupervisorPrices, Unpriced
 from pypoplar.codelet.cost.compiled_code import compiled
@@ -46,10 +46,26 @@ class UnpricedCodelet(InvalidOption, LookupError):
     """Something in a codelet has no price on the target's architecture; the message names the codelet and the user's line."""
 
 
-def priced(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace = ()) -> PricedCodelet:
-    """The codelet with the prices of a target; `cost` is what the option `pypoplar.codelet_cost` says.
+@frozen
+class Pricing:
+    """What decides the prices of a codelet beside itself; `cost` is what the option `pypoplar.codelet_cost` says."""
 
-    Entry and exit are paid at its start.
+    target: Target
+    cost: str
+    in_place: InPlace = ()
+
+    def __call__(self, codelet: TypedCodelet) -> PricedCodelet:
+        return priced(codelet, self.target, self.cost, self.in_place)
+
+    @property
+    def key(self) -> str:
+        """Equal for what gives any codelet the same prices, by one version of the room of prices."""
+        target = self.target
+        return repr((prices_of(target), self.cost, self.in_place, target.getRptCountMax(), target.supervisor_instruction_cycles))
+
+
+def priced(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace = ()) -> PricedCodelet:
+    """The codelet with the prices of a target. Entry and exit are paid at its start.
 
     `UnpricedCodelet` if nobody has said what something in it costs.
     """

@@ -7,11 +7,11 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.backend.contract import NativeCodelet
-from pypoplar.codelet.backend.native_codelet import compile_codelet
+from pypoplar.codelet.backend.native_codelet import compile_unpriced
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.engine.debug_prints import clear_prints
 from pypoplar.engine.engine_state import EngineState
-from pypoplar.engine.loaded_codelets import priced_codelets
+from pypoplar.engine.loaded_codelets import pricing_of
 from pypoplar.engine.native.driver_code import GENERAL, MOVING, SUPERSTEP, load_unit
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import CONTEXT_WORDS, WORK_WORDS, Context
@@ -37,7 +37,7 @@ def machine_code(executable: Executable) -> MachineCode:
         floating_point=executable.floating_point_checks,
         flops=options.flop_estimates,
     )
-    compiled = tuple(compile_codelet(codelet, checks) for codelet in priced_codelets(executable))
+    compiled = tuple(compile_unpriced(codelet, pricing, checks) for codelet, pricing in pricing_of(executable))
     return MachineCode(np.array([code.address for code in compiled], np.int64), compiled)
 
 
