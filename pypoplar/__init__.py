@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         default,
     )
     from pypoplar.codelet.language.records import Array, Record
+    from pypoplar.codelet.listing import listing
     from pypoplar.device import Device, DeviceManager, IPUModel
     from pypoplar.engine.engine import Engine, compileGraph
     from pypoplar.engine.streams import StreamCallback
@@ -100,6 +101,7 @@ _HOMES = {
     "pypoplar.arrays.intervals": "Interval VariableInterval",
     "pypoplar.codelet.language.fields": "InOut Input MultiVertex Output SupervisorVertex Vector VectorList Vertex default",
     "pypoplar.codelet.language.records": "Array Record",
+    "pypoplar.codelet.listing": "listing",
     "pypoplar.device": "Device DeviceManager IPUModel",
     "pypoplar.engine.engine": "Engine compileGraph",
     "pypoplar.engine.streams": "StreamCallback",
@@ -237,6 +239,7 @@ __all__ = [
     "cycleCount",
     "cycleStamp",
     "default",
+    "listing",
     "program",
     "setFloatingPointBehaviour",
     "setSeed",

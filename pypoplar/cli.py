@@ -19,6 +19,7 @@ from attrs import evolve
 
 from pypoplar import resources
 from pypoplar.codelet.backend import cache
+from pypoplar.codelet.listing import listing_of_file
 from pypoplar.errors import PoplarError
 from pypoplar.files import check_regular
 from pypoplar.presets import PRESETS, TIMINGS
@@ -97,6 +98,20 @@ def info() -> None:
     for word, directory in zip(("in", "and in"), cache.places(), strict=False):
         click.echo(f"  {word:9} {directory}")
     click.echo(f"  size      {cache.size() / 1e6:.1f} MB")
+
+
+@main.command(short_help="Show what the compiler makes of a codelet.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("codelet")
+@click.option("--target", default="bow", show_default=True, help="A target of `pypoplar info`.")
+@click.pass_obj
+def listing(show_traceback: bool, file: Path, codelet: str, target: str) -> None:
+    """Show the bundles that the lines of CODELET in FILE.py become, with their slots, and how its loops go round.
+
+    An instance of a template is written as in addVertex: "Scale<float>".
+    """
+    with _short_errors(show_traceback):
+        click.echo(listing_of_file(file, codelet, target), nl=False)
 
 
 @main.command("summary", short_help="Print the summary of a profile.")

@@ -27,6 +27,7 @@ FLOORS = (
     "codelet.frontend",
     "codelet.codelet",
     "codelet.registry",
+    "codelet.listing",
     "codelet.backend",
     "codelet.python codelet.llvm",
     "codelet.backend.native_codelet",

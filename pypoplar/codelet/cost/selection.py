@@ -120,7 +120,8 @@ def at_the_end(run: MachineRun, known: Known) -> Register:
     if isinstance(known, Register):
         return known
     register = Register(file_of(known.type), words_of(known.type), run.depth)
-    run.instructions.append(Instruction("or" if register.file is Pipe.AUXILIARY else "setzi", register.file, 0, register))
+    where = run.instructions[-1].where if run.instructions else 0
+    run.instructions.append(Instruction("or" if register.file is Pipe.AUXILIARY else "setzi", register.file, where, register))
     return register
 
 

@@ -29,7 +29,7 @@ def run(options):
     engine = Engine(graph, Execute(compute_set), options)
     engine.load()
     engine.run(0)
-    return engine.readTensor("x").tolist(), engine.getReport().execution.total_cycles
+    return engine.readTensor("x").tolist(), engine.getReport().execution.totalCycles.total
 
 
 @pytest.fixture
