@@ -1,14 +1,16 @@
-"""Settings of all tests: no time limits in hypothesis, no options from the outside."""
+"""Settings of all tests: laws draw the same examples every time, without time limits; no options from the outside."""
 
 import os
 import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+from law_examples import FEWEST, USUAL
 
-settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("thorough", settings.get_profile("project"), max_examples=10_000)
-settings.register_profile("few", settings.get_profile("project"), max_examples=3)
+COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("project", **COMMON, max_examples=USUAL, derandomize=True, database=None)
+settings.register_profile("few", settings.get_profile("project"), max_examples=FEWEST)
+settings.register_profile("thorough", **COMMON, max_examples=10_000, derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 os.environ.pop("POPLAR_ENGINE_OPTIONS", None)

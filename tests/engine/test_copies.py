@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from engine_builder import Bench, tiny
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import BOOL, CHAR, FLOAT, HALF, INT, LONGLONG, SHORT, UNSIGNED_CHAR, IPUModel, concat, testing
 from pypoplar.program import Copy, Repeat, Sequence, WriteUndef
@@ -147,7 +148,7 @@ def copies(draw, type):
     return values.reshape(shape).astype(type.dtype), source, np.array(places) + begin, count + extra, mapping
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.data())
 def test_any_view_arrives_at_any_places(data):
     type = data.draw(st.sampled_from(TYPES))

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from engine_builder import Bench, everywhere, tiny
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     BOOL,
@@ -242,7 +243,7 @@ def test_a_vertex_without_a_tile_is_what_is_refused():
 VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.5])
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(st.tuples(st.integers(0, 3), VALUES, st.lists(VALUES, min_size=1, max_size=3)), min_size=1, max_size=8))
 def test_values_are_what_variables_of_the_same_values_are(vertices):
     outcomes = []

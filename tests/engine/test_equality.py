@@ -8,8 +8,9 @@ import pytest
 from engine_builder import WAYS, shown, tiny
 from engine_outcome import outcome
 from engine_random import ALL, PURE, Look, RandomProgram
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import AtomicStoreError, Executable, IPUModel, compileGraph
 from pypoplar.engine import division
@@ -41,19 +42,19 @@ SEEDS = st.integers(0, 2**32 - 1)
 FAILING = [*PURE, Look, Look]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(SEEDS, st.integers(1, 8), st.sampled_from([1, 2, 3, 16]))
 def test_random_programs_are_the_same_in_every_way_of_running_them(seed, steps, tiles):
     same_everywhere(RandomProgram(random.Random(seed), tiny(tiles), ALL, steps))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(SEEDS, st.integers(1, 8), st.sampled_from([1, 2, 3, 16]))
 def test_random_programs_are_the_same_in_every_way_with_the_timing_of_hardware(seed, steps, tiles):
     same_everywhere(RandomProgram(random.Random(seed), tiny(tiles, "hardware"), [*ALL, Look], steps))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(SEEDS, st.integers(1, 4))
 def test_random_programs_that_fail_are_the_same_too(seed, steps):
     same_everywhere(RandomProgram(random.Random(seed), tiny(4), FAILING, steps))
@@ -76,13 +77,13 @@ def test_random_programs_that_fail_are_the_same_too(seed, steps):
     ],
     ids=lambda one: "-".join(name.rpartition(".")[2] for name in one),
 )
-@settings(max_examples=12)
+@examples(12)
 @given(seed=SEEDS, steps=st.integers(1, 6))
 def test_random_programs_are_the_same_with_every_option(options, seed, steps):
     same_everywhere(RandomProgram(random.Random(seed), tiny(5), [*ALL, Look], steps), options)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(SEEDS, st.integers(1, 6))
 def test_the_order_in_which_vertices_are_added_changes_no_result(seed, steps):
     outcomes = []
@@ -94,7 +95,7 @@ def test_the_order_in_which_vertices_are_added_changes_no_result(seed, steps):
             assert shown(other[name], nan_bits=False) == shown(outcomes[0][name], nan_bits=False), name
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(SEEDS, st.integers(1, 6))
 def test_races_judged_by_elements_change_no_result(seed, steps):
     outcomes = []
@@ -104,7 +105,7 @@ def test_races_judged_by_elements_change_no_result(seed, steps):
     assert shown(outcomes[1], nan_bits=False) == shown(outcomes[0], nan_bits=False)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(SEEDS, st.integers(1, 6), st.sampled_from([{}, {"pypoplar.races": "elements"}]))
 def test_an_executable_that_was_saved_and_loaded_does_the_same(seed, steps, options):
     made = RandomProgram(random.Random(seed), tiny(3), [*ALL, Look], steps)
@@ -117,7 +118,7 @@ def test_an_executable_that_was_saved_and_loaded_does_the_same(seed, steps, opti
         assert shown(outcome(made, loaded, mode, options)) == shown(outcome(made, executable, mode, options))
 
 
-@settings(max_examples=4)
+@examples(4)
 @given(SEEDS)
 def test_a_whole_bow_computes_the_same_on_any_number_of_threads(seed):
     made = RandomProgram(random.Random(seed), IPUModel().createDevice(), ALL, 5, size=400)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from engine_builder import Add, Bench, shown, tiny
 from engine_random import ALL, PURE, RandomProgram
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import FLOAT, INT, AtomicStoreError, Engine, InOut, Input, Output, Vector, Vertex, compileGraph, concat, testing
 from pypoplar.interface.edge_rows import edge_row, entry_words
@@ -168,7 +169,7 @@ def totals(executable):
     return [(one.name, one.phase, one.bytes_sent, one.bytes_received, one.messages) for one in executable.exchanges]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(SEEDS)
 def test_what_is_received_is_what_the_rows_say_and_what_is_sent_no_more(seed):
     for _, _, sent, received, rows in totals(compiled(RandomProgram(random.Random(seed), tiny(5), ALL, 4))):
@@ -182,7 +183,7 @@ def test_what_is_received_is_what_the_rows_say_and_what_is_sent_no_more(seed):
             np.testing.assert_array_equal(by_sender, sent)  # no multicast
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(SEEDS, st.permutations(range(6)))
 def test_renumbering_the_tiles_permutes_the_account_and_changes_no_result(seed, numbers):
     first, second = (
@@ -221,7 +222,7 @@ def scattered(factor, mapping):
     return compileGraph(bench.graph, Sequence(steps))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12))
 def test_doubling_the_data_doubles_the_bytes(mapping):
     for one, other in zip(scattered(1, mapping).exchanges, scattered(2, mapping).exchanges, strict=True):
@@ -249,7 +250,7 @@ def edges(executable):
                         yield int(tile), int(offset), int(length) * field.type.size
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(SEEDS)
 def test_a_vertex_reaches_nothing_but_the_memory_of_its_tile(seed):
     executable = compiled(RandomProgram(random.Random(seed), tiny(4), ALL, 4))

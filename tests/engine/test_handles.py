@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from engine_builder import Bench, tiny
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     BOOL,
@@ -61,7 +62,7 @@ def test_views_of_variables_on_many_tiles_are_read_and_written(mode):
     np.testing.assert_array_equal(engine.readTensor("y"), [[-100, -101]] * 3)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.data())
 def test_any_view_reads_and_writes_what_numpy_would(data):
     shape = data.draw(strategies.shapes())

@@ -5,8 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from engine_builder import Bench, everywhere, tiny
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     FLOAT,
@@ -211,7 +212,7 @@ def pieces(draw):
 CODELETS = [Double, Running, RunningHalves, Dealt, Reversed, Sum]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     codelet=st.sampled_from(CODELETS),
     views=pieces(),
@@ -247,7 +248,7 @@ def test_in_place_is_what_numpy_does_in_place(codelet, views, tiles, homes, cuts
         np.testing.assert_array_equal(everywhere(work, ELEMENTS), expected)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(views=pieces(), tiles=st.lists(st.integers(0, 2), min_size=24, max_size=24), home=st.integers(0, 2))
 def test_it_moves_and_costs_what_an_inout_does(views, tiles, home):
     def executable(codelet):

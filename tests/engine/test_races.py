@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from engine_builder import Bench, everywhere
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     FLOAT,
@@ -254,7 +255,7 @@ def races_by_hand(vertices):
     return found
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(touching())
 def test_races_are_found_exactly(drawn):
     vertices, mapping = drawn

@@ -6,8 +6,9 @@ import re
 import numpy as np
 import pytest
 from engine_builder import Bench, everywhere
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     BOOL,
@@ -135,7 +136,7 @@ def test_records_lie_in_tensors_of_chars(type, home):
     assert everywhere(work).view(np.uint8).tolist() == advanced(raw).tolist()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 9), st.integers(0, 3), st.lists(st.integers(2, 4), min_size=1, max_size=4), st.integers(0, 5), st.booleans())
 def test_records_may_begin_at_any_byte_of_any_variable(before, count, tiles, behind, reads_all):
     """The vertex is on tile 3; what lies there or elsewhere, aligned or not, comes and goes as it does in NumPy."""

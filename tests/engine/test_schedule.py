@@ -2,8 +2,9 @@
 
 import numpy as np
 from engine_builder import Bench
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import INT, Graph, MultiVertex, Output, SupervisorVertex, Vertex, compileGraph, testing
 from pypoplar.engine.engine import Engine
@@ -69,7 +70,7 @@ def brute_force(vertices):
 VERTICES = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 20)), min_size=1, max_size=25)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(VERTICES, min_size=1, max_size=3))
 def test_a_tile_takes_as_long_as_a_simulation_cycle_by_cycle(tiles):
     bench = Bench()

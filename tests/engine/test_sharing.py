@@ -10,8 +10,9 @@ from attrs import evolve
 from engine_builder import Bench, shown, tiny
 from engine_outcome import outcome
 from engine_random import Count, Halve, Largest, RandomProgram, Rows, Speak
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     FLOAT,
@@ -89,7 +90,7 @@ def shares(executable):
 
 @pytest.mark.parametrize("options", [{}, {"pypoplar.races": "elements"}], ids=["regions", "elements"])
 @pytest.mark.parametrize("way", ["interpret", "native"])
-@settings(max_examples=15)
+@examples(15)
 @given(seed=SEEDS, steps=st.integers(2, 7), hidden=st.integers(4, 12))
 def test_results_with_shared_memory_are_those_without(way, options, seed, steps, hidden):
     try:

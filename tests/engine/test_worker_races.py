@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from engine_builder import Bench, everywhere, tiny
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from worker_oracle import PLAIN, connected, worker_codelet, worker_values
 
 from pypoplar import (
@@ -257,7 +258,7 @@ def raced(log):
     return f"worker {worker} ", f" {place}, which worker {earlier} has "
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 9), st.booleans())
 def test_races_of_workers_are_found_exactly_where_a_log_of_every_access_has_them(seed, data, settled):
     written, values = worker_codelet(seed, settled=settled), worker_values(data)

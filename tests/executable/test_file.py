@@ -15,8 +15,9 @@ import pytest
 from executable_damage import Opened, Worker, saved, zipped
 from executable_programs import PROGRAMS, control, new_graph
 from executable_runner import run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     FLOAT,
@@ -563,7 +564,7 @@ def damaged_sources(draw):
 
 
 @given(damaged_sources())
-@settings(max_examples=400)
+@examples(400)
 def test_a_damaged_source_is_refused_when_it_is_read_or_translated_or_means_something(tree):
     with contextlib.suppress(FileLoadError, CodeletError):
         _ = Codelet.from_json(tree).typed

@@ -9,8 +9,9 @@ import pytest
 from engine_random import ALL, RandomProgram
 from executable_programs import PROGRAMS, several_ipus
 from executable_runner import run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import AtomicStoreError, Device, Executable, IPUModel, compileGraph
 from pypoplar.executable.memory_layout import TILE_ALIGNMENT, MemoryLayout
@@ -76,7 +77,7 @@ def compiled(seed: int, ipus: int, tiles: int) -> Executable | None:
         return None
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.integers(0, 1 << 32), st.sampled_from([(1, 12), (2, 6), (3, 4), (12, 1)]))
 def test_what_is_compiled_for_several_ipus_passes_the_verifier(seed: int, machine: tuple[int, int]) -> None:
     executable = compiled(seed, *machine)
@@ -85,7 +86,7 @@ def test_what_is_compiled_for_several_ipus_passes_the_verifier(seed: int, machin
         assert executable.layout.ipus == machine[0]
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(st.integers(0, 1 << 32), st.sampled_from([(2, 6), (3, 4)]))
 def test_programs_for_several_ipus_do_the_same_in_both_engines(seed: int, machine: tuple[int, int]) -> None:
     executable = compiled(seed, *machine)

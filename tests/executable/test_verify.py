@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from executable_damage import Opened, Worker, array_places, leaves, more, own, put, put_leaf, put_row, reshaped, saved
 from executable_programs import PROGRAMS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import Executable, FileLoadError, Graph, IPUModel, compileGraph
 from pypoplar.executable.verify.executable_claims import verify
@@ -334,7 +335,7 @@ def test_damage_is_refused_with_one_kind_of_error_or_not_at_all(file):
 
 
 @given(file=damaged(), mode=st.sampled_from(["native", "native", "parallel", "interpret"]))
-@settings(max_examples=150)
+@examples(150)
 def test_an_engine_survives_whatever_is_loaded(file, mode, worker):
     answer = worker.ask(file.opened.content(), mode, seconds=1.0)
     assert answer.keys() <= {"refused", "failed", "stopped", "ran"}, answer

@@ -5,8 +5,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar.codelet.language.fields import InOut, Input, Output, Vector, VectorList, Vertex
 from pypoplar.device import IPUModel
@@ -504,7 +505,7 @@ def one_by_one(graph, compute, connections, values, tiles):
         graph.setTileMapping(graph.addVertex(compute, "Mixed", fields), int(tile))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_many_at_once_are_the_same_as_one_by_one(data):
     frozen = []

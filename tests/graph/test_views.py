@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from small_graphs import new_graph
 
 from pypoplar.arrays.intervals import Interval, VariableInterval
@@ -114,7 +115,7 @@ RANK_ONE = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(data=st.data())
 def test_a_chain_of_views_holds_the_elements_that_numpy_gives(data):
     graph = new_graph()
@@ -137,7 +138,7 @@ def test_a_chain_of_views_holds_the_elements_that_numpy_gives(data):
     assert tensor == tensor.reshape(tensor.shape())
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(data=st.data())
 def test_runs_are_as_the_compiler_expects_them(data):
     graph = new_graph()

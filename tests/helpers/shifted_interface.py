@@ -4,7 +4,6 @@ What takes a number from anywhere but `pypoplar.interface` reads the wrong word 
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -19,11 +18,10 @@ SHIFTS = (
     ("Code", "return count", "return count + 40"),
     ("Bit", "return 1 << count", "return 2 << count"),
 )
-EXAMPLES = 3  # of each law
 
 
 def shifted_project(folder: Path) -> None:
-    """Copy package and tests to a folder, with other numbers, and fewer examples of laws."""
+    """Copy package and tests to a folder, with other numbers."""
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(pypoplar.__file__).parent, folder / "pypoplar", ignore=ignored)
     shutil.copytree(PROJECT / "tests", folder / "tests", ignore=ignored)
@@ -37,13 +35,10 @@ def shifted_project(folder: Path) -> None:
         assert old in rest
         text = head + start + rest.replace(old, new, 1)
     source.write_text(text)
-    for path in (folder / "tests").rglob("*.py"):
-        test = path.read_text()
-        path.write_text(re.sub(r"max_examples=\d+", f"max_examples={EXAMPLES}", test))
 
 
 def run_python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python where the copy is the only pypoplar, with a cache of its own."""
+    """Run Python where the copy is the only pypoplar, with a cache of its own and few examples of laws."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COVERAGE_", "COV_"))}
     environment |= {"PYTHONPATH": str(folder), "PYPOPLAR_CACHE_DIR": str(folder / "cache"), "HYPOTHESIS_PROFILE": "few"}
     command = [sys.executable, *arguments]

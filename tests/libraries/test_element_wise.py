@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from library_programs import call, new_graph, run, variable
 
 from pypoplar import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, InvalidOption, MissingFeature, popops, poputil
@@ -78,7 +79,7 @@ SHAPES = st.sampled_from(
 )
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(SHAPES, st.sampled_from(["add", "sub", "div", "max"]), st.integers(1, 9))
 def test_shapes_are_broadcast_as_numpy_does(shapes, name, tiles):
     a, b = numbers(FLOAT, shapes[0], 3), numbers(FLOAT, shapes[1], 4)
@@ -106,7 +107,7 @@ def test_a_bias_is_added_to_every_row_in_place():
     assert (call(function, [FLOAT, FLOAT], [a, b])[0] == a + b).all()
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.permutations(range(3)), st.integers(1, 8))
 def test_operands_and_results_may_be_views_in_any_order(order, tiles):
     a, b = numbers(FLOAT, [4, 6, 10], 8), numbers(FLOAT, [4, 6, 10], 9).transpose(order)

@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from library_programs import MODES, call, new_graph, run, variable
 
 from pypoplar import FLOAT, HALF, INT, InvalidOption, MissingFeature, Target, poplin, poputil
@@ -29,7 +30,7 @@ def multiply(graph, t, prog, *arguments):
 # The operands are small multiples of 1/16, so every product and sum is exact in float, whatever the order.
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(1, 24), st.integers(1, 24), st.integers(1, 24), st.integers(1, 24))
 def test_a_product_of_any_shape_on_any_number_of_tiles_is_exact_where_floats_are(m, k, n, tiles):
     a, b = operands(m, k, n, seed=m * k * n)
@@ -50,7 +51,7 @@ def test_products_of_floats_and_halves_are_summed_in_float_and_rounded_once(m, k
     assert (result == exact(a, b).astype(output.dtype)).all()
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.integers(1, 12), st.integers(1, 40), st.integers(1, 12), st.integers(1, 9))
 def test_both_engines_agree_to_the_bit(m, k, n, tiles):
     random = np.random.default_rng(m + k + n)
@@ -116,7 +117,7 @@ def test_a_column_times_a_row_is_computed_where_a_linear_mapping_puts_it():
     assert after is None or len(after.messages) == 0
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 300), st.integers(1, 200), st.sampled_from([FLOAT, HALF]))
 def test_a_block_plan_covers_the_product_once_on_no_more_tiles_than_there_are(m, k, n, tiles, type):
     target = Target.createIPUTarget(1, tiles, "bow")

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from library_programs import MODES, call, new_graph, variable
 
 from pypoplar import FLOAT, HALF, INT, MissingFeature, PoplarTypeError, popnn, poputil
@@ -61,7 +62,7 @@ def test_softmax_goes_over_the_last_dimension(shape, name, in_place, type, mode)
     np.testing.assert_allclose(result, softmax(x.astype(np.float64)), rtol=1e-6 if type is FLOAT else 2e-3)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.integers(1, 6), st.integers(1, 60), st.integers(1, 9))
 def test_rows_of_a_softmax_sum_to_one_in_both_engines_alike(rows, columns, tiles):
     x = np.random.default_rng(rows * columns).standard_normal((rows, columns), np.float32) * 5

@@ -5,6 +5,7 @@ from math import prod
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import FLOAT, INT, Graph, testing
 from pypoplar.target import Target
@@ -40,7 +41,7 @@ def test_a_view_of_a_tensor_is_that_of_an_array(data, shape, aliases, empty):
         assert tensor.isParallelWriteable()
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.data())
 def test_a_random_view_copies_what_numpy_copies(data):
     shape = data.draw(shapes)
@@ -64,7 +65,7 @@ def test_a_random_view_copies_what_numpy_copies(data):
 def test_every_step_of_a_view_can_be_drawn():
     drawn = set()
 
-    @settings(max_examples=500, database=None)
+    @settings(max_examples=500)
     @given(shapes.flatmap(lambda shape: strategies.views(shape, 6)))
     def collect(view):
         drawn.update(name for name, _ in view.steps)
@@ -102,7 +103,7 @@ def test_small_graphs_know_what_they_leave_without_running(graph):
         np.testing.assert_array_equal(array, graph.values[name])
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(strategies.small_graphs())
 def test_small_graphs_leave_what_numpy_says_in_both_engines(graph):
     result = testing.run(graph.build, graph.inputs(), mapping=graph.mapping)

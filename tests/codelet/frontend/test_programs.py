@@ -4,8 +4,9 @@ import types
 
 import numpy as np
 from codelet_rig import array, module_from, run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 PRELUDE = """\
 import math
@@ -226,7 +227,7 @@ def as_python(names, fields):
     }
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(programs(), st.integers(0, 20), st.integers(0, 2**32 - 1))
 def test_random_programs_mean_what_they_mean_in_python(text, k, seed):
     random = np.random.default_rng(seed)

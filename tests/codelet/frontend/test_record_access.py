@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from both_forms import compare_forms
 from codelet_rig import codelet_of, interpret, lines, module_from, priced_codelet, run, vertex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from native_rig import run_native
 
 from pypoplar.codelet.ir.span_roots import stored_fields
@@ -321,7 +322,7 @@ def places(dtype, path="", steps=()):
                 yield written, reached, base
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(drawn_records(), st.data())
 def test_random_programs_on_random_records_do_what_numpy_does(drawn, data):
     text, last = drawn

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar.codelet.ir.lane_values import TYPES, LaneValue, apply
 from pypoplar.codelet.operations.registers import limits
@@ -37,7 +38,7 @@ def test_the_integer_operations_of_32_bits_are_known_but_for_rare_ones():
 
 
 @pytest.mark.parametrize("name", COMPUTED)
-@settings(max_examples=30)
+@examples(30)
 @given(data=st.data())
 def test_an_operation_gives_in_each_lane_what_it_means(name, data):
     known = operation(name)

@@ -7,8 +7,9 @@ import traceback
 import numpy as np
 import pytest
 from codelet_rig import DTYPES, codelet_of, interpret, priced_codelet, run, vertex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from native_rig import Memory
 
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
@@ -193,7 +194,7 @@ def values(floating, code):
 
 
 @pytest.mark.parametrize("name", list(CODES))
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_random_expressions_compute_as_numpy_scalars_do(name, data):
     floating, code = name in FLOATS, CODES[name]

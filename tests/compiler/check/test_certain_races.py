@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from codelet_rig import vertex
 from engine_builder import Bench
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from worker_oracle import connected, worker_codelet, worker_values
 
 from pypoplar import (
@@ -354,7 +355,7 @@ def refused(written, values):
     return ""
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 2**32 - 1))
 def test_where_the_data_decide_nothing_races_are_found_exactly(seed):
     written, values = worker_codelet(seed, settled=True), worker_values(0)
@@ -363,7 +364,7 @@ def test_where_the_data_decide_nothing_races_are_found_exactly(seed):
         assert refused(written, values) == log.verdict
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 5))
 def test_nothing_is_refused_that_does_without_a_race_on_any_data(seed, count):
     written = worker_codelet(seed)

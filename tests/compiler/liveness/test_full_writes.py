@@ -4,8 +4,9 @@ import random
 
 import numpy as np
 from codelet_rig import array, interpret, vertex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.compiler.liveness.full_writes import WORKER, stored_fields
@@ -127,7 +128,7 @@ def stores(codelet, numbers):
     } | {name: np.ravel(ran.fields[name]) != 0 for name in ("out", "other", "one")}
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_fields_that_are_found_to_be_written_in_full_are(seed, multi):
     head = {"base": "MultiVertex", "head": "self, worker"} if multi else {}

@@ -7,8 +7,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from engine_builder import tiny
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     BOOL,
@@ -180,7 +181,7 @@ class Chaos:
         return taken, executable
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(SEEDS, SEEDS)
 def test_what_programs_hold_with_shared_memory_is_what_they_hold_without(seed, run):
     made = Chaos(seed)
@@ -191,7 +192,7 @@ def test_what_programs_hold_with_shared_memory_is_what_they_hold_without(seed, r
         assert needed <= executable.memory.not_always_live[tile] - executable.memory.exchange_buffers[tile]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(SEEDS, SEEDS)
 def test_many_programs_and_functions_hold_with_shared_memory_what_they_hold_without(seed, run):
     made = Chaos(seed, programs=range(3, 13), functions=range(3, 13), passing=3)
@@ -199,7 +200,7 @@ def test_many_programs_and_functions_hold_with_shared_memory_what_they_hold_with
     assert shared == apart
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(SEEDS, SEEDS, st.integers(0, 3))
 def test_variables_too_finely_cut_to_be_divided_hold_with_shared_memory_what_they_hold_without(seed, run, parts):
     made = Chaos(seed, passing=2)

@@ -5,8 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from engine_builder import tiny
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import FLOAT, Graph, GraphMemoryAllocationError, IPUModel, compileGraph
 from pypoplar.compiler.liveness.liveness import Liveness
@@ -110,7 +111,7 @@ def test_a_program_that_fits_only_because_it_shares_memory_compiles():
         compileGraph(*chain(20, elements * 4 // 3))
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.integers(1, 12), st.integers(1, 40), st.sampled_from([1, 5, 16]))
 def test_the_parts_of_the_memory_add_up(count, elements, tiles):
     memory = compileGraph(*chain(count, elements, tiles)).memory
