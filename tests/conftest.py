@@ -18,6 +18,14 @@ os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
 pytest_plugins = ["pytester"]
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Coverage is that of the other tests: it would take laws almost as long again to go over the same lines another time."""
+    for item in items:
+        if item.get_closest_marker("hypothesis"):
+            item.add_marker("no_cover")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def options_of_this_run_only():
     """What the environment gives to this run, whose workers read it too, is not for the runs that tests start."""
