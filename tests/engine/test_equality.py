@@ -42,7 +42,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 FAILING = [*PURE, Look, Look]
 
 
-@examples(60)
+@examples(40)
 @given(SEEDS, st.integers(1, 8), st.sampled_from([1, 2, 3, 16]))
 def test_random_programs_are_the_same_in_every_way_of_running_them(seed, steps, tiles):
     same_everywhere(RandomProgram(random.Random(seed), tiny(tiles), ALL, steps))
@@ -77,7 +77,7 @@ def test_random_programs_that_fail_are_the_same_too(seed, steps):
     ],
     ids=lambda one: "-".join(name.rpartition(".")[2] for name in one),
 )
-@examples(12)
+@examples(8)
 @given(seed=SEEDS, steps=st.integers(1, 6))
 def test_random_programs_are_the_same_with_every_option(options, seed, steps):
     same_everywhere(RandomProgram(random.Random(seed), tiny(5), [*ALL, Look], steps), options)

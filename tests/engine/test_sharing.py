@@ -90,7 +90,7 @@ def shares(executable):
 
 @pytest.mark.parametrize("options", [{}, {"pypoplar.races": "elements"}], ids=["regions", "elements"])
 @pytest.mark.parametrize("way", ["interpret", "native"])
-@examples(15)
+@examples(10)
 @given(seed=SEEDS, steps=st.integers(2, 7), hidden=st.integers(4, 12))
 def test_results_with_shared_memory_are_those_without(way, options, seed, steps, hidden):
     try:

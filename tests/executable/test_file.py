@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 import io
 import json
 import os
@@ -30,6 +31,11 @@ from pypoplar import (
 )
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.program import Call, Copy, Execute, Repeat, Sequence
+
+
+@functools.cache
+def saved_control():
+    return saved(control())
 
 
 @pytest.fixture(scope="module")
@@ -187,12 +193,12 @@ def test_what_is_no_place_for_bytes_is_refused(tmp_path):
         Executable.deserialize(3)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", saved(control())[:-1]])
+@pytest.mark.parametrize("content", [b"", b"PK", saved_control()[:-1]])
 def test_damaged_bytes_are_refused(content):
     with pytest.raises(FileLoadError, match="the file: not a saved executable, or damaged"):
         Executable.deserialize(content)
     with pytest.raises(FileLoadError, match="unpacks to"):
-        Executable.deserialize(saved(control()), unpacked_limit=1000)
+        Executable.deserialize(saved_control(), unpacked_limit=1000)
 
 
 def test_numpy_reads_the_arrays(tmp_path):
@@ -264,13 +270,13 @@ def test_an_archive_of_something_else_is_refused():
 
 
 def test_another_format_version_is_named():
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     opened.head.update(version=99, pypoplar="9.1")
     assert "of format version 99, written by pypoplar '9.1': this pypoplar" in refusal(opened.content())
 
 
 def test_truncated_files_are_refused():
-    content = saved(control())
+    content = saved_control()
     for length in {*range(0, len(content), 37), len(content) - 1, len(content) - 22}:
         refusal(content[:length])
 
@@ -289,7 +295,7 @@ def test_flipped_bytes_are_seen_or_change_nothing():
 
 
 def test_a_member_that_is_cut_short_is_named():
-    members = Opened(saved(control())).members()
+    members = Opened(saved_control()).members()
     members["program.npy"] = members["program.npy"][:-8]
     assert "the member program.npy is not an array of numbers" in refusal(zipped(members))
     members["program.npy"] = members["moves.tile.npy"] + b"more"
@@ -297,23 +303,23 @@ def test_a_member_that_is_cut_short_is_named():
 
 
 def test_missing_and_surplus_members_are_named():
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     del opened.arrays["moves.tile"]
     assert "the array moves.tile of moves.tile is missing" in refusal(opened.content())
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     opened.arrays["other"] = np.zeros(3)
     assert "surplus arrays: other" in refusal(opened.content())
-    assert "surplus member other.txt" in refusal(zipped({**Opened(saved(control())).members(), "other.txt": b"text"}))
+    assert "surplus member other.txt" in refusal(zipped({**Opened(saved_control()).members(), "other.txt": b"text"}))
 
 
 def test_missing_and_surplus_fields_are_named():
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     del opened.tree["steps"][1]["depth"]
     assert refusal(opened.content()) == "the file: steps[1] lacks depth"
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     opened.tree["colour"] = "red"
     assert refusal(opened.content()) == "the file: the executable has surplus colour"
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     del opened.tree["target"]["num_ipus"]
     assert "target is damaged" in refusal(opened.content())
 
@@ -343,7 +349,7 @@ def test_missing_and_surplus_fields_are_named():
     ],
 )
 def test_a_wrong_kind_of_value_is_named(path, value, text):
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     place = opened.tree
     for one in path[:-1]:
         place = place[one]
@@ -352,16 +358,16 @@ def test_a_wrong_kind_of_value_is_named(path, value, text):
 
 
 def test_a_wrong_dtype_or_rank_is_named():
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     opened.arrays["moves.source"] = opened.arrays["moves.source"].astype(np.int32)
     assert refusal(opened.content()) == "the file: moves.source is an array of int32: expected int64"
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     opened.arrays["moves.source"] = opened.arrays["moves.source"].reshape(1, -1)
     assert refusal(opened.content()) == "the file: the array of the member moves.source.npy has rank 2: expected 1"
 
 
 def test_members_that_are_there_twice_are_refused():
-    content = io.BytesIO(saved(control()))
+    content = io.BytesIO(saved_control())
     with zipfile.ZipFile(content, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("program.npy", archive.read("program.npy"))
     assert refusal(content.getvalue()) == "the file: a member is there twice"
@@ -380,7 +386,7 @@ class Acts:
 
 def test_pickled_objects_are_refused_and_not_restored(tmp_path):
     place = tmp_path / "acted"
-    members = Opened(saved(control())).members()
+    members = Opened(saved_control()).members()
     member = io.BytesIO()
     np.lib.format.write_array(member, np.array([Acts(place)], object), allow_pickle=True)
     members["program.npy"] = member.getvalue()
@@ -422,7 +428,7 @@ def test_text_that_is_no_device_code_is_refused_and_not_executed(tmp_path, text)
 
 def with_codelet_text(text, place):
     """A file whose codelet has another text."""
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     opened.tree["codelets"][0]["source"]["functions"][0]["text"] = text.replace("{place!r}", repr(str(place)))
     return opened.content()
 
@@ -454,7 +460,7 @@ def test_what_stands_around_device_code_is_passed_over(tmp_path, text, mode):
 )
 def test_names_of_a_codelet_lead_to_nothing_but_device_code(tmp_path, meaning):
     place = tmp_path / "acted"
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     function = opened.tree["codelets"][0]["source"]["functions"][0]
     function["text"] = f"def compute(self):\n    self.n = call({str(place)!r}, 'w')\n"
     function["names"]["call"] = meaning
@@ -496,7 +502,7 @@ def test_a_link_to_an_executable_is_followed(tmp_path):
 
 
 def test_a_type_that_is_not_there_is_refused_when_the_file_is_loaded():
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     opened.tree["codelets"][0]["source"]["functions"][0]["names"]["call"] = ["type", "eval"]
     assert refusal(opened.content()) == "the file: codelets[0] is damaged: damaged source of a codelet: ValueError: no type 'eval'"
 
@@ -573,7 +579,7 @@ def test_a_damaged_source_is_refused_when_it_is_read_or_translated_or_means_some
 @pytest.mark.parametrize("part", ["target", "options"])
 @given(st.data())
 def test_a_damaged_target_or_option_is_refused_or_means_something(part, data):
-    opened = Opened(saved(control()))
+    opened = Opened(saved_control())
     path = data.draw(st.sampled_from([place for place in places_of({part: opened.tree[part]}) if len(place) > 1] or [(part,)]))
     holder = opened.tree
     for key in path[:-1]:

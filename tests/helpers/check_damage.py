@@ -23,7 +23,7 @@ DAMAGE: Damages = {**OF_MEMORY, **OF_THE_HOST, **OF_MOVES, **OF_COMPUTES, **OF_T
 @functools.cache
 def watches() -> dict[str, Watch]:
     """What the verifier does with each program as it is compiled."""
-    return {program: verified(make()) for program, make in PROGRAMS.items()}
+    return {program: verified(make(), notes=True) for program, make in PROGRAMS.items()}
 
 
 def damage_of(check: str) -> Iterator[Damage]:

@@ -1,5 +1,6 @@
 """Runs codelet classes in both engines without a graph around them, and shows typed forms as text."""
 
+import functools
 import linecache
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,13 +37,33 @@ class Ran:
 BOW = Target.of_preset("bow")
 
 
+@functools.lru_cache
+def _of_class(cls: Any) -> Codelet:
+    """A class is translated once, however often a test runs it."""
+    return Codelet.of_class(cls)
+
+
 def codelet_of(cls: Any) -> Codelet:
-    return cls if isinstance(cls, Codelet) else Codelet.of_class(cls)
+    return cls if isinstance(cls, Codelet) else _of_class(cls)
 
 
 def priced_codelet(cls: Any, cost: str = SCALAR) -> PricedCodelet:
     """A codelet ready to run, with the prices of a Bow IPU."""
+    return priced(cls.typed, BOW, cost) if isinstance(cls, Codelet) else _priced_class(cls, cost)
+
+
+@functools.lru_cache
+def _priced_class(cls: Any, cost: str) -> PricedCodelet:
     return priced(codelet_of(cls).typed, BOW, cost)
+
+
+def _form(cls: Any, touches: bool) -> PythonForm:
+    return PythonForm(priced_codelet(cls), record_touches=touches) if isinstance(cls, Codelet) else _form_of_class(cls, touches)
+
+
+@functools.lru_cache
+def _form_of_class(cls: Any, touches: bool) -> PythonForm:
+    return PythonForm(priced_codelet(cls), record_touches=touches)
 
 
 def interpret(cls: Any, *, touches: bool = False, random: Sequence[int] | None = None, **settings: Any) -> Ran:
@@ -57,7 +78,7 @@ def interpret(cls: Any, *, touches: bool = False, random: Sequence[int] | None =
     )
     fault, slots, result = None, 0, True
     try:
-        slots, result = PythonForm(codelet, record_touches=touches).run(memory.bytes, memory.rows[0], 0, memory.table, context)
+        slots, result = _form(cls, touches).run(memory.bytes, memory.rows[0], 0, memory.table, context)
     except VertexFault as error:
         fault = (error.code, error.where, error.value, error.bound)
         slots = context.slots
@@ -73,7 +94,7 @@ def run(cls: Any, *, nan_bits: bool = False, **settings: Any) -> Ran:
     A NaN is a NaN: the bits of one that an operation makes are left open by IEEE arithmetic. `nan_bits` compares them too.
     """
     codelet = codelet_of(cls)
-    first = interpret(codelet, **settings)
+    first = interpret(cls, **settings)
     names = {field.name for field in codelet.fields}
     fields = {name: value for name, value in settings.items() if name in names}
     mask, limit = settings.get("floating_point_mask", 0), settings.get("cycle_limit", UNLIMITED)

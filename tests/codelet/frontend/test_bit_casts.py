@@ -7,6 +7,7 @@ import pytest
 from codelet_rig import codelet_of, lines, run, vertex
 from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import ipu
 from pypoplar.errors import CodeletError
@@ -26,6 +27,7 @@ CASTS = {pair: cast(*pair) for pair in PAIRS}
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
+@examples(40)
 @given(data=st.data())
 def test_the_bits_stay_and_a_nan_has_one_pattern(source, target, data):
     patterns = st.integers(0, 2 ** (8 * source.size) - 1)

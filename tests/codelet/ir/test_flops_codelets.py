@@ -9,6 +9,7 @@ from codelet_rig import Memory, array, priced_codelet
 from engine_random import Compare, Halve, Largest, Long, Mix, Rows
 from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from native_rig import DTYPES, run_interpreted, run_native
 
 from pypoplar import FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex, ipu
@@ -173,6 +174,7 @@ def field_values(data, field):
 
 
 @pytest.mark.parametrize("cls", [Dot, Halves, Branches, Unrolled, Mix, Halve, Compare, Long, Rows, Largest])
+@examples(40)
 @given(data=st.data())
 def test_flops_and_bytes_are_those_of_the_operations_and_accesses_that_ran(cls, data):
     codelet = priced_codelet(cls)

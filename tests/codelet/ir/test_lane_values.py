@@ -38,7 +38,7 @@ def test_the_integer_operations_of_32_bits_are_known_but_for_rare_ones():
 
 
 @pytest.mark.parametrize("name", COMPUTED)
-@examples(30)
+@examples(20)
 @given(data=st.data())
 def test_an_operation_gives_in_each_lane_what_it_means(name, data):
     known = operation(name)

@@ -6,6 +6,7 @@ from both_forms import compare_forms
 from codelet_rig import run, vertex
 from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from typed_strategies import alike, codelets, sums, vertices
 
 from pypoplar.codelet.backend import native_codelet
@@ -27,6 +28,7 @@ def stretch(request, tmp_path_factory):
 limits = st.integers(0, 400) | st.integers(0, 4000)
 
 
+@examples(40)
 @given(st.data())
 def test_random_codelets_come_to_the_limit_in_the_same_place(data):
     codelet = data.draw(codelets())
@@ -36,6 +38,7 @@ def test_random_codelets_come_to_the_limit_in_the_same_place(data):
     compare_forms(codelet, data.draw(vertices(codelet)), cycle_limit=data.draw(limits), **options)
 
 
+@examples(40)
 @given(st.data())
 def test_random_sums_come_to_the_limit_in_the_same_place(data):
     codelet = data.draw(sums())

@@ -4,6 +4,7 @@ import pytest
 from both_forms import compare_forms
 from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from typed_strategies import alike, codelets, sums, vertices
 
 
@@ -15,6 +16,7 @@ def directory(tmp_path_factory):
         yield
 
 
+@examples(50)
 @given(st.data())
 def test_random_codelets_do_the_same_in_both_engines(data):
     codelet = data.draw(codelets())
@@ -22,6 +24,7 @@ def test_random_codelets_do_the_same_in_both_engines(data):
     compare_forms(codelet, data.draw(vertices(codelet)), cycle_limit=300, clock=10**12, random=[1, 2, 3, 2**32 - 4], flops=flops)
 
 
+@examples(50)
 @given(st.data())
 def test_random_codelets_with_every_check_do_the_same_in_both_engines(data):
     codelet = data.draw(codelets())
@@ -33,6 +36,7 @@ def test_random_codelets_with_every_check_do_the_same_in_both_engines(data):
     compare_forms(codelet, data.draw(vertices(codelet)), cycle_limit=300, **options)
 
 
+@examples(50)
 @given(st.data())
 def test_random_sums_do_the_same_in_both_engines(data):
     codelet = data.draw(sums())

@@ -78,6 +78,7 @@ page = made_page(lambda: made_report(tiles=160, events=2000))
 hostile_page = made_page(lambda: made_report(tiles=16, steps=20, events=200, variables=30, rename=lambda name: HOSTILE + name))
 bare_page = made_page(report)
 empty_page = made_page(ran_without_steps)
+deepest_page = made_page(deepest_report)
 
 
 @pytest.fixture
@@ -443,8 +444,7 @@ def test_a_comparison_with_a_program_that_has_not_run_says_so(window, bare_compa
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_the_deepest_nest_of_programs_draws(show, view):
-    window = show(deepest_report(), fragment=f"#{view}")
-    window.tab(view)
+def test_the_deepest_nest_of_programs_draws(window, deepest_page, view):
+    window.see(deepest_page, view)
     assert "could not be drawn" not in window.text(f"#panel-{view}")
     assert quiet(window)
