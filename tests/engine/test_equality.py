@@ -48,7 +48,7 @@ def test_random_programs_are_the_same_in_every_way_of_running_them(seed, steps, 
     same_everywhere(RandomProgram(random.Random(seed), tiny(tiles), ALL, steps))
 
 
-@examples(60)
+@examples(30)
 @given(SEEDS, st.integers(1, 8), st.sampled_from([1, 2, 3, 16]))
 def test_random_programs_are_the_same_in_every_way_with_the_timing_of_hardware(seed, steps, tiles):
     same_everywhere(RandomProgram(random.Random(seed), tiny(tiles, "hardware"), [*ALL, Look], steps))

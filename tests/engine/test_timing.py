@@ -6,8 +6,9 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from engine_builder import Bench, everywhere, tiny
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     INT,
@@ -308,7 +309,7 @@ COMPUTE = st.dictionaries(st.integers(0, TILES - 1), st.integers(0, 300), min_si
 PARTS = st.one_of(COMPUTE, COMPUTE, COMPUTE, st.none(), st.integers(1, 100).map(lambda words: 4 * words))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.sampled_from(["model", "hardware"]), st.lists(PARTS, min_size=1, max_size=12), st.integers(0, 40), st.booleans())
 def test_a_program_takes_as_long_as_a_simulation_tile_by_tile(timing, program, start, syncs):
     timed = Timed(timing, compute_set_start_cycles=start, syncs_without_exchange=syncs)
