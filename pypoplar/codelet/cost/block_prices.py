@@ -29,6 +29,10 @@ class BlockPrices(Protocol):
         """Slots of a vertex beside those of its code."""
 
     @property
+    def bound_of_entry(self) -> int:
+        """The bound of those; 0 where no bounds are known."""
+
+    @property
     def branch(self) -> int:
         """Slots of a branch, taken or not."""
 
@@ -40,8 +44,8 @@ class BlockPrices(Protocol):
     def loop_round(self) -> int:
         """Slots of a counted loop's round that is no hardware repeat, beside those of its body."""
 
-    def run(self, statements: Sequence[Straight]) -> int:
-        """Slots of a straight run of statements."""
+    def run(self, statements: Sequence[Straight]) -> tuple[int, int]:
+        """Slots of a straight run of statements, and their bound, see `pypoplar.codelet.ir.typed.Price`."""
 
     def round(self, body: Block, bound: Statement | None) -> int:
         """Slots of a counted loop's round beside those of its body. `bound` has just computed where it ends, if anything has."""
@@ -64,6 +68,10 @@ class SupervisorPrices:
     entry_and_exit: int = 0  # M: no more than what starts a compute set
 
     @property
+    def bound_of_entry(self) -> int:
+        return self.entry_and_exit if self.instructions.bound_of_entry else 0
+
+    @property
     def branch(self) -> int:
         return self.instructions.branch * self.cycles
 
@@ -75,8 +83,9 @@ class SupervisorPrices:
     def loop_round(self) -> int:
         return self.instructions.loop_round * self.cycles
 
-    def run(self, statements: Sequence[Straight]) -> int:
-        return self.instructions.run(statements) * self.cycles
+    def run(self, statements: Sequence[Straight]) -> tuple[int, int]:
+        slots, bound = self.instructions.run(statements)
+        return slots * self.cycles, bound * self.cycles
 
     def round(self, body: Block, bound: Statement | None) -> int:
         return max(self.instructions.round(body, bound), self.instructions.loop_round) * self.cycles

@@ -24,6 +24,7 @@ class CompiledRun:
 
     bundles: tuple[Bundle, ...]
     depth: int
+    bound: int  # slots that hand-written code could reach
 
     @property
     def slots(self) -> int:
@@ -47,10 +48,10 @@ class CompiledCode:
     runs: tuple[CompiledRun, ...]
     loops: tuple[CompiledLoop, ...]
 
-    def slots(self, number: int) -> int:
-        """What a run costs where it stands; the rounds of a loop on vectors are paid for together."""
+    def price(self, number: int) -> tuple[int, int]:
+        """Slots and bound of a run where it stands; the rounds of a loop on vectors are paid for together."""
         paid = any(loop.price is not None and loop.code.first == number for loop in self.loops)
-        return 0 if paid else self.runs[number].slots
+        return (0, 0) if paid else (self.runs[number].slots, self.runs[number].bound)
 
 
 def compiled(codelet: TypedCodelet, target: Target, in_place: InPlace = ()) -> CompiledCode:
@@ -62,6 +63,7 @@ def compiled(codelet: TypedCodelet, target: Target, in_place: InPlace = ()) -> C
     runs = control.selection.numbering.runs
     needed = NeededCode(runs, [bound for loop in control.loops for bound in loop.bounds])
     needed.keep(runs)
+    bounds = {run: run.bound() for run in runs}  # without what loops do beside their bodies, and without spills
     for loop in control.loops:
         settle_kind(loop, limit, hardware_loops=worker)
         add_steps(loop, needed)
@@ -72,17 +74,17 @@ def compiled(codelet: TypedCodelet, target: Target, in_place: InPlace = ()) -> C
     loops: dict[int, CompiledLoop] = {}
     for run in sorted(runs, key=lambda run: -run.depth):  # what a loop needs in front of it stands in a run outside
         vector = _on_vectors(facts[run]) if run in facts else ""
-        of_run[run] = _compiled_run(run, around.get(run), paired=worker)
+        of_run[run] = _compiled_run(run, around.get(run), bounds[run], paired=worker)
         if run in facts:
             loops[facts[run].loop.code.first] = _compiled_loop(facts[run], vector, of_run[run])
     return CompiledCode(tuple(of_run[run] for run in runs), tuple(loop for _, loop in sorted(loops.items())))
 
 
-def _compiled_run(run: MachineRun, loop: CountedLoop | None, *, paired: bool) -> CompiledRun:
+def _compiled_run(run: MachineRun, loop: CountedLoop | None, bound: int, *, paired: bool) -> CompiledRun:
     held = 0 if loop is None or loop.code.kind is LoopKind.REPEAT else 1
     bundles = scheduled(run, None if loop is None else loop.before, held, paired=paired)
     apart = scheduled(MachineRun(run.depth, run.apart), None, 0, paired=paired)
-    return CompiledRun((*bundles, *apart), run.depth)
+    return CompiledRun((*bundles, *apart), run.depth, bound)
 
 
 def _on_vectors(facts: LoopFacts) -> VectorLoop | str:
@@ -102,4 +104,4 @@ def _compiled_loop(facts: LoopFacts, vector: VectorLoop | str, run: CompiledRun)
     if slots >= one_by_one:
         return CompiledLoop(facts.loop.code, f"{vector.width} rounds at once take {slots} slots, one by one {one_by_one}")
     facts.loop.before.instructions += vector.before
-    return CompiledLoop(facts.loop.code, "", RoundsPrice(vector.width, slots, run.slots), bundles)
+    return CompiledLoop(facts.loop.code, "", RoundsPrice(vector.width, slots, run.slots, vector.bound, run.bound), bundles)

@@ -15,12 +15,12 @@ class CompiledPrices:
     branch = loop_start = loop_round = 0
 
     def __init__(self, code: CompiledCode, scalar: BlockPrices) -> None:
-        self._slots = iter([code.slots(number) for number in range(len(code.runs))])
+        self._runs = iter([code.price(number) for number in range(len(code.runs))])
         self._loops = iter(code.loops)
-        self.entry_and_exit = scalar.entry_and_exit
+        self.entry_and_exit = self.bound_of_entry = scalar.entry_and_exit
 
-    def run(self, statements: Sequence[Straight]) -> int:
-        return next(self._slots)
+    def run(self, statements: Sequence[Straight]) -> tuple[int, int]:
+        return next(self._runs)
 
     def round(self, body: Block, bound: Statement | None) -> int:
         return 0

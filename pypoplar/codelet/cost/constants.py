@@ -18,7 +18,7 @@ from pypoplar.codelet.operations.registers import FLOATS
 
 _SHORT = ("and", "or", "xor", "shift_left", "shift_right")  # their constants have 12 bits
 _LONG = ("add", "sub", "mul", "less", "less_equal", "equal", "not_equal", "min", "max")  # theirs 16, with a sign
-_EITHER = ("add", "mul", "and", "or", "xor", "equal", "not_equal")  # the first argument as well
+_EITHER = ("add", "mul", "and", "or", "xor", "equal", "not_equal", "less", "less_equal")  # the first argument as well
 
 
 def literal_in_register(numbering: Numbering, literal: Literal, where: int) -> Register | None:

@@ -100,6 +100,14 @@ class MachineRun:
     ending: list[Instruction] = field(factory=list)  # branches
     apart: list[Instruction] = field(factory=list)
 
+    def bound(self) -> int:
+        """Slots of the busier pipe, and of the calls: no bundles of these instructions take fewer."""
+        pipes = [0, 0]
+        for instruction in self.instructions:
+            if not instruction.call:
+                pipes[instruction.pipe] += instruction.slots
+        return max(pipes) + sum(instruction.slots for instruction in self.instructions if instruction.call)
+
 
 class LoopKind(enum.Enum):
     """How a counted loop goes round: by a hardware repeat, by counting down as it branches, or by add, compare and branch."""

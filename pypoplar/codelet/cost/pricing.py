@@ -71,7 +71,7 @@ def priced(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace =
     """
     try:
         prices = _prices(codelet, target, cost, in_place)
-        body = _block(codelet.body, prices, prices.entry_and_exit)
+        body = _block(codelet.body, prices, prices.entry_and_exit, prices.bound_of_entry)
     except Unpriced as problem:
         place = codelet.locations[problem.where]
         raise UnpricedCodelet(f"{place.file}:{place.line}: {codelet.name}.{place.function}: {problem}") from problem
@@ -85,9 +85,9 @@ def _prices(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace)
     return SupervisorPrices(prices, target.supervisor_instruction_cycles) if codelet.kind == "supervisor" else prices
 
 
-def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
-    """`block` with a price before each straight run; the first has `slots` on top."""
-    pieces = _Pieces(prices, slots)
+def _block(block: Block, prices: BlockPrices, slots: int = 0, bound: int = 0) -> Block:
+    """`block` with a price before each straight run; the first has `slots` and `bound` on top."""
+    pieces = _Pieces(prices, slots, bound)
     for statement in block:
         if isinstance(statement, Straight):
             pieces.run.append(statement)
@@ -102,10 +102,10 @@ def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
                 pieces.close()
                 pieces.priced.append(evolve(statement, head=_block(head, prices, prices.branch), body=_block(body, prices)))
             case For(body=body):
-                bound = pieces.last_setting(statement.stop)
+                setting = pieces.last_setting(statement.stop)
                 pieces.close(prices.loop_start)
                 together = prices.rounds()
-                pieces.priced.append(evolve(statement, body=_block(body, prices, prices.round(body, bound)), price=together))
+                pieces.priced.append(evolve(statement, body=_block(body, prices, prices.round(body, setting)), price=together))
             case Once(body=body):
                 pieces.close()
                 pieces.priced.append(evolve(statement, body=_block(body, prices)))
@@ -123,21 +123,22 @@ def _block(block: Block, prices: BlockPrices, slots: int = 0) -> Block:
 class _Pieces:
     """A block while it is priced: what is priced already, and the straight run since then."""
 
-    def __init__(self, prices: BlockPrices, slots: int) -> None:
+    def __init__(self, prices: BlockPrices, slots: int, bound: int) -> None:
         self.prices = prices
-        self.slots = slots  # to be paid with the next run
+        self.slots, self.bound = slots, bound  # to be paid with the next run
         self.priced: list[Statement] = []
         self.run: list[Straight] = []
 
     def close(self, ending: int = 0) -> None:
         """End the run, whose end costs some slots more."""
-        slots = self.slots + self.prices.run(self.run) + ending
+        slots, bound = self.prices.run(self.run)
+        slots, bound = slots + self.slots + ending, bound + self.bound
         flops, size = sum(map(flops_of, self.run)), sum(map(bytes_of, self.run))
         if slots or flops or size:
-            self.priced.append(Price(slots, flops, size))
+            self.priced.append(Price(slots, flops, size, bound))
         self.priced.extend(self.run)
         self.run.clear()
-        self.slots = 0
+        self.slots = self.bound = 0
 
     def last_setting(self, operand: object) -> Straight | None:
         """The last statement of the run, if it is that which sets an operand."""

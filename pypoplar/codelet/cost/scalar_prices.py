@@ -97,6 +97,10 @@ class AddedPrices:
         return self.statements.entry_and_exit
 
     @property
+    def bound_of_entry(self) -> int:
+        return 0
+
+    @property
     def branch(self) -> int:
         return self.statements.branch
 
@@ -108,8 +112,8 @@ class AddedPrices:
     def loop_round(self) -> int:
         return self.statements.loop_round
 
-    def run(self, statements: Sequence[Straight]) -> int:
-        return sum(map(self._slots, statements))
+    def run(self, statements: Sequence[Straight]) -> tuple[int, int]:
+        return sum(map(self._slots, statements)), 0
 
     def round(self, body: Block, bound: Statement | None) -> int:
         if not all(map(self._repeats, body)):

@@ -211,6 +211,8 @@ class RoundsPrice:
     width: int
     slots: int
     rest: int
+    bound: int = field(default=0, repr=False)  # of `width` rounds, see `Price`
+    bound_of_rest: int = field(default=0, repr=False)
 
     def total(self, rounds: int) -> int:
         """The price of all rounds."""
@@ -268,21 +270,21 @@ class Return:
 class Price:
     """The basic block that begins here costs `slots` worker issue slots, and is `flops` and `bytes` of work.
 
-    The work is floating-point operations, and bytes of elements loaded and stored. It is no part of the representation, which
-    native code that does not count it is cached by.
+    The work is floating-point operations, and bytes of elements loaded and stored. `bound` are the slots that hand-written code
+    could reach, at most `slots`; 0 where nobody has said. Work and bound are no part of the representation, which native code that
+    does not count them is cached by.
     """
 
     slots: int
     flops: int = field(default=0, repr=False)
     bytes: int = field(default=0, repr=False)
+    bound: int = field(default=0, repr=False)
 
     @staticmethod
     def total(prices: Iterable[Price]) -> Price:
         """The price of several blocks."""
-        slots = flops = size = 0
-        for price in prices:
-            slots, flops, size = slots + price.slots, flops + price.flops, size + price.bytes
-        return Price(slots, flops, size)
+        blocks = list(prices)
+        return Price(*(sum(getattr(price, name) for price in blocks) for name in ("slots", "flops", "bytes", "bound")))
 
 
 @frozen

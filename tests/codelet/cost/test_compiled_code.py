@@ -171,3 +171,10 @@ def test_supervisor_code_has_neither_pairs_nor_hardware_loops():
     code = code_of("for i in range(7):\n    self.m[i] += 1", "m: InOut[Vector[INT]]", base="SupervisorVertex")
     assert code.loops[0].code.kind.value == "brnz"
     assert all(len(bundle.instructions) == 1 for run in code.runs for bundle in run.bundles)
+
+
+def test_the_bound_is_the_busier_pipe_of_aligned_pairs_without_what_counts_the_rounds():
+    (loop,) = code_of(ADDED, "data: InOut[Vector[FLOAT]]\nsize: INT\nk: INT").loops
+    assert (loop.price.bound, loop.price.bound_of_rest) == (2, 2)  # a load and a store, of two elements or one
+    run = inner_round(AlievPanfilov, "ipu2")
+    assert 29 <= run.bound < run.slots  # as many operations on floats

@@ -46,18 +46,30 @@ def compiled_form(codelet):
     return priced(bare, BOW, COMPILED)
 
 
+def check_bounds(codelet):
+    """No bound is above its price."""
+    for statement in walk(codelet.body):
+        if isinstance(statement, Price):
+            assert 0 <= statement.bound <= statement.slots
+        elif isinstance(statement, For) and statement.price is not None:
+            assert 0 < statement.price.bound <= statement.price.slots
+            assert 0 < statement.price.bound_of_rest <= statement.price.rest
+
+
 limits = st.integers(0, 600) | st.integers(0, 10_000)
 
 
 @given(st.data())
 def test_random_codelets_cost_the_same_in_both_engines(data):
     codelet = compiled_form(data.draw(codelets()))
+    check_bounds(codelet)
     compare_forms(codelet, data.draw(vertices(codelet)), cycle_limit=data.draw(limits), flops=data.draw(st.booleans()))
 
 
 @given(st.data())
 def test_random_sums_cost_the_same_in_both_engines(data):
     codelet = compiled_form(data.draw(sums()))
+    check_bounds(codelet)
     compare_forms(codelet, data.draw(alike(codelet)), cycle_limit=data.draw(limits), flops=data.draw(st.booleans()))
 
 
@@ -88,6 +100,7 @@ def elementwise(draw):
 def test_loops_on_vectors_cost_the_same_in_both_engines(data):
     codelet = priced(codelet_of(data.draw(elementwise())).typed, BOW, COMPILED)
     assume(any(isinstance(statement, For) and statement.price is not None for statement in walk(codelet.body)))
+    check_bounds(codelet)
     dtype = np.float16 if codelet.fields[0].element == "f16" else np.float32
     sizes = data.draw(st.fixed_dictionaries(dict.fromkeys("xabo", st.integers(0, 12))))
     group = [

@@ -31,7 +31,8 @@ class Slow(AddedPrices):
     """A chip that schedules nothing and takes a slot more for every straight run."""
 
     def run(self, statements):
-        return super().run(statements) + bool(statements)
+        slots, bound = super().run(statements)
+        return slots + bool(statements), bound
 
 
 @pytest.fixture
