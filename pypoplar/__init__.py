@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from pypoplar import ipu, poplin, popnn, popops, poputil, program, testing  # noqa: F401
     from pypoplar.arrays.intervals import Interval, VariableInterval
     from pypoplar.codelet.language.fields import (
+        Aligned,
         InOut,
         Input,
         MultiVertex,
@@ -99,7 +100,7 @@ if TYPE_CHECKING:
 _MODULES = ("ipu", "poplin", "popnn", "popops", "poputil", "program", "testing")
 _HOMES = {
     "pypoplar.arrays.intervals": "Interval VariableInterval",
-    "pypoplar.codelet.language.fields": "InOut Input MultiVertex Output SupervisorVertex Vector VectorList Vertex default",
+    "pypoplar.codelet.language.fields": "Aligned InOut Input MultiVertex Output SupervisorVertex Vector VectorList Vertex default",
     "pypoplar.codelet.language.records": "Array Record",
     "pypoplar.codelet.listing": "listing",
     "pypoplar.device": "Device DeviceManager IPUModel",
@@ -146,6 +147,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Aligned",
     "ApplicationRuntimeError",
     "Array",
     "AtomicStoreError",

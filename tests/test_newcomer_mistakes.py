@@ -136,7 +136,10 @@ MISTAKES = {  # as it is written: the error, and a part of what it says
     "Repeat(3, [Copy(x, y)])": (PoplarTypeError, "write Sequence([a, b]) for several"),
     "Repeat(i, Copy(x, y))": (PoplarTypeError, "got <Tensor 'i' INT []>; RepeatWhileTrue asks a tensor"),
     "Sync('GLOBAL')": (PoplarTypeError, "expected a SyncType such as SyncType.INTERNAL, got 'GLOBAL'"),
-    "Vector[FLOAT, 3]": (PoplarTypeError, "write Vector[FLOAT]; layouts and alignments are not modelled"),
+    "Vector[FLOAT, 3]": (
+        PoplarTypeError,
+        "write Vector[FLOAT]; layouts are not modelled, and an alignment is written",
+    ),
     "Input[Vector[FLOAT], 'ONE_PTR']": (PoplarTypeError, "write Input[Vector[FLOAT]]; layouts"),
     "popops.add(x, y, graph, prog)": (PoplarTypeError, "popops.add: the first argument is the graph, got <Tensor 'x'"),
     "popops.add(graph, x, y, prog, {'a': 1})": (PoplarTypeError, "a debug name is a string, got {'a': 1}; options come after it"),

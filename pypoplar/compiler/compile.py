@@ -34,9 +34,11 @@ from pypoplar.compiler.lowering.move_tables import MoveLists
 from pypoplar.compiler.lowering.places import TilePlaces
 from pypoplar.compiler.lowering.planned_copies import PlannedCopies
 from pypoplar.compiler.lowering.touch_tables import TouchTables
-from pypoplar.compiler.memory.placement import place_variables, rounded_up
+from pypoplar.compiler.memory.aligned_edges import aligned_edges
+from pypoplar.compiler.memory.memory_blocks import rounded_up
+from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.compiler.memory.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
-from pypoplar.compiler.memory.vertex_state import VertexState, place_state
+from pypoplar.compiler.memory.vertex_state import VertexState, place_buffers, place_state
 from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts, VertexNames
@@ -95,20 +97,21 @@ def compile_graph(
     liveness = find_liveness(frozen, target.getNumWorkerContexts(), tree, usage, regions, handles, variables)
     del regions
     tick(2, PASSES)
-    homes = place_variables(frozen, variables, liveness if share_memory and wanted.uninitialised != "error" else None)
+    vertices = used_vertices(frozen, sets)
+    sharing = liveness if share_memory and wanted.uninitialised != "error" else None
+    homes = place_variables(frozen, variables, sharing, aligned_edges(frozen, vertices))
     survey = survey_graph(frozen, homes, in_place)
     plans = {number: plan_compute_set(frozen, homes, number, survey) for number in sets}
     tick(3, PASSES)
     if wanted.races == "regions":
         find_sub_word_stores(frozen, list(plans.values()), homes)
-    vertices = used_vertices(frozen, sets)
     state = place_state(frozen, homes, vertices)
     memory = measure_memory(frozen, target, wanted, homes, state, list(plans.values()), vertices, liveness.always)
     if not wanted.run_out_of_memory:
         check_memory(frozen, target, homes, liveness, memory, _counts(frozen, vertices, len(sets)))
     tick(4, PASSES)
-    fixed = homes.tile_bytes + state.tile_bytes
-    places = TilePlaces.of(_memory_layout(fixed, memory, target.getNumIPUs()), fixed)
+    buffer = place_buffers(homes, state, plans.values())
+    places = TilePlaces.of(_memory_layout(buffer, memory, target.getNumIPUs()), buffer)
     remotes = tuple(
         RemotePlan(name, buffer.elementType().__name__, buffer.numElements(), buffer.getRepeats())
         for name, buffer in host.remote_buffers.items()
@@ -157,9 +160,9 @@ def _program_list(programs: object) -> list[Program]:
     return chosen
 
 
-def _memory_layout(fixed: Int64s, memory: TileMemory, ipus: int) -> MemoryLayout:
-    """Give every tile the memory that it needs: variables and vertex state, which are `fixed`, then the exchange buffer."""
-    return MemoryLayout(rounded_up(fixed + memory.exchange_buffers, TILE_ALIGNMENT), ipus)
+def _memory_layout(buffer: Int64s, memory: TileMemory, ipus: int) -> MemoryLayout:
+    """Give every tile the memory that it needs: variables and vertex state, which end at `buffer`, then the exchange buffer."""
+    return MemoryLayout(rounded_up(buffer + memory.exchange_buffers, TILE_ALIGNMENT), ipus)
 
 
 def _lower(  # noqa: PLR0913 - what the passes have made

@@ -65,6 +65,7 @@ class ComputePlan:
     copied_before: Pieces  # of gather what a tile has to copy; the rest arrives in its place or can be laid beside what arrives
     copied_after: Pieces  # the same of scatter
     buffer_bytes: Int64s  # [tiles]
+    buffer_alignment: Int64s  # [tiles]: bytes; what the exchange buffer begins at a multiple of
 
 
 @frozen(eq=False)

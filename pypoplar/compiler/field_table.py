@@ -26,7 +26,8 @@ class FieldTable:
     access: Int8s
     form: Int8s
     type: Int16s  # index into pypoplar.types.SUPPORTED
-    alignment: Int64s  # bytes; what the place of bytes that are records is a multiple of, 1 of all else, which lies as it should
+    alignment: Int64s  # bytes; what the place is a multiple of, of bytes that are records and where more is demanded; else 1
+    demanded: Int64s  # bytes; what the user demands that the place is a multiple of, 1 where nothing is
     shared_worker: Bools  # [codelets]: Vertex, whose vertices run beside each other on a tile's workers
     several_workers: Bools  # [codelets]: MultiVertex
 
@@ -40,12 +41,15 @@ class FieldTable:
 def tabulate_fields(codelets: Sequence[Codelet]) -> FieldTable:
     fields = [field for codelet in codelets for field in codelet.fields]
     sizes = np.array([field.type.size for field in fields], np.int64)
+    demanded = np.array([max(field.aligned, 1) for field in fields], np.int64)
+    as_bytes = [alignment for codelet in codelets for alignment in codelet.alignments]
     return FieldTable(
         first=offsets([len(codelet.fields) for codelet in codelets]),
         access=np.array([_ACCESS[field.access] for field in fields], np.int8),
         form=np.array([_FORM[field.form] for field in fields], np.int8),
         type=np.array([SUPPORTED.index(field.type) for field in fields], np.int16),
-        alignment=np.where(sizes > 1, 1, [alignment for codelet in codelets for alignment in codelet.alignments]).astype(np.int64),
+        alignment=np.where(sizes > 1, demanded, as_bytes).astype(np.int64),
+        demanded=demanded,
         shared_worker=np.array([codelet.kind == "vertex" for codelet in codelets], bool),
         several_workers=np.array([codelet.kind == "multi" for codelet in codelets], bool),
     )

@@ -23,7 +23,7 @@ def test_the_documents_codelets_translate(names):
     classes = [
         one for one in names.values() if isinstance(one, type) and issubclass(one, Vertex) and one.__module__ == names["__name__"]
     ]
-    assert {one.__name__ for one in classes} == {"Scale", "BinaryOp", "Trace", "Clamp", "Assembler"}
+    assert {one.__name__ for one in classes} == {"Scale", "ScalePairs", "BinaryOp", "Trace", "Clamp", "Assembler"}
     for cls in classes:
         for found in collect(cls):
             assert (found.instance((HALF,)) if isinstance(found, Template) else found).typed.body

@@ -30,10 +30,11 @@ class FieldStandIn:
     access: str = "input"
     form: str = "vector"
     type: Any = FLOAT
+    aligned: int = 0
 
     @property
     def alignment(self) -> int:
-        return min(int(self.type.size), 4)
+        return max(min(int(self.type.size), 4), self.aligned)
 
 
 @frozen
@@ -44,7 +45,7 @@ class CodeletStandIn:
 
     @property
     def alignments(self) -> list[int]:
-        return [min(field.type.size, 4) for field in self.fields]
+        return [field.alignment for field in self.fields]
 
 
 def runs_of(ids: Any) -> list[tuple[int, int, int]]:

@@ -54,7 +54,9 @@ def _pass(attempt: Statements) -> TypedCodelet:
     return TypedCodelet(
         source.name,
         source.kind,
-        tuple(TypedField(field.name, field.access, field.form, field.type.code, field.unit) for field in source.fields),
+        tuple(
+            TypedField(field.name, field.access, field.form, field.type.code, field.unit, field.aligned) for field in source.fields
+        ),
         tuple(attempt.blocks[0]),
         returns,
         tuple(attempt.locations),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Generic, TypeVar, assert_never, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Generic, TypeVar, assert_never, get_args, get_origin
 
 import numpy as np
 from attrs import evolve, field, frozen
 
 from pypoplar.codelet.ir.terms import Access, Form, Kind
+from pypoplar.codelet.language.alignments import SPELLING, check_alignment, demanded_alignment
 from pypoplar.codelet.language.annotations import HINTS, NotAField, evaluated, refused_field
 from pypoplar.codelet.language.defaults import Default, default_value, same_default
 from pypoplar.codelet.language.fields import (
@@ -46,6 +47,7 @@ class Field:
     type: ElementType
     default: Default | None = field(default=None, eq=same_default)  # of a plain field
     record: RecordLayout | None = None  # of a vector of records, whose type is that of their bytes
+    aligned: int = 0  # bytes that the user demands the place of the vector, or of each row, to be a multiple of; 0: nothing
 
     @property
     def unit(self) -> int:
@@ -55,7 +57,7 @@ class Field:
     @property
     def alignment(self) -> int:
         """What the place of the field's elements in memory is a multiple of."""
-        return min(self.type.size, 4) if self.record is None else self.record.alignment
+        return max(min(self.type.size, 4) if self.record is None else self.record.alignment, self.aligned)
 
     @property
     def attribute(self) -> str:
@@ -203,6 +205,7 @@ def _field(cls: type, attribute: str, annotation: Any, bindings: Bindings) -> Fi
     if (kind in _NUMBERS and isinstance(value, int | float)) or (kind in _TABLES and isinstance(value, _TABLES)):
         return None  # SIZE: int = 8 is a constant, TAPS: tuple[float, ...] = (0.5, 0.5) a table
     access, content = _access(cls, annotation)
+    content, aligned = _demanded(cls, access, content)
     form: Form = "scalar"
     origin = get_origin(content) or content
     if origin in (Vector, VectorList):
@@ -215,8 +218,22 @@ def _field(cls: type, attribute: str, annotation: Any, bindings: Bindings) -> Fi
         raise NotAField("a VectorList is an edge: write Input[VectorList[...]], Output[...] or InOut[...]")
     name = attribute[:-1] if attribute.endswith("_") and keyword.iskeyword(attribute[:-1]) else attribute
     if is_record(content):
-        return Field(name, access, form, UNSIGNED_CHAR, record=_record(content, access, form))
-    return Field(name, access, form, _element(content, form, bindings))
+        field = Field(name, access, form, UNSIGNED_CHAR, record=_record(content, access, form))
+    else:
+        field = Field(name, access, form, _element(content, form, bindings))
+    if aligned:
+        check_alignment(aligned, access, form, field.type if field.record is None else field.record)
+    return evolve(field, aligned=aligned)
+
+
+def _demanded(cls: type, access: Access, content: Any) -> tuple[Any, int]:
+    """What `Annotated` stands around, and the alignment that it demands."""
+    if get_origin(content) is not Annotated:
+        return content, 0
+    inner = evaluated(cls, content.__origin__)
+    if access == "state" and (get_origin(inner) or inner) in _ACCESS:
+        raise NotAField(f"Annotated stands inside: write {SPELLING}")
+    return inner, demanded_alignment(content.__metadata__)
 
 
 def _record(record: type[Record], access: Access, form: Form) -> RecordLayout:
@@ -255,6 +272,8 @@ def _element(content: Any, form: Form, bindings: Bindings) -> ElementType:
     origin = get_origin(content) or content
     if origin in (Vector, VectorList) and form != "scalar":
         raise NotAField("a vector of vectors is VectorList[FLOAT]; fields have at most two dimensions")
+    if origin is Annotated:
+        raise NotAField(f"Aligned is said of the whole vector, not of its elements: write {SPELLING}")
     if origin is Array:
         raise NotAField("Array is for the fields of a Record; write Vector[FLOAT]")
     if isinstance(origin, type) and origin in _ACCESS:

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, TypeVar, get_args, get_origin, overload
 
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import AnyArray
+from pypoplar.codelet.ir.terms import exactly
 from pypoplar.errors import PoplarTypeError
 from pypoplar.types import Element
 
@@ -91,8 +92,29 @@ class SupervisorVertex(Vertex):
     """Base of codelets that run on the tile's supervisor instead of a worker."""
 
 
+@frozen(repr=False)
+class Aligned:
+    """A demand: the vector, or each row of the VectorList, begins at a multiple of so many bytes of its tile's memory.
+
+    ``Input[Annotated[Vector[FLOAT], Aligned(8)]]``, with `Annotated` of `typing`: 4, 8, 16 or 32 bytes. What does not lie so is
+    copied on its tile before the vertex runs, and what the vertex writes is copied back.
+    """
+
+    bytes: int = field(eq=exactly)  # typing keeps what is equal: 8.0 is not 8
+
+    def __repr__(self) -> str:
+        return f"Aligned({self.bytes!r})"
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, bytes: Any) -> NoReturn:
+            raise PoplarTypeError(f"Aligned takes bytes in parentheses: write Aligned({bytes!r})")
+
+
 def _spelled(content: Any) -> str:
     """A type as an annotation has it: ``Vector[FLOAT]``."""
+    if get_origin(content) is Annotated:
+        return f"Annotated[{_spelled(content.__origin__)}, {', '.join(map(repr, content.__metadata__))}]"
     inner = ", ".join(map(_spelled, get_args(content)))
     name = getattr(content, "__name__", "FLOAT")
     return f"{name}[{inner}]" if inner else name
@@ -111,7 +133,8 @@ class Bracketed:
         def __class_getitem__(cls, types: Any) -> Any:
             if isinstance(types, tuple) and len(types) > len(getattr(cls, "__parameters__", types)):
                 written = ", ".join(map(_spelled, types[: len(cls.__parameters__)]))
-                raise PoplarTypeError(f"write {cls.__name__}[{written}]; layouts and alignments are not modelled")
+                aligned = "an alignment is written Input[Annotated[Vector[FLOAT], Aligned(8)]]"
+                raise PoplarTypeError(f"write {cls.__name__}[{written}]; layouts are not modelled, and {aligned}")
             return super().__class_getitem__(types)
 
 

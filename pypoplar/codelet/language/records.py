@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, overload
 
 import numpy as np
 
@@ -170,6 +170,8 @@ def _held(content: Any, within: tuple[type[Record], ...]) -> ElementType | Recor
         raise NotAField("an Array of Arrays: make one of the product of their sizes, or an Array of a record")
     if origin in (Vector, VectorList, list, tuple):
         raise NotAField(f"the fields of a record have a size: write Array[FLOAT, 3], not {origin.__name__}")
+    if origin is Annotated:
+        raise NotAField("the fields of a record lie as in C; align their vector: Input[Annotated[Vector[Ray], Aligned(8)]]")
     if isinstance(origin, type) and issubclass(origin, Edge):
         raise NotAField(f"{origin.__name__} is for the fields of a vertex: write the type alone")
     shown = getattr(content, "__name__", repr(content))

@@ -14,9 +14,12 @@ from typing import Literal as OneOf
 from attrs import evolve, field, frozen
 
 from pypoplar.codelet.ir.terms import ACCESSES, FORMS, KINDS, Kind, exactly
+from pypoplar.codelet.language.alignments import check_alignment, demanded_alignment
+from pypoplar.codelet.language.annotations import NotAField
 from pypoplar.codelet.language.constant_tables import ConstantTable
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.codelet.language.defaults import Default, default_value
+from pypoplar.codelet.language.fields import Aligned
 from pypoplar.codelet.language.record_layout import RecordLayout
 from pypoplar.codelet.language.source_text import Listing
 from pypoplar.errors import FileLoadError
@@ -71,6 +74,7 @@ class CodeletSource:
                     field.form,
                     field.type.__name__ if field.record is None else field.record.to_json(),
                     _write_default(field.default),
+                    field.aligned,
                 ]
                 for field in self.fields
             ],
@@ -169,7 +173,22 @@ def _read(tree: Any) -> dict[str, Meaning]:
     return meanings
 
 
-def _read_field(name: Any, access: Any, form: Any, type: Any, written: Any) -> Field:
+def _read_field(name: Any, access: Any, form: Any, type: Any, written: Any, aligned: Any) -> Field:
+    return _read_alignment(_read_content(name, access, form, type, written), aligned)
+
+
+def _read_alignment(field: Field, aligned: Any) -> Field:
+    if type(aligned) is int and aligned == 0:
+        return field
+    try:
+        alignment = demanded_alignment([Aligned(aligned)])
+        check_alignment(alignment, field.access, field.form, field.type if field.record is None else field.record)
+    except NotAField as reason:
+        raise ValueError(f"{field.name}: {reason}") from reason
+    return evolve(field, aligned=alignment)
+
+
+def _read_content(name: Any, access: Any, form: Any, type: Any, written: Any) -> Field:
     if isinstance(type, list):
         if (access, form, written) not in {("input", "vector", None), ("output", "vector", None), ("inout", "vector", None)}:
             raise ValueError(f"records in a field that is {access} {form}")

@@ -31,6 +31,7 @@ class Edges:
     place_of: Int64s  # the edge whose place each takes: its own, but of such an Input the Output's
     width: Int64s  # bytes per element
     alignment: Int64s  # bytes; what its place is a multiple of, and that of an edge that takes the same place
+    demanded: Int64s  # bytes; what the user demands of that, or 1
     length: Int64s  # elements
     strands: Strands  # owner: index into the edges
     begin: Int64s  # keys of the strands on the tile of their vertex
@@ -64,8 +65,10 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
     from_word = shared & (width < WORD) & (access != INPUT)  # workers of a MultiVertex share it: each stores words of its own
     own = survey.fields.alignment[entry]
     alignment = np.where(from_word, np.maximum(own, WORD), own)
+    demanded = survey.fields.demanded[entry]
     if len(survey.in_place.input):
         np.maximum.at(alignment, place_of, own)
+        np.maximum.at(demanded, place_of, demanded.copy())
     return Edges(
         vertex,
         tile,
@@ -77,6 +80,7 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
         place_of,
         width,
         alignment[place_of],
+        demanded[place_of],
         sums(strands.length, strands.owner, len(edge)),
         strands,
         begin,

@@ -38,8 +38,8 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
     access = edges.access[edges.strands.owner[moving]]
     incoming = remote_parts(survey, homes, edges, moving[access != OUTPUT])
     outgoing = remote_parts(survey, homes, edges, moving[access != INPUT])
-    landing = land(graph.tiles, survey, incoming, outgoing)
     one_piece = moving[placement[edges.strands.owner[moving]] == LANDED]
+    landing = land(graph.tiles, survey, incoming, outgoing, edges, one_piece)
     offset[edges.strands.owner[one_piece]] = landing.place(edges.begin[one_piece])
     placement[askew(edges, placement, offset)] = GATHERED
     landed = placement[edges.strands.owner[moving]] == LANDED
@@ -72,6 +72,7 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
         copied_before=copied_pieces(edges, placement, offset, gathers.gather, constants),
         copied_after=turned(copied_pieces(edges, placement, offset, turned(gathers.scatter), constants)),
         buffer_bytes=landing.bytes + gathers.bytes,
+        buffer_alignment=gathers.alignment,
     )
 
 
@@ -100,6 +101,7 @@ def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Int64s, number
         copied_before=none,
         copied_after=none,
         buffer_bytes=np.zeros(graph.tiles, np.int64),
+        buffer_alignment=np.ones(graph.tiles, np.int64),
     )
 
 

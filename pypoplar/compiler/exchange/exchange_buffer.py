@@ -6,16 +6,13 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import before_in_group, sums
 from pypoplar.arrays.interval_algebra import holder, keys, overlay, union
 from pypoplar.compiler.exchange.compute_set_edges import Edges
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.pieces import make_pieces
 from pypoplar.compiler.exchange_plan import Homes, Pieces
-from pypoplar.compiler.memory.placement import rounded_up
+from pypoplar.compiler.memory.memory_blocks import Demands, Leads, choose_leads, packed, widest_on_tiles
 from pypoplar.errors import InvalidTileMapping
-
-BUFFER_ALIGNMENT = 8
 
 
 @frozen(eq=False)
@@ -37,6 +34,7 @@ class Landing:
     offset: Int64s  # bytes from the start of the tile's exchange buffer
     width: Int64s
     bytes: Int64s  # [tiles]
+    alignment: Int64s  # [tiles]: what the exchange buffer begins at a multiple of
 
     def place(self, key: Int64s) -> Int64s:
         """Offsets of elements that are known to have landed."""
@@ -57,7 +55,8 @@ def remote_parts(survey: Survey, homes: Homes, edges: Edges, strands: Int64s) ->
     return Parts(tile[parts.left][remote], parts.begin[remote], parts.end[remote], parts.right[remote])
 
 
-def land(tiles: int, survey: Survey, incoming: Parts, outgoing: Parts) -> Landing:
+def land(tiles: int, survey: Survey, incoming: Parts, outgoing: Parts, edges: Edges, one_piece: Int64s) -> Landing:
+    """The landing areas of the parts. The strands `one_piece` are edges that land whole, and lie as demanded as far as possible."""
     tile = np.concatenate((incoming.tile, outgoing.tile))
     begin = keys(tile, np.concatenate((incoming.begin, outgoing.begin)), survey.span)
     begin, end = union(begin, begin + np.concatenate((incoming.end - incoming.begin, outgoing.end - outgoing.begin)))
@@ -65,9 +64,17 @@ def land(tiles: int, survey: Survey, incoming: Parts, outgoing: Parts) -> Landin
     # elements of different widths do not lie in one stretch of bytes
     parts = overlay(begin - tile * survey.span, end - tile * survey.span, survey.width_begin, survey.width_end)
     tile, width = tile[parts.left], survey.width[parts.right]
-    size = rounded_up((parts.end - parts.begin) * width, BUFFER_ALIGNMENT)
     begin = keys(tile, parts.begin, survey.span)
-    return Landing(begin, begin + (parts.end - parts.begin), before_in_group(size, tile), width, sums(size, tile, tiles))
+    leads = Leads.none(len(tile))
+    demanding = one_piece[edges.demanded[edges.strands.owner[one_piece]] > 1]
+    if len(demanding):
+        stretch = holder(begin, edges.begin[demanding])
+        place = (edges.begin[demanding] - begin[stretch]) * width[stretch]
+        bytes = edges.strands.length[demanding] * width[stretch]
+        leads = choose_leads(width, Demands(stretch, place, edges.demanded[edges.strands.owner[demanding]], bytes))
+    offset, reach = packed(tile, leads.lead + (parts.end - parts.begin) * width, leads.alignment, tiles)
+    widest = widest_on_tiles(tile, leads.alignment, tiles)
+    return Landing(begin, begin + (parts.end - parts.begin), offset + leads.lead, width, reach, widest)
 
 
 def from_homes(survey: Survey, homes: Homes, parts: Parts, landing: Landing) -> Pieces:

@@ -6,15 +6,15 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt64s
-from pypoplar.arrays.groups import before_in_group, ragged, sums
+from pypoplar.arrays.groups import before_in_group, ragged
 from pypoplar.arrays.interval_algebra import overlay, same_strands
 from pypoplar.compiler.exchange.compute_set_edges import Edges
-from pypoplar.compiler.exchange.exchange_buffer import BUFFER_ALIGNMENT, Landing
+from pypoplar.compiler.exchange.exchange_buffer import Landing
 from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange.pieces import chosen, joined, make_pieces, no_pieces, turned
 from pypoplar.compiler.exchange_plan import Homes, Pieces
 from pypoplar.compiler.field_table import INPUT, OUTPUT
-from pypoplar.compiler.memory.placement import rounded_up
+from pypoplar.compiler.memory.memory_blocks import BLOCK_ALIGNMENT, packed, rounded_up, widest_on_tiles
 
 
 @frozen(eq=False)
@@ -25,6 +25,7 @@ class Gathers:
     preload: Pieces
     scatter: Pieces
     bytes: Int64s  # [tiles]: what the gather buffers add to the exchange buffer
+    alignment: Int64s  # [tiles]: what the exchange buffer begins at a multiple of
 
 
 @frozen(eq=False)
@@ -44,13 +45,17 @@ def plan_gathers(edges: Edges, gathered: Int64s, homes: Homes, survey: Survey, l
     tiles = len(landing.bytes)
     if len(gathered) == 0:
         none, nothing = no_pieces(), np.zeros(0, np.int64)
-        return Gathers(nothing, nothing, none, none, none, np.zeros(tiles, np.int64))
+        return Gathers(nothing, nothing, none, none, none, np.zeros(tiles, np.int64), landing.alignment)
     wanted = _wanted(edges, gathered)
     keeper = _shared(edges, wanted)
     own = keeper == np.arange(len(gathered))
     tile, size = edges.tile[gathered], edges.length[gathered] * edges.width[gathered]
-    size = np.where(own, rounded_up(size, BUFFER_ALIGNMENT), 0)
-    offset = (landing.bytes[tile] + before_in_group(size, tile))[keeper]
+    alignment = np.full(len(gathered), BLOCK_ALIGNMENT)
+    np.maximum.at(alignment, keeper, edges.alignment[gathered])
+    widest = np.maximum(landing.alignment, widest_on_tiles(tile, alignment, tiles))
+    base = rounded_up(landing.bytes, widest)
+    offset, reach = packed(tile, np.where(own, size, 0), alignment, tiles)
+    offset = (base[tile] + offset)[keeper]
 
     kept = own[wanted.owner]
     strand, owner = wanted.strand[kept], wanted.owner[kept]
@@ -65,7 +70,8 @@ def plan_gathers(edges: Edges, gathered: Int64s, homes: Homes, survey: Survey, l
         joined(chosen(moves, ~output[left])),
         _old_values(edges, strand[output], target[output], width[output], homes),
         joined(turned(chosen(moves, access[left] != INPUT))),
-        sums(size, tile, tiles),
+        np.where(reach > 0, base + reach - landing.bytes, 0),
+        widest,
     )
 
 

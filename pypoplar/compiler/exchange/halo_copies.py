@@ -3,7 +3,8 @@
 An edge that lies partly on its vertex's tile and partly elsewhere is gathered into a buffer here. A compiler that lays out a tile's
 memory need not copy what is on the tile: where it is one stretch of memory, what arrives can be laid directly before and behind it,
 as the halo of a block is. This holds unless another vertex of the compute set needs the memory beyond that end as it is, or
-something else there. Constants can be laid wherever they are needed.
+something else there, or unless what is on the tile does not lie as the alignment that the vertex demands wants it: the layout has
+done what it can about that. Constants can be laid wherever they are needed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def copied_pieces(edges: Edges, placement: Int8s, offset: Int64s, gather: Pieces
     size = edges.length * edges.width
     span = int(max((offset + size).max(), (own.source_offset + own.bytes).max(), (own.target_offset + own.bytes).max())) + 1
     gathered = np.flatnonzero(placement == GATHERED)
-    starts, first = np.unique(keys(edges.tile[gathered], offset[gathered], span), return_index=True)
+    starts, first, owner = np.unique(keys(edges.tile[gathered], offset[gathered], span), return_index=True, return_inverse=True)
+    demanded = np.ones(len(starts), np.int64)
+    np.maximum.at(demanded, owner, edges.demanded[gathered])
     target = keys(own.target_tile, own.target_offset, span)
     buffer = np.searchsorted(starts, target, "right") - 1
     alone = np.flatnonzero(np.bincount(buffer, minlength=len(starts))[buffer] == 1)
@@ -45,7 +48,7 @@ def copied_pieces(edges: Edges, placement: Int8s, offset: Int64s, gather: Pieces
     unmoved = np.flatnonzero(placement == IN_PLACE)
     fixed = keys(edges.tile[unmoved], offset[unmoved], span)
     needed_low, needed_high = np.concatenate((fixed, low)), np.concatenate((fixed + size[unmoved], high))
-    free = np.ones(len(alone), bool)
+    free = (begin - (target[alone] - starts[buffer[alone]])) % demanded[buffer[alone]] == 0
     for end, arrives, what in ((low, before, arrives_before), (high, behind, arrives_behind)):
         claimed = np.flatnonzero(arrives)
         _, one_each, group = np.unique(end[claimed], return_index=True, return_inverse=True)

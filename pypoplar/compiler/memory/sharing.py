@@ -12,6 +12,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import opens, ragged
 from pypoplar.compiler.liveness.liveness import Liveness
+from pypoplar.compiler.memory.memory_blocks import rounded_up
 
 MOST_RANGES = 4  # of a life, that are looked at one by one; the last covers all that follow
 MOST_PLACES = 1 << 22  # parts of tiles that are placed together
@@ -51,10 +52,10 @@ def life_ranges(liveness: Liveness) -> LifeRanges:
     return LifeRanges(begin, end)
 
 
-def share(tile: Int64s, variable: Int64s, size: Int64s, liveness: Liveness) -> Int64s:
+def share(tile: Int64s, variable: Int64s, size: Int64s, alignment: Int64s, liveness: Liveness) -> Int64s:
     """The offset of each part within the shared memory of its tile.
 
-    `tile` must be sorted; a part is what a tile has of a variable, a multiple of the alignment of parts in size.
+    `tile` must be sorted; a part is what a tile has of a variable, a multiple of its alignment in size.
     """
     offset = np.zeros(len(tile), np.int64)
     if len(tile) == 0:
@@ -62,7 +63,7 @@ def share(tile: Int64s, variable: Int64s, size: Int64s, liveness: Liveness) -> I
     order = np.lexsort((variable, liveness.begin[liveness.first[variable]], -size, tile))
     first = np.flatnonzero(opens(tile))
     count = np.diff(np.append(first, len(tile)))
-    leader = _leaders(first, count, variable[order], size[order])
+    leader = _leaders(first, count, variable[order], size[order], alignment[order])
     lives = life_ranges(liveness)
     alone = np.flatnonzero(leader == np.arange(len(first)))
     alone = alone[np.argsort(-count[alone], kind="stable")]
@@ -74,9 +75,9 @@ def share(tile: Int64s, variable: Int64s, size: Int64s, liveness: Liveness) -> I
         inside = ragged(np.zeros(len(together), np.int64), count[together])
         entry = order[ragged(first[together], count[together])]
         row = np.repeat(np.arange(len(together)), count[together])
-        variables, sizes = (np.zeros((len(together), most), np.int64) for _ in range(2))
-        variables[row, inside], sizes[row, inside] = variable[entry], size[entry]
-        offset[entry] = _place(variables, sizes, count[together], lives)[row, inside]
+        variables, sizes, alignments = (np.zeros((len(together), most), np.int64) for _ in range(3))
+        variables[row, inside], sizes[row, inside], alignments[row, inside] = variable[entry], size[entry], alignment[entry]
+        offset[entry] = _place(variables, sizes, alignments, count[together], lives)[row, inside]
         begin = end
     follower = np.flatnonzero(leader != np.arange(len(first)))
     mine = ragged(first[follower], count[follower])
@@ -84,8 +85,8 @@ def share(tile: Int64s, variable: Int64s, size: Int64s, liveness: Liveness) -> I
     return offset
 
 
-def _leaders(begins: Int64s, count: Int64s, variable: Int64s, size: Int64s) -> Int64s:
-    """The first tile, as far as is easily seen, with the same variables and sizes as each tile, which may be itself."""
+def _leaders(begins: Int64s, count: Int64s, variable: Int64s, size: Int64s, alignment: Int64s) -> Int64s:
+    """The first tile, as far as is easily seen, with the same variables, sizes and alignments as each tile, which may be itself."""
     inside = np.arange(len(variable)) - np.repeat(begins, count)
     mixed = (variable * 0x9E3779B97F4A7C1 + size).astype(np.uint64) * (inside * 2 + 1).astype(np.uint64)
     key = np.add.reduceat((mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9), begins)
@@ -94,12 +95,13 @@ def _leaders(begins: Int64s, count: Int64s, variable: Int64s, size: Int64s) -> I
     # equal keys are a good guess only: every part is compared with the leader's
     alike = count[leader] == count
     twin = np.where(np.repeat(alike, count), np.repeat(begins[leader], count) + inside, 0)
-    alike &= np.logical_and.reduceat((variable[twin] == variable) & (size[twin] == size), begins)
+    same = (variable[twin] == variable) & (size[twin] == size) & (alignment[twin] == alignment)
+    alike &= np.logical_and.reduceat(same, begins)
     leaders: Int64s = np.where(alike, leader, np.arange(len(begins)))
     return leaders
 
 
-def _place(variable: Int64s, size: Int64s, count: Int64s, lives: LifeRanges) -> Int64s:
+def _place(variable: Int64s, size: Int64s, alignment: Int64s, count: Int64s, lives: LifeRanges) -> Int64s:
     """Offsets of the parts in the rows of a table, in their order; `count` parts in each row, which does not rise."""
     start = np.zeros(variable.shape, np.int64)
     for number in range(variable.shape[1]):
@@ -107,12 +109,13 @@ def _place(variable: Int64s, size: Int64s, count: Int64s, lives: LifeRanges) -> 
         clash = lives.overlap(variable[:rows, number : number + 1], variable[:rows, :number])
         row, column = np.nonzero(clash)
         begin = start[row, column]
-        start[:rows, number] = _first_gaps(row, begin, begin + size[row, column], size[:rows, number])
+        end = begin + size[row, column]
+        start[:rows, number] = _first_gaps(row, begin, end, size[:rows, number], alignment[:rows, number])
     return start
 
 
-def _first_gaps(row: Int64s, begin: Int64s, end: Int64s, size: Int64s) -> Int64s:
-    """The lowest offset in each row at which `size` bytes are free, where the stretches `begin, end` are taken."""
+def _first_gaps(row: Int64s, begin: Int64s, end: Int64s, size: Int64s, alignment: Int64s) -> Int64s:
+    """The lowest aligned offset in each row at which `size` bytes are free, where the stretches `begin, end` are taken."""
     gap = np.zeros(len(size), np.int64)
     if len(row) == 0:
         return gap
@@ -122,6 +125,7 @@ def _first_gaps(row: Int64s, begin: Int64s, end: Int64s, size: Int64s) -> Int64s
     reach = np.maximum.accumulate(row * span + end) - row * span
     before = np.concatenate(([0], reach[:-1]))
     before[1:][row[1:] != row[:-1]] = 0
+    before, reach = rounded_up(before, alignment[row]), rounded_up(reach, alignment[row])
     gap[row] = reach  # of several values for a row the last one stays: what all of them reach
     free = np.flatnonzero(begin - before >= size[row])[::-1]
     gap[row[free]] = before[free]

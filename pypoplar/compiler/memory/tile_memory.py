@@ -14,7 +14,7 @@ from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.compiler.field_table import LIST, tabulate_fields
 from pypoplar.compiler.liveness.live_ranges import bytes_by_tile
 from pypoplar.compiler.liveness.liveness import Liveness
-from pypoplar.compiler.memory.vertex_state import VertexState, scalar_layout
+from pypoplar.compiler.memory.vertex_state import VertexState, place_buffers, scalar_layout
 from pypoplar.compiler.wording import counted
 from pypoplar.errors import GraphMemoryAllocationError
 from pypoplar.executable.graph_facts import Counts
@@ -78,7 +78,7 @@ def measure_memory(
         edge_pointers=pointers,
         code=code,
         stack=stack,
-        gaps=homes.tile_bytes - kept - shared - constants,
+        gaps=place_buffers(homes, state, plans) - state.tile_bytes - kept - shared - constants,
         always_live=kept + constants + tables + state.tile_bytes + pointers + code + stack,
         not_always_live=shared + buffers,
     )

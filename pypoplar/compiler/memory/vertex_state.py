@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import before_in_group, sums
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.compiler.exchange_plan import Homes
+from pypoplar.compiler.exchange_plan import ComputePlan, Homes
+from pypoplar.compiler.memory.memory_blocks import rounded_up
 from pypoplar.graph.frozen import FrozenGraph
 
 
@@ -78,3 +81,11 @@ def _place_vectors(
         placed[vertex, field] = (begin, count)
         ends[vertex] = begin + -(-count * width // 8) * 8
     return placed
+
+
+def place_buffers(homes: Homes, state: VertexState, plans: Iterable[ComputePlan]) -> Int64s:
+    """int64 [tiles]: where exchange buffers begin, behind the plain fields and as all compute sets want them aligned."""
+    begin = homes.tile_bytes + state.tile_bytes
+    for plan in plans:
+        begin = np.where(plan.buffer_bytes > 0, rounded_up(begin, plan.buffer_alignment), begin)
+    return begin

@@ -349,9 +349,9 @@ def test_a_codelet_without_cycles_has_no_estimator():
 
 
 USER = """
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
-from pypoplar.codelet.language.fields import InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
+from pypoplar.codelet.language.fields import Aligned, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
 from pypoplar.types import BOOL, FLOAT, HALF, INT
 
 T = TypeVar("T")
@@ -395,6 +395,20 @@ class Many(MultiVertex):
 
     def compute(self, worker: int) -> None:
         self.x[worker] *= 2.0
+
+
+class Demanding(Vertex, Generic[T]):
+    x: Input[Annotated[Vector[FLOAT], Aligned(8)]]
+    rows: InOut[Annotated[VectorList[HALF], Aligned(4)]]
+    other: Output[Annotated[Vector[T], Aligned(16)]]
+
+    def compute(self) -> None:
+        for i in range(len(self.rows)):
+            row = self.rows[i]
+            row[0] = self.x[i] + row[1]
+        for value in self.x[1:3]:
+            self.rows[0][0] += value
+        self.other[0] = self.other[1]
 """
 
 

@@ -14,6 +14,7 @@ from passes_simulator import Tiles, element
 
 from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes
+from pypoplar.compiler.memory.aligned_edges import aligned_edges
 from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.types import BOOL, FLOAT, HALF, LONGLONG
@@ -48,13 +49,15 @@ def graphs(draw: Any, exclusive: bool = True) -> tuple[Builder, FrozenGraph]:
         while len(where) < size:
             where += [draw(tile)] * draw(st.integers(1, 8))
         variables.append(builder.variable(size, where[:size], type=draw(st.sampled_from(TYPES))))
+    demanding = draw(st.booleans())
+    demands = st.sampled_from([0, 8, 16, 32] if demanding else [0])
     codelets = {
         type: builder.codelet(
             type.__name__,
-            FieldStandIn("one", "input", "vector", type),
-            FieldStandIn("rows", "input", "list", type),
-            FieldStandIn("out", "output", "vector", type),
-            FieldStandIn("both", "inout", "vector", type),
+            FieldStandIn("one", "input", "vector", type, draw(demands)),
+            FieldStandIn("rows", "input", "list", type, draw(demands)),
+            FieldStandIn("out", "output", "vector", type, draw(demands)),
+            FieldStandIn("both", "inout", "vector", type, draw(demands)),
         )
         for type in TYPES
     }
@@ -91,7 +94,7 @@ def written(draw: Any, free: list[int]) -> Any:
 
 
 def planned(graph: FrozenGraph) -> tuple[Homes, ComputePlan]:
-    homes = place_variables(graph, all_used(graph))
+    homes = place_variables(graph, all_used(graph), aligned=aligned_edges(graph, np.ones(len(graph.vertices.codelet), bool)))
     return homes, plan_compute_set(graph, homes, 0)
 
 
@@ -168,6 +171,18 @@ def test_pieces_stay_on_their_side_of_the_plan(made: tuple[Builder, FrozenGraph]
     assert plan.scatter.source_in_buffer.all()
     assert (plan.buffer_bytes % 8 == 0).all()
     assert (np.diff(plan.tile) >= 0).all()
+
+
+@given(graphs())
+def test_edges_begin_where_their_vertices_demand(made: tuple[Builder, FrozenGraph]) -> None:
+    builder, graph = made
+    _, plan = planned(graph)
+    for k, position in enumerate(plan.edge_position):
+        vertex = int(plan.vertex[position])
+        demanded = max(builder.codelets[builder.vertices[vertex][0]].fields[plan.edge_field[k]].aligned, 1)
+        if plan.edge_length[k]:
+            assert plan.edge_offset[k] % demanded == 0
+            assert not plan.edge_in_buffer[k] or plan.buffer_alignment[plan.tile[position]] % demanded == 0
 
 
 def stretches(offsets: set[int], width: int) -> list[int]:

@@ -27,13 +27,14 @@ def parts(draw):
         end += [one for _, one in ranges]
         first.append(len(begin))
     arrays = (np.array(one, np.int64) for one in (first, begin, end))
-    rows = [
-        (tile, variable, 8 * draw(st.integers(1, 5)))
-        for tile in range(draw(st.integers(1, 5)))
-        for variable in range(variables)
-        if draw(st.booleans())
-    ]
-    return Liveness(np.zeros(variables, bool), *arrays), np.array(rows, np.int64).reshape(-1, 3).T
+    alignments = draw(st.sampled_from([(8,), (8, 16, 32)]))
+    rows = []
+    for tile in range(draw(st.integers(1, 5))):
+        for variable in range(variables):
+            if draw(st.booleans()):
+                alignment = draw(st.sampled_from(alignments))
+                rows.append((tile, variable, alignment * draw(st.integers(1, 5)), alignment))
+    return Liveness(np.zeros(variables, bool), *arrays), np.array(rows, np.int64).reshape(-1, 4).T
 
 
 def moments(liveness, variable):
@@ -44,25 +45,27 @@ def moments(liveness, variable):
 
 @given(parts())
 def test_parts_that_live_at_once_lie_apart_and_no_tile_needs_more_than_without_sharing(made):
-    liveness, (tile, variable, size) = made
-    offset = share(tile, variable, size, liveness)
+    liveness, (tile, variable, size, alignment) = made
+    offset = share(tile, variable, size, alignment, liveness)
+    assert (offset % alignment == 0).all()
     lives = {one: moments(liveness, one) for one in set(variable.tolist())}
     for here in set(tile.tolist()):
         taken = [(int(offset[k]), int(offset[k] + size[k]), lives[int(variable[k])]) for k in np.flatnonzero(tile == here)]
         for number, (begin, end, life) in enumerate(taken):
             assert begin % 8 == 0
             assert not any(begin < other[1] and other[0] < end and life & other[2] for other in taken[:number])
-        assert max(end for _, end, _ in taken) <= size[tile == here].sum()
+        assert max(end for _, end, _ in taken) <= (size + alignment - 8)[tile == here].sum()
 
 
 @given(parts(), st.permutations(range(5)))
 def test_tiles_with_the_same_parts_have_the_same_layout(made, order):
-    liveness, (tile, variable, size) = made
+    liveness, (tile, variable, size, alignment) = made
     if len(tile):
         rows = np.flatnonzero(tile == tile[0])
         copies = np.repeat(np.arange(3), len(rows))
-        offset = share(copies, np.tile(variable[rows], 3), np.tile(size[rows], 3), liveness).reshape(3, -1)
-        assert (offset == share(tile[rows], variable[rows], size[rows], liveness)).all()
+        thrice = [np.tile(column[rows], 3) for column in (variable, size, alignment)]
+        offset = share(copies, *thrice, liveness).reshape(3, -1)
+        assert (offset == share(tile[rows], variable[rows], size[rows], alignment[rows], liveness)).all()
 
 
 def chain(count, elements, tiles=1):
