@@ -97,6 +97,17 @@ def test_the_order_in_which_vertices_are_added_changes_no_result(seed, steps):
 
 @examples(20)
 @given(SEEDS, st.integers(1, 6))
+def test_the_timing_changes_no_result(seed, steps):
+    outcomes = []
+    for timing in ("model", "hardware"):
+        made = RandomProgram(random.Random(seed), tiny(3, timing), PURE, steps, clock=False)
+        outcomes.append(outcome(made, compiled(made), "native", {}))
+    for name in ("values", "printed", "errors"):
+        assert shown(outcomes[1][name]) == shown(outcomes[0][name]), name
+
+
+@examples(20)
+@given(SEEDS, st.integers(1, 6))
 def test_races_judged_by_elements_change_no_result(seed, steps):
     outcomes = []
     for races in ("regions", "elements"):

@@ -26,6 +26,7 @@ from pypoplar import (
     ipu,
 )
 from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Repeat, Sequence, Sync
+from pypoplar.report.text.summary import summary
 
 START, SYNC = 20, 126
 TILES = 6
@@ -247,6 +248,9 @@ def test_a_step_adds_what_it_takes_beyond_the_others_and_its_tiles_count_all():
     assert third.cyclesByTile[:3].tolist() == [0, 0, START + 5]
     assert [step.slowest_tile_cycles for step in (first, second, third)] == [START + 1000, START + 1200, START + 5]
     assert [step.sync_cycles for step in (first, second, third)] == [0, 0, 0]
+    lines = [line.strip() for line in summary(engine.getReport(), {"showExecutionSteps": "true"}).splitlines()]
+    place = lines.index("OnTileExecute: work")
+    assert lines[place + 1 : place + 3] == ["Cycles: 0", f"Slowest tile: {START + 5}, beside other steps"]
     average = engine.getReport().execution.tile_average
     assert average.waiting == pytest.approx(average.sync)
     assert average.sync >= 0
@@ -309,7 +313,7 @@ COMPUTE = st.dictionaries(st.integers(0, TILES - 1), st.integers(0, 300), min_si
 PARTS = st.one_of(COMPUTE, COMPUTE, COMPUTE, st.none(), st.integers(1, 100).map(lambda words: 4 * words))
 
 
-@examples(60)
+@examples(40)
 @given(st.sampled_from(["model", "hardware"]), st.lists(PARTS, min_size=1, max_size=12), st.integers(0, 40), st.booleans())
 def test_a_program_takes_as_long_as_a_simulation_tile_by_tile(timing, program, start, syncs):
     timed = Timed(timing, compute_set_start_cycles=start, syncs_without_exchange=syncs)

@@ -152,6 +152,8 @@ def step_lines(step: Step, indent: str) -> list[str]:
     """A step with its cycles, tiles, balance and bytes."""
     times = f" ({step.executions:,} executions)" if step.executions != 1 else ""
     lines = [f"{step.type}: {shown_name(step.name)}{times}", f"  Cycles: {step.cycles:,}{composition(step)}"]
+    if step.slowest_tile_cycles > step.compute_cycles:
+        lines.append(f"  Slowest tile: {step.slowest_tile_cycles:,}, beside other steps")
     if step.activeTiles:
         balance = f"(balance {step.tileBalance:.1%}, of active tiles {step.activeTileBalance:.1%})"
         lines.append(f"  Active tiles: {step.activeTiles:,} {balance}")
