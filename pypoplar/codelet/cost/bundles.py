@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from pypoplar.codelet.cost.instructions import Instruction, Pipe, Register
+from pypoplar.codelet.cost.instructions import Instruction, MemoryAccess, Pipe, Register, may_alias
 
 
 @frozen(eq=False)
@@ -80,15 +80,11 @@ def _dependences(instructions: Sequence[Instruction]) -> tuple[list[int], Mappin
     waits = [0] * len(instructions)
     followers: dict[int, list[int]] = {}
     makers: dict[Register, int] = {}
-    loads: list[int] = []
-    stores: list[int] = []
+    order = _MemoryOrder()
     for number, instruction in enumerate(instructions):
         before = {makers[register] for register in instruction.reads if register in makers}
-        access = instruction.access
-        if access is not None:
-            others = [*loads, *stores] if instruction.stores else stores
-            before.update(other for other in others if _meets(instructions[other], instruction))
-            (stores if instruction.stores else loads).append(number)
+        if instruction.access is not None:
+            before |= order.before(instruction.access, number, stores=instruction.stores)
         for earlier in before:
             followers.setdefault(earlier, []).append(number)
         waits[number] = len(before)
@@ -97,5 +93,33 @@ def _dependences(instructions: Sequence[Instruction]) -> tuple[list[int], Mappin
     return waits, followers
 
 
-def _meets(earlier: Instruction, later: Instruction) -> bool:
-    return earlier.access is not None and later.access is not None and earlier.access.may_meet(later.access)
+class _MemoryOrder:
+    """The accesses of a stretch of code, by alias class, base and distance, and offset: which of them keep their order."""
+
+    def __init__(self) -> None:
+        self._loads: _Accesses = {}
+        self._stores: _Accesses = {}
+
+    def before(self, access: MemoryAccess, number: int, *, stores: bool) -> set[int]:
+        """Put an access behind those before it, and say for which it waits: none of two loads waits for the other."""
+        waits = _meeting(self._stores, access)
+        if stores:
+            waits |= _meeting(self._loads, access)
+        of_line = (self._stores if stores else self._loads).setdefault(access.alias, {}).setdefault(access.place.line, {})
+        of_line.setdefault(access.place.offset, []).append(number)
+        return waits
+
+
+_Accesses = dict[str, dict[tuple[object, object], dict[int, list[int]]]]
+
+
+def _meeting(accesses: _Accesses, access: MemoryAccess) -> set[int]:
+    """Which of some accesses the compiler takes for the same memory: not those at another constant offset."""
+    meeting: set[int] = set()
+    for alias, lines in accesses.items():
+        if may_alias(alias, access.alias):
+            for line, offsets in lines.items():
+                of_line = [offsets.get(access.place.offset, [])] if line == access.place.line else offsets.values()
+                for numbers in of_line:
+                    meeting.update(numbers)
+    return meeting

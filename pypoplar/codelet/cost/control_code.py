@@ -110,9 +110,9 @@ class ControlCode:
             if not (branch and isinstance(branch[-1], Leave | Break | Continue | Return)):
                 ways.append(Way(selection.locals, numbering.run))
         numbering.next_run()
-        names = dict.fromkeys(name for way in ways for name in way.locals)
-        selection.locals = merged(names, ways, len(numbering.loops)) if ways else before
-        self._after(stored_classes((statement,)), spans, assigned((statement,)))
+        changed = assigned((statement,))
+        selection.locals = {**before, **merged(sorted(changed), ways, len(numbering.loops))}
+        self._after(stored_classes((statement,)), spans, changed)
         if any(isinstance(inner, Leave | Break | Continue | Return | Check) for inner in walk((statement,))):
             numbering.may_end()
 

@@ -40,6 +40,11 @@ class MemoryPlace:
     distance: object
     offset: int
 
+    @property
+    def line(self) -> tuple[object, object]:
+        """Equal for places that differ by a constant that is known."""
+        return self.base, self.distance
+
 
 CHAR = "char"  # the alias class that meets all others
 POINTER = "pointer"
@@ -61,11 +66,6 @@ class MemoryAccess:
 
     alias: str
     place: MemoryPlace
-
-    def may_meet(self, other: MemoryAccess) -> bool:
-        """Whether the compiler takes both for the same memory: not, if only their constant offsets differ."""
-        same = self.place.base == other.place.base and self.place.distance == other.place.distance
-        return may_alias(self.alias, other.alias) and not (same and self.place.offset != other.place.offset)
 
 
 @define(eq=False)

@@ -7,7 +7,7 @@ and the memory that it reads, stay as they are. A load moves only to where it is
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence, Set
 from contextlib import contextmanager
 
 from attrs import define, field
@@ -27,13 +27,35 @@ class OpenLoop:
 
 @define(eq=False)
 class KnownValues:
-    """What is in registers already: values by what they are made of, and loads."""
+    """What is in registers already: values by what they are made of, and loads, by alias class, base and distance, and offset."""
 
     values: dict[Hashable, Register] = field(factory=dict)
-    loads: dict[MemoryAccess, Register] = field(factory=dict)
+    loads: dict[str, dict[tuple[object, object], dict[int, Register]]] = field(factory=dict)
 
     def copy(self) -> KnownValues:
-        return KnownValues(dict(self.values), dict(self.loads))
+        loads = {alias: {line: dict(known) for line, known in lines.items()} for alias, lines in self.loads.items()}
+        return KnownValues(dict(self.values), loads)
+
+    def loaded(self, access: MemoryAccess) -> Register | None:
+        return self.loads.get(access.alias, {}).get(access.place.line, {}).get(access.place.offset)
+
+    def keep(self, access: MemoryAccess, register: Register) -> None:
+        self.loads.setdefault(access.alias, {}).setdefault(access.place.line, {})[access.place.offset] = register
+
+    def change(self, access: MemoryAccess) -> None:
+        """A store has changed what may have been there: all of its alias class but what lies at another constant offset."""
+        line = access.place.line
+        for alias in [alias for alias in self.loads if may_alias(alias, access.alias)]:
+            same = self.loads[alias].get(line, {})
+            same.pop(access.place.offset, None)
+            self.loads[alias] = {line: same} if same else {}
+
+    def forget(self, stored: Set[str]) -> None:
+        """Stores to some alias classes may have changed anything of them."""
+        if stored:
+            self.loads = {
+                alias: lines for alias, lines in self.loads.items() if not any(may_alias(alias, other) for other in stored)
+            }
 
 
 @define(eq=False)
@@ -75,7 +97,7 @@ class Numbering:
         """The register of what an access of memory gives; a `safe` one may be executed for nothing."""
         access = instruction.access
         assert access is not None
-        register = self.known[-1].loads.get(access)
+        register = self.known[-1].loaded(access)
         if register is None:
             depth = max((read.depth for read in instruction.reads), default=0)
             for number, loop in enumerate(self.loops, 1):
@@ -83,7 +105,7 @@ class Numbering:
                     depth = max(depth, number)
             register = self._place(instruction, Register(file, words, depth))
             for table in self._tables(depth):
-                table.loads[access] = register
+                table.keep(access, register)
         return register
 
     def store(self, instruction: Instruction, value: Register | None) -> None:
@@ -91,10 +113,9 @@ class Numbering:
         access = instruction.access
         assert access is not None
         self.run.instructions.append(instruction)
-        table = self.known[-1]
-        table.loads = {known: register for known, register in table.loads.items() if not known.may_meet(access)}
+        self.known[-1].change(access)
         if value is not None:
-            table.loads[access] = value
+            self.known[-1].keep(access, value)
 
     # Blocks
 
@@ -122,12 +143,7 @@ class Numbering:
 
     def forget(self, stored: frozenset[str]) -> None:
         """Stores to some alias classes may have happened."""
-        table = self.known[-1]
-        table.loads = {
-            access: register
-            for access, register in table.loads.items()
-            if not any(may_alias(access.alias, alias) for alias in stored)
-        }
+        self.known[-1].forget(stored)
 
     def may_end(self) -> None:
         """From here on, the code may be passed over in a round of any loop around it."""

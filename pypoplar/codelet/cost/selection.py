@@ -106,6 +106,8 @@ def merged(names: Iterable[str], ways: Sequence[Way], depth: int) -> dict[str, K
     result: dict[str, Known] = {}
     for name in names:
         held = [way for way in ways if name in way.locals]
+        if not held:
+            continue
         values = [way.locals[name] for way in held]
         if all(_same(value, values[0]) for value in values):
             result[name] = values[0]
