@@ -44,10 +44,15 @@ class LoopFacts:
     overlapping: frozenset[frozenset[str]]  # fields that are one tensor in some vertex
     repeat_limit: int
     groups: Mapping[Register, PointerGroup] = field(init=False)
+    served: Mapping[Instruction, PointerGroup] = field(init=False)
 
     @groups.default
     def _groups(self) -> Mapping[Register, PointerGroup]:
         return {group.pointer: group for group in self.loop.stepping.groups.values()}
+
+    @served.default
+    def _served(self) -> Mapping[Instruction, PointerGroup]:
+        return {access: group for group in self.loop.stepping.groups.values() for _, access in group.accesses}
 
 
 @frozen(eq=False)
@@ -75,8 +80,8 @@ def vectorised(facts: LoopFacts) -> VectorLoop:
     _judge_registers(facts, run)
     _judge_order(facts, run, WIDTHS[alias])
     comparisons = _comparisons(facts, run)
-    body, bound = _on_vectors(facts, run, alias), _on_vectors(facts, run, alias, aligned=True).bound()
-    return VectorLoop(WIDTHS[alias], body, list(_before(facts, comparisons)), bound)
+    body = _on_vectors(facts, run, alias)
+    return VectorLoop(WIDTHS[alias], body, list(_before(facts, comparisons)), _bound(body))
 
 
 def _accesses(run: MachineRun) -> Iterator[tuple[Instruction, MemoryAccess]]:
@@ -85,10 +90,7 @@ def _accesses(run: MachineRun) -> Iterator[tuple[Instruction, MemoryAccess]]:
 
 def _group(facts: LoopFacts, instruction: Instruction) -> PointerGroup | None:
     """The moving pointer of an access."""
-    for group in facts.groups.values():
-        if any(access is instruction for _, access in group.accesses):
-            return group
-    return None
+    return facts.served.get(instruction)
 
 
 def _element(facts: LoopFacts, run: MachineRun) -> str:
@@ -172,8 +174,16 @@ def _comparisons(facts: LoopFacts, run: MachineRun) -> int:
 # The loop on vectors
 
 
-def _on_vectors(facts: LoopFacts, run: MachineRun, alias: str, *, aligned: bool = False) -> MachineRun:
-    """The body of `width` rounds; `aligned` says that all accesses are."""
+def _bound(body: MachineRun) -> int:
+    """Slots of a body by hand, with every access aligned, so that none takes two instructions."""
+    halves = [instruction for instruction in body.instructions if instruction.name in ("ld32", "st32")]
+    second = set(halves[1::2])
+    straight = MachineRun(body.depth, [instruction for instruction in body.instructions if instruction not in second])
+    return straight.bound()
+
+
+def _on_vectors(facts: LoopFacts, run: MachineRun, alias: str) -> MachineRun:
+    """The body of `width` rounds."""
     width = WIDTHS[alias]
     wide: dict[Register, Register] = {}
     body = MachineRun(run.depth)
@@ -192,7 +202,7 @@ def _on_vectors(facts: LoopFacts, run: MachineRun, alias: str, *, aligned: bool 
         reads = tuple(register(read) for read in instruction.reads)
         result = None if instruction.result is None else register(instruction.result)
         if group is not None:
-            pieces = 1 if aligned or _is_aligned(facts, group, instruction) else 2
+            pieces = 1 if _is_aligned(facts, group, instruction) else 2
             name = ("st" if instruction.stores else "ld") + ("64" if pieces == 1 else "32")
             body.instructions += [_copy(instruction, name, reads, result) for _ in range(pieces)]
             continue
