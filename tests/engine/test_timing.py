@@ -23,9 +23,10 @@ from pypoplar import (
     Vertex,
     compileGraph,
     cycleCount,
+    cycleStamp,
     ipu,
 )
-from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Repeat, Sequence, Sync
+from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Repeat, Sequence, Switch, Sync
 from pypoplar.report.text.summary import summary
 
 START, SYNC = 20, 126
@@ -137,6 +138,12 @@ def test_the_next_sync_waits_for_the_slowest_tile():
     assert timed.total(Sequence([first, Sync(SyncType.INTERNAL), then])) == 2 * (START + 1000) + SYNC
 
 
+def stamped(timed):
+    program = Sequence([])
+    cycleStamp(timed.bench.graph, program, 3)
+    return program
+
+
 WAITS = {
     "a copy between tiles": lambda timed: Copy(timed.own[4], timed.own[5]),
     "a copy on a tile": lambda timed: Copy(timed.bench.variable("here", 3, 4), timed.own[4]),
@@ -145,6 +152,8 @@ WAITS = {
     "a result": lambda timed: timed.work({3: 0}, timed.bench.variable("agreed", False, 4), Agreeing),
     "an exchange before vertices": lambda timed: timed.bench.execute(Idle, 3, out=timed.own[4]),
     "an exchange between others": lambda timed: timed.bench.execute(Idle, 4, out=timed.own[5]),
+    "a value that chooses": lambda timed: Switch(timed.own[5], [(3, Sequence([])), (4, Sequence([]))], Sequence([])),
+    "a stamp of cycles": lambda timed: stamped(timed),
     "a value that decides": lambda timed: If(timed.bench.variable("flag", True, 5), Sequence([]), Sequence([])),
 }
 
