@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pypoplar.codelet.cost.block_prices import BlockPrices
-from pypoplar.codelet.cost.compiled_code import CompiledCode
-from pypoplar.codelet.ir.typed import Block, RoundsPrice, Statement, Straight
+from pypoplar.codelet.cost.compiled_code import compiled
+from pypoplar.codelet.ir.typed import Block, InPlace, RoundsPrice, Statement, Straight, TypedCodelet
+from pypoplar.target import Target
 
 
 class CompiledPrices:
@@ -14,7 +15,8 @@ class CompiledPrices:
 
     branch = loop_start = loop_round = 0
 
-    def __init__(self, code: CompiledCode, scalar: BlockPrices) -> None:
+    def __init__(self, codelet: TypedCodelet, target: Target, in_place: InPlace, scalar: BlockPrices) -> None:
+        code = compiled(codelet, target, in_place)
         self._runs = iter([code.price(number) for number in range(len(code.runs))])
         self._loops = iter(code.loops)
         self.entry_and_exit = self.bound_of_entry = scalar.entry_and_exit

@@ -12,8 +12,6 @@ from typing import assert_never
 from attrs import asdict, evolve, frozen
 
 from pypoplar.codelet.cost.block_prices import BlockPrices, SupervisorPrices, Unpriced
-from pypoplar.codelet.cost.compiled_code import compiled
-from pypoplar.codelet.cost.compiled_prices import CompiledPrices
 from pypoplar.codelet.cost.scalar_prices import prices_of
 from pypoplar.codelet.ir.flops import bytes_of, flops_of
 from pypoplar.codelet.ir.typed import (
@@ -81,7 +79,9 @@ def priced(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace =
 def _prices(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace) -> BlockPrices:
     prices: BlockPrices = prices_of(target)
     if cost == COMPILED:
-        prices = CompiledPrices(compiled(codelet, target, in_place), prices)
+        from pypoplar.codelet.cost.compiled_prices import CompiledPrices  # late: what is in the cache is not priced
+
+        prices = CompiledPrices(codelet, target, in_place, prices)
     return SupervisorPrices(prices, target.supervisor_instruction_cycles) if codelet.kind == "supervisor" else prices
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from pypoplar import FLOAT, Engine, Graph, InOut, IPUModel, Vector, Vertex
 from pypoplar.codelet.backend import native_codelet
-from pypoplar.codelet.cost import pricing
+from pypoplar.codelet.cost import compiled_prices
 from pypoplar.program import Execute
 
 
@@ -33,24 +33,24 @@ def run(options):
 
 
 @pytest.fixture
-def compiled_prices(monkeypatch, tmp_path):
+def priced_codelets(monkeypatch, tmp_path):
     """How often a codelet was priced as compiled code, in a process without machine code."""
     monkeypatch.setenv("PYPOPLAR_CACHE_DIR", str(tmp_path))
-    times, compiled = [], pricing.compiled
-    monkeypatch.setattr(pricing, "compiled", lambda *given: times.append(given) or compiled(*given))
+    times, compiled = [], compiled_prices.compiled
+    monkeypatch.setattr(compiled_prices, "compiled", lambda *given: times.append(given) or compiled(*given))
     monkeypatch.setattr(native_codelet, "_compiled", {})
     return times
 
 
-def test_a_warm_cache_prices_nothing(compiled_prices, monkeypatch):
+def test_a_warm_cache_prices_nothing(priced_codelets, monkeypatch):
     first = run({})
-    assert len(compiled_prices) == 1
+    assert len(priced_codelets) == 1
     monkeypatch.setattr(native_codelet, "_compiled", {})
     assert run({}) == first
-    assert len(compiled_prices) == 1
+    assert len(priced_codelets) == 1
 
 
-def test_other_prices_are_other_code(compiled_prices):
+def test_other_prices_are_other_code(priced_codelets):
     compiled, scalar = run({}), run({"pypoplar.codelet_cost": "scalar"})
     assert compiled[0] == scalar[0] == [2.0] * 8
     assert compiled[1] != scalar[1]
