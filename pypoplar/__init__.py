@@ -82,8 +82,7 @@ if TYPE_CHECKING:
     from pypoplar.graph.estimators import VertexIntrospector, VertexPerfEstimate
     from pypoplar.graph.graph import Graph, VariableMappingMethod
     from pypoplar.graph.host_links import DataStream, Function, HostFunction, RemoteBuffer, ReplicatedStreamMode
-    from pypoplar.graph.tensor import Tensor
-    from pypoplar.graph.upsample_method import UpsampleMethod
+    from pypoplar.graph.tensor import Tensor, UpsampleMethod
     from pypoplar.graph.vertices import ComputeSet, FieldRef, VertexRange, VertexRef
     from pypoplar.graph.views import append, concat, stack
     from pypoplar.program import (
@@ -111,8 +110,7 @@ _HOMES = {
     "pypoplar.graph.estimators": "VertexIntrospector VertexPerfEstimate",
     "pypoplar.graph.graph": "Graph VariableMappingMethod",
     "pypoplar.graph.host_links": "DataStream Function HostFunction RemoteBuffer ReplicatedStreamMode",
-    "pypoplar.graph.tensor": "Tensor",
-    "pypoplar.graph.upsample_method": "UpsampleMethod",
+    "pypoplar.graph.tensor": "Tensor UpsampleMethod",
     "pypoplar.graph.vertices": "ComputeSet FieldRef VertexRange VertexRef",
     "pypoplar.graph.views": "append concat stack",
     "pypoplar.program": (

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as SequenceOf
 from copy import copy
+from enum import Enum
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,7 +26,6 @@ from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
 from pypoplar.graph.frozen import ElementRuns
 from pypoplar.graph.numpy_habits import WithoutValues, listed, refuse_number
-from pypoplar.graph.upsample_method import UpsampleMethod
 from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.notebook import ShownInNotebooks
 from pypoplar.tracebacks import public, slow_path, swift
@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 _new = object.__new__
+
+
+class UpsampleMethod(Enum):
+    """How `Tensor.upsample` fills the new indices."""
+
+    REPEAT = "REPEAT"
 
 
 @public
@@ -388,17 +394,11 @@ class Tensor(WithoutValues, ShownInNotebooks):
             raise TensorShapeError(f"{asked} of {self._described()} needs a count of at least 0, got {times}")
         shape = (*self._shape[:axis], self._shape[axis] * times, *self._shape[axis + 1 :])
         if self._strides is not None:
-            place = axis + inner
-            spread = self._strided(
-                self._offset,
-                (*self._shape[:place], times, *self._shape[place:]),
-                (*self._strides[:place], 0, *self._strides[place:]),
-            )
-            return spread._with_shape(shape)
+            place, steps = axis + inner, self._strides
+            spread = (*self._shape[:place], times, *self._shape[place:])
+            return self._strided(self._offset, spread, (*steps[:place], 0, *steps[place:]))._with_shape(shape)
         ids = self._ids()
-        reps = [1] * len(shape)
-        reps[axis] = times
-        return self._of_ids(np.repeat(ids, times, axis) if inner else np.tile(ids, reps))
+        return self._of_ids(np.repeat(ids, times, axis) if inner else np.tile(ids, (times, *[1] * (len(shape) - axis - 1))))
 
     def reinterpret(self, type: ElementType) -> Tensor:
         """The same bytes read as another type of the same size."""

@@ -9,8 +9,7 @@ from small_graphs import new_graph
 
 from pypoplar.arrays.intervals import Interval, VariableInterval
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
-from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.upsample_method import UpsampleMethod
+from pypoplar.graph.tensor import Tensor, UpsampleMethod
 from pypoplar.graph.views import append, concat, stack
 from pypoplar.types import FLOAT, HALF, INT, SHORT, UNSIGNED_INT
 
