@@ -30,7 +30,7 @@ from pypoplar.report.perfetto.perfetto_trace import TILES, write_trace
 from pypoplar.report.report import Report
 from pypoplar.report.text.summary import summary
 from pypoplar.target import Target
-from pypoplar.tracebacks import ENVIRONMENT
+from pypoplar.tracebacks import ENVIRONMENT, is_ours
 
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PROFILE = click.Path(exists=True, path_type=Path)
@@ -257,17 +257,10 @@ def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = Fals
 def _raised_at(trace: TracebackType | None) -> str:
     """The user's innermost line on the way to the error, not one of a library that stands between."""
     frames = traceback.extract_tb(trace)
-    own = [frame for frame in frames if not _is_ours(frame.filename)]
+    own = [frame for frame in frames if not (frame.filename.startswith("<") or is_ours(frame.filename))]  # < of imports
     users = [frame for frame in own if not _is_installed(frame.filename)]
     last = (users or own or frames)[-1]
     return f"  at {last.filename}:{last.lineno}  {last.line or ''}\n  (pypoplar --traceback shows the way there)"
-
-
-def _is_ours(filename: str) -> bool:
-    if filename.startswith("<"):  # the import machinery
-        return True
-    path = Path(filename).resolve()
-    return path.is_relative_to(resources.PACKAGE) and not path.is_relative_to(resources.directory("tutorials"))
 
 
 def _is_installed(filename: str) -> bool:
