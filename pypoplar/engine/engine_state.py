@@ -10,6 +10,7 @@ from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt32s
 from pypoplar.arrays.groups import offsets
+from pypoplar.arrays.splitmix import splitmix64
 from pypoplar.engine.arena import Arena
 from pypoplar.engine.division import Division
 from pypoplar.engine.element_marks import rows_with_marks
@@ -265,10 +266,6 @@ def make_state(executable: Executable, division: Division) -> EngineState:
 
 def seeded_generators(seed: int, tiles: int) -> UInt32s:
     """uint32 [tiles, RANDOM_WORDS]: states of xoshiro128** made by splitmix64 from the seed and the tile's number."""
-    counter = np.uint64(seed & 0xFFFFFFFFFFFFFFFF) + np.arange(1, 2 * tiles + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = counter
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    mixed = mixed ^ (mixed >> np.uint64(31))
-    states: Any = mixed.view(np.uint32).reshape(tiles, RANDOM_WORDS)
+    numbers = splitmix64(np.arange(2 * tiles, dtype=np.uint64), seed)
+    states: Any = numbers.view(np.uint32).reshape(tiles, RANDOM_WORDS)
     return np.ascontiguousarray(states)

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, UInt64s
 from pypoplar.arrays.groups import offsets, opens, ragged, sums_between
+from pypoplar.arrays.splitmix import splitmix64
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.device_wording import device_code, shared_word, worker_race
 from pypoplar.codelet.ir.certain_accesses import Accesses, VertexShapes, certain_accesses
@@ -81,13 +82,7 @@ def _fingerprints(graph: FrozenGraph, vertices: Int64s, in_place: InPlaceEdges) 
             own = position[vertex]
             chosen = np.flatnonzero(own != NOTHING)
             vertex, code = own[chosen], code[chosen]
-        mixed = code.view(np.uint64)
-        mixed += np.uint64(1)
-        mixed *= np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-        mixed *= np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(32)
-        np.add.at(prints, vertex, mixed)
+        np.add.at(prints, vertex, splitmix64(code.view(np.uint64)))
 
     code = sums_between(edges.first_run, edges.run_count)
     code <<= 36

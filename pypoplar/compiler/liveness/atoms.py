@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Bools, Int64s, UInt64s
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import ragged
 from pypoplar.arrays.interval_algebra import keys, overlay, touched_strands, union
+from pypoplar.arrays.splitmix import splitmix64
 from pypoplar.compiler.check.connected_regions import Regions
 from pypoplar.compiler.control.operation_tree import NO_COMPUTE_SET, Access
 from pypoplar.compiler.field_table import OUTPUT
@@ -140,7 +141,7 @@ def _divided(stretches: Stretches, variable: Int64s, first: Int64s, accesses: in
     cuts = _cuts(stretches, first)
     begin, end = np.searchsorted(cuts, stretches.begin), np.searchsorted(cuts, stretches.end)
     change = np.zeros(len(cuts) + 1, np.uint64)
-    number = _scattered(stretches.list)
+    number = splitmix64(stretches.list.astype(np.uint64))
     np.add.at(change, begin, number)
     np.subtract.at(change, end, number)
     signature = np.cumsum(change)[: len(cuts)]
@@ -154,12 +155,3 @@ def _divided(stretches: Stretches, variable: Int64s, first: Int64s, accesses: in
     key = np.unique(np.repeat(stretches.list, count) * max(len(pairs), 1) + atom[ragged(begin, count)])
     lists = key // max(len(pairs), 1)
     return Atoms(atom_variable, np.searchsorted(lists, np.arange(accesses * KINDS + 1)), key - lists * max(len(pairs), 1))
-
-
-def _scattered(lists: Int64s) -> UInt64s:
-    """A number of 64 bits for each list, always the same: the splitmix64 generator's."""
-    mixed = (lists.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    scattered: UInt64s = mixed ^ (mixed >> np.uint64(31))
-    return scattered
