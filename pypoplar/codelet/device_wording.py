@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import linecache
 
-from pypoplar.codelet.ir.terms import Location
+from pypoplar.codelet.ir.terms import line_text
 from pypoplar.codelet.ir.typed import TypedCodelet
-
-
-def at(location: Location) -> str:
-    return f"{location.file}:{location.line}"
 
 
 def device_code(codelet: TypedCodelet, where: int, what: str) -> str:
@@ -17,7 +13,7 @@ def device_code(codelet: TypedCodelet, where: int, what: str) -> str:
     place = codelet.locations[where]
     source = linecache.getline(place.file, place.line).strip()
     shown = f"\n    {source}" if source else ""
-    return f"{at(place)}: {codelet.name}.{place.function}: {what}{shown}"
+    return f"{line_text(place)}: {codelet.name}.{place.function}: {what}{shown}"
 
 
 def worker_race(later: int, place: str, earlier: int, *, writes: bool, written: bool) -> str:

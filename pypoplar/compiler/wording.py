@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pypoplar.codelet.device_wording import at
+from pypoplar.codelet.ir.terms import line_text
 from pypoplar.graph.frozen import FrozenGraph
 
 MOST_RANGES = 8
@@ -48,7 +48,7 @@ def elements_of_variable(graph: FrozenGraph, begin: int, end: int) -> str:
 
 
 def vertex_location(graph: FrozenGraph, vertex: int) -> str:
-    return at(graph.locations[int(graph.vertices.location[vertex])])
+    return line_text(graph.locations[int(graph.vertices.location[vertex])])
 
 
 def vertex_name(graph: FrozenGraph, vertex: int) -> str:

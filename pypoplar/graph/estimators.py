@@ -11,12 +11,11 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.ir.terms import Location
+from pypoplar.codelet.ir.terms import Location, line_text
 from pypoplar.codelet.registry import CodeletRegistry
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, UnknownField, UnknownVertexType
 from pypoplar.graph.field_values import MOST_ESTIMATED
 from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenState, FrozenVertices
-from pypoplar.graph.location import line_text
 from pypoplar.spelling import nearest_or_all
 from pypoplar.target import Target
 from pypoplar.tracebacks import public

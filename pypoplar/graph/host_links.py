@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, assert_never
 from attrs import Factory, field, frozen
 
 from pypoplar.braces import OPTIONS, ordered
-from pypoplar.codelet.ir.terms import Location
+from pypoplar.codelet.ir.terms import Location, line_text
 from pypoplar.errors import InvalidOption, PoplarTypeError, StreamMemoryAllocationError, TensorIOStateError, TensorShapeError
-from pypoplar.graph.location import line_text
 from pypoplar.graph.runnable import Runnable
 from pypoplar.spelling import nearest_or_all
 from pypoplar.types import ElementType, check_type

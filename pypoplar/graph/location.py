@@ -75,8 +75,3 @@ def _constructs(frame: FrameType, made: object) -> bool:
     if made is None or code.co_name != "__init__" or not code.co_argcount:
         return False
     return frame.f_locals.get(code.co_varnames[0]) is made
-
-
-def line_text(location: Location) -> str:
-    """``file:line``, as messages show it."""
-    return f"{location.file}:{location.line}"

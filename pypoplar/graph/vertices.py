@@ -13,7 +13,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.braces import CONNECTIONS, TENSORS, ordered
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.codelet.ir.terms import Access, Form
+from pypoplar.codelet.ir.terms import Access, Form, line_text
 from pypoplar.codelet.language.defaults import Default
 from pypoplar.codelet.language.record_layout import RecordLayout
 from pypoplar.errors import GraphConnectionError, PoplarIndexError, PoplarTypeError, TensorShapeError, UnknownField
@@ -21,7 +21,7 @@ from pypoplar.graph.edge_constants import EdgeConstants, takes_value, takes_valu
 from pypoplar.graph.edge_table import EdgeTable, check_bytes
 from pypoplar.graph.field_values import MOST_ESTIMATED, EstimateTable, StateTable
 from pypoplar.graph.frozen import FrozenVertices
-from pypoplar.graph.location import LocationTable, line_text
+from pypoplar.graph.location import LocationTable
 from pypoplar.graph.names import Names
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import Variables

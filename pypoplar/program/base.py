@@ -14,9 +14,10 @@ from typing import Any, Self, TypeAlias, assert_never
 from attrs import frozen
 
 from pypoplar.braces import ordered
+from pypoplar.codelet.ir.terms import line_text
 from pypoplar.errors import ControlProgramError, PoplarTypeError
 from pypoplar.graph.host_links import Function
-from pypoplar.graph.location import caller_location, line_text
+from pypoplar.graph.location import caller_location
 from pypoplar.graph.runnable import Runnable
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet

@@ -2,7 +2,8 @@
 
 import linecache
 
-from pypoplar.graph.location import LocationTable, caller_location, line_text
+from pypoplar.codelet.ir.terms import line_text
+from pypoplar.graph.location import LocationTable, caller_location
 from pypoplar.tracebacks import is_ours
 
 

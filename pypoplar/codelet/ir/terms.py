@@ -24,6 +24,11 @@ class Location:
     function: str
 
 
+def line_text(location: Location) -> str:
+    """``file:line``, as messages show it."""
+    return f"{location.file}:{location.line}"
+
+
 def exactly(value: object) -> object:
     """What tells constants apart: -0.0 is not 0.0, True is not 1, and a NaN equals itself."""
     return (type(value), value.hex()) if isinstance(value, float) else (type(value), value)

@@ -9,7 +9,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.groups import offsets, opens, sums
 from pypoplar.arrays.interval_algebra import keys, meets, union
-from pypoplar.codelet.device_wording import at
+from pypoplar.codelet.ir.terms import line_text
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions, used_vertices
 from pypoplar.compiler.check.in_place import InPlaceEdges, find_in_place
 from pypoplar.compiler.check.overlaps import Claims, find_overlap
@@ -135,7 +135,7 @@ def _never_set(graph: FrozenGraph, lacking: Int64s) -> str:
     what = (
         f"plain field{'' if len(unset) == 1 else 's'} {names} {'is' if len(unset) == 1 else 'are'} never set; give "
         f"{'it' if len(unset) == 1 else 'each'} a value in addVertex or with graph.setInitialValue, or a default in the class, "
-        f"{codelet.location.function} at {at(codelet.location)}: {first.attribute}: {declared}"
+        f"{codelet.location.function} at {line_text(codelet.location)}: {first.attribute}: {declared}"
     )
     alike = graph.vertices.codelet[lacking] == graph.vertices.codelet[vertex]
     return _about(graph, vertex, what) + and_others(graph, lacking[alike])
@@ -165,7 +165,7 @@ def _check_constants(graph: FrozenGraph, regions: Regions) -> None:
         owner = regions.strands.owner[wrong]
         vertex, name = _first(graph, regions, owner)
         number = int(constants[(first[constants] < end[wrong[0]]) & (begin[wrong[0]] < first[constants + 1])][0])
-        added = at(graph.variables.locations[number])
+        added = line_text(graph.variables.locations[number])
         what = f"field {name} would write to constant '{graph.variables.names[number]}' (added at {added})"
         raise TensorWriteError(_about(graph, vertex, what) + and_others(graph, regions.vertex[owner]))
 

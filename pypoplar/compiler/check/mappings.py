@@ -8,7 +8,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import overlay
-from pypoplar.codelet.device_wording import at
+from pypoplar.codelet.ir.terms import line_text
 from pypoplar.compiler.check.connected_regions import used_vertices
 from pypoplar.compiler.wording import compute_set_name, counted, element_ranges, vertex_location, vertex_name
 from pypoplar.errors import InvalidTileMapping
@@ -36,7 +36,7 @@ def _about_variables(graph: FrozenGraph, missing: Int64s, mapped: Int64s) -> str
         size = int(graph.variables.first[variable + 1] - graph.variables.first[variable])
         kind = "constant" if variable in graph.variables.constants else "variable"
         lines.append(
-            f"{at(graph.variables.locations[variable])}: {kind} '{graph.variables.names[variable]}' has no tile for "
+            f"{line_text(graph.variables.locations[variable])}: {kind} '{graph.variables.names[variable]}' has no tile for "
             f"{size - int(mapped[variable]):,} of its {counted(size, 'element')}: {element_ranges(_gaps(graph, variable))}"
         )
     if len(missing) > MOST_VARIABLES:

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from attrs import define, field
 
+from pypoplar.codelet.ir.terms import line_text
 from pypoplar.compiler.control.operation_tree import (
     NO_COMPUTE_SET,
     NO_POSITION,
@@ -28,7 +29,6 @@ from pypoplar.compiler.control.stackless import Calls, answer
 from pypoplar.errors import ControlProgramError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.host_links import Function
-from pypoplar.graph.location import line_text
 from pypoplar.program.base import Calling, Effects, InTurn, Nothing, OneOf, Part, Program, Rounds, Vertices, function_program
 from pypoplar.program.sequence import Sequence
 

@@ -9,6 +9,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Bools
+from pypoplar.codelet.ir.terms import line_text
 from pypoplar.compiler.control.operation_tree import (
     NO_COMPUTE_SET,
     Choice,
@@ -25,7 +26,6 @@ from pypoplar.compiler.control.stackless import Calls, answer
 from pypoplar.errors import ControlProgramError
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.host_links import Function
-from pypoplar.graph.location import line_text
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.sequence import Sequence
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pypoplar.codelet.ir.terms import line_text
 from pypoplar.compiler.control.operation_tree import Line
 from pypoplar.compiler.exchange.exchange_costs import sync_cycles
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.rules import Around, Leaf, Rules
 from pypoplar.errors import MissingFeature
 from pypoplar.executable.steps import StaticStep
-from pypoplar.graph.location import line_text
 from pypoplar.interface.fault_codes import FloatingPoint
 from pypoplar.interface.opcodes import (
     BranchOperand,
