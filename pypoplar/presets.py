@@ -13,6 +13,7 @@ from attrs import frozen
 
 Value = int | float | bool
 CHIPS = ("ipu1", "ipu2", "bow")
+STORE_BYTES = 4  # of a worker, on every chip: it stores what is smaller by writing the word around it
 
 TIMINGS: dict[str, str] = {
     "model": "as the vendor's IPU Model reckons, by its published profiles",
@@ -103,7 +104,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     # M: 36.5 cycles for a round of six instructions of `for (volatile int i{}; i < 100; ++i);`, EXAMPLES, example 2
     Parameter("supervisor_instruction_cycles", "supervisor_instruction_cycles", 6, 6, 6, "cycles", "I M I",
               "an instruction of compiled supervisor code", 1, 1000),
-    Parameter("atomic_store_granularity", "atomicStoreGranularity", 4, 4, 4, "B", "S",
+    Parameter("atomic_store_granularity", "atomicStoreGranularity", STORE_BYTES, STORE_BYTES, STORE_BYTES, "B", "S",
               "smallest store that workers do not share", 1),
     Parameter("fp8_conv_unit_max_pipeline_depth", "fp8ConvUnitMaxPipelineDepth", 0, 0, 0, "cycles", "I",
               "no quarter on these chips"),

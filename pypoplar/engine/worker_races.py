@@ -20,8 +20,7 @@ from pypoplar.executable.executable import Executable
 from pypoplar.executable.vertex_rows import ListedRows, VertexRows, rows_by_codelet
 from pypoplar.interface.edge_rows import WORKER_SHIFT, RowEntry, Touch, entry_words
 from pypoplar.interface.layout import NOTHING
-
-STORE_BYTES = 4  # a worker stores what is smaller by writing the word around it
+from pypoplar.presets import STORE_BYTES
 
 
 @frozen(eq=False)

@@ -27,10 +27,10 @@ from pypoplar.compiler.wording import and_others, compute_set_name, vertex_locat
 from pypoplar.errors import AtomicStoreError, GraphCycleError
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.interface.layout import NOTHING
+from pypoplar.presets import STORE_BYTES
 
 MOST_SHAPES = 64  # of a codelet's vertices: more are not judged
 _FEW = 4096  # of which it takes no time to see which are alike
-WORD = 4  # bytes that a worker stores at once
 
 
 @frozen(eq=False)
@@ -152,7 +152,7 @@ def _pieces(graph: FrozenGraph, codelet: Codelet, vertices: Int64s, in_place: In
     element[np.searchsorted(edge, in_place.input[ours])] = element[np.searchsorted(edge, in_place.output[ours])]
     numbers, known = _plain_values(graph, codelet, vertices)
     shapes = VertexShapes(first_piece, extent, length, numbers, known)
-    return _VertexPieces(shapes, field, row, width, element, offsets(-(-length * width // WORD))[:-1])
+    return _VertexPieces(shapes, field, row, width, element, offsets(-(-length * width // STORE_BYTES))[:-1])
 
 
 def _plain_values(graph: FrozenGraph, codelet: Codelet, vertices: Int64s) -> tuple[Int64s, Bools]:
@@ -219,8 +219,8 @@ def _shared_element(codelet: Codelet, pieces: _VertexPieces, accesses: Accesses,
 
 def _shared_word(codelet: Codelet, pieces: _VertexPieces, accesses: Accesses, workers: int) -> _Race | None:
     """A word into which two workers store."""
-    stores = accesses.chosen(accesses.stored & (pieces.width[accesses.piece] < WORD))
-    word = pieces.word[stores.piece] + stores.index * pieces.width[stores.piece] // WORD
+    stores = accesses.chosen(accesses.stored & (pieces.width[accesses.piece] < STORE_BYTES))
+    word = pieces.word[stores.piece] + stores.index * pieces.width[stores.piece] // STORE_BYTES
     group = _first_shared(word, stores.lane, stores.stored)
     if len(group) == 0:
         return None

@@ -17,8 +17,7 @@ from pypoplar.compiler.field_table import INPUT, TYPE_SIZES, FieldTable, tabulat
 from pypoplar.compiler.wording import compute_set_name, counted, elements_of_variable, field_name, vertex_location, vertex_name
 from pypoplar.errors import AtomicStoreError
 from pypoplar.graph.frozen import FrozenGraph
-
-WORD = 4  # bytes: the atomic store granularity
+from pypoplar.presets import STORE_BYTES
 
 
 def find_sub_word_stores(graph: FrozenGraph, plans: Iterable[ComputePlan], homes: Homes) -> None:
@@ -26,7 +25,7 @@ def find_sub_word_stores(graph: FrozenGraph, plans: Iterable[ComputePlan], homes
 
     Judged on the places that the plans give the fields. A MultiVertex or SupervisorVertex has the tile for itself.
     """
-    if not bool((homes.width < WORD).any()):
+    if not bool((homes.width < STORE_BYTES).any()):
         return
     fields = tabulate_fields(graph.codelets)
     for plan in plans:
@@ -46,7 +45,7 @@ def _entries(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan, edge: In
 def _narrow_stores(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan) -> Int64s:
     """The plan's edges through which workers store parts of words."""
     entry = _entries(graph, fields, plan, np.arange(len(plan.edge_position)))
-    narrow = (fields.access[entry] != INPUT) & (TYPE_SIZES[fields.type[entry]] < WORD) & (plan.edge_length > 0)
+    narrow = (fields.access[entry] != INPUT) & (TYPE_SIZES[fields.type[entry]] < STORE_BYTES) & (plan.edge_length > 0)
     narrow &= fields.shared_worker[graph.vertices.codelet[plan.vertex]][plan.edge_position]
     return np.flatnonzero(narrow)
 
@@ -58,8 +57,8 @@ def _words(graph: FrozenGraph, fields: FieldTable, plan: ComputePlan, edge: Int6
     """
     position = plan.edge_position[edge]
     size = plan.edge_length[edge] * TYPE_SIZES[fields.type[_entries(graph, fields, plan, edge)]]
-    begin = plan.edge_offset[edge] // WORD
-    end = (plan.edge_offset[edge] + size + (WORD - 1)) // WORD
+    begin = plan.edge_offset[edge] // STORE_BYTES
+    end = (plan.edge_offset[edge] + size + (STORE_BYTES - 1)) // STORE_BYTES
     in_buffer = plan.edge_in_buffer[edge].astype(np.int64)
     group, party = keys(plan.tile[position], in_buffer, 2), keys(plan.vertex[position], in_buffer, 2)
     return Claims(group, party, begin, end, np.ones(len(edge), bool)), int(end.max()) + 1
@@ -88,9 +87,9 @@ def _store(graph: FrozenGraph, plan: ComputePlan, vertex: int, overlap: Overlap)
         size = codelet.fields[field].type.size
         begin = int(plan.edge_offset[k])
         end = begin + int(plan.edge_length[k]) * size
-        if codelet.fields[field].access == "input" or size >= WORD or bool(plan.edge_in_buffer[k]) != in_buffer:
+        if codelet.fields[field].access == "input" or size >= STORE_BYTES or bool(plan.edge_in_buffer[k]) != in_buffer:
             continue
-        low, high = max(overlap.begin * WORD, begin), min((overlap.begin + 1) * WORD, end)
+        low, high = max(overlap.begin * STORE_BYTES, begin), min((overlap.begin + 1) * STORE_BYTES, end)
         if low < high:
             # what shares a word lies in one piece, so the edge's elements have consecutive ids
             start = _first_element(graph, vertex, field, row)

@@ -12,8 +12,8 @@ from pypoplar.compiler.exchange.graph_index import Survey
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.field_table import INOUT, INPUT, TYPE_SIZES
 from pypoplar.graph.frozen import FrozenGraph
+from pypoplar.presets import STORE_BYTES
 
-WORD = 4  # bytes: what a worker stores at once
 EMPTY, IN_PLACE, LANDED, GATHERED = 0, 1, 2, 3
 
 
@@ -62,9 +62,9 @@ def select_edges(graph: FrozenGraph, survey: Survey, number: int) -> Edges:
         access[place_of[place_of != np.arange(len(edge))]] = INOUT
     width = TYPE_SIZES[graph.edges.type[edge]]
     shared = survey.fields.several_workers[graph.vertices.codelet[vertex]][position]
-    from_word = shared & (width < WORD) & (access != INPUT)  # workers of a MultiVertex share it: each stores words of its own
+    from_word = shared & (width < STORE_BYTES) & (access != INPUT)  # workers of a MultiVertex share it: each stores its own words
     own = survey.fields.alignment[entry]
-    alignment = np.where(from_word, np.maximum(own, WORD), own)
+    alignment = np.where(from_word, np.maximum(own, STORE_BYTES), own)
     demanded = survey.fields.demanded[entry]
     if len(survey.in_place.input):
         np.maximum.at(alignment, place_of, own)
