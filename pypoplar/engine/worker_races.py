@@ -71,7 +71,7 @@ def _touched(executable: Executable, vertex: int, place: int, *, written: bool) 
     names = []
     for rows in _rows(executable):
         own = np.flatnonzero(executable.computes.vertex[rows.position] == vertex)[:1]
-        single = VertexRows(rows.codelet, rows.layout, rows.position[own], rows.first_word[own], rows.tile[own])
+        single = rows.chosen(own)
         for number, field in enumerate(rows.codelet.fields if len(own) else ()):
             pieces = MarkedPieces.of(executable, single, number)
             for piece in np.flatnonzero((pieces.mark <= place) & (place < pieces.mark + pieces.length)):
@@ -86,8 +86,7 @@ def judge_sub_words(executable: Executable, memory: Arena, compute: int, name: s
     for rows in _rows(executable):
         own = np.flatnonzero((rows.position >= first) & (rows.position < last))
         if len(own):
-            chosen = VertexRows(rows.codelet, rows.layout, rows.position[own], rows.first_word[own], rows.tile[own])
-            _judge_codelet(executable, memory, chosen, name)
+            _judge_codelet(executable, memory, rows.chosen(own), name)
 
 
 def _judge_codelet(executable: Executable, memory: Arena, rows: VertexRows, name: str) -> None:

@@ -23,6 +23,10 @@ class VertexRows:
     first_word: Int64s  # [vertices]: where each one's edge row begins in `Computes.words`
     tile: Int64s  # [vertices]
 
+    def chosen(self, own: Int64s) -> VertexRows:
+        """Some of the vertices, by their places here."""
+        return VertexRows(self.codelet, self.layout, self.position[own], self.first_word[own], self.tile[own])
+
 
 def rows_by_codelet(codelets: tuple[Codelet, ...], computes: Computes, *, record_touches: bool) -> Iterator[VertexRows]:
     """The vertices of each codelet that has any."""
