@@ -13,8 +13,9 @@ from pypoplar.spelling import nearest
 from pypoplar.tracebacks import public
 
 VIEW = "a tensor is a view of device memory, without values here"
-READING = "graph.createHostRead('name', tensor), and engine.readTensor('name')"
-READ = "make a handle with graph.createHostRead('name', tensor) and read it with engine.readTensor('name')"
+HANDLE, READER = "graph.createHostRead('name', tensor)", "engine.readTensor('name')"
+READING = f"{HANDLE}, and {READER}"
+READ = f"make a handle with {HANDLE} and read it with {READER}"
 IN_A_CODELET = "compute it in a codelet, and Execute its compute set"
 BOOLEAN = "compute a BOOL in a codelet, for If or RepeatWhileTrue"
 OPERATORS = {  # Python's name: as it is written, and the function of popops or else the remedy
