@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pypoplar.graph.estimators import VertexIntrospector
 from pypoplar.poputil.cycles import Estimator, OfRows
-from pypoplar.poputil.flops import MULTIPLY_ADD, OfElements, sum_flops
+from pypoplar.poputil.flop_conventions import MULTIPLY_ADD, OfElements, sum_flops
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF

@@ -16,8 +16,8 @@ from pypoplar.poplin.block_product import block_product
 from pypoplar.poplin.outer_product import outer_product
 from pypoplar.poplin.vector_product import plan_vector_product, vector_product
 from pypoplar.poputil.arguments import check_prog
+from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.exceptions import PoplibsError
-from pypoplar.poputil.options import Kind, read_options
 from pypoplar.program import Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF, ElementType, check_type

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from pypoplar.graph.estimators import VertexIntrospector
 from pypoplar.poputil.cycles import Estimator, OfRows
-from pypoplar.poputil.flops import OfElements, sum_flops
+from pypoplar.poputil.flop_conventions import OfElements, sum_flops
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF

@@ -7,7 +7,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.popops.cycle_estimators import ESTIMATORS
 from pypoplar.popops.flop_estimators import FLOPS
 from pypoplar.poputil.arguments import check_graph
-from pypoplar.poputil.flops import with_flops
+from pypoplar.poputil.flop_conventions import with_flops
 from pypoplar.tracebacks import public
 
 

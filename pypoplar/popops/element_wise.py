@@ -14,10 +14,10 @@ from pypoplar.popops.element_vertices import add_element_vertices
 from pypoplar.popops.operations import BINARY_OPERATIONS, BinaryOperation
 from pypoplar.poputil.arguments import check_call, check_tensor
 from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
+from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.options import Kind, read_options
 from pypoplar.program import Execute, Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import ElementType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pypoplar.popops.operations import BINARY_OPERATIONS
 from pypoplar.poputil.cycles import Estimator
-from pypoplar.poputil.flops import OfElements
+from pypoplar.poputil.flop_conventions import OfElements
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.types import FLOAT, HALF
 

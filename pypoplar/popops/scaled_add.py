@@ -11,10 +11,10 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.element_vertices import add_element_vertices
 from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.options import Kind, read_options
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 from pypoplar.tracebacks import public
