@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from abc import abstractmethod
 from typing import NoReturn
 
 from pypoplar.codelet.frontend.casts import Casts
@@ -44,8 +45,9 @@ _NEW_ARRAYS = ("zeros", "ones", "empty", "full", "array")  # of NumPy
 class Calls(Casts, ScratchArrays):
     """Everything that is called but helper functions."""
 
+    @abstractmethod
     def helper(self, node: ast.Call, number: int, first: Value | None) -> Value:
-        raise NotImplementedError
+        """What a helper function or a method of the vertex gives."""
 
     def call(self, node: ast.Call) -> Value:
         meaning, first = self._callee(node.func)

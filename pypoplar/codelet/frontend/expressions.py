@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -53,23 +54,28 @@ def operation_on(call: str, type: str) -> Operation:
     return by_type[type]
 
 
-class Expressions(Translation):
+class Expressions(Translation, ABC):
     """Values of expressions. Typed operands are simple: what takes an operation has been emitted into a temporary."""
 
+    @abstractmethod
     def call(self, node: ast.Call) -> Value:
-        raise NotImplementedError
+        """What a call gives."""
 
+    @abstractmethod
     def subscript(self, node: ast.Subscript) -> Value:
-        raise NotImplementedError
+        """What an index or a slice gives."""
 
+    @abstractmethod
     def field_value(self, node: ast.Attribute) -> Value:
-        raise NotImplementedError
+        """What an attribute is: a field of the vertex or of a record."""
 
+    @abstractmethod
     def table(self, number: int, shown: str) -> Value:
-        raise NotImplementedError
+        """A constant table."""
 
+    @abstractmethod
     def local_value(self, node: ast.Name, unique: str) -> Value:
-        raise NotImplementedError
+        """What a local holds."""
 
     # kinds of value
 
@@ -221,9 +227,9 @@ class Expressions(Translation):
         shown = ast.unparse(node)
         self.refuse(node, f"{shown} is a function; call it: {shown}(...)")
 
+    @abstractmethod
     def foreign(self, described: str) -> str:
         """What a name that device code cannot use means, with what to write instead where that is known."""
-        raise NotImplementedError
 
     # operators
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 
 from pypoplar.codelet.frontend.calls import Calls
 from pypoplar.codelet.frontend.expressions import FALSE
@@ -19,14 +20,17 @@ _MOST_CALLS = 5000
 class Inlining(Calls):
     """Calls of helper functions and of the vertex's own methods."""
 
+    @abstractmethod
     def body(self, statements: list[ast.stmt]) -> None:
-        raise NotImplementedError
+        """Translate statements, one after the other."""
 
+    @abstractmethod
     def assign_name(self, target: ast.Name, value: Value, node: ast.expr) -> None:
-        raise NotImplementedError
+        """Let a name stand for a value."""
 
+    @abstractmethod
     def declare(self, frame: FunctionScope) -> None:
-        raise NotImplementedError
+        """Note the types that a function's annotations give to its locals."""
 
     def helper(self, node: ast.Call, number: int, first: Value | None) -> Value:
         self._refuse_recursion(node, number)
@@ -169,8 +173,9 @@ class Inlining(Calls):
                 self.refuse(where, f"a helper function that returns a {kind} has one return, at its end")
             self.assign_number(unique, self._plain(value, where), where, frame.source.name, flexible=True)
 
+    @abstractmethod
     def assign_number(self, unique: str, number: Number, node: ast.AST, shown: str, flexible: bool = False) -> None:
-        raise NotImplementedError
+        """Set a local, `shown` to the user; a `flexible` one is a helper's result, where a literal takes the others' type."""
 
     def hidden(self, name: str) -> str:
         """A name for a local of our own that keeps its name from pass to pass."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 
 from attrs import evolve
 
@@ -93,6 +94,6 @@ class RecordAccess(Expressions):
         assert isinstance(view, SpanView)
         return self.loaded(view, _FIRST, node)
 
+    @abstractmethod
     def loaded(self, view: SpanView, index: Operand, node: ast.AST) -> Value:
         """What stands at an index: a number or a record."""
-        raise NotImplementedError
