@@ -37,32 +37,33 @@ class Ran:
 BOW = Target.of_preset("bow")
 
 
-@functools.lru_cache
-def _of_class(cls: Any) -> Codelet:
-    """A class is translated once, however often a test runs it."""
-    return Codelet.of_class(cls)
-
-
 def codelet_of(cls: Any) -> Codelet:
-    return cls if isinstance(cls, Codelet) else _of_class(cls)
+    """What the class is now, translated anew."""
+    return cls if isinstance(cls, Codelet) else Codelet.of_class(cls)
+
+
+@functools.lru_cache
+def _once(cls: Any) -> Codelet:
+    """The codelet of a class that is run, translated once, however often it is."""
+    return codelet_of(cls)
 
 
 def priced_codelet(cls: Any, cost: str = SCALAR) -> PricedCodelet:
     """A codelet ready to run, with the prices of a Bow IPU."""
-    return priced(cls.typed, BOW, cost) if isinstance(cls, Codelet) else _priced_class(cls, cost)
+    return priced(cls.typed, BOW, cost) if isinstance(cls, Codelet) else _priced_once(cls, cost)
 
 
 @functools.lru_cache
-def _priced_class(cls: Any, cost: str) -> PricedCodelet:
-    return priced(codelet_of(cls).typed, BOW, cost)
+def _priced_once(cls: Any, cost: str) -> PricedCodelet:
+    return priced(_once(cls).typed, BOW, cost)
 
 
 def _form(cls: Any, touches: bool) -> PythonForm:
-    return PythonForm(priced_codelet(cls), record_touches=touches) if isinstance(cls, Codelet) else _form_of_class(cls, touches)
+    return PythonForm(priced_codelet(cls), record_touches=touches) if isinstance(cls, Codelet) else _form_once(cls, touches)
 
 
 @functools.lru_cache
-def _form_of_class(cls: Any, touches: bool) -> PythonForm:
+def _form_once(cls: Any, touches: bool) -> PythonForm:
     return PythonForm(priced_codelet(cls), record_touches=touches)
 
 
@@ -93,7 +94,7 @@ def run(cls: Any, *, nan_bits: bool = False, **settings: Any) -> Ran:
 
     A NaN is a NaN: the bits of one that an operation makes are left open by IEEE arithmetic. `nan_bits` compares them too.
     """
-    codelet = codelet_of(cls)
+    codelet = cls if isinstance(cls, Codelet) else _once(cls)
     first = interpret(cls, **settings)
     names = {field.name for field in codelet.fields}
     fields = {name: value for name, value in settings.items() if name in names}
