@@ -14,6 +14,10 @@ class GraphConnectionError(PoplarError, ValueError):
     """A vertex field without an edge, with two, of the wrong type or rank, or without a value."""
 
 
+class MemoryElemConstraintsError(GraphConnectionError):
+    """Fields that a codelet demands to be apart are connected to the same elements, and no copy on the tile can part them."""
+
+
 class GraphCycleError(PoplarError, ValueError):
     """A race: vertices of one compute set, or workers of one MultiVertex, touch the same elements and at least one writes."""
 

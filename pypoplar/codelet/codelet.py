@@ -66,6 +66,12 @@ class Codelet:
     def fields(self) -> tuple[Field, ...]:
         return self.source.fields
 
+    @property
+    def distinct(self) -> tuple[tuple[int, int], ...]:
+        """The positions of fields that are demanded not to overlap."""
+        names = [field.name for field in self.fields]
+        return tuple((names.index(one), names.index(other)) for one, other in self.source.distinct)
+
     @functools.cached_property
     def alignments(self) -> tuple[int, ...]:
         """For each field what the place of its elements is a multiple of. Bytes that code sees as records begin where these may."""

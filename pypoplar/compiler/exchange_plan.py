@@ -55,6 +55,7 @@ class ComputePlan:
     edge_length: Int64s  # elements
     exchange_before: Pieces  # from other tiles into the exchange buffer
     gather: Pieces  # on the tile, after exchange_before: what must become contiguous
+    parted: Pieces  # on the tile, beside gather: second copies, of Inputs that have to be apart from what has the same elements
     preload: Pieces  # old values of outputs that lie in the buffer: not priced, not exchange
     scatter: Pieces  # on the tile, after compute: from gathered outputs back to where they live, or into the outgoing buffer
     exchange_after: Pieces  # from the exchange buffer to other tiles
@@ -62,7 +63,7 @@ class ComputePlan:
     after: Exchange
     before_offset: Int64s  # [messages of before], bytes in the memory of the message's source
     after_offset: Int64s  # [messages of after]
-    copied_before: Pieces  # of gather what a tile has to copy; the rest arrives in its place or can be laid beside what arrives
+    copied_before: Pieces  # of gather what a tile has to copy (the rest arrives in its place or can be laid beside), and of parted
     copied_after: Pieces  # the same of scatter
     buffer_bytes: Int64s  # [tiles]
     buffer_alignment: Int64s  # [tiles]: bytes; what the exchange buffer begins at a multiple of

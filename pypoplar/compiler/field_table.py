@@ -28,6 +28,7 @@ class FieldTable:
     type: Int16s  # index into pypoplar.types.SUPPORTED
     alignment: Int64s  # bytes; what the place is a multiple of, of bytes that are records and where more is demanded; else 1
     demanded: Int64s  # bytes; what the user demands that the place is a multiple of, 1 where nothing is
+    distinct: Int64s  # [pairs, 3]: codelet, and the positions of two fields that it demands not to overlap
     shared_worker: Bools  # [codelets]: Vertex, whose vertices run beside each other on a tile's workers
     several_workers: Bools  # [codelets]: MultiVertex
 
@@ -42,6 +43,7 @@ def tabulate_fields(codelets: Sequence[Codelet]) -> FieldTable:
     fields = [field for codelet in codelets for field in codelet.fields]
     sizes = np.array([field.type.size for field in fields], np.int64)
     demanded = np.array([max(field.aligned, 1) for field in fields], np.int64)
+    distinct = [(number, *pair) for number, codelet in enumerate(codelets) for pair in codelet.distinct]
     as_bytes = [alignment for codelet in codelets for alignment in codelet.alignments]
     return FieldTable(
         first=offsets([len(codelet.fields) for codelet in codelets]),
@@ -50,6 +52,7 @@ def tabulate_fields(codelets: Sequence[Codelet]) -> FieldTable:
         type=np.array([SUPPORTED.index(field.type) for field in fields], np.int16),
         alignment=np.where(sizes > 1, demanded, as_bytes).astype(np.int64),
         demanded=demanded,
+        distinct=np.array(distinct, np.int64).reshape(-1, 3),
         shared_worker=np.array([codelet.kind == "vertex" for codelet in codelets], bool),
         several_workers=np.array([codelet.kind == "multi" for codelet in codelets], bool),
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-from demanding_codelets import demanding, drawn_alignments, spans
+from demanding_codelets import check_aligned, check_apart, demanding, drawn_alignments, drawn_constraints
 from engine_builder import Bench, everywhere, shown, tiny
 from engine_outcome import outcome
 from engine_random import PURE, RandomProgram
@@ -39,21 +39,12 @@ ELEMENTS = {"pypoplar.races": "elements"}
 COPY = 35 * 6  # cycles of a vertex that copies, beside the bytes
 
 
-def check_aligned(executable):
-    """All vectors and rows of an executable lie as their codelet demands; how many are demanded to."""
-    demanded = 0
-    for codelet, name, _, offset, length in spans(executable):
-        (alignment,) = (field.aligned for field in codelet.fields if field.name == name)
-        demanded += alignment > 0
-        assert length == 0 or offset % max(alignment, 1) == 0, (codelet.name, name, offset)
-    return demanded
-
-
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.sampled_from([1, 2, 5]), st.sampled_from([{}, ELEMENTS]))
 def test_random_programs_do_the_same_with_and_without_demands(seed, steps, tiles, options):
     numbers = random.Random(seed)
-    aligned = [demanding(codelet, drawn_alignments(codelet, numbers)) for codelet in PURE]
+    demands = [(drawn_alignments(codelet, numbers), drawn_constraints(codelet, numbers)) for codelet in PURE]
+    aligned = [demanding(codelet, *demanded) for codelet, demanded in zip(PURE, demands, strict=True)]
     outcomes = []
     for codelets in (PURE, aligned):
         program = RandomProgram(random.Random(seed), tiny(tiles), codelets, steps, clock=False)
@@ -63,6 +54,7 @@ def test_random_programs_do_the_same_with_and_without_demands(seed, steps, tiles
             reject()
         outcomes += [outcome(program, executable, mode, options) for mode in ("native", "interpret")]
     check_aligned(executable)
+    check_apart(executable)
     for name in ("values", "arrays", "printed", "errors"):
         for other in outcomes[1:]:
             assert shown(other[name], nan_bits=False) == shown(outcomes[0][name], nan_bits=False), name

@@ -94,6 +94,20 @@ def field(name: str, **values: Any) -> Change:
     return change
 
 
+def first_word(name: str, word: str) -> Callable[[Opened], int]:
+    """A word of a field of the codelet's first vertex."""
+
+    def value(damaged: Opened) -> int:
+        executable = damaged.executable()
+        for rows in rows_by_codelet(executable.codelets, executable.computes, record_touches=False):
+            for described, words in zip(rows.codelet.fields, rows.layout.fields, strict=True):
+                if f"{rows.codelet.name}.{described.name}" == name:
+                    return int(executable.computes.words[rows.first_word[0] + getattr(words, word)])
+        raise LookupError(name)
+
+    return value
+
+
 def row(**words: Any) -> Change:
     """A change of the first row of the list fields; a function gets the bytes of its tile's memory."""
 
@@ -150,6 +164,8 @@ OF_COMPUTES: Damages = {
     "field length high": on("vertices", field("Scale.x", extent=1 << 62), OFF),
     "field end": on("vertices", field("Scale.x", start=lambda size: size + 1, extent=0)),
     "field alignment": on("vertices", field("Scale.x", start=1, extent=1)),
+    "field apart": on("demands", given(lambda damaged: field("Apart.x", start=first_word("Apart.y", "start")(damaged)))),
+    "in_place apart": on("demands", put("in_place", (0, 1), 0)),
     "field records": on("records", field("Follow.rays", extent=23)),
     "field marks low": on("judged", field("Touch.x", touch=-1)),
     "field marks high": on("judged", field("Touch.x", touch=LAST), OFF),

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence as Row
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from small_graphs import new_graph
@@ -14,6 +14,7 @@ from pypoplar import (
     HALF,
     INT,
     UNSIGNED_INT,
+    Aligned,
     Array,
     Executable,
     FloatingPointBehaviour,
@@ -139,6 +140,19 @@ class Follow(Vertex):
     def compute(self) -> None:
         for ray in self.rays:
             ray.hits[0] += ray.kind
+
+
+class Apart(Vertex, constraint=["elem(*x) != elem(*y)", "elem(**rows) != elem(*x)"]):
+    x: Input[Annotated[Vector[FLOAT], Aligned(8)]]
+    w: Input[Vector[FLOAT]]
+    y: Output[Vector[FLOAT]]
+    rows: Input[VectorList[FLOAT]]
+
+    def compute(self) -> None:
+        for i in range(len(self.y)):
+            self.y[i] = self.x[i] + self.w[i]
+        for row in self.rows:
+            self.y[0] += row[0]
 
 
 def spread(graph: Graph, tensor: Tensor, tiles: Row[int]) -> None:
@@ -382,7 +396,20 @@ def records() -> Executable:
     return compileGraph(graph, Execute(compute_set))
 
 
+def demands() -> Executable:
+    """Fields that are demanded to be apart, one of which would lie in a row and where it may not begin."""
+    graph = new_graph()
+    x, y = graph.addVariable(FLOAT, [3, 5], "x"), graph.addVariable(FLOAT, [5], "y")
+    graph.setTileMapping(x, 2)
+    graph.setTileMapping(y, 2)
+    compute_set = graph.addComputeSet("demands")
+    graph.setTileMapping(graph.addVertex(compute_set, Apart, {"x": x[1], "w": y, "y": y, "rows": x}), 2)
+    graph.createHostWrite("x", x)
+    graph.createHostRead("y", y)
+    return compileGraph(graph, Execute(compute_set))
+
+
 PROGRAMS = {
     program.__name__: functools.cache(program)
-    for program in (transfers, vertices, shuffled, control, judged, several_ipus, nothing, in_place, records)
+    for program in (transfers, vertices, shuffled, control, judged, several_ipus, nothing, in_place, records, demands)
 }

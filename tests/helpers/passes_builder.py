@@ -42,6 +42,7 @@ class CodeletStandIn:
     name: str
     fields: tuple[FieldStandIn, ...]
     kind: str = "vertex"
+    distinct: tuple[tuple[int, int], ...] = ()
 
     @property
     def alignments(self) -> list[int]:
@@ -98,8 +99,8 @@ class Builder:
             self.constants[len(self.names) - 1] = np.zeros(size, type.dtype)
         return np.arange(first, first + size).reshape(shape)
 
-    def codelet(self, name: str, *fields: FieldStandIn, kind: str = "vertex") -> int:
-        self.codelets.append(CodeletStandIn(name, fields, kind))
+    def codelet(self, name: str, *fields: FieldStandIn, kind: str = "vertex", distinct: tuple[tuple[int, int], ...] = ()) -> int:
+        self.codelets.append(CodeletStandIn(name, fields, kind, distinct))
         return len(self.codelets) - 1
 
     def compute_set(self, name: str = "") -> int:

@@ -65,6 +65,7 @@ def _pass(attempt: Statements) -> TypedCodelet:
         tuple(attempt.helpers),
         _tables(source, tuple(attempt.blocks[0])),
         _arrays(attempt, tuple(attempt.blocks[0])),
+        source.distinct,
     )
 
 

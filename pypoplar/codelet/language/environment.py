@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pypoplar.codelet.language.constant_tables import ConstantTable, NoTable, table_of
+from pypoplar.codelet.language.constraints import distinct_fields
 from pypoplar.codelet.language.declaration import Bindings, base_name, bindings_of, fields_of, full_name, kind_of, user_classes
 from pypoplar.codelet.language.fields import Vertex
 from pypoplar.codelet.language.record_layout import RecordLayout
@@ -56,6 +57,7 @@ def codelet_source(cls: type[Vertex], bindings: Bindings) -> CodeletSource:
         {path: meaning for path, meaning in collection.attributes.items() if path.partition(".")[0] not in own},
         tuple(collection.tables),
         tuple(collection.records),
+        distinct_fields(cls, fields),
     )
 
 

@@ -25,6 +25,7 @@ from attrs import field, frozen
 from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.codelet.ir.terms import exactly
 from pypoplar.errors import PoplarTypeError
+from pypoplar.spelling import nearest
 from pypoplar.types import Element
 
 if TYPE_CHECKING:
@@ -50,16 +51,17 @@ class Declared:
     line: int
     names: dict[str, Any]  # local names of the enclosing function that the annotations may mean
     scope: dict[str, Any] = field(eq=False, repr=False)  # the names of its module
+    constraint: object = ()  # from ``class Add(Vertex, constraint="elem(*x) != elem(*y)")``
 
 
-def noted(cls: type, name: str | None) -> Declared:
+def noted(cls: type, name: str | None, constraint: object = ()) -> Declared:
     """What the class statement said that has just made `cls`; called by its ``__init_subclass__``."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__") != cls.__module__:
         frame = frame.f_back
     words = " ".join(text for text in vars(cls).get("__annotations__", {}).values() if isinstance(text, str))
     names = {} if frame.f_locals is frame.f_globals else {key: value for key, value in frame.f_locals.items() if key in words}
-    return Declared(name, frame.f_code.co_filename, frame.f_lineno, names, frame.f_globals)
+    return Declared(name, frame.f_code.co_filename, frame.f_lineno, names, frame.f_globals, constraint)
 
 
 class Vertex:
@@ -70,15 +72,23 @@ class Vertex:
     are not types are written into the name, before the types: ``name="popops::Reduce<add>"`` with one type parameter has
     the instance ``"popops::Reduce<add,float>"``.
 
+    ``class Add(Vertex, constraint="elem(*x) != elem(*y)")`` demands that fields do not overlap in memory: a string, several joined
+    by ``&&``, or a list of such; ``elem(**rows)`` for a `VectorList`. Derived classes have the demands of their bases. Where two
+    Inputs are connected to the same elements, or an Input to those of an Output, the Input is copied on its tile; what cannot be
+    kept apart raises `MemoryElemConstraintsError` when the Engine is made.
+
     A method ``cycles(self, vertex)`` is an estimator: host Python that returns the worker cycles of one vertex, given an
     object with ``fieldSize(name)``, ``value(name)`` and ``target``; it replaces the price derived from the code as executed.
     """
 
     __declared__: Declared
 
-    def __init_subclass__(cls, *, name: str | None = None, **keywords: Any) -> None:
+    def __init_subclass__(cls, *, name: str | None = None, constraint: str | Sequence[str] = (), **keywords: Any) -> None:
+        for keyword in keywords:
+            if hint := nearest(keyword, ("name", "constraint")):
+                raise PoplarTypeError(f"class {cls.__name__} has the unknown keyword {keyword!r}{hint}")
         super().__init_subclass__(**keywords)
-        cls.__declared__ = noted(cls, name)
+        cls.__declared__ = noted(cls, name, constraint)
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
         raise PoplarTypeError(f"{cls.__name__} is a codelet: it runs on the device and has no instances; use graph.addVertex")

@@ -61,6 +61,7 @@ class CodeletSource:
     attributes: dict[str, Meaning]  # class attributes reached through the vertex: self.SIZE, self.helper
     tables: tuple[ConstantTable, ...] = ()
     records: tuple[RecordLayout, ...] = ()  # that device code names
+    distinct: tuple[tuple[str, str], ...] = ()  # fields that are demanded not to overlap
 
     def to_json(self) -> dict[str, Any]:
         """A tree of dicts, lists, strings and numbers, as the json module writes them."""
@@ -94,6 +95,7 @@ class CodeletSource:
                 [table.type.__name__, list(table.shape), base64.b64encode(table.data).decode("ascii")] for table in self.tables
             ],
             "records": [record.to_json() for record in self.records],
+            "distinct": [list(pair) for pair in self.distinct],
         }
 
     @staticmethod
@@ -118,6 +120,7 @@ class CodeletSource:
                 _read(tree["attributes"]),
                 tuple(_read_table(*row) for row in tree["tables"]),
                 tuple(RecordLayout.from_json(record) for record in tree["records"]),
+                tuple((_text(one), _text(other)) for one, other in tree["distinct"]),
             )
             source._check()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -130,6 +133,10 @@ class CodeletSource:
             raise ValueError("a codelet without functions")
         if len({field.name for field in self.fields}) != len(self.fields):
             raise ValueError("two fields of one name")
+        edges = [field.name for field in self.fields if field.access != "state" and field.form != "scalar"]
+        for one, other in self.distinct:
+            if one not in edges or other not in edges[edges.index(one) + 1 :]:
+                raise ValueError(f"{one!r} and {other!r} cannot be kept apart")
         functions = len(self.functions)
         counts = {"helper": functions, "method": functions, "table": len(self.tables), "record": len(self.records)}
         for names in (

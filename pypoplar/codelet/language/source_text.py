@@ -85,15 +85,31 @@ def _not_available(function: FunctionType) -> CodeletError:
 
 def field_statement(file: str, line: int, class_name: str, attribute: str) -> tuple[list[str], ast.stmt | None]:
     """All lines of `file`, and the statement that annotates or assigns `attribute` in the class at or after `line`."""
+    lines, nodes = _classes(file, line, class_name)
+    for node in nodes:
+        for statement in node.body:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+            if any(isinstance(target, ast.Name) and target.id == attribute for target in targets):
+                return lines, statement
+    return lines, None
+
+
+def class_keyword(file: str, line: int, class_name: str, name: str) -> tuple[list[str], ast.expr | None]:
+    """All lines of `file`, and the value of a keyword of the class at or after `line`."""
+    lines, nodes = _classes(file, line, class_name)
+    for node in nodes:
+        for keyword in node.keywords:
+            if keyword.arg == name:
+                return lines, keyword.value
+    return lines, None
+
+
+def _classes(file: str, line: int, class_name: str) -> tuple[list[str], list[ast.ClassDef]]:
+    """All lines of `file`, and the classes of a name whose statement has `line`."""
     lines = _lines(file, None)
     tree = _tree(file, lines) if lines else None
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.ClassDef) and node.name == class_name and _start(node) <= line <= (node.end_lineno or line):
-            for statement in node.body:
-                targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-                if any(isinstance(target, ast.Name) and target.id == attribute for target in targets):
-                    return lines, statement
-    return lines, None
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] if tree is not None else []
+    return lines, [node for node in nodes if node.name == class_name and _start(node) <= line <= (node.end_lineno or line)]
 
 
 @lru_cache(maxsize=512)

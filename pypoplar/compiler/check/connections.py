@@ -10,6 +10,7 @@ from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.arrays.groups import offsets, opens, sums
 from pypoplar.arrays.interval_algebra import keys, meets, union
 from pypoplar.codelet.ir.terms import line_text
+from pypoplar.codelet.language.constraints import constraint_of
 from pypoplar.compiler.check.connected_regions import Regions, collect_regions, used_vertices
 from pypoplar.compiler.check.in_place import InPlaceEdges, find_in_place
 from pypoplar.compiler.check.overlaps import Claims, find_overlap
@@ -24,7 +25,7 @@ from pypoplar.compiler.wording import (
     vertex_location,
     vertex_name,
 )
-from pypoplar.errors import GraphConnectionError, TensorWriteError
+from pypoplar.errors import GraphConnectionError, MemoryElemConstraintsError, TensorWriteError
 from pypoplar.graph.frozen import FrozenGraph
 
 
@@ -34,7 +35,8 @@ def check_connections(
     """Check all fields of all vertices of the compute sets; the message is about the first vertex of each kind of fault.
 
     `GraphConnectionError`: a field without an edge or with two, a plain field that is never set, a scalar field on several
-    elements, and fields of one vertex that overlap with a write, but for an Input and an Output that are one tensor.
+    elements, and fields of one vertex that overlap with a write, but for an Input and an Output that are one tensor
+    (`MemoryElemConstraintsError` where the codelet demands that they do not).
     `TensorWriteError`: an Output or InOut on a constant, or on a view that holds an element twice. Pass the regions, and what is
     in place, if they have been found already.
     """
@@ -200,25 +202,32 @@ def _check_aliases(graph: FrozenGraph, regions: Regions) -> None:
 def _check_overlaps(graph: FrozenGraph, regions: Regions, in_place: InPlaceEdges) -> None:
     """Fields of one vertex that share an element, one of them writing it: they must be one InOut.
 
-    What is in the way of an Input that is in place is in the way of the Output that is the same tensor.
+    What is in the way of an Input that is one tensor with an Output is in the way of that Output.
     """
     if regions.disjoint:
         return
-    judged = np.flatnonzero(~np.isin(regions.edge, in_place.input)[regions.strands.owner])
+    allowed = np.concatenate((in_place.input, in_place.apart))
+    judged = np.flatnonzero(~np.isin(regions.edge, allowed)[regions.strands.owner])
     owner, begin = regions.strands.owner[judged], regions.strands.begin[judged]
     claims = Claims(regions.vertex[owner], owner, begin, begin + regions.strands.length[judged], regions.written[judged])
     overlap = find_overlap(claims, regions.span)
     if overlap is None:
         return
-    field, other = (
-        field_name(graph, overlap.group, int(graph.edges.field[edge]), int(graph.edges.row[edge]))
-        for edge in regions.edge[[overlap.writer, overlap.other]]
-    )
+    edges = regions.edge[[overlap.writer, overlap.other]]
+    names = (field_name(graph, overlap.group, int(graph.edges.field[edge]), int(graph.edges.row[edge])) for edge in edges)
+    field, other = names
     what = (
         f"field {field} writes to {elements_of_variable(graph, overlap.begin, overlap.end)} that field {other} of the same vertex "
-        f"{'writes' if overlap.both_write else 'reads'}; use one InOut field for both"
+        f"{'writes' if overlap.both_write else 'reads'}"
     )
-    raise GraphConnectionError(_about(graph, overlap.group, what))
+    codelet = graph.codelets[int(graph.vertices.codelet[overlap.group])]
+    one, another = np.sort(graph.edges.field[edges]).tolist()
+    if (one, another) not in codelet.distinct:
+        raise GraphConnectionError(_about(graph, overlap.group, f"{what}; use one InOut field for both"))
+    demand = constraint_of(codelet.fields[one], codelet.fields[another])
+    kept = f"{codelet.name}, at {line_text(codelet.location)}, demands {demand!r}, and what is written cannot be in two places"
+    remedy = "copy one of the two into a variable of its own before"
+    raise MemoryElemConstraintsError(_about(graph, overlap.group, f"{what}; {kept}: {remedy}"))
 
 
 def _about(graph: FrozenGraph, vertex: int, what: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import offsets, ragged
 from pypoplar.arrays.interval_algebra import keys, ordered_strands, same_strands
 from pypoplar.compiler.check.connected_regions import Regions
@@ -19,6 +19,7 @@ class InPlaceEdges:
 
     input: Int64s  # ascending
     output: Int64s
+    apart: Int64s  # Inputs that are one tensor with an Output, too, but are demanded to be apart from it, or from an Input there
 
     def places(self, edge: Int64s) -> Int64s:
         """For each of some edges the one of them whose place it takes: its own, but of an Input that is in place its Output's.
@@ -41,7 +42,7 @@ class InPlaceEdges:
         return pairs
 
 
-NONE = InPlaceEdges(np.zeros(0, np.int64), np.zeros(0, np.int64))
+NONE = InPlaceEdges(*(np.zeros(0, np.int64) for _ in range(3)))
 
 
 def find_in_place(graph: FrozenGraph, regions: Regions) -> InPlaceEdges:
@@ -66,7 +67,22 @@ def find_in_place(graph: FrozenGraph, regions: Regions) -> InPlaceEdges:
     owner = np.repeat(np.arange(len(edge)), count)
     strands = ordered_strands(owner, edges.run_start[run], edges.run_count[run], edges.run_step[run])
     same = same_strands(strands, np.searchsorted(candidates, inputs), np.searchsorted(candidates, outputs))
-    return InPlaceEdges(regions.edge[inputs[same]], regions.edge[outputs[same]])
+    given, target = regions.edge[inputs[same]], regions.edge[outputs[same]]
+    kept = _kept(graph, given, target, regions.fields.distinct)
+    return InPlaceEdges(given[kept], target[kept], given[~kept])
+
+
+def _kept(graph: FrozenGraph, inputs: Int64s, outputs: Int64s, distinct: Int64s) -> Bools:
+    """Which Inputs may be where their Output is; `distinct` are pairs of fields as a `FieldTable` has them."""
+    edges = graph.edges
+    codelet, given, target = graph.vertices.codelet[edges.vertex[inputs]], edges.field[inputs], edges.field[outputs]
+    kept = np.ones(len(inputs), bool)
+    for number, one, other in distinct.tolist():
+        kept[(codelet == number) & (np.minimum(given, target) == one) & (np.maximum(given, target) == other)] = False
+    for number, one, other in distinct.tolist():
+        first = outputs[kept & (codelet == number) & (given == one)]
+        kept[(codelet == number) & (given == other) & np.isin(outputs, first)] = False
+    return kept
 
 
 def _first_elements(graph: FrozenGraph, edge: Int64s) -> tuple[Int64s, Int64s]:

@@ -2,9 +2,10 @@
 
 A vertex reaches its own tile's memory only. An edge that lies there in one piece is used in place. What a tile's vertices touch
 elsewhere has a place in the tile's *landing area*, once, in order of element ids; an edge that lies there in one piece points into
-it. Every other edge (strided, of several runs, partly here and partly elsewhere; of records, or of halves that the workers of a
-MultiVertex write, that would begin where they may not) gets a buffer in which its elements are *gathered*. Landing area and gather
-buffers together are the tile's exchange buffer.
+it. Every other edge gets a buffer in which its elements are *gathered*: one that is strided, of several runs, or partly here and
+partly elsewhere; one of records, of halves that the workers of a MultiVertex write, or that is demanded to be aligned, which would
+begin where it may not; one that is demanded to be apart from another that lies there. Landing area and gather buffers together are
+the tile's exchange buffer.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from pypoplar.compiler.exchange.compute_set_edges import GATHERED, LANDED, Edges
 from pypoplar.compiler.exchange.exchange_buffer import Landing, Parts, from_homes, land, remote_parts
 from pypoplar.compiler.exchange.gathers import plan_gathers
 from pypoplar.compiler.exchange.graph_index import Survey, survey_graph
-from pypoplar.compiler.exchange.halo_copies import chosen_homes, copied_pieces
+from pypoplar.compiler.exchange.halo_copies import chosen_homes, copied_pieces, varying_pieces
 from pypoplar.compiler.exchange.message_account import MessageAccount, Transfers, account
+from pypoplar.compiler.exchange.parted_edges import part_edges
 from pypoplar.compiler.exchange.pieces import appended, joined, no_pieces, sorted_by_target_tile, turned
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes, Pieces
 from pypoplar.compiler.field_table import INPUT, OUTPUT
@@ -32,7 +34,7 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
     edges = select_edges(graph, survey, number)
     placement, offset = place_edges(edges, homes, survey)
     moving = np.flatnonzero(placement[edges.strands.owner] >= LANDED)
-    if len(moving) == 0:
+    if len(moving) == 0 and len(survey.fields.distinct) == 0:
         return _plan_inplace_edges(graph, edges, offset, number)
 
     access = edges.access[edges.strands.owner[moving]]
@@ -42,9 +44,10 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
     landing = land(graph.tiles, survey, incoming, outgoing, edges, one_piece)
     offset[edges.strands.owner[one_piece]] = landing.place(edges.begin[one_piece])
     placement[askew(edges, placement, offset)] = GATHERED
+    apart = part_edges(graph, survey, edges, placement)
     landed = placement[edges.strands.owner[moving]] == LANDED
 
-    gathers = plan_gathers(edges, np.flatnonzero(placement == GATHERED), homes, survey, landing)
+    gathers = plan_gathers(edges, np.flatnonzero(placement == GATHERED), apart, homes, survey, landing)
     offset[gathers.edge] = gathers.offset
     old = _old_values(survey, homes, edges, moving[landed & (access == OUTPUT)], incoming, landing)
     constants = chosen_homes(homes, survey.constant)
@@ -62,6 +65,7 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
         edge_length=edges.length,
         exchange_before=before,
         gather=gathers.gather,
+        parted=gathers.parted,
         preload=sorted_by_target_tile(appended(old, gathers.preload)),
         scatter=gathers.scatter,
         exchange_after=after,
@@ -69,7 +73,9 @@ def plan_compute_set(graph: FrozenGraph, homes: Homes, number: int, survey: Surv
         after=departures.exchange,
         before_offset=arrivals.offset,
         after_offset=departures.offset,
-        copied_before=copied_pieces(edges, placement, offset, gathers.gather, constants),
+        copied_before=appended(
+            copied_pieces(edges, placement, offset, gathers.gather, constants), varying_pieces(gathers.parted, constants)
+        ),
         copied_after=turned(copied_pieces(edges, placement, offset, turned(gathers.scatter), constants)),
         buffer_bytes=landing.bytes + gathers.bytes,
         buffer_alignment=gathers.alignment,
@@ -91,6 +97,7 @@ def _plan_inplace_edges(graph: FrozenGraph, edges: Edges, offset: Int64s, number
         edge_length=edges.length,
         exchange_before=none,
         gather=none,
+        parted=none,
         preload=none,
         scatter=none,
         exchange_after=none,

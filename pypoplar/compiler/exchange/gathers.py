@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt64s
-from pypoplar.arrays.groups import before_in_group, ragged
+from pypoplar.arrays.groups import before_in_group, opens, ragged
 from pypoplar.arrays.interval_algebra import overlay, same_strands
 from pypoplar.compiler.exchange.compute_set_edges import Edges
 from pypoplar.compiler.exchange.exchange_buffer import Landing
@@ -22,6 +22,7 @@ class Gathers:
     edge: Int64s  # index into the compute set's edges
     offset: Int64s  # bytes from the start of the tile's exchange buffer
     gather: Pieces
+    parted: Pieces
     preload: Pieces
     scatter: Pieces
     bytes: Int64s  # [tiles]: what the gather buffers add to the exchange buffer
@@ -40,14 +41,17 @@ class Wanted:
     place: Int64s  # elements from the start of the edge to the strand
 
 
-def plan_gathers(edges: Edges, gathered: Int64s, homes: Homes, survey: Survey, landing: Landing) -> Gathers:
-    """Buffers for the edges `gathered`, behind the landing areas, and what moves into and out of them on the tile."""
+def plan_gathers(edges: Edges, gathered: Int64s, apart: Int64s, homes: Homes, survey: Survey, landing: Landing) -> Gathers:
+    """Buffers for the edges `gathered`, behind the landing areas, and what moves into and out of them on the tile.
+
+    `apart` is what `part_edges` gives.
+    """
     tiles = len(landing.bytes)
     if len(gathered) == 0:
         none, nothing = no_pieces(), np.zeros(0, np.int64)
-        return Gathers(nothing, nothing, none, none, none, np.zeros(tiles, np.int64), landing.alignment)
-    wanted = _wanted(edges, gathered)
-    keeper = _shared(edges, wanted)
+        return Gathers(nothing, nothing, none, none, none, none, np.zeros(tiles, np.int64), landing.alignment)
+    wanted = wanted_strands(edges, gathered)
+    keeper = _shared(edges, wanted, apart)
     own = keeper == np.arange(len(gathered))
     tile, size = edges.tile[gathered], edges.length[gathered] * edges.width[gathered]
     alignment = np.full(len(gathered), BLOCK_ALIGNMENT)
@@ -63,11 +67,12 @@ def plan_gathers(edges: Edges, gathered: Int64s, homes: Homes, survey: Survey, l
     target = offset[owner] + wanted.place[kept] * width
     access = edges.access[gathered[owner]]
     moves, left = _moves(edges, strand, target, width, homes, survey, landing)
-    output = access == OUTPUT
+    output, second = access == OUTPUT, apart[gathered[owner]][left] > 0
     return Gathers(
         gathered,
         offset,
-        joined(chosen(moves, ~output[left])),
+        joined(chosen(moves, ~output[left] & ~second)),
+        joined(chosen(moves, second)),
         _old_values(edges, strand[output], target[output], width[output], homes),
         joined(turned(chosen(moves, access[left] != INPUT))),
         np.where(reach > 0, base + reach - landing.bytes, 0),
@@ -75,7 +80,8 @@ def plan_gathers(edges: Edges, gathered: Int64s, homes: Homes, survey: Survey, l
     )
 
 
-def _wanted(edges: Edges, gathered: Int64s) -> Wanted:
+def wanted_strands(edges: Edges, gathered: Int64s) -> Wanted:
+    """The strands of some edges, which ascend."""
     first = np.searchsorted(edges.strands.owner, gathered)
     count = np.searchsorted(edges.strands.owner, gathered, "right") - first
     strand = ragged(first, count)
@@ -84,29 +90,29 @@ def _wanted(edges: Edges, gathered: Int64s) -> Wanted:
     return Wanted(gathered, strand, owner, np.cumsum(count) - count, count, place)
 
 
-def _shared(edges: Edges, wanted: Wanted) -> Int64s:
+def _shared(edges: Edges, wanted: Wanted, apart: Int64s) -> Int64s:
     """For each gathered edge the one whose buffer it uses: itself, or the first Input of the tile that has the same elements.
 
-    An Input that is the same tensor as an Output of its vertex uses that one's, and no other Input does.
+    An Input that is the same tensor as an Output of its vertex uses that one's, and no other Input does. Inputs that are parted
+    share with those of the same number in `apart`.
     """
     keeper = np.searchsorted(wanted.edge, edges.place_of[wanted.edge])
     inputs = np.flatnonzero((edges.access[wanted.edge] == INPUT) & (keeper == np.arange(len(keeper))))
     if len(inputs) < 2:
         return keeper
-    print_of = _fingerprints(edges, wanted)[inputs]
-    tile = edges.tile[wanted.edge[inputs]]
-    order = np.lexsort((inputs, print_of, tile))
-    alike = (tile[order[1:]] == tile[order[:-1]]) & (print_of[order[1:]] == print_of[order[:-1]])
-    opens = np.concatenate(([True], ~alike))
+    print_of = fingerprints(edges, wanted)[inputs]
+    tile, number = edges.tile[wanted.edge[inputs]], apart[wanted.edge[inputs]]
+    order = np.lexsort((inputs, print_of, number, tile))
+    begins = opens(tile[order], number[order], print_of[order])
     leader = np.empty_like(inputs)
-    leader[order] = inputs[order][np.flatnonzero(opens)][np.cumsum(opens) - 1]
+    leader[order] = inputs[order][np.flatnonzero(begins)][np.cumsum(begins) - 1]
     follows = leader != inputs
     same = same_strands(edges.strands, wanted.edge[inputs[follows]], wanted.edge[leader[follows]])
     keeper[inputs[follows][same]] = leader[follows][same]
     return keeper
 
 
-def _fingerprints(edges: Edges, wanted: Wanted) -> UInt64s:
+def fingerprints(edges: Edges, wanted: Wanted) -> UInt64s:
     """uint64 per gathered edge; equal lists of strands have equal ones."""
     begin, length = edges.strands.begin[wanted.strand], edges.strands.length[wanted.strand]
     mixed = begin.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + length.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)

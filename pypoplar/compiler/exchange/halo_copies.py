@@ -60,6 +60,11 @@ def copied_pieces(edges: Edges, placement: Int8s, offset: Int64s, gather: Pieces
     return chosen(own, copied)
 
 
+def varying_pieces(pieces: Pieces, constants: Homes) -> Pieces:
+    """The pieces without those that come from a constant on the tile, which can lie there as often as it is needed."""
+    return chosen(pieces, pieces.source_in_buffer | ~_constant(pieces, constants))
+
+
 def chosen_homes(homes: Homes, which: Bools) -> Homes:
     """Some of the homes."""
     return Homes(

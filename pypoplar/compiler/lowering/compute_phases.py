@@ -46,7 +46,7 @@ class PhaseTable:
         if (number, result) not in self._known:
             plan, tiles = self.plans[number], self.graph.tiles
             fetched, fanned_out = self.moves.add_exchange(plan.exchange_before, self.places)
-            gathered = self.moves.add_pieces(appended(plan.gather, plan.preload), self.places)
+            gathered = self.moves.add_pieces(appended(appended(plan.gather, plan.parted), plan.preload), self.places)
             scattered, sent = self._write_back(plan)
             moves = {
                 Phase.EXCHANGE_BEFORE: fetched,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.interval_algebra import keys, meets, union
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.compute_sets import Computes
@@ -22,7 +23,7 @@ from pypoplar.executable.verify.named_checks import (
     check_running,
     check_shape,
 )
-from pypoplar.executable.vertex_rows import ListedRows, rows_by_codelet
+from pypoplar.executable.vertex_rows import ListedRows, VertexRows, rows_by_codelet
 from pypoplar.interface.driver_records import PHASES
 from pypoplar.interface.edge_rows import FieldWords, RowEntry, edge_row, entry_words
 from pypoplar.interface.layout import NOTHING
@@ -145,6 +146,8 @@ def _verify_edges(executable: Executable) -> None:
         reach = executable.tile_bytes[rows.tile]
         for number, words in enumerate(rows.layout.fields):
             edges.verify(rows.codelet, number, words, rows.first_word, reach)
+        for one, other in rows.codelet.distinct:
+            edges.verify_apart(rows, one, other, int(reach.max()) + 1)
 
 
 class _Edges:
@@ -175,6 +178,27 @@ class _Edges:
         check_each("field records", length % field.unit == 0, "holds no whole number of records", f"the memory of {name}: vertex")
         if words.touch != NOTHING:
             self._marks("field", name, self.words[row + words.touch], length)
+
+    def verify_apart(self, rows: VertexRows, one: int, other: int, span: int) -> None:
+        """Two fields of each vertex have no byte in common; `span` is larger than the memory of any tile."""
+        begin, end = self._stretches(rows, one, span)
+        meeting = meets(begin, end, *union(*self._stretches(rows, other, span)))
+        apart = np.ones(len(rows.first_word), bool)
+        apart[begin[meeting] // span] = False
+        first, second = (f"field {rows.codelet.fields[position].name!r}" for position in (one, other))
+        check_each("field apart", apart, f"is not apart from {second}", f"the memory of {first} of {rows.codelet.name}: vertex")
+
+    def _stretches(self, rows: VertexRows, number: int, span: int) -> tuple[Int64s, Int64s]:
+        """Where a vector, or each row of a list, begins and ends: ``vertex * span + place``."""
+        field, words = rows.codelet.fields[number], rows.layout.fields[number]
+        start, length = self.words[rows.first_word + words.start], self.words[rows.first_word + words.extent]
+        vertex = np.arange(len(start))
+        if field.form == "list":
+            listed = ListedRows.of(start, length)
+            row = self.row_table[listed.entry]
+            vertex, start, length = listed.owner, row[:, RowEntry.ADDRESS], row[:, RowEntry.LENGTH]
+        begin = keys(vertex, start, span)
+        return begin, begin + length * field.type.size
 
     def _list(self, name: str, form: tuple[int, int], first: Int64s, count: Int64s, reach: Int64s) -> None:
         entries = len(self.row_table)

@@ -90,6 +90,9 @@ def _verify_in_place(executable: Executable) -> None:
     for column, access in ((1, "input"), (2, "output")):
         known = [accesses.get((number, position)) == access for number, position in pairs[:, [0, column]].tolist()]
         check_each(f"in_place {access}", np.array(known, bool), f"is no {access} of its codelet", "in_place")
+    apart = {(number, *sorted(pair)) for number, codelet in enumerate(executable.codelets) for pair in codelet.distinct}
+    kept = [(number, *sorted(pair)) not in apart for number, *pair in pairs.tolist()]
+    check_each("in_place apart", np.array(kept, bool), "are two fields that their codelet demands to be apart", "in_place")
 
 
 def _verify_image(executable: Executable) -> None:

@@ -397,7 +397,7 @@ class Many(MultiVertex):
         self.x[worker] *= 2.0
 
 
-class Demanding(Vertex, Generic[T]):
+class Demanding(Vertex, Generic[T], name="user::Demanding", constraint="elem(*x) != elem(**rows)"):
     x: Input[Annotated[Vector[FLOAT], Aligned(8)]]
     rows: InOut[Annotated[VectorList[HALF], Aligned(4)]]
     other: Output[Annotated[Vector[T], Aligned(16)]]
@@ -409,6 +409,10 @@ class Demanding(Vertex, Generic[T]):
         for value in self.x[1:3]:
             self.rows[0][0] += value
         self.other[0] = self.other[1]
+
+
+class Demands(Demanding[FLOAT], constraint=["elem(*x) != elem(*other)", "elem(*other) != elem(**rows)"]):
+    pass
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -58,6 +59,8 @@ def graphs(draw: Any, exclusive: bool = True) -> tuple[Builder, FrozenGraph]:
             FieldStandIn("rows", "input", "list", type, draw(demands)),
             FieldStandIn("out", "output", "vector", type, draw(demands)),
             FieldStandIn("both", "inout", "vector", type, draw(demands)),
+            FieldStandIn("other", "input", "vector", type, draw(demands)),
+            distinct=draw(st.sampled_from([(), ((0, 1),), ((0, 4), (1, 4)), ((0, 1), (0, 2), (0, 4), (1, 4), (2, 3))])),
         )
         for type in TYPES
     }
@@ -73,8 +76,9 @@ def graphs(draw: Any, exclusive: bool = True) -> tuple[Builder, FrozenGraph]:
             "out": draw(written(free[at] if exclusive else list(variables[at]))),
             "both": draw(written(free[at] if exclusive else list(variables[at]))),
         }
+        edges["other"] = draw(st.sampled_from([edges["one"], *edges["rows"], edges["one"][1:]]) | views(alike))
         vertex = builder.vertex(compute_set, codelets[type], draw(tile), {})
-        fields = ["one", "rows", "out", "both"]
+        fields = ["one", "rows", "out", "both", "other"]
         for name, view in edges.items():
             for row, ids in enumerate(view if name == "rows" else [view]):
                 builder.edge(vertex, fields.index(name), row, (ids, type))
@@ -127,7 +131,7 @@ def test_every_edge_sees_its_elements_and_every_written_element_comes_home(made:
     tiles = Tiles(homes, plan.buffer_bytes)
     edges = edges_of(builder, plan)
     assert len(edges) == len(builder.edges)
-    for pieces in (plan.exchange_before, plan.gather, plan.preload):
+    for pieces in (plan.exchange_before, plan.gather, plan.parted, plan.preload):
         tiles.move(pieces)
     for k, tile, _, width, ids in edges:
         assert plan.edge_length[k] == len(ids)
@@ -149,7 +153,7 @@ def test_every_edge_sees_its_elements_even_where_several_vertices_write_them(mad
     builder, graph = made
     homes, plan = planned(graph)
     tiles = Tiles(homes, plan.buffer_bytes)
-    for pieces in (plan.exchange_before, plan.gather, plan.preload):
+    for pieces in (plan.exchange_before, plan.gather, plan.parted, plan.preload):
         tiles.move(pieces)
     for k, tile, _, width, ids in edges_of(builder, plan):
         assert edge_memory(tiles, plan, k, tile, width).tolist() == bytes_of(ids + 1, width)
@@ -160,7 +164,7 @@ def test_pieces_stay_on_their_side_of_the_plan(made: tuple[Builder, FrozenGraph]
     _, plan = planned(made[1])
     for pieces in (plan.exchange_before, plan.exchange_after):
         assert (pieces.source_tile != pieces.target_tile).all()
-    for pieces in (plan.gather, plan.scatter):
+    for pieces in (plan.gather, plan.parted, plan.scatter):
         assert (pieces.source_tile == pieces.target_tile).all()
     assert not plan.exchange_before.source_in_buffer.any()
     assert plan.exchange_before.target_in_buffer.all()
@@ -168,6 +172,7 @@ def test_pieces_stay_on_their_side_of_the_plan(made: tuple[Builder, FrozenGraph]
     assert not plan.exchange_after.target_in_buffer.any()
     assert plan.preload.target_in_buffer.all()
     assert plan.gather.target_in_buffer.all()
+    assert plan.parted.target_in_buffer.all()
     assert plan.scatter.source_in_buffer.all()
     assert (plan.buffer_bytes % 8 == 0).all()
     assert (np.diff(plan.tile) >= 0).all()
@@ -183,6 +188,43 @@ def test_edges_begin_where_their_vertices_demand(made: tuple[Builder, FrozenGrap
         if plan.edge_length[k]:
             assert plan.edge_offset[k] % demanded == 0
             assert not plan.edge_in_buffer[k] or plan.buffer_alignment[plan.tile[position]] % demanded == 0
+
+
+@given(graphs())
+def test_fields_are_apart_where_their_vertices_demand(made: tuple[Builder, FrozenGraph]) -> None:
+    builder, graph = made
+    assert places_shared(builder, planned(graph)[1]) == 0
+
+
+def places_shared(builder: Builder, plan: ComputePlan) -> int:
+    """Bytes in which fields overlap that their codelet demands to be apart."""
+    places = defaultdict(set)
+    for k, _, _, width, _ in edges_of(builder, plan):
+        begin = int(plan.edge_offset[k])
+        bytes = range(begin, begin + int(plan.edge_length[k]) * width)
+        places[int(plan.edge_position[k]), int(plan.edge_field[k])] |= {(bool(plan.edge_in_buffer[k]), byte) for byte in bytes}
+    return sum(
+        len(places[position, one] & places[position, other])
+        for position, vertex in enumerate(plan.vertex.tolist())
+        for one, other in builder.codelets[builder.vertices[vertex][0]].distinct
+    )
+
+
+@given(graphs())
+def test_what_is_parted_is_copied_and_nothing_is_that_lies_apart_anyway(made: tuple[Builder, FrozenGraph]) -> None:
+    builder, graph = made
+    homes, plan = planned(graph)
+    of_parted, of_copied = (
+        (pieces.target_tile, pieces.target_offset, pieces.bytes) for pieces in (plan.parted, plan.copied_before)
+    )
+    assert {*zip(*of_parted, strict=True)} <= {*zip(*of_copied, strict=True)}
+    free = attrs.evolve(graph, codelets=tuple(attrs.evolve(codelet, distinct=()) for codelet in builder.codelets))
+    other = plan_compute_set(free, homes, 0)
+    assert len(other.parted.bytes) == 0
+    if places_shared(builder, other) == 0:
+        assert len(plan.parted.bytes) == 0
+        for name in ("edge_offset", "edge_in_buffer", "buffer_bytes"):
+            assert (getattr(plan, name) == getattr(other, name)).all()
 
 
 def stretches(offsets: set[int], width: int) -> list[int]:

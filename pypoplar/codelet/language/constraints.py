@@ -1,0 +1,99 @@
+"""The fields of a codelet that may not overlap: the class keyword ``constraint="elem(*x) != elem(*y)"``, in Poplar an attribute."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pypoplar.codelet.language.declaration import Field, declared_of, user_classes
+from pypoplar.codelet.language.diagnostics import refusal
+from pypoplar.codelet.language.fields import Vertex
+from pypoplar.codelet.language.source_text import class_keyword
+from pypoplar.errors import CodeletError
+from pypoplar.spelling import nearest_or_all
+
+_TERM = r"\s*(\w+)\s*\(\s*(\**)\s*(\w+)\s*\)\s*"
+_CONSTRAINT = re.compile(f"{_TERM}([!=<>]=?){_TERM}")
+_SPELLING = 'write "elem(*x) != elem(*y)", of two fields; join several by &&, or give a list'
+
+
+class _NoDemand(Exception):
+    """A constraint that demands nothing; the text says why."""
+
+
+def distinct_fields(cls: type[Vertex], fields: Sequence[Field]) -> tuple[tuple[str, str], ...]:
+    """The pairs of fields, by name and in their order, that the class and its bases demand to be apart.
+
+    A constraint that is none is a `CodeletError` at the class that has it.
+    """
+    pairs = set()
+    for base in user_classes(cls):
+        for text in _texts(base):
+            for part in text.split("&&"):
+                try:
+                    pairs.add(_pair(part, fields))
+                except _NoDemand as reason:
+                    raise _refused(base, f"constraint {text!r}: {reason}") from None
+    return tuple((fields[one].name, fields[other].name) for one, other in sorted(pairs))
+
+
+def constraint_of(one: Field, other: Field) -> str:
+    """The constraint that keeps two fields apart, as it is written."""
+    return f"elem({_STARS[one.form]}{one.name}) != elem({_STARS[other.form]}{other.name})"
+
+
+_STARS = {"vector": "*", "list": "**"}
+_FORMS = {"vector": "Vector", "list": "VectorList"}
+
+
+def _texts(base: type) -> Iterator[str]:
+    """The constraints that a class itself has."""
+    constraint = declared_of(base).constraint
+    texts = [constraint] if isinstance(constraint, str) else constraint
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise _refused(base, f"a constraint is a string, or a list of strings; got {constraint!r}: {_SPELLING}")
+    yield from texts
+
+
+def _pair(text: str, fields: Sequence[Field]) -> tuple[int, int]:
+    """The positions of the two fields that a constraint keeps apart."""
+    constraint = _CONSTRAINT.fullmatch(text)
+    if constraint is None:
+        raise _NoDemand(_SPELLING)
+    function, stars, name, operator, other_function, other_stars, other_name = constraint.groups()
+    for named in (function, other_function):
+        if named == "region":
+            raise _NoDemand("regions of a tile's memory are not modelled, so that no layout could meet it; leave it out")
+        if named != "elem":
+            raise _NoDemand(f"nothing is called {named!r}: {_SPELLING}")
+    if operator != "!=":
+        raise _NoDemand(f"fields can be demanded to be apart, by !=, not {operator}")
+    pair = sorted((_position(stars, name, fields), _position(other_stars, other_name, fields)))
+    if pair[0] == pair[1]:
+        raise _NoDemand(f"field {name!r} cannot be kept apart from itself")
+    return pair[0], pair[1]
+
+
+def _position(stars: str, name: str, fields: Sequence[Field]) -> int:
+    """The position of the vector or list of that name, in the graph or in the class, with as many stars as it takes."""
+    named = [position for position, field in enumerate(fields) if name in (field.name, field.attribute)]
+    if not named:
+        raise _NoDemand(f"there is no field {name!r}{nearest_or_all(name, (field.name for field in fields))}")
+    field = fields[named[0]]
+    if field.access == "state":
+        raise _NoDemand(f"{name!r} is a plain field, which is nobody else's memory; constraints are about edges")
+    if field.form == "scalar":
+        raise _NoDemand(f"{name!r} is one element; constraints are about a Vector or a VectorList")
+    if stars != _STARS[field.form]:
+        raise _NoDemand(f"{name!r} is a {_FORMS[field.form]}, whose elements are written elem({_STARS[field.form]}{name})")
+    return named[0]
+
+
+def _refused(base: type, message: str) -> CodeletError:
+    """The error at the class keyword."""
+    declared = declared_of(base)
+    lines, node = class_keyword(declared.file, declared.line, base.__name__, "constraint")
+    message = f"{base.__name__}: {message}"
+    if node is None:
+        return CodeletError(message, (declared.file, declared.line, None, None))
+    return refusal(message, declared.file, lines, 1, node)
