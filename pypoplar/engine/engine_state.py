@@ -17,7 +17,7 @@ from pypoplar.engine.element_marks import rows_with_marks
 from pypoplar.engine.run_tables import RunTables
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
-from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_WORDS, WORK_WORDS, Context
+from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_WORDS, WORK_SUM_WORDS, WORK_WORDS, Context
 from pypoplar.interface.debug_records import MARK_WORDS, NO_MARK
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, STREAM_WORDS, Shared, State, shared_words
 from pypoplar.interface.fault_codes import FloatingPoint
@@ -132,6 +132,7 @@ class EngineState:
         }
         if executable.options.flop_estimates:
             self._hold(Slot.FLOPS, np.zeros(WORK_WORDS * threads * words, np.int64))
+            self._hold(Slot.WORK_SUMS, np.zeros(WORK_SUM_WORDS * threads, np.int64))
             if len(executable.computes.flops):
                 self._hold(Slot.GIVEN_FLOPS, np.ascontiguousarray(executable.computes.flops, np.int64))
         for which, size in sizes.items():

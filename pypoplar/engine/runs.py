@@ -9,6 +9,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.codelet.cost.pricing import COMPILED
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import EventLog
 from pypoplar.engine.run_tables import RunTables
@@ -135,6 +136,8 @@ class Runs:
 
         step_work = of_all_threads(Slot.STEP_FLOPS, WORK_WORDS)
         codelet_work = of_all_threads(Slot.CODELET_FLOPS, WORK_WORDS)
+        executable = self.state.executable
+        compiled = len(executable.codelets) if executable.options.codelet_cost == COMPILED else 0
         return RunAccount(
             name=name,
             count=count,
@@ -148,4 +151,6 @@ class Runs:
             step_bytes=step_work[Work.BYTES],
             codelet_flops=codelet_work[Work.FLOPS],
             codelet_bytes=codelet_work[Work.BYTES],
+            codelet_compiled=codelet_work[Work.COMPILED][:compiled],
+            codelet_bound=codelet_work[Work.BOUND][:compiled],
         )

@@ -50,6 +50,8 @@ class Work(Layout):
 
     FLOPS = auto()
     BYTES = auto()  # of the elements that it loaded and stored
+    COMPILED = auto()  # slots of its code, also where an estimate is used instead
+    BOUND = auto()  # those that hand-written code could reach, at most as many; 0 where nobody has said
 
 
 # Values of CYCLE_LIMIT that are no limits.
@@ -59,6 +61,7 @@ STOPPED = -1  # whoever started the run wants it to end: loops stop at their nex
 CALL_ARGUMENTS = words(CallArgument)
 CONTEXT_WORDS = whole_lines(Context)
 WORK_WORDS = words(Work)
+WORK_SUM_WORDS = whole_lines(Work)
 
 RANDOM_WORDS = 4  # of 32 bits: the state of a tile's xoshiro128**
 RANDOM_BYTES = 4 * RANDOM_WORDS

@@ -30,6 +30,9 @@ class RunAccount:
     step_bytes: Int64s = field(factory=_nothing)  # [steps]
     codelet_flops: Int64s = field(factory=_nothing)  # [codelets]
     codelet_bytes: Int64s = field(factory=_nothing)  # [codelets]
+    # With this option, and the prices of compiled code: slots of their code, and those that hand-written code could reach.
+    codelet_compiled: Int64s = field(factory=_nothing)  # [codelets]
+    codelet_bound: Int64s = field(factory=_nothing)  # [codelets]
 
 
 @frozen(eq=False)

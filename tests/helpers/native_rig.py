@@ -120,8 +120,14 @@ class Outcome:
         self.fault = (self.code, self.vertex, self.where, self.value, self.bound) if self.code else None
         self.debug, self.debug_used = debug, int(context[Context.DEBUG_USED])
         self.touched = memory.touch_bytes() if memory.touches else {}
-        self.work: list[list[int]] | None = None  # flops and bytes of each vertex, if they were counted
+        self.work: list[list[int]] | None = None  # `Work` of each vertex, if it was counted
         self.random: list[int] = []  # the state of the random numbers
+
+
+def _work_of_vertex(workers: Array) -> list[int]:
+    """Work of a vertex from that of its workers: flops and bytes of all, the largest of what they spent and could have."""
+    done, spent = [Work.FLOPS, Work.BYTES], [Work.COMPILED, Work.BOUND]
+    return [*workers[:, done].sum(0).tolist(), *workers[:, spent].max(0).tolist()]
 
 
 def run_native(  # noqa: PLR0913 - a rig has a knob for everything
@@ -161,8 +167,7 @@ def run_native(  # noqa: PLR0913 - a rig has a knob for everything
     ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * CALL_ARGUMENTS)(machine_code.address)(*arguments)
     assert memory.outside_is_untouched()
     outcome = Outcome(memory, slots.tolist(), results.tolist(), context, debug)
-    columns = [Work.FLOPS, Work.BYTES]
-    outcome.work = work.reshape(count, -1, WORK_WORDS).sum(1)[:, columns].tolist() if count_flops else None
+    outcome.work = [_work_of_vertex(rows) for rows in work.reshape(count, -1, WORK_WORDS)] if count_flops else None
     assert count_flops or (work == -1).all()
     outcome.random = state.tolist()
     return outcome
@@ -200,7 +205,7 @@ def run_interpreted(  # noqa: PLR0913 - a rig has a knob for everything
                 context[FAULT] = fault.code, number, fault.where, fault.value, fault.bound
         slots.append(spent)
         results.append(result)
-        work.append([around.flops, around.bytes])
+        work.append([around.flops, around.bytes, spent, around.bound])
     assert memory.outside_is_untouched()
     outcome = Outcome(memory, slots, results, context, None)
     outcome.work = work if flops else None

@@ -68,7 +68,9 @@ def literals(kind: str) -> st.SearchStrategy[Literal]:
     return values.map(lambda value: Literal(value, kind))
 
 
-PRICES = st.builds(Price, st.integers(0, 9), st.integers(0, 3), st.integers(0, 16))
+PRICES = st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 3), st.integers(0, 16)).map(
+    lambda parts: Price(max(parts[:2]), *parts[2:], bound=min(parts[:2]))
+)
 
 
 @st.composite

@@ -11,7 +11,7 @@ from pypoplar.codelet.backend.contract import Backend, NativeCodelet
 from pypoplar.codelet.backend.once import one_at_a_time
 from pypoplar.codelet.cost.pricing import Pricing
 from pypoplar.codelet.ir.checks import Checks
-from pypoplar.codelet.ir.typed import Apply, Price, PricedCodelet, TypedCodelet, check_priced
+from pypoplar.codelet.ir.typed import Apply, For, Price, PricedCodelet, TypedCodelet, check_priced
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.operations.table import operation
 
@@ -63,10 +63,18 @@ def _registrations(codelet: TypedCodelet) -> list[int]:
     return sorted(used - {0})
 
 
-def _work(codelet: PricedCodelet, checks: Checks) -> list[tuple[int, int]]:
-    """What the blocks do, where the code counts it; their text does not say it."""
-    prices = [statement for statement in walk(codelet.body) if isinstance(statement, Price)]
-    return [(price.flops, price.bytes) for price in prices] if checks.flops else []
+def _work(codelet: PricedCodelet, checks: Checks) -> list[tuple[int, ...]]:
+    """What the blocks do and could cost, where the code counts it; their text does not say it."""
+    if not checks.flops:
+        return []
+    work: list[tuple[int, ...]] = []
+    for statement in walk(codelet.body):
+        match statement:
+            case Price(flops=flops, bytes=bytes, bound=bound):
+                work.append((flops, bytes, bound))
+            case For(price=price) if price is not None:
+                work.append((price.bound, price.bound_of_rest))
+    return work
 
 
 def _key(codelet: TypedCodelet, checks: Checks, besides: object, registrations: list[int], backend: Backend) -> str:

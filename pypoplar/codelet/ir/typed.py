@@ -218,6 +218,10 @@ class RoundsPrice:
         """The price of all rounds."""
         return rounds // self.width * self.slots + rounds % self.width * self.rest
 
+    def total_bound(self, rounds: int) -> int:
+        """The bound of all rounds."""
+        return rounds // self.width * self.bound + rounds % self.width * self.bound_of_rest
+
 
 @frozen
 class For:

@@ -40,10 +40,13 @@ from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.alias_scopes import AliasScopes, alias_scopes
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.memory_forms import BYTE, WORD, constant, load_volatile, widened, word
-from pypoplar.interface.context_words import CallArgument, Context
+from pypoplar.interface.context_words import CallArgument, Context, Work
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
 from pypoplar.interface.layout import WORD_BYTES
+
+COUNTED = (Work.FLOPS, Work.BYTES, Work.BOUND)
+"""Work that has counters of its own, in the order of a price's."""
 
 
 @frozen
@@ -179,7 +182,7 @@ class EmitterState:
     slots: Any  # stack slot, i64
     result: Any  # stack slot, i8: what compute returned so far
     fields: dict[str, Place]
-    work: tuple[Any, ...] = ()  # stack slots, i64: flops and bytes, where they are counted
+    work: Mapping[Work, Any] = field(factory=dict)  # stack slots, i64, of what is `COUNTED`, where it is
     locals: dict[str, Any] = field(factory=dict)  # stack slots
     spans: dict[str, Place] = field(factory=dict)  # of stack slots
     scalars: dict[str, Any] = field(factory=dict)  # stack slots of scalar fields' values
@@ -333,8 +336,8 @@ class EmitterState:
 
     @property
     def counters(self) -> tuple[Any, ...]:
-        """Stack slots of slots, flops and bytes, as far as they are counted."""
-        return (self.slots, *self.work)
+        """Stack slots of slots, and of work where it is counted."""
+        return (self.slots, *self.work.values())
 
     def begin_counting(self) -> None:
         for counter in self.counters:
@@ -342,7 +345,7 @@ class EmitterState:
 
     def spend(self, price: Price, times: Any = None) -> None:
         """Add the price of a block that runs once, or `times` times (an ``i64``)."""
-        for counter, amount in zip(self.counters, (price.slots, price.flops, price.bytes), strict=False):
+        for counter, amount in zip(self.counters, (price.slots, price.flops, price.bytes, price.bound), strict=False):
             if amount:
                 self.add_to(counter, word(amount) if times is None else self.builder.mul(times, word(amount)))
 
@@ -352,7 +355,7 @@ class EmitterState:
     def counting_anew(self, **changes: Any) -> EmitterState:
         """This state with changes and with counters of its own, that are 0."""
         allocate = self.function.allocate
-        state = evolve(self, slots=allocate(WORD), work=tuple(allocate(WORD) for _ in self.work), **changes)
+        state = evolve(self, slots=allocate(WORD), work={column: allocate(WORD) for column in self.work}, **changes)
         state.begin_counting()
         return state
 

@@ -17,6 +17,7 @@ from pypoplar.codelet.ir.typed import For, While
 from pypoplar.codelet.llvm.eight_lanes import emit_eight_rounds
 from pypoplar.codelet.llvm.emitter_state import EmitterState, ForRounds, LoopBlocks
 from pypoplar.codelet.llvm.loop_rounds import (
+    bound_together,
     count_rounds,
     in_stretches,
     prepare_lines,
@@ -25,6 +26,7 @@ from pypoplar.codelet.llvm.loop_rounds import (
     spends_at_most,
 )
 from pypoplar.codelet.llvm.memory_forms import WORD, word
+from pypoplar.interface.context_words import Work
 from pypoplar.interface.fault_codes import FaultCode
 
 
@@ -102,6 +104,8 @@ def _pay_together(state: EmitterState, loop: For, count: Any) -> None:
         state.fault_unless(fine, FaultCode.CYCLE_LIMIT, loop.where, spent, limit)
         state.unjudged = None
     state.add_to(state.slots, total)
+    if state.work:
+        state.add_to(state.work[Work.BOUND], bound_together(state, loop.price, count))
 
 
 def _look(state: EmitterState, loop: For) -> None:

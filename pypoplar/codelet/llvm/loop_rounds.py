@@ -60,9 +60,18 @@ def spends_at_most(state: EmitterState, loop: For, count: Any, limit: Any) -> An
 
 def price_together(state: EmitterState, price: RoundsPrice, count: Any) -> Any:
     """What `count` rounds cost that are paid for together."""
-    builder, width = state.builder, word(price.width)
-    whole = builder.mul(builder.udiv(count, width), word(price.slots))
-    return builder.add(whole, builder.mul(builder.urem(count, width), word(price.rest)))
+    return _together(state, count, price.width, price.slots, price.rest)
+
+
+def bound_together(state: EmitterState, price: RoundsPrice, count: Any) -> Any:
+    """The bound of `count` rounds that are paid for together."""
+    return _together(state, count, price.width, price.bound, price.bound_of_rest)
+
+
+def _together(state: EmitterState, count: Any, width: int, whole: int, rest: int) -> Any:
+    builder = state.builder
+    of_whole = builder.mul(builder.udiv(count, word(width)), word(whole))
+    return builder.add(of_whole, builder.mul(builder.urem(count, word(width)), word(rest)))
 
 
 def in_stretches(

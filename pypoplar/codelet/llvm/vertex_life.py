@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pypoplar.codelet.ir.typed import Span
-from pypoplar.codelet.llvm.emitter_state import CodeletFunction, Emit, EmitterState, Place
+from pypoplar.codelet.llvm.emitter_state import COUNTED, CodeletFunction, Emit, EmitterState, Place
 from pypoplar.codelet.llvm.memory_access import element, load
 from pypoplar.codelet.llvm.memory_forms import BYTE, WORD, load_invariant, word
 from pypoplar.interface.context_words import WORK_WORDS, CallArgument, Context, Work
@@ -31,7 +31,7 @@ def begin_vertex(function: CodeletFunction, emit: Emit, number: Any, end: Any, f
         address = start if field.form == "list" else builder.add(memory, start)
         fields[field.name] = Place(address, count, touch, word(int(field.access == "input")))
     slots, result = function.allocate(WORD), function.allocate(BYTE)
-    work = tuple(function.allocate(WORD) for _ in Work) if function.checks.flops else ()
+    work = {column: function.allocate(WORD) for column in COUNTED} if function.checks.flops else {}
     state = EmitterState(function, emit, number, end, failed or end, slots, result, fields, work)
     state.begin_counting()
     builder.store(BYTE(1), result)
@@ -63,7 +63,7 @@ def leave_counts(state: EmitterState, number: Any) -> None:
     _leave_word(builder, function.arguments[CallArgument.SLOTS], number, builder.load(state.slots))
     if state.work:
         table, first = function.load_context(Context.WORK), builder.mul(number, word(WORK_WORDS))
-        for column, counter in zip((Work.FLOPS, Work.BYTES), state.work, strict=True):
+        for column, counter in {**state.work, Work.COMPILED: state.slots}.items():
             _leave_word(builder, table, builder.add(first, word(column)), builder.load(counter))
 
 

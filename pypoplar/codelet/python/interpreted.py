@@ -40,7 +40,7 @@ class VertexFault(Exception):
 
 @define(eq=False)
 class VertexContext:
-    """What a vertex meets besides its fields. `slots`, `flops` and `bytes` count as it runs; `random` is its tile's state."""
+    """What a vertex meets besides its fields. `slots`, `flops`, `bytes`, `bound` count as it runs; `random` is its tile's state."""
 
     clock: int = 0  # cycles when the compute set's vertices start
     cycle_limit: int = UNLIMITED  # slots
@@ -54,6 +54,7 @@ class VertexContext:
     slots: int = 0
     flops: int = 0  # where they are counted
     bytes: int = 0  # of elements loaded and stored, the same
+    bound: int = 0  # slots that hand-written code could reach, the same
 
     def check_limit(self, where: int) -> None:
         """At the beginning of each round of a loop, unless it is even."""

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from attrs import define, field
+from attrs import astuple, define, field
 
 from pypoplar.arrays.dtypes import Bytes, Int64s
 from pypoplar.codelet.ir.loop_limits import is_even, round_slots, rounds_of
@@ -103,25 +103,27 @@ class PythonForm:
         """Run one vertex whose edge row begins at `words[row]`: its slots, and what compute returned (True if nothing).
 
         Of a MultiVertex, all workers in order: the slots of the slowest, and the AND. `memory` is uint8. An error is a
-        `VertexFault`. With `count_flops`, the floating-point operations and bytes of all workers together are left in `context`.
+        `VertexFault`. With `count_flops` its work is left in `context`: floating-point
+        operations and bytes of all workers together, and the largest of their bounds.
         """
         guarded = context.floating_point_mask != 0
         if guarded not in self._functions:
             self._functions[guarded] = _FunctionWriter(self.codelet, guarded, self.count_flops).function(self.meaning_of)
         function = self._functions[guarded]
         views = self.views(memory, words, row, row_table, context)
-        context.flops = context.bytes = 0
+        context.flops = context.bytes = context.bound = 0
         # A worker issues a slot in turn with the others; a supervisor's is a cycle.
         context.slot_cycles = 1 if self.codelet.kind == "supervisor" else context.workers
         if self.codelet.kind != "multi":
             context.slots = 0
             result = function(context, views)
             return context.slots, result
-        slowest, agreed = 0, True
+        slowest, bound, agreed = 0, 0, True
         for worker in range(context.workers):
-            context.slots, context.worker = 0, worker
+            context.slots, context.bound, context.worker = 0, 0, worker
             agreed = function(context, views, worker) and agreed
-            slowest = max(slowest, context.slots)
+            slowest, bound = max(slowest, context.slots), max(bound, context.bound)
+        context.bound = bound
         return slowest, agreed
 
     def views(
@@ -175,7 +177,7 @@ class _FunctionWriter:
     def __init__(self, codelet: PricedCodelet, guarded: bool, count_flops: bool) -> None:
         self.codelet = codelet
         self.guarded = guarded  # floating-point exceptions are looked for
-        self.counted = ("slots", "flops", "bytes") if count_flops else ("slots",)
+        self.counted = ("slots", "flops", "bytes", "bound") if count_flops else ("slots",)
         self.fields = set(codelet.wholes)
         self.used: set[str] = set()  # operations
         self.readings: set[str] = set()
@@ -278,7 +280,7 @@ class _FunctionWriter:
         if price is None:
             costs = [_constant(round_slots(statement) if even else None)]
         else:
-            costs = [_constant(part) for part in (price.width, price.slots, price.rest)]
+            costs = [_constant(part) for part in astuple(price)]
         name = ".rounds" if price is None else ".rounds_together"
         rounds = _call(name, _name(".context"), *bounds, _constant(statement.where), *costs)
         loop = self._at(ast.For(_target(statement.variable.name), rounds, [], []))
@@ -367,15 +369,15 @@ def _rounds(context: VertexContext, start: int, stop: int, step: int, where: int
     return range(start, stop, step)
 
 
-def _rounds_together(
-    context: VertexContext, start: int, stop: int, step: int, where: int, width: int, slots: int, rest: int
-) -> range:
-    """The rounds of a loop that are paid for together, as it begins."""
+def _rounds_together(context: VertexContext, start: int, stop: int, step: int, where: int, *price: int) -> range:
+    """The rounds of a loop that are paid for together, as it begins; `price` has the parts of its `RoundsPrice`."""
     rounds = _rounds(context, start, stop, step, where, None)
     if rounds:
-        total = RoundsPrice(width, slots, rest).total(len(rounds))
+        together = RoundsPrice(*price)
+        total = together.total(len(rounds))
         context.check_rounds(1, total, where)
         context.slots += total
+        context.bound += together.total_bound(len(rounds))
     return rounds
 
 

@@ -355,7 +355,10 @@ class Interpreter:
         if executable.options.flop_estimates:
             given = executable.computes.flops
             flops = int(given[position]) if len(given) and given[position] != NOTHING else context.flops
+            workers = context.workers if executable.codelets[codelet].typed.kind == "multi" else 1  # that it takes
             for table, number in ((tables[Slot.STEP_FLOPS], step), (tables[Slot.CODELET_FLOPS], codelet)):
                 table[WORK_WORDS * number + Work.FLOPS] += flops
                 table[WORK_WORDS * number + Work.BYTES] += context.bytes
+                table[WORK_WORDS * number + Work.COMPILED] += outcome[0] * workers
+                table[WORK_WORDS * number + Work.BOUND] += context.bound * workers
         return outcome

@@ -7,13 +7,12 @@ from pypoplar.engine.native.memory_operations import call_codelet, load_u8, stor
 from pypoplar.engine.native.tile_account import (
     account_slots,
     account_work,
-    bytes_of_group,
     finish_simple,
-    flops_of_group,
     fold_workers,
     latest,
     next_free,
     note_outcome,
+    note_work,
     use_estimates,
 )
 from pypoplar.engine.native.unit import entry, part
@@ -101,8 +100,8 @@ def run_group(header: int, thread: int, active: int, group: int, base: int, comp
     )
     note_outcome(header, thread, group, step, printed)
     if table(header, Slot.FLOPS) != 0:
-        flops, moved = flops_of_group(header, thread, group, count), bytes_of_group(header, thread, group, count)
-        account_work(header, thread, get(header, Slot.GROUP_CODELET, group), step, flops, moved)
+        note_work(header, thread, group, count)
+        account_work(header, thread, get(header, Slot.GROUP_CODELET, group), step)
     if kind == VertexKind.MULTI:
         fold_workers(prices, word_address(slots, position - base), count, workers)
     if results != 0:

@@ -7,9 +7,9 @@ from pypoplar.engine.native.header_access import add, call_unit, get, put, put_w
 from pypoplar.engine.native.memory_operations import call_codelet
 from pypoplar.engine.native.tile_account import (
     account_codelet,
-    bytes_of_group,
-    flops_of_group,
+    account_work,
     note_outcome,
+    note_work,
     price_group,
 )
 from pypoplar.engine.native.unit import entry, part, seldom
@@ -40,18 +40,20 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
     addresses, random = table(header, Slot.CODELETS), table(header, Slot.RANDOM)
     workers, fixed, fixed_slots = table(header, Slot.WORKERS), table(header, Slot.ACTIVE_CYCLES), table(header, Slot.ACTIVE_SLOTS)
     counts_work = table(header, Slot.FLOPS) != 0
-    codelet, whole, flops, moved, slowest = 0, 0, 0, 0, 0
+    codelet, whole, slowest = 0, 0, 0
     for active in range(first, last):
         cycles = 0
         if word(simple, active) == 0:
+            if counts_work:
+                account_work(header, thread, codelet, step)  # the general way counts that of other codelets
             cycles = call_unit(table(header, Slot.GENERAL_UNIT), header, thread, active, compute, step, 0)
             total = word(context, Context.TILE_SLOTS)
         else:
             group = word(groups, active)
             count = word(counts, group)
             if word(codelets, group) != codelet:
-                account_codelet(header, thread, codelet, step, whole, flops, moved)
-                whole, flops, moved = 0, 0, 0
+                account_codelet(header, thread, codelet, step, whole)
+                whole = 0
                 codelet = word(codelets, group)
             printed = word(context, Context.DEBUG_USED)
             tile = word(tiles, active)
@@ -61,8 +63,7 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
             call_codelet(word(addresses, codelet), word(memories, tile), row, row_table, count, slots, 0, context)
             note_outcome(header, thread, group, step, printed)
             if counts_work:
-                flops += flops_of_group(header, thread, group, count)
-                moved += bytes_of_group(header, thread, group, count)
+                note_work(header, thread, group, count)
             cycles = word(fixed, active)
             total = word(fixed_slots, active)
             if cycles == ONE_VERTEX:
@@ -75,7 +76,7 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
         put_word(cycles_table, active, word(cycles_table, active) + cycles)
         put_word(slots_table, active, word(slots_table, active) + total)
         slowest = max(slowest, cycles)
-    account_codelet(header, thread, codelet, step, whole, flops, moved)
+    account_codelet(header, thread, codelet, step, whole)
     return slowest
 
 

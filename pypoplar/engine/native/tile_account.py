@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pypoplar.engine.native.header_access import add, get, put, put_word, record, table, word, word_address
 from pypoplar.engine.native.unit import part, seldom
-from pypoplar.interface.context_words import CONTEXT_WORDS, WORK_WORDS, Context, Work
+from pypoplar.interface.context_words import CONTEXT_WORDS, WORK_SUM_WORDS, WORK_WORDS, Context, Work
 from pypoplar.interface.debug_records import GROUP_MARK, MARK_WORDS, NO_MARK, Mark
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, FaultRecord, State
 from pypoplar.interface.fault_codes import NO_FAULT
@@ -61,67 +61,78 @@ def is_one_call(header: int, group: int, count: int) -> bool:
 
 
 @part
-def flops_of_group(header: int, thread: int, group: int, count: int) -> int:
-    """Floating-point operations of a group that has just run. What was given for a vertex takes the place of what its code did."""
-    if table(header, Slot.GIVEN_FLOPS) == 0 and is_one_call(header, group, count):
-        return word(record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread), Work.FLOPS)
-    return flops_of_many(header, thread, group, count)
+def note_work(header: int, thread: int, group: int, count: int) -> None:
+    """Add the work of a group that has just run to the thread's sums, of groups of one codelet."""
+    if table(header, Slot.GIVEN_FLOPS) != 0 or not is_one_call(header, group, count):
+        note_work_of_many(header, thread, group, count)
+        return
+    counted = record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread)
+    add_work(
+        header,
+        thread,
+        word(counted, Work.FLOPS),
+        word(counted, Work.BYTES),
+        word(counted, Work.COMPILED),
+        word(counted, Work.BOUND),
+    )
+
+
+@part
+def add_work(header: int, thread: int, flops: int, moved: int, compiled: int, bound: int) -> None:
+    """Add to the thread's sums."""
+    sums = record(header, Slot.WORK_SUMS, WORK_SUM_WORDS, thread)
+    put_word(sums, Work.FLOPS, word(sums, Work.FLOPS) + flops)
+    put_word(sums, Work.BYTES, word(sums, Work.BYTES) + moved)
+    put_word(sums, Work.COMPILED, word(sums, Work.COMPILED) + compiled)
+    put_word(sums, Work.BOUND, word(sums, Work.BOUND) + bound)
 
 
 @seldom
-def flops_of_many(header: int, thread: int, group: int, count: int) -> int:
-    """As `flops_of_group`, of any number of vertices."""
+def note_work_of_many(header: int, thread: int, group: int, count: int) -> None:
+    """As `note_work`, of any number of vertices.
+
+    Flops that were given for a vertex take the place of what its code did. A MultiVertex takes all workers for as long as its
+    busiest one: compiled and bound are those of the busiest worker each.
+    """
     counted = record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread)
     given = table(header, Slot.GIVEN_FLOPS)
     workers = table(header, Slot.WORKERS) if get(header, Slot.GROUP_KIND, group) == VertexKind.MULTI else 1
     position = get(header, Slot.GROUP_POSITION, group)
-    flops = 0
+    flops, moved, compiled, bound = 0, 0, 0, 0
     for i in range(count):
-        of_vertex = 0
+        of_vertex, longest, longest_bound = 0, 0, 0
         for w in range(i * workers, (i + 1) * workers):
-            of_vertex += word(counted, WORK_WORDS * w + Work.FLOPS)
+            of_worker = word_address(counted, WORK_WORDS * w)
+            of_vertex += word(of_worker, Work.FLOPS)
+            moved += word(of_worker, Work.BYTES)
+            longest = max(longest, word(of_worker, Work.COMPILED))
+            longest_bound = max(longest_bound, word(of_worker, Work.BOUND))
         if given != 0 and word(given, position + i) != NOTHING:
             of_vertex = word(given, position + i)
         flops += of_vertex
-    return flops
-
-
-@part
-def bytes_of_group(header: int, thread: int, group: int, count: int) -> int:
-    """Bytes that a group that has just run has loaded and stored."""
-    if is_one_call(header, group, count):
-        return word(record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread), Work.BYTES)
-    return bytes_of_many(header, thread, group, count)
+        compiled += longest * workers
+        bound += longest_bound * workers
+    add_work(header, thread, flops, moved, compiled, bound)
 
 
 @seldom
-def bytes_of_many(header: int, thread: int, group: int, count: int) -> int:
-    """As `bytes_of_group`, of any number of vertices."""
-    counted = record(header, Slot.FLOPS, WORK_WORDS * table(header, Slot.SLOTS_WORDS), thread)
-    calls = count * table(header, Slot.WORKERS) if get(header, Slot.GROUP_KIND, group) == VertexKind.MULTI else count
-    moved = 0
-    for i in range(calls):
-        moved += word(counted, WORK_WORDS * i + Work.BYTES)
-    return moved
-
-
-@seldom
-def account_work(header: int, thread: int, codelet: int, step: int, flops: int, moved: int) -> None:
-    """Add up the work of groups of a codelet."""
+def account_work(header: int, thread: int, codelet: int, step: int) -> None:
+    """Add the thread's sums to the work of a codelet in a step; they begin anew."""
+    sums = record(header, Slot.WORK_SUMS, WORK_SUM_WORDS, thread)
     of_step = WORK_WORDS * (thread * table(header, Slot.STEP_COUNT) + step)
     of_codelet = WORK_WORDS * (thread * table(header, Slot.CODELET_COUNT) + codelet)
-    add(header, Slot.STEP_FLOPS, of_step + Work.FLOPS, flops)
-    add(header, Slot.STEP_FLOPS, of_step + Work.BYTES, moved)
-    add(header, Slot.CODELET_FLOPS, of_codelet + Work.FLOPS, flops)
-    add(header, Slot.CODELET_FLOPS, of_codelet + Work.BYTES, moved)
+    for column in range(WORK_WORDS):
+        add(header, Slot.STEP_FLOPS, of_step + column, word(sums, column))
+        add(header, Slot.CODELET_FLOPS, of_codelet + column, word(sums, column))
+        put_word(sums, column, 0)
 
 
 @part
-def account_codelet(header: int, thread: int, codelet: int, step: int, slots: int, flops: int, moved: int) -> None:
+def account_codelet(header: int, thread: int, codelet: int, step: int, slots: int) -> None:
     """Add up slots of a codelet in a step, and work where it is counted."""
     account_slots(header, thread, codelet, slots)
     if table(header, Slot.FLOPS) != 0:
-        account_work(header, thread, codelet, step, flops, moved)
+        account_work(header, thread, codelet, step)
 
 
 @part

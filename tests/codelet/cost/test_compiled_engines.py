@@ -9,7 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from typed_strategies import alike, codelets, sums, vertices
 
+from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.cost.pricing import COMPILED, priced
+from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import For, IfElse, Once, Price, TypedCodelet, While
 from pypoplar.codelet.ir.walk import walk
 
@@ -54,6 +56,26 @@ def check_bounds(codelet):
         elif isinstance(statement, For) and statement.price is not None:
             assert 0 < statement.price.bound <= statement.price.slots
             assert 0 < statement.price.bound_of_rest <= statement.price.rest
+
+
+def test_code_that_counts_is_cached_by_its_bounds_too():
+    fields = "x: InOut[Vector[FLOAT]]\nn: INT"
+    codelet = priced(codelet_of(vertex("for i in range(self.n):\n    self.x[i] *= 2.0", fields=fields)).typed, BOW, COMPILED)
+    (loop,) = (statement for statement in codelet.body if isinstance(statement, For))
+    first = codelet.body[0]
+    assert isinstance(first, Price)
+    assert loop.price is not None
+
+    def with_statement(old, new):
+        return evolve(codelet, body=tuple(new if statement is old else statement for statement in codelet.body))
+
+    others = [
+        with_statement(first, evolve(first, bound=first.bound - 1)),
+        with_statement(loop, evolve(loop, price=evolve(loop.price, bound=1 + loop.price.bound))),
+        with_statement(loop, evolve(loop, price=evolve(loop.price, bound_of_rest=1 + loop.price.bound_of_rest))),
+    ]
+    assert len({compile_codelet(each, Checks(flops=True)).address for each in (codelet, *others)}) == 4
+    assert len({compile_codelet(each).address for each in (codelet, *others)}) == 1
 
 
 limits = st.integers(0, 600) | st.integers(0, 10_000)
