@@ -74,7 +74,12 @@ def made_report(
     flops = sum(one.flops for one in total)
     by_type = {
         rename(name): VertexTypeCycles(
-            1000 * (number + 1), 91_000_000 // (number + 1), flops // (number + 2), flops // (3 * number + 4)
+            1000 * (number + 1),
+            91_000_000 // (number + 1),
+            flops // (number + 2),
+            flops // (3 * number + 4),
+            80_000_000 // (number + 1),
+            60_000_000 // (number + 1),
         )
         for number, name in enumerate(VERTEX_TYPES)
     }

@@ -179,12 +179,18 @@ def summed_runs(runs: Sequence[Run]) -> tuple[Step, ...]:
 
 @frozen
 class VertexTypeCycles:
-    """The vertices of one type: how many are in the program, and the cycles of all their executions, idle threads left out."""
+    """The vertices of one type: how many are in the program, and the cycles of all their executions, idle threads left out.
+
+    `cycles` are those of estimates where there are any. Beside them stand what the code would take as the vendor's compiler makes
+    it, and what hand-written code could reach, which is never more.
+    """
 
     instances: int
     cycles: int
     flops: int = 0  # with the engine option profiler.includeFlopEstimates
     memory_bytes: int = 0
+    compiled_cycles: int = 0  # the same, where pypoplar.codelet_cost is not scalar
+    bound_cycles: int = 0
 
 
 @frozen

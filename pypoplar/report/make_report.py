@@ -189,9 +189,10 @@ def _vertex_type_cycles(executable: Executable, history: RunHistory) -> dict[str
         arrays = [getattr(account, name) for account in history.runs if len(getattr(account, name))]
         return np.sum(arrays, 0) if arrays else nothing
 
-    cycles, flops, bytes = total("codelet_slots"), total("codelet_flops"), total("codelet_bytes")
+    counts = ("codelet_slots", "codelet_flops", "codelet_bytes", "codelet_compiled", "codelet_bound")
+    columns = [instances, *map(total, counts)]
     return {
-        codelet.name: VertexTypeCycles(int(instances[number]), int(cycles[number]), int(flops[number]), int(bytes[number]))
+        codelet.name: VertexTypeCycles(*(int(column[number]) for column in columns))
         for number, codelet in enumerate(executable.codelets)
     }
 

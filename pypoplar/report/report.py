@@ -28,7 +28,7 @@ from pypoplar.report.memory_report import (
 )
 from pypoplar.report.program_nodes import ComputeSet, Program
 
-PROFILE_VERSION = 2
+PROFILE_VERSION = 3
 """The version of profile files that this release writes and reads: see docs/profile-file.md."""
 
 

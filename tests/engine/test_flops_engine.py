@@ -232,6 +232,104 @@ def test_flops_of_a_multi_vertex_are_given_for_all_its_workers_together(bench):
     assert ran(bench, program) == {"Shared": (33, 160)}
 
 
+# -- what the code takes -----------------------------------------------------------------------------------------------------------
+
+
+def costs(engine):
+    """Cycles, compiled cycles and bound of each vertex type."""
+    types = engine.getReport().execution.cycles_by_vertex_type
+    return {name: (one.cycles, one.compiled_cycles, one.bound_cycles) for name, one in types.items()}
+
+
+def all_costs(bench, program, options=()):
+    """The costs that everybody counts."""
+
+    def ran_once(mode, others):
+        engine = bench.engine(program, mode, {**others, **dict(options)})
+        engine.run()
+        return costs(engine)
+
+    return everywhere(ran_once, ON)
+
+
+def test_without_estimates_vertices_take_what_their_compiled_code_does_and_no_less_than_its_bound(bench):
+    counts = all_costs(bench, whole(bench))
+    assert set(counts) == {"Scale", "Total", "Shared", "Alone"}
+    for cycles, compiled, bound in counts.values():
+        assert cycles == compiled > bound > 0
+
+
+def test_an_estimate_decides_the_cycles_and_the_codes_stand_beside_it(bench):
+    vertices, program = five(bench)
+    own = all_costs(bench, program)["Total"]
+    assert own[0] == own[1]
+    bench.graph.setPerfEstimate(vertices[0], 1000, 7)
+    bench.graph.setCycleEstimate(vertices[3], 1)
+    assert all_costs(bench, program)["Total"] == (own[0] // 5 * 3 + 1001, *own[1:])
+    bench.graph.registerPerfEstimator("Total", lambda vertex, target: 9)
+    assert all_costs(bench, program)["Total"] == (3 * 9 + 1001, *own[1:])
+
+
+def test_an_estimate_of_each_kind_of_vertex_leaves_what_its_code_takes(bench):
+    program = whole(bench)
+    own = all_costs(bench, program)
+    for name in own:
+        bench.graph.registerPerfEstimator(name, lambda vertex, target: 17)
+    for name, (_, *of_code) in all_costs(bench, program).items():
+        assert of_code == list(own[name][1:])
+
+
+class Uneven(MultiVertex):
+    """The third worker has the most to do."""
+
+    x: InOut[Vector[FLOAT]]
+    y: Output[FLOAT]
+
+    def compute(self, worker):
+        if worker == 2:
+            for i in range(len(self.x)):
+                self.x[i] *= 2.0
+        elif worker == 5:
+            self.y = 1.0
+
+
+def test_a_multi_vertex_takes_all_workers_for_as_long_as_its_busiest_one_by_the_bound_too(bench):
+    def of(size):
+        x, y = bench.variable(f"x{size}", np.ones(size, np.float32)), bench.variable(f"y{size}", [0.0])
+        return all_costs(bench, bench.execute(Uneven, x=x, y=y))["Uneven"]
+
+    small, large = of(100), of(300)
+    assert small[0] == small[1] > small[2] > 0
+    assert large[2] - small[2] == 6 * 200 // 2 * 2  # by two, and of a pair's load and store one is beside its product
+    assert large[1] - small[1] > large[2] - small[2]
+
+
+def test_where_statements_have_prices_nothing_is_compiled_and_nothing_bounded(bench, mode):
+    program = whole(bench)
+    engine = bench.engine(program, mode, {**ON, "pypoplar.codelet_cost": "scalar"})
+    engine.run()
+    assert all(cycles > 0 and rest == [0, 0] for cycles, *rest in costs(engine).values())
+    assert by_name(engine)
+
+
+def test_without_the_option_reports_have_the_cycles_alone(bench, mode):
+    engine = bench.engine(whole(bench), mode)
+    engine.run()
+    assert all(cycles > 0 and rest == [0, 0] for cycles, *rest in costs(engine).values())
+
+
+def test_tiles_of_one_group_and_of_several_count_for_their_own_codelets(bench):
+    mixed = bench.graph.addComputeSet("mixed")
+    for tile in range(4):
+        for number in range(1 + tile % 2 * 3):
+            bench.vertex(mixed, Scale, tile, x=bench.variable(f"x{tile}.{number}", np.ones(10, np.float32), tile))
+        if tile % 2:
+            bench.vertex(mixed, Alone, tile, x=bench.variable(f"alone{tile}", [1.0], tile))
+    assert ran(bench, Execute(mixed)) == {"Scale": (10 * 30, 10 * 80), "Alone": (2, 16)}
+    scale, alone = (all_costs(bench, Execute(mixed))[name] for name in ("Scale", "Alone"))
+    assert (scale[0], alone[0]) == (scale[1], alone[1])
+
+
 # -- runs ----------------------------------------------------------------------------------------------------------------------
 
 

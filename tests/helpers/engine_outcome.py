@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from attrs import astuple
 from engine_builder import counted, traced
 from engine_random import RandomProgram
 
@@ -38,7 +39,7 @@ def outcome(random_program: RandomProgram, executable: Executable, mode: Any, op
         )
         for step in steps
     ]
-    by_type = {} if execution is None else {name: counts.cycles for name, counts in execution.cycles_by_vertex_type.items()}
+    by_type = {} if execution is None else {name: astuple(counts) for name, counts in execution.cycles_by_vertex_type.items()}
     left = {"values": values, "arrays": arrays, "printed": out.getvalue(), "errors": errors}
     trace = [] if execution is None else traced(execution.trace)
     return left | {"account": account, "by type": by_type, "flops": counted(engine), "trace": trace}

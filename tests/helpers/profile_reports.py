@@ -263,7 +263,7 @@ def full_report(name: str = "engine") -> Report:
         (exchange,),
         {"profiler.includeFlopEstimates": "true"},
     )
-    by_type = {"Zero": VertexTypeCycles(1, 7), "Multiply<float>": VertexTypeCycles(8, 9000, 14000, 56000)}
+    by_type = {"Zero": VertexTypeCycles(1, 7), "Multiply<float>": VertexTypeCycles(8, 9000, 14000, 56000, 8000, 6000)}
     execution = Execution(totals, by_type, ("main",), tiles, runs, trace, 1e9)
     return Report(compilation, execution, Version("0.1.0"), name, "2026-01-02T03:04:05")
 

@@ -126,6 +126,32 @@ def test_the_code_of_products_counts_at_most_an_addition_more_for_each_sum(m, k,
     assert products == (1 if k == 1 else 2) * m * k * n
 
 
+@pytest.mark.parametrize("work", [
+    lambda graph, t, prog: popops.add(graph, *t, prog),
+    lambda graph, t, prog: popops.scaledAddTo(graph, *t, 0.5, prog),
+    lambda graph, t, prog: poplin.matMul(graph, *t, prog),
+])  # fmt: skip
+@pytest.mark.parametrize("type", [FLOAT, HALF])
+def test_estimators_decide_the_cycles_and_those_of_the_code_stand_beside_them(work, type):
+    found = []
+    for estimated in (True, False):
+        graph, device = new_graph()
+        tensors, program = [variable(graph, type, [32, 32], name) for name in ("a", "b")], Sequence()
+        work(graph, tensors, program)
+        if not estimated:
+            graph._estimators.clear()
+        values = {name: np.ones((32, 32), type.dtype) for name in ("a", "b")}
+        _, engine = run(graph, device, program, values, {}, options=ON)
+        types = engine.getReport().execution.cycles_by_vertex_type
+        found.append({name: cost for name, cost in types.items() if cost.instances})
+    assert found[0].keys() == found[1].keys()
+    assert found[0]
+    for name, cost in found[0].items():
+        bare = found[1][name]
+        assert bare.cycles == bare.compiled_cycles == cost.compiled_cycles != cost.cycles
+        assert 0 < cost.bound_cycles == bare.bound_cycles <= cost.compiled_cycles
+
+
 def test_vertices_without_an_estimate_of_flops_are_counted_by_their_code():
     work = lambda graph, t, prog: popnn.nonLinearityInPlace(graph, popnn.NonLinearityType.HARD_SIGMOID, *t, prog)  # noqa: E731
     ((name, (flops, _)),) = both(work, [FLOAT], [[50]])[0].items()

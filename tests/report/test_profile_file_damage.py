@@ -67,8 +67,8 @@ def test_a_database_of_another_application(tmp_path, changed):
 
 
 def test_a_later_version_is_refused_by_its_number(changed):
-    message = refusal(changed("PRAGMA user_version = 3"))
-    assert message == "a profile of version 3: this pypoplar reads version 2; profile the program again"
+    message = refusal(changed("PRAGMA user_version = 4"))
+    assert message == "a profile of version 4: this pypoplar reads version 3; profile the program again"
 
 
 def test_tables_and_columns_that_are_missing_or_more(changed):
@@ -181,6 +181,8 @@ def test_rows_that_are_missing_are_refused(changed):
     assert refusal(changed("DELETE FROM meta WHERE key = 'created'")) == "meta has no row created"
     assert refusal(changed("DELETE FROM tile WHERE tile = 2")).startswith("tile has ")
     assert refusal(changed("INSERT INTO run_step SELECT * FROM run_step LIMIT 1")).endswith("twice")
+    message = refusal(changed("UPDATE vertex_type_cycles SET bound_cycles = compiled_cycles + 1 WHERE name = 'Zero'"))
+    assert message == "vertex_type_cycles of 'Zero' has more bound_cycles than compiled_cycles"
     message = refusal(changed("UPDATE run_step SET tile_profile = 0 WHERE run = 1 AND step = 1"))
     assert message == "run_step.tile_profile of step 1 in run 1 has other columns than in an earlier run"
     assert "too many" in refusal(changed(f"UPDATE run_step SET times = {1 << 61} WHERE run = 0 AND step = 0"))

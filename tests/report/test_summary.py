@@ -210,6 +210,17 @@ def test_floating_point_operations_are_compared_with_the_peak():
     assert "FLOP" not in summary(make_report(steps=[compute_step()]))
 
 
+def test_what_compiled_and_hand_written_code_would_take_stands_beside_the_cycles_where_it_was_counted():
+    types = {"Scale": VertexTypeCycles(10, 50, 0, 0, 1200, 40), "Add": VertexTypeCycles(1, 3000, 0, 0, 600, 580)}
+    report = make_report(steps=[compute_step()])
+    lines = summary(evolve(report, execution=evolve(report.execution, cycles_by_vertex_type=types))).splitlines()
+    assert [line for line in lines if "instances" in line] == [
+        "    Add (1 instances):     3,000      compiled 600  bound 580",
+        "    Scale (10 instances):     50    compiled 1,200   bound 40",
+    ]
+    assert "bound" not in summary(report)
+
+
 VARIABLES = with_one_life(
     names=("weights", "early", "late", "bias"),
     always=np.array([True, False, False, True]),

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, assert_never
 
 import numpy as np
+from attrs import fields
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.errors import FileLoadError
@@ -249,8 +250,11 @@ class ProfileReader:
             return None
         tiles, clock, missed = rows[0]
         ran = [name for (name,) in self._rows("executed_program", name=TEXT)]
-        types = {"name": TEXT, "instances": COUNT, "cycles": COUNT, "flops": COUNT, "memory_bytes": COUNT}
-        by_type = {name: VertexTypeCycles(*costs) for name, *costs in self._rows("vertex_type_cycles", **types)}
+        types = dict.fromkeys((column.name for column in fields(VertexTypeCycles)), COUNT)
+        by_type = {name: VertexTypeCycles(*costs) for name, *costs in self._rows("vertex_type_cycles", name=TEXT, **types)}
+        for name, costs in by_type.items():
+            below = costs.bound_cycles <= costs.compiled_cycles
+            claim(below, f"vertex_type_cycles of {name!r} has more bound_cycles than compiled_cycles")
         steps, runs = self._read_runs()
         execution = Execution(steps, by_type, tuple(ran), tiles, runs, self._trace(len(runs), missed), clock)
         if not steps:

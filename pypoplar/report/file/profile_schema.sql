@@ -164,7 +164,9 @@ CREATE TABLE vertex_type_cycles (  -- What vertices cost, by type, in all runs t
     instances INTEGER NOT NULL,  -- its vertices in the program
     cycles INTEGER NOT NULL,  -- of all executions of all its vertices, idle threads left out
     flops INTEGER NOT NULL,  -- floating-point operations; 0 without the option profiler.includeFlopEstimates
-    memory_bytes INTEGER NOT NULL  -- bytes that they load and store; 0 without that option
+    memory_bytes INTEGER NOT NULL,  -- bytes that they load and store; 0 without that option
+    compiled_cycles INTEGER NOT NULL,  -- of their code, also where an estimate is used; 0 without that option or with scalar codelet_cost
+    bound_cycles INTEGER NOT NULL  -- what hand-written code could reach, at most compiled_cycles; 0 as these
 );
 
 CREATE TABLE step (  -- The static steps that ran.

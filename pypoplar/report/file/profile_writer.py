@@ -8,6 +8,7 @@ from itertools import count, repeat
 from typing import Any
 
 import numpy as np
+from attrs import astuple
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.escaping import escaped
@@ -97,14 +98,7 @@ class ProfileWriter:
     def _execution(self, execution: Execution) -> None:
         self._rows("execution", [(execution.tiles, execution.clockFrequency, execution.trace.missed)])
         self._rows("executed_program", [(name,) for name in execution.programs])
-        by_type = execution.cycles_by_vertex_type.items()
-        self._rows(
-            "vertex_type_cycles",
-            [
-                (name, vertex_type.instances, vertex_type.cycles, vertex_type.flops, vertex_type.memory_bytes)
-                for name, vertex_type in by_type
-            ],
-        )
+        self._rows("vertex_type_cycles", [(name, *astuple(costs)) for name, costs in execution.cycles_by_vertex_type.items()])
         self._rows("run", [(number, run.name, run.count) for number, run in enumerate(execution.runs)])
         together = [(number, step) for number, run in enumerate(execution.runs) for step in run.steps]
         if not is_sum_of_runs(execution):

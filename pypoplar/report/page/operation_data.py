@@ -84,6 +84,8 @@ def vertex_type_rows(report: Report) -> list[dict[str, Any]]:
                 "cycles": cost.cycles if cost else 0,
                 "flops": cost.flops if cost else 0,
                 "memory_bytes": cost.memory_bytes if cost else 0,
+                "compiled_cycles": cost.compiled_cycles if cost else 0,
+                "bound_cycles": cost.bound_cycles if cost else 0,
                 "memory": compiled_type.memory if compiled_type else report.compilation.memory.vertex_data_by_type.get(name, 0),
                 "priced_by": ", ".join(f"{by} {count:,}" for by, count in compiled_type.priced_by.items() if count)
                 if compiled_type

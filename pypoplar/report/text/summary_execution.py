@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pypoplar.report.execution import Execution, Step
+from pypoplar.report.execution import Execution, Step, VertexTypeCycles
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ReportTarget
 from pypoplar.report.text.text_columns import Line, heading, labelled, shown_name
@@ -60,12 +60,20 @@ def by_vertex_type(execution: Execution, compilation: Compilation) -> list[str]:
     labels = [f"{name} ({cost.instances:,} instances):" for name, cost in types]
     cycles = [f"{cost.cycles:,}" for _, cost in types]
     flops = [f"{cost.flops:,} FLOPs" if execution.flops else "" for _, cost in types]
-    wide = [max(map(len, column), default=0) for column in (labels, cycles, flops)]
+    columns = [cycles, flops, *_costs_of_code([cost for _, cost in types])]
+    wide = [max(map(len, column), default=0) for column in (labels, *columns)]
     lines = []
-    for (name, _), left, middle, right in zip(types, labels, cycles, flops, strict=True):
-        line = f"    {left:<{wide[0]}}  {middle:>{wide[1]}}  {right:>{wide[2]}}  {priced.get(name, '')}"
-        lines.append(line.rstrip())
+    for (name, _), label, *entries in zip(types, labels, *columns, strict=True):
+        shown = "  ".join(f"{entry:>{width}}" for entry, width in zip(entries, wide[1:], strict=True))
+        lines.append(f"    {label:<{wide[0]}}  {shown}  {priced.get(name, '')}".rstrip())
     return lines
+
+
+def _costs_of_code(costs: Sequence[VertexTypeCycles]) -> list[list[str]]:
+    """Columns of what compiled code takes and hand-written code could reach; none where they were not counted."""
+    if not any(cost.compiled_cycles for cost in costs):
+        return []
+    return [[f"compiled {cost.compiled_cycles:,}" for cost in costs], [f"bound {cost.bound_cycles:,}" for cost in costs]]
 
 
 def pricing(counts: Mapping[str, int]) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from page_reports import compute, events, exchange, leaf, memory, messages, report, variables
 
 from benchmarks.made_report import made_report
+from pypoplar.report.execution import VertexTypeCycles
 from pypoplar.report.page import exchange_data, memory_data
 from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.comparison import Sides, _merged, change, matched, matched_steps
@@ -102,6 +103,11 @@ def test_compute_sets_of_one_name_are_one_row():
 def test_vertex_types_join_what_was_compiled_and_what_ran():
     (row,) = vertex_type_rows(report(EVEN))
     assert (row["name"], row["instances"], row["cycles"], row["memory"], row["priced_by"]) == ("Work", 4, 100, 64, "code 4")
+
+
+def test_vertex_types_say_what_their_code_takes_beside_their_cycles():
+    (row,) = vertex_type_rows(report(EVEN, types={"Work": VertexTypeCycles(4, 100, 7, 8, 90, 60)}))
+    assert (row["cycles"], row["compiled_cycles"], row["bound_cycles"]) == (100, 90, 60)
 
 
 def test_tile_rows_and_trace_are_those_of_the_report():

@@ -25,6 +25,7 @@ async function vertexTypes(panel, types) {
     );
   }
   const flops = types.some((one) => one.flops);
+  const compiled = types.some((one) => one.compiled_cycles);
   panel.append(
     page.table({
       caption: "Vertex types",
@@ -32,6 +33,17 @@ async function vertexTypes(panel, types) {
         { name: "name", label: "Vertex type", unit: "text" },
         { name: "instances", label: "Instances", unit: "count" },
         { name: "cycles", label: "Cycles", unit: "cycles" },
+        ...(compiled
+          ? [
+              {
+                name: "compiled_cycles",
+                label: "Compiled",
+                unit: "cycles",
+                title: "what the code takes as the vendor's compiler makes it, whatever estimates say",
+              },
+              { name: "bound_cycles", label: "Bound", unit: "cycles", title: "what hand-written code could reach" },
+            ]
+          : []),
         ...(flops
           ? [
               { name: "flops", label: "FLOP", unit: "count" },
