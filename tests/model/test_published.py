@@ -7,6 +7,7 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import published_codelets as published
@@ -17,6 +18,7 @@ from pypoplar import (
     HALF,
     INT,
     UNSIGNED_INT,
+    Aligned,
     Engine,
     Graph,
     InOut,
@@ -289,6 +291,10 @@ class AddFloat(Vertex):
             self.data[i] += c
 
 
+class AddPairs(AddFloat):
+    data: InOut[Annotated[Vector[FLOAT], Aligned(8)]]
+
+
 class AddOne(Vertex):
     data: InOut[Vector[INT]]
 
@@ -434,7 +440,7 @@ TIMED = {  # functions of the target's timing
 }
 UNTIMED = {  # what the compiler makes of a codelet
     "Listing of `data[i] += c` on floats: slots an element, ipu1": lambda: slots_of_element(AddFloat, FLOAT, c=1.0),
-    "The same, aligned and vectorised: slots an element, ipu1": lambda: slots_of_element(AddFloat, FLOAT, c=1.0),
+    "The same, aligned and vectorised: slots an element, ipu1": lambda: slots_of_element(AddPairs, FLOAT, c=1.0),
     "Listing of `data[i] += 1` on ints: slots an element, ipu1": lambda: slots_of_element(AddOne, INT),
     "Listing of Aliev-Panfilov: bundles a point, ipu2": lambda: len(published.inner_round(published.AlievPanfilov, "ipu2").bundles),
     "Listing of Aliev-Panfilov: instructions a point, ipu2": lambda: published.instructions(
