@@ -111,7 +111,17 @@ def listing(show_traceback: bool, file: Path, codelet: str, target: str) -> None
     An instance of a template is written as in addVertex: "Scale<float>".
     """
     with _short_errors(show_traceback):
-        click.echo(listing_of_file(file, codelet, target), nl=False)
+        try:
+            text = listing_of_file(file, codelet, target)
+        except (PoplarError, OSError):
+            raise
+        except Exception as problem:  # the file's own
+            if show_traceback:
+                raise
+            problem.__traceback__ = _from_script(problem.__traceback__, str(file.resolve()))
+            traceback.print_exception(problem)
+            sys.exit(1)
+    click.echo(text, nl=False)
 
 
 @main.command("summary", short_help="Print the summary of a profile.")

@@ -130,3 +130,16 @@ def test_a_class_without_compute_is_no_codelet():
 
     with pytest.raises(CodeletError):
         pypoplar.listing(Nothing)
+
+
+@pytest.mark.parametrize(
+    ("text", "ending"), [("def (\n", "SyntaxError: invalid syntax"), ("1 / 0\n", "ZeroDivisionError: division by zero")]
+)
+def test_an_error_of_the_file_is_shown_from_its_own_line_on(tmp_path, text, ending):
+    path = tmp_path / "broken.py"
+    path.write_text(text, encoding="utf-8")
+    result = listed(path, "X")
+    assert result.exit_code == 1
+    assert result.stderr.rstrip().endswith(ending)
+    assert "click" not in result.stderr
+    assert "registry" not in result.stderr
