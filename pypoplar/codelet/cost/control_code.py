@@ -149,7 +149,7 @@ class ControlCode:
         numbering.next_run()
         with numbering.loop(before, stored):
             self.block(statement.head)
-            selection.branch(statement.condition, statement.where)
+            selection.branch(statement.condition, statement.where, loops=True)
             numbering.may_end()
             numbering.next_run()
             self.block(statement.body)

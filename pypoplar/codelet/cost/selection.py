@@ -85,12 +85,14 @@ class Selection:
             return self.most.get(known)
         return int(known.value) if known.type not in FLOATS and known.value >= 0 else None
 
-    def branch(self, condition: Operand, where: int) -> None:
-        """A branch at the end of the run."""
+    def branch(self, condition: Operand, where: int, *, loops: bool = False) -> None:
+        """A branch at the end of the run; one that `loops` is there even if it is always taken."""
         known = self.known(condition)
         if isinstance(known, Register):
             reads = (self.moved(known, where, Pipe.MAIN),)
             self.numbering.run.ending.append(Instruction("brz", Pipe.MAIN, where, reads=reads, control=True, needed=True))
+        elif loops:
+            self.numbering.run.ending.append(Instruction("bri", Pipe.MAIN, where, control=True, needed=True))
 
 
 @frozen(eq=False)

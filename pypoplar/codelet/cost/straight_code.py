@@ -115,22 +115,32 @@ def _constant(row: Operation, known: list[Known]) -> Literal | None:
         return None
 
 
+def _masked(row: Operation, known: list[Known]) -> bool:
+    """Whether a division is by a power of two: a shift, or a mask for its rest."""
+    divisor = known[-1]
+    if row.row.name not in ("floordiv", "mod") or row.type not in ("i32", "u32") or not isinstance(divisor, Literal):
+        return False
+    return divisor.value > 0 and int(divisor.value) & (int(divisor.value) - 1) == 0
+
+
 def _computed(selection: Selection, statement: Apply, row: Operation, known: list[Known]) -> Register:
     price, where = row.price(selection.architecture), statement.where
     floats = row.result[0] == "f" or any(type[0] == "f" for type in row.arguments)
-    pipe = Pipe.AUXILIARY if floats and not price.software else Pipe.MAIN
-    slots, reads = pair_slots(row) or price.slots, []
+    masked = _masked(row, known)
+    software = price.software and not masked
+    pipe = Pipe.AUXILIARY if floats and not software else Pipe.MAIN
+    slots, reads = 1 if masked else pair_slots(row) or price.slots, []
     for position, (type, value) in enumerate(zip(row.arguments, known, strict=True)):
-        if isinstance(value, Literal) and is_folded(row.name, value, position):
+        if isinstance(value, Literal) and (masked or is_folded(row.name, value, position)):
             continue
-        register = selection.in_register(value, where, file_of(type) if price.software else pipe)
+        register = selection.in_register(value, where, file_of(type) if software else pipe)
         reads += [] if register is None else [register]
         slots -= _MEMORY_WAY if pipe is Pipe.AUXILIARY and type in WIDTH else 0
     slots -= pipe is Pipe.AUXILIARY and row.result in WIDTH  # the move to the main registers is one as well
     index = _index(selection, statement, known)
     key = (row.name, *map(_key, known)) if index is None else ("sum", index.terms, index.constant)
-    instruction = Instruction(row.name, pipe, where, reads=tuple(reads), slots=max(1, slots), call=price.software)
-    file = file_of(row.result) if price.software else pipe
+    instruction = Instruction(row.name, pipe, where, reads=tuple(reads), slots=max(1, slots), call=software)
+    file = file_of(row.result) if software else pipe
     result = selection.numbering.value(key, instruction, file, words=words_of(row.result))
     if index is not None:
         selection.indices[result] = index

@@ -178,3 +178,17 @@ def test_the_bound_is_the_busier_pipe_of_aligned_pairs_without_what_counts_the_r
     assert (loop.price.bound, loop.price.bound_of_rest) == (2, 2)  # a load and a store, of two elements or one
     run = inner_round(AlievPanfilov, "ipu2")
     assert 29 <= run.bound < run.slots  # as many operations on floats
+
+
+@pytest.mark.parametrize("body", ["while True:\n    pass", "while True:\n    continue", "k = 5\nwhile k > 3:\n    pass"])
+def test_a_round_of_a_loop_without_end_costs_its_branch(body):
+    run = deepest(code_of(body, "n: INT"))
+    assert names(run) == ["bri"]
+
+
+@pytest.mark.parametrize(("operation", "slots"), [("% 8", 1), ("// 8", 1), ("% 6", 285), ("// -8", 270)])
+def test_a_division_by_a_power_of_two_is_a_mask_or_a_shift(operation, slots):
+    code = code_of(f"self.n = self.n {operation}", "n: INT")
+    load, store = 1, 1
+    constants = 0 if slots == 1 else 1
+    assert code.runs[0].slots == load + constants + slots + store

@@ -131,3 +131,9 @@ def test_loops_on_vectors_cost_the_same_in_both_engines(data):
         for _ in range(data.draw(st.integers(1, 9)))
     ]
     compare_forms(codelet, group, cycle_limit=data.draw(limits), flops=data.draw(st.booleans()))
+
+
+@pytest.mark.parametrize("body", ["while True:\n    pass", "while True:\n    continue", "k = 5\nwhile k > 3:\n    pass"])
+def test_a_loop_without_end_comes_to_the_limit(body):
+    codelet = priced(codelet_of(vertex(body, fields="n: INT")).typed, BOW, COMPILED)
+    compare_forms(codelet, [{"n": 0}], cycle_limit=1000)
