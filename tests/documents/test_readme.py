@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from unmeasured import unmeasured
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *(f"docs/{one.name}" for one in sorted((ROOT / "docs").glob("*.md")))]
@@ -32,7 +33,7 @@ def test_a_program_in_the_documents_runs(page, number, text, tmp_path):
     command = [sys.executable, "-W", "error", str(program)]
     if "def test_" in text:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pypoplar.testing.plugin", str(program)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**unmeasured(), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

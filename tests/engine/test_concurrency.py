@@ -10,6 +10,7 @@ import concurrent_programs
 import numpy as np
 import pytest
 from engine_builder import Add, Bench
+from unmeasured import unmeasured
 
 from pypoplar import Engine, compileGraph
 from pypoplar.program import Copy, Execute, Repeat, Sequence
@@ -141,5 +142,6 @@ def test_engines_run_in_the_workers_of_pytest_xdist():
     pytest.importorskip("xdist")
     tests = Path(__file__).with_name("test_programs.py")
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", str(tests)]
-    done = subprocess.run(command, cwd=tests.parent.parent.parent, capture_output=True, text=True, timeout=300, check=False)
+    project = tests.parent.parent.parent
+    done = subprocess.run(command, cwd=project, env=unmeasured(), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

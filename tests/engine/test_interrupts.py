@@ -1,12 +1,12 @@
 """Ctrl-C while a program runs: it stops soon, and the engine can be used again. Each in a process of its own."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import interrupted_programs
 import pytest
+from unmeasured import unmeasured
 
 PROGRAMS = Path(interrupted_programs.__file__)
 
@@ -14,8 +14,7 @@ PROGRAMS = Path(interrupted_programs.__file__)
 def output_of(name, mode):
     """What a program prints. Its coverage is not measured: an interrupt within coverage's own code leaves its lock closed."""
     command = [sys.executable, "-W", "error", str(PROGRAMS), name, mode]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE_")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, env=unmeasured(), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
     return done.stdout

@@ -26,7 +26,10 @@ def missing() -> str:
 
 
 class Browser:
-    """A window. `open(path)` waits until the page's first view is drawn."""
+    """A window. `open(path)` waits until the page's first view is drawn.
+
+    It shows all pages at one address: there Chromium compiles their scripts, which are large, once.
+    """
 
     def __init__(self, profile_directory: Path, *, width: int = 1400, height: int = 1000, dark: bool = False) -> None:
         from selenium import webdriver
@@ -39,6 +42,8 @@ class Browser:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         self.theme(dark=dark)
+        self.shown = profile_directory / "page.html"
+        self.source: Path | None = None  # of what is shown
 
     def theme(self, *, dark: bool) -> None:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -58,12 +63,14 @@ class Browser:
 
     def open(self, path: Path, fragment: str = "") -> None:
         self.driver.get("about:blank")  # a change of the fragment alone would not load the file
-        self.driver.get(path.resolve().as_uri() + fragment)
+        shutil.copy(path, self.shown)
+        self.source = path
+        self.driver.get(self.shown.resolve().as_uri() + fragment)
         self.until("document.documentElement.dataset.ready === 'true'")
 
     def see(self, path: Path, view: str) -> None:
         """Open a view of a page; the page is loaded only if it is not there already."""
-        if self.run("return location.href").split("#")[0] != path.resolve().as_uri():
+        if self.source != path:
             self.open(path)
         self.tab(view)
 

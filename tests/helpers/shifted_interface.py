@@ -3,11 +3,12 @@
 What takes a number from anywhere but `pypoplar.interface` reads the wrong word there, or a word that nobody writes.
 """
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from unmeasured import unmeasured
 
 import pypoplar
 from pypoplar.resources import directory
@@ -39,7 +40,7 @@ def shifted_project(folder: Path) -> None:
 
 def run_python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python where the copy is the only pypoplar, with a cache of its own and few examples of laws."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COVERAGE_", "COV_"))}
+    environment = {name: value for name, value in unmeasured().items() if not name.startswith("PYTEST_")}
     environment |= {"PYTHONPATH": str(folder), "PYPOPLAR_CACHE_DIR": str(folder / "cache"), "HYPOTHESIS_PROFILE": "few"}
     command = [sys.executable, *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -416,16 +416,12 @@ class Demands(Demanding[FLOAT], constraint=["elem(*x) != elem(*other)", "elem(*o
 """
 
 
-def test_codelets_type_check(tmp_path):
-    api = pytest.importorskip("mypy.api")
-    file = tmp_path / "user.py"
-    file.write_text(USER)
-    said, errors, code = api.run([str(file), "--strict", "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent"])
-    assert (code, errors) == (0, ""), said
+def test_codelets_type_check(type_check):
+    said, code = type_check(USER)
+    assert code == 0, said
 
 
-def test_defaults_type_check_for_every_type(tmp_path):
-    api = pytest.importorskip("mypy.api")
+def test_defaults_type_check_for_every_type(type_check):
     names = [element.__name__ for element in SUPPORTED]
     value = {"BOOL": "True", "FLOAT": "0.5", "HALF": "-2"}
     lines = [f"    f{at}: {name} = default({value.get(name, '3')})" for at, name in enumerate(names)]
@@ -440,20 +436,15 @@ def test_defaults_type_check_for_every_type(tmp_path):
         f"import numpy as np\nfrom pypoplar import Vector, Vertex, default, {', '.join(names)}\nclass Test(Vertex):\n"
         + "\n".join(lines)
     )
-    file = tmp_path / "user.py"
-    file.write_text(text + "\n")
-    said, errors, code = api.run([str(file), "--strict", "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent"])
-    assert (code, errors) == (0, ""), said
+    said, code = type_check(text + "\n")
+    assert code == 0, said
     fields = codelet_of(module_from(text)["Test"]).fields
     assert all(field.default is not None for field in fields)
 
 
-def test_a_wrong_use_of_a_field_is_an_error_of_the_type_checker(tmp_path):
-    api = pytest.importorskip("mypy.api")
-    file = tmp_path / "user.py"
+def test_a_wrong_use_of_a_field_is_an_error_of_the_type_checker(type_check):
     wrong = "class Wrong(Vertex):\n    x: Input[Vector[FLOAT]]\n    def compute(self) -> None:\n        a: str = self.x[0]\n"
-    file.write_text(USER.split("T = ")[0] + wrong)
-    said, _, code = api.run([str(file), "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent"])
+    said, code = type_check(USER.split("T = ")[0] + wrong)
     assert code == 1
     assert 'expression has type "float"' in said
 
