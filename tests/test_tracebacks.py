@@ -308,7 +308,7 @@ def test_what_python_prints_of_a_script_is_short_without_a_hook(tmp_path, mistak
     script.write_text(textwrap.dedent(SCRIPT).replace("{mistake}", mistake))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), ENVIRONMENT: full}
     finished = subprocess.run(
-        [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path
     )
     lines = [line for line in finished.stderr.splitlines() if line.startswith("  File ")]
     ours = [line for line in lines if PACKAGE in line]

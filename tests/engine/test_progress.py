@@ -102,15 +102,14 @@ def test_what_a_bar_counts_does_not_change_the_report(impatient, mode):
 
 @pytest.fixture
 def slow_driver(monkeypatch, impatient):
-    """The driver's units are made anew, each as soon as something is said of it, or nothing for a while."""
+    """The driver's units are made anew, each as soon as something is said of it, or nothing for some `seconds`."""
     object_code = {unit: driver_code._object_code(driver_code._identity(), *unit, "off") for unit in UNITS}
-    waits = []
+    driver = SimpleNamespace(compiled=[], seconds=0.3)
 
     def compile_unit(*unit):
-        waits.append(unit)
-        for _ in range(50):
-            if impatient.getvalue():
-                break
+        driver.compiled.append(unit)
+        end = time.monotonic() + driver.seconds
+        while not impatient.getvalue() and time.monotonic() < end:
             time.sleep(0.01)
         return object_code[unit]
 
@@ -118,7 +117,7 @@ def slow_driver(monkeypatch, impatient):
     monkeypatch.setattr(driver_code, "cache", SimpleNamespace(load=lambda key: None, store=lambda key, code: True, **FINGERPRINT))
     monkeypatch.setattr(driver_code, "_compile", compile_unit)
     monkeypatch.setattr(driver_code, "COMPILING", progress.Announcement(driver_code.COMPILING._text))
-    return waits
+    return driver
 
 
 UNITS = (driver_code.MOVING, driver_code.SUPERSTEP, driver_code.DRIVER)
@@ -127,18 +126,20 @@ FINGERPRINT = {"fingerprint": cache.fingerprint}
 
 @pytest.mark.parametrize("option", ["auto", "on"])
 def test_a_driver_that_has_to_be_compiled_is_announced_once(slow_driver, impatient, option):
+    slow_driver.seconds = 60
     for unit in UNITS:
         driver_code.load_unit(unit, option)
     driver_code.driver_function(option)
-    assert slow_driver == [*UNITS]
+    assert slow_driver.compiled == [*UNITS]
     assert impatient.getvalue() == "compiling the driver, once\n"
 
 
 def test_an_engine_announces_the_driver_as_its_option_says(slow_driver, impatient):
     bench = Bench()
     bench.engine(looping(bench), "native", {SHOW: "off"})
-    assert len(slow_driver) == 3
+    assert len(slow_driver.compiled) == 3
     assert impatient.getvalue() == ""
+    slow_driver.seconds = 60
     driver_code._units.clear()
     bench = Bench()
     bench.engine(looping(bench), "native", {SHOW: "on"})

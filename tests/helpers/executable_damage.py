@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import pickle
@@ -29,22 +30,36 @@ def saved(executable: Executable) -> bytes:
     return file.getvalue()
 
 
+@functools.lru_cache
+def _read(content: bytes) -> Opened:
+    """What is in a file, taken apart once; not to be changed."""
+    opened = Opened.__new__(Opened)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        opened.head = json.loads(archive.read("executable.json"))
+        names = [member for member in archive.namelist() if member != "executable.json"]
+        opened.arrays = {
+            member.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(member))) for member in names
+        }
+    return opened
+
+
 class Opened:
     """A saved executable as its JSON text and its arrays, both to be changed at will."""
 
+    head: Any
+    arrays: dict[str, NDArray[Any]]
+
     def __init__(self, content: bytes) -> None:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            self.head = json.loads(archive.read("executable.json"))
-            names = [member for member in archive.namelist() if member != "executable.json"]
-            self.arrays = {
-                member.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(member))) for member in names
-            }
+        self._take(_read(content))
+
+    def _take(self, other: Opened) -> None:
+        self.head = pickle.loads(pickle.dumps(other.head))  # a tenth of what copy.deepcopy takes
+        self.arrays = {name: array.copy() for name, array in other.arrays.items()}
 
     def copy(self) -> Opened:
         """Another one, which changes by itself."""
         twin = Opened.__new__(Opened)
-        twin.head = pickle.loads(pickle.dumps(self.head))  # a tenth of what copy.deepcopy takes
-        twin.arrays = {name: array.copy() for name, array in self.arrays.items()}
+        twin._take(self)
         return twin
 
     def executable(self) -> Executable:

@@ -15,7 +15,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-WAIT = 60  # seconds for a page to come to rest; a slow machine is not an error
+WAIT = 300  # seconds for a page to come to rest; a slow machine is not an error
 
 
 def missing() -> str:
@@ -41,6 +41,7 @@ class Browser:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        self.driver.set_script_timeout(WAIT)
         self.theme(dark=dark)
         self.shown = profile_directory / "page.html"
         self.source: Path | None = None  # of what is shown

@@ -47,7 +47,7 @@ def write(folder, name, *parts):
 def run(*command, folder):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.run(
-        [sys.executable, *map(str, command)], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, *map(str, command)], cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
 
 
