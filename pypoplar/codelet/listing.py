@@ -19,11 +19,13 @@ from pypoplar.codelet.registry import CodeletRegistry, collect
 from pypoplar.device import Device
 from pypoplar.errors import PoplarTypeError
 from pypoplar.target import Target
+from pypoplar.tracebacks import public
 
 _MARGIN = "      "
 _COLUMN = 20
 
 
+@public
 def listing(codelet: Any, target: Target | Device | str = "bow") -> str:
     """What the code of a codelet becomes on a target: bundles with their worker slots, by the user's lines.
 
