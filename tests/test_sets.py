@@ -86,6 +86,7 @@ ONE_VALUE = {  # takes one thing, whatever its annotation says
     "createMatMulInputLHS.keywords",
     "createMatMulInputRHS.keywords",
     "exchanged.engine",
+    "listing.codelet",
     "mapTensorLinearlyWithOffset.arguments",
     "mapTensorLinearlyWithOffset.keywords",
     "matMul.keywords",
