@@ -167,8 +167,10 @@ def _index(selection: Selection, statement: Apply, known: list[Known]) -> Affine
     factor = known[-1]
     if name == "mul" and isinstance(known[0], Literal):
         indices, factor = indices[::-1], known[0]
-    if name in ("mul", "shift_left") and isinstance(factor, Literal):
-        return indices[0].times(int(factor.value) if name == "mul" else 1 << int(factor.value))
+    if name == "mul" and isinstance(factor, Literal):
+        return indices[0].times(int(factor.value))
+    if name == "shift_left" and isinstance(factor, Literal) and 0 <= factor.value < WIDTH[type]:  # any other is an error
+        return indices[0].times(1 << int(factor.value))
     return None
 
 

@@ -192,3 +192,8 @@ def test_a_division_by_a_power_of_two_is_a_mask_or_a_shift(operation, slots):
     load, store = 1, 1
     constants = 0 if slots == 1 else 1
     assert code.runs[0].slots == load + constants + slots + store
+
+
+@pytest.mark.parametrize("amount", [-1, -(2**31), 32, 2**31 - 1])
+def test_a_shift_that_is_an_error_has_a_price(amount):
+    assert code_of(f"amount = {amount}\nif self.n > 0:\n    self.n = self.n << amount", "n: INT").runs[1].slots > 0
