@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 import click
 from attrs import evolve
@@ -118,9 +119,7 @@ def listing(show_traceback: bool, file: Path, codelet: str, target: str) -> None
         except Exception as problem:  # the file's own
             if show_traceback:
                 raise
-            problem.__traceback__ = _from_script(problem.__traceback__, str(file.resolve()))
-            traceback.print_exception(problem)
-            sys.exit(1)
+            _show_error(problem, str(file.resolve()))
     click.echo(text, nl=False)
 
 
@@ -255,13 +254,18 @@ def run_script(path: Path, arguments: Sequence[str], show_traceback: bool = Fals
     except Exception as problem:
         if show_traceback:
             raise
-        problem.__traceback__ = _from_script(problem.__traceback__, str(path))
-        traceback.print_exception(problem)
-        sys.exit(1)
+        _show_error(problem, str(path))
     finally:
         sys.argv, sys.path[:] = argv, search
         if show_traceback:
             del os.environ[ENVIRONMENT]
+
+
+def _show_error(problem: Exception, script: str) -> NoReturn:
+    """Show an error from the script's own frame on, and end with exit code 1."""
+    problem.__traceback__ = _from_script(problem.__traceback__, script)
+    traceback.print_exception(problem)
+    sys.exit(1)
 
 
 def _raised_at(trace: TracebackType | None) -> str:

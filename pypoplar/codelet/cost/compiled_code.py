@@ -48,10 +48,10 @@ class CompiledCode:
     runs: tuple[CompiledRun, ...]
     loops: tuple[CompiledLoop, ...]
 
-    def price(self, number: int) -> tuple[int, int]:
-        """Slots and bound of a run where it stands; the rounds of a loop on vectors are paid for together."""
-        paid = any(loop.price is not None and loop.code.first == number for loop in self.loops)
-        return (0, 0) if paid else (self.runs[number].slots, self.runs[number].bound)
+    def prices(self) -> list[tuple[int, int]]:
+        """Slots and bound of each run where it stands; the rounds of a loop on vectors are paid for together."""
+        together = {loop.code.first for loop in self.loops if loop.price is not None}
+        return [(0, 0) if number in together else (run.slots, run.bound) for number, run in enumerate(self.runs)]
 
 
 def compiled(codelet: TypedCodelet, target: Target, in_place: InPlace = ()) -> CompiledCode:

@@ -17,7 +17,7 @@ class CompiledPrices:
 
     def __init__(self, codelet: TypedCodelet, target: Target, in_place: InPlace, scalar: BlockPrices) -> None:
         code = compiled(codelet, target, in_place)
-        self._runs = iter([code.price(number) for number in range(len(code.runs))])
+        self._runs = iter(code.prices())
         self._loops = iter(code.loops)
         self.entry_and_exit = self.bound_of_entry = scalar.entry_and_exit
 

@@ -54,6 +54,10 @@ class CountedLoop:
     reads_stop: bool  # in every round again
 
     @property
+    def begins_at_zero(self) -> bool:
+        return isinstance(self.start, Literal) and self.start.value == 0
+
+    @property
     def bounds(self) -> list[Register]:
         """The registers that decide its rounds."""
         return [bound for bound in (self.start, self.stop, self.step) if isinstance(bound, Register)]
@@ -173,8 +177,7 @@ class ControlCode:
             selection.addresses.steppings.append(stepping)
             self.block(body)
             selection.addresses.steppings.pop()
-        code.end = len(numbering.runs)
-        runs = numbering.runs[code.first : code.end]
+        runs = numbering.runs[code.first :]
         reads_stop = _reads_stop(statement, last, stored)
         loop = CountedLoop(code, stepping, before, runs, start, stop, step, rounds, most_rounds, reads_stop)
         code.kind, code.reason = _kind(statement, loop)

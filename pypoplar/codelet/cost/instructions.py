@@ -124,6 +124,5 @@ class MachineLoop:
     where: int
     depth: int  # of the loop's body
     first: int  # number of the first run of its body, in the order of the text
-    end: int = 0  # of the first run after it
     kind: LoopKind = LoopKind.COMPARED
     reason: str = ""

@@ -9,7 +9,7 @@ published listing of Aliev-Panfilov, with seven pointers, shows both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pypoplar.codelet.cost.addresses import PointerGroup
 from pypoplar.codelet.cost.control_code import CountedLoop
@@ -88,7 +88,7 @@ def _get_ready(loop: CountedLoop) -> None:
         before.ending.append(_main(loop, "brz", [compared], control=True))
     if loop.code.kind is LoopKind.COMPARED:
         return
-    if loop.rounds is None and not (isinstance(loop.start, Literal) and loop.start.value == 0):
+    if loop.rounds is None and not loop.begins_at_zero:
         before.instructions.append(_main(loop, "sub", bounds))
     for _ in range(_division(loop) or 0 if loop.rounds is None else 0):
         before.instructions.append(_main(loop, "shr"))
@@ -104,26 +104,18 @@ def _moved_pointers(loop: CountedLoop, needed: NeededCode) -> list[Instruction]:
     for group in groups:
         _point(loop, group)
     if FORMS ** (len(groups) + 1) <= COMBINATIONS:
-        last = loop.body[-1].instructions
-        return [
-            _main(loop, "add", [group.pointer])
-            for group in groups
-            if not any(access in needed and access in last for _, access in group.accesses)
-        ]
-    return [_shared(loop, [group for group in groups if group.factor == factor]) for factor in dict.fromkeys(_factors(groups))]
-
-
-def _factors(groups: Iterable[PointerGroup]) -> list[int]:
-    return [group.factor for group in groups]
+        last = set(loop.body[-1].instructions)
+        return [_main(loop, "add", [group.pointer]) for group in groups if last.isdisjoint(access for _, access in group.accesses)]
+    factors = dict.fromkeys(group.factor for group in groups)
+    return [_shared(loop, [group for group in groups if group.factor == factor]) for factor in factors]
 
 
 def _point(loop: CountedLoop, group: PointerGroup) -> None:
     """Set a pointer in front of the loop, if it does not begin where the vector does."""
-    start = loop.start
-    if isinstance(start, Literal) and start.value == 0 and len(group.pointer.sources) == 1:
+    if loop.begins_at_zero and len(group.pointer.sources) == 1:
         return
-    if not isinstance(start, Literal):
-        loop.before.instructions.append(_main(loop, "shl", [start]))
+    if isinstance(loop.start, Register):
+        loop.before.instructions.append(_main(loop, "shl", [loop.start]))
     loop.before.instructions.append(_main(loop, "add", group.pointer.sources))
 
 
@@ -131,11 +123,12 @@ def _shared(loop: CountedLoop, groups: Sequence[PointerGroup]) -> Instruction:
     """Let the accesses of pointers add one distance, which the instruction that comes back moves."""
     distance = Register(Pipe.MAIN, 1, loop.code.depth)
     loop.before.instructions.append(_main(loop, "mov"))
+    number_of = {instruction: number for number, run in enumerate(loop.body) for instruction in run.instructions}
     for group in groups:
         first = group.accesses[0][0]
         sums: dict[int, Register] = {}  # of pointer and distance, by the run in which it is made
         for offset, access in group.accesses:
-            number = next((number for number, run in enumerate(loop.body) if access in run.instructions), None)
+            number = number_of.get(access)
             if number is None:
                 continue
             if offset >= first:

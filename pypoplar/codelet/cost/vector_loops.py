@@ -44,7 +44,7 @@ class LoopFacts:
     overlapping: frozenset[frozenset[str]]  # fields that are one tensor in some vertex
     repeat_limit: int
     groups: Mapping[Register, PointerGroup] = field(init=False)
-    served: Mapping[Instruction, PointerGroup] = field(init=False)
+    served: Mapping[Instruction, PointerGroup] = field(init=False)  # the moving pointer of an access
 
     @groups.default
     def _groups(self) -> Mapping[Register, PointerGroup]:
@@ -80,7 +80,7 @@ def vectorised(facts: LoopFacts) -> VectorLoop:
     _judge_registers(facts, run)
     _judge_order(facts, run, WIDTHS[alias])
     comparisons = _comparisons(facts, run)
-    body = _on_vectors(facts, run, alias)
+    body = _vector_body(facts, run, alias)
     return VectorLoop(WIDTHS[alias], body, list(_before(facts, comparisons)), _bound(body))
 
 
@@ -88,21 +88,16 @@ def _accesses(run: MachineRun) -> Iterator[tuple[Instruction, MemoryAccess]]:
     return ((instruction, instruction.access) for instruction in run.instructions if instruction.access is not None)
 
 
-def _group(facts: LoopFacts, instruction: Instruction) -> PointerGroup | None:
-    """The moving pointer of an access."""
-    return facts.served.get(instruction)
-
-
 def _element(facts: LoopFacts, run: MachineRun) -> str:
     """The alias class of the elements that the loop goes along."""
-    moving = {access.alias: _group(facts, instruction) for instruction, access in _accesses(run) if _group(facts, instruction)}
+    moving = {access.alias for instruction, access in _accesses(run) if instruction in facts.served}
     if not moving:
         raise Scalar("it goes along no vector")
-    if len(moving) > 1 or next(iter(moving)) not in WIDTHS:
+    if len(moving) > 1 or not moving <= WIDTHS.keys():
         raise Scalar("the elements that it goes along are not all FLOAT, or all HALF")
     (alias,) = moving
     for instruction, access in _accesses(run):
-        group = _group(facts, instruction)
+        group = facts.served.get(instruction)
         if group is not None and group.factor != BYTES[alias]:
             raise Scalar("its elements do not follow each other")
         if group is None and (instruction.stores or _changes(facts, instruction)):
@@ -127,7 +122,7 @@ def _judge_registers(facts: LoopFacts, run: MachineRun) -> None:
             carried = register.depth >= facts.loop.code.depth and register not in made and register not in facts.groups
             if carried and instruction.name in OPERATIONS:
                 raise Scalar("it takes a value from round to round, such as a sum")
-        if instruction.call and not (instruction.stores and _group(facts, instruction) is not None):
+        if instruction.call and not (instruction.stores and instruction in facts.served):
             raise Scalar(f"there is a software function in it: {instruction.name.removeprefix('call ')}")
         if instruction.pipe is Pipe.MAIN and instruction.name in OPERATIONS:
             raise Scalar(f"{instruction.name} has no vectors")
@@ -182,7 +177,7 @@ def _bound(body: MachineRun) -> int:
     return straight.bound()
 
 
-def _on_vectors(facts: LoopFacts, run: MachineRun, alias: str) -> MachineRun:
+def _vector_body(facts: LoopFacts, run: MachineRun, alias: str) -> MachineRun:
     """The body of `width` rounds."""
     width = WIDTHS[alias]
     wide: dict[Register, Register] = {}
@@ -196,7 +191,7 @@ def _on_vectors(facts: LoopFacts, run: MachineRun, alias: str) -> MachineRun:
         return wide[old]
 
     for instruction in run.instructions:
-        group = _group(facts, instruction)
+        group = facts.served.get(instruction)
         if (instruction.pipe is Pipe.AUXILIARY and not instruction.reads) or (group is None and instruction.access is not None):
             continue  # a constant, or what its checks have shown to stay as it is: both halves of a pair, made in front of the loop
         reads = tuple(register(read) for read in instruction.reads)
