@@ -45,6 +45,7 @@ FLOORS = (
     "compiler.lowering",
     "compiler",
     "report",
+    "report.insights",
     "report.file report.text",
     "report.page report.perfetto report.notebook_tables",
     "pva",

@@ -25,7 +25,7 @@ class NamedExchange:
     """One exchange of the program, open to inspection in `Executable.exchanges`."""
 
     name: str
-    phase: str  # "before" or "after" a compute set, or "copy"
+    phase: str  # "before" or "after" a compute set, "copy", or "stream" where the order of a stream is not that of the tiles
     account: Exchange
     variables: tuple[str, ...]
 

@@ -260,3 +260,13 @@ class Execution:
             sync=rest,
             waiting=rest - sum(step.sync_cycles for step in self.steps),
         )
+
+
+def step_number(step: Step, place: int) -> int:
+    """The static step's number; its place among the steps where the report does not number them."""
+    return step.number if step.number >= 0 else place
+
+
+def numbered_steps(execution: Execution | None) -> dict[int, Step]:
+    """The steps that ran, by number."""
+    return {step_number(step, place): step for place, step in enumerate(execution.steps)} if execution else {}

@@ -269,3 +269,8 @@ def live_bytes(variables: LoweredVariables, steps: int) -> Int64s:
     np.subtract.at(change, variables.life_end, sizes)
     summed: Int64s = np.cumsum(change)[:steps]
     return summed
+
+
+def category_label(name: str) -> str:
+    """A category's name in words: "exchange_buffers" is "Exchange buffers"."""
+    return name.replace("_", " ").capitalize()

@@ -109,6 +109,7 @@ class VertexType:
     instances: int
     memory: int  # bytes of state and pointers
     priced_by: Mapping[str, int] = field(factory=dict)
+    precision: str = ""  # of its elements: "half" if any are, else "float" if any are; empty if none are, or it is not known
 
 
 @frozen(eq=False)
@@ -119,7 +120,7 @@ class ExchangeReport:
     """
 
     name: str
-    phase: str  # "before" or "after" a compute set, or "copy"
+    phase: str  # "before" or "after" a compute set, "copy", or "stream" where the order of a stream is not that of the tiles
     step: int  # the static step
     source: Int32s
     destination: Int32s

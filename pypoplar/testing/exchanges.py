@@ -2,7 +2,7 @@
 
 An exchange is a static step of the compiled program: a loop counts once, and what is asserted is known before anything runs.
 All functions take an `Engine`, an `Executable` or a `pypoplar.testing.Result`. `name` is the debug name of the compute set or
-copy, `phase` is "before" or "after" a compute set or "copy"; None stands for all.
+copy, `phase` is "before" or "after" a compute set or "copy"; None stands for all. The rearrangement of a stream is none of them.
 """
 
 from __future__ import annotations
@@ -67,9 +67,10 @@ def _of(name: str | None, phase: str | None) -> str:
 
 def _chosen(engine: Any, name: str | None, phase: str | None) -> list[Any]:
     owner = getattr(engine, "engine", engine)
-    exchanges = getattr(getattr(owner, "executable", owner), "exchanges", None)
-    if exchanges is None:
+    every = getattr(getattr(owner, "executable", owner), "exchanges", None)
+    if every is None:
         raise PoplarTypeError(f"exchange is that of an Engine, an Executable or a Result, got {engine!r}")
+    exchanges = [exchange for exchange in every if exchange.phase != "stream"]
     if phase not in (None, "before", "after", "copy"):
         raise ValueError(f"a phase is 'before', 'after' or 'copy', got {phase!r}")
     names = sorted({exchange.name for exchange in exchanges})

@@ -13,14 +13,14 @@ from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.verify.executable_claims import STEP_KINDS
 from pypoplar.program import Copy, Sequence
+from pypoplar.report.compute_set_costs import compute_sets
 from pypoplar.report.execution import COSTS, COSTS_BY_TILE, CYCLES, STEP_TYPES, Execution, Run, Step
 from pypoplar.report.file.tile_profile_table import BY_TILE as COLUMNS
+from pypoplar.report.insights.memory_insights import WHAT_FILLS
 from pypoplar.report.make_programs import TYPES, step_type
 from pypoplar.report.make_report import make_report
 from pypoplar.report.notebook_tables import html_of, report_html
 from pypoplar.report.page import step_data
-from pypoplar.report.page.insights import WHAT_FILLS
-from pypoplar.report.page.operation_data import compute_sets
 from pypoplar.report.page.summary_data import machine_parts, mean_tile_parts
 from pypoplar.report.text.summary_execution import composition
 from pypoplar.report.timeline import PHASES, make_timeline

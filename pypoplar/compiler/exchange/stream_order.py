@@ -60,7 +60,7 @@ def stream_exchange(tiles: int, homes: Homes, runs: ElementRuns, *, inward: bool
     moved = landed if inward else turned(landed)
     stays = landed.source_tile == landed.target_tile
     crossing = chosen(moved, ~stays)
-    none = np.zeros(len(crossing.bytes), np.int64)
-    transfers = Transfers(crossing.source_tile, crossing.target_tile, none, crossing.source_offset, crossing.bytes)
+    variable = np.full(len(crossing.bytes), homes.variable[side.home[0]])  # a stream's chunk is one, whatever the tensor is of
+    transfers = Transfers(crossing.source_tile, crossing.target_tile, variable, crossing.source_offset, crossing.bytes)
     pieces = np.bincount(landed.target_tile[~stays], minlength=tiles)
     return StreamExchange(account(tiles, transfers), pieces, chosen(landed, stays))

@@ -67,7 +67,8 @@ def _host_step(lowering: Lowering, copy: Copy, name: str, tensor: Tensor, *, inw
         cost = price_exchange(lowering.target, order.account.exchange, order.account.offset, order.pieces)
         sync = sync_cycles(lowering.target, between_ipus=cost.crosses)
         copied, between = rearrange_cycles(lowering.target, order.local, lowering.graph.tiles), cost.global_cycles
-        step = StaticStep(name, "stream", sync, cost.cycles, -1, -1, size, cycles, lowering.depth, copied, between)
+        exchange = lowering.exchange(name, "stream", order.account.exchange) if len(order.account.offset) else NOTHING
+        step = StaticStep(name, "stream", sync, cost.cycles, -1, exchange, size, cycles, lowering.depth, copied, between)
     return lowering.step(step, f"{size:,} bytes to the {'device' if inward else 'host'}")
 
 

@@ -130,7 +130,7 @@ class Lowering:
 
     def step(self, step: StaticStep, detail: str = "") -> int:
         self.steps.append(step)
-        self.tree.step(len(self.steps) - 1, self.exchanges[step.exchange].phase if step.exchange != NOTHING else detail)
+        self.tree.step(len(self.steps) - 1, detail or (self.exchanges[step.exchange].phase if step.exchange != NOTHING else ""))
         return len(self.steps) - 1
 
     def exchange(self, name: str, phase: str, account: Any) -> int:

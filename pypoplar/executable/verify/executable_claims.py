@@ -34,7 +34,7 @@ from pypoplar.executable.verify.touch_claims import verify_touches
 from pypoplar.interface.layout import NOTHING
 
 STEP_KINDS = ("exchange", "compute", "copy", "stream", "sync", "handle")
-PHASES = ("before", "after", "copy")
+PHASES = ("before", "after", "copy", "stream")
 ACCOUNT = ("bytes_sent", "bytes_received")
 CATEGORIES = (
     "variables",

@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 
 from attrs import field, frozen
 
-from pypoplar.report.execution import Step
+from pypoplar.report.execution import Step, numbered_steps
+from pypoplar.report.memory_report import category_label
 from pypoplar.report.page.blocks import Blocks
-from pypoplar.report.page.memory_data import category_label
 from pypoplar.report.page.operation_data import compute_set_data, vertex_type_rows
-from pypoplar.report.page.step_data import numbered_steps
 from pypoplar.report.page.summary_data import summary_data
 from pypoplar.report.report import Report
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s, Integers
-from pypoplar.report.execution import Execution
+from pypoplar.report.execution import Execution, numbered_steps
 from pypoplar.report.page.blocks import Blocks
-from pypoplar.report.page.step_data import numbered_steps
 from pypoplar.report.report import ExchangeReport
 
 MOST_PAIRS = 3_000_000  # of all exchanges; beyond it, those with the most pairs are kept by groups of tiles

@@ -6,16 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.report.memory_report import LoweredVariables, live_bytes
+from pypoplar.report.memory_report import LoweredVariables, category_label, live_bytes
 from pypoplar.report.page.blocks import Blocks, Reference
 from pypoplar.report.report import Compilation
 
 MOST_PLACES = 4_000_000  # pairs of a variable and a tile; beyond it, the page shows variables without their tiles
-
-
-def category_label(name: str) -> str:
-    """A category's name in words: "exchange_buffers" is "Exchange buffers"."""
-    return name.replace("_", " ").capitalize()
 
 
 def memory_data(compilation: Compilation, blocks: Blocks) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from attrs import frozen
 
+from pypoplar.report.insights.ranking import insight_data
 from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.comparison import (
     Sides,
@@ -19,7 +20,6 @@ from pypoplar.report.page.comparison import (
 )
 from pypoplar.report.page.document import asset
 from pypoplar.report.page.exchange_data import exchanges_data
-from pypoplar.report.page.insights import insight_data
 from pypoplar.report.page.memory_data import liveness_data, memory_data, step_names, variables_data
 from pypoplar.report.page.operation_data import compute_set_data, vertex_type_rows
 from pypoplar.report.page.program_data import tree_data
@@ -102,8 +102,9 @@ REPORT = PageKind[Report](
         PageView(
             "insights",
             ("insights", "summary"),
-            "in words: the fullest tile and what fills it, the compute set that loses the most to imbalance, the biggest exchange,"
-            " the most expensive vertex type, idle threads, unused tiles, whether host or sync decide; each with what to try",
+            "in words, by what they could save: the fullest tile and what fills it, the compute set that loses the most to"
+            " imbalance and the biggest exchange, with the tile that they wait for, the most expensive vertex type, idle"
+            " threads, unused tiles, whether host or sync decide; each with what to try",
         ),
         PageView(
             "memory",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pypoplar.report.execution import Execution, Step
+from pypoplar.report.execution import Execution, Step, step_number
 from pypoplar.report.page.blocks import Blocks, Reference, TileRows
 from pypoplar.report.report import Report
 
@@ -21,16 +21,6 @@ BY_TILE = {  # the page's name of a step's row of tiles -> its attribute
     "received": "bytesReceivedByTile",
 }
 IN_RUNS = ("compute", "exchange")  # what the trace draws
-
-
-def step_number(step: Step, place: int) -> int:
-    """The static step's number; its place among the steps where the report does not number them."""
-    return step.number if step.number >= 0 else place
-
-
-def numbered_steps(execution: Execution | None) -> dict[int, Step]:
-    """The steps that ran, by number."""
-    return {step_number(step, place): step for place, step in enumerate(execution.steps)} if execution else {}
 
 
 def idle_threads(step: Step) -> float:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pypoplar.report.execution import Execution
-from pypoplar.report.page.step_data import numbered_steps
+from pypoplar.report.execution import Execution, numbered_steps
 from pypoplar.report.report import Report, ReportTarget
 
 LONGEST = 20  # steps in the table

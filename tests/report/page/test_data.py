@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from page_reports import compute, events, exchange, leaf, memory, messages, report, variables
 
 from benchmarks.made_report import made_report
+from pypoplar.report.compute_set_costs import compute_sets
 from pypoplar.report.execution import VertexTypeCycles
 from pypoplar.report.page import exchange_data, memory_data
 from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.comparison import Sides, _merged, change, matched, matched_steps
 from pypoplar.report.page.exchange_data import exchanges_data, grouped
-from pypoplar.report.page.operation_data import compute_sets, vertex_type_rows
+from pypoplar.report.page.operation_data import vertex_type_rows
 from pypoplar.report.page.page_views import COMPARISON, REPORT
 from pypoplar.report.page.program_data import tree_data
 from pypoplar.report.page.summary_data import machine_parts, mean_tile_parts

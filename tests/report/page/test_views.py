@@ -14,10 +14,10 @@ from page_reports import compute, ran_without_steps, report
 
 from benchmarks.made_report import made_report
 from pypoplar.report import page
+from pypoplar.report.insights.ranking import insights
 from pypoplar.report.page import document
 from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.comparison import Sides
-from pypoplar.report.page.insights import insights
 from pypoplar.report.page.page_views import COMPARISON, REPORT, PageView
 from pypoplar.report.report import Report
 

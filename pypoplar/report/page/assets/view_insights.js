@@ -6,7 +6,7 @@ if (page.data.kind === "report") {
       page.element(
         "p",
         { class: "quiet" },
-        "Findings from this profile, the gravest first. Each names what was seen, and what to try.",
+        "Findings from this profile, those that could save the most first. Each names what was seen, what it could save at most, and what to try.",
       ),
     );
     if (!page.data.insights.length) panel.append(page.notice("Nothing was found that is worth a word."));
@@ -15,7 +15,7 @@ if (page.data.kind === "report") {
         page.element(
           "article",
           { class: `insight ${one.weight.split(" ")[0]}` },
-          page.element("span", { class: "weight" }, one.weight),
+          page.element("span", { class: "weight" }, `${one.weight}, ${saving(one)}`),
           page.element("h3", {}, one.title),
           page.element("p", {}, one.text),
           one.advice ? page.element("p", {}, page.element("strong", {}, "Try: "), one.advice) : null,
@@ -25,4 +25,8 @@ if (page.data.kind === "report") {
     }
     if (!page.data.summary.machine) panel.append(page.notice(page.NOT_RUN));
   });
+
+  function saving(finding) {
+    return `up to ${page.format(finding.share, "share")} of ${finding.of_memory ? "a tile's memory" : "all cycles"}`;
+  }
 }

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from attrs import evolve
 from page_reports import LIMIT, compute, exchange, memory, report, variables
 
 from pypoplar.report.execution import Step, VertexTypeCycles
-from pypoplar.report.page import insights as rules
-from pypoplar.report.page.insights import RULES, insights
+from pypoplar.report.insights import ranking as rules
+from pypoplar.report.insights.ranking import RULES, insights
+from pypoplar.report.report import VertexType
 
 EVEN = compute("even", 0, [100, 100, 100, 100])
 
@@ -28,11 +30,22 @@ def test_the_largest_tile_is_named_with_what_fills_it():
 def test_the_largest_tile_is_the_graver_the_fuller(bytes_held, weight):
     finding = rules.largest_tile(report(tile_memory=memory([0, bytes_held, 0, 0])))
     assert finding.weight == weight
-    assert ("1 tile does not fit" in finding.text) is (weight == "grave")
+    assert finding.text.startswith("1 of 4 tiles does not fit. Tile 1 holds") is (weight == "grave")
 
 
 def test_what_fills_the_largest_tile_decides_what_to_try():
     assert "vertex types" in rules.largest_tile(report(tile_memory=memory([1, 0, 0, 0], code=[9, 9, 9, 9]))).advice
+
+
+def test_how_many_tiles_do_not_fit_comes_first():
+    finding = rules.largest_tile(report(tile_memory=memory([LIMIT + 1, LIMIT, LIMIT + 5, LIMIT + 1])))
+    assert finding.title == "Out of memory: 3 of 4 tiles"
+    assert finding.text.startswith("3 of 4 tiles do not fit. Tile 2 holds 1,005 B")
+
+
+def test_tiles_that_are_equally_full_and_have_room_have_no_fullest():
+    assert rules.largest_tile(report(tile_memory=memory([850] * 4))) is None
+    assert rules.largest_tile(report(tile_memory=memory([851] * 4))).share == pytest.approx(0.001)
 
 
 def test_a_program_without_memory_has_no_largest_tile():
@@ -44,7 +57,9 @@ def test_the_worst_balance_is_that_which_loses_the_most_cycles():
     assert finding.title == 'Worst tile balance: "b"'
     assert "the mean tile works 62.5% of the time of the slowest" in finding.text
     assert "it would save 375 cycles, 34.1% of the total; all compute sets together would save 40.9%." in finding.text
-    assert finding.weight == "grave"
+    assert finding.text.endswith(" The slowest is tile 0: 1,000 cycles against 625 of the mean tile.")
+    assert (finding.weight, finding.link) == ("grave", "balance?step=1")
+    assert finding.share == pytest.approx((375 + 75) / 1100)
 
 
 def test_a_compute_set_that_is_executed_in_two_places_is_balanced_as_one():
@@ -67,7 +82,7 @@ def test_the_biggest_exchange_is_that_of_the_most_cycles():
         '"many" takes 40 cycles, 26.7% of the total, in 3 executions, and moves 64 B. All exchanges together take 33.3%.'
         in finding.text
     )
-    assert finding.text.endswith("Tile 1 receives the most: 60 B.")
+    assert finding.text.endswith(" The limit is tile 1: 40 cycles against 14 of the mean tile, 32 B sent, 60 B received.")
     assert (finding.weight, finding.link) == ("notable", "exchange?step=2")
 
 
@@ -83,6 +98,37 @@ def test_the_biggest_exchange_tells_what_is_sent_once_from_what_arrives(sent, re
     assert words in finding.text
 
 
+def test_the_limit_of_an_exchange_is_the_busiest_port_also_where_it_sends():
+    step = exchange("scatter", 1, [24, 8, 8, 8], [96, 0, 0, 0], [0, 32, 32, 32])
+    finding = rules.biggest_exchange(report(EVEN, step))
+    assert finding.text.endswith(" The limit is tile 0: 24 cycles against 12 of the mean tile, 96 B sent.")
+    assert "sends much more" in finding.advice
+
+
+def test_of_ports_that_are_busy_equally_long_the_one_with_the_most_bytes_is_the_limit():
+    finding = rules.biggest_exchange(report(EVEN, exchange("many", 1, [6, 6, 6, 0], [0, 8, 4, 0], [4, 0, 0, 8])))
+    assert finding.text.endswith(" The limit is tile 1 (2 others take as long): 6 cycles against 4 of the mean tile, 8 B sent.")
+
+
+def test_an_exchange_between_ipus_is_limited_by_their_link():
+    step = evolve(exchange("across", 1, [6, 6, 6, 0], [0, 8, 4, 0], [4, 0, 0, 8]), global_exchange_cycles=90)
+    finding = rules.biggest_exchange(report(EVEN, step))
+    assert finding.text.endswith(" 90 of its cycles go between IPUs, at the pace of the slowest link or tile.")
+
+
+def test_a_rearranged_stream_is_told_as_an_exchange_with_its_bytes_and_a_link():
+    step = evolve(exchange("images", 1, [40, 8, 8, 8], [96, 0, 0, 0], [0, 32, 32, 32]), type="StreamCopy")
+    finding = rules.biggest_exchange(report(EVEN, step))
+    assert finding.text.startswith('Rearranging the stream "images" between its order and the tensor\'s tiles takes 40 cycles')
+    assert "and moves 96 B" in finding.text
+    assert finding.link == "exchange?step=1"
+    assert "stream's order" in finding.advice
+
+
+def test_what_moves_on_its_tiles_only_is_shown_in_the_trace():
+    assert rules.biggest_exchange(report(EVEN, exchange("one", 1, [5] * 4, [0] * 4, [0] * 4))).link == "trace"
+
+
 def test_a_program_without_exchange_has_no_biggest_one():
     assert rules.biggest_exchange(report(EVEN)) is None
 
@@ -95,17 +141,27 @@ def test_the_most_expensive_vertex_type_is_that_of_the_most_cycles():
 
 
 def test_idle_threads_are_counted_over_the_tiles_that_compute():
-    finding = rules.idle_worker_threads(report(compute("a", 0, [100, 100, 0, 0], active=[100, 50, 0, 0])))
+    finding = rules.idle_worker_threads(report(compute("a", 0, [100, 100, 0, 0], active=[80, 70, 0, 0])))
     assert "25.0% of their worker threads' cycles are idle" in finding.text
     assert "multiple of 6" in finding.advice
 
 
-@pytest.mark.parametrize("active", [[100, 100, 100, 100], [90, 90, 90, 90]])
-def test_few_idle_threads_are_no_finding(active):
-    assert rules.idle_worker_threads(report(compute("a", 0, [100] * 4, active=active))) is None
+@pytest.mark.parametrize("active", [[1000] * 4, [996] * 4, [1000, 10, 10, 10]])
+def test_idle_threads_that_cost_next_to_nothing_are_no_finding(active):
+    assert rules.idle_worker_threads(report(compute("a", 0, [1000] * 4, active=active))) is None
 
 
-@pytest.mark.parametrize(("cycles", "weight"), [(10, None), (50, "notable"), (200, "grave")])
+@pytest.mark.parametrize(("host", "weight"), [(0, "grave"), (20, "grave"), (200, "notable"), (1500, "good to know")])
+def test_idle_threads_weigh_what_they_cost_of_the_total(host, weight):
+    stream = Step(name="in", type="StreamCopy", executions=1, number=1, host_exchange_cycles=host)
+    finding = rules.idle_worker_threads(report(compute("a", 0, [100] * 4, active=[20] * 4), stream))
+    assert finding.weight == weight
+    assert finding.share == pytest.approx(80 / (100 + host))
+    assert "80.0% of their worker threads' cycles are idle" in finding.text
+    assert f"it would save 80 cycles, {80 / (100 + host):.1%} of the total." in finding.text
+
+
+@pytest.mark.parametrize(("cycles", "weight"), [(0, None), (10, "good to know"), (50, "notable"), (200, "grave")])
 def test_a_program_is_host_bound_by_its_share_of_host_cycles(cycles, weight):
     stream = Step(name="in", type="StreamCopy", executions=1, number=1, host_exchange_cycles=cycles, host_bytes=4000)
     finding = rules.host_bound(report(EVEN, stream))
@@ -114,7 +170,7 @@ def test_a_program_is_host_bound_by_its_share_of_host_cycles(cycles, weight):
         assert f"takes {cycles} cycles, {cycles / (100 + cycles):.1%} of the total, for 4,000 B" in finding.text
 
 
-@pytest.mark.parametrize(("cycles", "weight"), [(10, None), (50, "notable"), (200, "grave")])
+@pytest.mark.parametrize(("cycles", "weight"), [(0, None), (10, "good to know"), (50, "notable"), (200, "grave")])
 def test_a_program_is_sync_bound_by_its_share_of_sync_cycles(cycles, weight):
     finding = rules.sync_bound(report(compute("a", 0, [100] * 4, sync=cycles, times=10)))
     assert (finding.weight if finding else None) == weight
@@ -125,7 +181,8 @@ def test_a_program_is_sync_bound_by_its_share_of_sync_cycles(cycles, weight):
 
 def test_unused_tiles_are_those_that_never_compute():
     finding = rules.unused_tiles(report(compute("a", 0, [5, 0, 0, 0]), compute("b", 1, [0, 5, 0, 0])))
-    assert finding.text == "2 of 4 tiles never compute, 50.0%; the first is tile 2."
+    assert finding.text.startswith("2 of 4 tiles never compute, 50.0%; the first is tile 2. With their share of the work,")
+    assert finding.share == pytest.approx(0.5)
     assert rules.unused_tiles(report(EVEN, compute("b", 1, [0, 5, 0, 0]))) is None
 
 
@@ -155,6 +212,39 @@ def test_the_floating_point_rate_stands_beside_the_highest_peak():
     assert rules.far_from_peak(report(compute("a", 0, [100] * 4, flops=800))) is None
 
 
+def rated(*types, flops):
+    """The rate of vertices of these precisions."""
+    names = [f"Work{number}" for number in range(len(types))]
+    costs = {name: VertexTypeCycles(1, 100, count) for name, count in zip(names, flops, strict=True)}
+    peaks = {"half, units": 8.0, "float, units": 2.0, "float, code": 1.0}
+    ran = report(compute("a", 0, [100] * 4, flops=sum(flops)), peaks=peaks, types=costs)
+    made = tuple(VertexType(name, 1, 64, {}, precision) for name, precision in zip(names, types, strict=True))
+    return rules.far_from_peak(evolve(ran, compilation=evolve(ran.compilation, vertex_types=made)))
+
+
+@pytest.mark.parametrize(
+    ("types", "flops", "words"),
+    [
+        (["float"], [400], "50.00% of the 8.0 MFLOP/s of float, units."),
+        (["half"], [400], "12.50% of the 32.0 MFLOP/s of half, units."),
+        ([""], [400], "12.50% of the 32.0 MFLOP/s of half, units."),
+        (["float", "half"], [400, 0], "50.00% of the 8.0 MFLOP/s of float, units."),
+        (["float", "half"], [200, 800], "of the 20.0 MFLOP/s of float, units and half, units."),
+    ],
+)
+def test_code_is_compared_with_the_peak_of_its_precision(types, flops, words):
+    assert rated(*types, flops=flops).text.endswith(words)
+
+
+def test_code_at_its_peak_could_save_nothing():
+    assert rated("float", flops=[800]).share == 0
+
+
+def test_the_rate_is_never_a_warning():
+    finding = rated("float", flops=[1])
+    assert (finding.weight, finding.share > 0.9) == ("good to know", True)
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_no_rule_fails_for_want_of_data(rule):
     bare = Step(name="", type="OnTileExecute", executions=0)
@@ -169,7 +259,17 @@ def test_findings_stand_with_the_gravest_first():
     order = ["grave", "notable", "good to know"]
     places = [order.index(finding.weight) for finding in findings]
     assert places == sorted(places)
+    assert [finding.share for finding in findings] == [
+        finding.share for finding in sorted(findings, key=lambda finding: (order.index(finding.weight), -finding.share))
+    ]
     assert len({finding.rule for finding in findings}) == len(findings) >= 3
+
+
+@pytest.mark.parametrize(("sync", "told"), [(4, False), (5, True), (6, True)])
+def test_what_could_save_less_than_half_a_percent_is_not_told(sync, told):
+    findings = insights(report(compute("a", 0, [1000 - sync] * 4, sync=sync)))
+    assert ("sync_bound" in [finding.rule for finding in findings]) is told
+    assert min(finding.share for finding in findings) >= 0.005
 
 
 def test_a_program_that_has_not_run_has_only_findings_of_memory():

@@ -1,0 +1,80 @@
+"""What compute sets cost, from a report's steps: all steps that execute one together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from attrs import field, frozen
+
+from pypoplar.report.execution import Execution, Step
+
+
+@frozen
+class ComputeSetCost:
+    """A compute set with all its executions. `steps` is how many static steps execute it; `tile_cycles` is summed over tiles."""
+
+    name: str
+    steps: int
+    executions: int
+    cycles: int  # compute cycles of the slowest tile, summed over executions
+    tile_cycles: int
+    active_cycles: int
+    tiles: int  # of the target; 0 where the report has no cycles by tile
+    flops: int
+    memory_bytes: int
+    saved_evenly: float  # machine cycles that an even spread of every step over all tiles would save
+    vertices: Mapping[str, int] = field(factory=dict)
+    slowest: Step | None = None  # its step that an even spread would gain the most
+
+    @property
+    def balance(self) -> float:
+        """Mean over maximum of the tiles' cycles, over all executions together."""
+        return self.tile_cycles / (self.tiles * self.cycles) if self.cycles and self.tiles else 0.0
+
+    @property
+    def lost(self) -> float:
+        """Cycles that would be saved if every execution were spread evenly over all tiles."""
+        return self.cycles * (1 - self.balance)
+
+
+def compute_set_name(step: Step) -> str:
+    return step.program.computeset.name if step.program is not None and step.program.computeset is not None else step.name
+
+
+def saved_evenly(step: Step) -> float:
+    """Cycles of the machine that an even spread of a step over all tiles would save: at most those that it adds to other steps'."""
+    if not len(step.cyclesByTile):
+        return 0.0
+    return min(float(step.compute_cycles), step.slowest_tile_cycles - float(step.cyclesByTile.mean()))
+
+
+def compute_sets(execution: Execution) -> list[ComputeSetCost]:
+    """The compute sets that ran, from the one with the most cycles to the one with the fewest."""
+    by_name: dict[str, list[Step]] = {}
+    for step in execution.steps:
+        match step.type:
+            case "OnTileExecute":
+                by_name.setdefault(compute_set_name(step), []).append(step)
+            case "DoExchange" | "StreamCopy" | "Sync":
+                continue  # no vertices
+            case _:
+                assert_never(step.type)
+    costs = [
+        ComputeSetCost(
+            name=name,
+            steps=len(steps),
+            executions=sum(step.executions for step in steps),
+            cycles=sum(step.slowest_tile_cycles for step in steps),
+            tile_cycles=sum(int(step.cyclesByTile.sum()) for step in steps),
+            active_cycles=sum(int(step.activeCyclesByTile.sum()) for step in steps),
+            tiles=max(len(step.cyclesByTile) for step in steps),
+            flops=sum(step.flops for step in steps),
+            memory_bytes=sum(step.memory_bytes for step in steps),
+            saved_evenly=sum(map(saved_evenly, steps)),
+            vertices=steps[0].program.vertices if steps[0].program is not None else {},
+            slowest=max(steps, key=saved_evenly),
+        )
+        for name, steps in by_name.items()
+    ]
+    return sorted(costs, key=lambda cost: (-cost.cycles, cost.name))

@@ -1,0 +1,44 @@
+"""A finding in words, and the weight that it has by what it could save."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import frozen
+
+Weight = Literal["grave", "notable", "good to know"]
+WEIGHTS: tuple[Weight, ...] = ("grave", "notable", "good to know")
+# From which share a finding is told at all, from which it is worth a warning, and from which it is the first thing to look at.
+TOLD, NOTED, GRAVE = 0.005, 0.15, 0.4
+NAMED = 3  # variables named in a sentence
+
+
+@frozen
+class Insight:
+    """A finding. `link` is the place in the page that shows it.
+
+    `share` is what it could save at most: of the total cycles, or of a tile's memory where `of_memory`.
+    """
+
+    rule: str
+    weight: Weight
+    title: str
+    text: str
+    advice: str
+    link: str
+    share: float
+    of_memory: bool = False
+
+
+def weigh(share: float) -> Weight:
+    """The weight of what could save a share of the total."""
+    return "grave" if share >= GRAVE else "notable" if share >= NOTED else "good to know"
+
+
+def shown(name: str) -> str:
+    return f'"{name}"' if name else "an unnamed step"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 execution``, ``2,000 executions``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

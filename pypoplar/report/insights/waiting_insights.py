@@ -1,0 +1,87 @@
+"""Findings of the time in which tiles do not compute: exchange, the host, syncs."""
+
+from __future__ import annotations
+
+from pypoplar.report.execution import Step, step_number
+from pypoplar.report.insights.insight import NOTED, Insight, counted, shown, weigh
+from pypoplar.report.report import Report
+from pypoplar.report.slowest_tile import busiest_tile
+
+
+def biggest_exchange(report: Report) -> Insight | None:
+    """The exchange that takes the most cycles, also one that rearranges a stream, and the tile that limits it."""
+    execution = report.execution
+    steps = [(place, step) for place, step in enumerate(execution.steps) if exchange_cycles(step)] if execution is not None else []
+    if execution is None or not steps:
+        return None
+    place, most = max(steps, key=lambda pair: exchange_cycles(pair[1]))
+    total = execution.totalCycles.total
+    share = sum(exchange_cycles(step) for _, step in steps) / total
+    streamed = most.type == "StreamCopy"
+    what = f"Rearranging the stream {shown(most.name)} between its order and the tensor's tiles" if streamed else shown(most.name)
+    text = f"{what} takes {exchange_cycles(most):,} cycles, {exchange_cycles(most) / total:.1%} of the total, in"
+    sent, received = int(most.bytesSentByTile.sum()), int(most.bytesReceivedByTile.sum())
+    text += f" {counted(most.executions, 'execution')}, and {_moved(sent, received)}."
+    text += f" All exchanges together take {share:.1%}."
+    sends, limiting = _limiting(most)
+    text += limiting
+    if streamed:
+        advice = "Map the tensor in the stream's order, one contiguous piece on each tile: then nothing is rearranged."
+    elif sends:
+        advice = "Map data to the tiles that use it; where one tile sends much more than the others, spread what they read of it."
+    else:
+        advice = "Map data to the tiles that use it; where one tile receives much more than the others, spread what it gathers."
+    link = f"exchange?step={step_number(most, place)}" if sent or received else "trace"
+    return Insight("biggest_exchange", weigh(share), f"Biggest exchange: {shown(most.name)}", text, advice, link, share)
+
+
+def exchange_cycles(step: Step) -> int:
+    """Cycles within the IPUs and between them."""
+    return step.exchange_cycles + step.global_exchange_cycles
+
+
+def _limiting(step: Step) -> tuple[bool, str]:
+    """Whether the tile that an exchange waits for sends more than it receives, and the sentences about it."""
+    tile = busiest_tile(step)
+    between = f" {step.global_exchange_cycles:,} of its cycles go between IPUs, at the pace of the slowest link or tile."
+    text = between if step.global_exchange_cycles else ""
+    if tile is None or step.global_exchange_cycles > step.exchange_cycles:
+        return False, text
+    return tile.sent > tile.received, f"{text} The limit is tile {tile.told()}."
+
+
+def _moved(sent: int, received: int) -> str:
+    """What an exchange moves: on tiles, or between them, where what is sent once may reach several."""
+    if not sent and not received:
+        return "moves bytes on their tiles only, into another order"
+    return f"moves {sent:,} B" + (f", which arrive as {received:,} B on several tiles at once" if received > sent else "")
+
+
+def host_bound(report: Report) -> Insight | None:
+    """Time spent on the host's streams."""
+    execution = report.execution
+    cycles = sum(step.host_exchange_cycles for step in execution.steps) if execution is not None else 0
+    if execution is None or not cycles:
+        return None
+    share = cycles / execution.totalCycles.total
+    sent = sum(step.host_bytes for step in execution.steps)
+    text = f"Exchange with the host takes {cycles:,} cycles, {share:.1%} of the total, for {sent:,} B."
+    advice = (
+        "Copy more in fewer stream copies, keep data on the device over several runs, or move loops from the host into a Repeat."
+    )
+    title = "Bound by the host" if share >= NOTED else "Exchange with the host"
+    return Insight("host_bound", weigh(share), title, text, advice, "trace", share)
+
+
+def sync_bound(report: Report) -> Insight | None:
+    """Time spent on the syncs themselves, without the waiting for slower tiles."""
+    execution = report.execution
+    cycles = sum(step.sync_cycles for step in execution.steps) if execution is not None else 0
+    if execution is None or not cycles:
+        return None
+    share = cycles / execution.totalCycles.total
+    times = sum(step.executions for step in execution.steps if step.sync_cycles)
+    text = f"{times:,} steps synchronise, for {cycles:,} cycles: {share:.1%} of the total, {cycles / max(1, times):,.0f} each time."
+    advice = "Put independent vertices into one compute set, and independent copies into one Copy: fewer, larger supersteps."
+    title = "Bound by synchronisation" if share >= NOTED else "Synchronisation"
+    return Insight("sync_bound", weigh(share), title, text, advice, "trace", share)

@@ -1,0 +1,91 @@
+"""The tile that a step waits for: what it has to do, against the mean tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.report.execution import Execution, Step, numbered_steps
+
+
+@frozen
+class SlowestTile:
+    """The slowest tile of a step: its cycles and bytes are those of all executions.
+
+    `equals` counts further tiles that take as long. In an exchange, cycles are those in which it sends, receives or copies.
+    """
+
+    number: int
+    cycles: int
+    mean: float  # cycles of the mean tile
+    equals: int = 0
+    sent: int = 0
+    received: int = 0
+
+    def told(self) -> str:
+        """What follows the word "tile": ``3 (2 others take as long): 40 cycles against 12 of the mean tile, 8 B sent``."""
+        text = f"{self.number:,}"
+        if self.equals:
+            text += f" ({self.equals:,} {'other takes' if self.equals == 1 else 'others take'} as long)"
+        text += f": {self.cycles:,} cycles against {self.mean:,.0f} of the mean tile"
+        moved = [f"{count:,} B {what}" for count, what in ((self.sent, "sent"), (self.received, "received")) if count]
+        return ", ".join((text, *moved))
+
+
+def critical_tile(step: Step) -> int:
+    """The tile that a step waits for: the one that computes longest or, in an exchange, whose port is busy longest; -1 for none."""
+    if step.cyclesByTile.any():
+        return int(step.cyclesByTile.argmax())
+    if not len(step.exchange_cycles_by_tile) or not step.exchange_cycles_by_tile.any():
+        return -1
+    busiest = np.flatnonzero(step.exchange_cycles_by_tile == step.exchange_cycles_by_tile.max())
+    if not len(step.bytesSentByTile):
+        return int(busiest[0])
+    port = np.maximum(step.bytesSentByTile, step.bytesReceivedByTile)[busiest]  # both ways at once
+    return int(busiest[port.argmax()])
+
+
+def busiest_tile(step: Step) -> SlowestTile | None:
+    """The tile that an exchange waits for; None where tiles are not known, or only the links between IPUs are busy."""
+    tile = critical_tile(step)
+    return None if tile < 0 else _slowest(step.exchange_cycles_by_tile, tile, _bytes(step, tile))
+
+
+@frozen(eq=False)
+class SlowestTiles:
+    """The tiles that the steps of an execution wait for."""
+
+    steps: Mapping[int, Step]  # by number
+
+    @staticmethod
+    def of(execution: Execution) -> SlowestTiles:
+        return SlowestTiles(numbered_steps(execution))
+
+    def computing(self, step: Step) -> SlowestTile | None:
+        """Of a compute step, with what the tile sends and receives before and after it; None if nothing computes."""
+        tile = critical_tile(step)
+        if tile < 0 or not len(step.cyclesByTile):
+            return None
+        moved = [_bytes(exchange, tile) for exchange in self._around(step)]
+        return _slowest(step.cyclesByTile, tile, (sum(sent for sent, _ in moved), sum(received for _, received in moved)))
+
+    def _around(self, step: Step) -> Iterator[Step]:
+        """The exchanges of the compute set that a step executes: right before it, and right after it."""
+        for number, phase in ((step.number - 1, "before"), (step.number + 1, "after")):
+            other = self.steps.get(number)
+            if other is not None and other.program is not None and (other.name, other.program.detail) == (step.name, phase):
+                yield other
+
+
+def _slowest(cycles: Int64s, tile: int, moved: tuple[int, int]) -> SlowestTile:
+    most = int(cycles[tile])
+    return SlowestTile(tile, most, float(cycles.mean()), int(np.count_nonzero(cycles == most)) - 1, *moved)
+
+
+def _bytes(step: Step, tile: int) -> tuple[int, int]:
+    """What a tile sends and receives in a step."""
+    sent, received = (int(values[tile]) if len(values) else 0 for values in (step.bytesSentByTile, step.bytesReceivedByTile))
+    return sent, received

@@ -1,0 +1,245 @@
+"""Each rule on a program that is made for its fault, and on the same program without it."""
+
+import numpy as np
+import pytest
+from engine_builder import Bench, tiny
+from numpy.typing import NDArray
+
+from pypoplar import FLOAT, HALF, INT, Engine, InOut, Input, Output, Vector, Vertex
+from pypoplar.program import Copy, Execute, Program, Repeat, Sequence
+from pypoplar.report.insights.insight import Insight
+from pypoplar.report.insights.ranking import insights
+
+TILES = 4
+WORKERS = 6
+
+
+class Work(Vertex):
+    """So many rounds over one number."""
+
+    x: InOut[FLOAT]
+    rounds: INT
+
+    def compute(self) -> None:
+        for _ in range(self.rounds):
+            self.x = self.x * 1.5 + 1.0
+
+
+class WorkInHalf(Vertex):
+    """The same in half."""
+
+    x: InOut[HALF]
+    rounds: INT
+
+    def compute(self) -> None:
+        for _ in range(self.rounds):
+            self.x = self.x * 1.5 + 1.0
+
+
+class Gather(Vertex):
+    """The sum of what other tiles hold."""
+
+    x: Input[Vector[FLOAT]]
+    total: Output[FLOAT]
+
+    def compute(self) -> None:
+        total = 0.0
+        for i in range(len(self.x)):
+            total += self.x[i]
+        self.total = total
+
+
+def found(bench: Bench, *programs: Program, options: dict[str, str] | None = None) -> dict[str, Insight]:
+    """The findings of a run by their rules; they are told as any are: by weight, and by what they could save."""
+    engine = bench.engine(Sequence(list(programs)), options={"profiler.includeFlopEstimates": "true", **(options or {})})
+    engine.run()
+    findings = insights(engine.getReport())
+    assert all(finding.share >= 0.005 for finding in findings)
+    return {finding.rule: finding for finding in findings}
+
+
+def work(bench: Bench, rounds: dict[int, list[int]], codelet: type[Vertex] = Work, type: type = FLOAT) -> Execute:
+    """A compute set of vertices with so many rounds on each tile."""
+    compute_set = bench.graph.addComputeSet("work")
+    for tile, vertices in rounds.items():
+        for count in vertices:
+            x = bench.graph.addVariable(type, [], f"x{tile}")
+            bench.graph.setTileMapping(x, tile)
+            bench.graph.setInitialValue(x, np.zeros([], type.dtype))
+            bench.vertex(compute_set, codelet, tile, x=x, rounds=count)
+    return Execute(compute_set)
+
+
+def even(bench: Bench, rounds: int = 500, vertices: int = WORKERS) -> Execute:
+    return work(bench, {tile: [rounds] * vertices for tile in range(TILES)})
+
+
+def values(count: int) -> NDArray[np.float32]:
+    return np.arange(count, dtype=np.float32)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(tiny(TILES))
+
+
+def test_a_tile_with_more_work_than_others_is_the_worst_balance(bench):
+    finding = found(bench, work(bench, {tile: [1000 if tile == 2 else 500] * WORKERS for tile in range(TILES)}))["worst_balance"]
+    assert finding.title == 'Worst tile balance: "work"'
+    assert " The slowest is tile 2: " in finding.text
+    assert 0.3 < finding.share < 0.375
+
+
+def test_equal_work_has_no_worst_balance(bench):
+    assert "worst_balance" not in found(bench, even(bench))
+
+
+def test_a_tile_that_sends_most_is_the_limit_of_an_exchange_though_others_receive_as_much(bench):
+    x, y = bench.variable("x", values(1200), 3), bench.variable("y", values(1200), [i // 400 for i in range(1200)])
+    finding = found(bench, Copy(x, y, name="scatter"))["biggest_exchange"]
+    assert finding.title == 'Biggest exchange: "scatter"'
+    assert "and moves 4,800 B." in finding.text
+    assert " The limit is tile 3: 1,200 cycles against 600 of the mean tile, 4,800 B sent." in finding.text
+
+
+def test_a_tile_that_receives_most_is_the_limit_of_an_exchange(bench):
+    x, y = bench.variable("x", values(1200), [i // 400 for i in range(1200)]), bench.variable("y", values(1200), 3)
+    finding = found(bench, Copy(x, y, name="gather"))["biggest_exchange"]
+    assert finding.text.endswith(" The limit is tile 3: 1,200 cycles against 600 of the mean tile, 4,800 B received.")
+
+
+def test_the_slowest_tile_of_a_compute_set_is_told_with_its_exchange(bench):
+    x, total = bench.variable("x", values(1200), 0), bench.variable("total", 0.0, 1)
+    finding = found(bench, bench.execute(Gather, 1, x=x, total=total))["worst_balance"]
+    assert finding.text.endswith(" of the mean tile, 4,800 B received.")
+
+
+def test_what_stays_on_its_tile_is_no_exchange(bench):
+    assert "biggest_exchange" not in found(bench, even(bench))
+
+
+def stream(bench: Bench, mapping: list[int]) -> Copy:
+    x = bench.variable("x", values(1200), mapping)
+    return Copy(bench.graph.addHostToDeviceFIFO("images", FLOAT, 1200), x)
+
+
+def streamed(bench: Bench, mapping: list[int]) -> dict[str, Insight]:
+    engine = bench.engine(stream(bench, mapping))
+    engine.connectStream("images", values(1200))
+    engine.run()
+    return {finding.rule: finding for finding in insights(engine.getReport())}
+
+
+def test_a_stream_that_is_rearranged_is_an_exchange_with_bytes_and_a_link(bench):
+    finding = streamed(bench, [i % TILES for i in range(1200)])["biggest_exchange"]
+    assert finding.text.startswith('Rearranging the stream "images" between its order and the tensor\'s tiles takes ')
+    assert "and moves 3,600 B." in finding.text
+    assert " B sent, 900 B received." in finding.text
+    assert finding.link.startswith("exchange?step=")
+
+
+def test_a_stream_in_the_order_of_the_tiles_is_no_exchange(bench):
+    assert "biggest_exchange" not in streamed(bench, [i // 300 for i in range(1200)])
+
+
+def test_a_program_that_only_streams_is_bound_by_the_host(bench):
+    finding = streamed(bench, [i // 300 for i in range(1200)])["host_bound"]
+    assert (finding.title, finding.weight) == ("Bound by the host", "grave")
+
+
+def test_a_program_without_streams_is_not_bound_by_the_host(bench):
+    assert "host_bound" not in found(bench, even(bench))
+
+
+def test_many_small_steps_are_bound_by_their_syncs(bench):
+    finding = found(bench, Repeat(100, even(bench, rounds=1)))["sync_bound"]
+    assert (finding.title, finding.weight) == ("Bound by synchronisation", "grave")
+
+
+def test_a_long_step_is_not_bound_by_its_sync(bench):
+    assert "sync_bound" not in found(bench, even(bench, rounds=20_000))
+
+
+def test_one_vertex_a_tile_leaves_worker_threads_idle(bench):
+    finding = found(bench, even(bench, vertices=1))["idle_worker_threads"]
+    assert finding.weight == "grave"
+    assert 0.7 < finding.share < 5 / 6
+
+
+def test_idle_threads_of_a_short_step_are_not_grave(bench):
+    long = work(bench, {tile: [20_000] * WORKERS for tile in range(TILES)})
+    finding = found(bench, long, even(bench, rounds=1500, vertices=1))["idle_worker_threads"]
+    assert finding.weight == "good to know"
+    assert 0.04 < finding.share < 0.07
+
+
+def test_a_vertex_for_every_worker_leaves_none_idle(bench):
+    assert "idle_worker_threads" not in found(bench, even(bench))
+
+
+def test_a_tile_without_vertices_is_unused(bench):
+    finding = found(bench, work(bench, {tile: [500] * WORKERS for tile in range(3)}))["unused_tiles"]
+    assert finding.text.startswith("1 of 4 tiles never compute, 25.0%; the first is tile 3.")
+    assert 0.2 < finding.share <= 0.25
+
+
+def test_unused_tiles_of_a_program_that_hardly_computes_are_not_told(bench):
+    assert "unused_tiles" not in found(bench, Repeat(1000, stream_of(bench)), work(bench, {0: [1] * WORKERS}))
+
+
+def stream_of(bench: Bench) -> Copy:
+    """Copies between tiles that take long."""
+    x, y = bench.variable("x", values(1200), 0), bench.variable("y", values(1200), 1)
+    return Copy(x, y)
+
+
+def test_where_all_tiles_compute_none_is_unused(bench):
+    assert "unused_tiles" not in found(bench, even(bench))
+
+
+def test_the_dearest_vertex_type_is_told(bench):
+    assert found(bench, even(bench))["dearest_vertex_type"].title.endswith('vertex type: "Work"')
+
+
+def test_vertices_that_hardly_cost_anything_are_not_told(bench):
+    assert "dearest_vertex_type" not in found(bench, Repeat(1000, stream_of(bench)), even(bench, rounds=1))
+
+
+def test_code_without_floating_point_has_no_rate(bench):
+    assert "far_from_peak" not in found(bench, stream_of(bench))
+
+
+def held(bench: Bench, elements: list[int], options: dict[str, str] | None = None) -> dict[str, Insight]:
+    """The findings of a program with so many floats on each tile."""
+    for tile, count in enumerate(elements):
+        bench.variable(f"x{tile}", values(count), tile)
+    engine: Engine = bench.engine(Sequence([]), options=options)
+    return {finding.rule: finding for finding in insights(engine.getReport())}
+
+
+def test_a_tile_that_holds_more_than_others_is_the_fullest(bench):
+    finding = held(bench, [1000, 1000, 20_000, 1000])["largest_tile"]
+    assert (finding.title, finding.weight) == ("Fullest tile: 2", "good to know")
+
+
+def test_tiles_that_are_equally_full_have_no_fullest(bench):
+    assert "largest_tile" not in held(bench, [20_000] * TILES)
+
+
+def test_tiles_that_do_not_fit_come_first(bench):
+    limit = bench.graph.getTarget().getBytesPerTile() // 4
+    finding = held(bench, [limit + 1, 10, limit + 1, 10], {"pypoplar.run_out_of_memory": "true"})["largest_tile"]
+    assert finding.text.startswith("2 of 4 tiles do not fit. ")
+    assert finding.weight == "grave"
+
+
+def test_what_lives_at_times_only_has_a_peak(bench):
+    temporary = bench.graph.addVariable(FLOAT, [10_000], "temporary")
+    bench.graph.setTileMapping(temporary, 0)
+    x = bench.variable("x", values(10_000), 0)
+    finding = found(bench, Copy(x, temporary), Copy(temporary, x))["peak_liveness"]
+    assert '"temporary" 40,000 B' in finding.text
+
+
+def test_what_always_lives_has_no_peak(bench):
+    assert "peak_liveness" not in found(bench, even(bench))
