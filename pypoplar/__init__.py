@@ -80,10 +80,10 @@ if TYPE_CHECKING:
     from pypoplar.engine.streams import StreamCallback
     from pypoplar.executable.executable import Executable
     from pypoplar.graph.cloning import TensorCloneMethod
-    from pypoplar.graph.estimators import VertexIntrospector, VertexPerfEstimate
     from pypoplar.graph.graph import Graph, VariableMappingMethod
     from pypoplar.graph.host_links import DataStream, Function, HostFunction, RemoteBuffer, ReplicatedStreamMode
     from pypoplar.graph.tensor import Tensor, UpsampleMethod
+    from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
     from pypoplar.graph.vertices import ComputeSet, FieldRef, VertexRange, VertexRef
     from pypoplar.graph.views import append, concat, stack
     from pypoplar.program import (
@@ -108,7 +108,7 @@ _HOMES = {
     "pypoplar.engine.streams": "StreamCallback",
     "pypoplar.executable.executable": "Executable",
     "pypoplar.graph.cloning": "TensorCloneMethod",
-    "pypoplar.graph.estimators": "VertexIntrospector VertexPerfEstimate",
+    "pypoplar.graph.vertex_introspector": "VertexIntrospector VertexPerfEstimate",
     "pypoplar.graph.graph": "Graph VariableMappingMethod",
     "pypoplar.graph.host_links": "DataStream Function HostFunction RemoteBuffer ReplicatedStreamMode",
     "pypoplar.graph.tensor": "Tensor UpsampleMethod",

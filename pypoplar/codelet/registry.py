@@ -112,6 +112,11 @@ class CodeletRegistry:
         template = self._template_of(name)
         return template is not None and all(word in BY_SPELLING for word in _types_named(template, name))
 
+    def has_template(self, name: str) -> bool:
+        """Whether a template is called so, with the first of its arguments that are no types or with none of them."""
+        base, arguments = split_name(name)
+        return any(key[0] == base and key[1][: len(arguments)] == arguments for key in self._templates)
+
     def add(self, codelets: list[Codelet | Template]) -> None:
         """Add what `collect` found. The same codelet twice is fine; two different ones of one name are a `CodeletError`."""
         for codelet in codelets:
@@ -133,6 +138,14 @@ class CodeletRegistry:
             if number is None:
                 number = self._classes[wanted] = self._number_of(wanted)
         return number, self._codelets[number]
+
+    def name_of(self, wanted: Any) -> str:
+        """The name of a codelet or of a template, given by its name or class; a class need not have been added."""
+        if isinstance(wanted, str):
+            return normal_name(wanted)
+        if isinstance(wanted, type) and _is_codelet(wanted) and parameters_of(wanted):
+            return Template(wanted).name
+        return self.find(wanted)[1].name
 
     def _number_of(self, wanted: Any) -> int:
         (codelet,) = collect(wanted)

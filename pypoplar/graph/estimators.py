@@ -8,94 +8,19 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import offsets
+from pypoplar.arrays.dtypes import AnyArray, Int64s
+from pypoplar.arrays.equal_rows import first_equal
+from pypoplar.arrays.groups import offsets, sums_between
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Location, line_text
+from pypoplar.codelet.language.declaration import split_name
 from pypoplar.codelet.registry import CodeletRegistry
-from pypoplar.errors import PoplarIndexError, PoplarTypeError, UnknownField, UnknownVertexType
+from pypoplar.errors import PoplarTypeError, UnknownVertexType
 from pypoplar.graph.field_values import MOST_ESTIMATED
 from pypoplar.graph.frozen import FrozenEdges, FrozenEstimates, FrozenState, FrozenVertices
+from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
 from pypoplar.spelling import nearest_or_all
 from pypoplar.target import Target
-from pypoplar.tracebacks import public
-from pypoplar.types import ElementType
-
-
-@frozen
-class VertexPerfEstimate:
-    """What an estimator may return: worker cycles, and floating-point operations of the whole vertex.
-
-    Without `flops` the vertex's code counts them.
-    """
-
-    cycles: int
-    flops: int | None = None
-
-
-@public
-class FieldData:
-    """A field of a vertex, as an estimator sees it: its size, and its value if it is a plain field."""
-
-    __slots__ = ("_is_list", "_sizes", "_value")
-
-    def __init__(self, sizes: Int64s, value: Any, is_list: bool) -> None:
-        self._sizes = sizes
-        self._value = value
-        self._is_list = is_list
-
-    def size(self) -> int:
-        """Elements of a vector, or its records; 1 for a scalar; rows of a `VectorList`."""
-        return len(self._sizes) if self._is_list else int(self._sizes[0])
-
-    def empty(self) -> bool:
-        return self.size() == 0
-
-    def getSizeAtIndex(self, index: int) -> int:
-        """Elements of one row of a `VectorList`."""
-        if not 0 <= index < len(self._sizes):
-            raise PoplarIndexError(f"row {index} is out of range for a field of {len(self._sizes)} rows")
-        return int(self._sizes[index])
-
-    def getInitialValue(self) -> Any:
-        """The value of a plain field: a number, or an array for a vector; None where none was set."""
-        return self._value
-
-
-@public
-class VertexIntrospector:
-    """A vertex, as an estimator sees it."""
-
-    __slots__ = ("_codelet", "_sizes", "_values", "target")
-
-    def __init__(self, codelet: Codelet, sizes: Mapping[int, Int64s], values: Mapping[int, Any], target: Target) -> None:
-        self._codelet = codelet
-        self._sizes = sizes
-        self._values = values
-        self.target = target
-
-    def getFieldInfo(self, name: str) -> FieldData:
-        """The field called `name`; `UnknownField` if there is none."""
-        for number, field in enumerate(self._codelet.fields):
-            if field.name == name:
-                value = self._values.get(number)
-                if number in self._sizes:
-                    return FieldData(self._sizes[number] // field.unit, value, field.form == "list")
-                if field.form == "list":
-                    return FieldData(np.zeros(0, np.int64), None, is_list=True)
-                size = 1 if field.form == "scalar" else np.size(value) if value is not None else 0
-                return FieldData(np.array([size]), value, is_list=False)
-        hint = nearest_or_all(name, [field.name for field in self._codelet.fields])
-        raise UnknownField(f"codelet {self._codelet.name!r} has no field {name!r}{hint}")
-
-    def fieldSize(self, name: str) -> int:
-        """Elements of a vector field, or its records; 1 for a scalar, rows of a `VectorList`."""
-        return self.getFieldInfo(name).size()
-
-    def value(self, name: str) -> Any:
-        """The initial value of a plain field."""
-        return self.getFieldInfo(name).getInitialValue()
-
 
 Estimator = Callable[[VertexIntrospector], Any]
 
@@ -114,12 +39,30 @@ class RegisteredEstimator:
 def check_estimators(registered: Mapping[str, RegisteredEstimator], registry: CodeletRegistry) -> None:
     """`UnknownVertexType` for an estimator of a codelet that the graph does not have, which nothing would ever ask."""
     for name, estimator in registered.items():
-        if name not in registry:
+        if name not in registry and not registry.has_template(name):
             hint = nearest_or_all(name, registry.names)
             raise UnknownVertexType(
                 f"{line_text(estimator.location)}: an estimator was registered for {name!r}, but the graph has no codelet of that "
                 f"name{hint}"
             )
+
+
+def estimators_of(codelets: tuple[Codelet, ...], registered: Mapping[str, RegisteredEstimator]) -> dict[int, Estimator]:
+    """By codelet number the function that estimates: the one registered with the graph, for it or its template, else its own."""
+    by_number = (
+        (number, _registered_for(codelet.name, registered) or codelet.estimator) for number, codelet in enumerate(codelets)
+    )
+    return {number: estimator for number, estimator in by_number if estimator is not None}
+
+
+def _registered_for(name: str, registered: Mapping[str, RegisteredEstimator]) -> RegisteredEstimator | None:
+    """The estimator of a codelet, or of the template that names the most of its arguments."""
+    base, arguments = split_name(name)
+    for count in range(len(arguments), 0, -1):
+        estimator = registered.get(f"{base}<{','.join(arguments[:count])}>")
+        if estimator is not None:
+            return estimator
+    return registered.get(base)
 
 
 def estimate(
@@ -131,25 +74,22 @@ def estimate(
     state: FrozenState,
     given: FrozenEstimates,
 ) -> FrozenEstimates:
-    """The estimates given for single vertices, and those that `estimators` (by codelet number) make for the others."""
+    """The estimates given for single vertices, and those that `estimators` (by codelet number) make for the others.
+
+    An estimator is asked once for all vertices of one codelet whose fields have equal sizes and values.
+    """
     chosen = np.isin(vertices.codelet, list(estimators))
     chosen[given.vertex] = False
     numbers = np.flatnonzero(chosen)
     if not len(numbers):
         return given
-    ends = offsets(edges.run_count)
-    sizes = ends[edges.first_run[1:]] - ends[edges.first_run[:-1]]
-    first_edge = np.searchsorted(edges.vertex, numbers)
-    last_edge = np.searchsorted(edges.vertex, numbers, side="right")
-    values = _values_by_vertex(codelets, vertices, state)
-    estimated = np.empty((len(numbers), 2), np.int64)
-    for place, number in enumerate(numbers.tolist()):
-        index = int(vertices.codelet[number])
-        own = slice(first_edge[place], last_edge[place])
-        fields = edges.field[own]
-        by_field = {int(field): sizes[own][fields == field] for field in np.unique(fields)}
-        seen = VertexIntrospector(codelets[index], by_field, values.get(number, {}), target)
-        estimated[place] = _checked(estimators[index](seen), codelets[index].name)
+    seen = SeenVertices.of(codelets, numbers, vertices, edges, state)
+    asked, kind = np.unique(seen.alike(), return_inverse=True)
+    answers = np.empty((len(asked), 2), np.int64)
+    for place, number in enumerate(asked.tolist()):
+        index = int(vertices.codelet[numbers[number]])
+        answers[place] = _checked(estimators[index](seen.introspector(number, target)), codelets[index].name)
+    estimated = answers[kind]
     vertex = np.concatenate((given.vertex, numbers))
     order = np.argsort(vertex)
     return FrozenEstimates(
@@ -174,11 +114,77 @@ def _checked(answer: Any, name: str) -> tuple[int, int]:
     return int(answer[0]), -1 if answer[1] is None else int(answer[1])
 
 
-def _values_by_vertex(codelets: tuple[Codelet, ...], vertices: FrozenVertices, state: FrozenState) -> dict[int, dict[int, Any]]:
-    values: dict[int, dict[int, Any]] = {}
-    for vertex, field, bits in zip(state.vertex.tolist(), state.field.tolist(), state.bits, strict=True):
-        type: ElementType = codelets[int(vertices.codelet[vertex])].fields[field].type
-        values.setdefault(vertex, {})[field] = np.frombuffer(bits.tobytes(), type.dtype)[0].item()
+OWN_CODELET = -1  # in the place of a field's number
+
+
+@frozen(eq=False)
+class SeenVertices:
+    """What estimators see of some vertices, as entries sorted by vertex: the codelet, then connected fields, then plain ones.
+
+    `value` is the codelet's number, the elements of a connected field or of one of its rows, the bits of a plain field; of a plain
+    vector it is a number that equal vectors share.
+    """
+
+    first: Int64s  # [vertices + 1]: where a vertex's entries begin
+    field: Int64s  # [entries]: twice its number, and one more for plain fields; `OWN_CODELET`
+    value: Int64s  # [entries]
+    codelets: tuple[Codelet, ...]
+    vectors: tuple[AnyArray, ...]  # by number
+
+    @staticmethod
+    def of(
+        codelets: tuple[Codelet, ...], numbers: Int64s, vertices: FrozenVertices, edges: FrozenEdges, state: FrozenState
+    ) -> SeenVertices:
+        """Of the vertices `numbers`, which are sorted."""
+        place = np.full(len(vertices.codelet), -1, np.int64)
+        place[numbers] = np.arange(len(numbers))
+        owner, position, number, vectors = _plain_vectors(state, place)
+        columns: tuple[Int64s, ...] = (
+            np.concatenate((place[numbers], place[edges.vertex], place[state.vertex], owner)),
+            np.concatenate((np.full(len(numbers), OWN_CODELET), edges.field * 2, state.field * 2 + 1, position * 2 + 1)),
+            np.concatenate(
+                (vertices.codelet[numbers], sums_between(edges.first_run, edges.run_count), state.bits.view(np.int64), number)
+            ),
+        )
+        order = np.argsort(columns[0], kind="stable")
+        order = order[int(np.count_nonzero(columns[0] < 0)) :]
+        count = np.bincount(columns[0][order], minlength=len(numbers))
+        return SeenVertices(offsets(count), columns[1][order], columns[2][order], codelets, vectors)
+
+    def alike(self) -> Int64s:
+        """For each vertex the first one of the same codelet, sizes and values."""
+        return first_equal(self.first, self.field, self.value)
+
+    def introspector(self, vertex: int, target: Target) -> VertexIntrospector:
+        """The vertex at this place, for its estimator."""
+        own = slice(self.first[vertex] + 1, self.first[vertex + 1])
+        codelet = self.codelets[self.value[self.first[vertex]]]
+        sizes, values = self._sizes(self.field[own], self.value[own]), {}
+        for key, value in zip(self.field[own].tolist(), self.value[own], strict=True):
+            if key % 2:
+                values[key // 2] = self._plain(codelet, key // 2, value)
+        return VertexIntrospector(codelet, sizes, values, target)
+
+    @staticmethod
+    def _sizes(field: Int64s, value: Int64s) -> dict[int, Int64s]:
+        connected = np.unique(field[field % 2 == 0]).tolist()
+        return {key // 2: value[field == key] for key in connected}
+
+    def _plain(self, codelet: Codelet, number: int, value: np.int64) -> Any:
+        field = codelet.fields[number]
+        return np.frombuffer(value.tobytes(), field.type.dtype)[0].item() if field.form == "scalar" else self.vectors[value]
+
+
+def _plain_vectors(state: FrozenState, place: Int64s) -> tuple[Int64s, Int64s, Int64s, tuple[AnyArray, ...]]:
+    """The plain vectors of the vertices that have a place: it, the field and the vector's number; and the vectors by number."""
+    numbers: dict[tuple[str, bytes], int] = {}
+    vectors: list[AnyArray] = []
+    rows = []
     for (vertex, field), array in state.vectors.items():
-        values.setdefault(vertex, {})[field] = array
-    return values
+        if place[vertex] >= 0:
+            number = numbers.setdefault((array.dtype.str, array.tobytes()), len(vectors))
+            if number == len(vectors):
+                vectors.append(array)
+            rows.append((int(place[vertex]), field, number))
+    columns = np.array(sorted(rows), np.int64).reshape(-1, 3)
+    return columns[:, 0], columns[:, 1], columns[:, 2], tuple(vectors)

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from pypoplar.codelet.codelet import Codelet
-from pypoplar.graph.estimators import Estimator, RegisteredEstimator, estimate
+from pypoplar.graph.estimators import RegisteredEstimator, estimate, estimators_of
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.mapping import MappingTable, joined
 from pypoplar.graph.variables import Variables
@@ -43,18 +43,6 @@ def freeze(
         vertices=rows,
         edges=edges,
         state=state,
-        estimates=estimate(_estimators(codelets, registered), codelets, target, rows, edges, state, vertices.estimates.freeze()),
+        estimates=estimate(estimators_of(codelets, registered), codelets, target, rows, edges, state, vertices.estimates.freeze()),
         locations=places,
     )
-
-
-def _estimators(codelets: tuple[Codelet, ...], registered: Mapping[str, RegisteredEstimator]) -> dict[int, Estimator]:
-    """By codelet number the function that estimates: the one registered with the graph, else the codelet's own."""
-    estimators: dict[int, Estimator] = {}
-    for number, codelet in enumerate(codelets):
-        estimator = registered.get(codelet.name)
-        if estimator is not None:
-            estimators[number] = estimator
-        elif codelet.estimator is not None:
-            estimators[number] = codelet.estimator
-    return estimators

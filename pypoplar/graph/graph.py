@@ -14,12 +14,12 @@ from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.arrays.intervals import Interval
 from pypoplar.arrays.strides import row_major
 from pypoplar.braces import TENSORS, ordered
-from pypoplar.codelet.registry import CodeletRegistry, collect, normal_name
+from pypoplar.codelet.registry import CodeletRegistry, collect
 from pypoplar.device import Device
 from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.graph.cloning import TensorCloneMethod, clone_view
 from pypoplar.graph.dot import write_computation_graph, write_vertex_graph
-from pypoplar.graph.estimators import RegisteredEstimator, VertexIntrospector, check_estimators
+from pypoplar.graph.estimators import RegisteredEstimator, check_estimators
 from pypoplar.graph.freezing import freeze
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.host_links import DataStream, Function, HostConnections, HostFunction, RemoteBuffer, ReplicatedStreamMode
@@ -33,6 +33,7 @@ from pypoplar.graph.runnable import Programs, Runnable
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.tiles import Tiles
 from pypoplar.graph.variables import Variables, check_shape
+from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.graph.vertices import ComputeSet, FieldRef, NumberedCodelet, VertexRange, VertexRef, VertexTable, pairs
 from pypoplar.host_values import values_of
 from pypoplar.signatures import misfit
@@ -402,13 +403,14 @@ class Graph:
     def registerPerfEstimator(self, vertexType: Any, estimator: Callable[[VertexIntrospector, Target], Any]) -> None:
         """A function that gives worker cycles, or a `VertexPerfEstimate`, for each vertex of a codelet without its own estimate.
 
+        `vertexType` is the name or the class of a codelet, or of a template, whose instances the estimator then serves: it sees
+        their types by ``vertex.templateArguments()``. It is asked once for all vertices of a codelet with equal sizes and values.
         The codelet may be added later; a graph that does not have it is refused when the Engine is built: `UnknownVertexType`.
         """
         wrong = misfit(estimator, "vertex", "target")
         if wrong:
             raise PoplarTypeError(f"the estimator of {vertexType}: expected a function of a vertex and a target, got {wrong}")
-        name = normal_name(vertexType) if isinstance(vertexType, str) else self._kind(vertexType).name
-        self._estimators[name] = RegisteredEstimator(estimator, caller_location())
+        self._estimators[self._registry.name_of(vertexType)] = RegisteredEstimator(estimator, caller_location())
 
     def numVertices(self) -> int:
         """Vertices of all compute sets."""

@@ -6,7 +6,7 @@ from itertools import product
 
 from attrs import frozen
 
-from pypoplar.graph.estimators import VertexIntrospector
+from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.poputil.cycles import Count, Estimator, by_type, ceiling, share_of_worker
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.target import Target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pypoplar.graph.estimators import VertexIntrospector
+from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.poputil.cycles import Estimator, OfRows
 from pypoplar.poputil.flop_conventions import MULTIPLY_ADD, OfElements, sum_flops
 from pypoplar.poputil.vertex_templates import templateVertex

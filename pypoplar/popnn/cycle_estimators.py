@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from pypoplar.graph.estimators import VertexIntrospector
+from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.poputil.cycles import Estimator, OfRows, by_type, ceiling, share_of_worker, supervisor_slots
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.target import Target

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from attrs import frozen
 
-from pypoplar.graph.estimators import VertexIntrospector
+from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, ElementType
 

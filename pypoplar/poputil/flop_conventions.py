@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
-from pypoplar.graph.estimators import VertexIntrospector, VertexPerfEstimate
+from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
 from pypoplar.poputil.cycles import Estimator
 from pypoplar.target import Target
 

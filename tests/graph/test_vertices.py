@@ -20,8 +20,8 @@ from pypoplar.errors import (
     UnknownField,
     UnknownVertexType,
 )
-from pypoplar.graph.estimators import VertexPerfEstimate
 from pypoplar.graph.graph import Graph
+from pypoplar.graph.vertex_introspector import VertexPerfEstimate
 from pypoplar.graph.views import concat
 from pypoplar.types import BOOL, FLOAT, HALF, INT, SUPPORTED, UNSIGNED_SHORT
 
@@ -52,6 +52,27 @@ T = TypeVar("T")
 
 class Both(Vertex, Generic[T]):
     x: Input[Vector[T]]
+
+    def compute(self):
+        pass
+
+
+class Add(Vertex, Generic[T], name="Summed<add>"):
+    x: Input[Vector[T]]
+
+    def compute(self):
+        pass
+
+
+class Mul(Add[T], Generic[T], name="Summed<mul>"):
+    pass
+
+
+class Tabled(Vertex):
+    x: Input[Vector[FLOAT]]
+    rows: Input[VectorList[FLOAT]]
+    factor: INT
+    table: Vector[HALF]
 
     def compute(self):
         pass
@@ -371,13 +392,13 @@ def test_an_estimator_for_a_codelet_that_the_graph_does_not_have_is_refused_by_i
         graph.freeze()
     graph.addCodelets(Later)
     graph.freeze()
-    for name, hint in (("Plane", "; did you mean 'Plain'"), ("Later<float>", "; there are .*'Later'"), ("Both", "Both<T>")):
+    for name, hint in (("Plane", "; did you mean 'Plain'"), ("Later<float>", "; there are .*'Later'"), ("Bath", "Both<T>")):
         other = new_graph()
         other.addCodelets(Later, Both)
         other.registerPerfEstimator(name, lambda vertex, target: 5)
         with pytest.raises(UnknownVertexType, match=f"registered for '{name}', .*{hint}"):
             other.freeze()
-    for name in ("Both<float>", "Both< half >", Both[FLOAT], Both[HALF]):
+    for name in ("Both", Both, "Both<float>", "Both< half >", Both[FLOAT], Both[HALF]):
         graph.addCodelets(Both)
         graph.registerPerfEstimator(name, lambda vertex, target: 5)
     graph.freeze()
@@ -386,6 +407,62 @@ def test_an_estimator_for_a_codelet_that_the_graph_does_not_have_is_refused_by_i
         graph.freeze()
     with pytest.raises(PoplarTypeError, match="the estimator of Plain: expected a function of a vertex and a target"):
         graph.registerPerfEstimator("Plain", 5)
+
+
+def test_an_estimator_of_a_template_serves_its_instances_and_sees_their_types(graph, x, compute):
+    def seen(vertex, target):
+        types.append((*vertex.templateArguments(), vertex.getFieldInfo("x").elementType()))
+        return 10 * vertex.fieldSize("x")
+
+    types = []
+    graph.addCodelets(Both, Add, Mul)
+    halves = graph.addVariable(HALF, [4], "halves")
+    graph.addVertex(compute, Both[FLOAT], {"x": x[0]})
+    graph.addVertex(compute, "Both<half>", {"x": halves})
+    graph.addVertex(compute, "Summed<add,half>", {"x": halves[:3]})
+    graph.addVertex(compute, "Summed<add,float>", {"x": x[0][:2]})
+    graph.addVertex(compute, "Summed<mul,float>", {"x": x[0][:5]})
+    graph.registerPerfEstimator(Both, seen)
+    graph.registerPerfEstimator("Summed<add>", seen)
+    graph.registerPerfEstimator("Summed", lambda vertex, target: 3)
+    graph.registerPerfEstimator("Summed<add,float>", lambda vertex, target: 4)
+    assert graph.freeze().estimates.cycles.tolist() == [60, 40, 30, 4, 3]
+    assert types == [(FLOAT, FLOAT), (HALF, HALF), ("add", HALF, HALF)]
+    graph.registerPerfEstimator("Summed<sub>", lambda vertex, target: 5)
+    with pytest.raises(UnknownVertexType, match="registered for 'Summed<sub>'"):
+        graph.freeze()
+
+
+def test_an_estimator_is_asked_once_for_vertices_of_equal_sizes_and_values(graph, compute):
+    def seen(vertex, target):
+        fields = vertex.getFieldInfo("rows")
+        sizes = [fields.getSizeAtIndex(row) for row in range(fields.size())]
+        asked.append((vertex.fieldSize("x"), sizes, vertex.value("factor"), vertex.value("table").tolist()))
+        return 1 + sum(sizes) + vertex.value("factor")
+
+    asked = []
+    y = graph.addVariable(FLOAT, [100], "y")
+    given = [  # x, rows, factor, table
+        (5, [3, 1], 0, [1, 2]),
+        (5, [3, 1], 0, [1, 2]),
+        (5, [1, 3], 0, [1, 2]),
+        (5, [3, 1], 1, [1, 2]),
+        (5, [3, 1], 0, [2, 1]),
+        (4, [3, 1], 0, [1, 2]),
+        (5, [3, 1, 0], 0, [1, 2]),
+    ]
+    for number in range(300):
+        size, lengths, factor, table = given[number % len(given)]
+        edges = {"x": y[:size], "rows": [y[50 : 50 + length] for length in lengths]}
+        vertex = graph.addVertex(compute, Tabled, {**edges, "factor": factor, "table": table})
+        if number == 1:
+            graph.setPerfEstimate(vertex, 77)
+    graph.registerPerfEstimator(Tabled, seen)
+    expected = [1 + sum(lengths) + factor for _, lengths, factor, _ in given]
+    cycles = graph.freeze().estimates.cycles.tolist()
+    assert cycles == [77 if number == 1 else expected[number % len(given)] for number in range(300)]
+    distinct = [row for number, row in enumerate(given) if number != 1]
+    assert sorted(asked) == sorted(distinct)
 
 
 def test_an_estimator_sees_a_list_of_no_rows(graph, compute):

@@ -6,7 +6,7 @@ from engine_builder import counted
 from library_programs import new_graph, run, variable
 
 from pypoplar import FLOAT, HALF, INT, poplin, popnn, popops
-from pypoplar.graph.estimators import VertexIntrospector
+from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.poplin.cycle_estimators import ESTIMATORS as POPLIN
 from pypoplar.poplin.flop_estimators import FLOPS as POPLIN_FLOPS
 from pypoplar.popnn.cycle_estimators import ESTIMATORS as POPNN
@@ -41,6 +41,7 @@ class Fields:
 
 class Field:
     unit = 1  # its elements are numbers, not records
+    type = FLOAT
 
     def __init__(self, name, size, plain=False):
         self.name, self.form = name, "list" if np.ndim(size) else "scalar" if plain else "vector"

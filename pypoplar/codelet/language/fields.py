@@ -77,8 +77,9 @@ class Vertex:
     Inputs are connected to the same elements, or an Input to those of an Output, the Input is copied on its tile; what cannot be
     kept apart raises `MemoryElemConstraintsError` when the Engine is made.
 
-    A method ``cycles(self, vertex)`` is an estimator: host Python that returns the worker cycles of one vertex, given an
-    object with ``fieldSize(name)``, ``value(name)`` and ``target``; it replaces the price derived from the code as executed.
+    A method ``cycles(self, vertex)`` is an estimator: host Python that returns the worker cycles of a vertex, given a
+    `VertexIntrospector`: ``fieldSize(name)``, ``value(name)``, ``templateArguments()``, ``target``. It is called once for all
+    vertices with equal sizes and values, and replaces the price derived from the code as executed.
     """
 
     __declared__: Declared
