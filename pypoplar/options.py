@@ -190,6 +190,11 @@ class EngineOptions:
     given: tuple[tuple[str, OptionValue], ...] = field(default=())
 
     @property
+    def counts_blocks(self) -> bool:
+        """Whether runs record which lines of codelets take their cycles: wherever a profile of the execution is asked for."""
+        return self.output_execution_profile or self.flop_estimates
+
+    @property
     def prefetches(self) -> bool:
         """Whether stream callbacks are asked for the next chunk ahead of time."""
         return self.enable_prefetch and self.stream_buffer_overlap != "any"

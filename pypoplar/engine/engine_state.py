@@ -12,6 +12,7 @@ from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt32s
 from pypoplar.arrays.groups import offsets
 from pypoplar.arrays.splitmix import splitmix64
 from pypoplar.engine.arena import Arena
+from pypoplar.engine.block_tables import BlockTables, block_tables
 from pypoplar.engine.division import Division
 from pypoplar.engine.element_marks import rows_with_marks
 from pypoplar.engine.run_tables import RunTables
@@ -39,11 +40,13 @@ class EngineState:
     memory: Arena
     header: Int64s
     tables: dict[int, AnyArray] = field(factory=dict)
+    blocks: BlockTables | None = field(init=False)  # where executions of blocks are counted, if they are
     account: RunTables = field(init=False)  # what is being counted into
     step_account: Int64s = field(init=False)  # [steps + 1]: where a step's tiles begin in the account's
     debug_buffers: Int64s = field(init=False)  # [threads, words]: what vertices print
 
     def __attrs_post_init__(self) -> None:
+        self.blocks = block_tables(self.executable) if self.executable.options.counts_blocks else None
         self._add_program_tables()
         self._add_run_tables()
         self.count_into(self.new_account())
@@ -135,6 +138,10 @@ class EngineState:
             self._hold(Slot.WORK_SUMS, np.zeros(WORK_SUM_WORDS * threads, np.int64))
             if len(executable.computes.flops):
                 self._hold(Slot.GIVEN_FLOPS, np.ascontiguousarray(executable.computes.flops, np.int64))
+        if self.blocks is not None:
+            self._hold(Slot.GROUP_BLOCKS, self.blocks.of_group)
+            self.header[Slot.BLOCK_WORDS] = self.blocks.words
+            self.header[Slot.COMPUTE_COUNT] = self.blocks.computes
         for which, size in sizes.items():
             self._hold(which, np.zeros(size + 1, np.int64))
         if executable.target.compute_set_start_cycles or not all(step.waits for step in executable.steps):
@@ -171,6 +178,8 @@ class EngineState:
             Slot.CODELET_SLOTS: threads * len(executable.codelets),
             Slot.STEP_FLOPS: flops * len(executable.steps),
             Slot.CODELET_FLOPS: flops * len(executable.codelets),
+            Slot.BLOCKS: 0 if self.blocks is None else threads * self.blocks.words,
+            Slot.SLOWEST: 0 if self.blocks is None else threads * self.blocks.slowest_words,
         }
         return RunTables.empty(sizes, self.step_account)
 
@@ -179,6 +188,8 @@ class EngineState:
         self.account = account
         self.tables.update(account.tables)
         self.header[account.places] = account.addresses
+        if self.blocks is None:
+            self.header[[Slot.BLOCKS, Slot.SLOWEST]] = 0
         self.header[Slot.EVENTS] = 0
         if events is not None:
             self._hold(Slot.EVENTS, events)

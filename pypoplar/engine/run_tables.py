@@ -13,7 +13,7 @@ from pypoplar.interface.header_slots import Slot
 
 BY_STEP = (Slot.EXECUTIONS, Slot.COMPUTE_CYCLES)
 BY_TILE = (Slot.TILE_CYCLES, Slot.TILE_SLOTS)  # of every compute step; see EngineState.step_account
-BY_THREAD = (Slot.CODELET_SLOTS, Slot.STEP_FLOPS, Slot.CODELET_FLOPS)
+BY_THREAD = (Slot.CODELET_SLOTS, Slot.STEP_FLOPS, Slot.CODELET_FLOPS, Slot.BLOCKS, Slot.SLOWEST)
 SMALL = 1 << 14  # words that are copied sooner than one has found out which of them have changed
 
 

@@ -9,13 +9,15 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import offsets, ragged
 from pypoplar.codelet.cost.pricing import COMPILED
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import EventLog
 from pypoplar.engine.run_tables import RunTables
 from pypoplar.interface.context_words import WORK_WORDS, Work
+from pypoplar.interface.driver_records import SLOWEST_WORDS, Slowest, VertexCount
 from pypoplar.interface.header_slots import Slot
-from pypoplar.report.run_account import RunAccount, RunHistory
+from pypoplar.report.run_account import RunAccount, RunHistory, VertexCounts
 
 LATER = "later runs"
 MOST_NAMES = 1000  # of runs in the report; of further ones only the number is known
@@ -124,7 +126,34 @@ class Runs:
             is_handle = np.array([step.kind == "handle" for step in self.state.executable.steps])
             executions = sum(int(run.executions[~is_handle].sum()) for run in runs)
             trace = self.log.trace(len(self._kept), executions, np.flatnonzero(is_handle))
-            return RunHistory(tuple(self._names), tuple(runs), trace)
+            return RunHistory(tuple(self._names), tuple(runs), trace, self._vertex_counts())
+
+    def _vertex_counts(self) -> VertexCounts | None:
+        """What the vertices of all runs counted together."""
+        blocks, threads = self.state.blocks, self.state.division.threads
+        accounts = [run.account for run in self._kept] + [self._settled] * bool(self._later_count)
+        if blocks is None or not accounts:
+            return None
+
+        def of_each(which: int) -> Int64s:
+            """[accounts and threads, words] of a table."""
+            rows: Int64s = np.concatenate([account.tables[which].reshape(threads, -1) for account in accounts])
+            return rows
+
+        counted: Int64s = of_each(Slot.BLOCKS).sum(0)
+        slowest = of_each(Slot.SLOWEST).reshape(len(accounts) * threads, blocks.computes, SLOWEST_WORDS)
+        cycles, position = slowest[..., Slowest.CYCLES], slowest[..., Slowest.POSITION]
+        most: Int64s = cycles.max(0)
+        begin, many = blocks.first[:-1], np.diff(blocks.first) - VertexCount.BLOCKS
+        return VertexCounts(
+            compute=blocks.compute,
+            codelet=blocks.codelet,
+            slots=counted[begin + VertexCount.SLOTS],
+            first=offsets(many),
+            blocks=counted[ragged(begin + VertexCount.BLOCKS, many)],
+            slowest_cycles=most,
+            slowest=np.where(cycles == most, position, np.iinfo(np.int64).max).min(0),
+        )
 
     def _run_account(self, name: str, count: int, account: RunTables) -> RunAccount:
         tables, threads = account.tables, self.state.division.threads

@@ -115,3 +115,20 @@ GIVEN_UP = -2
 def shared_words(threads: int) -> int:
     """Words of `Shared`, with those of all threads behind it."""
     return Shared.PARTIAL + 2 * threads + CACHE_LINE_WORDS
+
+
+class VertexCount(Layout):
+    """Words of a row that counts the vertices of a codelet in a compute set, where executions of blocks are counted."""
+
+    SLOTS = auto()  # worker slots of their executions, by estimates where there are any
+    BLOCKS = auto()  # executions of block 0; those of the other blocks follow
+
+
+class Slowest(Layout):
+    """The vertex of a compute set that took the most cycles in one execution; of several the one at the lowest position."""
+
+    CYCLES = auto()  # 0 where none took any
+    POSITION = auto()  # on the list of all vertices
+
+
+SLOWEST_WORDS = words(Slowest)

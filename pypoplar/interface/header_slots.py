@@ -50,6 +50,7 @@ class Slot(Layout):
     GROUP_KIND = auto()
     VERTEX = auto()
     LIST_ORDER = auto()
+    GROUP_BLOCKS = auto()  # [groups]: where their row begins in BLOCKS
     ESTIMATE = auto()  # 0 where no vertex has an estimate
     GIVEN_FLOPS = auto()  # as ESTIMATE
     WORDS = auto()
@@ -87,6 +88,8 @@ class Slot(Layout):
     WORK_SUMS = auto()  # [threads, WORK_SUM_WORDS]: `Work` of groups of a codelet, until it is added to the next two
     STEP_FLOPS = auto()  # [threads, STEP_COUNT] of `Work`, summed over executions
     CODELET_FLOPS = auto()  # [threads, CODELET_COUNT] of `Work`, the same
+    BLOCKS = auto()  # [threads, BLOCK_WORDS]: rows of `VertexCount`; 0 where executions of blocks are not counted
+    SLOWEST = auto()  # [threads, COMPUTE_COUNT] of `Slowest`, the same
     EVENTS = auto()  # a log of executed steps, or 0: `EventLogHead`, then `Event` by `Event`
     # Numbers.
     WORKERS = auto()
@@ -96,6 +99,8 @@ class Slot(Layout):
     STEP_COUNT = auto()
     STACK_DEPTH = auto()
     CLOCK_COUNT = auto()
+    BLOCK_WORDS = auto()
+    COMPUTE_COUNT = auto()
     COMPUTE_START = auto()  # cycles that pass on a tile with vertices before they start
 
 

@@ -36,9 +36,27 @@ class RunAccount:
 
 
 @frozen(eq=False)
+class VertexCounts:
+    """How often blocks of codelets ran, in all runs together: row i is about the vertices of ``codelet[i]`` in ``compute[i]``.
+
+    Blocks are those of `pypoplar.codelet.ir.block_numbers`; a row may have words behind its last one. Of a MultiVertex the blocks
+    of the worker that took longest count.
+    """
+
+    compute: Int64s  # [rows]: index into `Executable.computes`
+    codelet: Int64s  # [rows]
+    slots: Int64s  # [rows]: worker slots, by estimates where there are any
+    first: Int64s  # [rows + 1]: where a row's blocks begin in `blocks`
+    blocks: Int64s  # executions
+    slowest_cycles: Int64s  # [computes]: of the vertex that took the most in one execution, 0 where none took any
+    slowest: Int64s  # [computes]: its position in `Computes.vertex`
+
+
+@frozen(eq=False)
 class RunHistory:
     """The runs since the engine was loaded, or its profile reset."""
 
     programs: tuple[str, ...]  # names of what has run, in order; equal neighbours count once
     runs: tuple[RunAccount, ...]  # those kept apart, then all further ones together
     trace: Trace
+    counts: VertexCounts | None = None  # where a profile of the execution is asked for

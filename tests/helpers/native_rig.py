@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pypoplar.codelet.backend.native_codelet import compile_codelet
+from pypoplar.codelet.ir.block_numbers import most_blocks
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.typed import PricedCodelet, TypedField
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
@@ -121,6 +122,7 @@ class Outcome:
         self.debug, self.debug_used = debug, int(context[Context.DEBUG_USED])
         self.touched = memory.touch_bytes() if memory.touches else {}
         self.work: list[list[int]] | None = None  # `Work` of each vertex, if it was counted
+        self.blocks: list[int] = []  # executions of all vertices together, by number, if they were counted
         self.random: list[int] = []  # the state of the random numbers
 
 
@@ -144,9 +146,13 @@ def run_native(  # noqa: PLR0913 - a rig has a knob for everything
     uninitialised_checks: bool = False,
     floating_point_checks: bool = False,
     count_flops: bool = False,
+    count_blocks: bool = False,
 ) -> Outcome:
     """Run a group of vertices natively; `vertices` is a list of dicts, field name to array (or list of arrays)."""
-    machine_code = compile_codelet(codelet, Checks(record_touches, uninitialised_checks, floating_point_checks, count_flops))
+    machine_code = compile_codelet(
+        codelet,
+        Checks(record_touches, uninitialised_checks, floating_point_checks, count_flops, count_blocks),
+    )
     memory = Memory(codelet, vertices, touches=record_touches)
     count = len(vertices)
     slots = np.full(count * (workers if codelet.kind == "multi" else 1), -1, np.int64)
@@ -159,6 +165,8 @@ def run_native(  # noqa: PLR0913 - a rig has a knob for everything
     context[Context.DEBUG], context[Context.DEBUG_WORDS] = (debug.ctypes.data, debug_words) if debug_words else (0, 0)
     work = np.full((len(slots), WORK_WORDS), -1, np.int64)
     context[Context.WORKERS], context[Context.FLOATING_POINT], context[Context.WORK] = workers, mask, work.ctypes.data
+    blocks = np.zeros(most_blocks(codelet), np.int64)
+    context[Context.BLOCKS] = blocks.ctypes.data
     arguments = [0] * CALL_ARGUMENTS
     arguments[CallArgument.MEMORY], arguments[CallArgument.ROWS] = memory.bytes.ctypes.data, memory.rows.ctypes.data
     arguments[CallArgument.ROW_TABLE], arguments[CallArgument.COUNT] = memory.table.ctypes.data, count
@@ -169,6 +177,7 @@ def run_native(  # noqa: PLR0913 - a rig has a knob for everything
     outcome = Outcome(memory, slots.tolist(), results.tolist(), context, debug)
     outcome.work = [_work_of_vertex(rows) for rows in work.reshape(count, -1, WORK_WORDS)] if count_flops else None
     assert count_flops or (work == -1).all()
+    outcome.blocks = blocks.tolist()
     outcome.random = state.tolist()
     return outcome
 
@@ -185,14 +194,15 @@ def run_interpreted(  # noqa: PLR0913 - a rig has a knob for everything
     touches: bool = False,
     unwritten: bool = False,
     flops: bool = False,
+    blocks: bool = False,
 ) -> Outcome:
     """Run a group of vertices in plain Python, as the interpreting engine does; the outcome has what a native one has."""
     memory = Memory(codelet, vertices, touches=touches)
     state = np.array(random if random is not None else [1, 2, 3, 4], np.uint32)
-    form = PythonForm(codelet, record_touches=touches, count_flops=flops)
+    form = PythonForm(codelet, record_touches=touches, count_flops=flops, count_blocks=blocks)
     slots: list[int] = []
     results: list[bool | None] = []
-    work, context = [], np.zeros(CONTEXT_WORDS, np.int64)
+    work, context, counts = [], np.zeros(CONTEXT_WORDS, np.int64), np.zeros(most_blocks(codelet), np.int64)
     words = memory.rows.reshape(-1)
     for number in range(len(vertices)):
         around = VertexContext(clock, cycle_limit, state, mask, unwritten, workers)
@@ -206,8 +216,11 @@ def run_interpreted(  # noqa: PLR0913 - a rig has a knob for everything
         slots.append(spent)
         results.append(result)
         work.append([around.flops, around.bytes, spent, around.bound])
+        for block, times in around.blocks.items():
+            counts[block] += times
     assert memory.outside_is_untouched()
     outcome = Outcome(memory, slots, results, context, None)
     outcome.work = work if flops else None
+    outcome.blocks = counts.tolist()
     outcome.random = state.tolist()
     return outcome

@@ -6,7 +6,9 @@ functions, to which a backend for another processor gives its own. There is one,
 **Given** is the typed form of a codelet (`pypoplar.codelet.ir.typed`) and the `Checks` that its code is to make.
 
 - The form is priced: before each straight run stands its `Price`. Code adds its slots when it comes there, and its flops and bytes
-  where `Checks.flops` asks for them. Of a block that runs n times it may add n prices at once, if the block reads no cycle counter.
+  where `Checks.flops` asks for them. Where `Checks.blocks` does, it counts how often each block runs, by the numbers of
+  `pypoplar.codelet.ir.block_numbers`; of a MultiVertex the blocks of the worker that takes longest, of the first if several do. Of
+  a block that runs n times it may add n prices at once, if the block reads no cycle counter.
 - Operations mean what their rows in `pypoplar.codelet.operations` say, bit for bit: floating-point arithmetic in the order written,
   rounded at each operation, never contracted. An operation that would be an error stops the vertex instead.
 - Loops are held to the cycle limit as `pypoplar.codelet.ir.loop_limits` says. Code reads the limit anew now and then: a run is

@@ -13,6 +13,7 @@ class Checks:
     uninitialised: bool = False  # reads of memory that nothing has written
     floating_point: bool = False  # floating-point exceptions
     flops: bool = False  # how many floating-point operations are done, and bytes loaded and stored
+    blocks: bool = False  # how often each block runs
 
     @property
     def only_counts(self) -> bool:

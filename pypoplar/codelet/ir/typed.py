@@ -20,6 +20,7 @@ from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.terms import ACCESSES, FORMS, KINDS, Access, Form, Kind, Location, exactly
 from pypoplar.codelet.operations.registers import REGISTERS
 from pypoplar.codelet.operations.tile_readings import READINGS
+from pypoplar.interface.layout import NOTHING
 from pypoplar.spelling import nearest
 
 
@@ -213,6 +214,9 @@ class RoundsPrice:
     rest: int
     bound: int = field(default=0, repr=False)  # of `width` rounds, see `Price`
     bound_of_rest: int = field(default=0, repr=False)
+    block: int = field(
+        default=NOTHING, repr=False
+    )  # number of a block of `width` rounds, see `Price`; the next is of one left over
 
     def total(self, rounds: int) -> int:
         """The price of all rounds."""
@@ -228,7 +232,8 @@ class For:
     """``for variable in range(start, stop, step)``; the operands are fixed when the loop starts; step 0 is an error.
 
     The variable keeps its last value after the loop, as in Python, and may be assigned in the body without effect on the count.
-    With a `price`, the rounds cost that; the prices in the body have no slots then.
+    With a `price`, the rounds cost that; the prices in the body have no slots then. Where blocks are counted, that of the number
+    `rounds_of` runs in each round, which is added as the loop begins.
     """
 
     variable: Local
@@ -238,6 +243,7 @@ class For:
     body: Block
     where: int
     price: RoundsPrice | None = None
+    rounds_of: int = field(default=NOTHING, repr=False)
 
 
 @frozen
@@ -276,13 +282,15 @@ class Price:
 
     The work is floating-point operations, and bytes of elements loaded and stored. `bound` are the slots that hand-written code
     could reach, at most `slots`; 0 where nobody has said. Work and bound are no part of the representation, which native code that
-    does not count them is cached by.
+    does not count them is cached by. `block` is the block's number where its executions are counted
+    (`pypoplar.codelet.ir.block_numbers`).
     """
 
     slots: int
     flops: int = field(default=0, repr=False)
     bytes: int = field(default=0, repr=False)
     bound: int = field(default=0, repr=False)
+    block: int = field(default=NOTHING, repr=False)
 
     @staticmethod
     def total(prices: Iterable[Price]) -> Price:

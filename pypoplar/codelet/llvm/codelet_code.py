@@ -18,7 +18,15 @@ from pypoplar.codelet.llvm.emitter_state import CodeletFunction
 from pypoplar.codelet.llvm.machine import ENTRY, SYMBOL_PREFIX
 from pypoplar.codelet.llvm.memory_forms import BYTE, INT, WORD, word
 from pypoplar.codelet.llvm.vertex_code import emit
-from pypoplar.codelet.llvm.vertex_life import begin_vertex, end_vertex, leave_counts, leave_result, load_scalars
+from pypoplar.codelet.llvm.vertex_life import (
+    BusiestWorker,
+    begin_vertex,
+    end_vertex,
+    leave_blocks,
+    leave_counts,
+    leave_result,
+    load_scalars,
+)
 from pypoplar.codelet.operations.table import library_functions
 from pypoplar.interface.context_words import CALL_ARGUMENTS, CallArgument, Context
 
@@ -99,6 +107,7 @@ def _emit_workers(function: CodeletFunction, number: Any, following: Any) -> Non
     state = begin_vertex(function, emit, number, end, failed)
     stopped = function.allocate(BYTE)
     builder.store(BYTE(0), stopped)
+    longest = BusiestWorker.begin(state)
     start = builder.block
     builder.branch(top)
     builder.position_at_end(top)
@@ -118,9 +127,11 @@ def _emit_workers(function: CodeletFunction, number: Any, following: Any) -> Non
     state.go(end)
     builder.position_at_end(end)
     leave_counts(state, builder.add(builder.mul(number, count), worker))
+    longest.take(state)
     upcoming = builder.add(worker, word(1))
     worker.add_incoming(upcoming, end)
     builder.cbranch(builder.icmp_signed("<", upcoming, count), top, done)
     builder.position_at_end(done)
+    leave_blocks(state, longest.blocks)
     leave_result(state)
     builder.branch(following)

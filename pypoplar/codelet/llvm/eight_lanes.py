@@ -168,6 +168,8 @@ def _take_over(state: EmitterState, of_round: EmitterState) -> None:
     builder = state.builder
     for counter, counted in zip(state.counters, of_round.counters, strict=True):
         state.add_to(counter, builder.load(counted))
+    for block, counter in of_round.blocks.items():
+        state.count_block(block, builder.load(counter))
     for name, slot in of_round.locals.items():
         if slot is not state.locals.get(name, slot):
             builder.store(builder.load(slot), state.locals[name])
@@ -201,6 +203,7 @@ def _side_by_side(plan: LanesPlan, states: Sequence[EmitterState], otherwise: An
     for state in states:
         state.lines = state.otherwise = None
         state.spend(plan.loop_plan.price, count)
+        state.count_block(plan.loop.rounds_of, count)
 
 
 # Locals with lanes

@@ -12,6 +12,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 from llvmlite import ir
 
+from pypoplar.codelet.ir.block_numbers import counted
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.loop_limits import is_even, short_locals
 from pypoplar.codelet.ir.proven_accesses import AccessLine, PlannedStatement
@@ -125,10 +126,15 @@ class CodeletFunction:
     record_fault: Any
     tables: Mapping[str, LaidTable]
     arrays: Mapping[str, LaidArray]
+    counts_with: tuple[int, ...]  # by number of a block, the one that is counted for it; empty where none are counted
 
     @classmethod
     def begin(cls, function: Any, codelet: PricedCodelet, checks: Checks) -> CodeletFunction:
         """Begin to write an LLVM function that has no block yet."""
+        counts_with: tuple[int, ...] = ()
+        if checks.blocks:
+            numbers = counted(codelet)
+            codelet, counts_with = numbers.codelet, numbers.counts_with
         allocations = ir.IRBuilder(function.append_basic_block("entry"))
         builder = ir.IRBuilder(function.append_basic_block("start"))
         scopes = AliasScopes({}, {}) if checks.touches else alias_scopes(function.module, codelet)
@@ -146,6 +152,7 @@ class CodeletFunction:
             record_fault=_fault_recorder(function.module),
             tables={table.name: _lay(function.module, table) for table in codelet.tables},
             arrays={array.name: _reserve(allocations, array) for array in codelet.arrays},
+            counts_with=counts_with,
         )
 
     def load_context(self, number: Context) -> Any:
@@ -153,6 +160,10 @@ class CodeletFunction:
 
     def store_context(self, number: Context, value: Any) -> None:
         self.builder.store(value, context_pointer(self.builder, self.arguments[CallArgument.CONTEXT], number), align=8)
+
+    def block_counters(self) -> dict[int, Any]:
+        """New stack slots for the executions of the blocks that are counted."""
+        return {block: self.allocate(WORD) for block in sorted(set(self.counts_with))}
 
     def allocate(self, form: Any) -> Any:
         """A stack slot; all are made in the function's first block, so that none is made twice."""
@@ -183,6 +194,7 @@ class EmitterState:
     result: Any  # stack slot, i8: what compute returned so far
     fields: dict[str, Place]
     work: Mapping[Work, Any] = field(factory=dict)  # stack slots, i64, of what is `COUNTED`, where it is
+    blocks: Mapping[int, Any] = field(factory=dict)  # the same of executions of blocks, by number
     locals: dict[str, Any] = field(factory=dict)  # stack slots
     spans: dict[str, Place] = field(factory=dict)  # of stack slots
     scalars: dict[str, Any] = field(factory=dict)  # stack slots of scalar fields' values
@@ -340,8 +352,13 @@ class EmitterState:
         return (self.slots, *self.work.values())
 
     def begin_counting(self) -> None:
-        for counter in self.counters:
+        for counter in (*self.counters, *self.blocks.values()):
             self.builder.store(word(0), counter)
+
+    def count_block(self, block: int, times: Any = None) -> None:
+        """A block runs once, or `times` times; one without a number is not counted here."""
+        if block in self.blocks:
+            self.add_to(self.blocks[block], word(1) if times is None else times)
 
     def spend(self, price: Price, times: Any = None) -> None:
         """Add the price of a block that runs once, or `times` times (an ``i64``)."""
@@ -355,7 +372,9 @@ class EmitterState:
     def counting_anew(self, **changes: Any) -> EmitterState:
         """This state with changes and with counters of its own, that are 0."""
         allocate = self.function.allocate
-        state = evolve(self, slots=allocate(WORD), work={column: allocate(WORD) for column in self.work}, **changes)
+        work = {column: allocate(WORD) for column in self.work}
+        blocks = {block: allocate(WORD) for block in self.blocks}
+        state = evolve(self, slots=allocate(WORD), work=work, blocks=blocks, **changes)
         state.begin_counting()
         return state
 

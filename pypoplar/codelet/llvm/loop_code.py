@@ -62,6 +62,7 @@ def emit_for(state: EmitterState, loop: For) -> None:
         builder.branch(after)
         state.unjudged = unjudged
     builder.position_at_end(running)
+    state.count_block(loop.rounds_of, rounds.count)
     plan = _plan(state, loop)
     if loop.price is not None:
         _pay_together(state, loop, rounds.count)
@@ -106,6 +107,10 @@ def _pay_together(state: EmitterState, loop: For, count: Any) -> None:
     state.add_to(state.slots, total)
     if state.work:
         state.add_to(state.work[Work.BOUND], bound_together(state, loop.price, count))
+    if loop.price.block in state.blocks:
+        width = word(loop.price.width)
+        state.count_block(loop.price.block, builder.udiv(count, width))
+        state.count_block(loop.price.block + 1, builder.urem(count, width))
 
 
 def _look(state: EmitterState, loop: For) -> None:

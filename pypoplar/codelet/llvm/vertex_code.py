@@ -93,8 +93,9 @@ def emit(state: EmitterState, statement: PlannedStatement) -> None:  # noqa: C90
             state.builder.branch(state.loops[-1].following)
         case Return():
             emit_return(state, statement)
-        case Price():
+        case Price(block=block):
             state.spend(statement)
+            state.count_block(block)
         case Check(condition=condition, message=message, where=where):
             state.fault_unless(state.value(condition), FaultCode.CHECK, where, word(message), word(0))
         case DebugPrint():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from attrs import frozen
 
 from pypoplar.codelet.ir.typed import Span
 from pypoplar.codelet.llvm.emitter_state import COUNTED, CodeletFunction, Emit, EmitterState, Place
@@ -32,7 +35,7 @@ def begin_vertex(function: CodeletFunction, emit: Emit, number: Any, end: Any, f
         fields[field.name] = Place(address, count, touch, word(int(field.access == "input")))
     slots, result = function.allocate(WORD), function.allocate(BYTE)
     work = {column: function.allocate(WORD) for column in COUNTED} if function.checks.flops else {}
-    state = EmitterState(function, emit, number, end, failed or end, slots, result, fields, work)
+    state = EmitterState(function, emit, number, end, failed or end, slots, result, fields, work, function.block_counters())
     state.begin_counting()
     builder.store(BYTE(1), result)
     load_scalars(state)
@@ -54,6 +57,7 @@ def end_vertex(state: EmitterState) -> None:
     state.go(state.end)
     state.builder.position_at_end(state.end)
     leave_counts(state, state.number)
+    leave_blocks(state, state.blocks)
     leave_result(state)
 
 
@@ -65,6 +69,46 @@ def leave_counts(state: EmitterState, number: Any) -> None:
         table, first = function.load_context(Context.WORK), builder.mul(number, word(WORK_WORDS))
         for column, counter in {**state.work, Work.COMPILED: state.slots}.items():
             _leave_word(builder, table, builder.add(first, word(column)), builder.load(counter))
+
+
+def leave_blocks(state: EmitterState, counters: Mapping[int, Any]) -> None:
+    """Add what a vertex has counted, in stack slots by number of the block, to the table of its kind."""
+    builder, function = state.builder, state.function
+    if not function.counts_with:
+        return
+    table = function.load_context(Context.BLOCKS)
+    counts = {block: builder.load(counter) for block, counter in counters.items()}
+    for block, leader in enumerate(function.counts_with):
+        address = builder.inttoptr(builder.add(table, word(WORD_BYTES * block)), WORD.as_pointer())
+        builder.store(builder.add(builder.load(address, align=8), counts[leader]), address, align=8)
+
+
+@frozen(eq=False)
+class BusiestWorker:
+    """Of a MultiVertex: the blocks of the worker that takes longest, of the first if several do. All wait for it."""
+
+    slots: Any  # stack slot, i64
+    blocks: Mapping[int, Any]  # of stack slots, by number
+
+    @staticmethod
+    def begin(state: EmitterState) -> BusiestWorker:
+        function = state.function
+        busiest = BusiestWorker(function.allocate(WORD), function.block_counters())
+        if busiest.blocks:
+            for counter, nothing in ((busiest.slots, -1), *((counter, 0) for counter in busiest.blocks.values())):
+                state.builder.store(word(nothing), counter)
+        return busiest
+
+    def take(self, state: EmitterState) -> None:
+        """A worker has come to its end."""
+        if not self.blocks:
+            return
+        builder, spent, most = state.builder, state.builder.load(state.slots), state.builder.load(self.slots)
+        longer = builder.icmp_signed(">", spent, most)
+        builder.store(builder.select(longer, spent, most), self.slots)
+        for block, counter in self.blocks.items():
+            count = builder.load(state.blocks[block])
+            builder.store(builder.select(longer, count, builder.load(counter)), counter)
 
 
 def leave_result(state: EmitterState) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -55,6 +56,7 @@ class VertexContext:
     flops: int = 0  # where they are counted
     bytes: int = 0  # of elements loaded and stored, the same
     bound: int = 0  # slots that hand-written code could reach, the same
+    blocks: Counter[int] = field(factory=Counter)  # executions by number, the same
 
     def check_limit(self, where: int) -> None:
         """At the beginning of each round of a loop, unless it is even."""

@@ -9,12 +9,14 @@ rows say (`pypoplar.codelet.operations`), and every access to memory goes throug
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, assert_never
 
 from attrs import astuple, define, field
 
 from pypoplar.arrays.dtypes import Bytes, Int64s
+from pypoplar.codelet.ir.block_numbers import numbered
 from pypoplar.codelet.ir.loop_limits import is_even, round_slots, rounds_of
 from pypoplar.codelet.ir.typed import (
     Apply,
@@ -90,12 +92,15 @@ class PythonForm:
     meaning_of: Callable[[str], Meaning] = meaning_of
     record_touches: bool = False
     count_flops: bool = False
+    count_blocks: bool = False
     _functions: dict[bool, Function] = field(factory=dict)  # without and with floating-point exceptions
     _edge_row: EdgeRow = field(init=False)
     _tables: dict[str, MemoryVector | MemoryRows] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         check_priced(self.codelet)
+        if self.count_blocks:
+            self.codelet = numbered(self.codelet)
         self._edge_row = edge_row(self.codelet.fields, record_touches=self.record_touches)
         self._tables = {table.name: table_view(table) for table in self.codelet.tables}
 
@@ -104,7 +109,8 @@ class PythonForm:
 
         Of a MultiVertex, all workers in order: the slots of the slowest, and the AND. `memory` is uint8. An error is a
         `VertexFault`. With `count_flops` its work is left in `context`: floating-point
-        operations and bytes of all workers together, and the largest of their bounds.
+        operations and bytes of all workers together, and the largest of their bounds. With `count_blocks` the executions of each
+        block are, of a MultiVertex those of the worker that takes longest, of the first if several do.
         """
         guarded = context.floating_point_mask != 0
         if guarded not in self._functions:
@@ -112,18 +118,21 @@ class PythonForm:
         function = self._functions[guarded]
         views = self.views(memory, words, row, row_table, context)
         context.flops = context.bytes = context.bound = 0
+        context.blocks = Counter()
         # A worker issues a slot in turn with the others; a supervisor's is a cycle.
         context.slot_cycles = 1 if self.codelet.kind == "supervisor" else context.workers
         if self.codelet.kind != "multi":
             context.slots = 0
             result = function(context, views)
             return context.slots, result
-        slowest, bound, agreed = 0, 0, True
+        slowest, bound, agreed, blocks = -1, 0, True, context.blocks
         for worker in range(context.workers):
-            context.slots, context.bound, context.worker = 0, 0, worker
+            context.slots, context.bound, context.worker, context.blocks = 0, 0, worker, Counter()
             agreed = function(context, views, worker) and agreed
-            slowest, bound = max(slowest, context.slots), max(bound, context.bound)
-        context.bound = bound
+            if context.slots > slowest:
+                slowest, blocks = context.slots, context.blocks
+            bound = max(bound, context.bound)
+        context.bound, context.blocks = bound, blocks
         return slowest, agreed
 
     def views(
@@ -245,8 +254,9 @@ class _FunctionWriter:
         if where is not None:
             self._go_to(where)
         match statement:
-            case Price():
-                return [self._count(name, getattr(statement, name)) for name in self.counted]
+            case Price(block=block):
+                executions = [] if block == NOTHING else [self._count_block(block)]
+                return [*(self._count(name, getattr(statement, name)) for name in self.counted), *executions]
             case IfElse():
                 test = self._at(ast.If(_operand(statement.condition), [], []))
                 test.body, test.orelse = self._block(statement.then), self._block(statement.orelse) if statement.orelse else []
@@ -273,6 +283,11 @@ class _FunctionWriter:
     def _count(self, name: str, amount: int) -> ast.stmt:
         counter = ast.Attribute(_name(".context"), name, ast.Store())
         return self._at(ast.AugAssign(counter, ast.Add(), _constant(amount)))  # type: ignore[no-any-return]
+
+    def _count_block(self, number: int) -> ast.stmt:
+        counters = ast.Attribute(_name(".context"), "blocks", ast.Load())
+        counter = ast.Subscript(counters, _constant(number), ast.Store())
+        return self._at(ast.AugAssign(counter, ast.Add(), _constant(1)))  # type: ignore[no-any-return]
 
     def _for(self, statement: For) -> ast.stmt:
         even, price = is_even(statement), statement.price
@@ -378,6 +393,9 @@ def _rounds_together(context: VertexContext, start: int, stop: int, step: int, w
         context.check_rounds(1, total, where)
         context.slots += total
         context.bound += together.total_bound(len(rounds))
+        if together.block != NOTHING:
+            several, left_over = divmod(len(rounds), together.width)
+            context.blocks += Counter({together.block: several, together.block + 1: left_over})
     return rounds
 
 

@@ -24,7 +24,7 @@ from pypoplar.engine.loaded_codelets import priced_codelets
 from pypoplar.engine.services import Services
 from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import WORK_WORDS, Work
-from pypoplar.interface.driver_records import STREAM_WORDS, Phase, Shared, Stream
+from pypoplar.interface.driver_records import SLOWEST_WORDS, STREAM_WORDS, Phase, Shared, Slowest, Stream, VertexCount
 from pypoplar.interface.header_slots import HOST, Slot
 from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.opcodes import (
@@ -73,8 +73,10 @@ def python_forms(executable: Executable) -> list[PythonForm]:
     """The codelets as Python functions."""
     options = executable.options
     touches = options.races == "elements"
+    flops, blocks = options.flop_estimates, options.counts_blocks
     return [
-        PythonForm(codelet, record_touches=touches, count_flops=options.flop_estimates) for codelet in priced_codelets(executable)
+        PythonForm(codelet, record_touches=touches, count_flops=flops, count_blocks=blocks)
+        for codelet in priced_codelets(executable)
     ]
 
 
@@ -286,7 +288,7 @@ class Interpreter:
             tile = int(computes.active_tile[active])
             begin = max(self._tile_clock.get(tile, 0), self._together)
             self._start = begin + starting
-            scheduled, slots, results = self._tile(active, step)
+            scheduled, slots, results = self._tile(active, compute, step)
             cycles = starting + scheduled
             self._tile_clock[tile] = begin + cycles
             self.state.tables[Slot.TILE_CYCLES][account + active] += cycles
@@ -302,7 +304,7 @@ class Interpreter:
         self.state.tables[Slot.COMPUTE_CYCLES][step] += slowest
         return slowest
 
-    def _tile(self, active: int, step: int) -> tuple[int, int, bool]:
+    def _tile(self, active: int, compute: int, step: int) -> tuple[int, int, bool]:
         """All vertices of a tile: its cycles, the slots of all vertices, and the AND of their results."""
         computes, executable = self.state.executable.computes, self.state.executable
         workers = executable.target.getNumWorkerContexts()
@@ -317,18 +319,19 @@ class Interpreter:
             for i in range(int(computes.group_count[group])):
                 row = int(computes.group_row[group]) + i * words
                 position = int(computes.group_position[group]) + i
-                slots, result = self._vertex(codelet, row, position, int(computes.active_tile[active]), step)
+                slots, result = self._vertex(codelet, row, position, group, int(computes.active_tile[active]), step)
                 if len(computes.estimate) and computes.estimate[position] != NOTHING:
                     slots = int(computes.estimate[position])
                 prices.append((kind, slots))
                 taken = slots * workers if kind == VertexKind.MULTI else slots  # a MultiVertex takes all workers
                 self.state.tables[Slot.CODELET_SLOTS][codelet] += taken
+                self._note_vertex(compute, group, position, taken, slots if kind == VertexKind.SUPERVISOR else slots * workers)
                 total += taken
                 agreed = agreed and result
         ordered = [prices[int(computes.list_order[base + i])] for i in range(len(prices))]
         return schedule(ordered, workers), total, agreed
 
-    def _vertex(self, codelet: int, row: int, position: int, tile: int, step: int) -> tuple[int, bool]:
+    def _vertex(self, codelet: int, row: int, position: int, group: int, tile: int, step: int) -> tuple[int, bool]:
         """One vertex: its slots (of a MultiVertex the slowest worker's) and what compute returned."""
         tables, executable = self.state.tables, self.state.executable
         vertex = int(executable.computes.vertex[position])
@@ -352,6 +355,10 @@ class Interpreter:
             if self.fault is None or vertex < self.fault.vertex:
                 self.fault = Fault(vertex, fault.code, fault.where, fault.value, fault.bound, codelet, step)
             return 0, True
+        if self.state.blocks is not None:
+            first = self.state.blocks.of_group[group] + VertexCount.BLOCKS
+            for block, times in context.blocks.items():
+                tables[Slot.BLOCKS][first + block] += times
         if executable.options.flop_estimates:
             given = executable.computes.flops
             flops = int(given[position]) if len(given) and given[position] != NOTHING else context.flops
@@ -362,3 +369,12 @@ class Interpreter:
                 table[WORK_WORDS * number + Work.COMPILED] += outcome[0] * workers
                 table[WORK_WORDS * number + Work.BOUND] += context.bound * workers
         return outcome
+
+    def _note_vertex(self, compute: int, group: int, position: int, slots: int, cycles: int) -> None:
+        """What a vertex has spent, and whether it is the slowest of its compute set, where executions of blocks are counted."""
+        if self.state.blocks is None:
+            return
+        self.state.tables[Slot.BLOCKS][self.state.blocks.of_group[group] + VertexCount.SLOTS] += slots
+        slowest = self.state.rows(Slot.SLOWEST, SLOWEST_WORDS)[compute]
+        if (-cycles, position) < (-slowest[Slowest.CYCLES], slowest[Slowest.POSITION]):
+            slowest[[Slowest.CYCLES, Slowest.POSITION]] = cycles, position

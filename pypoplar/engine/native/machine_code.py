@@ -36,6 +36,7 @@ def machine_code(executable: Executable) -> MachineCode:
         uninitialised=options.uninitialised == "error",
         floating_point=executable.floating_point_checks,
         flops=options.flop_estimates,
+        blocks=options.counts_blocks,
     )
     compiled = tuple(compile_unpriced(codelet, pricing, checks) for codelet, pricing in pricing_of(executable))
     return MachineCode(np.array([code.address for code in compiled], np.int64), compiled)

@@ -8,7 +8,9 @@ from pypoplar.engine.native.memory_operations import call_codelet
 from pypoplar.engine.native.tile_account import (
     account_codelet,
     account_work,
+    begin_blocks,
     note_outcome,
+    note_vertices,
     note_work,
     price_group,
 )
@@ -55,23 +57,23 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
                 account_codelet(header, thread, codelet, step, whole)
                 whole = 0
                 codelet = word(codelets, group)
-            printed = word(context, Context.DEBUG_USED)
-            tile = word(tiles, active)
+            printed, tile = word(context, Context.DEBUG_USED), word(tiles, active)
             put_word(context, Context.RANDOM, random + RANDOM_BYTES * tile)
             put_word(context, Context.FAULT, NO_FAULT)
             row = word_address(words, word(rows, group))
+            begin_blocks(header, thread, group)
             call_codelet(word(addresses, codelet), word(memories, tile), row, row_table, count, slots, 0, context)
             note_outcome(header, thread, group, step, printed)
             if counts_work:
                 note_work(header, thread, group, count)
-            cycles = word(fixed, active)
-            total = word(fixed_slots, active)
+            cycles, total = word(fixed, active), word(fixed_slots, active)
             if cycles == ONE_VERTEX:
                 total = word(slots, 0)
                 cycles = total * workers
             elif cycles == PRICED:  # not known beforehand: by the code as it ran
                 cycles = price_group(header, thread, group, slots, count)
                 total = word(context, Context.TILE_SLOTS)
+            note_vertices(header, thread, compute, group, slots, count)
             whole += total
         put_word(cycles_table, active, word(cycles_table, active) + cycles)
         put_word(slots_table, active, word(slots_table, active) + total)

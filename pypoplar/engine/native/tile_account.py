@@ -6,7 +6,15 @@ from pypoplar.engine.native.header_access import add, get, put, put_word, record
 from pypoplar.engine.native.unit import part, seldom
 from pypoplar.interface.context_words import CONTEXT_WORDS, WORK_SUM_WORDS, WORK_WORDS, Context, Work
 from pypoplar.interface.debug_records import GROUP_MARK, MARK_WORDS, NO_MARK, Mark
-from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, FaultRecord, State
+from pypoplar.interface.driver_records import (
+    FAULT_WORDS,
+    SLOWEST_WORDS,
+    STATE_WORDS,
+    FaultRecord,
+    Slowest,
+    State,
+    VertexCount,
+)
 from pypoplar.interface.fault_codes import NO_FAULT
 from pypoplar.interface.header_slots import Slot
 from pypoplar.interface.layout import NOTHING
@@ -223,3 +231,46 @@ def price_group(header: int, thread: int, group: int, slots: int, count: int) ->
     cycles = total * workers  # MultiVertices run one after the other, each on all workers
     put(header, Slot.CONTEXTS, CONTEXT_WORDS * thread + Context.TILE_SLOTS, cycles if together else total)
     return cycles
+
+
+@part
+def begin_blocks(header: int, thread: int, group: int) -> None:
+    """Before a group's call, where executions of blocks are counted: tell where."""
+    if table(header, Slot.BLOCKS) == 0:
+        return
+    context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
+    rows = record(header, Slot.BLOCKS, table(header, Slot.BLOCK_WORDS), thread)
+    put_word(context, Context.BLOCKS, word_address(rows, get(header, Slot.GROUP_BLOCKS, group) + VertexCount.BLOCKS))
+
+
+@part
+def note_vertices(header: int, thread: int, compute: int, group: int, slots: int, count: int) -> None:
+    """After it: what its vertices have spent, and the slowest of them. `slots` has those of its code, of each vertex."""
+    if table(header, Slot.BLOCKS) != 0:
+        count_vertices(header, thread, compute, group, slots, count)
+
+
+@seldom
+def count_vertices(header: int, thread: int, compute: int, group: int, slots: int, count: int) -> None:
+    """As `note_vertices`, where executions of blocks are counted."""
+    workers = table(header, Slot.WORKERS)
+    kind = get(header, Slot.GROUP_KIND, group)
+    position = get(header, Slot.GROUP_POSITION, group)
+    estimates = table(header, Slot.ESTIMATE)
+    slowest = record(header, Slot.SLOWEST, SLOWEST_WORDS, thread * table(header, Slot.COMPUTE_COUNT) + compute)
+    most, place, total = word(slowest, Slowest.CYCLES), word(slowest, Slowest.POSITION), 0
+    for i in range(count):
+        spent = word(slots, i)
+        if estimates != 0 and word(estimates, position + i) != NOTHING:
+            spent = word(estimates, position + i)
+        total += spent
+        cycles = spent if kind == VertexKind.SUPERVISOR else spent * workers
+        if cycles > most or (cycles == most and position + i < place):
+            most, place = cycles, position + i
+    put_word(slowest, Slowest.CYCLES, most)
+    put_word(slowest, Slowest.POSITION, place)
+    rows = record(header, Slot.BLOCKS, table(header, Slot.BLOCK_WORDS), thread)
+    row = word_address(rows, get(header, Slot.GROUP_BLOCKS, group))
+    if kind == VertexKind.MULTI:  # it takes all workers
+        total = total * workers
+    put_word(row, VertexCount.SLOTS, word(row, VertexCount.SLOTS) + total)
