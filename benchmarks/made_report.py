@@ -137,6 +137,8 @@ def _step(random: np.random.Generator, leaf: Program, tiles: int, times: int) ->
             sync_cycles=150 * times,
             exchange_cycles=int(cycles.max()),
             exchange_cycles_by_tile=cycles,
+            copy_cycles=40 * times,
+            copy_cycles_by_tile=cycles[::-1] // 5,
             bytesSentByTile=sent,
             bytesReceivedByTile=received,
         )

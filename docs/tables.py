@@ -142,8 +142,8 @@ FROM step_total ORDER BY cycles DESC LIMIT 10;""",
     "Cycles of each run": """
 SELECT run, name, runs, cycles, cycles / clock_frequency AS seconds FROM run_total, target;""",
     "Where the cycles go": """
-SELECT SUM(sync_cycles) AS sync, SUM(exchange_cycles) AS exchange, SUM(compute_cycles) AS compute,
-    SUM(host_exchange_cycles) AS host
+SELECT SUM(sync_cycles) AS sync, SUM(exchange_cycles) AS exchange, SUM(copy_cycles) AS copies,
+    SUM(global_exchange_cycles) AS between_ipus, SUM(host_exchange_cycles) AS host, SUM(compute_cycles) AS compute
 FROM step_total;""",
     "The tiles that compute for the longest": """
 SELECT tile, cycles FROM tile_total ORDER BY cycles DESC, tile LIMIT 10;""",
@@ -181,6 +181,7 @@ FROM tree JOIN program USING (program) ORDER BY path;""",
 def profile_page() -> str:
     schema = profile_file.SCHEMA.read_text(encoding="utf-8")
     views: list[list[object]] = [[f"`{name}`", meaning] for name, meaning in VIEW.findall(schema)]
+    older = ", ".join(map(str, profile_file.UPGRADES))
     queries = "\n\n".join(f"{title}:\n\n```sql\n{query.strip()}\n```" for title, query in QUERIES.items())
     return f"""# The profile file
 
@@ -194,8 +195,9 @@ A profile, `{profile_file.NAME}`, is an SQLite database: one file with everythin
 All values are plain integers, numbers and texts. Nothing is pickled, and nothing in a file is executed. Cycles are tile cycles;
 a second has `target.clock_frequency` of them. Sizes are bytes. Tiles are numbered over all IPUs. A table with rows by tile has no
 row for a tile that has nothing. `PRAGMA application_id` is {profile_file.APPLICATION} ("PoPr"), and `PRAGMA user_version` is the
-version of the tables, {profile_file.PROFILE_VERSION}. A file of another version, of another application, damaged, or with numbers
-that refer to nothing is refused with `FileLoadError`. Tables, views and indices that you add do no harm.
+version of the tables, {profile_file.PROFILE_VERSION}. Files of version {older} are read
+too, and what they lack is absent. A file of another version, of another application, damaged, or with numbers that refer to
+nothing is refused with `FileLoadError`. Tables, views and indices that you add do no harm.
 
 ## Queries to try
 

@@ -13,6 +13,7 @@ from attrs.validators import in_
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.libpva_hints import missing
 from pypoplar.report.memory_report import Total
+from pypoplar.report.phases import PHASES
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.trace import Trace
 
@@ -34,13 +35,16 @@ StepType = Literal["OnTileExecute", "DoExchange", "StreamCopy", "Sync"]
 STEP_TYPES: tuple[StepType, ...] = get_args(StepType)
 """The program types of libpva that steps have."""
 
-CYCLES = ("sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles")
+CYCLES = tuple(phase.cycles for phase in PHASES)
 """What the cycles of a step consist of: everything that sums or draws them goes through all of it."""
 
 COSTS = ("executions", *CYCLES, "host_bytes", "flops", "memory_bytes")
 """The numbers of a step that add up over runs."""
 
-COSTS_BY_TILE = ("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "bytesSentByTile", "bytesReceivedByTile")
+COSTS_BY_TILE = (
+    *("cyclesByTile", "activeCyclesByTile", "exchange_cycles_by_tile", "copy_cycles_by_tile"),
+    *("bytesSentByTile", "bytesReceivedByTile"),
+)
 """The arrays by tile of a step, which add up over runs too."""
 
 cycles_of = attrgetter(*CYCLES)
@@ -59,6 +63,7 @@ class Step:
 
     `type` is a program type of libpva: ``OnTileExecute``, ``DoExchange``, ``StreamCopy``, ``Sync``. An array is empty where the
     step has no such part. `cyclesByTile` counts a tile's compute cycles with idle worker threads, `activeCyclesByTile` without.
+    `copy_cycles` are those by which copies on the tile, before or after the exchange, make the step longer than its exchange alone.
     `compute_cycles` are those by which the slowest tile came later: where tiles did not wait for each other before the step, it may
     have taken more, which is `slowest_tile_cycles`.
     """
@@ -70,12 +75,14 @@ class Step:
     depth: int = 0  # how deep in Repeat, If, Switch and Call the step stands
     sync_cycles: int = 0
     exchange_cycles: int = 0
+    copy_cycles: int = 0  # 0 where `Execution.copies_known` is not: `exchange_cycles` has them too
     global_exchange_cycles: int = 0  # between IPUs, on all tiles alike; `exchange_cycles` is what goes on within them
     compute_cycles: int = 0
     host_exchange_cycles: int = 0
     cyclesByTile: Int64s = field(factory=no_tiles)
     activeCyclesByTile: Int64s = field(factory=no_tiles)
     exchange_cycles_by_tile: Int64s = field(factory=no_tiles)
+    copy_cycles_by_tile: Int64s = field(factory=no_tiles)
     bytesSentByTile: Int64s = field(factory=no_tiles)
     bytesReceivedByTile: Int64s = field(factory=no_tiles)
     host_bytes: int = 0
@@ -89,7 +96,7 @@ class Step:
 
     @property
     def cycles(self) -> int:
-        """All cycles of the step: sync, exchange, compute, host."""
+        """All cycles of the step, of all phases."""
         return sum(cycles_of(self))
 
     @property
@@ -208,6 +215,7 @@ class TileAverage:
     host_exchange: float
     sync: float
     waiting: float = 0.0
+    copies: float = 0.0  # on the tile, before and after exchanges
 
 
 @frozen(eq=False)
@@ -221,6 +229,7 @@ class Execution:
     runs: tuple[Run, ...] = ()
     trace: Trace = field(factory=Trace)
     clockFrequency: float = 0.0  # Hz
+    copies_known: bool = True  # whether copies on the tile are told apart from exchanges, which older profiles did not
 
     if not TYPE_CHECKING:
         __getattr__ = missing
@@ -247,10 +256,10 @@ class Execution:
         def mean(name: str) -> float:
             return float(sum(int(getattr(step, name).sum()) for step in self.steps)) / self.tiles if self.tiles else 0.0
 
-        compute, exchange = mean("cyclesByTile"), mean("exchange_cycles_by_tile")
+        compute, exchange, copies = mean("cyclesByTile"), mean("exchange_cycles_by_tile"), mean("copy_cycles_by_tile")
         between = float(sum(step.global_exchange_cycles for step in self.steps))
         host = float(sum(step.host_exchange_cycles for step in self.steps))
-        rest = self.totalCycles.total - compute - exchange - between - host
+        rest = self.totalCycles.total - compute - exchange - copies - between - host
         return TileAverage(
             compute_including_idle=compute,
             compute_excluding_idle=mean("activeCyclesByTile"),
@@ -259,6 +268,7 @@ class Execution:
             host_exchange=host,
             sync=rest,
             waiting=rest - sum(step.sync_cycles for step in self.steps),
+            copies=copies,
         )
 
 

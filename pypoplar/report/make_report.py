@@ -82,6 +82,7 @@ def _target(target: Target) -> ReportTarget:
             "float, vector code": target.vector_flops_per_cycle(FLOAT),
         },
         memory_bytes_per_cycle=target.tile_memory_bytes_per_cycle,
+        link_bytes_per_cycle=target.ipu_link_bytes_per_second / target.getTileClockFrequency(),
     )
 
 
@@ -224,6 +225,11 @@ def _multiplied(values: Int64s, times: int) -> Int64s:
     return same
 
 
+def slowest_cycles(by_tile: Int64s) -> int:
+    """Cycles of the slowest tile, 0 where none takes part."""
+    return int(by_tile.max()) if len(by_tile) else 0
+
+
 @frozen(eq=False)
 class StepArrays:
     """The arrays by tile of the steps of one account. Steps share them where they are equal, as they often are in a compute set."""
@@ -231,7 +237,6 @@ class StepArrays:
     executable: Executable
     account: RunAccount
     computed: dict[int, tuple[Int64s, ...]] = field(factory=dict)  # by compute: cycles and slots of its active tiles, and of all
-    moved: dict[tuple[int, int], Int64s] = field(factory=dict)  # by the ids of exchange and rearrangement: cycles of both
     scaled: dict[tuple[int, int], tuple[Int64s, Int64s]] = field(factory=dict)  # by id and factor: the array, and multiplied
 
     def compute(self, number: int, compute: int) -> tuple[Int64s, ...]:
@@ -244,13 +249,6 @@ class StepArrays:
             active, tiles = self.executable.computes.active_tile[first:end], self.executable.target.getNumTiles()
             last = self.computed[compute] = (cycles, slots, *(_by_tile(counts, active, tiles) for counts in (cycles, slots)))
         return last[2:]
-
-    def moving(self, step: StaticStep) -> Int64s:
-        """Cycles of an execution's exchange and of its copies on the tile."""
-        key = (id(step.exchange_cycles), id(step.rearrange_cycles))
-        if key not in self.moved:
-            self.moved[key] = step.moving_cycles
-        return self.moved[key]
 
     def multiplied(self, values: Int64s, times: int) -> Int64s:
         """``values * times``."""
@@ -266,8 +264,7 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
     times = int(account.executions[number])
     nothing: Int64s = np.zeros(0, np.int64)
     cycles, active = arrays.compute(number, static_step.compute) if static_step.compute >= 0 else (nothing, nothing)
-    moving = arrays.moving(static_step)
-    slowest = int(moving.max()) if len(moving) else 0
+    slowest, copies = slowest_cycles(static_step.exchange_cycles), static_step.rearrange_cycles
     exchange = executable.exchanges[static_step.exchange] if static_step.exchange >= 0 else None
     return Step(
         name=static_step.name,
@@ -278,12 +275,14 @@ def _step(executable: Executable, account: RunAccount, number: int, program: Pro
         depth=static_step.depth,
         sync_cycles=static_step.sync_cycles * times,
         exchange_cycles=slowest * times,
+        copy_cycles=(slowest_cycles(static_step.moving_cycles) - slowest) * times,
         global_exchange_cycles=static_step.global_exchange_cycles * times,
         compute_cycles=int(account.compute_cycles[number]),
         host_exchange_cycles=static_step.host_cycles * times,
         cyclesByTile=cycles,
         activeCyclesByTile=active,
-        exchange_cycles_by_tile=arrays.multiplied(moving, times),
+        exchange_cycles_by_tile=arrays.multiplied(static_step.exchange_cycles, times),
+        copy_cycles_by_tile=arrays.multiplied(copies, times) if copies.any() else nothing,
         bytesSentByTile=arrays.multiplied(exchange.bytes_sent, times) if exchange is not None else nothing,
         bytesReceivedByTile=arrays.multiplied(exchange.bytes_received, times) if exchange is not None else nothing,
         host_bytes=static_step.host_bytes * times,

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.report import palette
 from pypoplar.report.escaping import escaped
+from pypoplar.report.phase_cycles import mean_tile_cycles
 from pypoplar.report.program_nodes import Program as ReportProgram
 from pypoplar.report.report import Report, ReportTarget
 from pypoplar.report.text.text_columns import heading
@@ -35,8 +37,8 @@ NODES = 400  # parts shown in all
 INTERVALS = 4  # intervals shown of one tile
 TILES = 12  # tiles whose intervals are shown
 TEXT = 120  # characters of one value
-COLOURS = {"compute": "#4878a8", "exchange": "#e08a3c", "sync": "#9a9a9a", "host exchange": "#6a9a58", "waiting": "#d8d8d8"}
-OVER = "#c0392b"
+COLOURS = {name: colour.light for name, colour in palette.PHASES.items()}
+OVER = palette.TEXTS["warn"].light
 FIXED = 'vector-effect="non-scaling-stroke"'  # a line is one pixel wide, however the strip is stretched
 INDENT = "margin-left: 16px"
 
@@ -86,18 +88,18 @@ def strip(values: Int64s, limit: float = 0.0, title: str = "") -> str:
     )
 
 
-def shares(parts: Sequence[tuple[str, float]]) -> str:
-    """A bar divided into named parts, and its legend with percentages."""
-    whole = sum(amount for _, amount in parts)
+def shares(parts: Sequence[tuple[str, str, float]]) -> str:
+    """A bar divided into parts, each with the name of its colour and a label, and its legend with percentages."""
+    whole = sum(amount for *_, amount in parts)
     if whole <= 0:
         return ""
     bars, legend, begin = [], [], 0.0
-    for name, amount in parts:
+    for name, label, amount in parts:
         if amount <= 0:
             continue
         colour = COLOURS[name]
         bars.append(f'<rect x="{begin:.4g}" y="0" width="{1000 * amount / whole:.4g}" height="16" fill="{colour}"/>')
-        legend.append(f'<span style="color: {colour}">&#9632;</span> {escape(name)} {amount / whole:.1%}')
+        legend.append(f'<span style="color: {colour}">&#9632;</span> {escape(label)} {amount / whole:.1%}')
         begin += 1000 * amount / whole
     return (
         '<svg viewBox="0 0 1000 16" preserveAspectRatio="none" role="img" width="100%" height="16" '
@@ -193,15 +195,7 @@ def report_html(report: Report) -> str:
     total = execution.totalCycles.total
     time = f", {total / target.clockFrequency * 1e6:,.1f} &micro;s" if target.clockFrequency else ""
     rows.append(("cycles", f"{total:,}{time}"))
-    mean = execution.tile_average
-    parts_known = [
-        ("compute", mean.compute_including_idle),
-        ("exchange", mean.exchange + mean.global_exchange),
-        ("sync", mean.sync - mean.waiting),
-        ("host exchange", mean.host_exchange),
-        ("waiting", mean.waiting),
-    ]
-    parts += [table(rows), "<div>cycles of the mean tile</div>", shares(parts_known), "<div>memory by tile</div>"]
+    parts += [table(rows), "<div>cycles of the mean tile</div>", shares(mean_tile_cycles(execution)), "<div>memory by tile</div>"]
     return block(*parts, strip(whole, target.bytesPerTile, "memory by tile"))
 
 

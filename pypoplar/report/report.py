@@ -28,8 +28,8 @@ from pypoplar.report.memory_report import (
 )
 from pypoplar.report.program_nodes import ComputeSet, Program
 
-PROFILE_VERSION = 3
-"""The version of profile files that this release writes and reads: see docs/profile-file.md."""
+PROFILE_VERSION = 4
+"""The version of profile files that this release writes; it reads older ones too: see docs/profile-file.md."""
 
 
 @frozen
@@ -71,6 +71,7 @@ class ReportTarget:
     peak_flops_per_cycle: Mapping[str, float] = field(factory=dict)
     memory_bytes_per_cycle: int = 0
     timing: str = "model"  # whom cycles follow: the vendor's IPU Model, or measurements of "hardware"
+    link_bytes_per_cycle: float = 0.0  # between two IPUs, both ways together; 0 if not known
 
     @property
     def numTiles(self) -> int:

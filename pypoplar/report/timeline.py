@@ -12,17 +12,13 @@ from pypoplar.errors import ApplicationRuntimeError
 from pypoplar.report.execution import Execution, Run, Step
 from pypoplar.report.memory_report import live_bytes
 from pypoplar.report.nesting import Nesting
+from pypoplar.report.phases import PHASES as STEP_PHASES
 from pypoplar.report.report import Report
 
-PHASES = {  # in the order in which a step goes through them -> the attribute of a step that has their cycles
-    "Sync": "sync_cycles",
-    "Exchange": "exchange_cycles",
-    "Global exchange": "global_exchange_cycles",
-    "Host exchange": "host_exchange_cycles",
-    "Compute": "compute_cycles",
-}
+PHASES = {phase.label: phase.cycles for phase in STEP_PHASES}  # compute is the last of a step
 WAIT = "wait"
 LONGEST = 1 << 62  # ns
+COPIES_UNKNOWN = "copies on the tile are counted with the exchange: the profile does not tell them apart"
 END_TO_END = "no executions of steps were recorded: the static steps are laid end to end, each with all its executions"
 
 
@@ -105,6 +101,8 @@ def make_timeline(report: Report, tiles: int = 4) -> Timeline:
     notes = [] if recorded else [END_TO_END]
     if recorded and execution.trace.missed:
         notes.append(f"{execution.trace.missed:,} later executions of steps were not recorded")
+    if not execution.copies_known:
+        notes.append(COPIES_UNKNOWN)
     clock = execution.clockFrequency or report.compilation.target.clockFrequency or 1e9
     return _Drawing(report, runs, events, clock).timeline(tiles, tuple(notes))
 

@@ -18,6 +18,7 @@ from pypoplar import (
     Vector,
     Vertex,
     VertexPerfEstimate,
+    concat,
     cycleCount,
 )
 from pypoplar.program import Call, Copy, Execute, If, Repeat, Sequence, Sync
@@ -206,7 +207,7 @@ def test_sync_is_what_is_left_of_the_mean_tiles_time_as_poplar_has_it(mode):
     x, y = bench.variable("x", np.arange(10.0), 3), bench.variable("y", np.zeros(10), np.arange(10))
     report = execution(bench, Sequence([works(bench, [5, 9], [3, 8]), Copy(x, y)]), mode)
     average = report.tile_average
-    busy = average.compute_including_idle + average.exchange + average.global_exchange + average.host_exchange
+    busy = average.compute_including_idle + average.exchange + average.copies + average.global_exchange + average.host_exchange
     assert average.sync == report.totalCycles.total - busy
     assert average.sync - average.waiting == sum(one.sync_cycles for one in report.steps) > 0
     assert average.waiting > 0
@@ -309,6 +310,23 @@ def test_exchange_costs_four_bytes_a_cycle_and_three_cycles_a_piece(mode):
     assert long.bytesSentByTile[3] == long.bytesReceivedByTile[9] == 4000
     assert long.sync_cycles == engine.executable.target.getMaxIPUSyncDelay()
     assert engine.getReport().execution.tile_average.exchange == (2 * 1000 + bits.exchange_cycles_by_tile.sum()) / 16
+
+
+def test_copies_on_the_tile_are_told_apart_from_the_exchange(mode):
+    bench = Bench()
+    x, y = bench.variable("x", np.zeros(1000), 3), bench.variable("y", np.zeros(1000), 3)
+    z = bench.variable("z", np.zeros(1000), 9)
+    both = Copy(concat([x, x]), concat([y, z]), name="both")
+    engine = bench.engine(Repeat(2, Sequence([Copy(x, y, name="alone"), both])), mode)
+    engine.run()
+    alone, together = engine.getReport().execution.steps
+    assert (alone.exchange_cycles, alone.bytesSentByTile.sum()) == (0, 0)
+    assert alone.copy_cycles == alone.copy_cycles_by_tile[3] == alone.copy_cycles_by_tile.sum() > 1000
+    assert together.exchange_cycles == together.exchange_cycles_by_tile[3] == together.exchange_cycles_by_tile[9] == 2000
+    assert together.copy_cycles == together.copy_cycles_by_tile[3] == alone.copy_cycles  # after the exchange of the same tile
+    assert together.cycles == together.sync_cycles + 2000 + together.copy_cycles
+    average = engine.getReport().execution.tile_average
+    assert average.copies == 2 * alone.copy_cycles / 16
 
 
 def test_streams_cost_host_bytes(mode):

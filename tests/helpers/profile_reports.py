@@ -175,10 +175,11 @@ def executions(draw: st.DrawFn, compilation: Compilation) -> Execution:
 ARRAYS = (  # what a step has by tile, or has not
     ("cyclesByTile", "activeCyclesByTile"),
     ("exchange_cycles_by_tile",),
+    ("copy_cycles_by_tile",),
     ("bytesSentByTile", "bytesReceivedByTile"),
 )
 COSTS = (
-    *("sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
+    *("sync_cycles", "exchange_cycles", "copy_cycles", "global_exchange_cycles", "compute_cycles", "host_exchange_cycles"),
     *("host_bytes", "flops", "memory_bytes"),
 )
 
@@ -210,7 +211,11 @@ def full_report(name: str = "engine") -> Report:
         common: list[dict[str, Any]] = [
             {"name": leaf.name, "type": leaf.type, "number": leaf.step, "program": leaf, "executions": times} for leaf in leaves
         ]
-        exchanged: dict[str, Any] = {"exchange_cycles": 30 * times, "exchange_cycles_by_tile": by_tile(30, 20, 0, 10)}
+        exchanged: dict[str, Any] = {
+            "exchange_cycles": 30 * times,
+            "exchange_cycles_by_tile": by_tile(30, 20, 0, 10),
+            "copy_cycles_by_tile": by_tile(0, 10, 0, 3),
+        }
         sent: dict[str, Any] = {"bytesSentByTile": by_tile(0, 0, 64, 0), "bytesReceivedByTile": by_tile(32, 0, 0, 32)}
         computed: dict[str, Any] = {
             "compute_cycles": 400 * times,

@@ -163,7 +163,7 @@ def test_a_report_shows_the_machine_the_fullest_tile_and_the_cycles_of_the_mean_
     assert f"tile {whole.argmax()}: {whole.max():,} of {report.compilation.target.bytesPerTile:,} bytes" in page.text
     assert f"{report.execution.totalCycles.total:,}" in page.text
     share = sum(step.sync_cycles for step in report.execution.steps) / report.execution.totalCycles.total
-    assert f"sync {share:.1%}" in page.text
+    assert f"Sync {share:.1%}" in page.text
     assert page.tags.count("svg") == 2
 
 

@@ -13,17 +13,19 @@ from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.verify.executable_claims import STEP_KINDS
 from pypoplar.program import Copy, Sequence
+from pypoplar.report import palette, phases
 from pypoplar.report.compute_set_costs import compute_sets
 from pypoplar.report.execution import COSTS, COSTS_BY_TILE, CYCLES, STEP_TYPES, Execution, Run, Step
 from pypoplar.report.file.tile_profile_table import BY_TILE as COLUMNS
 from pypoplar.report.insights.memory_insights import WHAT_FILLS
 from pypoplar.report.make_programs import TYPES, step_type
 from pypoplar.report.make_report import make_report
-from pypoplar.report.notebook_tables import html_of, report_html
+from pypoplar.report.notebook_tables import COLOURS, html_of, report_html
 from pypoplar.report.page import step_data
+from pypoplar.report.page.step_data import phase_rows
 from pypoplar.report.page.summary_data import machine_parts, mean_tile_parts
 from pypoplar.report.text.summary_execution import composition
-from pypoplar.report.timeline import PHASES, make_timeline
+from pypoplar.report.timeline import COPIES_UNKNOWN, PHASES, make_timeline
 
 
 def ran_for(kind, cycles=70):
@@ -31,6 +33,8 @@ def ran_for(kind, cycles=70):
     step = evolve(Step(name="step", type="Sync", executions=1, number=0), **{kind: cycles})
     if kind == "exchange_cycles":
         step = evolve(step, exchange_cycles_by_tile=np.full(4, cycles))
+    if kind == "copy_cycles":
+        step = evolve(step, copy_cycles_by_tile=np.full(4, cycles))
     if kind == "compute_cycles":
         step = evolve(step, cyclesByTile=np.full(4, cycles), activeCyclesByTile=np.full(4, cycles))
     idle = report(compute("work", 0, [1, 1, 1, 1]))
@@ -63,6 +67,31 @@ def test_every_kind_of_cycles_is_in_every_sum(kind):
     (group, *_) = make_timeline(ran).groups
     (phase,) = (track for track in group.tracks if track.name in PHASES)
     assert PHASES[phase.name] == kind
+
+
+def test_there_is_one_table_of_phases_and_one_place_of_colours():
+    names = {phase.name for phase in phases.PHASES}
+    assert {phase.cycles for phase in phases.PHASES} == set(CYCLES)
+    assert {phase.by_tile for phase in phases.PHASES} <= {"", *COSTS_BY_TILE}
+    assert names | {phases.WAITING[0], phases.IDLE_THREADS[0]} == set(palette.PHASES)
+    ran = ran_for("compute_cycles")
+    assert [row["name"] for row in phase_rows(ran.execution)] == [phase.name for phase in phases.PHASES] + ["waiting"]
+    assert {row["part"] for row in machine_parts(ran.execution)} == names
+    assert {row["part"] for row in mean_tile_parts(ran.execution)} == set(palette.PHASES)
+    assert set(palette.PHASES) <= set(COLOURS)
+
+
+def test_copies_that_a_profile_does_not_tell_apart_are_absent_and_not_0():
+    ran = ran_for("exchange_cycles")
+    older = evolve(ran, execution=evolve(ran.execution, copies_known=False))
+    for parts in (machine_parts, mean_tile_parts):
+        labels = {part["part"]: part["label"] for part in parts(older.execution)}
+        assert "copies" not in labels
+        assert labels["exchange"] == "Exchange and copies on the tile"
+        assert sum(part["cycles"] for part in parts(older.execution)) == 70
+    assert "copies" not in [row["name"] for row in phase_rows(older.execution)]
+    assert COPIES_UNKNOWN in make_timeline(older).notes
+    assert COPIES_UNKNOWN not in make_timeline(ran).notes
 
 
 def test_every_kind_of_static_step_has_a_type():

@@ -120,12 +120,12 @@ class ProfileReader:
         names = {"architecture": TEXT, "system": TEXT, "timing": TEXT}
         machine = {"ipus": COUNT, "tiles_per_ipu": COUNT, "bytes_per_tile": COUNT}
         speed = {"clock_frequency": REAL, "worker_contexts": COUNT, "replicas": COUNT, "memory_bytes_per_cycle": COUNT}
-        row = self._one("target", **names, **machine, **speed)
-        architecture, system, timing, ipus, tiles, memory, clock, workers, replicas, loads = row
+        row = self._one("target", **names, **machine, **speed, link_bytes_per_cycle=REAL)
+        architecture, system, timing, ipus, tiles, memory, clock, workers, replicas, loads, link = row
         claim(timing in TIMINGS, f"target.timing is {timing!r}: expected {', '.join(TIMINGS)}")
         claim_number("target.replicas", replicas, 1, ENDLESS)
         peak = dict(self._rows("peak_flops", unit=TEXT, flops_per_cycle=REAL))
-        return ReportTarget(architecture, ipus, tiles, memory, clock, workers, replicas, system, peak, loads, timing)
+        return ReportTarget(architecture, ipus, tiles, memory, clock, workers, replicas, system, peak, loads, timing, link)
 
     def _compilation(self) -> Compilation:
         types = self._rows("vertex_type", name=TEXT, instances=COUNT, memory=COUNT)
@@ -256,10 +256,13 @@ class ProfileReader:
             below = costs.bound_cycles <= costs.compiled_cycles
             claim(below, f"vertex_type_cycles of {name!r} has more bound_cycles than compiled_cycles")
         steps, runs = self._read_runs()
-        execution = Execution(steps, by_type, tuple(ran), tiles, runs, self._trace(len(runs), missed), clock)
-        if not steps:
-            execution = Execution(summed_runs(runs), by_type, execution.programs, tiles, runs, execution.trace, clock)
-        return execution
+        trace, known = self._trace(len(runs), missed), self._copies_known()
+        return Execution(steps or summed_runs(runs), by_type, tuple(ran), tiles, runs, trace, clock, known)
+
+    def _copies_known(self) -> bool:
+        rows, filled = self._database.execute("SELECT COUNT(*), COUNT(copy_cycles) FROM run_step").fetchone()
+        claim(filled in (0, rows), "run_step.copy_cycles is NULL in some rows and not in others")
+        return bool(filled == rows)
 
     def _read_runs(self) -> tuple[tuple[Step, ...], tuple[Run, ...]]:
         """The steps of all runs together, if the file has them, and the runs."""
@@ -268,7 +271,14 @@ class ProfileReader:
         described = self._described()
         by_run: dict[int, dict[int, Step]] = {number: {} for number in range(ALL_RUNS, len(runs))}
         profiles, columns = self._tile_profiles(), dict[int, KeysView[str]]()
-        kinds = {"run": PLACE, "step": COUNT, **dict.fromkeys(COSTS, COUNT), "tile_profile": MAYBE, "times": COUNT}
+        kinds = {
+            "run": PLACE,
+            "step": COUNT,
+            **dict.fromkeys(COSTS, COUNT),
+            "copy_cycles": MAYBE,
+            "tile_profile": MAYBE,
+            "times": COUNT,
+        }
         rows = self._rows("run_step", **kinds)
         claim_range("run_step.run", np.array([row[0] for row in rows], np.int64), ALL_RUNS, len(runs))
         for run, number, *rest in rows:
@@ -276,7 +286,7 @@ class ProfileReader:
                 raise FileLoadError(f"run_step.step is {number}: step has no such row")
             if number in by_run[run]:
                 raise FileLoadError(f"run_step has step {number} of run {run} twice")
-            costs = dict(zip(COSTS, rest, strict=False))
+            costs: dict[str, Any] = {name: cost or 0 for name, cost in zip(COSTS, rest, strict=False)}
             by_tile: dict[str, Any] = profiles.multiplied(*rest[-2:])
             if run != ALL_RUNS and columns.setdefault(number, by_tile.keys()) != by_tile.keys():
                 raise FileLoadError(f"run_step.tile_profile of step {number} in run {run} has other columns than in an earlier run")

@@ -17,7 +17,8 @@ CREATE TABLE target (  -- The machine that the program was compiled for: one row
     clock_frequency REAL NOT NULL,  -- Hz
     worker_contexts INTEGER NOT NULL,  -- worker threads of a tile
     replicas INTEGER NOT NULL,  -- replicas of the graph
-    memory_bytes_per_cycle INTEGER NOT NULL  -- most bytes that a tile loads and stores in a cycle, 0 if not known
+    memory_bytes_per_cycle INTEGER NOT NULL,  -- most bytes that a tile loads and stores in a cycle, 0 if not known
+    link_bytes_per_cycle REAL NOT NULL  -- most bytes between two IPUs in a cycle, both ways together, 0 if not known
 );
 
 CREATE TABLE peak_flops (  -- Ceilings of the roofline.
@@ -190,9 +191,10 @@ CREATE TABLE run_step (  -- What a step cost in a run, all its executions there 
     executions INTEGER NOT NULL,  -- how often it ran
     sync_cycles INTEGER NOT NULL,  -- cycles of its syncs
     exchange_cycles INTEGER NOT NULL,  -- cycles of its exchanges on an IPU
+    copy_cycles INTEGER,  -- cycles by which copies on the tile make it longer; NULL if exchange_cycles has them too
     global_exchange_cycles INTEGER NOT NULL,  -- cycles of its exchanges between IPUs
-    compute_cycles INTEGER NOT NULL,  -- cycles by which its vertices took the slowest tile farther
     host_exchange_cycles INTEGER NOT NULL,  -- cycles of transfers to and from the host
+    compute_cycles INTEGER NOT NULL,  -- cycles by which its vertices took the slowest tile farther
     host_bytes INTEGER NOT NULL,  -- bytes of these transfers
     flops INTEGER NOT NULL,  -- floating-point operations; 0 without the option profiler.includeFlopEstimates
     memory_bytes INTEGER NOT NULL,  -- bytes that its vertices load and store; 0 without that option
@@ -211,6 +213,7 @@ CREATE TABLE tile_profile_tile (  -- What each tile did, by tile. The view run_s
     cycles INTEGER NOT NULL,  -- compute cycles with idle worker threads
     active_cycles INTEGER NOT NULL,  -- compute cycles without idle worker threads
     exchange_cycles INTEGER NOT NULL,  -- cycles in which it sends or receives
+    copy_cycles INTEGER NOT NULL,  -- cycles in which it copies within its own memory
     bytes_sent INTEGER NOT NULL,  -- bytes that it sent
     bytes_received INTEGER NOT NULL,  -- bytes that it received
     PRIMARY KEY (tile_profile, tile)
@@ -226,8 +229,9 @@ CREATE TABLE trace_event (  -- Executions of steps one after the other, as far a
 
 CREATE VIEW step_total AS  -- Steps with what they cost over all runs.
     SELECT step, name, type, depth, SUM(executions) AS executions,
-        SUM(sync_cycles + exchange_cycles + global_exchange_cycles + compute_cycles + host_exchange_cycles) AS cycles,
-        SUM(sync_cycles) AS sync_cycles, SUM(exchange_cycles) AS exchange_cycles,
+        SUM(sync_cycles + exchange_cycles + COALESCE(copy_cycles, 0) + global_exchange_cycles + host_exchange_cycles + compute_cycles)
+            AS cycles,
+        SUM(sync_cycles) AS sync_cycles, SUM(exchange_cycles) AS exchange_cycles, SUM(copy_cycles) AS copy_cycles,
         SUM(global_exchange_cycles) AS global_exchange_cycles, SUM(compute_cycles) AS compute_cycles,
         SUM(host_exchange_cycles) AS host_exchange_cycles, SUM(host_bytes) AS host_bytes, SUM(flops) AS flops
     FROM run_step JOIN step USING (step)
@@ -236,12 +240,13 @@ CREATE VIEW step_total AS  -- Steps with what they cost over all runs.
 
 CREATE VIEW run_total AS  -- Runs with what they cost.
     SELECT run, name, runs,
-        SUM(sync_cycles + exchange_cycles + global_exchange_cycles + compute_cycles + host_exchange_cycles) AS cycles
+        SUM(sync_cycles + exchange_cycles + COALESCE(copy_cycles, 0) + global_exchange_cycles + host_exchange_cycles + compute_cycles)
+            AS cycles
     FROM run JOIN run_step USING (run) GROUP BY run;
 
 CREATE VIEW run_step_tile AS  -- What each tile did in a step of a run, all executions together; tiles that did nothing are not there.
     SELECT run, step, tile, times * cycles AS cycles, times * active_cycles AS active_cycles,
-        times * tile_profile_tile.exchange_cycles AS exchange_cycles,
+        times * tile_profile_tile.exchange_cycles AS exchange_cycles, times * tile_profile_tile.copy_cycles AS copy_cycles,
         times * bytes_sent AS bytes_sent, times * bytes_received AS bytes_received
     FROM run_step JOIN tile_profile_tile USING (tile_profile);
 
@@ -252,7 +257,7 @@ CREATE VIEW tile_total AS  -- What each tile did over all runs; tiles that did n
         GROUP BY tile_profile
     )
     SELECT tile, SUM(times * cycles) AS cycles, SUM(times * active_cycles) AS active_cycles,
-        SUM(times * exchange_cycles) AS exchange_cycles,
+        SUM(times * exchange_cycles) AS exchange_cycles, SUM(times * copy_cycles) AS copy_cycles,
         SUM(times * bytes_sent) AS bytes_sent, SUM(times * bytes_received) AS bytes_received
     FROM used JOIN tile_profile_tile USING (tile_profile)
     GROUP BY tile;

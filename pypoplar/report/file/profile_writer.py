@@ -50,7 +50,7 @@ class ProfileWriter:
         target, graph, memory = compilation.target, compilation.graph, compilation.memory
         machine = (target.architecture, target.system, target.timing, target.numIPUs, target.tilesPerIpu, target.bytesPerTile)
         speed = (target.clockFrequency, target.numWorkerContexts, target.numReplicas, target.memory_bytes_per_cycle)
-        self._rows("target", [(*machine, *speed)])
+        self._rows("target", [(*machine, *speed, target.link_bytes_per_cycle)])
         self._rows("peak_flops", target.peak_flops_per_cycle.items())
         self._rows("engine_option", compilation.options.items())
         self._rows("graph", [(graph.numVertices, graph.numEdges, graph.numVars, graph.numComputeSets)])
@@ -104,15 +104,16 @@ class ProfileWriter:
         if not is_sum_of_runs(execution):
             together = [(ALL_RUNS, step) for step in execution.steps] + together
         described: dict[int, tuple[Any, ...]] = {}
-        self._rows("run_step", [self._step(run, step, described) for run, step in together])
+        known = [name for name in COSTS if name != "copy_cycles" or execution.copies_known]
+        self._rows("run_step", [self._step(run, step, described, known) for run, step in together])
         self._rows("step", sorted(described.values()))
         self._rows("tile_profile", enumerate(self._profiles.columns))
         trace = execution.trace
         columns = (trace.run.tolist(), trace.step.tolist(), trace.begin.tolist(), trace.cycles.tolist())
         self._rows("trace_event", zip(range(len(trace)), *columns, strict=True))
 
-    def _step(self, run: int, step: Step, described: dict[int, tuple[Any, ...]]) -> tuple[Any, ...]:
-        """The step's row in run_step. Its profile is written, if it is new, and what it is goes into `described`."""
+    def _step(self, run: int, step: Step, described: dict[int, tuple[Any, ...]], known: Sequence[str]) -> tuple[Any, ...]:
+        """The step's row in run_step, with the costs that are known. Its profile is written, if it is new, what it is described."""
         program = None if step.program is None else self._programs.add(step.program)
         about = (step.number, step.name, step.type, step.depth, step.num_ipus, program)
         if described.setdefault(step.number, about) != about:
@@ -122,7 +123,8 @@ class ProfileWriter:
             tiles = np.flatnonzero(np.logical_or.reduce([array != 0 for array in new.values()]))
             columns = [new[name][tiles].tolist() if name in new else repeat(0) for name in BY_TILE]
             self._rows("tile_profile_tile", zip(repeat(profile), tiles.tolist(), *columns, strict=False))
-        return (run, step.number, *(int(getattr(step, name)) for name in COSTS), profile, times)
+        costs = (int(getattr(step, name)) if name in known else None for name in COSTS)
+        return (run, step.number, *costs, profile, times)
 
     def _by_tile(self, name: str, values: Int64s) -> Int64s:
         if len(values) != self._tiles:

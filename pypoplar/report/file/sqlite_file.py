@@ -26,6 +26,8 @@ NAME = "profile.pop"
 """The name that a profile has in its directory."""
 FAST = ("journal_mode = OFF", "synchronous = OFF")  # a file that is not whole is thrown away
 SCHEMA = Path(__file__).with_name("profile_schema.sql")
+UPGRADES = {version: Path(__file__).with_name(f"profile_upgrade_{version}.sql") for version in (3,)}
+"""By version of older files that can be read: what they lack, as views and tables of the connection alone."""
 
 Place = str | os.PathLike[str]
 
@@ -83,7 +85,10 @@ def _opened(file: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _check(database: sqlite3.Connection) -> None:
-    """Raise `FileLoadError` unless the database has our mark, version and tables, and its pages hang together."""
+    """Raise `FileLoadError` unless the database has our mark, a version that we read and its tables, and its pages hang together.
+
+    What an older version lacks is laid over its tables.
+    """
 
     def value(pragma: str) -> object:
         return database.execute(f"PRAGMA {pragma}").fetchone()[0]
@@ -91,15 +96,17 @@ def _check(database: sqlite3.Connection) -> None:
     if value("application_id") != APPLICATION:
         raise FileLoadError("not a profile: it is an SQLite file of another application")
     version = value("user_version")
-    if version != PROFILE_VERSION:
-        raise FileLoadError(
-            f"a profile of version {version}: this pypoplar reads version {PROFILE_VERSION}; profile the program again"
-        )
+    if not isinstance(version, int) or version not in (*UPGRADES, PROFILE_VERSION):
+        known = " and ".join(map(str, (*UPGRADES, PROFILE_VERSION)))
+        raise FileLoadError(f"a profile of version {version}: this pypoplar reads versions {known}; profile the program again")
+    if version in UPGRADES:
+        database.executescript(UPGRADES[version].read_text(encoding="utf-8"))
+    laid_over = {name for (name,) in database.execute("SELECT name FROM sqlite_temp_schema WHERE type = 'table'")}
     tables = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
     for name, sql in _tables().items():
-        if name not in tables:
+        if name not in tables.keys() | laid_over:
             raise FileLoadError(f"damaged: it has no table {name}")
-        if tables[name] != sql:
+        if version == PROFILE_VERSION and tables[name] != sql:
             raise FileLoadError(f"damaged: the table {name} has other columns than a profile's")
     broken = value("quick_check(1)")
     if broken != "ok":

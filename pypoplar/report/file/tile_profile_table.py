@@ -16,6 +16,7 @@ BY_TILE = {  # column of tile_profile_tile -> attribute of a step
     "cycles": "cyclesByTile",
     "active_cycles": "activeCyclesByTile",
     "exchange_cycles": "exchange_cycles_by_tile",
+    "copy_cycles": "copy_cycles_by_tile",
     "bytes_sent": "bytesSentByTile",
     "bytes_received": "bytesReceivedByTile",
 }

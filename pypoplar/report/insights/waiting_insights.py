@@ -36,8 +36,8 @@ def biggest_exchange(report: Report) -> Insight | None:
 
 
 def exchange_cycles(step: Step) -> int:
-    """Cycles within the IPUs and between them."""
-    return step.exchange_cycles + step.global_exchange_cycles
+    """Cycles within the IPUs, on their tiles and between them."""
+    return step.exchange_cycles + step.copy_cycles + step.global_exchange_cycles
 
 
 def _limiting(step: Step) -> tuple[bool, str]:

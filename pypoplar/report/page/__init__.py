@@ -18,7 +18,7 @@ __all__ = ["write_comparison", "write_page"]
 
 @public
 def write_page(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write the page of a report to `path`, one file of some 5 MB and what the report holds.
+    """Write the page of a report to `path`, one file of some 2 MB and what the report holds.
 
     It needs the extra "report" (plotly); without it, `MissingFeature` is raised.
     """

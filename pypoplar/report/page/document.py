@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import metadata
@@ -15,6 +16,7 @@ from typing import Any
 
 from pypoplar.errors import MissingFeature
 from pypoplar.files import written_whole
+from pypoplar.report import palette
 from pypoplar.report.escaping import escaped
 from pypoplar.report.page.blocks import json_text
 
@@ -48,10 +50,12 @@ def write_document(
         "title": html.escape(title),
         "heading": html.escape(title),
         "subtitle": html.escape(subtitle),
+        "palette": palette.style(),
         "style": asset("page.css"),
         "data": "\n".join(data_elements(data, blocks)),
         "scripts": scripts,
-        "plotly": plotly,
+        "plotly": packed(plotly),
+        "notices": html.escape(notices(plotly)),
     }
     # One pass over the template: what is put in is not looked at again.
     text = re.sub(r"{{(\w+)}}", lambda match: pieces[match[1]], asset("page.html"))
@@ -85,9 +89,21 @@ def asset(name: str) -> str:
 
 @cache
 def plotly_script() -> str:
-    """plotly.min.js, as the package plotly brings it; it must not end the script element that holds it."""
+    """plotly.min.js, as the package plotly brings it."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:
         raise MissingFeature("the page needs plotly: pip install 'pypoplar[report]'") from None
-    return re.sub("</(script)", r"<\\/\1", str(get_plotlyjs()).replace("\r", ""), flags=re.IGNORECASE)
+    return str(get_plotlyjs()).replace("\r", "")
+
+
+@cache
+def packed(script: str) -> str:
+    """A script as the text of an element, a third as large; the page unpacks it before it runs."""
+    return base64.b64encode(zlib.compress(script.encode(), 9)).decode("ascii")
+
+
+def notices(script: str) -> str:
+    """The copyright and licence that a script begins with, which must be readable in the page."""
+    match = re.match(r"\s*/\*.*?\*/", script, re.DOTALL)
+    return match[0].strip() if match else ""

@@ -23,7 +23,7 @@ from pypoplar.report.page.exchange_data import exchanges_data
 from pypoplar.report.page.memory_data import liveness_data, memory_data, step_names, variables_data
 from pypoplar.report.page.operation_data import compute_set_data, vertex_type_rows
 from pypoplar.report.page.program_data import tree_data
-from pypoplar.report.page.step_data import execution_data
+from pypoplar.report.page.step_data import execution_data, phase_rows
 from pypoplar.report.page.summary_data import summary_data, target_data
 from pypoplar.report.report import Report
 
@@ -80,6 +80,7 @@ REPORT = PageKind[Report](
     parts={
         "summary": lambda report, _: summary_data(report),
         "insights": lambda report, _: insight_data(report),
+        "phases": lambda report, _: phase_rows(report.execution),
         "target": lambda report, _: target_data(report.compilation.target),
         "total_cycles": lambda report, _: report.execution.totalCycles.total if report.execution else 0,
         "memory": lambda report, blocks: memory_data(report.compilation, blocks),
@@ -119,7 +120,7 @@ REPORT = PageKind[Report](
             " and its call path",
         ),
         PageView("programs", ("tree", "total_cycles"), "the control program with executions, cycles and share of each node"),
-        PageView("trace", ("execution", "target"), "what each tile does over time; see below"),
+        PageView("trace", ("execution", "phases", "target"), "what each tile does over time; see below"),
         PageView(
             "vertices",
             ("vertex_types", "compute_sets"),

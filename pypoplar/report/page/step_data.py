@@ -5,28 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pypoplar.report.execution import Execution, Step, step_number
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.report.execution import CYCLES, Execution, Step, step_number
 from pypoplar.report.page.blocks import Blocks, Reference, TileRows
+from pypoplar.report.phases import PHASES, WAITING, labels
 from pypoplar.report.report import Report
 
-NUMBERS = (  # of a step, as libpva and we name them
-    *("executions", "depth", "sync_cycles", "exchange_cycles", "global_exchange_cycles", "compute_cycles"),
-    *("host_exchange_cycles", "cycles", "host_bytes", "flops", "memory_bytes", "activeTiles"),
-)
+NUMBERS = ("executions", "depth", *CYCLES, "cycles", "host_bytes", "flops", "memory_bytes", "activeTiles")
+"""Of a step, as libpva and we name them."""
 BY_TILE = {  # the page's name of a step's row of tiles -> its attribute
     "compute": "cyclesByTile",
     "active": "activeCyclesByTile",
     "exchange": "exchange_cycles_by_tile",
+    "copies": "copy_cycles_by_tile",
     "sent": "bytesSentByTile",
     "received": "bytesReceivedByTile",
 }
-IN_RUNS = ("compute", "exchange")  # what the trace draws
+IN_RUNS = ("compute", "exchange", "copies")  # what the trace draws
+
+
+def phase_rows(execution: Execution | None) -> list[dict[str, str]]:
+    """The phases with their labels, the columns of a step that have their cycles, and its rows of tiles; at last the waiting."""
+    names = labels(copies_known=execution is None or execution.copies_known)
+    rows = {attribute: name for name, attribute in BY_TILE.items()}
+    listed = [
+        {"name": phase.name, "label": names[phase.name], "cycles": phase.cycles, "row": rows.get(phase.by_tile, "")}
+        for phase in PHASES
+        if phase.name in names
+    ]
+    return [*listed, {"name": WAITING[0], "label": WAITING[1], "cycles": "", "row": ""}]
 
 
 def idle_threads(step: Step) -> float:
     """Share of a step's compute cycles in which worker threads have nothing to do, on the tiles that compute."""
     busy = int(step.cyclesByTile.sum())
     return 1 - int(step.activeCyclesByTile.sum()) / busy if busy and len(step.activeCyclesByTile) else 0.0
+
+
+def mean_cycles(by_tile: Int64s) -> float:
+    """Of the mean tile, 0 where none takes part."""
+    return float(by_tile.mean()) if len(by_tile) else 0.0
 
 
 def steps_table(steps: Sequence[Step], rows: TileRows, by_tile: Iterable[str] = BY_TILE) -> dict[str, Any]:
@@ -38,10 +56,9 @@ def steps_table(steps: Sequence[Step], rows: TileRows, by_tile: Iterable[str] = 
     table["compute_set"] = [step.program.computeset.name if step.program and step.program.computeset else "" for step in steps]
     table["vertices"] = [dict(step.program.vertices) if step.program else {} for step in steps]
     table["sent_bytes"] = [int(step.bytesSentByTile.sum()) for step in steps]
-    table["mean_compute"] = [float(step.cyclesByTile.mean()) if len(step.cyclesByTile) else 0.0 for step in steps]
-    table["mean_exchange"] = [
-        float(step.exchange_cycles_by_tile.mean()) if len(step.exchange_cycles_by_tile) else 0.0 for step in steps
-    ]
+    table["mean_compute"] = [mean_cycles(step.cyclesByTile) for step in steps]
+    table["mean_exchange"] = [mean_cycles(step.exchange_cycles_by_tile) for step in steps]
+    table["mean_copies"] = [mean_cycles(step.copy_cycles_by_tile) for step in steps]
     table["slowest_compute"] = [step.slowest_tile_cycles for step in steps]
     table["balance"] = [round(step.tileBalance, 6) for step in steps]
     table["active_balance"] = [round(step.activeTileBalance, 6) for step in steps]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pypoplar.report.execution import Execution, numbered_steps
+from pypoplar.report.phase_cycles import machine_cycles, mean_tile_cycles
 from pypoplar.report.report import Report, ReportTarget
 
 LONGEST = 20  # steps in the table
@@ -66,27 +67,12 @@ def headline(report: Report) -> list[Fact]:
 
 def machine_parts(execution: Execution) -> list[dict[str, Any]]:
     """All cycles by what the machine did; in each step the slowest tile decides, so the parts add up to the total."""
-    exchange = sum(step.exchange_cycles + step.global_exchange_cycles for step in execution.steps)
-    return [
-        {"part": "compute", "label": "Compute", "cycles": sum(step.compute_cycles for step in execution.steps)},
-        {"part": "exchange", "label": "Exchange", "cycles": exchange},
-        {"part": "sync", "label": "Sync", "cycles": sum(step.sync_cycles for step in execution.steps)},
-        {"part": "host", "label": "Host", "cycles": sum(step.host_exchange_cycles for step in execution.steps)},
-    ]
+    return [{"part": name, "label": label, "cycles": cycles} for name, label, cycles in machine_cycles(execution)]
 
 
 def mean_tile_parts(execution: Execution) -> list[dict[str, Any]]:
     """The same cycles as the mean tile spends them; what is left is waiting for slower tiles."""
-    mean = execution.tile_average
-    exchange = mean.exchange + mean.global_exchange
-    return [
-        {"part": "compute", "label": "Compute", "cycles": mean.compute_excluding_idle},
-        {"part": "threads", "label": "Compute, idle threads", "cycles": mean.compute_including_idle - mean.compute_excluding_idle},
-        {"part": "exchange", "label": "Exchange", "cycles": exchange},
-        {"part": "sync", "label": "Sync", "cycles": mean.sync - mean.waiting},
-        {"part": "host", "label": "Host", "cycles": mean.host_exchange},
-        {"part": "idle", "label": "Waiting for other tiles", "cycles": mean.waiting},
-    ]
+    return [{"part": name, "label": label, "cycles": cycles} for name, label, cycles in mean_tile_cycles(execution)]
 
 
 def target_data(target: ReportTarget) -> dict[str, Any]:

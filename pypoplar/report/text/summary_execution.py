@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pypoplar.report.execution import Execution, Step, VertexTypeCycles
+from pypoplar.report.phases import PHASES
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ReportTarget
 from pypoplar.report.text.text_columns import Line, heading, labelled, shown_name
@@ -26,6 +27,7 @@ def execution_section(execution: Execution, compilation: Compilation) -> list[st
         ("Tile average compute cycles (including idle threads):", part(mean.compute_including_idle)),
         ("Tile average compute cycles (excluding idle threads):", part(mean.compute_excluding_idle)),
         ("Tile average IPU exchange cycles:", part(mean.exchange)),
+        *([("Tile average cycles of copies on the tile:", part(mean.copies))] if mean.copies else []),
         ("Tile average global exchange cycles:", part(mean.global_exchange)),
         ("Tile average host exchange cycles:", part(mean.host_exchange)),
         ("Tile average sync cycles:", part(mean.sync)),
@@ -182,12 +184,5 @@ def step_lines(step: Step, indent: str) -> list[str]:
 
 def composition(step: Step) -> str:
     """What the cycles of a step consist of, in brackets."""
-    parts = [
-        (step.sync_cycles, "sync"),
-        (step.exchange_cycles, "exchange"),
-        (step.global_exchange_cycles, "global exchange"),
-        (step.compute_cycles, "compute"),
-        (step.host_exchange_cycles, "host exchange"),
-    ]
-    split = ", ".join(f"{title} {cycles:,}" for cycles, title in parts if cycles)
+    split = ", ".join(f"{phase.term} {cycles:,}" for phase in PHASES if (cycles := getattr(step, phase.cycles)))
     return f" ({split})" if split else ""

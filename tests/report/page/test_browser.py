@@ -1,5 +1,6 @@
 """The page in headless Chromium: every view draws, nothing is loaded, nothing of the user's is executed."""
 
+import numpy as np
 import pytest
 from attrs import evolve
 from page_browser import browser
@@ -224,12 +225,24 @@ def test_the_trace_is_used_by_keys(opened):
 
 
 # Where tile 1 of four is at a cycle of 0 to 200: 20 sync, then 100, 50, 0 and 25 of compute, then 30 sync, then exchange of 50.
-PHASES = {5: "sync", 40: "compute", 60: "compute", 75: "idle", 110: "idle", 125: "sync", 160: "exchange", 195: "idle"}
+# Its exchange takes 25 of the 50, and then its copies on the tile 10.
+PHASES = {
+    5: "sync",
+    40: "compute",
+    60: "compute",
+    75: "waiting",
+    110: "waiting",
+    125: "sync",
+    160: "exchange",
+    179: "copies",
+    190: "waiting",
+}
 
 
 def small_trace():
     work = compute("work", 0, [200, 100, 0, 50], times=2, sync=40)
     move = exchange("move", 1, [50, 25, 50, 0], [8, 8, 0, 0], [0, 8, 8, 0], sync=30)
+    move = evolve(move, copy_cycles_by_tile=np.array([0, 10, 0, 50]))
     return report(work, move, trace=events((0, 120), (1, 80), (0, 120)))
 
 
@@ -252,7 +265,7 @@ def test_a_pixel_of_many_events_mixes_their_colours_by_their_time(show):
     window = show(report(work, trace=events(*[(0, 100)] * 1000)), fragment="#trace")
     mixed = """
     const image = page.traceRaster(window.model)({ from: 0, to: 100000, first: 0, last: 4 }, 10, 4, {
-      phases: [[0, 0, 0], [0, 0, 0], [200, 100, 50], [0, 0, 0]], idle: [0, 0, 250], blank: [9, 9, 9] });
+      phases: PHASES.map(({ name }) => (name === "compute" ? [200, 100, 50] : [0, 0, 0])), idle: [0, 0, 250], blank: [9, 9, 9] });
     return [0, 1, 2, 3].map((row) => Array.from(image.data.slice(row * 40 + 20, row * 40 + 23)));
     """
     window.driver.execute_async_script(
@@ -264,11 +277,15 @@ def test_a_pixel_of_many_events_mixes_their_colours_by_their_time(show):
 def test_all_tiles_are_in_an_exchange_between_ipus(show):
     move = evolve(exchange("move", 0, [20, 10, 20, 0], [8] * 4, [8] * 4), global_exchange_cycles=80)
     window = show(report(move, trace=events((0, 100))), fragment="#trace")
-    shares = "const step = window.model.steps[0]; return [0, 1, 2, 3].map((tile) => page.tileShare(step, 'exchange', tile));"
+    shares = """
+    const phase = placeOfPhase(arguments[0]);
+    return [0, 1, 2, 3].map((tile) => page.tileShare(window.model.steps[0], phase, tile));
+    """
     window.driver.execute_async_script(
         "page.traceRuns().then((runs) => runs.load(0)).then((model) => { window.model = model; arguments[0](); });"
     )
-    assert window.run(shares) == [1, 0.9, 1, 0.8]
+    assert window.run(shares, "exchange") == [1, 0.5, 1, 0]
+    assert window.run(shares, "between") == [1, 1, 1, 1]
 
 
 def test_what_is_under_the_pointer_is_said_in_words(window, trace_page):

@@ -17,7 +17,7 @@ from benchmarks.made_report import made_report
 from pypoplar.report.escaping import escaped
 from pypoplar.report.page import write_page
 from pypoplar.report.page.blocks import Blocks, TileRows, json_text
-from pypoplar.report.page.document import script_text
+from pypoplar.report.page.document import notices, script_text
 
 HOSTILE = "</script><img src=x onerror=alert(1)> \"quoted\" 'single' back\\slash {{data}} $& <b>bold</b> %{x} \u2028 é 漢字 \ud800"
 
@@ -73,12 +73,12 @@ def test_the_policy_allows_just_the_pages_own_scripts_and_no_address(page):
     (policy,) = (
         attributes["content"] for tag, attributes in elements.found if attributes.get("http-equiv") == "Content-Security-Policy"
     )
-    code = [
-        text
-        for text, (_, given) in zip(
-            elements.scripts, (attributes for attributes in elements.found if attributes[0] == "script"), strict=True
-        )
-        if "type" not in given or given.get("id") == "plotly"
+    scripts = [attributes for tag, attributes in elements.found if tag == "script"]
+    code = [text for text, given in zip(elements.scripts, scripts, strict=True) if "type" not in given]
+    code += [
+        zlib.decompress(b64decode(text)).decode()
+        for text, given in zip(elements.scripts, scripts, strict=True)
+        if given.get("id") == "plotly"
     ]
     assert len(code) == 2
     for text in code:
@@ -86,6 +86,14 @@ def test_the_policy_allows_just_the_pages_own_scripts_and_no_address(page):
     assert policy.startswith("default-src 'none';")
     assert "unsafe-eval" not in policy
     assert "http" not in policy
+
+
+def test_the_licence_of_what_is_packed_is_in_the_page_in_plain_text(page):
+    text = page()
+    assert "Copyright 2012-" in text
+    assert "Licensed under the MIT license" in text
+    assert notices("/* a */ b /* c */") == "/* a */"
+    assert notices("b /* c */") == ""
 
 
 def test_names_that_look_like_markup_make_no_elements(page):

@@ -28,16 +28,19 @@ page.unpack = (reference) => {
 };
 
 async function unpack(reference) {
+  const response = inflated(document.getElementById(`block${reference.block}`));
+  if (reference.type === "json") return JSON.parse(await response.text());
+  return new ARRAYS[reference.type](await response.arrayBuffer());
+}
+
+// What an element holds in base64, compressed. The element goes.
+function inflated(holder) {
   if (typeof DecompressionStream === "undefined") throw new Error("this browser is too old: it cannot unpack the page's data");
-  const holder = document.getElementById(`block${reference.block}`);
   const text = atob(holder.textContent);
   holder.remove();
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const response = new Response(stream);
-  if (reference.type === "json") return JSON.parse(await response.text());
-  return new ARRAYS[reference.type](await response.arrayBuffer());
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));
 }
 
 // All the references of an object at once: {a: reference, b: null, c: 7} becomes {a: array, b: null, c: 7}.

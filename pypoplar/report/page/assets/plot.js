@@ -1,31 +1,16 @@
 // Plotly in the page's colours. Text of the user's that goes into a plot passes page.label first.
 
-// Plotly is large: it is text until the first plot needs it. The page's policy knows it by its digest.
-page.needPlotly = () => {
-  const holder = document.getElementById("plotly");
-  if (!holder) return;
-  holder.remove();
-  document.head.append(page.element("script", {}, holder.textContent));
-};
+// Plotly is large: it is packed until the first plot needs it. The page's policy knows it by its digest.
+let plotlyOnce;
+page.needPlotly = () => (plotlyOnce ??= addPlotly());
 
-const CATEGORY_COLOURS = [
-  "#2f6fb7",
-  "#e08a1e",
-  "#2e9367",
-  "#c0504d",
-  "#8e5bb5",
-  "#8a6d3b",
-  "#d770a8",
-  "#7f8893",
-  "#a9a934",
-  "#3aa5b5",
-];
-page.series = (place) => CATEGORY_COLOURS[place % CATEGORY_COLOURS.length];
+async function addPlotly() {
+  const script = await inflated(document.getElementById("plotly")).text();
+  document.head.append(page.element("script", {}, script));
+}
 
-page.clear = (hex, alpha) => {
-  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-  return `rgba(${red},${green},${blue},${alpha})`;
-};
+const SERIES = 10; // colours
+page.series = (place) => page.colour(`series${place % SERIES}`);
 
 page.axis = (title, more = {}) => ({
   title: { text: title, standoff: 8 },
@@ -46,7 +31,7 @@ page.figure = (caption, size = "") => {
   figure.box = box;
   figure.say = (more) => (words.textContent = caption + more);
   figure.draw = async (traces, layout) => {
-    page.needPlotly();
+    await page.needPlotly();
     await Plotly.react(
       box,
       traces,
@@ -54,9 +39,9 @@ page.figure = (caption, size = "") => {
         paper_bgcolor: "rgba(0,0,0,0)",
         plot_bgcolor: "rgba(0,0,0,0)",
         font: { color: page.colour("ink"), family: 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif', size: 13 },
-        colorway: CATEGORY_COLOURS,
+        colorway: Array.from({ length: SERIES }, (_, place) => page.series(place)),
         margin: { l: 60, r: 44, t: 14, b: 48 },
-        modebar: { orientation: "v", bgcolor: "rgba(0,0,0,0)", color: page.colour("idle"), activecolor: page.colour("muted") },
+        modebar: { orientation: "v", bgcolor: "rgba(0,0,0,0)", color: page.colour("muted"), activecolor: page.colour("ink") },
         hoverlabel: {
           bgcolor: page.colour("paper"),
           bordercolor: page.colour("line"),

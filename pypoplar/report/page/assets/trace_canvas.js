@@ -1,7 +1,6 @@
 // The canvas of the trace: rulers of microseconds and cycles, the lane of steps, the tiles; zoomed and moved by wheel, drag and keys.
 
 const SPACE = { left: 62, right: 10, time: 22, lane: 26, bottom: 40 };
-const LANE = { OnTileExecute: "compute", DoExchange: "exchange", StreamCopy: "host", Sync: "sync" };
 
 page.rgb = (name) => {
   const hex = page.colour(name);
@@ -30,7 +29,7 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
   const whole = () => ({ from: 0, to: model.length, first: 0, last: model.tiles });
   const [first, last] = page.usedTiles(
     model.tiles,
-    model.steps.flatMap((one) => [one.byTile.compute, one.byTile.exchange]),
+    model.steps.flatMap((one) => one.byTile),
   );
   let view = { ...whole(), first, last };
   let waiting = 0;
@@ -107,7 +106,7 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
 
   function drawTiles(pen, area, coarse) {
     const rows = Math.max(1, Math.min(view.last - view.first, Math.floor(area.height / coarse)));
-    const colours = { phases: PHASES.map(page.rgb), idle: page.rgb("idle"), blank: page.rgb("paper") };
+    const colours = { phases: PHASES.map(({ name }) => page.rgb(name)), idle: page.rgb("waiting"), blank: page.rgb("paper") };
     const image = raster(view, Math.round(area.width), rows, colours);
     const holder = new OffscreenCanvas(image.width, image.height);
     holder.getContext("2d").putImageData(image, 0, 0);
@@ -115,7 +114,7 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
     pen.drawImage(holder, SPACE.left, SPACE.time + SPACE.lane, area.width, area.height);
   }
 
-  // The lane of steps, each in the colour of its type; what is narrower than a pixel mixes with its neighbours in it.
+  // The lane of steps, each in the colour of its longest phase; what is narrower than a pixel mixes with its neighbours in it.
   function drawLane(pen, area) {
     const scale = area.width / (view.to - view.from);
     const [top, high] = [SPACE.time + 2, SPACE.lane - 6];
@@ -137,7 +136,7 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
       const left = SPACE.left + (model.begin[event] - view.from) * scale;
       const wide = (model.end[event] - model.begin[event]) * scale;
       const step = model.steps[model.step[event]];
-      const colour = (page.laneColours[step.type] ??= page.rgb(LANE[step.type] ?? "other"));
+      const colour = (page.laneColours[step.longest] ??= page.rgb(PHASES[step.longest].name));
       if (Math.floor(left) !== mixed.pixel || wide >= 1) flush();
       if (wide < 1) {
         mixed.pixel = Math.floor(left);
@@ -157,7 +156,7 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
     const begin = Math.max(left, SPACE.left) + 4;
     const most = Math.floor((left + wide - begin - 4) / 7);
     if (most < 3) return;
-    pen.fillStyle = "#ffffff";
+    pen.fillStyle = page.colour("paper");
     pen.fillText(text.length > most ? `${text.slice(0, most - 1)}\u2026` : text, begin, top + (SPACE.lane - 6) / 2);
   }
 

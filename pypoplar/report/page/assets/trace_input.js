@@ -71,11 +71,12 @@ page.traceTip = (tip, box, model, clock, view, at, event) => {
   if (at.down >= 0) {
     const tile = Math.min(view.last - 1, view.first + Math.floor(at.down * (view.last - view.first)));
     const parts = page.eventPhases(model, found, new Float64Array(PHASES.length));
-    const words = PHASES.map((phase, place) => [phase, parts[place] * page.tileShare(step, phase, tile)]).filter(
-      ([, cycles]) => cycles >= 0.5,
-    );
+    const words = PHASES.map(({ label }, phase) => [
+      label[0].toLowerCase() + label.slice(1),
+      page.phaseSpan(parts, phase) * page.tileShare(step, phase, tile),
+    ]).filter(([, cycles]) => cycles >= 0.5);
     lines.push(
-      line(`tile ${page.format(tile)}: ${words.map(([phase, cycles]) => `${phase} ${page.format(cycles)}`).join(", ") || "idle"}`),
+      line(`tile ${page.format(tile)}: ${words.map(([phase, cycles]) => `${phase} ${page.format(cycles)}`).join(", ") || "waiting"}`),
     );
   }
   tip.replaceChildren(...lines);

@@ -1,6 +1,8 @@
 // The trace of one run: its events, and what each step's phases are on every tile.
 
-const PHASES = ["sync", "exchange", "compute", "host"]; // in the order in which an event goes through them
+const PHASES = (page.data.phases ?? []).filter(({ cycles }) => cycles); // in the order in which an event goes through them
+const placeOfPhase = (name) => PHASES.findIndex((one) => one.name === name);
+const [EXCHANGE, COPIES, COMPUTE] = ["exchange", "copies", "compute"].map(placeOfPhase);
 
 page.traceRuns = async () => {
   const execution = page.data.execution;
@@ -21,7 +23,7 @@ page.traceRuns = async () => {
 async function readRun(execution, trace, rows, run, events) {
   const columns = await page.unpack(execution.runs[run]?.steps ?? execution.steps);
   const steps = page.records(columns);
-  await rows.load(steps.flatMap((one) => [one.rows.compute, one.rows.exchange]));
+  await rows.load(steps.flatMap((one) => PHASES.filter(({ row }) => row).map(({ row }) => one.rows[row])));
   const placeOf = new Map(steps.map((one) => [one.number, one.place]));
   events = events.filter((one) => placeOf.has(trace.step[one]));
   const origin = trace.begin[events[0]] ?? 0;
@@ -40,55 +42,39 @@ async function readRun(execution, trace, rows, run, events) {
   return model;
 }
 
-// A step's mean cycles of each phase, and each tile's share of them: an array, or one number for all tiles.
+// A step's mean cycles of each phase, and each tile's share of them: an array, or one number for all tiles. Exchange and copies
+// on the tile are one span, in which each tile goes on with its copies when its own exchange is over: shares are of all of it.
 function describeStep(step, rows) {
   const times = Math.max(1, step.executions);
-  const exchange = step.exchange_cycles + step.global_exchange_cycles;
-  step.mean = {
-    sync: step.sync_cycles / times,
-    exchange: exchange / times,
-    compute: step.compute_cycles / times,
-    host: step.host_exchange_cycles / times,
-  };
-  step.meanTotal = PHASES.reduce((sum, one) => sum + step.mean[one], 0);
-  step.byTile = {
-    sync: null,
-    exchange: withGlobal(rows.row(step.rows.exchange), step.global_exchange_cycles),
-    compute: rows.row(step.rows.compute),
-    host: null,
-  };
-  step.whole = { sync: step.sync_cycles, exchange, compute: step.compute_cycles, host: step.host_exchange_cycles };
-  step.evenly = {
-    sync: 1,
-    exchange: exchange ? Math.min(1, (step.mean_exchange + step.global_exchange_cycles) / exchange) : 0,
-    compute: step.compute_cycles ? Math.min(1, step.mean_compute / step.compute_cycles) : 0,
-    host: 1,
-  };
+  step.mean = PHASES.map(({ cycles }) => step[cycles] / times);
+  step.meanTotal = step.mean.reduce((sum, one) => sum + one, 0);
+  step.byTile = PHASES.map(({ row }) => (row ? rows.row(step.rows[row]) : null));
+  step.whole = PHASES.map(({ cycles }, phase) => (isMoving(phase) ? step.exchange_cycles + step.copy_cycles : step[cycles]));
+  step.evenly = PHASES.map(({ row }, phase) =>
+    row ? (step.whole[phase] ? Math.min(1, step[`mean_${row}`] / step.whole[phase]) : 0) : 1,
+  );
+  step.longest = step.mean.indexOf(Math.max(...step.mean));
 }
 
-// All tiles are in an exchange between IPUs until it is over.
-function withGlobal(row, cycles) {
-  return row && cycles ? Float32Array.from(row, (one) => one + cycles) : row;
-}
+const isMoving = (phase) => phase === EXCHANGE || phase === COPIES;
+
+// Cycles of the span that a phase is in.
+page.phaseSpan = (parts, phase) =>
+  isMoving(phase) ? parts[EXCHANGE] + (COPIES < 0 ? 0 : parts[COPIES]) : parts[phase];
 
 // Cycles of an event's phases: compute takes what the others leave of it; without compute, all are as long as in the mean.
 page.eventPhases = (model, event, into) => {
   const step = model.steps[model.step[event]];
   const length = model.end[event] - model.begin[event];
-  const { sync, exchange, compute, host } = step.mean;
-  if (compute > 0 && length >= sync + exchange + host) {
-    into[0] = sync;
-    into[1] = exchange;
-    into[2] = length - sync - exchange - host;
-    into[3] = host;
-  } else {
-    const scale = step.meanTotal ? length / step.meanTotal : 0;
-    PHASES.forEach((phase, place) => (into[place] = step.mean[phase] * scale));
-  }
+  const others = step.meanTotal - step.mean[COMPUTE];
+  const fits = step.mean[COMPUTE] > 0 && length >= others;
+  const scale = fits ? 1 : step.meanTotal ? length / step.meanTotal : 0;
+  for (let phase = 0; phase < PHASES.length; phase++) into[phase] = step.mean[phase] * scale;
+  if (fits) into[COMPUTE] = length - others;
   return into;
 };
 
-// A tile's share of a phase of a step, 0 to 1.
+// A tile's share of the span of a phase of a step, 0 to 1.
 page.tileShare = (step, phase, tile) => {
   const values = step.byTile[phase];
   return values && step.whole[phase] ? Math.min(1, values[tile] / step.whole[phase]) : step.evenly[phase];

@@ -14,7 +14,7 @@ page.traceRaster = (model) => {
     let found = cached.shares.get(place);
     if (!found) {
       const step = model.steps[place];
-      found = PHASES.map((phase) =>
+      found = PHASES.map((_, phase) =>
         step.byTile[phase] && step.whole[phase]
           ? binned(step.byTile[phase], step.whole[phase], first, last, rows)
           : step.evenly[phase],
@@ -60,7 +60,7 @@ page.traceRaster = (model) => {
         page.eventPhases(model, event, parts);
         covered += Math.min(to, model.end[event]) - Math.max(from, model.begin[event]);
         if (model.begin[event] >= from && model.end[event] <= to) {
-          for (let phase = 0; phase < parts.length; phase++) weights[phase][place] += parts[phase];
+          for (let phase = 0; phase < parts.length; phase++) weights[phase][place] += page.phaseSpan(parts, phase);
           if (!seen[place]) touched.push(place);
           seen[place] = 1;
         } else addPart(event, place, from, to);
@@ -76,20 +76,23 @@ page.traceRaster = (model) => {
       const share = shares(place, view.first, view.last, rows);
       let begin = model.begin[event];
       for (let phase = 0; phase < parts.length; phase++) {
-        const length = parts[phase];
+        const length = page.phaseSpan(parts, phase);
+        const before = phase === COPIES ? share[EXCHANGE] : 0;
         if (length > 0 && begin < to && begin + length > from) {
-          const least = Math.max(from, begin);
-          if (typeof share[phase] === "number") even[phase] += Math.max(0, Math.min(to, begin + length * share[phase]) - least);
+          const inside = (start, amount) =>
+            Math.max(0, Math.min(to, begin + length * (start + amount)) - Math.max(from, begin + length * start));
+          if (typeof share[phase] === "number" && typeof before === "number") even[phase] += inside(before, share[phase]);
           else {
             const sum = sums[phase];
-            for (let row = 0; row < rows; row++) {
-              const inside = Math.min(to, begin + length * share[phase][row]) - least;
-              if (inside > 0) sum[row] += inside;
-            }
+            for (let row = 0; row < rows; row++) sum[row] += inside(at(before, row), at(share[phase], row));
           }
         }
-        begin += length;
+        if (phase !== EXCHANGE || COPIES < 0) begin += length;
       }
+    }
+
+    function at(shares, row) {
+      return typeof shares === "number" ? shares : shares[row];
     }
 
     function addWhole(place) {

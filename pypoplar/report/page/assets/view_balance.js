@@ -71,7 +71,7 @@ if (page.data.kind === "report") {
         lines.push({
           name: "without idle threads",
           values: Array.from(active, (one) => one / step.executions),
-          colour: page.colour("host"),
+          colour: page.colour("ink"),
         });
       await page.byTile(tiles, store.tiles, lines, "cycles");
       await spread.draw(

@@ -49,7 +49,7 @@ async function differences(panel, caption, rows) {
   const colours = changed
     .slice(0, 15)
     .reverse()
-    .map((one) => page.colour(one.difference > 0 ? "warn" : "host"));
+    .map((one) => page.colour(one.difference > 0 ? "warn" : "good"));
   await page.bars(
     figure,
     changed.map((one) => ({ name: one.name, value: one.difference })),

@@ -161,9 +161,8 @@ if (page.data.kind === "report") {
             colorbar: bar,
             colorscale: [
               [0, "rgba(0,0,0,0)"],
-              [1e-9, page.clear(page.colour("exchange"), 0.3)],
-              [0.5, page.colour("exchange")],
-              [1, page.colour("warn")],
+              [1e-9, page.colour("exchange")],
+              [1, page.colour("ink")],
             ],
             zmin: state.logarithm ? 0 : undefined,
           },

@@ -47,7 +47,7 @@ if (page.data.kind === "report") {
         x: steps,
         y,
         line: { width: 1, shape: "hvh", color: colour },
-        fillcolor: page.clear(colour, 0.75),
+        fillcolor: colour,
         text,
         hovertemplate: text ? "%{y:,} B<br>%{text}" : "%{y:,} B",
       });

@@ -88,7 +88,7 @@ if (page.data.kind === "report") {
     }
 
     function series() {
-      const withGaps = state.gaps ? [{ label: "Gaps", bytes: gaps, colour: page.colour("other") }] : [];
+      const withGaps = state.gaps ? [{ label: "Gaps", bytes: gaps, colour: page.colour("muted") }] : [];
       if (state.by === "category")
         return [...categories.map((one, place) => ({ ...one, colour: page.series(place) })), ...withGaps];
       if (state.by === "live")
@@ -118,7 +118,7 @@ if (page.data.kind === "report") {
                 mode: "lines",
                 stackgroup: "all",
                 line: { width: 0, shape: "hvh", color: one.colour },
-                fillcolor: page.clear(one.colour, 0.85),
+                fillcolor: one.colour,
               }
             : { type: "bar", marker: { color: one.colour, line: { width: 0 } } }),
         }));

@@ -37,14 +37,8 @@ if (page.data.kind === "report") {
       page.element(
         "ul",
         { class: "legend" },
-        [
-          ["compute", "Compute"],
-          ["exchange", "Exchange"],
-          ["sync", "Sync"],
-          ["host", "Host"],
-          ["idle", "Idle: waiting for other tiles"],
-        ].map(([part, words]) =>
-          page.element("li", {}, page.element("span", { class: "swatch", style: `background:var(--${part})` }), words),
+        page.data.phases.map(({ name, label }) =>
+          page.element("li", {}, page.element("span", { class: "swatch", style: `background:var(--${name})` }), label),
         ),
       ),
       place,

@@ -1,0 +1,72 @@
+"""Profiles of older versions open: what they lack is absent, not 0."""
+
+import gzip
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from profile_reports import differences
+
+from pypoplar import FileLoadError, pva
+from pypoplar.cli import main
+from pypoplar.report.file.sqlite_file import UPGRADES
+from pypoplar.report.report import PROFILE_VERSION
+
+FILES = Path(__file__).with_name("files")
+EXCHANGE = "Exchange and copies on the tile"
+
+
+@pytest.fixture(params=sorted(UPGRADES))
+def older(request, tmp_path):
+    """A profile that the release of this version wrote, of three runs on 16 tiles."""
+    path = tmp_path / "older.pop"
+    path.write_bytes(gzip.decompress((FILES / f"profile_version_{request.param}.pop.gz").read_bytes()))
+    return path
+
+
+def test_all_versions_before_this_one_but_the_first_two_are_known():
+    assert sorted(UPGRADES) == list(range(3, PROFILE_VERSION))
+
+
+def test_an_older_profile_opens_with_its_figures(older):
+    report = pva.openReport(older)
+    execution = report.execution
+    assert (report.name, execution.totalCycles.total, len(execution.runs)) == ("older", 11520, 3)
+    assert [(step.name, step.exchange_cycles, step.cycles) for step in execution.steps] == [
+        ("layer1/double", 0, 6300),
+        ("layer1/move", 3330, 5220),
+    ]
+    assert execution.tile_average.exchange == 230.625
+    assert not execution.copies_known
+
+
+def test_what_an_older_profile_does_not_know_is_still_not_known_when_it_is_saved_again(older, tmp_path):
+    report = pva.openReport(older)
+    pva.save_report(report, tmp_path / "again.pop")
+    again = pva.openReport(tmp_path / "again.pop")
+    assert differences(report, again) == []
+    assert not again.execution.copies_known
+
+
+def test_the_commands_show_an_older_profile(older, tmp_path):
+    before = older.read_bytes()
+    text = CliRunner().invoke(main, ["summary", str(older), "--steps"])
+    assert "Total cycles:" in text.output
+    assert "11,520" in text.output
+    assert "copies" not in text.output
+    assert CliRunner().invoke(main, ["report", str(older)]).exit_code == 0
+    page = older.with_suffix(".html").read_text(encoding="utf-8")
+    assert EXCHANGE in page
+    assert '"part":"copies"' not in page
+    trace = CliRunner().invoke(main, ["trace", str(older)])
+    assert "the profile does not tell them apart" in trace.stderr
+    assert older.read_bytes() == before
+
+
+def test_an_older_profile_that_is_damaged_is_refused(older):
+    with closing(sqlite3.connect(older)) as database, database:
+        database.execute("DROP TABLE trace_event")
+    with pytest.raises(FileLoadError, match="damaged: it has no table trace_event"):
+        pva.openReport(older)
