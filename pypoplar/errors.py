@@ -30,7 +30,8 @@ class GraphMemoryAllocationError(PoplarError, MemoryError):
     """A tile's memory does not hold what is placed on it; the attribute `report` has the whole picture."""
 
     report: object | None = None  # a pypoplar.report.report.Report
-    picture: tuple[object, ...] = ()  # what the report is made of: see pypoplar.compiler.memory.tile_memory
+    executable: object | None = None  # what it would be with more memory, as a pypoplar.Executable; None if that is refused too
+    picture: tuple[object, ...] = ()  # what is known without it: see pypoplar.compiler.memory.tile_memory
 
 
 class InvalidTileMapping(PoplarError, ValueError):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from typing import NoReturn
 
 import numpy as np
 
@@ -37,9 +40,9 @@ from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.aligned_edges import aligned_edges
 from pypoplar.compiler.memory.memory_blocks import rounded_up
 from pypoplar.compiler.memory.placement import place_variables
-from pypoplar.compiler.memory.tile_memory import check_memory, measure_memory, state_bytes, vertex_pointers
+from pypoplar.compiler.memory.tile_memory import find_shortage, measure_memory, state_bytes, vertex_pointers
 from pypoplar.compiler.memory.vertex_state import VertexState, place_buffers, place_state
-from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.errors import GraphMemoryAllocationError, InvalidOption, PoplarError, PoplarTypeError
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts, VertexNames
 from pypoplar.executable.host_plans import RemotePlan
@@ -107,8 +110,8 @@ def compile_graph(
         find_sub_word_stores(frozen, list(plans.values()), homes)
     state = place_state(frozen, homes, vertices)
     memory = measure_memory(frozen, target, wanted, homes, state, list(plans.values()), vertices, liveness.always)
-    if not wanted.run_out_of_memory:
-        check_memory(frozen, target, homes, liveness, memory, _counts(frozen, vertices, len(sets)))
+    counts = _counts(frozen, vertices, len(sets))
+    shortage = None if wanted.run_out_of_memory else find_shortage(frozen, target, homes, liveness, memory, counts)
     tick(4, PASSES)
     buffer = place_buffers(homes, state, plans.values())
     places = TilePlaces.of(_memory_layout(buffer, memory, target.getNumIPUs()), buffer)
@@ -132,10 +135,17 @@ def compile_graph(
         copies=PlannedCopies(frozen, target, homes),
         host=host,
     )
-    executable = _lower(lowering, graph, tree, usage, wanted, remotes, state, memory, vertices, liveness, in_place)
-    check_appended(lowering, executable)
+    lower = partial(_lower, lowering, graph, tree, usage, wanted, remotes, state, memory, vertices, liveness, in_place)
+    executable = lower() if shortage is None else _refuse(shortage, lower)
     tick(PASSES, PASSES)
     return executable
+
+
+def _refuse(shortage: GraphMemoryAllocationError, lower: Callable[[], Executable]) -> NoReturn:
+    """Raise the error of a program that does not fit, with the executable that it would be: the report is made of it."""
+    with suppress(PoplarError, MemoryError):  # what else is wrong is told once the program fits
+        shortage.executable = lower()
+    raise shortage
 
 
 def _check_workers(graph: Graph, options: EngineOptions) -> None:
@@ -187,7 +197,7 @@ def _lower(  # noqa: PLR0913 - what the passes have made
     used = np.flatnonzero(vertices)
     by_codelet = np.bincount(frozen.vertices.codelet[used], vertex_pointers(frozen, used), len(frozen.codelets)).astype(np.int64)
     counted = np.bincount(frozen.vertices.codelet[used], minlength=len(frozen.codelets))
-    return Executable(
+    executable = Executable(
         target=lowering.target,
         options=options,
         codelets=frozen.codelets,
@@ -226,6 +236,8 @@ def _lower(  # noqa: PLR0913 - what the passes have made
         touch_bytes=0 if tables.touches is None else tables.touches.size,
         touches=None if tables.touches is None else tables.touches.finish(),
     )
+    check_appended(lowering, executable)
+    return executable
 
 
 def _counts(graph: FrozenGraph, vertices: Bools, compute_sets: int) -> Counts:

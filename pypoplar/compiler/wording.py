@@ -6,28 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from pypoplar.arrays.number_ranges import MOST_RANGES, tile_ranges
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.graph.frozen import FrozenGraph
-
-MOST_RANGES = 8
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """``1 vertex``, ``2,000 vertices``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def tile_ranges(tiles: Iterable[int]) -> str:
-    """``tile 3``, or ``tiles 0-5, 7``; long lists are cut."""
-    sorted_tiles = np.unique(np.asarray(list(tiles), np.int64))
-    breaks = np.flatnonzero(np.diff(sorted_tiles) > 1)
-    begins, ends = np.append(0, breaks + 1), np.append(breaks, len(sorted_tiles) - 1)
-    ranges = [
-        f"{sorted_tiles[begin]}" if begin == end else f"{sorted_tiles[begin]}-{sorted_tiles[end]}"
-        for begin, end in zip(begins[:MOST_RANGES], ends[:MOST_RANGES], strict=True)
-    ]
-    more = f" and {len(begins) - MOST_RANGES} more ranges" if len(begins) > MOST_RANGES else ""
-    return f"tile{'' if len(sorted_tiles) == 1 else 's'} {', '.join(ranges)}{more}"
 
 
 def element_ranges(ranges: list[tuple[int, int]]) -> str:

@@ -88,9 +88,12 @@ def _compiled(
     try:
         return compile_graph(graph, programs, options, progress)
     except GraphMemoryAllocationError as error:
-        from pypoplar.report.make_report import memory_report
+        from pypoplar.report.make_report import make_report, memory_report
 
-        report = memory_report(*error.picture)  # type: ignore[arg-type]
+        if isinstance(error.executable, Executable):
+            report = make_report(error.executable)
+        else:
+            report = memory_report(*error.picture)  # type: ignore[arg-type]
         given = {option: option_text(value) for option, value in options.given}
         error.report = evolve(report, compilation=evolve(report.compilation, options=given), name=name, created=_now())
         if not options.output_graph_profile:

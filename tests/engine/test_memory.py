@@ -1,10 +1,13 @@
 """Tiles that hold more than their memory, and what a report says of memory."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from engine_builder import Add, Bench, tiny
 
-from pypoplar import FLOAT, INT, Graph, GraphMemoryAllocationError, IPUModel, compileGraph
+from pypoplar import FLOAT, INT, Graph, GraphMemoryAllocationError, IPUModel, PoplarError, compileGraph
+from pypoplar.compiler import compile
 from pypoplar.program import Copy, Sequence
 
 
@@ -34,11 +37,11 @@ def test_a_tile_over_its_memory_is_refused_with_its_largest_users():
     assert text.index("'large'") < (text.index("'small'") if "'small'" in text else len(text))
 
 
-@pytest.mark.parametrize("compile", [lambda bench, program: compileGraph(bench.graph, program), Bench.engine])
-def test_the_error_has_the_whole_report(compile):
+@pytest.mark.parametrize("make", [lambda bench, program: compileGraph(bench.graph, program), Bench.engine])
+def test_the_error_has_the_whole_report(make):
     bench, program = too_large()
     with pytest.raises(GraphMemoryAllocationError) as caught:
-        compile(bench, program)
+        make(bench, program)
     report = caught.value.report
     assert report.execution is None
     tiles = report.compilation.tiles
@@ -47,7 +50,37 @@ def test_the_error_has_the_whole_report(compile):
     assert tiles[6].memory.category["variables"] >= report.compilation.target.bytesPerTile
     assert report.compilation.graph.numVertices == 1
     held = {one.name: (one.size, one.always_live) for one in report.compilation.loweredVariables.forTile(6)}
+    steps = report.compilation.livenessProgramSteps
+    assert [step.program.type for step in steps if step.program.name] == ["StreamCopy", "DoExchange", "OnTileExecute"]
+    assert [program.type for _, program in report.compilation.programs[0].walk()] == ["Sequence", "DoExchange", "OnTileExecute"]
     assert held == {"large": (report.compilation.target.bytesPerTile, True), "small": (400, True), "value": (4, True)}
+
+
+def test_the_report_of_what_does_not_fit_is_that_of_the_program_run_all_the_same():
+    bench, program = too_large()
+    with pytest.raises(GraphMemoryAllocationError) as caught:
+        bench.engine(program)
+    report, other = caught.value.report, bench.engine(program, options={"pypoplar.run_out_of_memory": True}).getReport()
+    for part in ("programs", "step_programs", "vertex_types"):
+        assert getattr(report.compilation, part) == getattr(other.compilation, part), part
+    assert (
+        caught.value.executable.program.tolist()
+        == bench.engine(program, options={"pypoplar.run_out_of_memory": True}).executable.program.tolist()
+    )
+
+
+def test_a_program_that_does_not_fit_and_cannot_be_lowered_does_not_fit():
+    """What else is wrong with it is told when it fits; the report has what was known until then."""
+    bench, program = too_large()
+    with (
+        patch.object(compile, "_lower", side_effect=PoplarError("something else")),
+        pytest.raises(GraphMemoryAllocationError) as caught,
+    ):
+        bench.engine(program)
+    assert caught.value.executable is None
+    report = caught.value.report
+    assert report.compilation.graph.numVertices == 1
+    assert report.compilation.loweredVariables.names
 
 
 def test_it_runs_all_the_same_where_asked_for(mode):
@@ -82,6 +115,41 @@ def test_many_full_tiles_make_one_message():
         compileGraph(graph, Copy(x, x))
     assert "1472 of 1472 tiles hold more than" in str(caught.value)
     assert len(str(caught.value)) < 3000
+    _, tiles, option = str(caught.value).splitlines()
+    assert tiles.startswith("  tiles 0-1471: 638,984 bytes each, 8 too many: variable 'x' 638,980")
+    assert option == "The option pypoplar.run_out_of_memory runs the program all the same."
+
+
+def test_only_the_fullest_tiles_are_described():
+    bench = Bench()
+    share = bench.device.getTarget().getBytesPerTile() // 4 + 1
+    copies = []
+    single = [bench.graph.addVariable(FLOAT, [share + 100 * number], f"c{number}") for number in range(6)]
+    for tile, x in enumerate(single, 8):
+        bench.graph.setTileMapping(x, tile)
+        copies.append(Copy(x, x))
+    with pytest.raises(GraphMemoryAllocationError) as caught:
+        bench.engine(Sequence(copies))
+    first, *lines, rest, _ = str(caught.value).splitlines()
+    assert first.startswith("out of memory: 6 of 16 tiles hold more than the ")
+    assert [line.split(":")[0] for line in lines] == [f"  tile {tile}" for tile in (13, 12, 11, 10, 9)]
+    assert rest == "  and 1 more tile"
+
+
+def test_equal_tiles_are_told_apart_by_what_they_hold():
+    bench = Bench()
+    share = bench.device.getTarget().getBytesPerTile() // 4 + 1
+    copies = []
+    for name, homes in {"a": [0, 1, 2, 5], "b": [3, 4]}.items():
+        x = bench.graph.addVariable(FLOAT, [len(homes), share], name)
+        for row, tile in enumerate(homes):
+            bench.graph.setTileMapping(x[row], tile)
+        copies.append(Copy(x, x))
+    with pytest.raises(GraphMemoryAllocationError) as caught:
+        bench.engine(Sequence(copies))
+    _, *lines, _ = str(caught.value).splitlines()
+    assert [line.split(" bytes")[0].split(":")[0] for line in lines] == ["  tiles 0-2, 5", "  tiles 3-4"]
+    assert ["'a'" in line for line in lines] == [True, False]
 
 
 def test_the_model_may_be_given_more_memory(mode):

@@ -102,6 +102,27 @@ def test_tiles_out_of_memory_are_shown_with_what_fills_them():
     assert over[0] == f"Over by: {306_000 + 1500 + 4 - 300 * 1024:,} B"
 
 
+def test_how_many_tiles_do_not_fit_comes_first_with_the_option_that_runs_all_the_same():
+    text = summary(make_report(used=306_000))
+    after = text[text.index("Memory Usage:\n") :].splitlines()[1]
+    assert after == (
+        "  Out of memory: 4 of 16 tiles hold more than their 307,200 B."
+        " The option pypoplar.run_out_of_memory runs the program all the same."
+    )
+    assert "Out of memory" not in summary(make_report())
+
+
+def test_equal_tiles_out_of_memory_are_shown_once():
+    report = make_report(used=306_000)
+    memory = report.compilation.memory
+    even = evolve(memory, categories={name: np.full(TILES, sizes[-1]) for name, sizes in memory.categories.items()})
+    even.categories["variables"][3] += 8
+    text = summary(with_compilation(report, memory=even))
+    assert "Tile # 3 memory usage:" in text
+    assert "Memory usage of each of tiles 0-2, 4-15:" in text
+    assert text.count("Over by:") == 2
+
+
 def test_execution_gives_cycles_of_the_mean_tile_as_share_of_the_total():
     text = summary(make_report(steps=[compute_step(), EXCHANGE]))
     lines = [" ".join(line.split()) for line in text.splitlines()]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from attrs import fields
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.interval_algebra import keys, union
+from pypoplar.arrays.number_ranges import tile_ranges
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.cost.pricing import SCALAR, priced
 from pypoplar.codelet.ir.typed import Block
@@ -28,6 +30,7 @@ POINTER_BYTES = 4  # I: an edge pointer, a length, a row pointer: one 32-bit wor
 VERTEX_POINTER_BYTES = 4  # I: the vertex itself, in the list of its worker
 ALIGNMENT = 8  # I: of a constant table or a scratch array, as of a vertex's state
 ENTRY_INSTRUCTIONS = 8  # I: entry and exit of a codelet
+FULLEST = 5  # groups of equal tiles that an error describes
 
 
 def instruction_count(block: Block) -> int:
@@ -161,27 +164,48 @@ def state_bytes(codelets: tuple[Codelet, ...]) -> Int64s:
     return np.array([scalar_layout(codelet)[1] for codelet in codelets], np.int64)
 
 
-def check_memory(graph: FrozenGraph, target: Target, homes: Homes, liveness: Liveness, memory: TileMemory, counts: Counts) -> None:
-    """`GraphMemoryAllocationError` if a tile holds more than its memory: the fullest tiles, and what is largest on them."""
+def find_shortage(
+    graph: FrozenGraph, target: Target, homes: Homes, liveness: Liveness, memory: TileMemory, counts: Counts
+) -> GraphMemoryAllocationError | None:
+    """The error if a tile holds more than its memory: the fullest tiles, equal ones in one line, and what is largest on them."""
     total, limit = memory.total(), target.getBytesPerTile()
     over = np.flatnonzero(total > limit)
     if len(over) == 0:
-        return
-    fullest = over[np.argsort(-total[over], kind="stable")][:5]
+        return None
+    groups = _equal_tiles(homes, memory, over[np.argsort(-total[over], kind="stable")])
     lines = [
         f"out of memory: {len(over)} of {graph.tiles} tiles hold more than the {limit:,} bytes of their memory; the fullest are",
-        *(_tile_line(graph, homes, liveness, memory, int(tile), limit) for tile in fullest),
+        *(_tile_line(graph, homes, liveness, memory, tiles, limit) for tiles in groups[:FULLEST]),
     ]
+    left = sum(map(len, groups[FULLEST:]))
+    lines += [f"  and {counted(left, 'more tile')}"] if left else []
+    lines.append("The option pypoplar.run_out_of_memory runs the program all the same.")
     error = GraphMemoryAllocationError("\n".join(lines))
     names = graph.variables.names
     no_lives = np.zeros(len(names) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)  # no steps are lowered yet
     lives = Lives(liveness.always, *no_lives, *bytes_by_tile(homes, len(names)))
     error.picture = (target, memory, counts, names, lives)
-    raise error
+    return error
 
 
-def _tile_line(graph: FrozenGraph, homes: Homes, liveness: Liveness, memory: TileMemory, tile: int, limit: int) -> str:
-    """What lies on a tile when most of it is needed: variables that live at other times are only counted."""
+def _equal_tiles(homes: Homes, memory: TileMemory, tiles: Int64s) -> list[Int64s]:
+    """These tiles, those that hold as much of the same variables and of each category together, in the order of the first ones."""
+    categories = np.stack([getattr(memory, category.name) for category in fields(TileMemory)], 1)
+    order = np.lexsort((homes.variable, homes.tile))
+    variable, size = homes.variable[order], ((homes.end - homes.begin) * homes.width)[order]
+    first = np.searchsorted(homes.tile[order], np.arange(len(memory.gaps) + 1))
+    groups: dict[tuple[bytes, ...], list[int]] = {}
+    for tile in tiles.tolist():
+        held = slice(first[tile], first[tile + 1])
+        names, place = np.unique(variable[held], return_inverse=True)
+        bytes = np.bincount(place, size[held], len(names))
+        groups.setdefault((categories[tile].tobytes(), names.tobytes(), bytes.tobytes()), []).append(tile)
+    return [np.array(group, np.int64) for group in groups.values()]
+
+
+def _tile_line(graph: FrozenGraph, homes: Homes, liveness: Liveness, memory: TileMemory, tiles: Int64s, limit: int) -> str:
+    """What lies on equal tiles when most of it is needed: variables that live at other times are only counted."""
+    tile = int(tiles[0])
     total = int(memory.total()[tile])
     resident = homes.tile == tile
     size = np.bincount(homes.variable[resident], (homes.end - homes.begin)[resident] * homes.width[resident], len(liveness.always))
@@ -197,7 +221,8 @@ def _tile_line(graph: FrozenGraph, homes: Homes, liveness: Liveness, memory: Til
     users["gaps"] = total - sum(users.values())
     parts = [f"{name} {bytes:,}" for name, bytes in sorted(users.items(), key=lambda user: -user[1]) if bytes]
     shared = f"; {counted(int(absent.sum()), 'variable')} more at other times" if absent.any() else ""
-    return f"  tile {tile}: {total:,} bytes, {total - limit:,} too many: {', '.join(parts)}{shared}"
+    each = "" if len(tiles) == 1 else " each"
+    return f"  {tile_ranges(tiles)}: {total:,} bytes{each}, {total - limit:,} too many: {', '.join(parts)}{shared}"
 
 
 def _at_peak(liveness: Liveness, size: Int64s) -> Bools:

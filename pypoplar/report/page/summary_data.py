@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pypoplar.report.execution import Execution, numbered_steps
 from pypoplar.report.phase_cycles import machine_cycles, mean_tile_cycles
 from pypoplar.report.report import Report, ReportTarget
@@ -47,7 +49,8 @@ def headline(report: Report) -> list[Fact]:
     memory, target, execution = report.compilation.memory, report.compilation.target, report.execution
     whole = memory.including_gaps()
     most = int(whole.max()) if len(whole) else 0
-    facts = []
+    over = int(np.count_nonzero(whole > target.bytesPerTile))
+    facts = [fact(f"Tiles out of memory, of {len(whole):,}", over)] if over else []
     if execution is not None:
         facts += [
             fact("Cycles", execution.totalCycles.total, "cycles"),

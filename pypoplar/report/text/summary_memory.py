@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.number_ranges import number_ranges
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, live_bytes
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ReportTarget
@@ -12,7 +13,7 @@ from pypoplar.report.text.text_columns import Line, columns, labelled, shown_nam
 
 BAR = 40  # characters of the longest bar of the histogram
 RANGES = 10  # most ranges of the histogram
-FULLEST = 5  # tiles whose memory is shown when some are out of memory
+FULLEST = 5  # groups of equal tiles whose memory is shown when some are out of memory
 VARIABLES = 100  # most variables of a list; the rest is summed
 
 
@@ -20,7 +21,7 @@ def memory_section(compilation: Compilation, *, per_ipu: bool, variables: bool) 
     """The memory of all tiles: totals, by category, and how evenly it is spread; on request by IPU and by variable."""
     memory, target = compilation.memory, compilation.target
     used, whole = memory.excluding_gaps(), memory.including_gaps()
-    lines = ["Memory Usage:", "  Total:"]
+    lines = ["Memory Usage:", *shortage(whole, target), "  Total:"]
     lines += columns([("Including Gaps:", size(int(whole.sum()))), ("Excluding Gaps:", size(int(used.sum())))], 4)
     # The regions of a tile's memory are not modelled apart: what fits counts as non-interleaved, what does not as overflowed.
     over = min(int(np.maximum(whole - target.bytesPerTile, 0).sum()), int(used.sum()))
@@ -34,6 +35,15 @@ def memory_section(compilation: Compilation, *, per_ipu: bool, variables: bool) 
     if variables and len(compilation.loweredVariables):  # a graph whose memory does not suffice has only sums
         lines += ["", *variable_storage(compilation)]
     return lines
+
+
+def shortage(whole: Int64s, target: ReportTarget) -> list[str]:
+    """How many tiles do not fit, before all else; nothing where all do."""
+    over = int(np.count_nonzero(whole > target.bytesPerTile))
+    if not over:
+        return []
+    text = f"{over:,} of {len(whole):,} tiles hold more than their {target.bytesPerTile:,} B"
+    return [f"  Out of memory: {text}. The option pypoplar.run_out_of_memory runs the program all the same."]
 
 
 def vertex_data(compilation: Compilation) -> list[str]:
@@ -84,11 +94,24 @@ def fullest(memory: MemoryByTile, target: ReportTarget) -> list[str]:
         return []
     lines = maxima(used, whole, target.bytesPerTile)
     out = int(np.count_nonzero(whole > target.bytesPerTile))
-    for tile in np.argsort(-whole, kind="stable")[: min(FULLEST, out)]:
-        rows = [(f"{words(name)}:", size(int(sizes[tile]))) for name, sizes in memory.categories.items()]
-        rows.append(("Over by:", size(int(whole[tile]) - target.bytesPerTile)))
-        lines += [f"  Tile # {int(tile):,} memory usage:", *columns(rows, 4)]
+    groups = equal_tiles(memory, np.argsort(-whole, kind="stable")[:out])
+    for tiles in groups[:FULLEST]:
+        rows = [(f"{words(name)}:", size(int(sizes[tiles[0]]))) for name, sizes in memory.categories.items()]
+        rows.append(("Over by:", size(int(whole[tiles[0]]) - target.bytesPerTile)))
+        title = (
+            f"Tile # {tiles[0]:,} memory usage:" if len(tiles) == 1 else f"Memory usage of each of tiles {number_ranges(tiles)}:"
+        )
+        lines += [f"  {title}", *columns(rows, 4)]
     return lines
+
+
+def equal_tiles(memory: MemoryByTile, tiles: Int64s) -> list[list[int]]:
+    """These tiles, those that hold as much of each category together, in the order of the first ones."""
+    held = np.stack([*memory.categories.values(), memory.gaps], 1)
+    groups: dict[bytes, list[int]] = {}
+    for tile in tiles.tolist():
+        groups.setdefault(held[tile].tobytes(), []).append(tile)
+    return list(groups.values())
 
 
 def by_ipu(compilation: Compilation) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from page_reports import compute, events, exchange, leaf, memory, messages, report, variables
+from page_reports import LIMIT, compute, events, exchange, leaf, memory, messages, report, variables
 
 from benchmarks.made_report import made_report
 from pypoplar.report.compute_set_costs import compute_sets
@@ -20,7 +20,7 @@ from pypoplar.report.page.exchange_data import exchanges_data, grouped
 from pypoplar.report.page.operation_data import vertex_type_rows
 from pypoplar.report.page.page_views import COMPARISON, REPORT
 from pypoplar.report.page.program_data import tree_data
-from pypoplar.report.page.summary_data import machine_parts, mean_tile_parts
+from pypoplar.report.page.summary_data import headline, machine_parts, mean_tile_parts
 from pypoplar.report.program_nodes import Program
 
 EVEN = compute("even", 0, [100, 100, 100, 100])
@@ -29,6 +29,13 @@ EVEN = compute("even", 0, [100, 100, 100, 100])
 def unpacked(blocks, reference):
     data = zlib.decompress(b64decode(blocks.texts[reference["block"]]))
     return json.loads(data) if reference["type"] == "json" else np.frombuffer(data, f"<{reference['type']}")
+
+
+@pytest.mark.parametrize(("held", "facts"), [([LIMIT] * 4, []), ([LIMIT + 1, 0, LIMIT + 1, 0], [("Tiles out of memory, of 4", 2)])])
+def test_how_many_tiles_do_not_fit_comes_first(held, facts):
+    first, *_ = headline(report(tile_memory=memory(held)))
+    assert [(first["label"], first["value"])][: len(facts)] == facts
+    assert first["label"].startswith("Tiles out of memory") is bool(facts)
 
 
 def test_the_parts_of_the_machine_add_up_to_its_cycles():
