@@ -15,6 +15,7 @@ from pypoplar.report.libpva_hints import missing
 from pypoplar.report.memory_report import Total
 from pypoplar.report.phases import PHASES
 from pypoplar.report.program_nodes import Program
+from pypoplar.report.tile_vertices import SizedVertices
 from pypoplar.report.trace import Trace
 
 NO_TILES: Int64s = np.zeros(0, np.int64)
@@ -230,6 +231,7 @@ class Execution:
     trace: Trace = field(factory=Trace)
     clockFrequency: float = 0.0  # Hz
     copies_known: bool = True  # whether copies on the tile are told apart from exchanges, which older profiles did not
+    slowest_vertices: Mapping[int, tuple[SizedVertices, ...]] = field(factory=dict)  # by step: of the tile that it waits for
 
     if not TYPE_CHECKING:
         __getattr__ = missing

@@ -19,7 +19,7 @@ INSTEAD = {
         "elementConstraints": "memory elements are not modelled",
         "equalAddressConstraints": "memory elements are not modelled",
     },
-    "TileMemoryReport": {"vertices": "compilation.vertex_types has the vertices by type, of all tiles together"},
+    "TileMemoryReport": {"vertices": "they are not known: the profile is of an older version, profile the program again"},
 }
 
 

@@ -34,8 +34,11 @@ def make_step_programs(executable: Executable) -> tuple[Program, ...]:
     tree, sets = executable.tree, _vertices_by_compute(executable)
     detail = dict(zip(tree.step.tolist(), tree.detail, strict=True))
 
+    known: dict[tuple[str, tuple[VertexInstances, ...]], ComputeSet] = {}
+
     def compute_set(name: str, compute: int) -> ComputeSet | None:
-        return ComputeSet(name, sets[compute]) if compute >= 0 else None
+        """One for all steps that execute it."""
+        return known.setdefault((name, sets[compute]), ComputeSet(name, sets[compute])) if compute >= 0 else None
 
     return tuple(
         Program(

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import overload
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Int32s, Int64s, StructuredArray
 from pypoplar.executable.executable import Executable
@@ -19,6 +19,7 @@ from pypoplar.options import option_text
 from pypoplar.report.exchange_buffers import with_exchange_buffers
 from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed_runs
 from pypoplar.report.make_programs import make_programs, make_step_programs, step_type
+from pypoplar.report.make_vertices import SizedVerticesTable, make_vertices_by_tile, precision
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
@@ -53,7 +54,7 @@ def make_report(executable: Executable, history: RunHistory | None = None) -> Re
     compilation = Compilation(
         _target(executable.target),
         ReportGraph(counts.vertices, counts.edges, counts.variables, counts.compute_sets),
-        _categories(executable.memory, vertex_data, by_type),
+        evolve(_categories(executable.memory, vertex_data, by_type), vertices=make_vertices_by_tile(executable)),
         programs=make_programs(executable, steps),
         step_programs=steps,
         vertex_types=_vertex_types(executable),
@@ -137,7 +138,9 @@ def _vertex_types(executable: Executable) -> tuple[VertexType, ...]:
         return dict(zip(PRICED_BY, map(int, executable.priced_by[number]), strict=True))
 
     return tuple(
-        VertexType(codelet.name, int(instances[number]), int(executable.vertex_bytes[number]), priced_by(number))
+        VertexType(
+            codelet.name, int(instances[number]), int(executable.vertex_bytes[number]), priced_by(number), precision(codelet)
+        )
         for number, codelet in enumerate(executable.codelets)
     )
 
@@ -171,15 +174,16 @@ def _categories(memory: TileMemory, vertex_data: dict[str, int], by_type: dict[s
 
 def _execution(executable: Executable, history: RunHistory, programs: tuple[Program, ...]) -> Execution:
     runs = tuple(Run(account.name, _steps(executable, account, programs), account.count) for account in history.runs)
-    target = executable.target
+    target, steps = executable.target, summed_runs(runs)
     return Execution(
-        steps=summed_runs(runs),
+        steps=steps,
         cycles_by_vertex_type=_vertex_type_cycles(executable, history),
         programs=history.programs,
         tiles=target.getNumTiles(),
         runs=runs,
         trace=history.trace,
         clockFrequency=target.getTileClockFrequency(),
+        slowest_vertices=SizedVerticesTable(executable).of_slowest(steps),
     )
 
 

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import sums_between
 from pypoplar.report.libpva_hints import missing
+from pypoplar.report.tile_vertices import VertexMemory, VerticesByTile
 
 if TYPE_CHECKING:
     from pypoplar.report.program_nodes import Program
@@ -89,6 +90,14 @@ class TileMemoryReport:
     category: Categories
     alwaysLiveBytes: int = 0
     notAlwaysLiveBytes: int = 0  # at most, over the steps of the program
+    of_types: tuple[VertexMemory, ...] | None = None
+
+    @property
+    def vertices(self) -> tuple[VertexMemory, ...]:
+        """The tile's vertices by type. `AttributeError` where the profile does not have them by tile."""
+        if self.of_types is None:
+            raise AttributeError("vertices")  # `missing` says why
+        return self.of_types
 
     if not TYPE_CHECKING:
         __getattr__ = missing
@@ -112,6 +121,7 @@ class MemoryByTile:
     vertex_data_by_type: Mapping[str, int] = field(factory=dict)  # by vertex type over all tiles
     always_live: Int64s = field(factory=nothing)  # [tiles]
     not_always_live: Int64s = field(factory=nothing)  # [tiles]: at most, over the steps of the program
+    vertices: VerticesByTile = field(factory=VerticesByTile)
 
     def excluding_gaps(self) -> Int64s:
         """Bytes in use on each tile."""
@@ -148,7 +158,9 @@ class TileMemories(Sequence[Tile]):
         used = sum(category.values())
         always, rest = (int(live[tile]) if len(live) else 0 for live in (memory.always_live, memory.not_always_live))
         total = TotalMemory(used + int(memory.gaps[tile]), used)
-        return Tile(tile, TileMemoryReport(total, Categories(category), always, rest))
+        known = len(memory.vertices.tile) or not any(memory.vertex_data_by_type.values())
+        vertices = memory.vertices.of_tile(tile) if known else None
+        return Tile(tile, TileMemoryReport(total, Categories(category), always, rest, vertices))
 
     def __iter__(self) -> Iterator[Tile]:
         return (self[number] for number in range(len(self)))

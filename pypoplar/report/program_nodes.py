@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+import numpy as np
 from attrs import field, frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.notebook import ShownInNotebooks
 
 
@@ -30,10 +32,16 @@ class ComputeSet:
 
     name: str
     vertices: tuple[VertexInstances, ...] = ()
+    ran: dict[int, Int64s] = field(init=False, factory=dict, eq=False, repr=False)  # by step: compute cycles by tile, of all runs
 
     @property
     def numVertices(self) -> int:
         return sum(vertices.count for vertices in self.vertices)
+
+    def cyclesByTile(self) -> Int64s:
+        """int64 [tiles]: compute cycles of each tile in all executions of the compute set; empty while it has not run."""
+        total: Int64s = np.sum(list(self.ran.values()), 0) if self.ran else np.zeros(0, np.int64)
+        return total
 
 
 SHOWN = 100  # programs that a repr writes out

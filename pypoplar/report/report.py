@@ -214,6 +214,12 @@ class Report(ShownInNotebooks):
     name: str = ""  # of the engine, or of the file that the report was read from
     created: str = ""  # when, ISO 8601
 
+    def __attrs_post_init__(self) -> None:
+        """Let compute sets know what they cost."""
+        for step in self.execution.steps if self.execution is not None else ():
+            if step.program is not None and step.program.computeset is not None:
+                step.program.computeset.ran[step.number] = step.cyclesByTile
+
     if not TYPE_CHECKING:
         __getattr__ = missing
 

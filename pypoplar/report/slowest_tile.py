@@ -9,6 +9,7 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.execution import Execution, Step, numbered_steps
+from pypoplar.report.tile_vertices import SizedVertices
 
 
 @frozen
@@ -24,6 +25,7 @@ class SlowestTile:
     equals: int = 0
     sent: int = 0
     received: int = 0
+    vertices: tuple[SizedVertices, ...] = ()  # in a compute step, as far as they are known
 
     def told(self) -> str:
         """What follows the word "tile": ``3 (2 others take as long): 40 cycles against 12 of the mean tile, 8 B sent``."""
@@ -32,15 +34,18 @@ class SlowestTile:
             text += f" ({self.equals:,} {'other takes' if self.equals == 1 else 'others take'} as long)"
         text += f": {self.cycles:,} cycles against {self.mean:,.0f} of the mean tile"
         moved = [f"{count:,} B {what}" for count, what in ((self.sent, "sent"), (self.received, "received")) if count]
-        return ", ".join((text, *moved))
+        return ", ".join((text, *(vertices.told() for vertices in self.vertices), *moved))
 
 
 def critical_tile(step: Step) -> int:
-    """The tile that a step waits for: the one that computes longest or, in an exchange, whose port is busy longest; -1 for none."""
+    """The tile that a step waits for: the one that computes longest or, in an exchange, whose port is busy longest; -1 for none.
+
+    Where nothing goes between tiles, it is the one that copies longest.
+    """
     if step.cyclesByTile.any():
         return int(step.cyclesByTile.argmax())
-    if not len(step.exchange_cycles_by_tile) or not step.exchange_cycles_by_tile.any():
-        return -1
+    if not step.exchange_cycles_by_tile.any():
+        return int(step.copy_cycles_by_tile.argmax()) if step.copy_cycles_by_tile.any() else -1
     busiest = np.flatnonzero(step.exchange_cycles_by_tile == step.exchange_cycles_by_tile.max())
     if not len(step.bytesSentByTile):
         return int(busiest[0])
@@ -51,7 +56,8 @@ def critical_tile(step: Step) -> int:
 def busiest_tile(step: Step) -> SlowestTile | None:
     """The tile that an exchange waits for; None where tiles are not known, or only the links between IPUs are busy."""
     tile = critical_tile(step)
-    return None if tile < 0 else _slowest(step.exchange_cycles_by_tile, tile, _bytes(step, tile))
+    moving = step.exchange_cycles_by_tile if step.exchange_cycles_by_tile.any() else step.copy_cycles_by_tile
+    return None if tile < 0 else _slowest(moving, tile, _bytes(step, tile))
 
 
 @frozen(eq=False)
@@ -59,10 +65,11 @@ class SlowestTiles:
     """The tiles that the steps of an execution wait for."""
 
     steps: Mapping[int, Step]  # by number
+    vertices: Mapping[int, tuple[SizedVertices, ...]]
 
     @staticmethod
     def of(execution: Execution) -> SlowestTiles:
-        return SlowestTiles(numbered_steps(execution))
+        return SlowestTiles(numbered_steps(execution), execution.slowest_vertices)
 
     def computing(self, step: Step) -> SlowestTile | None:
         """Of a compute step, with what the tile sends and receives before and after it; None if nothing computes."""
@@ -70,7 +77,8 @@ class SlowestTiles:
         if tile < 0 or not len(step.cyclesByTile):
             return None
         moved = [_bytes(exchange, tile) for exchange in self._around(step)]
-        return _slowest(step.cyclesByTile, tile, (sum(sent for sent, _ in moved), sum(received for _, received in moved)))
+        moved_together = sum(sent for sent, _ in moved), sum(received for _, received in moved)
+        return _slowest(step.cyclesByTile, tile, moved_together, self.vertices.get(step.number, ()))
 
     def _around(self, step: Step) -> Iterator[Step]:
         """The exchanges of the compute set that a step executes: right before it, and right after it."""
@@ -80,9 +88,9 @@ class SlowestTiles:
                 yield other
 
 
-def _slowest(cycles: Int64s, tile: int, moved: tuple[int, int]) -> SlowestTile:
+def _slowest(cycles: Int64s, tile: int, moved: tuple[int, int], vertices: tuple[SizedVertices, ...] = ()) -> SlowestTile:
     most = int(cycles[tile])
-    return SlowestTile(tile, most, float(cycles.mean()), int(np.count_nonzero(cycles == most)) - 1, *moved)
+    return SlowestTile(tile, most, float(cycles.mean()), int(np.count_nonzero(cycles == most)) - 1, *moved, vertices)
 
 
 def _bytes(step: Step, tile: int) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, su
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
+from pypoplar.report.tile_vertices import FieldSizes, SizedVertices, VerticesByTile
 from pypoplar.report.trace import Trace
 
 PLAIN = (bool, int, float, str, type(None))
@@ -111,6 +112,24 @@ def exchange_reports(draw: st.DrawFn, tiles: int, steps: int) -> ExchangeReport:
 
 
 @st.composite
+def vertices_by_tile(draw: st.DrawFn, tiles: int, types: tuple[str, ...]) -> VerticesByTile:
+    """Vertices of some types on some tiles."""
+    places = [(tile, number) for tile in range(tiles) for number in range(len(types)) if draw(st.booleans())]
+    tile, number = np.array(places, np.int64).reshape(-1, 2).T.copy()
+    return VerticesByTile(types if places else (), tile, number, arrays(draw, len(places)), arrays(draw, len(places)))
+
+
+sized_fields = st.builds(lambda name, least, more: FieldSizes(name or "x", least, least + more), names, counts, counts)
+
+
+@st.composite
+def sized_vertices(draw: st.DrawFn) -> tuple[SizedVertices, ...]:
+    """Vertices of different types."""
+    types = draw(st.lists(names, unique=True, min_size=1, max_size=3))
+    return tuple(SizedVertices(name, draw(counts), tuple(draw(st.lists(sized_fields, max_size=2)))) for name in types)
+
+
+@st.composite
 def compilations(draw: st.DrawFn) -> Compilation:
     ipus, tiles_per_ipu = draw(st.integers(1, 2)), draw(st.integers(0, 4))
     target = ReportTarget(
@@ -120,16 +139,18 @@ def compilations(draw: st.DrawFn) -> Compilation:
     tiles, steps = target.numTiles, draw(st.integers(0, 5))
     roots, leaves = draw(program_trees(steps))
     by_name = st.dictionaries(names, counts, max_size=3)
-    live = [arrays(draw, tiles if draw(st.booleans()) else 0) for _ in range(2)]
+    always, rest = (arrays(draw, tiles if draw(st.booleans()) else 0) for _ in range(2))
     categories = {name: arrays(draw, tiles) for name in draw(st.lists(names, unique=True, max_size=3))}
-    memory = MemoryByTile(categories, arrays(draw, tiles), draw(by_name), draw(by_name), *live)
+    types = tuple(draw(st.lists(st.builds(VertexType, names, counts, counts, by_name, names), max_size=2)))
+    vertices = draw(vertices_by_tile(tiles, tuple(kind.name for kind in types)))
+    memory = MemoryByTile(categories, arrays(draw, tiles), draw(by_name), draw(by_name), always, rest, vertices)
     return Compilation(
         target,
         draw(st.builds(ReportGraph, counts, counts, counts, counts)),
         memory,
         roots,
         leaves,
-        tuple(draw(st.lists(st.builds(VertexType, names, counts, counts, by_name), max_size=2))),
+        types,
         draw(lowered_variables(tiles, steps)),
         tuple(draw(st.lists(exchange_reports(tiles, steps), max_size=2))) if steps else (),
         draw(st.dictionaries(names, names, max_size=2)),
@@ -169,7 +190,8 @@ def executions(draw: st.DrawFn, compilation: Compilation) -> Execution:
     )
     by_type = draw(st.dictionaries(names, st.builds(VertexTypeCycles, counts, counts, counts, counts), max_size=2))
     ran_names = tuple(draw(st.lists(names, max_size=2)))
-    return Execution(steps, by_type, ran_names, draw(st.integers(0, 9)), runs, trace, draw(floats))
+    slowest = {step.number: draw(sized_vertices()) for step in steps if draw(st.booleans())}
+    return Execution(steps, by_type, ran_names, draw(st.integers(0, 9)), runs, trace, draw(floats), slowest_vertices=slowest)
 
 
 ARRAYS = (  # what a step has by tile, or has not
@@ -246,6 +268,7 @@ def full_report(name: str = "engine") -> Report:
         {"Multiply<float>": 90, "Zero": 10},
         np.array([300, 300, 64, 50]),
         np.array([164, 64, 0, 50]),
+        VerticesByTile(("Multiply<float>", "Zero"), *map(np.array, ([0, 0, 1, 2], [0, 1, 0, 0], [4, 1, 3, 1], [45, 10, 34, 11]))),
     )
     variables = with_one_life(
         ("x", "temporary"),
@@ -263,13 +286,16 @@ def full_report(name: str = "engine") -> Report:
         memory,
         (root,),
         leaves,
-        (VertexType("Multiply<float>", 8, 90, {"code": 8}), VertexType("Zero", 1, 10)),
+        (VertexType("Multiply<float>", 8, 90, {"code": 8}, "float"), VertexType("Zero", 1, 10)),
         variables,
         (exchange,),
         {"profiler.includeFlopEstimates": "true"},
     )
     by_type = {"Zero": VertexTypeCycles(1, 7), "Multiply<float>": VertexTypeCycles(8, 9000, 14000, 56000, 8000, 6000)}
-    execution = Execution(totals, by_type, ("main",), tiles, runs, trace, 1e9)
+    slowest = {
+        1: (SizedVertices("Multiply<float>", 4, (FieldSizes("x", 10, 12), FieldSizes("y", 10, 10))), SizedVertices("Zero", 1))
+    }
+    execution = Execution(totals, by_type, ("main",), tiles, runs, trace, 1e9, slowest_vertices=slowest)
     return Report(compilation, execution, Version("0.1.0"), name, "2026-01-02T03:04:05")
 
 

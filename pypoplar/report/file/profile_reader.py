@@ -7,7 +7,8 @@ import re
 import sqlite3
 from collections.abc import KeysView, Sequence
 from enum import Enum
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any, assert_never
 
 import numpy as np
@@ -23,6 +24,7 @@ from pypoplar.report.file.tile_profile_table import BY_TILE
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, nothing
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
+from pypoplar.report.tile_vertices import FieldSizes, SizedVertices, VerticesByTile
 from pypoplar.report.trace import Trace
 
 ENDLESS = 1 << 62
@@ -128,7 +130,7 @@ class ProfileReader:
         return ReportTarget(architecture, ipus, tiles, memory, clock, workers, replicas, system, peak, loads, timing, link)
 
     def _compilation(self) -> Compilation:
-        types = self._rows("vertex_type", name=TEXT, instances=COUNT, memory=COUNT)
+        types = self._rows("vertex_type", name=TEXT, instances=COUNT, memory=COUNT, precision=TEXT)
         self._numbered("vertex_type", "vertex_type", types)
         priced: list[dict[str, int]] = [{} for _ in types]
         for number, source, vertices in self._rows("vertex_type_pricing", vertex_type=COUNT, priced_by=TEXT, vertices=COUNT):
@@ -137,16 +139,19 @@ class ProfileReader:
         return Compilation(
             self._target,
             ReportGraph(*self._one("graph", vertices=COUNT, edges=COUNT, variables=COUNT, compute_sets=COUNT)),
-            self._memory(),
+            self._memory(tuple(name for name, *_ in types)),
             self._program_list("entry", "entry"),
             self._leaves,
-            tuple(VertexType(name, many, size, pricing) for (name, many, size), pricing in zip(types, priced, strict=True)),
+            tuple(
+                VertexType(name, many, size, pricing, precision)
+                for (name, many, size, precision), pricing in zip(types, priced, strict=True)
+            ),
             self._variables(),
             self._exchanges(),
             dict(self._rows("engine_option", name=TEXT, value=TEXT)),
         )
 
-    def _memory(self) -> MemoryByTile:
+    def _memory(self, types: tuple[str, ...]) -> MemoryByTile:
         tile, gaps = self._integers("tile", ("tile", "gaps"), "tile")
         claim(len(tile) == self._tiles, f"tile has {len(tile)} rows: the target has {self._tiles} tiles")
         claim_each("tile.tile", tile == np.arange(self._tiles), "is not the number of the row")
@@ -157,11 +162,19 @@ class ProfileReader:
         claim_range("tile_memory.tile", tile, 0, self._tiles)
         sizes = np.zeros((len(names), self._tiles), np.int64)
         sizes[category, tile] = bytes
-        live = [self._known("tile", column) for column in ("always_live", "not_always_live")]
         by_category, by_type = (
             dict(self._rows(f"vertex_memory_by_{grouping}", name=TEXT, bytes=COUNT)) for grouping in ("category", "type")
         )
-        return MemoryByTile(dict(zip(names, sizes, strict=True)), gaps, by_category, by_type, *live)
+        always, rest = (self._known("tile", column) for column in ("always_live", "not_always_live"))
+        categories = dict(zip(names, sizes, strict=True))
+        return MemoryByTile(categories, gaps, by_category, by_type, always, rest, self._tile_vertices(types))
+
+    def _tile_vertices(self, types: tuple[str, ...]) -> VerticesByTile:
+        columns = ("tile", "vertex_type", "vertices", "bytes")
+        tile, vertex_type, vertices, bytes = self._integers("tile_vertex", columns, "tile, vertex_type")
+        claim_range("tile_vertex.tile", tile, 0, self._tiles)
+        claim_range("tile_vertex.vertex_type", vertex_type, 0, len(types))
+        return VerticesByTile(types if len(tile) else (), tile, vertex_type, vertices, bytes)
 
     def _known(self, table: str, column: str) -> Int64s:
         """A column that may be NULL in every row."""
@@ -257,7 +270,20 @@ class ProfileReader:
             claim(below, f"vertex_type_cycles of {name!r} has more bound_cycles than compiled_cycles")
         steps, runs = self._read_runs()
         trace, known = self._trace(len(runs), missed), self._copies_known()
-        return Execution(steps or summed_runs(runs), by_type, tuple(ran), tiles, runs, trace, clock, known)
+        steps = steps or summed_runs(runs)
+        slowest = self._slowest_vertices({step.number for step in steps})
+        return Execution(steps, by_type, tuple(ran), tiles, runs, trace, clock, known, slowest)
+
+    def _slowest_vertices(self, ran: set[int]) -> dict[int, tuple[SizedVertices, ...]]:
+        """By step, in the order of the rows; sizes of one type stand together."""
+        kinds = {"step": COUNT, "vertex_type": TEXT, "vertices": COUNT, "field": TEXT, "least": COUNT, "most": COUNT}
+        slowest: dict[int, tuple[SizedVertices, ...]] = {}
+        for (step, name, count), rows in groupby(self._rows("slowest_vertex", **kinds), itemgetter(0, 1, 2)):
+            claim(step in ran, f"slowest_vertex.step is {step}, which is not a step that ran")
+            sizes = tuple(FieldSizes(*size) for *_, field, least, most in rows if (size := (field, least, most))[0])
+            claim(all(size.least <= size.most for size in sizes), f"slowest_vertex of step {step} has a larger least than most")
+            slowest[step] = (*slowest.get(step, ()), SizedVertices(name, count, sizes))
+        return slowest
 
     def _copies_known(self) -> bool:
         rows, filled = self._database.execute("SELECT COUNT(*), COUNT(copy_cycles) FROM run_step").fetchone()

@@ -71,8 +71,17 @@ CREATE TABLE vertex_type (  -- The vertex types of the program.
     vertex_type INTEGER PRIMARY KEY,  -- number, from 0
     name TEXT NOT NULL,  -- such as "popops::Reduce<float>"
     instances INTEGER NOT NULL,  -- its vertices in the program
-    memory INTEGER NOT NULL  -- bytes of their state and pointers
+    memory INTEGER NOT NULL,  -- bytes of their state and pointers
+    precision TEXT NOT NULL  -- of its elements: "half" if any are, else "float" if any are; empty if none are, or it is not known
 );
+
+CREATE TABLE tile_vertex (  -- The vertices of the program, by tile and type; no rows where they are not known by tile.
+    tile INTEGER NOT NULL REFERENCES tile,  -- where
+    vertex_type INTEGER NOT NULL REFERENCES vertex_type,  -- the vertex type
+    vertices INTEGER NOT NULL,  -- how many
+    bytes INTEGER NOT NULL,  -- of their state and pointers there
+    PRIMARY KEY (tile, vertex_type)
+) WITHOUT ROWID;
 
 CREATE TABLE vertex_type_pricing (  -- What priced the cycles of vertices.
     vertex_type INTEGER NOT NULL REFERENCES vertex_type,  -- the vertex type
@@ -138,7 +147,7 @@ CREATE TABLE static_step (  -- All steps of the program, whether they ran or not
 CREATE TABLE exchange (  -- The exchanges of the program.
     exchange INTEGER PRIMARY KEY,  -- number, from 0
     name TEXT NOT NULL,  -- of the compute set or copy
-    phase TEXT NOT NULL,  -- "before" or "after" a compute set, or "copy"
+    phase TEXT NOT NULL,  -- "before" or "after" a compute set, "copy", or "stream" where the order of a stream is not that of the tiles
     step INTEGER NOT NULL,  -- the static step
     message_list INTEGER NOT NULL  -- what it moves: exchanges that move the same share one list
 );
@@ -177,6 +186,15 @@ CREATE TABLE step (  -- The static steps that ran.
     depth INTEGER NOT NULL,  -- how deep in Repeat, If, Switch and Call it stands
     ipus INTEGER NOT NULL,  -- IPUs that take part
     program INTEGER REFERENCES program  -- the leaf of the tree that it is, NULL if not known
+);
+
+CREATE TABLE slowest_vertex (  -- Vertices of the tile that a compute step waits for, in all runs together: a row for each vector and list.
+    step INTEGER NOT NULL REFERENCES step,  -- the step
+    vertex_type TEXT NOT NULL,  -- name of the vertex type
+    vertices INTEGER NOT NULL,  -- how many the tile has in this step
+    field TEXT NOT NULL,  -- the field, empty in the row of vertices that have neither vectors nor lists
+    least INTEGER NOT NULL,  -- the fewest elements that it is connected to
+    most INTEGER NOT NULL  -- the most
 );
 
 CREATE TABLE run (  -- Runs. Those after the first autoReport.executionProfileProgramRunCount ones share one row.

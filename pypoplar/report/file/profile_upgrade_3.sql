@@ -3,3 +3,6 @@
 
 CREATE TEMP VIEW target AS SELECT rowid, *, 0.0 AS link_bytes_per_cycle FROM main.target;
 CREATE TEMP VIEW run_step AS SELECT rowid, *, NULL AS copy_cycles FROM main.run_step;
+CREATE TEMP VIEW vertex_type AS SELECT rowid, *, '' AS precision FROM main.vertex_type;
+CREATE TEMP TABLE tile_vertex (tile INTEGER, vertex_type INTEGER, vertices INTEGER, bytes INTEGER);
+CREATE TEMP TABLE slowest_vertex (step INTEGER, vertex_type TEXT, vertices INTEGER, field TEXT, least INTEGER, most INTEGER);

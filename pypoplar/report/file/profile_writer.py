@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
 from typing import Any
 
@@ -16,6 +16,7 @@ from pypoplar.report.execution import COSTS, Execution, Step, summed_runs
 from pypoplar.report.file.tile_profile_table import BY_TILE, MessageTable, TileProfileTable
 from pypoplar.report.program_table import ProgramTable
 from pypoplar.report.report import Compilation, Report
+from pypoplar.report.tile_vertices import FieldSizes, SizedVertices, VerticesByTile
 
 ALL_RUNS = -1  # in the place of a run's number, for all runs together
 
@@ -69,14 +70,21 @@ class ProfileWriter:
         types = compilation.vertex_types
         self._rows(
             "vertex_type",
-            [(number, vertex_type.name, vertex_type.instances, vertex_type.memory) for number, vertex_type in enumerate(types)],
+            [(number, kind.name, kind.instances, kind.memory, kind.precision) for number, kind in enumerate(types)],
         )
+        self._tile_vertices(memory.vertices, tuple(kind.name for kind in types))
         pricing = [(number, *entry) for number, vertex_type in enumerate(types) for entry in vertex_type.priced_by.items()]
         self._rows("vertex_type_pricing", pricing)
         self._variables(compilation)
         self._rows("entry", [(number, self._programs.add(root)) for number, root in enumerate(compilation.programs)])
         self._rows("static_step", [(number, self._programs.add(leaf)) for number, leaf in enumerate(compilation.step_programs)])
         self._exchanges(compilation)
+
+    def _tile_vertices(self, vertices: VerticesByTile, types: tuple[str, ...]) -> None:
+        if len(vertices.tile) and vertices.names != types:
+            raise ValueError(f"memory.vertices has other types than vertex_types: {vertices.names} and {types}")
+        columns = (vertices.tile.tolist(), vertices.vertex_type.tolist(), vertices.count.tolist(), vertices.bytes.tolist())
+        self._rows("tile_vertex", zip(*columns, strict=True))
 
     def _exchanges(self, compilation: Compilation) -> None:
         rows, lists = [], MessageTable()
@@ -99,6 +107,7 @@ class ProfileWriter:
         self._rows("execution", [(execution.tiles, execution.clockFrequency, execution.trace.missed)])
         self._rows("executed_program", [(name,) for name in execution.programs])
         self._rows("vertex_type_cycles", [(name, *astuple(costs)) for name, costs in execution.cycles_by_vertex_type.items()])
+        self._rows("slowest_vertex", slowest_rows(execution.slowest_vertices))
         self._rows("run", [(number, run.name, run.count) for number, run in enumerate(execution.runs)])
         together = [(number, step) for number, run in enumerate(execution.runs) for step in run.steps]
         if not is_sum_of_runs(execution):
@@ -145,6 +154,14 @@ class ProfileWriter:
             (number, place, child) for number, program in enumerate(table.programs) for place, child in enumerate(program[-1])
         ]
         self._rows("program_child", children)
+
+
+def slowest_rows(steps: Mapping[int, Sequence[SizedVertices]]) -> Iterator[tuple[int | str, ...]]:
+    """A row for each size of the vertices of each step."""
+    for step, types in steps.items():
+        for vertices in types:
+            for size in vertices.sizes or (FieldSizes("", 0, 0),):
+                yield (step, vertices.name, vertices.count, *astuple(size))
 
 
 def is_sum_of_runs(execution: Execution) -> bool:

@@ -44,8 +44,9 @@ def _limiting(step: Step) -> tuple[bool, str]:
     """Whether the tile that an exchange waits for sends more than it receives, and the sentences about it."""
     tile = busiest_tile(step)
     between = f" {step.global_exchange_cycles:,} of its cycles go between IPUs, at the pace of the slowest link or tile."
-    text = between if step.global_exchange_cycles else ""
-    if tile is None or step.global_exchange_cycles > step.exchange_cycles:
+    text = f" {step.copy_cycles:,} of its cycles are copies on the tiles." if step.copy_cycles and step.exchange_cycles else ""
+    text += between if step.global_exchange_cycles else ""
+    if tile is None or step.global_exchange_cycles > step.exchange_cycles + step.copy_cycles:
         return False, text
     return tile.sent > tile.received, f"{text} The limit is tile {tile.told()}."
 

@@ -111,7 +111,7 @@ def test_a_tile_that_receives_most_is_the_limit_of_an_exchange(bench):
 def test_the_slowest_tile_of_a_compute_set_is_told_with_its_exchange(bench):
     x, total = bench.variable("x", values(1200), 0), bench.variable("total", 0.0, 1)
     finding = found(bench, bench.execute(Gather, 1, x=x, total=total))["worst_balance"]
-    assert finding.text.endswith(" of the mean tile, 4,800 B received.")
+    assert finding.text.endswith(" of the mean tile, 1 vertex of Gather (x 1,200), 4,800 B received.")
 
 
 def test_what_stays_on_its_tile_is_no_exchange(bench):
@@ -203,6 +203,14 @@ def test_the_dearest_vertex_type_is_told(bench):
 
 def test_vertices_that_hardly_cost_anything_are_not_told(bench):
     assert "dearest_vertex_type" not in found(bench, Repeat(1000, stream_of(bench)), even(bench, rounds=1))
+
+
+def test_float_code_is_compared_with_the_peak_of_float_and_half_with_that_of_half(bench):
+    in_float = found(bench, even(bench))["far_from_peak"]
+    assert in_float.text.endswith(" of float, convolution units.")
+    other = Bench(tiny(TILES))
+    in_half = found(other, work(other, {0: [500] * WORKERS}, WorkInHalf, HALF))["far_from_peak"]
+    assert in_half.text.endswith(" of half, convolution units.")
 
 
 def test_code_without_floating_point_has_no_rate(bench):
