@@ -28,6 +28,8 @@ from pypoplar.errors import ApplicationRuntimeError, CodeletRuntimeError, Poplar
 
 RecordType = TypeVar("RecordType")
 
+WORD = 8  # bytes that a worker loads at once
+
 
 def debug_print(text: object, *values: object) -> None:
     """Print a text and numbers. Texts are constants or f-strings; it costs no cycles. In device code ``print`` does the same."""
@@ -46,6 +48,24 @@ def cycle_count() -> int:
     Every vertex counts from where its compute set's vertices start, after sync and exchange, also one that waits for a free worker.
     """
     raise ApplicationRuntimeError("ipu.cycle_count() counts the device's cycles: call it in a codelet")
+
+
+def worker_count() -> int:
+    """The worker threads of the tile: 6 on every chip, 1 on a CPU. On the host it is 6."""
+    return 6
+
+
+def worker_range(worker: int, of: Any) -> range:
+    """The indices that one worker takes of a vector, or of so many: ``for i in ipu.worker_range(worker, self.out):``.
+
+    The workers of a MultiVertex together take all of them, each one piece, of equal sizes but for the end. Of a vector they are
+    whole words of 8 bytes, 2 FLOATs or 4 HALFs, so that no two workers write into one word; of a number they may be of any size. In
+    device code it stands in a ``for`` only, with the worker's number that ``compute`` has as parameter.
+    """
+    count = int(of) if isinstance(of, int | np.integer) else len(of)
+    grain = max(WORD // of.dtype.itemsize, 1) if isinstance(of, np.ndarray) else 1
+    share = -(-count // (worker_count() * grain)) * grain
+    return range(worker * share, min((worker + 1) * share, count))
 
 
 def random_uint() -> int:

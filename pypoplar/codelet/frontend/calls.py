@@ -202,6 +202,8 @@ class Calls(Casts, ScratchArrays):
     def _ipu(self, node: ast.Call, name: str) -> Value:
         if name in ("debug_print", "check"):
             self.refuse(node, f"{name} has no value: write it on a line of its own")
+        if name == "worker_range":
+            self.refuse(node, "ipu.worker_range stands in a for loop only: for i in ipu.worker_range(worker, self.out)")
         if name == "bit_cast":
             return self.bit_cast(node)
         if name == "array":

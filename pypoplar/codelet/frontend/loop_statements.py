@@ -6,9 +6,9 @@ import ast
 
 from pypoplar.codelet.frontend.expressions import FALSE, TRUE
 from pypoplar.codelet.frontend.inference import NAMES, Mixed, Number, RowsView, SpanView, Value, Weak, common_type
-from pypoplar.codelet.frontend.inlining import Inlining
 from pypoplar.codelet.frontend.locals import LocalContent, both
 from pypoplar.codelet.frontend.translator_state import LoopPaths
+from pypoplar.codelet.frontend.worker_shares import WORKER_RANGE, WorkerShares
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -23,14 +23,16 @@ from pypoplar.codelet.ir.typed import (
     Return,
     Statement,
     While,
+    WorkerShare,
 )
 from pypoplar.codelet.language.source import Meaning
 from pypoplar.codelet.operations.registers import INTEGERS
 
+RANGE = Meaning("builtin", "range")
 _ZERO, _ONE = Literal(0, "i32"), Literal(1, "i32")
 
 
-class Loops(Inlining):
+class Loops(WorkerShares):
     """while, for over range, for over vectors and rows."""
 
     def guarded(self, node: ast.expr) -> Operand:
@@ -56,11 +58,13 @@ class Loops(Inlining):
 
     def for_loop(self, node: ast.For) -> None:
         self._refuse_else(node)
-        ranges = isinstance(node.iter, ast.Call) and self._callee(node.iter.func)[0] == Meaning("builtin", "range")
-        vector = None if ranges else self._iterated(node)
+        called = self._callee(node.iter.func)[0] if isinstance(node.iter, ast.Call) else None
+        vector = None if called in (RANGE, WORKER_RANGE) else self._iterated(node)
         if not isinstance(node.target, ast.Name):
             self.refuse(node.target, "a for loop in device code has one variable, a local")
         match vector:
+            case None if called == WORKER_RANGE:
+                self._for_share(node, node.target, node.iter)
             case None:
                 self._for_range(node, node.target, node.iter)
             case SpanView():
@@ -102,6 +106,15 @@ class Loops(Inlining):
             if first:
                 self.assign_name(target, variable, target)
         self._for(node, target, (variable, start, stop, step), beginning, rounds is not None)
+
+    def _for_share(self, node: ast.For, target: ast.Name, call: ast.expr) -> None:
+        assert isinstance(call, ast.Call)
+        start, stop, share = self.worker_share(call)
+        variable, first = self._variable(target, "i32")
+        with self.block() as beginning:
+            if first:
+                self.assign_name(target, variable, target)
+        self._for(node, target, (variable, start, stop, _ONE), beginning, False, share)
 
     def _range_type(self, numbers: list[Number], call: ast.Call) -> str:
         with self.at(call, "range: "):
@@ -156,6 +169,7 @@ class Loops(Inlining):
         counted: tuple[Local, Operand, Operand, Operand],
         beginning: list[Statement],
         runs: bool,
+        share: WorkerShare | None = None,
     ) -> None:
         """Emit the loop; `beginning` sets the user's variable, and the body `runs` at least once or may not."""
         before = self.locals.assigned
@@ -167,7 +181,7 @@ class Loops(Inlining):
             for assigned in (*loop.continues, *loop.breaks):
                 after = both(after, assigned)
         variable, start, stop, step = counted
-        self.emit(For(variable, start, stop, step, (*beginning, *inner), self.where(node)))
+        self.emit(For(variable, start, stop, step, (*beginning, *inner), self.where(node), share=share))
         self._end_loop(node, after)
 
     def _loop_body(self, statements: list[ast.stmt]) -> tuple[Block, LoopPaths]:

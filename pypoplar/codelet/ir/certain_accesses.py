@@ -51,6 +51,7 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.ir.walk import assigned, read_first, walk
+from pypoplar.codelet.operations.tile_readings import WORKER_COUNT
 
 MOST_LANES = 1 << 13
 
@@ -100,7 +101,7 @@ def certain_accesses(codelet: TypedCodelet, shapes: VertexShapes, workers: int, 
     """The accesses to the fields `contended`. Of vertices that surely fail there are none."""
     vertices = len(shapes.extent)
     search = _Search.of(codelet, shapes, contended)
-    lanes = _Lanes(search, np.repeat(np.arange(vertices), workers))
+    lanes = _Lanes(search, np.repeat(np.arange(vertices), workers), workers)
     if codelet.worker is not None:
         numbers = np.tile(np.arange(workers, dtype=np.int64), vertices)
         lanes.values[codelet.worker.name] = LaneValue(numbers, np.ones(len(numbers), bool))
@@ -152,6 +153,7 @@ class _Lanes:
 
     search: _Search
     vertex: Int64s  # [lanes]
+    workers: int  # of a tile
     values: dict[str, LaneValue] = field(factory=dict)
     spans: dict[str, LaneSpan] = field(factory=dict)
     touched: list[Accesses] = field(factory=list)
@@ -287,8 +289,9 @@ class _Lanes:
                 self.bind(whole, self.span(Span(name, whole.element)), maybe, sure)
             case Check(condition=condition):
                 faulty = self.value(condition).false
-            case Special(target=target):
-                self.assign(target, None, maybe, sure)
+            case Special(target=target, name=name):
+                count = LaneValue.of(self.workers, len(maybe)) if name == WORKER_COUNT else None
+                self.assign(target, count, maybe, sure)
             case _:
                 assert_never(statement)
         return faulty
@@ -371,6 +374,7 @@ class _Lanes:
         inner = _Lanes(
             self.search,
             self.vertex[owner],
+            self.workers,
             {name: value.at(owner) for name, value in self.values.items() if name in kept},
             {name: span.at(owner) for name, span in self.spans.items() if name in kept},
         )

@@ -228,12 +228,21 @@ class RoundsPrice:
 
 
 @frozen
+class WorkerShare:
+    """That a loop's rounds are a worker's share of the indices below `count`, by pieces of `grain`: all workers take all."""
+
+    worker: Operand
+    count: Operand
+    grain: int
+
+
+@frozen
 class For:
     """``for variable in range(start, stop, step)``; the operands are fixed when the loop starts; step 0 is an error.
 
     The variable keeps its last value after the loop, as in Python, and may be assigned in the body without effect on the count.
     With a `price`, the rounds cost that; the prices in the body have no slots then. Where blocks are counted, that of the number
-    `rounds_of` runs in each round, which is added as the loop begins.
+    `rounds_of` runs in each round, which is added as the loop begins. `share` says whose rounds they are, if workers divide them.
     """
 
     variable: Local
@@ -244,6 +253,7 @@ class For:
     where: int
     price: RoundsPrice | None = None
     rounds_of: int = field(default=NOTHING, repr=False)
+    share: WorkerShare | None = None
 
 
 @frozen

@@ -83,6 +83,10 @@ class LlvmReadingEmitter:
         function = self.state.function
         return word(1) if function.codelet.kind == "supervisor" else function.load_context(Context.WORKERS)
 
+    @property
+    def workers(self) -> Any:
+        return self.state.function.load_context(Context.WORKERS)
+
     def next_random(self) -> Any:
         return self.builder.call(random_generator(self.builder.module), [self.state.function.load_context(Context.RANDOM)])
 

@@ -23,7 +23,7 @@ LANGUAGE = ("bool", "breakpoint", "float", "int", "len", "print", "range")
 """Python's functions to which the language gives a meaning of its own; no operation can be called so."""
 
 _MATHS = [name for name, value in vars(math).items() if isinstance(value, BuiltinFunctionType)]
-_TAKEN = (*LANGUAGE, "ipu.bit_cast", "ipu.check", "ipu.debug_print")
+_TAKEN = (*LANGUAGE, "ipu.bit_cast", "ipu.check", "ipu.debug_print", "ipu.worker_range")
 
 
 def never_called(call: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What a codelet reads of the tile that it runs on, a row for each: the cycle counter and random numbers.
+"""What a codelet reads of the tile that it runs on, a row for each: the cycle counter, random numbers, the number of workers.
 
 Unlike an operation's, these numbers do not come from operands alone. A row has all that there is to know of a reading, as an
 operation's has: what it means, in terms of what the interpreter knows of a vertex, and how it is written for LLVM.
@@ -22,6 +22,7 @@ class RunningVertex(Protocol):
     clock: int  # cycles when the compute set's vertices start
     slots: int  # that the vertex has spent
     slot_cycles: int  # of one slot
+    workers: int  # of the tile
 
     def next_random(self) -> int:
         """The next number of the tile's generator, xoshiro128**: 32 bits."""
@@ -45,6 +46,10 @@ class ReadingEmitter(Protocol):
     @property
     def slot_cycles(self) -> Any:
         """Cycles of one slot."""
+
+    @property
+    def workers(self) -> Any:
+        """Worker threads of the tile."""
 
     def next_random(self) -> Any:
         """The next number of the tile's generator, xoshiro128**, an ``i32``."""
@@ -87,6 +92,7 @@ def _random_float_recipe(emitter: ReadingEmitter) -> Any:
     return builder.fmul(upper, emitter.constant(upper, 2.0**-24))
 
 
+WORKER_COUNT = "worker_count"
 READINGS: Mapping[str, TileReading] = {
     reading.name: reading
     for reading in (
@@ -94,6 +100,11 @@ READINGS: Mapping[str, TileReading] = {
             name="cycle_count", result="u32", call="ipu.cycle_count", ends_run=True, prices=slots("", 1, "I"),
             meaning=lambda vertex: (vertex.clock + vertex.slots * vertex.slot_cycles) % 2**32,
             llvm=_cycle_count_recipe,
+        ),
+        TileReading(  # a constant of the architecture
+            name=WORKER_COUNT, result="i32", call="ipu.worker_count", prices=slots("", 1, "I"),
+            meaning=lambda vertex: vertex.workers,
+            llvm=lambda emitter: emitter.builder.trunc(emitter.workers, emitter.register("i32")),
         ),
         TileReading(
             name="random_u32", result="u32", call="ipu.random_uint", prices=slots("", 1, "I"),

@@ -47,6 +47,7 @@ from pypoplar.codelet.ir.typed import (
     TypedCodelet,
     ViewAs,
     While,
+    WorkerShare,
 )
 from pypoplar.codelet.ir.walk import assigned, walk
 from pypoplar.graph.frozen import FrozenGraph
@@ -63,7 +64,7 @@ class Definition:
 
     bound: str  # a field's name, "" for scalars and rows, `WORKER` for the number of workers
     within: frozenset[str] = frozenset()  # variables of the loops around it that the index needs
-    shared: str = ""  # of which span or list each worker takes its share only: workers agree on what is whose
+    division: str = ""  # where each worker takes its share only, which it is: workers agree on what is whose
 
 
 Definitions = dict[str, Definition]
@@ -76,9 +77,15 @@ class Walk:
 
     over: str  # the span or list, `WORKER` for all workers' numbers, "" for none
     loop: str = ""  # the variable of the loop that does so
-    shared: bool = False  # the workers take an index each in turn; else every worker takes all
+    shared: str = ""  # how the workers divide the indices; "" where every worker takes all
+
+    @property
+    def division(self) -> str:
+        """What the workers divide, and how; "" where every worker takes all."""
+        return self.shared and f"{self.over} {self.shared}"
 
 
+IN_TURN = "in turn"  # the workers take an index each in turn
 NO_WALK = Walk("")
 
 
@@ -105,7 +112,7 @@ def stored_fields(codelet: TypedCodelet, workers: int) -> Mapping[str, str]:
     forms = {described.name: described.form for described in codelet.fields}
     search = _CodeletSearch(forms, workers)
     if codelet.worker is not None:
-        search.walks[codelet.worker.name] = Walk(WORKER, shared=True)
+        search.walks[codelet.worker.name] = Walk(WORKER, shared=IN_TURN)
     definitions, _ = search.stored(codelet.body)
     return {name: definition.bound for name, definition in definitions.items() if not definition.within}
 
@@ -183,11 +190,19 @@ class _CodeletSearch:
 
     def _range(self, loop: For) -> Walk | None:
         """The walk of a loop's variable: over all indices of a span one by one, or shared among the workers."""
+        if loop.share is not None:
+            return self._shared_range(loop, loop.share)
         bound = self.lengths.get(loop.stop.name) if isinstance(loop.stop, Local) else None
         shared = not isinstance(loop.start, Literal)
         starts = self._walked(loop.start).over == WORKER if isinstance(loop.start, Local) else loop.start.value == 0
         steps = isinstance(loop.step, Literal) and loop.step.value == (self.workers if shared else 1)
-        return Walk(bound, loop.variable.name, shared) if bound is not None and starts and steps else None
+        return Walk(bound, loop.variable.name, IN_TURN if shared else "") if bound is not None and starts and steps else None
+
+    def _shared_range(self, loop: For, share: WorkerShare) -> Walk | None:
+        """The walk of a loop over `ipu.worker_range`, if what is shared is the length of a span or list."""
+        over = self.lengths.get(share.count.name) if isinstance(share.count, Local) else None
+        divided = self._walked(share.worker).over == WORKER
+        return Walk(over, loop.variable.name, f"by {share.grain}") if over is not None and divided else None
 
     def _definition(self, store: Store) -> Definitions:
         name = store.span.name
@@ -195,15 +210,14 @@ class _CodeletSearch:
         if form == "scalar":
             return {name: Definition("")}
         walk = self._walked(store.index)
-        shared = walk.over if walk.shared else ""
         if form == "vector" and walk.over == WORKER:
-            return {name: Definition(WORKER, shared=shared)}
+            return {name: Definition(WORKER, division=walk.division)}
         if form == "vector" and self.forms.get(walk.over) == "vector":
-            return {name: Definition(walk.over, frozenset({walk.loop}), shared)}
+            return {name: Definition(walk.over, frozenset({walk.loop}), walk.division)}
         if name in self.rows and walk.over == name:
             rows = self.rows[name]
             if not (walk.shared and rows.shared):  # else a worker takes only its elements of only its rows
-                return {rows.over: Definition("", frozenset({walk.loop, rows.loop}), rows.over if rows.shared else shared)}
+                return {rows.over: Definition("", frozenset({walk.loop, rows.loop}), rows.division or walk.division)}
         return {}
 
     def _walked(self, operand: Operand) -> Walk:

@@ -432,7 +432,7 @@ def test_what_users_call_in_ipu_has_its_signature_there_and_nothing_else_stands_
     calls = {call.removeprefix("ipu.") for operation in OPERATIONS.values() for call in operation.row.calls if call[:4] == "ipu."}
     calls |= {reading.call.removeprefix("ipu.") for reading in READINGS.values()}
     own = {name for name, value in vars(ipu).items() if isinstance(value, FunctionType) and value.__module__ == "pypoplar.ipu"}
-    assert calls | {"array", "bit_cast", "debug_print", "check", "view"} == own
+    assert calls | {"array", "bit_cast", "debug_print", "check", "view", "worker_range"} == own
 
 
 def test_the_row_that_contributors_are_shown_can_be_registered(registered):

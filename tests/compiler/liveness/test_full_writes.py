@@ -65,7 +65,9 @@ class Body:
 
     def range(self, length):
         ways = [f"range({length})"] * 5 + [f"range(1, {length})", f"range(0, {length}, 2)", f"range({self.index()}, {length})"]
-        return self.random.choice(ways + ([f"range(worker, {length}, {WORKERS})"] * 6 if self.multi else []))
+        divided = [length, length.removeprefix("len(").removesuffix(")") if length.startswith("len(") else length]
+        shares = [f"range(worker, {length}, {WORKERS})"] * 6 + [f"ipu.worker_range(worker, {what})" for what in divided * 3]
+        return self.random.choice(ways + ([*shares, f"ipu.worker_range(k, {length})"] if self.multi else []))
 
     def block(self, depth, margin, loop):
         return [line for _ in range(self.random.randint(1, 3)) for line in self.statement(depth, " " * margin, margin + 4, loop)]
