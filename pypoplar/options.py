@@ -7,6 +7,7 @@ overrides what the program says.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -75,6 +76,16 @@ NUMBER = Kind("an integer of at least 0", _read_number)
 TEXT = Kind("a text", _read_text)
 
 
+UNLIMITED = "unlimited"
+
+
+def _read_limit(value: OptionValue) -> OptionValue:
+    return UNLIMITED if isinstance(value, str) and value.lower() == UNLIMITED else _read_number(value)
+
+
+LIMIT = Kind(f"an integer of at least 0, or {UNLIMITED!r}", _read_limit)
+
+
 @frozen
 class Option:
     """A known option. If something reads it, it has a `default`, and is called `attribute` in `EngineOptions`."""
@@ -125,6 +136,12 @@ class EngineOptions:
         "cycles, ipu.cycle_count and the cycle limit",
     )
     run_out_of_memory: bool = option("pypoplar.run_out_of_memory", FLAG, False, "run even if a tile holds more than its memory")
+    merge_copies: bool = option(
+        "pypoplar.merge_copies",
+        FLAG,
+        True,
+        "successive copies that do not depend on each other are one exchange, or share a sync with the host",
+    )
     progress: str = option(
         "pypoplar.progress",
         choice("auto", "on", "off"),
@@ -181,6 +198,12 @@ class EngineOptions:
         "any",
         "which buffers of streams may overlap; if not all may, callbacks can prefetch",
     )
+    max_copy_merge_size: int | str = option(
+        "opt.maxCopyMergeSize",
+        LIMIT,
+        UNLIMITED,
+        "most bytes of successive stream copies that share a sync with the host; a larger copy has its own",
+    )
     flop_estimates: bool = option(
         "profiler.includeFlopEstimates",
         FLAG,
@@ -198,6 +221,11 @@ class EngineOptions:
     def prefetches(self) -> bool:
         """Whether stream callbacks are asked for the next chunk ahead of time."""
         return self.enable_prefetch and self.stream_buffer_overlap != "any"
+
+    @property
+    def merged_stream_bytes(self) -> float:
+        """Most bytes of stream copies that share a sync with the host."""
+        return math.inf if self.max_copy_merge_size == UNLIMITED else int(self.max_copy_merge_size)
 
     @classmethod
     def parse(

@@ -23,6 +23,7 @@ from pypoplar.compiler.control.program_walk import operation_tree
 from pypoplar.compiler.control.usage import Usage, find_usage, used_variables
 from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
 from pypoplar.compiler.exchange.graph_index import survey_graph
+from pypoplar.compiler.exchange.merged_copies import merge_copies
 from pypoplar.compiler.liveness.live_ranges import make_lives
 from pypoplar.compiler.liveness.liveness import Liveness, find_liveness
 from pypoplar.compiler.lowering.appended_rows import check_appended
@@ -35,7 +36,6 @@ from pypoplar.compiler.lowering.lower import check_kinds, lower_programs
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.move_tables import MoveLists
 from pypoplar.compiler.lowering.places import TilePlaces
-from pypoplar.compiler.lowering.planned_copies import PlannedCopies
 from pypoplar.compiler.lowering.touch_tables import TouchTables
 from pypoplar.compiler.memory.aligned_edges import aligned_edges
 from pypoplar.compiler.memory.memory_blocks import rounded_up
@@ -132,7 +132,7 @@ def compile_graph(
         homes=homes,
         places=places,
         phases=PhaseTable(frozen, target, places, plans, tables, MoveLists()),
-        copies=PlannedCopies(frozen, target, homes),
+        merged=merge_copies(tree, homes, wanted),
         host=host,
     )
     lower = partial(_lower, lowering, graph, tree, usage, wanted, remotes, state, memory, vertices, liveness, in_place)

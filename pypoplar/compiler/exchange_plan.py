@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Bools, Int32s, Int64s
+from pypoplar.arrays.dtypes import Bools, Int32s, Int64s, StructuredArray
 from pypoplar.executable.exchange_account import Exchange
 
 
@@ -70,9 +70,21 @@ class ComputePlan:
 
 
 @frozen(eq=False)
+class CopyShares:
+    """What each of several copies has in the exchange of its machine, as if it were alone."""
+
+    messages: StructuredArray  # of MESSAGE, sorted by copy
+    copy: Int64s  # [messages]
+    bytes_sent: Int64s  # [copies]; a multicast counts once
+    arriving_tile: Int64s  # of each piece that comes from another tile: where it goes
+    arriving_copy: Int64s
+
+
+@frozen(eq=False)
 class CopyPlan:
     """A Copy between tensors, or several of them (see `plan_copies`): one exchange, then what stays on its tile."""
 
     pieces: Pieces  # all that moves, between tiles and on them; source is read in full before anything is written to it elsewhere
     account: Exchange
     offset: Int64s  # [messages], bytes in the memory of the message's source
+    shares: CopyShares | None = None  # where copies are on one machine

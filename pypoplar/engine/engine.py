@@ -113,7 +113,13 @@ def _now() -> str:
 
 
 KEPT = ("pypoplar.uninitialised", "pypoplar.codelet_cost")  # as they were compiled, if they are not given again
-DECIDED_WHEN_COMPILED = ("pypoplar.races", "debug.workerStackSizeInBytes", "debug.supervisorStackSizeInBytes")
+DECIDED_WHEN_COMPILED = (
+    "pypoplar.races",
+    "pypoplar.merge_copies",
+    "opt.maxCopyMergeSize",
+    "debug.workerStackSizeInBytes",
+    "debug.supervisorStackSizeInBytes",
+)
 
 
 @public

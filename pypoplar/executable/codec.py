@@ -25,7 +25,7 @@ from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import FileLoadError, PoplarError
 from pypoplar.executable.claims import claim
 from pypoplar.executable.compute_sets import Computes
-from pypoplar.executable.exchange_account import MESSAGE, Exchange, NamedExchange
+from pypoplar.executable.exchange_account import MESSAGE, Exchange, ExchangeShare, NamedExchange
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import Counts, VertexNames
 from pypoplar.executable.host_plans import HostTensor, RemotePlan, StreamPlan
@@ -55,12 +55,13 @@ PARTS: tuple[type, ...] = (
     Touches,
     VertexNames,
     Exchange,
+    ExchangeShare,
     ProgramTree,
 )
 OWN_FORM: tuple[type, ...] = (Codelet, EngineOptions, Target)
 """Classes with `to_json` and `from_json` of their own; `from_json` checks what it is given."""
 
-RECORDS: dict[str, np.dtype[Any]] = {"exchanges.account.messages": MESSAGE}
+RECORDS: dict[str, np.dtype[Any]] = {"exchanges.account.messages": MESSAGE, "exchanges.shares.messages": MESSAGE}
 """What arrays hold that are declared as a `StructuredArray`, by path."""
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s, StructuredArray
+from pypoplar.errors import UnknownHandle
+from pypoplar.spelling import nearest_or_all
 
 MESSAGE = np.dtype([("source", np.int32), ("destination", np.int32), ("bytes", np.int64), ("variable", np.int32)])
 """A row of an exchange: one contiguous piece of one variable in the source tile's memory, to one receiver."""
@@ -20,23 +24,69 @@ class Exchange:
     bytes_received: Int64s  # [tiles]
 
 
+@frozen(eq=False)
+class ExchangeShare:
+    """What copies of one name have in an exchange of several, as if they were alone."""
+
+    name: str
+    messages: StructuredArray  # of MESSAGE
+    bytes_sent: int  # by all tiles; a multicast counts once
+
+
+MOST_NAMES = 3
+
+
+def name_together(names: Sequence[str]) -> str:
+    """What copies that are one step are called together: ``a, b, c``; a long list is cut, a name that comes again is there once."""
+    different = list(dict.fromkeys(names))
+    more = f" and {len(different) - MOST_NAMES:,} more" if len(different) > MOST_NAMES else ""
+    return ", ".join(different[:MOST_NAMES]) + more
+
+
 @frozen(eq=False, repr=False)
 class NamedExchange:
-    """One exchange of the program, open to inspection in `Executable.exchanges`."""
+    """One exchange of the program, open to inspection in `Executable.exchanges`.
+
+    Successive copies that do not depend on each other are one exchange: `name` is what they are called together, `names` has all.
+    """
 
     name: str
     phase: str  # "before" or "after" a compute set, "copy", or "stream" where the order of a stream is not that of the tiles
     account: Exchange
     variables: tuple[str, ...]
+    shares: tuple[ExchangeShare, ...] = ()  # of copies with different names, by name
 
     def __repr__(self) -> str:
         rows = self.account.messages
         return f"<exchange {self.phase} {self.name!r}: {len(rows)} messages, {int(rows['bytes'].sum()):,} bytes>"
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The name of its compute set or copy; of several copies all names, each once."""
+        return tuple(share.name for share in self.shares) or (self.name,)
+
+    @property
     def messages(self) -> StructuredArray:
-        """Structured array: source, destination, bytes, variable (its name); a multicast has one row per receiver."""
-        rows = self.account.messages
+        """Structured array: source, destination, bytes, variable (its name); a multicast has one row per receiver.
+
+        Of several copies these are the messages of the exchange as a whole: `messages_of` has those of each.
+        """
+        return self._shown(self.account.messages)
+
+    def messages_of(self, name: str) -> StructuredArray:
+        """The messages of the copies called `name`, each as if it were alone; `UnknownHandle` if none is called so."""
+        return self._shown(self.share_of(name).messages)
+
+    def share_of(self, name: str) -> ExchangeShare:
+        """What the copies called `name`, or the compute set, have in the exchange; `UnknownHandle` if none is called so."""
+        if not self.shares and name == self.name:
+            return ExchangeShare(name, self.account.messages, int(self.bytes_sent.sum()))
+        for share in self.shares:
+            if share.name == name:
+                return share
+        raise UnknownHandle(f"{self!r} has no part called {name!r}{nearest_or_all(name, self.names)}")
+
+    def _shown(self, rows: StructuredArray) -> StructuredArray:
         width = max([len(name) for name in self.variables], default=1)
         named = np.empty(
             len(rows), [("source", np.int32), ("destination", np.int32), ("bytes", np.int64), ("variable", f"<U{max(width, 1)}")]

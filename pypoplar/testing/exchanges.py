@@ -3,6 +3,7 @@
 An exchange is a static step of the compiled program: a loop counts once, and what is asserted is known before anything runs.
 All functions take an `Engine`, an `Executable` or a `pypoplar.testing.Result`. `name` is the debug name of the compute set or
 copy, `phase` is "before" or "after" a compute set or "copy"; None stands for all. The rearrangement of a stream is none of them.
+Copies that are one exchange together are found by the name of each, with what it moves as if it were alone.
 """
 
 from __future__ import annotations
@@ -11,8 +12,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.dtypes import Int64s, StructuredArray
 from pypoplar.braces import ordered
 from pypoplar.errors import PoplarTypeError
+from pypoplar.executable.exchange_account import ExchangeShare
 from pypoplar.spelling import nearest
 from pypoplar.tracebacks import public
 
@@ -73,8 +79,31 @@ def _chosen(engine: Any, name: str | None, phase: str | None) -> list[Any]:
     exchanges = [exchange for exchange in every if exchange.phase != "stream"]
     if phase not in (None, "before", "after", "copy"):
         raise ValueError(f"a phase is 'before', 'after' or 'copy', got {phase!r}")
-    names = sorted({exchange.name for exchange in exchanges})
-    if name is not None and name not in names:
+    chosen = exchanges if name is None else [part for exchange in exchanges for part in _called(exchange, name)]
+    if name is not None and not chosen:
+        names = sorted({part for exchange in exchanges for part in (exchange.name, *_shares(exchange))})
         listed = ", ".join(names) or "none"
         raise AssertionError(f"the program has no exchange called {name!r}: it has {listed}{nearest(name, names)}")
-    return [exchange for exchange in exchanges if name in (None, exchange.name) and phase in (None, exchange.phase)]
+    return [exchange for exchange in chosen if phase in (None, exchange.phase)]
+
+
+@frozen(eq=False)
+class _Part:
+    """What the copies of one name have in an exchange of several."""
+
+    name: str
+    phase: str
+    messages: StructuredArray
+    bytes_sent: Int64s  # of all tiles together
+
+
+def _shares(exchange: Any) -> dict[str, ExchangeShare]:
+    return {share.name: share for share in getattr(exchange, "shares", ())}
+
+
+def _called(exchange: Any, name: str) -> list[Any]:
+    """What of an exchange is called `name`: all of it, or a part."""
+    share = _shares(exchange).get(name)
+    if share is not None:
+        return [_Part(name, exchange.phase, exchange.messages_of(name), np.array([share.bytes_sent]))]
+    return [exchange] if name == exchange.name else []

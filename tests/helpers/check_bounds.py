@@ -27,7 +27,8 @@ LARGEST: Mapping[Size, str] = {
         tile_bytes-total touch_bytes memory.variables memory.constants memory.exchange_buffers memory.vertex_state
         memory.constant_tables
         memory.edge_pointers memory.code memory.stack memory.gaps memory.always_live memory.not_always_live image.offset
-        exchanges.bytes_sent exchanges.bytes_received exchanges.messages.bytes steps.sync_cycles steps.host_bytes
+        exchanges.bytes_sent exchanges.bytes_received exchanges.messages.bytes exchanges.shares.bytes_sent
+        exchanges.shares.messages.bytes steps.sync_cycles steps.host_bytes
         steps.host_cycles steps.global_exchange_cycles steps.depth steps.exchange_cycles steps.rearrange_cycles moves.source
         moves.target moves.bytes moves.count moves.source_step moves.target_step computes.buffer_bytes computes.estimate
         computes.flops computes.cost lives.bytes field-address row-address BRANCH-OFFSET UNLESS_EQUAL-OFFSET ELAPSED-OFFSET
@@ -46,6 +47,7 @@ LARGEST: Mapping[Size, str] = {
     lambda executable: sum(FloatingPoint): "FLOATING_POINT-MASK",
     lambda executable: executable.target.getNumTiles() - 1: """
         image.tile vertex_names.tile exchanges.messages.source exchanges.messages.destination moves.tile computes.buffer_tile
+        exchanges.shares.messages.source exchanges.shares.messages.destination
         computes.active_tile computes.result_tile lives.tile BRANCH-TILE UNLESS_EQUAL-TILE ELAPSED-TILE CLOCK-TILE touches.edge_tile
         touches.home_tile
     """,
@@ -56,7 +58,7 @@ LARGEST: Mapping[Size, str] = {
     lambda executable: len(executable.vertex_names.location): "priced_by",
     lambda executable: len(executable.vertex_names.location) - 1: "computes.vertex touches.edge_vertex",
     lambda executable: len(executable.vertex_names.locations) - 1: "vertex_names.location",
-    lambda executable: len(executable.variable_names) - 1: "exchanges.messages.variable",
+    lambda executable: len(executable.variable_names) - 1: "exchanges.messages.variable exchanges.shares.messages.variable",
     lambda executable: len(executable.exchanges) - 1: "steps.exchange",
     lambda executable: len(executable.steps): "lives.range_end",
     lambda executable: len(executable.steps) - 1: """

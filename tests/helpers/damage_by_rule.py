@@ -58,8 +58,9 @@ def _places(name: str, program: str) -> Iterator[Callable[[Any], Change]]:
         (operand,) = (operand for operand in OPERANDS[Opcode[rest[0]]] if operand.name == rest[1])
         rows = int((opened(program).array("program")[:, ProgramRow.OPERATION] == Opcode[rest[0]]).sum())
         yield from (lambda value, row=row: put_row(Opcode[rest[0]], operand, value, row) for row in range(rows))
-    elif base.startswith("exchanges.messages."):
-        yield lambda value: put_flat("exchanges.account.messages", 0, value, base.split(".")[2])
+    elif ".messages." in base:
+        messages, _, column = base.rpartition(".")
+        yield lambda value: put_flat(ARRAYS.get(messages, messages), 0, value, column)
     elif array in opened(program).arrays:
         yield from (lambda value, place=place: put_flat(array, place, value) for place in ENDS)
     else:

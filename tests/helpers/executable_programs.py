@@ -162,7 +162,7 @@ def spread(graph: Graph, tensor: Tensor, tiles: Row[int]) -> None:
 
 
 def transfers() -> Executable:
-    """Copies, streams, prints, handles, constants, initial values, remote buffers, a host function."""
+    """Copies, two of them one exchange, streams, prints, handles, constants, initial values, remote buffers, a host function."""
     graph = new_graph()
     weights = graph.addVariable(FLOAT, [4, 6], "weights")
     spread(graph, weights, [0, 3, 7, 15])
@@ -183,8 +183,8 @@ def transfers() -> Executable:
     graph.setInitialValue(row, [2, 0])
     double = graph.addHostFunction("double", [(FLOAT, 4)], [(FLOAT, 6)])
     first = Sequence(
-        Copy(seed[0:3], weights.slice([1, 1], [2, 4])),
-        Copy(weights[0], weights[3]),
+        Copy(seed[0:3], weights.slice([1, 1], [2, 4]), name="part"),
+        Copy(weights[0], weights[3], name="row"),
         Copy(inward, digits),
         PrintTensor("digits", digits),
         Copy(weights.transpose(), outward),

@@ -320,14 +320,160 @@ def test_a_stream_takes_its_bytes_over_the_host_link_and_a_host_sync(chip):
     assert step.host_cycles == round(seconds * target.getTileClockFrequency())
 
 
-def test_the_report_has_what_goes_between_ipus_apart():
+# Copies that are one step
+
+
+def in_one(bench, copies):
+    """The step of copies that are merged, and their steps where they are not."""
+    (step,) = Engine(bench.graph, Sequence(copies)).executable.steps[1:]
+    return step, Engine(bench.graph, Sequence(copies), {"pypoplar.merge_copies": False}).executable.steps[1:]
+
+
+def test_a_thousand_rows_of_as_many_tiles_are_copied_in_the_time_of_one():
+    bench = Bench(tiles=1472)
+    x, y = (bench.graph.addVariable(FLOAT, [1000, 8], name) for name in "xy")
+    for row in range(1000):
+        bench.graph.setTileMapping(x[row], row)
+        bench.graph.setTileMapping(y[row], (row + 400) % 1472)
+    for tensor in (x, y):
+        bench.graph.setInitialValue(tensor, np.zeros([1000, 8], np.float32))
+    step, alone = in_one(bench, [Copy(x[row], y[row]) for row in range(1000)])
+    assert sum(row.fixed_cycles for row in alone) == 134_000
+    assert step.fixed_cycles == 134
+
+
+def test_what_goes_between_the_same_tiles_adds_up_but_for_the_sync():
+    bench = Bench()
+    x, y = bench.variable(300, 3), bench.variable(300, 6)
+    step, alone = in_one(bench, [Copy(x[100 * row : 100 * row + 100], y[100 * row : 100 * row + 100]) for row in range(3)])
+    assert [row.exchange_cycles[6] for row in alone] == [100] * 3
+    assert step.exchange_cycles.tolist() == [300 if tile in (3, 6) else 0 for tile in range(TILES)]
+    assert step.sync_cycles == alone[0].sync_cycles == bench.device.getTarget().getMaxIPUSyncDelay()
+
+
+def test_neighbours_in_both_memories_are_one_piece():
+    """100 rows of a float, where a piece takes three cycles and a float one."""
+    bench = Bench()
+    x, y = bench.variable(100, 3), bench.variable(100, 6)
+    step, alone = in_one(bench, [Copy(x[row], y[row]) for row in range(100)])
+    assert [row.exchange_cycles[6] for row in alone] == [3] * 100
+    assert step.exchange_cycles[6] == 100
+    scattered, _ = in_one(bench, [Copy(x[row], y[99 - row]) for row in range(100)])
+    assert scattered.exchange_cycles[6] == 300
+
+
+def test_what_several_copies_bring_to_several_tiles_is_sent_once():
+    bench = Bench()
+    x = bench.variable(100, 0)
+    targets = [bench.variable(100, tile) for tile in (2, 4, 6)]
+    step, _ = in_one(bench, [Copy(x, target) for target in targets])
+    assert step.exchange_cycles.tolist() == [100, 0, 100, 0, 100, 0, 100, 0]
+
+
+def test_copies_on_a_tile_are_set_up_once_and_priced_each_by_its_own_atoms():
+    """As one copy, the twelve bytes would go word by word."""
+    bench = Bench()
+    x, y = bench.variable(4, 3), bench.variable(4, 3)
+    setup = PRICES.copy_slots * bench.device.getTarget().getNumWorkerContexts()
+    step, alone = in_one(bench, [Copy(x[0:2], y[0:2]), Copy(x[2:3], y[2:3])])
+    assert [row.rearrange_cycles[3] for row in alone] == [1 + setup, 1 + setup]
+    assert step.rearrange_cycles[3] == 2 + setup
+    (whole,) = bench.steps(Copy(x[0:3], y[0:3]))
+    assert whole.rearrange_cycles[3] == 3 + setup
+    assert step.sync_cycles == 0
+
+
+def test_a_copy_on_a_tile_joins_an_exchange():
+    bench = Bench()
+    x, y, z = bench.variable(100, 3), bench.variable(100, 3), bench.variable(100, 6)
+    step, (far, near) = in_one(bench, [Copy(x, z), Copy(x, y)])
+    np.testing.assert_array_equal(step.exchange_cycles, far.exchange_cycles)
+    np.testing.assert_array_equal(step.rearrange_cycles, near.rearrange_cycles)
+    assert step.fixed_cycles == far.sync_cycles + 100 + near.rearrange_cycles[3]
+
+
+def test_links_carry_what_copies_send_together_after_one_sync():
+    bench = Bench(ipus=2)
+    x, y = bench.variable(4000, 1), bench.variable(4000, TILES + 1)
+    z = bench.variable(100, 2)
+    step, alone = in_one(bench, [Copy(x[:2000], y[:2000]), Copy(x[2000:], y[2000:]), Copy(x[:100], z)])
+    (whole,) = bench.steps(Copy(x, y))
+    assert step.global_exchange_cycles == whole.global_exchange_cycles
+    assert step.sync_cycles == bench.device.getTarget().getGlobalSyncCycles()
+    np.testing.assert_array_equal(step.exchange_cycles, alone[2].exchange_cycles)
+    assert step.fixed_cycles < sum(row.fixed_cycles for row in alone)
+
+
+def test_pieces_from_another_ipu_count_as_in_each_copy_alone():
+    """Five pieces of a copy come in one message over the link, and count for nothing; alone or not."""
+    bench = Bench(ipus=2)
+    far, near, here = bench.variable(5, TILES + 1), bench.variable(1, 2), bench.variable(10, 1)
+    step, alone = in_one(bench, [Copy(far, here.subSample(2, 0)), Copy(near, here[1:2])])
+    assert [row.exchange_cycles[1] for row in alone] == [0, 3]
+    assert step.exchange_cycles[1] == 3
+    twice, alone = in_one(bench, [Copy(concat([far[0:2], near]), concat([here[0:1], here[2:3], here[4:5]])), Copy(far, here[5:])])
+    assert twice.exchange_cycles[1] == sum(row.exchange_cycles[1] for row in alone) == 6
+
+
+@pytest.mark.parametrize("inward", [True, False])
+def test_streams_take_their_bytes_and_one_host_sync(inward):
+    bench = Bench()
+    tensors = [bench.variable(size, number) for number, size in enumerate((100, 20_000, 0, 3))]
+    add = bench.graph.addHostToDeviceFIFO if inward else bench.graph.addDeviceToHostFIFO
+    streams = [add(f"stream {number}", FLOAT, tensor.numElements()) for number, tensor in enumerate(tensors)]
+    pairs = zip(streams, tensors, strict=True) if inward else zip(tensors, streams, strict=True)
+    step, alone = in_one(bench, [Copy(*pair) for pair in pairs])
+    target = bench.device.getTarget()
+    sync = target.host_sync_seconds * target.getTileClockFrequency()
+    assert step.host_bytes == sum(stream.host_bytes for stream in alone) == 4 * 20_103
+    assert step.host_cycles == pytest.approx(sum(stream.host_cycles for stream in alone) - 2 * sync, abs=2)
+
+
+def test_rounding_does_not_make_streams_dearer_together():
+    """Each takes a fraction of a cycle of a slow clock, all together most of one."""
+    bench = Bench(tileClockFrequency=1e6)
+    copies = [Copy(bench.graph.addHostToDeviceFIFO(str(n), FLOAT, 1040), bench.variable(1040, n)) for n in range(4)]
+    step, alone = in_one(bench, copies)
+    assert step.host_cycles == sum(stream.host_cycles for stream in alone) == 0
+    assert Engine(bench.graph, copies[0]).executable.steps[1].host_cycles == 0
+
+
+@pytest.mark.parametrize("inward", [True, False])
+def test_streams_are_rearranged_in_one_exchange_after_one_sync(inward):
+    bench = Bench()
+    tensors = [bench.variable(400, np.arange(400) // 10 % 4) for _ in range(2)]
+    add = bench.graph.addHostToDeviceFIFO if inward else bench.graph.addDeviceToHostFIFO
+    streams = [add(str(number), FLOAT, 400) for number in range(2)]
+    pairs = zip(streams, tensors, strict=True) if inward else zip(tensors, streams, strict=True)
+    step, (first, second) = in_one(bench, [Copy(*pair) for pair in pairs])
+    np.testing.assert_array_equal(step.exchange_cycles, first.exchange_cycles + second.exchange_cycles)
+    assert step.sync_cycles == first.sync_cycles == bench.device.getTarget().getMaxIPUSyncDelay()
+    setup = PRICES.copy_slots * bench.device.getTarget().getNumWorkerContexts()
+    both = first.rearrange_cycles + second.rearrange_cycles
+    np.testing.assert_array_equal(step.rearrange_cycles, np.where(both > 0, both - setup, 0))
+
+
+def test_a_stream_that_saves_memory_is_not_rearranged_with_others():
+    bench = Bench()
+    tensors = [bench.variable(400, np.arange(400) // 10 % 4) for _ in range(2)]
+    streams = [bench.graph.addHostToDeviceFIFO(str(number), FLOAT, 400) for number in range(2)]
+    step, (_, second) = in_one(bench, [Copy(streams[0], tensors[0], True), Copy(streams[1], tensors[1])])
+    np.testing.assert_array_equal(step.exchange_cycles, second.exchange_cycles)
+
+
+# Reports
+
+
+@pytest.mark.parametrize("between", [[], [Sync(SyncType.INTERNAL)]])
+def test_the_report_has_what_goes_between_ipus_apart(between):
     bench = Bench(ipus=2)
     x, y = bench.variable(1000, 3), bench.variable(1000, TILES + 3)
     near = bench.variable(100, 5)
-    engine = bench.engine(Sequence([Copy(x, y), Copy(x[0:100], near)]))
+    engine = bench.engine(Sequence([Copy(x, y), *between, Copy(x[0:100], near)]))
     engine.run()
     report = engine.getReport().execution
-    crossing, within = engine.executable.steps[1:]
-    assert report.tile_average.global_exchange == crossing.global_exchange_cycles > 0
-    assert report.tile_average.exchange == within.exchange_cycles.sum() / (2 * TILES) > 0
-    assert report.totalCycles.total == crossing.fixed_cycles + within.fixed_cycles
+    steps = engine.executable.steps[1:]
+    assert len(steps) == 1 + 2 * len(between)
+    assert report.tile_average.global_exchange == steps[0].global_exchange_cycles > 0
+    assert report.tile_average.exchange == steps[-1].exchange_cycles.sum() / (2 * TILES) > 0
+    assert report.totalCycles.total == sum(step.fixed_cycles for step in steps)

@@ -6,6 +6,7 @@ Cycles of compute are not here: they come from the code as it runs.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
@@ -13,7 +14,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Bools, Int64s, StructuredArray
 from pypoplar.arrays.interval_algebra import keys, overlay, union
 from pypoplar.compiler.exchange.pieces import chosen
-from pypoplar.compiler.exchange_plan import Pieces
+from pypoplar.compiler.exchange_plan import CopyShares, Pieces
 from pypoplar.executable.exchange_account import Exchange
 from pypoplar.target import Target
 
@@ -38,7 +39,7 @@ class Messages:
     rows: StructuredArray  # of MESSAGE
     offset: Int64s  # bytes
 
-    def chosen(self, which: Int64s) -> Messages:
+    def chosen(self, which: Int64s | Bools) -> Messages:
         return Messages(self.rows[which], self.offset[which])
 
 
@@ -58,21 +59,22 @@ def price_exchange(target: Target, account: Exchange, offset: Int64s, pieces: In
     is where each message begins in its source's memory, `pieces` counts the pieces that each tile puts or takes in memory where
     these are more than its messages. What goes from one IPU to another is an exchange of its own, at the pace of the slowest link.
     """
-    return price_exchanges(target, account, offset, pieces, 1)[0]
+    return price_exchanges(target, account, offset, pieces_within(target, account.messages, pieces), 1)[0]
 
 
 def price_exchanges(target: Target, account: Exchange, offset: Int64s, pieces: Int64s, machines: int) -> list[ExchangeCost]:
-    """The costs of exchanges of several machines, whose tiles are numbered through; each as `price_exchange` tells it."""
-    tiles, per_ipu = target.getNumTiles(), target.getTilesPerIPU()
+    """The costs of exchanges of several machines, whose tiles are numbered through; each as `price_exchange` tells it.
+
+    `pieces` are those that come from the same IPU, as `pieces_within` and `pieces_of_copies` count them.
+    """
+    tiles = target.getNumTiles()
     messages = Messages(account.messages, offset)
     between = np.zeros(machines, np.int64)
     crosses = np.zeros(machines, bool)
-    across = messages.rows["source"] // per_ipu != messages.rows["destination"] // per_ipu
-    if target.getNumIPUs() > 1 and across.any():
-        outside = messages.chosen(across)
-        beyond = _messages_of_tiles(outside, machines * tiles)
-        between, crosses = _between_ipus(target, outside, machines)
-        messages, pieces = messages.chosen(~across), np.maximum(pieces - beyond, 0)
+    across = _goes_across(target, messages.rows)
+    if across.any():
+        between, crosses = _between_ipus(target, messages.chosen(across), machines)
+        messages = messages.chosen(~across)
     exchanges = np.zeros(machines, bool)
     exchanges[messages.rows["destination"] // tiles] = True
     within = _port_cycles(target, messages, pieces, machines).reshape(machines, tiles)
@@ -80,9 +82,43 @@ def price_exchanges(target: Target, account: Exchange, offset: Int64s, pieces: I
     return [ExchangeCost(*of_machine) for of_machine in zip(within, between.tolist(), crosses.tolist(), strict=True)]
 
 
-def _messages_of_tiles(messages: Messages, tiles: int) -> Int64s:
-    """How many messages each tile sends and receives."""
-    return np.bincount(messages.rows["source"], minlength=tiles) + np.bincount(messages.rows["destination"], minlength=tiles)
+def pieces_within(target: Target, messages: StructuredArray, pieces: Int64s) -> Int64s:
+    """By tile the pieces that do not come from another IPU: all but as many as the tile has messages that cross."""
+    across = messages[_goes_across(target, messages)]
+    if len(across) == 0:
+        return pieces
+    ends = np.concatenate((across["source"], across["destination"]))
+    left: Int64s = np.maximum(pieces - np.bincount(ends, minlength=len(pieces)), 0)
+    return left
+
+
+def pieces_of_copies(target: Target, shares: CopyShares, machine: Int64s, pieces: Int64s) -> Int64s:
+    """The same for copies that share machines: on one where messages cross, what counts of each copy as if it were alone.
+
+    `machine` is that of each copy, `pieces` count those that arrive on each tile of all machines.
+    """
+    across, tiles = _goes_across(target, shares.messages), target.getNumTiles()
+    if not across.any():
+        return pieces
+    arriving, count = np.unique(shares.arriving_copy * tiles + shares.arriving_tile, return_counts=True)
+    outside, copy = shares.messages[across], shares.copy[across] * tiles
+    ends, beyond = np.unique(np.concatenate((copy + outside["source"], copy + outside["destination"])), return_counts=True)
+    count[np.isin(arriving, ends)] -= beyond[np.isin(ends, arriving)]
+    copy, tile = np.divmod(arriving, tiles)
+    counts = (count > 0) & np.isin(copy, shares.copy[~across])  # a copy whose messages all cross has no exchange within an IPU
+    alone = np.bincount(machine[copy[counts]] * tiles + tile[counts], count[counts], len(pieces)).astype(np.int64)
+    crosses = np.zeros(len(pieces) // tiles, bool)
+    crosses[machine[shares.copy[across]]] = True
+    return np.where(np.repeat(crosses, tiles), alone, pieces)
+
+
+def _goes_across(target: Target, messages: StructuredArray) -> Bools:
+    """bool [messages]: which go from one IPU to another."""
+    if target.getNumIPUs() == 1:
+        return np.zeros(len(messages), bool)
+    per_ipu = target.getTilesPerIPU()
+    across: Bools = messages["source"] // per_ipu != messages["destination"] // per_ipu
+    return across
 
 
 def _between_ipus(target: Target, messages: Messages, machines: int) -> tuple[Int64s, Bools]:
@@ -213,8 +249,15 @@ def rearrange_cycles(target: Target, pieces: Pieces, tiles: int) -> Int64s:
     return cycles
 
 
-def host_cycles(target: Target, bytes: int, *, to_device: bool) -> int:
-    """Cycles of one stream copy: its bytes over the host link plus a host sync."""
+def transfer_cycles(target: Target, sizes: Sequence[int], *, to_device: bool) -> int:
+    """Cycles of stream copies that move these bytes together: over the host link, with one host sync; nothing if there are none.
+
+    Rounding adds nothing to what they take one by one.
+    """
+    return min(_host_cycles(target, sum(sizes), to_device), sum(_host_cycles(target, size, to_device) for size in sizes))
+
+
+def _host_cycles(target: Target, bytes: int, to_device: bool) -> int:
     rate = target.host_write_bytes_per_second if to_device else target.host_read_bytes_per_second
-    seconds = bytes / rate + target.host_sync_seconds
+    seconds = bytes / rate + target.host_sync_seconds if bytes else 0.0
     return round(seconds * target.getTileClockFrequency())

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s, Integers, StructuredArray
 from pypoplar.arrays.groups import is_sorted
-from pypoplar.arrays.interval_algebra import keys, union
+from pypoplar.arrays.interval_algebra import LARGEST_KEY, keys, union
 from pypoplar.executable.exchange_account import MESSAGE, Exchange
 
 
@@ -41,8 +41,38 @@ def account(tiles: int, transfers: Transfers, machines: int = 1) -> MessageAccou
     if len(transfers.bytes) == 0:
         nothing = np.zeros(machines * tiles, np.int64)
         return MessageAccount(Exchange(np.zeros(0, MESSAGE), nothing, nothing), np.zeros(0, np.int64))
+    messages, pair, offset = _messages(transfers.destination * tiles + transfers.source % tiles, transfers)
+    destination, source = np.divmod(pair, tiles)
+    messages["destination"], messages["source"] = destination, destination - destination % tiles + source
+    received = _per_tile(machines * tiles, messages["destination"], messages["bytes"])
+    source, size = _sent(messages["source"], messages["bytes"], offset)
+    return MessageAccount(Exchange(messages, _per_tile(machines * tiles, source, size), received), offset)
+
+
+def share_out(transfers: Transfers, copy: Int64s, copies: int) -> tuple[StructuredArray, Int64s, Int64s]:
+    """The messages of each of several copies as if it were alone, sorted by copy; the copy of each; and bytes that each sends.
+
+    `copy` is that of each transfer. What a copy sends to several tiles counts once.
+    """
+    if len(transfers.bytes) == 0:
+        return np.zeros(0, MESSAGE), np.zeros(0, np.int64), np.zeros(copies, np.int64)
+    span = int(max(transfers.source.max(), transfers.destination.max())) + 1
+    pair = transfers.destination * span + transfers.source
+    known = None
+    if copies * span * span * (int((transfers.offset + transfers.bytes).max()) + 1) > LARGEST_KEY:
+        known, pair = np.unique(pair, return_inverse=True)
+    pairs = span * span if known is None else len(known)
+    messages, group, offset = _messages(copy * pairs + pair, transfers)
+    owner, pair = np.divmod(group, pairs)
+    messages["destination"], messages["source"] = np.divmod(pair if known is None else known[pair], span)
+    source, size = _sent(owner * span + messages["source"], messages["bytes"], offset)
+    return messages, owner, _per_tile(copies, source // span, size)
+
+
+def _messages(group: Int64s, transfers: Transfers) -> tuple[StructuredArray, Int64s, Int64s]:
+    """What is sent within each group, where source and destination are to be filled in; with group and offset of each message."""
     span = int((transfers.offset + transfers.bytes).max()) + 1
-    begin, size, variable = _sorted(tiles, transfers, span)
+    begin, size, variable = _sorted(group, transfers, span)
     reach = begin + size
     np.maximum.accumulate(reach, out=reach)
     opens = np.ones(len(begin), bool)
@@ -50,20 +80,15 @@ def account(tiles: int, transfers: Transfers, machines: int = 1) -> MessageAccou
     if variable.strides[0]:
         opens[1:] |= variable[1:] != variable[:-1]
     starts = np.flatnonzero(opens)
-
     messages = np.empty(len(starts), MESSAGE)
     messages["variable"] = variable[starts]
     messages["bytes"] = reach[np.append(starts[1:], len(begin)) - 1] - begin[starts]
-    pair, offset = np.divmod(begin[starts], span)
-    destination, source = np.divmod(pair, tiles)
-    messages["destination"], messages["source"] = destination, destination - destination % tiles + source
-    received = _per_tile(machines * tiles, messages["destination"], messages["bytes"])
-    return MessageAccount(Exchange(messages, _sent(machines * tiles, messages, offset, span), received), offset)
+    return messages, *np.divmod(begin[starts], span)
 
 
-def _sorted(tiles: int, transfers: Transfers, span: int) -> tuple[Int64s, Int64s, Int64s]:
-    """The transfers by receiver, source and offset: key of the first byte, bytes, variable."""
-    begin = keys(transfers.destination * tiles + transfers.source % tiles, transfers.offset, span)
+def _sorted(group: Int64s, transfers: Transfers, span: int) -> tuple[Int64s, Int64s, Int64s]:
+    """The transfers by group and offset: key of the first byte, bytes, variable."""
+    begin = keys(group, transfers.offset, span)
     size, variable = _constant(transfers.bytes), _constant(transfers.variable)
     if is_sorted(begin):
         return begin, size, variable
@@ -79,11 +104,12 @@ def _constant(values: Int64s) -> Int64s:
     return np.broadcast_to(values[0], values.shape) if bool((values == values[0]).all()) else values
 
 
-def _sent(tiles: int, messages: StructuredArray, offset: Int64s, span: int) -> Int64s:
-    """Bytes that each tile sends; what several tiles receive counts once."""
-    begin = keys(messages["source"], offset, span)
-    once_begin, once_end = union(begin, begin + messages["bytes"])
-    return _per_tile(tiles, once_begin // span, once_end - once_begin)
+def _sent(source: Integers, bytes: Int64s, offset: Int64s) -> tuple[Int64s, Int64s]:
+    """Stretches that sources send, by source, and their bytes; what several tiles receive is there once."""
+    span = int((offset + bytes).max()) + 1
+    begin = keys(source, offset, span)
+    once_begin, once_end = union(begin, begin + bytes)
+    return once_begin // span, once_end - once_begin
 
 
 def _per_tile(tiles: int, tile: Integers, bytes: Int64s) -> Int64s:

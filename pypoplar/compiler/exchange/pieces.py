@@ -76,9 +76,12 @@ def sorted_by_target_tile(pieces: Pieces) -> Pieces:
 
 def joined(pieces: Pieces) -> Pieces:
     """Neighbours in the list that continue each other in both memories become one piece."""
-    if len(pieces.bytes) < 2:
-        return pieces
-    continues = (
+    return joined_where(pieces, continue_each_other(pieces))
+
+
+def continue_each_other(pieces: Pieces) -> Bools:
+    """bool [pieces - 1]: whether the next piece continues this one in both memories."""
+    going_on: Bools = (
         (pieces.source_offset[1:] == pieces.source_offset[:-1] + pieces.bytes[:-1])
         & (pieces.target_offset[1:] == pieces.target_offset[:-1] + pieces.bytes[:-1])
         & (pieces.source_tile[1:] == pieces.source_tile[:-1])
@@ -86,9 +89,14 @@ def joined(pieces: Pieces) -> Pieces:
         & (pieces.source_in_buffer[1:] == pieces.source_in_buffer[:-1])
         & (pieces.target_in_buffer[1:] == pieces.target_in_buffer[:-1])
     )
-    if not bool(continues.any()):
+    return going_on
+
+
+def joined_where(pieces: Pieces, going_on: Bools) -> Pieces:
+    """Some neighbours that continue each other become one piece."""
+    if not bool(going_on.any()):
         return pieces
-    starts = np.flatnonzero(np.concatenate(([True], ~continues)))
+    starts = np.flatnonzero(np.concatenate(([True], ~going_on)))
     bytes = np.add.reduceat(pieces.bytes, starts)
     first = chosen(pieces, starts)
     return Pieces(

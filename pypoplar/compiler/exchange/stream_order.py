@@ -7,30 +7,67 @@ Only the cost of this is worked out: the simulator moves the elements to their p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets, opens
 from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.compiler.exchange.copy_plan import lay_out
-from pypoplar.compiler.exchange.message_account import MessageAccount, Transfers, account
-from pypoplar.compiler.exchange.pieces import chosen, make_pieces, turned
-from pypoplar.compiler.exchange_plan import Homes, Pieces
+from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, pieces_of_copies, pieces_within, price_exchanges
+from pypoplar.compiler.exchange.message_account import MessageAccount, Transfers, account, share_out
+from pypoplar.compiler.exchange.pieces import chosen, columns, make_pieces, turned
+from pypoplar.compiler.exchange_plan import CopyShares, Homes, Pieces
 from pypoplar.graph.frozen import ElementRuns
+from pypoplar.target import Target
 
 PART_ALIGNMENT = 8  # bytes: parts of a stream on a tile are whole words of the data path
 
 
 @frozen(eq=False)
 class StreamExchange:
+    """What one transfer of streams, one or several together, has to exchange."""
+
     account: MessageAccount
-    pieces: Int64s  # [tiles]: contiguous on both sides, that the tiles of the tensor put or take
+    pieces: Int64s  # [tiles]: contiguous on both sides, that the tiles of the tensors put or take
     local: Pieces  # what stays on its tile, but has to move there
+    tensors: tuple[int, ...]  # numbers of those that are rearranged
+    shares: CopyShares | None  # of each of these, if there are several
 
 
-def stream_exchange(tiles: int, homes: Homes, runs: ElementRuns, *, inward: bool) -> StreamExchange | None:
-    """The exchange between a stream's order and the places of a tensor's elements; None where there is nothing to rearrange."""
+@frozen(eq=False)
+class _Landing:
+    """Where one stream lands in its order, and where the elements of its tensor live."""
+
+    tensor: int  # its number
+    variable: int  # a stream's chunk is of one, whatever its tensor is of
+    pieces: Pieces  # from the one to the other
+    bytes: int  # that the stream takes on a tile where it lands
+
+
+def stream_exchange(tiles: int, homes: Homes, tensors: Sequence[ElementRuns], *, inward: bool) -> StreamExchange | None:
+    """The exchange between streams' orders and the places of their tensors' elements; None where there is nothing to rearrange."""
+    landings = [landing for number, runs in enumerate(tensors) if (landing := _landing(homes, number, runs)) is not None]
+    if not landings:
+        return None
+    base = offsets([landing.bytes for landing in landings])  # streams that come together land one behind the other
+    owner = np.repeat(np.arange(len(landings)), [len(landing.pieces.bytes) for landing in landings])
+    landed = Pieces(*map(np.concatenate, zip(*(columns(landing.pieces) for landing in landings), strict=True)))
+    stays = landed.source_tile == landed.target_tile
+    moved = evolve(landed, source_offset=landed.source_offset + base[owner])
+    crossing, sender = chosen(moved if inward else turned(moved), ~stays), owner[~stays]
+    variable = np.array([landing.variable for landing in landings])[sender]
+    transfers = Transfers(crossing.source_tile, crossing.target_tile, variable, crossing.source_offset, crossing.bytes)
+    holder = landed.target_tile[~stays]
+    shares = None if len(landings) == 1 else CopyShares(*share_out(transfers, sender, len(landings)), holder, sender)
+    pieces, numbers = np.bincount(holder, minlength=tiles), tuple(landing.tensor for landing in landings)
+    return StreamExchange(account(tiles, transfers), pieces, chosen(landed, stays), numbers, shares)
+
+
+def _landing(homes: Homes, number: int, runs: ElementRuns) -> _Landing | None:
+    """What is to be rearranged; None for a tensor whose tiles each have their elements in the stream's order."""
     side = lay_out(homes, runs)
     if len(side.place) == 0:
         return None
@@ -57,10 +94,14 @@ def stream_exchange(tiles: int, homes: Homes, runs: ElementRuns, *, inward: bool
         cut.end - cut.begin,
         source_in_buffer=True,
     )
-    moved = landed if inward else turned(landed)
-    stays = landed.source_tile == landed.target_tile
-    crossing = chosen(moved, ~stays)
-    variable = np.full(len(crossing.bytes), homes.variable[side.home[0]])  # a stream's chunk is one, whatever the tensor is of
-    transfers = Transfers(crossing.source_tile, crossing.target_tile, variable, crossing.source_offset, crossing.bytes)
-    pieces = np.bincount(landed.target_tile[~stays], minlength=tiles)
-    return StreamExchange(account(tiles, transfers), pieces, chosen(landed, stays))
+    return _Landing(number, int(homes.variable[side.home[0]]), landed, share)
+
+
+def price_stream(target: Target, exchange: StreamExchange) -> ExchangeCost:
+    """What the exchange costs."""
+    messages = exchange.account.exchange.messages
+    if exchange.shares is None:
+        pieces = pieces_within(target, messages, exchange.pieces)
+    else:
+        pieces = pieces_of_copies(target, exchange.shares, np.zeros(len(exchange.shares.bytes_sent), np.int64), exchange.pieces)
+    return price_exchanges(target, exchange.account.exchange, exchange.account.offset, pieces, 1)[0]

@@ -123,20 +123,7 @@ class _Pass:
         if position != NO_POSITION:
             self.marks[position] = len(self.lowering.steps)
 
-    def _announce(self, line: Line) -> None:
-        """Tell the rules that want to know it which programs of their kind are lowered next."""
-        waiting: dict[int, tuple[Leaf, list[Program]]] = {}
-        for operation in line.operations:
-            if isinstance(operation, Perform):
-                rule = rule_of(operation.program)
-                if isinstance(rule, Leaf) and rule.announce is not None:
-                    waiting.setdefault(id(rule), (rule, []))[1].append(operation.program)
-        for rule, programs in waiting.values():
-            assert rule.announce is not None
-            rule.announce(self.lowering, programs)
-
     def _line(self, line: Line) -> Calls[None]:
-        self._announce(line)
         for operation in line.operations:
             self._mark(operation.position)
             match operation:
@@ -156,7 +143,7 @@ class _Pass:
             raise ControlProgramError(f"{program!r} has no parts: its kind is lowered around parts")
         if not rule.is_steps:
             self._open(type(program), program)
-        occurrence = lowering.begin(program, operation.effects)
+        occurrence = lowering.begin(program, operation.effects, operation.position)
         rule.lower(lowering, program)
         lowering.end(occurrence)
         if not rule.is_steps:
@@ -168,7 +155,7 @@ class _Pass:
         if not isinstance(rule, Around):
             raise ControlProgramError(f"{program!r} has parts: its kind is lowered without parts")
         self._open(Sequence if isinstance(program, Sequence) else type(program), program)
-        occurrence = lowering.begin(program, operation.effects)
+        occurrence = lowering.begin(program, operation.effects, operation.position)
         lowered = 0
         yielded = rule.lower(lowering, program, parts)
         if not isinstance(yielded, Iterable):

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pypoplar.compiler.exchange.exchange_costs import host_cycles, price_exchange, rearrange_cycles, sync_cycles
-from pypoplar.compiler.exchange.stream_order import stream_exchange
+from pypoplar.compiler.exchange.exchange_costs import rearrange_cycles, sync_cycles, transfer_cycles
+from pypoplar.compiler.exchange.merged_copies import MergedCopies
+from pypoplar.compiler.exchange.stream_order import StreamExchange, price_stream, stream_exchange
 from pypoplar.compiler.lowering.lower_compute import moving_step
-from pypoplar.compiler.lowering.lowering_state import Lowering
+from pypoplar.compiler.lowering.lowering_state import HANDLE_STEP, Lowering
+from pypoplar.compiler.lowering.planned_copies import shares_by_name, step_name
 from pypoplar.compiler.lowering.rules import Leaf, Rules
 from pypoplar.errors import ControlProgramError
+from pypoplar.executable.exchange_account import name_together
 from pypoplar.executable.steps import StaticStep
 from pypoplar.graph.host_links import DataStream, RemoteBuffer
 from pypoplar.graph.tensor import Tensor
@@ -22,8 +25,8 @@ from pypoplar.program.copying import Copy, WriteUndef
 
 def lower_copy(lowering: Lowering, copy: Copy) -> None:
     match copy.source, copy.destination:
-        case Tensor(), Tensor():
-            _copy_tensor(lowering, copy)
+        case Tensor() as source, Tensor() as target:
+            _copy_tensor(lowering, copy, source, target)
         case DataStream() as stream, Tensor() as target:
             _copy_in(lowering, copy, stream, target)
         case Tensor() as source, DataStream() as stream:
@@ -36,57 +39,87 @@ def lower_copy(lowering: Lowering, copy: Copy) -> None:
             raise ControlProgramError(f"{copy!r} cannot copy {copy.source!r} to {copy.destination!r}")
 
 
-def announce_copies(lowering: Lowering, copies: Sequence[Copy]) -> None:
-    """Copies between tensors are planned together."""
-    lowering.copies.announce([copy for copy in copies if _is_between_tensors(copy)])
+def _copy_tensor(lowering: Lowering, copy: Copy, source: Tensor, target: Tensor) -> None:
+    """The copy's step, if it is the first of those that are one step: it moves what all of them move."""
+    copies = lowering.merged_copies(copy)
+    lowering.read(source)
+    lowering.write(target)
+    lowering.copy_step(copies, lambda: _exchange(lowering, copy, copies))
 
 
-def _is_between_tensors(copy: Copy) -> bool:
-    return isinstance(copy.source, Tensor) and isinstance(copy.destination, Tensor)
-
-
-def _copy_tensor(lowering: Lowering, copy: Copy) -> None:
+def _exchange(lowering: Lowering, copy: Copy, copies: MergedCopies) -> int:
     plan = lowering.planned_copy(copy)
-    name = copy.name or "Copy"
-    exchange = lowering.exchange(name, "copy", plan.account)
+    name = name_together([step_name(placed.copy) for placed in copies.copies])
+    exchange = lowering.exchange(name, "copy", plan.account, plan.shares)
     sync = sync_cycles(lowering.target, between_ipus=plan.exchange.crosses) if len(plan.account.messages) else 0
-    step = lowering.step(moving_step(lowering, name, "copy", sync, plan.exchange, plan.rearrange_cycles, exchange))
+    detail = f"{len(copies.copies):,} copies" if len(copies.copies) > 1 else ""
+    step = lowering.step(moving_step(lowering, name, "copy", sync, plan.exchange, plan.rearrange_cycles, exchange), detail)
     move = lowering.moves.add_pieces(plan.pieces, lowering.places)
     if move != NOTHING:
         lowering.row(Opcode.MOVE, {MoveOperand.MOVE: move, MoveOperand.STEP: step})
+    return step
 
 
-def _host_step(lowering: Lowering, copy: Copy, name: str, tensor: Tensor, *, inward: bool) -> int:
-    """The step of a transfer: over the host's link, and between the stream's order and the tensor's places."""
-    size = tensor.numElements() * tensor.elementType().size
-    cycles = host_cycles(lowering.target, size, to_device=inward) if size else 0
-    order = None if copy.optimise_memory else stream_exchange(lowering.graph.tiles, lowering.homes, tensor.runs(), inward=inward)
+def _host_step(lowering: Lowering, copies: Sequence[Copy], names: Sequence[str], *, inward: bool) -> int:
+    """The step of transfers that share a host sync: over the host's link, and between streams' orders and tensors' places."""
+    tensors = [tensor for copy in copies if isinstance(tensor := copy.destination if inward else copy.source, Tensor)]
+    sizes = [tensor.numElements() * tensor.elementType().size for tensor in tensors]
+    cycles, size = transfer_cycles(lowering.target, sizes, to_device=inward), sum(sizes)
+    ordered = [number for number, copy in enumerate(copies) if not copy.optimise_memory]
+    views = [tensors[number].runs() for number in ordered]
+    order = stream_exchange(lowering.graph.tiles, lowering.homes, views, inward=inward)
+    name = name_together(names)
     if order is None:
         step = StaticStep(name, "stream", 0, np.zeros(0, np.int64), -1, -1, size, cycles, lowering.depth)
     else:
-        cost = price_exchange(lowering.target, order.account.exchange, order.account.offset, order.pieces)
+        cost = price_stream(lowering.target, order)
         sync = sync_cycles(lowering.target, between_ipus=cost.crosses)
         copied, between = rearrange_cycles(lowering.target, order.local, lowering.graph.tiles), cost.global_cycles
-        exchange = lowering.exchange(name, "stream", order.account.exchange) if len(order.account.offset) else NOTHING
+        exchange = _rearrangement(lowering, order, [names[ordered[number]] for number in order.tensors])
         step = StaticStep(name, "stream", sync, cost.cycles, -1, exchange, size, cycles, lowering.depth, copied, between)
-    return lowering.step(step, f"{size:,} bytes to the {'device' if inward else 'host'}")
+    several = f" in {len(copies):,} copies" if len(copies) > 1 else ""
+    return lowering.step(step, f"{size:,} bytes to the {'device' if inward else 'host'}{several}")
+
+
+def _rearrangement(lowering: Lowering, order: StreamExchange, names: Sequence[str]) -> int:
+    """The exchange of streams that are rearranged, if anything of them crosses."""
+    if len(order.account.offset) == 0:
+        return NOTHING
+    every = () if order.shares is None else shares_by_name(names, 0, order.shares)
+    shares = tuple(share for share in every if len(share.messages))  # others stay on their tiles
+    crossing = [share.name for share in shares] or names
+    return lowering.exchange(name_together(crossing), "stream", order.account.exchange, shares if len(shares) > 1 else ())
+
+
+def _stream_step(lowering: Lowering, copy: Copy, *, inward: bool) -> int:
+    """The step of a transfer. Of those that share one, the last takes it, and the others one that costs nothing."""
+    copies = lowering.merged_copies(copy)
+
+    def make() -> int:
+        together = [placed.copy for placed in copies.copies]
+        return _host_step(lowering, together, [_stream_name(copy) for copy in together], inward=inward)
+
+    step = lowering.copy_step(copies, make)
+    return step if copies.copies[-1].copy is copy else HANDLE_STEP
+
+
+def _stream_name(copy: Copy) -> str:
+    stream = copy.source if isinstance(copy.source, DataStream) else copy.destination
+    assert isinstance(stream, DataStream)
+    return copy.name or stream.handle()
 
 
 def _copy_in(lowering: Lowering, copy: Copy, stream: DataStream, tensor: Tensor) -> None:
     number = lowering.add_stream(stream)
     lowering.used_streams.add(number)
     _serve_callback(lowering, number)
-    lowering.transfer(
-        number, tensor, inward=True, step=_host_step(lowering, copy, copy.name or stream.handle(), tensor, inward=True)
-    )
+    lowering.transfer(number, tensor, inward=True, step=_stream_step(lowering, copy, inward=True))
 
 
 def _copy_out(lowering: Lowering, copy: Copy, tensor: Tensor, stream: DataStream) -> None:
     number = lowering.add_stream(stream)
     lowering.used_streams.add(number)
-    lowering.transfer(
-        number, tensor, inward=False, step=_host_step(lowering, copy, copy.name or stream.handle(), tensor, inward=False)
-    )
+    lowering.transfer(number, tensor, inward=False, step=_stream_step(lowering, copy, inward=False))
     _serve_callback(lowering, number)
 
 
@@ -97,7 +130,7 @@ def _serve_callback(lowering: Lowering, stream: int) -> None:
 
 def _copy_remote(lowering: Lowering, copy: Copy, buffer: RemoteBuffer, tensor: Tensor, *, inward: bool) -> None:
     offsets = NOTHING if copy.offset is None else lowering.fetch(copy.offset)
-    step = _host_step(lowering, copy, copy.name or buffer.handle(), tensor, inward=inward)
+    step = _host_step(lowering, [copy], [copy.name or buffer.handle()], inward=inward)
     stream = lowering.internal_stream(tensor.elementType(), tensor.numElements())
     details = {"buffer": lowering.remote_number(buffer), "stream": stream, "offsets": offsets}
     if inward:
@@ -115,4 +148,4 @@ def lower_write_undef(lowering: Lowering, undefine: WriteUndef) -> None:
     lowering.transfer(stream, tensor, inward=True)
 
 
-RULES: Rules = {Copy: Leaf(lower_copy, is_steps=True, announce=announce_copies), WriteUndef: Leaf(lower_write_undef)}
+RULES: Rules = {Copy: Leaf(lower_copy, is_steps=True), WriteUndef: Leaf(lower_write_undef)}

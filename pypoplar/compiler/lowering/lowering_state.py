@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from attrs import define, field, frozen
 
+from pypoplar.compiler.control.copy_runs import CopyKind
 from pypoplar.compiler.exchange.host_copies import host_pieces
+from pypoplar.compiler.exchange.merged_copies import MergedCopies
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.lowering.compute_phases import Phases, PhaseTable
 from pypoplar.compiler.lowering.move_tables import MoveLists
@@ -17,7 +19,7 @@ from pypoplar.compiler.lowering.places import Places, TilePlaces
 from pypoplar.compiler.lowering.planned_copies import PlannedCopies, PlannedCopy
 from pypoplar.compiler.lowering.tree_builder import TreeBuilder
 from pypoplar.errors import ControlProgramError
-from pypoplar.executable.exchange_account import NamedExchange
+from pypoplar.executable.exchange_account import Exchange, ExchangeShare, NamedExchange
 from pypoplar.executable.host_plans import HostTensor, StreamPlan
 from pypoplar.executable.steps import StaticStep
 from pypoplar.graph.frozen import FrozenGraph
@@ -63,7 +65,7 @@ class Lowering:
     homes: Homes
     places: TilePlaces
     phases: PhaseTable
-    copies: PlannedCopies
+    merged: Sequence[MergedCopies]  # the steps of all copies
     host: HostConnections
     rows: list[list[int]] = field(factory=list)
     steps: list[StaticStep] = field(factory=list)
@@ -80,6 +82,9 @@ class Lowering:
     occurrence: Occurrence | None = None  # the program that is lowered; None for what belongs to none
     row_owners: list[Program | None] = field(factory=list)  # by row, the program whose rule has appended it
     service_owners: list[Program] = field(factory=list)  # the same by service
+    _copies: PlannedCopies = field(init=False)
+    _copies_at: dict[int, MergedCopies] = field(init=False)  # by the positions of copies, those that are one step with them
+    _step_of: dict[MergedCopies, int] = field(factory=dict)  # of those that are lowered
     _stream_numbers: dict[str, int] = field(factory=dict)
     _remote_numbers: dict[str, int] = field(init=False)
 
@@ -89,6 +94,9 @@ class Lowering:
         return self.phases.moves
 
     def __attrs_post_init__(self) -> None:
+        between_tensors = [step for step in self.merged if step.kind is CopyKind.TENSORS]
+        self._copies = PlannedCopies(self.graph, self.target, self.homes, between_tensors)
+        self._copies_at = {placed.position: step for step in self.merged for placed in step.copies}
         self._remote_numbers = {name: number for number, name in enumerate(self.host.remote_buffers)}
         nothing = np.zeros(0, np.int64)
         self.steps.append(StaticStep("host handle", "handle", 0, nothing))
@@ -99,9 +107,9 @@ class Lowering:
 
     # Programs
 
-    def begin(self, program: Program, effects: Effects) -> Occurrence:
+    def begin(self, program: Program, effects: Effects, position: int) -> Occurrence:
         """A program whose rule is followed from now on, until `end`."""
-        self.occurrence = Occurrence(program, effects, self.next_row())
+        self.occurrence = Occurrence(program, effects, position, self.next_row())
         return self.occurrence
 
     def end(self, occurrence: Occurrence) -> None:
@@ -133,8 +141,8 @@ class Lowering:
         self.tree.step(len(self.steps) - 1, detail or (self.exchanges[step.exchange].phase if step.exchange != NOTHING else ""))
         return len(self.steps) - 1
 
-    def exchange(self, name: str, phase: str, account: Any) -> int:
-        self.exchanges.append(NamedExchange(name, phase, account, self.graph.variables.names))
+    def exchange(self, name: str, phase: str, account: Exchange, shares: tuple[ExchangeShare, ...] = ()) -> int:
+        self.exchanges.append(NamedExchange(name, phase, account, self.graph.variables.names, shares))
         return len(self.exchanges) - 1
 
     # What programs read and write
@@ -171,13 +179,31 @@ class Lowering:
         offset = self.homes.offset[home] + (element - self.homes.begin[home]) * self.homes.width[home]
         return int(self.homes.tile[home]), int(offset)
 
+    # Copies
+
     def planned_copy(self, copy: Copy) -> PlannedCopy:
-        """What a copy between tensors moves, and what it costs."""
+        """What a copy between tensors moves, together with those that are one step with it, and what that costs."""
         assert isinstance(copy.source, Tensor)
         assert isinstance(copy.destination, Tensor)
         self.read(copy.source)
         self.write(copy.destination)
-        return self.copies.plan_of(copy)
+        return self._copies.plan_of(self.merged_copies(copy))
+
+    def merged_copies(self, copy: Copy) -> MergedCopies:
+        """All copies that are one step with a copy. One that is not the program that is lowered itself is a step of its own."""
+        if self.occurrence is not None and self.occurrence.program is copy:
+            return self._copies_at[self.occurrence.position]
+        return MergedCopies.alone(copy)
+
+    def copy_step(self, copies: MergedCopies, make: Callable[[], int]) -> int:
+        """The step of copies: made where the first of them is lowered, joined by the others."""
+        if copies not in self._step_of:
+            self._step_of[copies] = make()
+        else:
+            self.tree.join(self._step_of[copies])
+        return self._step_of[copies]
+
+    # Compute sets and functions
 
     def execute(self, compute_set: ComputeSet, result: Tensor | None) -> Phases:
         """The phases of a compute set, whose `result` takes the AND of what its vertices return."""

@@ -33,6 +33,7 @@ class Occurrence:
 
     program: Program
     effects: Effects
+    position: int  # of the operation tree
     begin: int  # its first row
     rows: list[int] = field(factory=list)  # that its rule has appended
     parts: list[PartRows] = field(factory=list)

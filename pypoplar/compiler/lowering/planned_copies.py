@@ -2,83 +2,95 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import offsets
 from pypoplar.compiler.exchange.copy_plan import plan_copies
-from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, price_exchanges, rearrange_cycles
+from pypoplar.compiler.exchange.exchange_costs import (
+    ExchangeCost,
+    pieces_of_copies,
+    pieces_within,
+    price_exchanges,
+    rearrange_cycles,
+)
+from pypoplar.compiler.exchange.merged_copies import MergedCopies
 from pypoplar.compiler.exchange.pieces import columns
-from pypoplar.compiler.exchange_plan import Homes, Pieces
-from pypoplar.executable.exchange_account import Exchange
+from pypoplar.compiler.exchange_plan import CopyShares, Homes, Pieces
+from pypoplar.executable.exchange_account import Exchange, ExchangeShare
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.program.copying import Copy
 from pypoplar.target import Target
 
-MOST_TILES = 1 << 17  # of all machines that are planned side by side, one for each copy
-MOST_ELEMENTS = 1 << 20  # of the copies that are planned together, but for a single one
+MOST_TILES = 1 << 17  # of all machines that are planned side by side, one for each step
+MOST_ELEMENTS = 1 << 20  # of the steps that are planned together, but for a single one
 
 
 @frozen(eq=False)
 class PlannedCopy:
-    """What a copy moves, and what it costs."""
+    """What a copy moves, or several that are one exchange, and what it costs."""
 
     pieces: Pieces
     account: Exchange
     exchange: ExchangeCost
     rearrange_cycles: Int64s  # [tiles]: of what moves on its tile
+    shares: tuple[ExchangeShare, ...] = ()  # of copies with different names
 
 
 @define(eq=False)
 class PlannedCopies:
-    """Copies are announced in the order of lowering; the first that is asked for is planned with its neighbours."""
+    """The steps of copies between tensors, about in the order of lowering; the first asked for is planned with its neighbours."""
 
     graph: FrozenGraph
     target: Target
     homes: Homes
-    _rows: dict[int, tuple[Sequence[Copy], int]] = field(factory=dict)  # by identity: the copies announced together, and its place
-    _plans: dict[int, PlannedCopy] = field(factory=dict)  # by identity
-    _uses: Counter[int] = field(factory=Counter)  # how often each is still to be lowered
+    steps: Sequence[MergedCopies]
+    _number: dict[MergedCopies, int] = field(init=False)  # of those that are not planned yet, the place in `steps`
+    _plans: dict[MergedCopies, PlannedCopy] = field(factory=dict)
 
-    def announce(self, copies: Sequence[Copy]) -> None:
-        """Say which copies between tensors are lowered next."""
-        row = list({id(copy): copy for copy in copies}.values())
-        self._rows |= {id(copy): (row, place) for place, copy in enumerate(row)}
-        self._uses.update(map(id, copies))
+    def __attrs_post_init__(self) -> None:
+        self._number = {step: number for number, step in enumerate(self.steps)}
 
-    def plan_of(self, copy: Copy) -> PlannedCopy:
-        """The plan of a copy between tensors that is lowered now."""
-        if id(copy) not in self._plans:
-            self._plan(self._neighbours(copy))
-        self._uses[id(copy)] -= 1
-        return self._plans[id(copy)] if self._uses[id(copy)] > 0 else self._plans.pop(id(copy))
+    def plan_of(self, step: MergedCopies) -> PlannedCopy:
+        """The plan of a step that is lowered now. Each of `steps` is lowered once; others are planned by themselves."""
+        if step not in self._plans:
+            together = self._neighbours(step) if step in self._number else [step]
+            self._plans |= zip(together, self._planned([[placed.copy for placed in step.copies] for step in together]), strict=True)
+        return self._plans.pop(step)
 
-    def _neighbours(self, copy: Copy) -> list[Copy]:
-        """A copy and those announced behind it, as many as are planned together."""
-        row, place = self._rows.get(id(copy), ([copy], 0))
-        together: list[Copy] = []
+    def _neighbours(self, step: MergedCopies) -> list[MergedCopies]:
+        """A step and those behind it that are not planned, as many as are planned together."""
+        together: list[MergedCopies] = []
         elements = 0
-        for neighbour in row[place : place + max(1, MOST_TILES // self.graph.tiles)]:
-            elements += _ends(neighbour)[0].numElements()
+        number = self._number[step]
+        for neighbour in self.steps[number : number + max(1, MOST_TILES // self.graph.tiles)]:
+            elements += neighbour.elements()
             if together and elements > MOST_ELEMENTS:
                 break
-            if id(neighbour) not in self._plans:
+            if self._number.pop(neighbour, None) is not None:
                 together.append(neighbour)
         return together
 
-    def _plan(self, copies: Sequence[Copy]) -> None:
-        tiles, machines = self.graph.tiles, len(copies)
-        plan = plan_copies(
-            self.graph, self.homes, *([end.runs() for end in side] for side in zip(*map(_ends, copies), strict=True))
-        )
+    def _planned(self, steps: Sequence[Sequence[Copy]]) -> list[PlannedCopy]:
+        """The plans of steps, each of so many copies."""
+        tiles, machines = self.graph.tiles, len(steps)
+        copies = [copy for step in steps for copy in step]
+        machine = np.repeat(np.arange(machines), [len(step) for step in steps])
+        sources, targets = ([end.runs() for end in side] for side in zip(*map(_ends, copies), strict=True))
+        shared = machine if len(copies) > machines else None
+        plan = plan_copies(self.graph, self.homes, sources, targets, shared, shares=self._needs_shares(steps))
         pieces, messages = plan.pieces, plan.account.messages
         arrives = pieces.source_tile != pieces.target_tile
         placed = np.bincount(pieces.target_tile[arrives], minlength=machines * tiles)
-        exchanges = price_exchanges(self.target, plan.account, plan.offset, placed, machines)
+        if plan.shares is None:
+            within = pieces_within(self.target, messages, placed)
+        else:
+            within = pieces_of_copies(self.target, plan.shares, machine, placed)
+        exchanges = price_exchanges(self.target, plan.account, plan.offset, within, machines)
         rearranged = rearrange_cycles(self.target, pieces, machines * tiles).reshape(machines, tiles)
         sent, received = (bytes.reshape(machines, tiles) for bytes in (plan.account.bytes_sent, plan.account.bytes_received))
         first_tiles = np.arange(machines + 1) * tiles
@@ -87,18 +99,45 @@ class PlannedCopies:
         pieces.source_tile[:], pieces.target_tile[:] = pieces.source_tile % tiles, pieces.target_tile % tiles
         for end in ("source", "destination"):
             messages[end] %= tiles
-        for number, copy in enumerate(copies):
-            moved = slice(first_piece[number], first_piece[number + 1])
-            told = slice(first_message[number], first_message[number + 1])
-            self._plans[id(copy)] = PlannedCopy(
-                Pieces(*(column[moved] for column in columns(pieces))),
-                Exchange(messages[told], sent[number], received[number]),
+        first_copy = offsets([len(step) for step in steps]).tolist()
+        return [
+            PlannedCopy(
+                Pieces(*(column[first_piece[number] : first_piece[number + 1]] for column in columns(pieces))),
+                Exchange(messages[first_message[number] : first_message[number + 1]], sent[number], received[number]),
                 exchanges[number],
                 rearranged[number],
+                () if plan.shares is None else shares_by_name([step_name(copy) for copy in step], first_copy[number], plan.shares),
             )
+            for number, step in enumerate(steps)
+        ]
+
+    def _needs_shares(self, steps: Sequence[Sequence[Copy]]) -> bool:
+        """Whether it matters what each copy has in the exchange of its step: for names, and for the price between IPUs."""
+        return self.target.getNumIPUs() > 1 or any(len({step_name(copy) for copy in step}) > 1 for step in steps)
 
 
 def _ends(copy: Copy) -> tuple[Tensor, Tensor]:
     assert isinstance(copy.source, Tensor)
     assert isinstance(copy.destination, Tensor)
     return copy.source, copy.destination
+
+
+def step_name(copy: Copy) -> str:
+    """What a copy between tensors is called in reports."""
+    return copy.name or "Copy"
+
+
+def shares_by_name(copy_names: Sequence[str], first: int, shares: CopyShares) -> tuple[ExchangeShare, ...]:
+    """What the copies of each name have in their step, if they have several; `first` is the number of the first of them."""
+    names: dict[str, list[int]] = {}
+    for number, name in enumerate(copy_names, first):
+        names.setdefault(name, []).append(number)
+    if len(names) == 1:
+        return ()
+    begin = np.searchsorted(shares.copy, np.arange(first, first + len(copy_names) + 1)).tolist()
+
+    def share(name: str, numbers: Sequence[int]) -> ExchangeShare:
+        rows = [shares.messages[begin[number - first] : begin[number - first + 1]] for number in numbers]
+        return ExchangeShare(name, rows[0] if len(rows) == 1 else np.concatenate(rows), int(shares.bytes_sent[numbers].sum()))
+
+    return tuple(share(name, numbers) for name, numbers in names.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from inspect import isgeneratorfunction
 from typing import Any, TypeAlias
 
@@ -18,13 +18,11 @@ from pypoplar.program.base import Program
 class Leaf:
     """Appends the rows of a program without parts.
 
-    A program is a node of the report's program tree unless it `is_steps`: then the steps of its rows stand in its place. `announce`
-    is called with the programs of the kind in a line of operations, before any of them is lowered.
+    A program is a node of the report's program tree unless it `is_steps`: then the steps of its rows stand in its place.
     """
 
     lower: Callable[[Lowering, Any], None]
     is_steps: bool = False
-    announce: Callable[[Lowering, Sequence[Any]], None] | None = None
 
     def __attrs_post_init__(self) -> None:
         if isgeneratorfunction(self.lower):

@@ -26,6 +26,8 @@ class TreeBuilder:
     _nodes: list[_Node] = field(factory=list)
     _open: list[int] = field(factory=list)
     _roots: list[int] = field(factory=list)
+    _steps: dict[int, int] = field(factory=dict)  # the nodes of static steps
+    _holders: set[tuple[int, int]] = field(factory=set)  # nodes, each with a step that is below it
 
     def _new(self, node: _Node) -> int:
         self._nodes.append(node)
@@ -58,7 +60,14 @@ class TreeBuilder:
 
     def step(self, step: int, detail: str = "") -> None:
         """A static step."""
-        self._add(_Node("", "", detail, step))
+        self._steps[step] = self._add(_Node("", "", detail, step))
+        self._holders.add((self.current, step))
+
+    def join(self, step: int) -> None:
+        """What is added joins a static step that is already in the tree: it stands here, too."""
+        if (self.current, step) not in self._holders:
+            self._holders.add((self.current, step))
+            self.adopt(self.current, self._steps[step])
 
     def _add(self, node: _Node) -> int:
         number = self._new(node)

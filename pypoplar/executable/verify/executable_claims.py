@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import StructuredArray
 from pypoplar.codelet.operations.device_operation import ARCHITECTURES
 from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.exchange_account import NamedExchange
@@ -161,6 +162,13 @@ def _verify_exchange(exchange: NamedExchange, where: str, tiles: int) -> None:
     for name in ACCOUNT:
         check_shape(f"exchanges.{name}", getattr(account, name), tiles, where=f"{where}.{name}")
         check_range(f"exchanges.{name}", getattr(account, name), 0, LARGEST, f"{where}.{name}")
-    check_shape("exchanges.messages", account.messages, len(account.messages), where=f"{where}.messages")
+    _verify_messages("exchanges.messages", exchange, account.messages, f"{where}.messages", tiles)
+    for number, share in enumerate(exchange.shares):
+        check_number("exchanges.shares.bytes_sent", share.bytes_sent, 0, LARGEST, f"{where}.shares[{number}].bytes_sent")
+        _verify_messages("exchanges.shares.messages", exchange, share.messages, f"{where}.shares[{number}].messages", tiles)
+
+
+def _verify_messages(name: str, exchange: NamedExchange, messages: StructuredArray, where: str, tiles: int) -> None:
+    check_shape(name, messages, len(messages), where=where)
     for column, high in (("source", tiles), ("destination", tiles), ("bytes", LARGEST), ("variable", len(exchange.variables))):
-        check_range(f"exchanges.messages.{column}", account.messages[column], 0, high, f"{where}.messages.{column}")
+        check_range(f"{name}.{column}", messages[column], 0, high, f"{where}.{column}")

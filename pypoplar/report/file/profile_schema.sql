@@ -146,7 +146,7 @@ CREATE TABLE static_step (  -- All steps of the program, whether they ran or not
 
 CREATE TABLE exchange (  -- The exchanges of the program.
     exchange INTEGER PRIMARY KEY,  -- number, from 0
-    name TEXT NOT NULL,  -- of the compute set or copy
+    name TEXT NOT NULL,  -- of the compute set or copy; of copies that are one exchange: what they are called together
     phase TEXT NOT NULL,  -- "before" or "after" a compute set, "copy", or "stream" where the order of a stream is not that of the tiles
     step INTEGER NOT NULL,  -- the static step
     message_list INTEGER NOT NULL  -- what it moves: exchanges that move the same share one list

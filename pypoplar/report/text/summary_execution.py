@@ -127,6 +127,7 @@ def tree_lines(root: Program, ran: Mapping[int, Step], seen: set[int], shown: se
                 seen.add(node.step)
             continue
         above = id(node) in shown or (node.type == "Call" and not has_more(node, ran, seen, shown))
+        above |= all(child.step in seen for child in node.children if alive[id(child)])  # copies that joined a step before
         shown.add(id(node))
         if node.type != "Sequence" or (node.name and node is not root):
             lines.append(f"{margin}{heading(node)}{' (its steps are above)' if above else ':'}")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from engine_builder import Bench, ran
 
-from pypoplar import BOOL, FLOAT, ControlProgramError, Graph, IPUModel, compileGraph
+from pypoplar import BOOL, FLOAT, ControlProgramError, Engine, Graph, IPUModel, compileGraph
 from pypoplar.compiler.check.connected_regions import collect_regions
 from pypoplar.compiler.control.operation_tree import Line
 from pypoplar.compiler.control.program_walk import operation_tree
@@ -165,6 +165,40 @@ def test_a_kind_with_a_rule_is_lowered(graph, tensors, monkeypatch):
     assert looked == ["a"]
     assert [service["kind"] for service in executable.services] == ["print"]
     assert "Peek" in executable.tree.type
+
+
+def test_copies_of_a_rule_are_steps_of_their_own(graph, tensors, monkeypatch, mode):
+    """A kind may lower copies as Copy does; they stand nowhere, so nothing is one step with them."""
+
+    class Swap(Program):
+        def __init__(self, copies):
+            super().__init__()
+            self.copies = copies
+
+        def reads(self):
+            return tuple(copy.source for copy in self.copies if isinstance(copy.source, Tensor))
+
+        def writes(self):
+            return tuple(copy.destination for copy in self.copies)
+
+        def contains(self):
+            return Nothing()
+
+    def lower_swap(lowering, swap):
+        for copy in swap.copies:
+            RULES[Copy].lower(lowering, copy)
+
+    monkeypatch.setitem(RULES, Swap, Leaf(lower_swap))
+    stream = graph.addHostToDeviceFIFO("stream", FLOAT, 4)
+    swap = Swap([Copy(stream, tensors["x"]), Copy(tensors["x"], tensors["y"]), Copy(tensors["x"], tensors["z"])])
+    graph.createHostRead("y", tensors["y"])
+    graph.createHostRead("z", tensors["z"])
+    engine = Engine(graph, Sequence([Copy(tensors["a"], tensors["b"]), swap, Copy(tensors["a"], tensors["b"])]), mode=mode)
+    assert [step.kind for step in engine.executable.steps[1:]] == ["copy", "stream", "copy", "copy", "copy"]
+    engine.load()
+    engine.connectStream("stream", np.arange(4, dtype=np.float32))
+    engine.run()
+    assert engine.readTensor("y").tolist() == engine.readTensor("z").tolist() == [0, 1, 2, 3]
 
 
 def test_a_rule_lowers_the_parts_that_its_kind_has(graph, tensors, monkeypatch):

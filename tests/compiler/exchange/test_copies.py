@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from passes_simulator import Tiles, element
 
 from pypoplar import IPUModel, Target
 from pypoplar.compiler.exchange.copy_plan import plan_copies
-from pypoplar.compiler.exchange.exchange_costs import price_exchanges, rearrange_cycles
+from pypoplar.compiler.exchange.exchange_costs import pieces_within, price_exchanges, rearrange_cycles
+from pypoplar.compiler.exchange.message_account import Transfers, share_out
 from pypoplar.compiler.exchange_plan import CopyPlan
 from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
@@ -183,7 +185,8 @@ def described(target: Target, plan: CopyPlan, number: int, machines: int) -> lis
     ]
     arrives = pieces.source_tile != pieces.target_tile
     placed = np.bincount(pieces.target_tile[arrives], minlength=machines * tiles)
-    cost = price_exchanges(target, plan.account, plan.offset, placed, machines)[number]
+    within = pieces_within(target, messages, placed)
+    cost = price_exchanges(target, plan.account, plan.offset, within, machines)[number]
     return [
         [column[moved].tolist() for column in columns],
         (rows, plan.offset[told].tolist()),
@@ -207,3 +210,73 @@ def test_copies_are_planned_and_priced_together_as_each_alone(ipus: int, made: t
     for number, (source, to) in enumerate(zip(sources, targets, strict=True)):
         alone = plan_copies(graph, homes, [source], [to])
         assert described(target, together, number, len(pairs)) == described(target, alone, 0, 1)
+
+
+@st.composite
+def machines_of_copies(draw: Any) -> tuple[Builder, list[tuple[Any, Any]], Any]:
+    """Copies that write different elements, each with the number of its machine."""
+    builder = Builder(tiles=4)
+    x, y = (builder.variable(16, draw(tiles_of(16))) for _ in range(2))
+    order = y[draw(st.permutations(range(16)))] if draw(st.booleans()) else y
+    cuts = sorted(draw(st.lists(st.integers(0, 16), max_size=5)))
+    pairs = []
+    for begin, end in pairwise([0, *cuts, 16]):
+        source = x[draw(st.integers(0, 16 - (end - begin))) :] if draw(st.booleans()) else x[draw(st.permutations(range(16)))]
+        pairs.append((source[: end - begin], order[begin:end]))
+    machine = np.cumsum([0, *(draw(st.booleans()) for _ in pairs[1:])])
+    return builder, pairs, machine
+
+
+@given(machines_of_copies())
+def test_copies_on_one_machine_are_one_exchange_in_which_each_has_its_share(made: Any) -> None:
+    builder, pairs, machine = made
+    graph = builder.freeze()
+    homes = place_variables(graph, all_used(graph))
+    sources, targets = ([frozen_runs(pair[side]) for pair in pairs] for side in range(2))
+    plan = plan_copies(graph, homes, sources, targets, machine)
+    assert plan.shares is not None
+    for number in range(machine[-1] + 1):
+        own = np.flatnonzero(machine == number)
+        source, target = (np.concatenate([pairs[copy][side] for copy in own]) for side in range(2))
+        whole = plan_copies(graph, homes, [frozen_runs(source)], [frozen_runs(target)])
+        told = plan.account.messages["destination"] // 4 == number
+        rows = plan.account.messages[told]
+        assert [(row[0] - 4 * number, row[1] - 4 * number, *row.tolist()[2:]) for row in rows] == whole.account.messages.tolist()
+        assert plan.offset[told].tolist() == whole.offset.tolist()
+        for bytes, expected in (
+            (plan.account.bytes_sent, whole.account.bytes_sent),
+            (plan.account.bytes_received, whole.account.bytes_received),
+        ):
+            assert bytes[4 * number : 4 * number + 4].tolist() == expected.tolist()
+    for copy, (source, target) in enumerate(pairs):
+        alone = plan_copies(graph, homes, [frozen_runs(source)], [frozen_runs(target)])
+        assert plan.shares.messages[plan.shares.copy == copy].tolist() == alone.account.messages.tolist()
+        assert plan.shares.bytes_sent[copy] == alone.account.bytes_sent.sum()
+        arrives = alone.pieces.source_tile != alone.pieces.target_tile
+        arriving = plan.shares.arriving_tile[plan.shares.arriving_copy == copy]
+        assert arriving.tolist() == alone.pieces.target_tile[arrives].tolist()
+
+
+@given(machines_of_copies())
+def test_copies_on_one_machine_put_every_element_in_its_place(made: Any) -> None:
+    builder, pairs, _ = made
+    graph = builder.freeze()
+    homes = place_variables(graph, all_used(graph))
+    sources, targets = ([frozen_runs(pair[side]) for pair in pairs] for side in range(2))
+    plan = plan_copies(graph, homes, sources, targets, np.zeros(len(pairs), np.int64), shares=False)
+    assert plan.shares is None
+    tiles = Tiles(homes, np.zeros(builder.tiles, int))
+    tiles.move(plan.pieces)
+    values = {int(to): int(start) for pair in pairs for start, to in zip(*pair, strict=True)}
+    for number in tiles.elements():
+        assert tiles.at(number).tolist() == element(values.get(number, number) + 1, tiles.width(number)).tolist()
+
+
+def test_messages_of_copies_are_listed_where_their_numbers_do_not_fit_64_bits() -> None:
+    """Of many copies on many tiles with much memory."""
+    far = 1 << 40
+    transfers = Transfers(*(np.array(column) for column in ([0, 1 << 20, 0], [1 << 20, 0, 1 << 20], [0] * 3, [0, far, 8], [8] * 3)))
+    messages, copy, sent = share_out(transfers, np.array([1, 0, 1]), 1 << 10)
+    assert messages.tolist() == [(1 << 20, 0, 8, 0), (0, 1 << 20, 16, 0)]
+    assert copy.tolist() == [0, 1]
+    assert sent[:3].tolist() == [8, 16, 0]

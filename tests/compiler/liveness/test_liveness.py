@@ -282,8 +282,9 @@ class Bench:
         return Execute(compute_set)
 
     def life(self, programs, name):
-        """ "always", "unused", or the ranges of a variable's life as names of steps."""
-        executable = compileGraph(self.graph, programs, {"pypoplar.run_out_of_memory": True})
+        """ "always", "unused", or the ranges of a variable's life as names of steps, where every copy is a step."""
+        options = {"pypoplar.run_out_of_memory": True, "pypoplar.merge_copies": False}
+        executable = compileGraph(self.graph, programs, options)
         lives, number = executable.lives, executable.variable_names.index(name)
         if lives.always[number]:
             return "always"
