@@ -15,11 +15,10 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets
-from pypoplar.arrays.interval_algebra import LARGEST_KEY, keys, subtract, union
+from pypoplar.arrays.interval_algebra import LARGEST_KEY, keys, overlay, subtract, touched_strands, union
 from pypoplar.arrays.interval_conflicts import KeyAccesses, nearest_conflicts
 from pypoplar.compiler.control.copy_runs import CopyKind, CopyRun, PlacedCopy, copy_kind, copy_runs
 from pypoplar.compiler.control.operation_tree import NO_POSITION, OperationTree
-from pypoplar.compiler.exchange.copy_plan import lay_out_views
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.graph.host_links import DataStream
 from pypoplar.graph.tensor import Tensor
@@ -61,10 +60,8 @@ def merge_copies(tree: OperationTree, homes: Homes, options: EngineOptions) -> l
     sizes = [sum(_tensor(placed.copy).numElements() for placed in run.copies) for run in runs]
     for portion in _portions(sizes, places.most):
         together = runs[portion]
-        latest = _latest_conflicts(places, together)
-        begins = offsets([len(run.copies) for run in together]).tolist()
-        for run, begin in zip(together, begins, strict=False):
-            steps += _cut(run, [conflict - begin for conflict in latest[begin : begin + len(run.copies)]], options)
+        for run, latest in zip(together, _latest_conflicts(places, together), strict=True):
+            steps += _cut(run, latest, options)
     return sorted(steps, key=lambda step: step.copies[0].position)
 
 
@@ -109,31 +106,55 @@ class _Places:
         """How many copies' places can be told apart by 64-bit numbers."""
         return LARGEST_KEY // self.all - 1
 
-    def touched(self, ends: Sequence[object]) -> tuple[Int64s, Int64s]:
-        """The bytes of copies' ends, as a sorted disjoint list: those of the k-th are shifted by k times all places."""
+    def touched(self, ends: Sequence[object], *, exactly: bool) -> tuple[Int64s, Int64s]:
+        """The bytes of copies' ends, as a sorted disjoint list: those of the k-th are shifted by k times all places.
+
+        If not `exactly`, what lies between the elements of a stride counts, too, which takes no look at each of them.
+        """
         views = [(number, end.runs()) for number, end in enumerate(ends) if isinstance(end, Tensor)]
         if not views:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        side = lay_out_views(self.homes, [runs for _, runs in views])
-        elements = offsets([runs.elements() for _, runs in views])
-        owner = np.array([number for number, _ in views])[np.searchsorted(elements, side.place, "right") - 1]
-        size = np.diff(side.place, append=elements[-1]) * self.homes.width[side.home]
-        begin = keys(owner * len(self.homes.tile_bytes) + self.homes.tile[side.home], side.offset, self.span)
-        return union(begin, begin + size)
+        owner = np.repeat([number for number, _ in views], [len(runs.start) for _, runs in views])
+        start, count, step = (np.concatenate([getattr(runs, column) for _, runs in views]) for column in ("start", "count", "step"))
+        if not exactly:
+            last = start + (count - 1) * step
+            start, count, step = np.minimum(start, last), np.where(count > 0, np.abs(last - start) + 1, 0), np.ones_like(step)
+        strands = touched_strands(owner, start, count, step)
+        elements = int(self.homes.end.max(initial=0)) + 1  # one more, so that the elements of two copies do not touch
+        begin = keys(strands.owner, strands.begin, elements)
+        begin, end = union(begin, begin + strands.length)
+        owner, element = np.divmod(begin, elements)
+        parts = overlay(element, element + (end - begin), self.homes.begin, self.homes.end)
+        home, size = parts.right, parts.end - parts.begin
+        offset = self.homes.offset[home] + (parts.begin - self.homes.begin[home]) * self.homes.width[home]
+        place = keys(owner[parts.left] * len(self.homes.tile_bytes) + self.homes.tile[home], offset, self.span)
+        return union(place, place + size * self.homes.width[home])
 
 
-def _latest_conflicts(places: _Places, runs: Sequence[CopyRun]) -> list[int]:
-    """For each copy of the runs the last one before it with which it makes a pair of `nearest_conflicts`, or -1.
+def _latest_conflicts(places: _Places, runs: Sequence[CopyRun]) -> list[list[int]]:
+    """For each copy of each run the last one before it with which it makes a pair of `nearest_conflicts`, or -1.
 
     These are enough to cut runs by: where a copy depends on one of its step, the first such copy makes a pair within the step.
+    Runs in which nothing meets even by the bounds of strides, as most are, are not looked at element by element.
     """
+    latest = _conflicts(places, runs, exactly=False)
+    doubtful = [number for number, conflicts in enumerate(latest) if max(conflicts) >= 0]
+    for number, conflicts in zip(doubtful, _conflicts(places, [runs[number] for number in doubtful], exactly=True), strict=True):
+        latest[number] = conflicts
+    return latest
+
+
+def _conflicts(places: _Places, runs: Sequence[CopyRun], *, exactly: bool) -> list[list[int]]:
     copies = [placed.copy for run in runs for placed in run.copies]
-    run_of = np.repeat(np.arange(len(runs)), [len(run.copies) for run in runs])
+    if not copies:
+        return []
+    first = offsets([len(run.copies) for run in runs])
+    run_of = np.repeat(np.arange(len(runs)), np.diff(first))
     parts = []
     for portion in _portions([_tensor(copy).numElements() for copy in copies], places.most):
         group = copies[portion]
-        writes = places.touched([copy.destination for copy in group])
-        reads = subtract(*places.touched([copy.source for copy in group]), *writes)
+        writes = places.touched([copy.destination for copy in group], exactly=exactly)
+        reads = subtract(*places.touched([copy.source for copy in group], exactly=exactly), *writes)
         for (begin, end), written in ((writes, True), (reads, False)):
             owner, place = np.divmod(begin, places.all)
             owner += portion.start
@@ -142,7 +163,8 @@ def _latest_conflicts(places: _Places, runs: Sequence[CopyRun]) -> list[int]:
     earlier, later = nearest_conflicts(KeyAccesses(*map(np.concatenate, zip(*parts, strict=True))))
     latest = np.full(len(copies), -1)
     np.maximum.at(latest, later, earlier)
-    return [int(number) for number in latest]
+    latest -= np.where(latest >= 0, first[run_of], 0)
+    return [conflicts.tolist() for conflicts in np.split(latest, first[1:-1])]
 
 
 def _portions(elements: Sequence[int], most: int) -> Iterator[slice]:
