@@ -70,7 +70,7 @@ class Codelet:
     def distinct(self) -> tuple[tuple[int, int], ...]:
         """The positions of fields that are demanded not to overlap."""
         names = [field.name for field in self.fields]
-        return tuple((names.index(one), names.index(other)) for one, other in self.source.distinct)
+        return tuple((names.index(first), names.index(second)) for first, second in self.source.distinct)
 
     @functools.cached_property
     def alignments(self) -> tuple[int, ...]:

@@ -34,12 +34,12 @@ def distinct_fields(cls: type[Vertex], fields: Sequence[Field]) -> tuple[tuple[s
                     pairs.add(_pair(part, fields))
                 except _NoDemand as reason:
                     raise _refused(base, f"constraint {text!r}: {reason}") from None
-    return tuple((fields[one].name, fields[other].name) for one, other in sorted(pairs))
+    return tuple((fields[first].name, fields[second].name) for first, second in sorted(pairs))
 
 
-def constraint_of(one: Field, other: Field) -> str:
+def constraint_of(first: Field, second: Field) -> str:
     """The constraint that keeps two fields apart, as it is written."""
-    return f"elem({_STARS[one.form]}{one.name}) != elem({_STARS[other.form]}{other.name})"
+    return f"elem({_STARS[first.form]}{first.name}) != elem({_STARS[second.form]}{second.name})"
 
 
 _STARS = {"vector": "*", "list": "**"}

@@ -120,7 +120,7 @@ class CodeletSource:
                 _read(tree["attributes"]),
                 tuple(_read_table(*row) for row in tree["tables"]),
                 tuple(RecordLayout.from_json(record) for record in tree["records"]),
-                tuple((_text(one), _text(other)) for one, other in tree["distinct"]),
+                tuple((_text(first), _text(second)) for first, second in tree["distinct"]),
             )
             source._check()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -134,9 +134,9 @@ class CodeletSource:
         if len({field.name for field in self.fields}) != len(self.fields):
             raise ValueError("two fields of one name")
         edges = [field.name for field in self.fields if field.access != "state" and field.form != "scalar"]
-        for one, other in self.distinct:
-            if one not in edges or other not in edges[edges.index(one) + 1 :]:
-                raise ValueError(f"{one!r} and {other!r} cannot be kept apart")
+        for first, second in self.distinct:
+            if first not in edges or second not in edges[edges.index(first) + 1 :]:
+                raise ValueError(f"{first!r} and {second!r} cannot be kept apart")
         functions = len(self.functions)
         counts = {"helper": functions, "method": functions, "table": len(self.tables), "record": len(self.records)}
         for names in (

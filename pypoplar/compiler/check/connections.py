@@ -221,10 +221,10 @@ def _check_overlaps(graph: FrozenGraph, regions: Regions, in_place: InPlaceEdges
         f"{'writes' if overlap.both_write else 'reads'}"
     )
     codelet = graph.codelets[int(graph.vertices.codelet[overlap.group])]
-    one, another = np.sort(graph.edges.field[edges]).tolist()
-    if (one, another) not in codelet.distinct:
+    first, second = np.sort(graph.edges.field[edges]).tolist()
+    if (first, second) not in codelet.distinct:
         raise GraphConnectionError(_about(graph, overlap.group, f"{what}; use one InOut field for both"))
-    demand = constraint_of(codelet.fields[one], codelet.fields[another])
+    demand = constraint_of(codelet.fields[first], codelet.fields[second])
     kept = f"{codelet.name}, at {line_text(codelet.location)}, demands {demand!r}, and what is written cannot be in two places"
     remedy = "copy one of the two into a variable of its own before"
     raise MemoryElemConstraintsError(_about(graph, overlap.group, f"{what}; {kept}: {remedy}"))

@@ -77,11 +77,11 @@ def _kept(graph: FrozenGraph, inputs: Int64s, outputs: Int64s, distinct: Int64s)
     edges = graph.edges
     codelet, given, target = graph.vertices.codelet[edges.vertex[inputs]], edges.field[inputs], edges.field[outputs]
     kept = np.ones(len(inputs), bool)
-    for number, one, other in distinct.tolist():
-        kept[(codelet == number) & (np.minimum(given, target) == one) & (np.maximum(given, target) == other)] = False
-    for number, one, other in distinct.tolist():
-        first = outputs[kept & (codelet == number) & (given == one)]
-        kept[(codelet == number) & (given == other) & np.isin(outputs, first)] = False
+    for number, first, second in distinct.tolist():
+        kept[(codelet == number) & (np.minimum(given, target) == first) & (np.maximum(given, target) == second)] = False
+    for number, first, second in distinct.tolist():
+        taken = outputs[kept & (codelet == number) & (given == first)]
+        kept[(codelet == number) & (given == second) & np.isin(outputs, taken)] = False
     return kept
 
 

@@ -25,10 +25,10 @@ def part_edges(graph: FrozenGraph, survey: Survey, edges: Edges, placement: Int8
     codelet = graph.vertices.codelet[edges.vertex][edges.position]
     for number, parting, kept, written in _pairs(survey):
         open = (codelet == number) & (placement != EMPTY) & (apart == 0)
-        own, other = (np.flatnonzero(open & (edges.field == field)) for field in (parting, kept))
-        parted = own[_meeting(edges, placement, own, other, survey.span)]
+        own, rivals = (np.flatnonzero(open & (edges.field == field)) for field in (parting, kept))
+        parted = own[_meeting(edges, placement, own, rivals, survey.span)]
         if not written:
-            shared = own[_alike(edges, placement, own, other)]
+            shared = own[_alike(edges, placement, own, rivals)]
             parted = np.concatenate((parted, shared))
         copied = parted[(placement[parted] != LANDED) | (not written)]
         placement[parted], apart[copied] = GATHERED, 1 + parting
@@ -41,16 +41,15 @@ def _pairs(survey: Survey) -> list[tuple[int, int, int, bool]]:
     Such pairs come first: what they gather may share a buffer, which the pairs of two Inputs then see to.
     """
     pairs = []
-    for number, one, other in survey.fields.distinct.tolist():
-        first = int(survey.fields.first[number])
-        of_one, of_other = survey.fields.access[first + one] == INPUT, survey.fields.access[first + other] == INPUT
-        if of_one or of_other:
-            pairs.append((number, other, one, not of_one) if of_other else (number, one, other, True))
+    for number, first, second in survey.fields.distinct.tolist():
+        read = survey.fields.access[survey.fields.first[number] + np.array([first, second])] == INPUT
+        if read.any():
+            pairs.append((number, second, first, not read[0]) if read[1] else (number, first, second, True))
     return sorted(pairs, key=lambda pair: not pair[3])
 
 
-def _meeting(edges: Edges, placement: Int8s, own: Int64s, other: Int64s, span: int) -> Bools:
-    """Which edges lie where another of their vertex lies: of those that are used in place or have landed, one stretch each."""
+def _meeting(edges: Edges, placement: Int8s, own: Int64s, rivals: Int64s, span: int) -> Bools:
+    """Which edges lie where a rival of their vertex lies: of those that are used in place or have landed, one stretch each."""
 
     def stretches(edge: Int64s) -> tuple[Int64s, Int64s]:
         strand = np.searchsorted(edges.strands.owner, edge)
@@ -59,14 +58,14 @@ def _meeting(edges: Edges, placement: Int8s, own: Int64s, other: Int64s, span: i
 
     whole = placement[own] != GATHERED
     meeting = np.zeros(len(own), bool)
-    meeting[whole] = meets(*stretches(own[whole]), *union(*stretches(other[placement[other] != GATHERED])))
+    meeting[whole] = meets(*stretches(own[whole]), *union(*stretches(rivals[placement[rivals] != GATHERED])))
     return meeting
 
 
-def _alike(edges: Edges, placement: Int8s, own: Int64s, other: Int64s) -> Bools:
-    """Which gathered edges share a buffer with another of their vertex: those with the same fingerprint are taken to."""
+def _alike(edges: Edges, placement: Int8s, own: Int64s, rivals: Int64s) -> Bools:
+    """Which gathered edges share a buffer with a rival of their vertex: those with the same fingerprint are taken to."""
     alike = np.zeros(len(own), bool)
-    own_gathered, gathered = np.flatnonzero(placement[own] == GATHERED), other[placement[other] == GATHERED]
+    own_gathered, gathered = np.flatnonzero(placement[own] == GATHERED), rivals[placement[rivals] == GATHERED]
     if len(own_gathered) and len(gathered):
         sides = (own[own_gathered], gathered)
         prints = np.concatenate([fingerprints(edges, wanted_strands(edges, edge)) for edge in sides])

@@ -146,8 +146,8 @@ def _verify_edges(executable: Executable) -> None:
         reach = executable.tile_bytes[rows.tile]
         for number, words in enumerate(rows.layout.fields):
             edges.verify(rows.codelet, number, words, rows.first_word, reach)
-        for one, other in rows.codelet.distinct:
-            edges.verify_apart(rows, one, other, int(reach.max()) + 1)
+        for pair in rows.codelet.distinct:
+            edges.verify_apart(rows, pair, int(reach.max()) + 1)
 
 
 class _Edges:
@@ -179,13 +179,13 @@ class _Edges:
         if words.touch != NOTHING:
             self._marks("field", name, self.words[row + words.touch], length)
 
-    def verify_apart(self, rows: VertexRows, one: int, other: int, span: int) -> None:
+    def verify_apart(self, rows: VertexRows, pair: tuple[int, int], span: int) -> None:
         """Two fields of each vertex have no byte in common; `span` is larger than the memory of any tile."""
-        begin, end = self._stretches(rows, one, span)
-        meeting = meets(begin, end, *union(*self._stretches(rows, other, span)))
+        begin, end = self._stretches(rows, pair[0], span)
+        meeting = meets(begin, end, *union(*self._stretches(rows, pair[1], span)))
         apart = np.ones(len(rows.first_word), bool)
         apart[begin[meeting] // span] = False
-        first, second = (f"field {rows.codelet.fields[position].name!r}" for position in (one, other))
+        first, second = (f"field {rows.codelet.fields[position].name!r}" for position in pair)
         check_each("field apart", apart, f"is not apart from {second}", f"the memory of {first} of {rows.codelet.name}: vertex")
 
     def _stretches(self, rows: VertexRows, number: int, span: int) -> tuple[Int64s, Int64s]:
