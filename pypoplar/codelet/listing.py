@@ -93,9 +93,9 @@ class _Page:
         yield f"{_MARGIN}-- what is left over, {loop.price.rest} slots a round"
 
     def _bundles(self, bundles: Sequence[Bundle]) -> Iterator[str]:
-        """Bundles below the lines that they begin with."""
+        """Bundles below the lines that they belong to."""
         places = self.codelet.typed.locations
-        for where, of_line in groupby(bundles, lambda bundle: bundle.instructions[0].where):
+        for where, of_line in groupby(bundles, lambda bundle: bundle.where):
             place = places[where]
             text = linecache.getline(place.file, place.line).strip()
             yield f"{place.line:5} {text or place.function}"

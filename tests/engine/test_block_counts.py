@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+from block_rig import blocks_of
 from engine_builder import Bench, everywhere, tiny
 
 from pypoplar import BOOL, FLOAT, CodeletRuntimeError, InOut, Input, MultiVertex, Output, SupervisorVertex, Vector, Vertex
-from pypoplar.codelet.ir.block_numbers import numbered
-from pypoplar.codelet.ir.typed import For, Price
-from pypoplar.codelet.ir.walk import walk
 from pypoplar.engine.loaded_codelets import priced_codelets
 from pypoplar.interface.header_slots import Slot
 from pypoplar.program import Execute, Repeat, Sequence
@@ -76,16 +74,7 @@ class Checked(Vertex):
 
 def prices(executable):
     """By codelet, the slots of its blocks."""
-    slots = []
-    for codelet in priced_codelets(executable):
-        of_codelet = []
-        for statement in walk(numbered(codelet).body):
-            if isinstance(statement, Price):
-                of_codelet.append(statement.slots)
-            elif isinstance(statement, For) and statement.price is not None:
-                of_codelet += [statement.price.slots, statement.price.rest]
-        slots.append(of_codelet)
-    return slots
+    return [[slots for slots, _ in blocks_of(codelet)] for codelet in priced_codelets(executable)]
 
 
 def counts(engine):

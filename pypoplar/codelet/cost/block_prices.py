@@ -18,6 +18,10 @@ class Unpriced(LookupError):
         self.where = where
 
 
+Shares = Sequence[tuple[int, int]]
+"""Locations, and the slots of a block that belong there."""
+
+
 class BlockPrices(Protocol):
     """What blocks cost. Pricing asks for whole blocks, in the order of the text, for these may be scheduled as well as added up.
 
@@ -47,11 +51,17 @@ class BlockPrices(Protocol):
     def run(self, statements: Sequence[Straight]) -> tuple[int, int]:
         """Slots of a straight run of statements, and their bound, see `pypoplar.codelet.ir.typed.Price`."""
 
+    def shares(self, statements: Sequence[Straight]) -> tuple[Shares, int]:
+        """The locations that the slots of a straight run belong to, and its bound. It is asked for in the place of `run`."""
+
     def round(self, body: Block, bound: Statement | None) -> int:
         """Slots of a counted loop's round beside those of its body. `bound` has just computed where it ends, if anything has."""
 
     def rounds(self) -> RoundsPrice | None:
         """The price of the next counted loop's rounds together, in the order of the text; None if its blocks have prices."""
+
+    def shares_of_rounds(self) -> tuple[Shares, Shares]:
+        """The locations that the slots of the loop belong to whose price was asked for last: of several rounds, of one."""
 
 
 @frozen
@@ -87,6 +97,10 @@ class SupervisorPrices:
         slots, bound = self.instructions.run(statements)
         return slots * self.cycles, bound * self.cycles
 
+    def shares(self, statements: Sequence[Straight]) -> tuple[Shares, int]:
+        shares, bound = self.instructions.shares(statements)
+        return [(where, slots * self.cycles) for where, slots in shares], bound * self.cycles
+
     def round(self, body: Block, bound: Statement | None) -> int:
         return max(self.instructions.round(body, bound), self.instructions.loop_round) * self.cycles
 
@@ -94,3 +108,6 @@ class SupervisorPrices:
         together = self.instructions.rounds()
         assert together is None, "supervisor code has no vectors"
         return None
+
+    def shares_of_rounds(self) -> tuple[Shares, Shares]:
+        raise AssertionError("supervisor code has no vectors")

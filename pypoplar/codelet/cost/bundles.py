@@ -25,6 +25,11 @@ class Bundle:
     def slots(self) -> int:
         return max(instruction.slots for instruction in self.instructions)
 
+    @property
+    def where(self) -> int:
+        """The location that it belongs to: that of its instruction for the main pipe, if it has one."""
+        return min(self.instructions, key=lambda instruction: instruction.pipe).where
+
 
 def bundled(instructions: Sequence[Instruction], ending: Sequence[Instruction] = (), *, paired: bool = True) -> list[Bundle]:
     """The bundles of a straight run; `ending` comes last. Without `paired`, one for each instruction, as supervisor code has."""

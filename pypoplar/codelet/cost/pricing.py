@@ -7,11 +7,14 @@ compiler would make, and the sum of the statements' own.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import assert_never
 
 from attrs import asdict, evolve, frozen
 
-from pypoplar.codelet.cost.block_prices import BlockPrices, SupervisorPrices, Unpriced
+from pypoplar.codelet.cost.block_prices import BlockPrices, Shares, SupervisorPrices, Unpriced
 from pypoplar.codelet.cost.scalar_prices import prices_of
 from pypoplar.codelet.ir.flops import bytes_of, flops_of
 from pypoplar.codelet.ir.typed import (
@@ -26,6 +29,7 @@ from pypoplar.codelet.ir.typed import (
     Price,
     PricedCodelet,
     Return,
+    RoundsPrice,
     Special,
     Statement,
     Straight,
@@ -35,6 +39,7 @@ from pypoplar.codelet.ir.typed import (
 from pypoplar.codelet.ir.walk import sets
 from pypoplar.codelet.operations.tile_readings import reading
 from pypoplar.errors import InvalidOption
+from pypoplar.interface.layout import NOTHING
 from pypoplar.target import Target
 
 COMPILED, SCALAR = "compiled", "scalar"
@@ -67,13 +72,36 @@ def priced(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace =
 
     `UnpricedCodelet` if nobody has said what something in it costs.
     """
+    body = _priced_body(codelet, target, cost, in_place, None)
+    return PricedCodelet(**asdict(codelet, recurse=False) | {"body": body, "in_place": in_place})
+
+
+@frozen
+class LinePrice:
+    """What a location has of a block's price; `where` is `NOTHING` for the entry and exit of the vertex."""
+
+    where: int
+    slots: int
+    bound: int
+
+
+def line_prices(codelet: TypedCodelet, pricing: Pricing) -> list[list[LinePrice]]:
+    """By number of a block (`pypoplar.codelet.ir.block_numbers`), the locations that its price belongs to.
+
+    A bundle belongs to the location of its instruction for the main pipe. A block's bound is shared out as its slots are.
+    """
+    blocks: list[list[LinePrice]] = []
+    _priced_body(codelet, pricing.target, pricing.cost, pricing.in_place, blocks)
+    return blocks
+
+
+def _priced_body(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace, lines: list[list[LinePrice]] | None) -> Block:
     try:
         prices = _prices(codelet, target, cost, in_place)
-        body = _block(codelet.body, prices, prices.entry_and_exit, prices.bound_of_entry)
+        return _Pricer(prices, lines).block(codelet.body, _Extra(prices.entry_and_exit, prices.bound_of_entry))
     except Unpriced as problem:
         place = codelet.locations[problem.where]
         raise UnpricedCodelet(f"{place.file}:{place.line}: {codelet.name}.{place.function}: {problem}") from problem
-    return PricedCodelet(**asdict(codelet, recurse=False) | {"body": body, "in_place": in_place})
 
 
 def _prices(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace) -> BlockPrices:
@@ -85,60 +113,115 @@ def _prices(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace)
     return SupervisorPrices(prices, target.supervisor_instruction_cycles) if codelet.kind == "supervisor" else prices
 
 
-def _block(block: Block, prices: BlockPrices, slots: int = 0, bound: int = 0) -> Block:
-    """`block` with a price before each straight run; the first has `slots` and `bound` on top."""
-    pieces = _Pieces(prices, slots, bound)
-    for statement in block:
-        if isinstance(statement, Straight):
-            pieces.run.append(statement)
-            if isinstance(statement, Special) and reading(statement.name).ends_run:
-                pieces.close()
-            continue
-        match statement:
-            case IfElse(then=then, orelse=orelse):
-                pieces.close(prices.branch)
-                pieces.priced.append(evolve(statement, then=_block(then, prices), orelse=_block(orelse, prices)))
-            case While(head=head, body=body):
-                pieces.close()
-                pieces.priced.append(evolve(statement, head=_block(head, prices, prices.branch), body=_block(body, prices)))
-            case For(body=body):
-                setting = pieces.last_setting(statement.stop)
-                pieces.close(prices.loop_start)
-                together = prices.rounds()
-                pieces.priced.append(evolve(statement, body=_block(body, prices, prices.round(body, setting)), price=together))
-            case Once(body=body):
-                pieces.close()
-                pieces.priced.append(evolve(statement, body=_block(body, prices)))
-            case Leave() | Break() | Continue() | Return():
-                pieces.close()
-                pieces.priced.append(statement)
-            case Price():
-                raise ValueError(f"a codelet is priced once, and this one has a price already: {statement}")
-            case _:
-                assert_never(statement)
-    pieces.close()
-    return tuple(pieces.priced)
+@frozen
+class _Extra:
+    """Slots that are paid beside those of a run, and the location that they belong to."""
+
+    slots: int = 0
+    bound: int = 0
+    where: int = NOTHING
+
+
+NO_EXTRA = _Extra()
+
+
+@frozen(eq=False)
+class _Pricer:
+    """Puts prices before straight runs. `lines` gets for each block, in the order of their numbers, what its price belongs to."""
+
+    prices: BlockPrices
+    lines: list[list[LinePrice]] | None
+
+    def block(self, block: Block, extra: _Extra = NO_EXTRA) -> Block:
+        """`block` with a price before each straight run; the first has the `extra` on top."""
+        prices, pieces = self.prices, _Pieces(self, extra)
+        for statement in block:
+            if isinstance(statement, Straight):
+                pieces.run.append(statement)
+                if isinstance(statement, Special) and reading(statement.name).ends_run:
+                    pieces.close()
+                continue
+            match statement:
+                case IfElse(then=then, orelse=orelse, where=where):
+                    pieces.close(_Extra(prices.branch, where=where))
+                    then = self.block(then)
+                    pieces.priced.append(evolve(statement, then=then, orelse=self.block(orelse)))
+                case While(head=head, body=body, where=where):
+                    pieces.close()
+                    head = self.block(head, _Extra(prices.branch, where=where))
+                    pieces.priced.append(evolve(statement, head=head, body=self.block(body)))
+                case For(body=body, where=where):
+                    setting = pieces.last_setting(statement.stop)
+                    pieces.close(_Extra(prices.loop_start, where=where))
+                    together = self.rounds()
+                    round = _Extra(prices.round(body, setting), where=where)
+                    pieces.priced.append(evolve(statement, body=self.block(body, round), price=together))
+                case Once(body=body):
+                    pieces.close()
+                    pieces.priced.append(evolve(statement, body=self.block(body)))
+                case Leave() | Break() | Continue() | Return():
+                    pieces.close()
+                    pieces.priced.append(statement)
+                case Price():
+                    raise ValueError(f"a codelet is priced once, and this one has a price already: {statement}")
+                case _:
+                    assert_never(statement)
+        pieces.close()
+        return tuple(pieces.priced)
+
+    def rounds(self) -> RoundsPrice | None:
+        """The price of a loop's rounds together, if they have one."""
+        together = self.prices.rounds()
+        if together is not None and self.lines is not None:
+            several, one = self.prices.shares_of_rounds()
+            self.lines.extend((_shared_out(several, together.bound), _shared_out(one, together.bound_of_rest)))
+        return together
+
+    def price(self, run: Sequence[Straight], *extras: _Extra) -> Price | None:
+        """The price of a straight run with what is paid beside it; None if that is nothing."""
+        shares: Shares = ()
+        if self.lines is None:
+            slots, bound = self.prices.run(run)
+        else:
+            shares, bound = self.prices.shares(run)
+            slots = sum(slots for _, slots in shares)
+        slots, bound = slots + sum(extra.slots for extra in extras), bound + sum(extra.bound for extra in extras)
+        flops, size = sum(map(flops_of, run)), sum(map(bytes_of, run))
+        if not (slots or flops or size):
+            return None
+        if self.lines is not None:
+            self.lines.append(_shared_out([*shares, *((extra.where, extra.slots) for extra in extras)], bound))
+        return Price(slots, flops, size, bound)
+
+
+def _shared_out(shares: Shares, bound: int) -> list[LinePrice]:
+    """The lines of a block, each with its part of the bound: none has more than its slots."""
+    by_location: Counter[int] = Counter()
+    for where, slots in shares:
+        by_location[where] += slots
+    ends = [0, *accumulate(by_location.values())]
+    bounds = [end * bound // max(ends[-1], 1) for end in ends]
+    lines = zip(by_location.items(), pairwise(bounds), strict=True)
+    return [LinePrice(where, slots, after - before) for (where, slots), (before, after) in lines if slots]
 
 
 class _Pieces:
     """A block while it is priced: what is priced already, and the straight run since then."""
 
-    def __init__(self, prices: BlockPrices, slots: int, bound: int) -> None:
-        self.prices = prices
-        self.slots, self.bound = slots, bound  # to be paid with the next run
+    def __init__(self, pricer: _Pricer, extra: _Extra) -> None:
+        self.pricer = pricer
+        self.extra = extra  # to be paid with the next run
         self.priced: list[Statement] = []
         self.run: list[Straight] = []
 
-    def close(self, ending: int = 0) -> None:
-        """End the run, whose end costs some slots more."""
-        slots, bound = self.prices.run(self.run)
-        slots, bound = slots + self.slots + ending, bound + self.bound
-        flops, size = sum(map(flops_of, self.run)), sum(map(bytes_of, self.run))
-        if slots or flops or size:
-            self.priced.append(Price(slots, flops, size, bound))
+    def close(self, ending: _Extra = NO_EXTRA) -> None:
+        """End the run, whose end costs something more."""
+        price = self.pricer.price(self.run, self.extra, ending)
+        if price is not None:
+            self.priced.append(price)
         self.priced.extend(self.run)
         self.run.clear()
-        self.slots = self.bound = 0
+        self.extra = NO_EXTRA
 
     def last_setting(self, operand: object) -> Straight | None:
         """The last statement of the run, if it is that which sets an operand."""

@@ -38,7 +38,7 @@ from typing import assert_never
 
 from attrs import field, frozen
 
-from pypoplar.codelet.cost.block_prices import Unpriced
+from pypoplar.codelet.cost.block_prices import Shares, Unpriced
 from pypoplar.codelet.ir.typed import (
     Apply,
     Block,
@@ -115,6 +115,9 @@ class AddedPrices:
     def run(self, statements: Sequence[Straight]) -> tuple[int, int]:
         return sum(map(self._slots, statements)), 0
 
+    def shares(self, statements: Sequence[Straight]) -> tuple[Shares, int]:
+        return [(statement.where, self._slots(statement)) for statement in statements], 0
+
     def round(self, body: Block, bound: Statement | None) -> int:
         if not all(map(self._repeats, body)):
             return self.statements.loop_round
@@ -124,6 +127,9 @@ class AddedPrices:
 
     def rounds(self) -> RoundsPrice | None:
         return None
+
+    def shares_of_rounds(self) -> tuple[Shares, Shares]:
+        raise AssertionError("no rounds are paid for together")
 
     def _slots(self, statement: Straight) -> int:
         prices = self.statements

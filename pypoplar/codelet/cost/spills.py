@@ -27,7 +27,7 @@ def scheduled(run: MachineRun, before: MachineRun | None, held: int, *, paired: 
         while given_up := _given_up(run, file, _missing(run, bundles, file, held if file is Pipe.MAIN else 0)):
             _reload(run, given_up)
             if before is not None:
-                before.instructions += [_stack("st32", 0, [register]) for register in given_up]
+                before.instructions += [_stack("st32", run.instructions[0].where, [register]) for register in given_up]
             bundles = bundled(run.instructions, run.ending, paired=paired)
     return bundles
 

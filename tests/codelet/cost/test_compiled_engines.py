@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from attrs import evolve
+from block_rig import bare_form
 from both_forms import compare_forms
 from codelet_rig import BOW, codelet_of, vertex
 from hypothesis import assume, given
@@ -12,7 +13,7 @@ from typed_strategies import alike, codelets, sums, vertices
 from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.cost.pricing import COMPILED, priced
 from pypoplar.codelet.ir.checks import Checks
-from pypoplar.codelet.ir.typed import For, IfElse, Once, Price, TypedCodelet, While
+from pypoplar.codelet.ir.typed import For, Price
 from pypoplar.codelet.ir.walk import walk
 
 
@@ -24,28 +25,9 @@ def directory(tmp_path_factory):
         yield
 
 
-def without_prices(block):
-    bare = []
-    for statement in block:
-        match statement:
-            case Price():
-                continue
-            case IfElse():
-                bare.append(evolve(statement, then=without_prices(statement.then), orelse=without_prices(statement.orelse)))
-            case While():
-                bare.append(evolve(statement, head=without_prices(statement.head), body=without_prices(statement.body)))
-            case For() | Once():
-                bare.append(evolve(statement, body=without_prices(statement.body)))
-            case _:
-                bare.append(statement)
-    return tuple(bare)
-
-
 def compiled_form(codelet):
     """A random codelet with the prices of its compiled code instead of its own."""
-    names = [field.name for field in TypedCodelet.__attrs_attrs__]
-    bare = TypedCodelet(**{name: getattr(codelet, name) for name in names} | {"body": without_prices(codelet.body)})
-    return priced(bare, BOW, COMPILED)
+    return priced(bare_form(codelet), BOW, COMPILED)
 
 
 def check_bounds(codelet):

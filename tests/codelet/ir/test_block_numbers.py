@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from block_rig import BODIES, FIELDS, blocks_of
 from codelet_rig import BOW, codelet_of, vertex
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,26 +27,10 @@ def directory(tmp_path_factory):
         yield
 
 
-FIELDS = "x: InOut[Vector[FLOAT]]\nn: INT"
-
-
 def form(body, cost, base="Vertex"):
     """A codelet with this body, priced."""
     head = "self, worker" if base == "MultiVertex" else "self"
     return priced(codelet_of(vertex(body, fields=FIELDS, base=base, head=head)).typed, BOW, cost)
-
-
-def slots_of_blocks(codelet):
-    """The slots of each block, by number."""
-    slots = {}
-    for statement in walk(numbered(codelet).body):
-        if isinstance(statement, Price):
-            slots[statement.block] = statement.slots
-        elif isinstance(statement, For) and statement.price is not None:
-            slots |= {statement.price.block: statement.price.slots, statement.price.block + 1: statement.price.rest}
-    assert sorted(slots) == list(range(len(slots)))
-    assert len(slots) <= most_blocks(codelet)
-    return [slots[block] for block in range(len(slots))]
 
 
 def check_law(codelet, group, **settings):
@@ -56,7 +41,8 @@ def check_law(codelet, group, **settings):
     if python.fault is not None:
         return None
     assert native.blocks == python.blocks
-    prices = slots_of_blocks(codelet)
+    prices = [slots for slots, _ in blocks_of(codelet)]
+    assert len(prices) <= most_blocks(codelet)
     assert not any(python.blocks[len(prices) :])
     assert sum(price * times for price, times in zip(prices, python.blocks, strict=False)) == sum(python.slots)
     return python.blocks
@@ -75,21 +61,6 @@ def test_executions_times_prices_are_the_slots_of_random_codelets(data):
 def test_executions_times_prices_are_the_slots_of_random_sums_side_by_side(data):
     codelet = data.draw(sums())
     check_law(codelet, data.draw(alike(codelet)), cycle_limit=10**6)
-
-
-BODIES = {
-    "straight": "self.x[0] = self.x[0] * 2.0 + 1.0",
-    "repeat": "for i in range(len(self.x)):\n    self.x[i] *= 2.0",
-    "sum": "t = 0.0\nfor v in self.x:\n    t += v\nself.x[0] = t",
-    "nested": "t = 0.0\nfor i in range(self.n):\n    for j in range(i):\n        t += self.x[j]\n    self.x[i] = t",
-    "branches": "for i in range(len(self.x)):\n    if self.x[i] > 0.0:\n        self.x[i] -= 1\n    else:\n        self.x[i] += 1",
-    "break": "for i in range(len(self.x)):\n    if i == self.n:\n        break\n    self.x[i] *= 2.0\nself.x[0] += 1.0",
-    "continue": "for i in range(len(self.x)):\n    if i == self.n:\n        continue\n    self.x[i] *= 2.0",
-    "while": "i = 0\nwhile i < self.n:\n    self.x[i] += 1.0\n    i += 1\nself.x[0] *= 0.5",
-    "return": "for i in range(len(self.x)):\n    if i == self.n:\n        return\n    self.x[i] *= 2.0\nself.x[0] = 3.0",
-    "software": "for i in range(self.n):\n    self.x[i] = float(self.n // (i + 1))",
-    "leaves": "if self.n > 2:\n    return\nself.x[0] = 1.0\nif self.n > 1:\n    self.x[1] = 2.0\nself.x[2] = 3.0",
-}
 
 
 @pytest.mark.parametrize("cost", [COMPILED, SCALAR])
