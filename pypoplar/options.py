@@ -168,7 +168,7 @@ class EngineOptions:
         "autoReport.outputExecutionProfile",
         FLAG,
         False,
-        "write profile.pop after the runs that are kept apart, and at the end of the engine or of the program",
+        "write profile.pop after the runs that are kept apart, and at the end of the engine or program, with cycles by source line",
     )
     profiled_runs: int = option(
         "autoReport.executionProfileProgramRunCount",
@@ -208,7 +208,7 @@ class EngineOptions:
         "profiler.includeFlopEstimates",
         FLAG,
         False,
-        "count floating-point operations, and the bytes that vertices load and store, as they run",
+        "count floating-point operations, the bytes that vertices load and store, and cycles by source line, as they run",
     )
     given: tuple[tuple[str, OptionValue], ...] = field(default=())
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets, ragged
-from pypoplar.codelet.cost.pricing import COMPILED
+from pypoplar.codelet.cost.pricing import COMPILED, LinePrice, line_prices
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.events import EventLog
+from pypoplar.engine.loaded_codelets import pricing_of
 from pypoplar.engine.run_tables import RunTables
 from pypoplar.interface.context_words import WORK_WORDS, Work
 from pypoplar.interface.driver_records import SLOWEST_WORDS, Slowest, VertexCount
@@ -31,7 +33,7 @@ class KeptRun:
     account: RunTables
 
 
-@define(eq=False)
+@define(eq=False, slots=False)
 class Runs:
     """Counts what runs cost, and forgets the runs that failed. `keep` runs have an account each, and their steps are logged.
 
@@ -153,7 +155,13 @@ class Runs:
             blocks=counted[ragged(begin + VertexCount.BLOCKS, many)],
             slowest_cycles=most,
             slowest=np.where(cycles == most, position, np.iinfo(np.int64).max).min(0),
+            prices=self._line_prices,
         )
+
+    @cached_property
+    def _line_prices(self) -> list[list[list[LinePrice]]]:
+        """What lines have of the prices of blocks, by codelet and block."""
+        return [line_prices(codelet, pricing) for codelet, pricing in pricing_of(self.state.executable)]
 
     def _run_account(self, name: str, count: int, account: RunTables) -> RunAccount:
         tables, threads = account.tables, self.state.division.threads

@@ -12,6 +12,7 @@ from attrs.validators import in_
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.libpva_hints import missing
+from pypoplar.report.line_profile import ExecutedBlock, LineProfile
 from pypoplar.report.memory_report import Total
 from pypoplar.report.phases import PHASES
 from pypoplar.report.program_nodes import Program
@@ -233,8 +234,15 @@ class Execution:
     copies_known: bool = True  # whether copies on the tile are told apart from exchanges, which older profiles did not
     slowest_vertices: Mapping[int, tuple[SizedVertices, ...]] = field(factory=dict)  # by step: of the tile that it waits for
 
+    lines: LineProfile | None = None  # where a profile of the execution is asked for; older profiles have none
+
     if not TYPE_CHECKING:
         __getattr__ = missing
+
+    @property
+    def blocks(self) -> tuple[ExecutedBlock, ...]:
+        """The blocks of codelets that ran, by compute set and vertex type, with how often; empty where `lines` is None."""
+        return self.lines.blocks if self.lines is not None else ()
 
     @property
     def totalCycles(self) -> Total:

@@ -7,7 +7,6 @@ from typing import NoReturn
 INSTEAD = {
     "Report": {"debugContexts": "names of programs and variables are in compilation.programs and compilation.loweredVariables"},
     "Compilation": {"debugInformation": "names of programs and variables are in programs and loweredVariables"},
-    "Execution": {"blocks": "trace has the executions of steps one by one"},
     "Run": {"microseconds": "cycles divided by execution.clockFrequency gives seconds", "programId": "name has the program's name"},
     "Step": {
         "estimatedCyclesByTile": "cyclesByTile has the cycles of the model",

@@ -18,6 +18,7 @@ from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import option_text
 from pypoplar.report.exchange_buffers import with_exchange_buffers
 from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed_runs
+from pypoplar.report.make_lines import make_line_profile
 from pypoplar.report.make_programs import make_programs, make_step_programs, step_type
 from pypoplar.report.make_vertices import SizedVerticesTable, make_vertices_by_tile, precision
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
@@ -184,6 +185,7 @@ def _execution(executable: Executable, history: RunHistory, programs: tuple[Prog
         trace=history.trace,
         clockFrequency=target.getTileClockFrequency(),
         slowest_vertices=SizedVerticesTable(executable).of_slowest(steps),
+        lines=make_line_profile(executable, history.counts) if history.counts is not None else None,
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.codelet.cost.pricing import LinePrice
 from pypoplar.report.trace import Trace
 
 
@@ -50,6 +53,7 @@ class VertexCounts:
     blocks: Int64s  # executions
     slowest_cycles: Int64s  # [computes]: of the vertex that took the most in one execution, 0 where none took any
     slowest: Int64s  # [computes]: its position in `Computes.vertex`
+    prices: Sequence[Sequence[Sequence[LinePrice]]]  # [codelets][blocks]: the lines that a block's slots belong to
 
 
 @frozen(eq=False)

@@ -63,12 +63,13 @@ def test_the_command_shows_lines_with_their_bundles_and_why_a_loop_is_as_it_is(f
     lines = result.stdout.splitlines()
     assert lines[0] == "Dot, a Vertex, as compiled for ipu2 (in worker slots)"
     loop = lines.index("      -- loop of line 24, counted down (brnzdec): nothing says that it has at most 65,536 rounds")
-    assert lines[loop + 1 : loop + 7] == [
+    assert lines[loop + 1 : loop + 8] == [
         "      -- not on vectors: it takes a value from round to round, such as a sum",
         "   25 total += self.a[i] * self.b[i]",
         "          1  ld32",
         "          1  ld32",
         "          1                      mul_f32",
+        "   24 for i in range(len(self.a)):",
         "          1  brnzdec             add_f32",
     ]
 

@@ -10,6 +10,15 @@ from numpy.typing import NDArray
 
 from pypoplar.presets import TIMINGS
 from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed
+from pypoplar.report.line_profile import (
+    CodeletText,
+    FieldSize,
+    LinePart,
+    LineProfile,
+    SlowestVertex,
+    SourceLine,
+    VertexGroup,
+)
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
@@ -158,6 +167,31 @@ def compilations(draw: st.DrawFn) -> Compilation:
 
 
 @st.composite
+def codelet_texts(draw: st.DrawFn, name: str) -> CodeletText:
+    lines = tuple(draw(st.lists(st.builds(SourceLine, names, names, counts, names), min_size=1, max_size=3)))
+    block = st.lists(st.integers(0, len(lines) - 1), unique=True, max_size=2)
+    blocks = []
+    for places in draw(st.lists(block, max_size=3)):
+        pairs = [sorted((draw(counts), draw(counts))) for _ in places]
+        blocks.append(tuple(LinePart(place, slots, bound) for place, (bound, slots) in zip(places, pairs, strict=True)))
+    return CodeletText(name, draw(st.integers(1, 6)), lines, tuple(blocks))
+
+
+@st.composite
+def line_profiles(draw: st.DrawFn, tiles: int) -> LineProfile:
+    texts = tuple(draw(codelet_texts(name)) for name in draw(st.lists(names, unique=True, max_size=2)))
+    groups = []
+    for text in texts:
+        for name in draw(st.lists(names, max_size=2)):
+            executions = tuple(draw(counts) for _ in text.blocks)
+            groups.append(VertexGroup(name, text.vertex_type, draw(counts), draw(counts), executions))
+    sizes = st.lists(st.builds(FieldSize, names, counts, st.none() | counts), max_size=2).map(tuple)
+    vertex = st.builds(SlowestVertex, names, names, st.integers(0, max(tiles, 1) - 1), counts, sizes)
+    slowest = draw(st.lists(vertex, max_size=2 if tiles else 0))
+    return LineProfile(draw(st.booleans()), texts, tuple(groups), tuple(slowest))
+
+
+@st.composite
 def executions(draw: st.DrawFn, compilation: Compilation) -> Execution:
     tiles, leaves = compilation.target.numTiles, compilation.step_programs
     described: dict[int, dict[str, Any]] = {
@@ -191,7 +225,10 @@ def executions(draw: st.DrawFn, compilation: Compilation) -> Execution:
     by_type = draw(st.dictionaries(names, st.builds(VertexTypeCycles, counts, counts, counts, counts), max_size=2))
     ran_names = tuple(draw(st.lists(names, max_size=2)))
     slowest = {step.number: draw(sized_vertices()) for step in steps if draw(st.booleans())}
-    return Execution(steps, by_type, ran_names, draw(st.integers(0, 9)), runs, trace, draw(floats), slowest_vertices=slowest)
+    lines = draw(st.none() | line_profiles(tiles))
+    return Execution(
+        steps, by_type, ran_names, draw(st.integers(0, 9)), runs, trace, draw(floats), slowest_vertices=slowest, lines=lines
+    )
 
 
 ARRAYS = (  # what a step has by tile, or has not
@@ -212,6 +249,27 @@ def reports(draw: st.DrawFn) -> Report:
     compilation = draw(compilations())
     execution = draw(executions(compilation)) if draw(st.booleans()) else None
     return Report(compilation, execution, Version(draw(names)), draw(names), draw(names))
+
+
+def full_lines() -> LineProfile:
+    """Lines of the vertices of the full report: "Multiply<float>" at 3 lines, and "Zero" which an estimate decides."""
+    multiply = CodeletText(
+        "Multiply<float>",
+        1,
+        (
+            SourceLine("compute", "codelets/multiply.py", 7, "    def compute(self):"),
+            SourceLine("compute", "codelets/multiply.py", 8, "        for i in range(len(self.x)):"),
+            SourceLine("compute", "codelets/multiply.py", 9, "            self.x[i] *= self.k"),
+        ),
+        ((LinePart(0, 12, 12), LinePart(1, 4, 2)), (), (LinePart(1, 1, 0), LinePart(2, 3, 2))),
+    )
+    zero = CodeletText("Zero", 6, (SourceLine("compute", "zero.py", 3, "    def compute(self, worker):"),), ((LinePart(0, 3, 3),),))
+    groups = (
+        VertexGroup("multiply", "Multiply<float>", 8, 9000, (18 * 8, 0, 1674)),
+        VertexGroup("multiply", "Zero", 1, 7, (18,)),
+    )
+    sizes = (FieldSize("x", 93), FieldSize("rows", 12, 3))
+    return LineProfile(True, (multiply, zero), groups, (SlowestVertex("multiply", "Multiply<float>", 2, 400, sizes),))
 
 
 def full_report(name: str = "engine") -> Report:
@@ -295,7 +353,7 @@ def full_report(name: str = "engine") -> Report:
     slowest = {
         1: (SizedVertices("Multiply<float>", 4, (FieldSizes("x", 10, 12), FieldSizes("y", 10, 10))), SizedVertices("Zero", 1))
     }
-    execution = Execution(totals, by_type, ("main",), tiles, runs, trace, 1e9, slowest_vertices=slowest)
+    execution = Execution(totals, by_type, ("main",), tiles, runs, trace, 1e9, slowest_vertices=slowest, lines=full_lines())
     return Report(compilation, execution, Version("0.1.0"), name, "2026-01-02T03:04:05")
 
 

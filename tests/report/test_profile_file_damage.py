@@ -162,6 +162,19 @@ def test_a_text_of_another_kind_is_refused(changed, table, column):
         ("tile_profile", "tile_profile"),
         ("tile_profile_tile", "tile_profile"),
         ("tile_profile_tile", "tile"),
+        ("codelet", "codelet"),
+        ("codelet_line", "codelet"),
+        ("codelet_line", "place"),
+        ("block_line", "codelet"),
+        ("block_line", "block"),
+        ("block_line", "place"),
+        ("vertex_group", "vertex_group"),
+        ("vertex_group", "codelet"),
+        ("block_execution", "vertex_group"),
+        ("block_execution", "block"),
+        ("longest_vertex", "longest_vertex"),
+        ("longest_vertex", "tile"),
+        ("longest_vertex_field", "longest_vertex"),
         ("trace_event", "event"),
         ("trace_event", "run"),
         ("trace_event", "step"),
@@ -183,6 +196,15 @@ def test_rows_that_are_missing_are_refused(changed):
     assert refusal(changed("INSERT INTO run_step SELECT * FROM run_step LIMIT 1")).endswith("twice")
     message = refusal(changed("UPDATE vertex_type_cycles SET bound_cycles = compiled_cycles + 1 WHERE name = 'Zero'"))
     assert message == "vertex_type_cycles of 'Zero' has more bound_cycles than compiled_cycles"
+    assert refusal(changed("INSERT INTO line_profile VALUES (1)")) == "line_profile has 2 rows: expected at most 1"
+    assert refusal(changed("DELETE FROM line_profile")) == "line_profile has 0 rows: codelet and longest_vertex have some"
+    assert refusal(changed("UPDATE line_profile SET compiled = 2")) == "line_profile.compiled is 2: expected 0 to 1"
+    message = refusal(changed("UPDATE codelet SET vertex_type = 'Zero'"))
+    assert message == "codelet.vertex_type has one name twice"
+    message = refusal(changed("UPDATE block_line SET bound = slots + 1 WHERE place = 2"))
+    assert message == "block_line of codelet 0 has a bound above its slots"
+    message = refusal(changed("DELETE FROM codelet_line WHERE codelet = 0 AND place = 1"))
+    assert message == "codelet_line.place of codelet 0 is 2: expected 1"
     message = refusal(changed("UPDATE run_step SET tile_profile = 0 WHERE run = 1 AND step = 1"))
     assert message == "run_step.tile_profile of step 1 in run 1 has other columns than in an earlier run"
     assert "too many" in refusal(changed(f"UPDATE run_step SET times = {1 << 61} WHERE run = 0 AND step = 0"))

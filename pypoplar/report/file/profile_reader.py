@@ -6,7 +6,6 @@ import math
 import re
 import sqlite3
 from collections.abc import KeysView, Sequence
-from enum import Enum
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, assert_never
@@ -19,6 +18,8 @@ from pypoplar.errors import FileLoadError
 from pypoplar.executable.claims import claim, claim_each, claim_number, claim_range
 from pypoplar.presets import TIMINGS
 from pypoplar.report.execution import COSTS, STEP_TYPES, Execution, Run, Step, VertexTypeCycles, summed_runs
+from pypoplar.report.file.column_kinds import COUNT, MAYBE, PLACE, REAL, TEXT, ColumnKind
+from pypoplar.report.file.line_tables import read_lines
 from pypoplar.report.file.profile_writer import ALL_RUNS
 from pypoplar.report.file.tile_profile_table import BY_TILE
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, nothing
@@ -30,19 +31,6 @@ from pypoplar.report.trace import Trace
 ENDLESS = 1 << 62
 """No count, size or number of cycles is as large."""
 COUNTS = re.compile("[0-9,]+")
-
-
-class ColumnKind(Enum):
-    """What values a column has."""
-
-    TEXT = "text"
-    REAL = "a finite number of 0 or more"
-    COUNT = "an integer of 0 or more"
-    PLACE = "an integer of -1 or more"
-    MAYBE = "a count or NULL"
-
-
-TEXT, REAL, COUNT, PLACE, MAYBE = ColumnKind
 
 
 class ProfileReader:
@@ -57,14 +45,14 @@ class ProfileReader:
         self._steps = len(self._leaves) or ENDLESS  # steps have lower numbers
 
     def report(self) -> Report:
-        about = dict(self._rows("meta", "key", key=TEXT, value=TEXT))
+        about = dict(self.rows("meta", "key", key=TEXT, value=TEXT))
         for key in ("created", "name", "poplar_version"):
             claim(key in about, f"meta has no row {key}")
         return Report(self._compilation(), self._execution(), Version(about["poplar_version"]), about["name"], about["created"])
 
     # Reading tables
 
-    def _rows(self, table: str, order: str = "rowid", /, **kinds: ColumnKind) -> list[tuple[Any, ...]]:
+    def rows(self, table: str, order: str = "rowid", /, **kinds: ColumnKind) -> list[tuple[Any, ...]]:
         """All rows of a table that is never large, in the order in which they were written."""
         rows = self._database.execute(f"SELECT {', '.join(kinds)} FROM {table} ORDER BY {order}").fetchall()
         for (column, kind), values in zip(kinds.items(), zip(*rows, strict=True), strict=False):
@@ -89,7 +77,7 @@ class ProfileReader:
 
     def _one(self, table: str, /, **kinds: ColumnKind) -> tuple[Any, ...]:
         """The row of a table that has one."""
-        rows = self._rows(table, **kinds)
+        rows = self.rows(table, **kinds)
         claim(len(rows) == 1, f"{table} has {len(rows)} rows: expected 1")
         return rows[0]
 
@@ -110,7 +98,7 @@ class ProfileReader:
         claim_range(name, values, 0, ENDLESS)
         return values
 
-    def _numbered(self, table: str, key: str, rows: Sequence[Any]) -> None:
+    def numbered(self, table: str, key: str, rows: Sequence[Any]) -> None:
         """Rows of a table whose key is a row's place: the last one tells, as SQLite keeps them in order, each once."""
         if rows:
             last = self._database.execute(f"SELECT MIN({key}), MAX({key}) FROM {table}").fetchone()
@@ -126,14 +114,14 @@ class ProfileReader:
         architecture, system, timing, ipus, tiles, memory, clock, workers, replicas, loads, link = row
         claim(timing in TIMINGS, f"target.timing is {timing!r}: expected {', '.join(TIMINGS)}")
         claim_number("target.replicas", replicas, 1, ENDLESS)
-        peak = dict(self._rows("peak_flops", unit=TEXT, flops_per_cycle=REAL))
+        peak = dict(self.rows("peak_flops", unit=TEXT, flops_per_cycle=REAL))
         return ReportTarget(architecture, ipus, tiles, memory, clock, workers, replicas, system, peak, loads, timing, link)
 
     def _compilation(self) -> Compilation:
-        types = self._rows("vertex_type", name=TEXT, instances=COUNT, memory=COUNT, precision=TEXT)
-        self._numbered("vertex_type", "vertex_type", types)
+        types = self.rows("vertex_type", name=TEXT, instances=COUNT, memory=COUNT, precision=TEXT)
+        self.numbered("vertex_type", "vertex_type", types)
         priced: list[dict[str, int]] = [{} for _ in types]
-        for number, source, vertices in self._rows("vertex_type_pricing", vertex_type=COUNT, priced_by=TEXT, vertices=COUNT):
+        for number, source, vertices in self.rows("vertex_type_pricing", vertex_type=COUNT, priced_by=TEXT, vertices=COUNT):
             claim_number("vertex_type_pricing.vertex_type", number, 0, len(types))
             priced[number][source] = vertices
         return Compilation(
@@ -148,22 +136,22 @@ class ProfileReader:
             ),
             self._variables(),
             self._exchanges(),
-            dict(self._rows("engine_option", name=TEXT, value=TEXT)),
+            dict(self.rows("engine_option", name=TEXT, value=TEXT)),
         )
 
     def _memory(self, types: tuple[str, ...]) -> MemoryByTile:
         tile, gaps = self._integers("tile", ("tile", "gaps"), "tile")
         claim(len(tile) == self._tiles, f"tile has {len(tile)} rows: the target has {self._tiles} tiles")
         claim_each("tile.tile", tile == np.arange(self._tiles), "is not the number of the row")
-        names = [name for (name,) in self._rows("memory_category", "category", name=TEXT)]
-        self._numbered("memory_category", "category", names)
+        names = [name for (name,) in self.rows("memory_category", "category", name=TEXT)]
+        self.numbered("memory_category", "category", names)
         category, tile, bytes = self._integers("tile_memory", ("category", "tile", "bytes"), "category, tile")
         claim_range("tile_memory.category", category, 0, len(names))
         claim_range("tile_memory.tile", tile, 0, self._tiles)
         sizes = np.zeros((len(names), self._tiles), np.int64)
         sizes[category, tile] = bytes
         by_category, by_type = (
-            dict(self._rows(f"vertex_memory_by_{grouping}", name=TEXT, bytes=COUNT)) for grouping in ("category", "type")
+            dict(self.rows(f"vertex_memory_by_{grouping}", name=TEXT, bytes=COUNT)) for grouping in ("category", "type")
         )
         always, rest = (self._known("tile", column) for column in ("always_live", "not_always_live"))
         categories = dict(zip(names, sizes, strict=True))
@@ -183,8 +171,8 @@ class ProfileReader:
         return self._integers(table, (column,))[0] if filled else nothing()
 
     def _variables(self) -> LoweredVariables:
-        rows = self._rows("variable", name=TEXT, always_live=COUNT)
-        self._numbered("variable", "variable", rows)
+        rows = self.rows("variable", name=TEXT, always_live=COUNT)
+        self.numbered("variable", "variable", rows)
         names, always_live = zip(*rows, strict=True) if rows else ((), ())
         always = np.array(always_live, np.int64)
         claim_range("variable.always_live", always, 0, 2)
@@ -203,8 +191,8 @@ class ProfileReader:
         return LoweredVariables(names, always.astype(bool), first_life, begin, end, first, tile, bytes)
 
     def _exchanges(self) -> tuple[ExchangeReport, ...]:
-        rows = self._rows("exchange", name=TEXT, phase=TEXT, step=COUNT, message_list=COUNT)
-        self._numbered("exchange", "exchange", rows)
+        rows = self.rows("exchange", name=TEXT, phase=TEXT, step=COUNT, message_list=COUNT)
+        self.numbered("exchange", "exchange", rows)
         owner, source, destination, bytes = self._integers("exchange_message", ("message_list", "source", "destination", "bytes"))
         claim_range("exchange_message.message_list", owner, 0, len(rows))
         claim_each("exchange_message.message_list", np.diff(owner) >= 0, "is larger than the next one")
@@ -222,8 +210,8 @@ class ProfileReader:
     def _read_programs(self) -> list[Program]:
         """The programs by number: each is made of ones that are made before it."""
         sets = self._compute_sets()
-        rows = self._rows("program", name=TEXT, type=TEXT, step=PLACE, detail=TEXT, compute_set=MAYBE)
-        self._numbered("program", "program", rows)
+        rows = self.rows("program", name=TEXT, type=TEXT, step=PLACE, detail=TEXT, compute_set=MAYBE)
+        self.numbered("program", "program", rows)
         parent, position, child = self._integers("program_child", ("parent", "position", "child"), "parent, position")
         claim_range("program_child.parent", parent, 0, len(rows))
         claim_each("program_child.child", child < parent, "is not before its parent")
@@ -240,31 +228,31 @@ class ProfileReader:
         return programs
 
     def _compute_sets(self) -> list[ComputeSet]:
-        names = [name for (name,) in self._rows("compute_set", name=TEXT)]
-        self._numbered("compute_set", "compute_set", names)
+        names = [name for (name,) in self.rows("compute_set", name=TEXT)]
+        self.numbered("compute_set", "compute_set", names)
         vertices: list[list[VertexInstances]] = [[] for _ in names]
-        for number, type, many in self._rows("compute_set_vertex", compute_set=COUNT, vertex_type=TEXT, vertices=COUNT):
+        for number, type, many in self.rows("compute_set_vertex", compute_set=COUNT, vertex_type=TEXT, vertices=COUNT):
             claim_number("compute_set_vertex.compute_set", number, 0, len(names))
             vertices[number].append(VertexInstances(type, many))
         return [ComputeSet(name, tuple(types)) for name, types in zip(names, vertices, strict=True)]
 
     def _program_list(self, table: str, key: str) -> tuple[Program, ...]:
-        numbers = [number for (number,) in self._rows(table, program=COUNT)]
-        self._numbered(table, key, numbers)
+        numbers = [number for (number,) in self.rows(table, program=COUNT)]
+        self.numbered(table, key, numbers)
         claim_range(f"{table}.program", np.array(numbers, np.int64), 0, len(self._programs))
         return tuple(self._programs[part] for part in numbers)
 
     # Execution
 
     def _execution(self) -> Execution | None:
-        rows = self._rows("execution", tiles=COUNT, clock_frequency=REAL, missed=COUNT)
+        rows = self.rows("execution", tiles=COUNT, clock_frequency=REAL, missed=COUNT)
         claim(len(rows) < 2, f"execution has {len(rows)} rows: expected at most 1")
         if not rows:
             return None
         tiles, clock, missed = rows[0]
-        ran = [name for (name,) in self._rows("executed_program", name=TEXT)]
+        ran = [name for (name,) in self.rows("executed_program", name=TEXT)]
         types = dict.fromkeys((column.name for column in fields(VertexTypeCycles)), COUNT)
-        by_type = {name: VertexTypeCycles(*costs) for name, *costs in self._rows("vertex_type_cycles", name=TEXT, **types)}
+        by_type = {name: VertexTypeCycles(*costs) for name, *costs in self.rows("vertex_type_cycles", name=TEXT, **types)}
         for name, costs in by_type.items():
             below = costs.bound_cycles <= costs.compiled_cycles
             claim(below, f"vertex_type_cycles of {name!r} has more bound_cycles than compiled_cycles")
@@ -272,13 +260,14 @@ class ProfileReader:
         trace, known = self._trace(len(runs), missed), self._copies_known()
         steps = steps or summed_runs(runs)
         slowest = self._slowest_vertices({step.number for step in steps})
-        return Execution(steps, by_type, tuple(ran), tiles, runs, trace, clock, known, slowest)
+        lines = read_lines(self, self._tiles)
+        return Execution(steps, by_type, tuple(ran), tiles, runs, trace, clock, known, slowest, lines)
 
     def _slowest_vertices(self, ran: set[int]) -> dict[int, tuple[SizedVertices, ...]]:
         """By step, in the order of the rows; sizes of one type stand together."""
         kinds = {"step": COUNT, "vertex_type": TEXT, "vertices": COUNT, "field": TEXT, "least": COUNT, "most": COUNT}
         slowest: dict[int, tuple[SizedVertices, ...]] = {}
-        for (step, name, count), rows in groupby(self._rows("slowest_vertex", **kinds), itemgetter(0, 1, 2)):
+        for (step, name, count), rows in groupby(self.rows("slowest_vertex", **kinds), itemgetter(0, 1, 2)):
             claim(step in ran, f"slowest_vertex.step is {step}, which is not a step that ran")
             sizes = tuple(FieldSizes(*size) for *_, field, least, most in rows if (size := (field, least, most))[0])
             claim(all(size.least <= size.most for size in sizes), f"slowest_vertex of step {step} has a larger least than most")
@@ -292,8 +281,8 @@ class ProfileReader:
 
     def _read_runs(self) -> tuple[tuple[Step, ...], tuple[Run, ...]]:
         """The steps of all runs together, if the file has them, and the runs."""
-        runs = self._rows("run", name=TEXT, runs=COUNT)
-        self._numbered("run", "run", runs)
+        runs = self.rows("run", name=TEXT, runs=COUNT)
+        self.numbered("run", "run", runs)
         described = self._described()
         by_run: dict[int, dict[int, Step]] = {number: {} for number in range(ALL_RUNS, len(runs))}
         profiles, columns = self._tile_profiles(), dict[int, KeysView[str]]()
@@ -305,7 +294,7 @@ class ProfileReader:
             "tile_profile": MAYBE,
             "times": COUNT,
         }
-        rows = self._rows("run_step", **kinds)
+        rows = self.rows("run_step", **kinds)
         claim_range("run_step.run", np.array([row[0] for row in rows], np.int64), ALL_RUNS, len(runs))
         for run, number, *rest in rows:
             if number not in described:
@@ -323,7 +312,7 @@ class ProfileReader:
     def _described(self) -> dict[int, dict[str, Any]]:
         """What is the same of a step in all runs, by its number."""
         steps: dict[int, dict[str, Any]] = {}
-        rows = self._rows("step", step=COUNT, name=TEXT, type=TEXT, depth=COUNT, ipus=COUNT, program=MAYBE)
+        rows = self.rows("step", step=COUNT, name=TEXT, type=TEXT, depth=COUNT, ipus=COUNT, program=MAYBE)
         for number, name, type, depth, ipus, program in rows:
             claim_number("step.step", number, 0, self._steps)
             claim(type in STEP_TYPES, f"step.type is {type!r}: expected {', '.join(STEP_TYPES)}")
@@ -335,8 +324,8 @@ class ProfileReader:
 
     def _tile_profiles(self) -> TileProfiles:
         """What tiles did in steps."""
-        names = [columns for (columns,) in self._rows("tile_profile", columns=TEXT)]
-        self._numbered("tile_profile", "tile_profile", names)
+        names = [columns for (columns,) in self.rows("tile_profile", columns=TEXT)]
+        self.numbered("tile_profile", "tile_profile", names)
         profiles, read = list[dict[str, Int64s]](), 0
         for number, column_names in enumerate(names):
             columns = column_names.split()
@@ -357,7 +346,7 @@ class ProfileReader:
         event, run, step, begin, cycles = self._integers("trace_event", ("event", "run", "step", "begin_cycle", "cycles"))
         claim_each("trace_event.event", event == np.arange(len(event)), "is not the number of the row")
         claim_range("trace_event.run", run, 0, runs)
-        ran = np.array([number for (number,) in self._rows("step", step=COUNT)], np.int64)
+        ran = np.array([number for (number,) in self.rows("step", step=COUNT)], np.int64)
         claim_each("trace_event.step", np.isin(step, ran), "is not a step that ran")
         return Trace(step.astype(np.int32), run.astype(np.int32), begin, cycles, missed)
 

@@ -245,6 +245,65 @@ CREATE TABLE trace_event (  -- Executions of steps one after the other, as far a
     cycles INTEGER NOT NULL  -- how long it lasts
 );
 
+CREATE TABLE line_profile (  -- Whether cycles are known by source line: one row if they are, none if not.
+    compiled INTEGER NOT NULL  -- 1 if prices are those of compiled code, 0 if they are scalar ones, which have no bounds
+);
+
+CREATE TABLE codelet (  -- The codelets of vertices that ran, where cycles are known by source line.
+    codelet INTEGER PRIMARY KEY,  -- number, from 0
+    vertex_type TEXT NOT NULL,  -- name of the vertex type
+    workers INTEGER NOT NULL,  -- worker contexts that a vertex takes: all, of a MultiVertex
+    blocks INTEGER NOT NULL  -- how many blocks its code has
+);
+
+CREATE TABLE codelet_line (  -- The text of codelets, line by line.
+    codelet INTEGER NOT NULL REFERENCES codelet,  -- the codelet
+    place INTEGER NOT NULL,  -- place of the line in the codelet's text, from 0
+    function TEXT NOT NULL,  -- the function that it belongs to: compute, or a helper
+    file TEXT NOT NULL,  -- where it stands
+    line INTEGER NOT NULL,  -- number of the line in the file
+    text TEXT NOT NULL,  -- the line
+    PRIMARY KEY (codelet, place)
+) WITHOUT ROWID;
+
+CREATE TABLE block_line (  -- What lines have of an execution of a block: code between branches. It costs the sum of its rows.
+    codelet INTEGER NOT NULL REFERENCES codelet,  -- the codelet
+    block INTEGER NOT NULL,  -- number of the block, from 0, in the order of the text
+    place INTEGER NOT NULL,  -- the line, see codelet_line
+    slots INTEGER NOT NULL,  -- worker slots
+    bound INTEGER NOT NULL  -- slots that hand-written code could reach, at most as many; 0 with scalar prices
+);
+
+CREATE TABLE vertex_group (  -- The vertices of a codelet in a compute set, with all their executions.
+    vertex_group INTEGER PRIMARY KEY,  -- number, from 0
+    compute_set TEXT NOT NULL,  -- name of the compute set
+    codelet INTEGER NOT NULL REFERENCES codelet,  -- the codelet
+    vertices INTEGER NOT NULL,  -- how many
+    slots INTEGER NOT NULL  -- worker slots that they were charged, by estimates where there are any
+);
+
+CREATE TABLE block_execution (  -- How often blocks ran. Of a MultiVertex the blocks of the worker that took longest count.
+    vertex_group INTEGER NOT NULL REFERENCES vertex_group,  -- whose vertices
+    block INTEGER NOT NULL,  -- the block, see block_line
+    executions INTEGER NOT NULL,  -- how often; a block without a row never ran
+    PRIMARY KEY (vertex_group, block)
+) WITHOUT ROWID;
+
+CREATE TABLE longest_vertex (  -- The vertex of each compute set that took the most cycles in one execution.
+    longest_vertex INTEGER PRIMARY KEY,  -- number, from 0
+    compute_set TEXT NOT NULL,  -- name of the compute set
+    vertex_type TEXT NOT NULL,  -- name of the vertex type
+    tile INTEGER NOT NULL REFERENCES tile,  -- where it is
+    cycles INTEGER NOT NULL  -- how many
+);
+
+CREATE TABLE longest_vertex_field (  -- How long its fields are.
+    longest_vertex INTEGER NOT NULL REFERENCES longest_vertex,  -- the vertex
+    name TEXT NOT NULL,  -- of the field
+    elements INTEGER NOT NULL,  -- in all
+    field_rows INTEGER  -- rows of a list of vectors, NULL for a vector
+);
+
 CREATE VIEW step_total AS  -- Steps with what they cost over all runs.
     SELECT step, name, type, depth, SUM(executions) AS executions,
         SUM(sync_cycles + exchange_cycles + COALESCE(copy_cycles, 0) + global_exchange_cycles + host_exchange_cycles + compute_cycles)
@@ -298,3 +357,10 @@ CREATE VIEW liveness AS  -- Bytes, on all tiles, of the variables that live at e
         LEFT JOIN variable_life ON first_step <= step AND step < end_step
         LEFT JOIN variable_tile USING (variable)
     GROUP BY step;
+
+CREATE VIEW line_cost AS  -- Lines of codelets with the worker slots of their code in all executions, whatever estimates say.
+    SELECT vertex_type, file, line, text, SUM(executions * workers * slots) AS slots, SUM(executions * workers * bound) AS bound
+    FROM (SELECT codelet, block, SUM(executions) AS executions FROM block_execution JOIN vertex_group USING (vertex_group)
+            GROUP BY codelet, block)
+        JOIN block_line USING (codelet, block) JOIN codelet_line USING (codelet, place) JOIN codelet USING (codelet)
+    GROUP BY codelet, place;

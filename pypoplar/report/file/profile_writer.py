@@ -13,6 +13,7 @@ from attrs import astuple
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.escaping import escaped
 from pypoplar.report.execution import COSTS, Execution, Step, summed_runs
+from pypoplar.report.file.line_tables import line_rows
 from pypoplar.report.file.tile_profile_table import BY_TILE, MessageTable, TileProfileTable
 from pypoplar.report.program_table import ProgramTable
 from pypoplar.report.report import Compilation, Report
@@ -120,6 +121,8 @@ class ProfileWriter:
         trace = execution.trace
         columns = (trace.run.tolist(), trace.step.tolist(), trace.begin.tolist(), trace.cycles.tolist())
         self._rows("trace_event", zip(range(len(trace)), *columns, strict=True))
+        for table, rows in line_rows(execution.lines) if execution.lines is not None else ():
+            self._rows(table, rows)
 
     def _step(self, run: int, step: Step, described: dict[int, tuple[Any, ...]], known: Sequence[str]) -> tuple[Any, ...]:
         """The step's row in run_step, with the costs that are known. Its profile is written, if it is new, what it is described."""

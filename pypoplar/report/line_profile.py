@@ -1,0 +1,206 @@
+"""Which lines of codelets the cycles of vertices went to: executions of blocks, times what lines have of their prices.
+
+A block is a straight run of code, from one branch or loop to the next (`pypoplar.codelet.ir.block_numbers`); what a bundle costs
+belongs to the line of its instruction for the main pipe, as in a listing. The slots of a line are those that its vertices were
+charged: where estimates decide, lines share them in proportion to what the code would cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from pypoplar.report.libpva_hints import missing
+
+
+@frozen
+class SourceLine:
+    """A line of a codelet's text, or of a helper function's that it calls."""
+
+    function: str
+    file: str
+    line: int  # number in the file
+    text: str  # without its newline
+
+
+@frozen
+class LinePart:
+    """What a line has of an execution of a block, in worker slots."""
+
+    line: int  # place in `CodeletText.lines`
+    slots: int
+    bound: int  # that hand-written code could reach, at most `slots`; 0 where it is not known
+
+
+@frozen
+class CodeletText:
+    """The text of a vertex type, and what its blocks cost. `workers` is how many workers a vertex takes: all, of a MultiVertex."""
+
+    vertex_type: str
+    workers: int
+    lines: tuple[SourceLine, ...]
+    blocks: tuple[tuple[LinePart, ...], ...]
+
+
+@frozen
+class VertexGroup:
+    """The vertices of one type in one compute set, with all their executions.
+
+    `slots` are the worker slots that they were charged, by estimates where there are any. `executions` are those of each block; of
+    a MultiVertex the blocks of the worker that took longest count, for the others wait for it.
+    """
+
+    compute_set: str
+    vertex_type: str
+    vertices: int
+    slots: int
+    executions: tuple[int, ...]
+
+
+@frozen
+class FieldSize:
+    """How long a vertex's field is: in elements and, of a list of vectors, in rows."""
+
+    name: str
+    elements: int
+    rows: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.elements:,}" + (
+            f" in {self.rows:,} {'row' if self.rows == 1 else 'rows'}" if self.rows is not None else ""
+        )
+
+
+@frozen
+class SlowestVertex:
+    """The vertex of a compute set that took the most cycles in one execution; of several the first, by tile."""
+
+    compute_set: str
+    vertex_type: str
+    tile: int
+    cycles: int
+    sizes: tuple[FieldSize, ...]
+
+
+@frozen
+class LineCost:
+    """A line with what it cost: `slots` as executed, beside them what its code takes as compiled, and its bound.
+
+    `share` is that of all slots of the lines beside it. `executions` are those of the block on it that ran most often. `compiled`
+    and `bound` are None where prices are not those of compiled code.
+    """
+
+    source: SourceLine
+    slots: int
+    share: float
+    compiled: int | None
+    bound: int | None
+    executions: int
+
+
+@frozen
+class ExecutedBlock:
+    """A block of a vertex type, as one compute set executed it: `slots` of its code, and the lines that it stands on."""
+
+    compute_set: str
+    vertex_type: str
+    number: int
+    executions: int
+    slots: int
+    lines: tuple[SourceLine, ...]
+
+
+@frozen(eq=False)
+class LineProfile:
+    """Cycles by source line, of all runs together. `compiled` says whether prices are those of compiled code."""
+
+    compiled: bool
+    texts: tuple[CodeletText, ...] = ()
+    groups: tuple[VertexGroup, ...] = ()
+    slowest: tuple[SlowestVertex, ...] = ()
+    _text: Mapping[str, CodeletText] = field(init=False, repr=False)
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
+
+    @_text.default
+    def _by_vertex_type(self) -> Mapping[str, CodeletText]:
+        return {text.vertex_type: text for text in self.texts}
+
+    @property
+    def vertex_types(self) -> tuple[str, ...]:
+        """The vertex types that ran, those with the most slots first."""
+        slots = dict.fromkeys(self._text, 0)
+        for group in self.groups:
+            slots[group.vertex_type] += group.slots
+        ran = {group.vertex_type for group in self.groups}
+        return tuple(sorted(ran, key=lambda name: (-slots[name], name)))
+
+    def groups_of(self, vertex_type: str) -> tuple[VertexGroup, ...]:
+        """The vertices of a type, by compute set, those with the most slots first."""
+        groups = [group for group in self.groups if group.vertex_type == vertex_type]
+        return tuple(sorted(groups, key=lambda group: -group.slots))
+
+    def lines(self, vertex_type: str, compute_set: str | None = None) -> tuple[LineCost, ...]:
+        """All lines of a vertex type's text with what they cost, in one compute set or in all. `KeyError` for an unknown type."""
+        text = self._text[vertex_type]
+        groups = [group for group in self.groups_of(vertex_type) if compute_set in (None, group.compute_set)]
+        charged, code, bounds = ([0] * len(text.lines) for _ in range(3))
+        executions = [0] * len(text.lines)
+        for group in groups:
+            of_group, of_bound = _code_slots(text, group, executions)
+            for total, counts in ((charged, _charged(group.slots, of_group)), (code, of_group), (bounds, of_bound)):
+                total[:] = map(sum, zip(total, counts, strict=True))
+        whole = sum(charged)
+        return tuple(
+            LineCost(
+                source,
+                slots,
+                slots / whole if whole else 0.0,
+                compiled if self.compiled else None,
+                bound if self.compiled else None,
+                times,
+            )
+            for source, slots, compiled, bound, times in zip(text.lines, charged, code, bounds, executions, strict=True)
+        )
+
+    @property
+    def blocks(self) -> tuple[ExecutedBlock, ...]:
+        """The blocks that ran."""
+        return tuple(_blocks(self.groups, self._text))
+
+
+def _code_slots(text: CodeletText, group: VertexGroup, executions: list[int]) -> tuple[list[int], list[int]]:
+    """By line the slots of a group's code, and its bound; `executions` of lines become at least those of the group's blocks."""
+    slots, bounds = [0] * len(text.lines), [0] * len(text.lines)
+    counts = [0] * len(text.lines)
+    for times, parts in zip(group.executions, text.blocks, strict=True):
+        for part in parts:
+            slots[part.line] += times * part.slots * text.workers
+            bounds[part.line] += times * part.bound * text.workers
+            counts[part.line] = max(counts[part.line], times)
+    executions[:] = map(sum, zip(executions, counts, strict=True))
+    return slots, bounds
+
+
+def _charged(slots: int, code: Sequence[int]) -> list[int]:
+    """Slots shared out in proportion to those of the code, all of them. What costs nothing as code is the first line's."""
+    whole = sum(code)
+    if slots == whole:
+        return list(code)
+    if not whole:
+        return [slots, *[0] * (len(code) - 1)]
+    return [after - before for before, after in pairwise([0, *(end * slots // whole for end in accumulate(code))])]
+
+
+def _blocks(groups: Iterable[VertexGroup], texts: Mapping[str, CodeletText]) -> Iterable[ExecutedBlock]:
+    for group in groups:
+        text = texts[group.vertex_type]
+        for number, (times, parts) in enumerate(zip(group.executions, text.blocks, strict=True)):
+            if times:
+                slots = times * text.workers * sum(part.slots for part in parts)
+                lines = tuple(text.lines[place] for place in sorted({part.line for part in parts}))
+                yield ExecutedBlock(group.compute_set, group.vertex_type, number, times, slots, lines)
