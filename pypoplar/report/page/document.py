@@ -30,6 +30,8 @@ BASE = (
     "tabs",
     "variables",
     "tree",
+    "tree_table",
+    "search",
     "trace_model",
     "trace_raster",
     "trace_input",

@@ -21,6 +21,7 @@ from pypoplar.report.page.comparison import (
 from pypoplar.report.page.document import asset
 from pypoplar.report.page.exchange_data import exchanges_data
 from pypoplar.report.page.memory_data import liveness_data, memory_data, step_names, variables_data
+from pypoplar.report.page.name_data import name_data
 from pypoplar.report.page.operation_data import compute_set_data, vertex_type_rows
 from pypoplar.report.page.program_data import tree_data
 from pypoplar.report.page.step_data import execution_data, phase_rows
@@ -88,6 +89,7 @@ REPORT = PageKind[Report](
         "liveness": lambda report, blocks: liveness_data(report.compilation, blocks),
         "step_names": lambda report, blocks: step_names(report.compilation, blocks),
         "tree": lambda report, blocks: blocks.known(tree_data(report.compilation.programs, report.execution)),
+        "names": lambda report, blocks: blocks.known(name_data(report)),
         "execution": lambda report, blocks: execution_data(report, blocks),
         "vertex_types": lambda report, blocks: blocks.value(vertex_type_rows(report)),
         "compute_sets": lambda report, blocks: blocks.known(compute_set_data(report)),
@@ -120,6 +122,18 @@ REPORT = PageKind[Report](
             " and its call path",
         ),
         PageView("programs", ("tree", "total_cycles"), "the control program with executions, cycles and share of each node"),
+        PageView(
+            "names",
+            ("names", "phases", "total_cycles"),
+            "steps and variables by their name paths, such as `layer1/conv/fwd`, as a flame graph and a table: cycles by phase,"
+            " bytes moved, vertices, memory; names that differ in numbers only, as of unrolled loops, fold",
+        ),
+        PageView(
+            "steps",
+            ("execution", "tree", "exchanges", "liveness", "phases", "total_cycles"),
+            "every step that ran; of a selected one its phases, call path, busiest tiles, and the ways to its name, events,"
+            " balance, exchange and liveness",
+        ),
         PageView("trace", ("execution", "phases", "target"), "what each tile does over time; see below"),
         PageView(
             "vertices",

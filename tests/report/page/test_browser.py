@@ -146,7 +146,8 @@ def test_a_run_without_trace_or_operations_says_how_to_get_them(show):
 def test_names_that_look_like_markup_are_shown_as_they_are_and_do_nothing(window, hostile_page, view):
     window.see(hostile_page, view)
     assert window.run("return document.querySelectorAll('img, main b:not(.card b), script[src]').length") == 0
-    assert " ".join(escaped(HOSTILE).split()) in " ".join(window.text(f"#panel-{view}").split())
+    for name in escaped(HOSTILE).split("/") if view == "names" else [escaped(HOSTILE)]:  # which are paths there
+        assert " ".join(name.split()) in " ".join(window.text(f"#panel-{view}").split())
     assert quiet(window)
 
 
@@ -465,3 +466,202 @@ def test_the_deepest_nest_of_programs_draws(window, deepest_page, view):
     window.see(deepest_page, view)
     assert "could not be drawn" not in window.text(f"#panel-{view}")
     assert quiet(window)
+
+
+def layered():
+    """A report with two layers, one of them unrolled, and a copy."""
+    steps = [compute(f"layer/step{number}/fwd", number, [10 * (number + 1)] * 4, sync=2) for number in range(4)]
+    move = exchange("other/move", 4, [30, 10, 0, 0], [8, 0, 0, 0], [0, 8, 0, 0])
+    held = variables(("layer/weights", True, -1, -1), places=[{0: 300, 2: 20}])
+    trace = events((0, 12), (1, 22), (2, 32), (3, 42), (4, 30), (0, 12))
+    return report(*steps, move, variables=held, trace=trace, exchanges=(messages("other/move", 4, (0, 1, 8)),))
+
+
+layered_page = made_page(layered)
+FRAMES = """
+return Array.from(document.querySelectorAll('#panel-names .frame'), (one) =>
+  [one.dataset.at, Math.round(parseFloat(one.style.width) * 10) / 10]);
+"""
+
+
+def rows_of(window, panel):
+    cells = "Array.from(row.cells, (cell) => cell.innerText.replace(/[\\u25b8\\u25be]/g, '').trim())"
+    return window.run(f"return Array.from(document.querySelectorAll('#panel-{panel} tbody tr'), (row) => {cells})")
+
+
+def back(window, condition, *arguments):
+    window.driver.back()
+    window.until(condition, *arguments)
+
+
+def test_names_stand_in_a_tree_and_loops_fold(window, layered_page):
+    window.open(layered_page, "#names")
+    rows = {row[0]: row for row in rows_of(window, "names")}
+    assert list(rows) == ["all", "layer", "step* (4)", "fwd (4)", "weights", "other", "move"]
+    assert rows["all"][1:4] == ["138", "100.0 %", "5"]
+    assert rows["step* (4)"][1:4] == ["108", "78.3 %", "4"]
+    assert rows["move"][4] == "8 B"
+    assert rows["weights"][7] == rows["layer"][7] == "320 B"
+    assert window.run(FRAMES) == [
+        *(["", 100], ["other", 21.7], ["other/move", 21.7]),
+        *(["layer", 78.3], ["layer/step*", 78.3], ["layer/step*/fwd", 78.3]),
+    ]
+    window.run("document.querySelector('#panel-names input[type=checkbox]').click()")
+    assert [row[0] for row in rows_of(window, "names")][2:6] == ["step3", "fwd", "step2", "fwd"]
+    assert window.run("return location.hash") == "#names?fold=no"
+    assert quiet(window)
+
+
+def test_a_frame_is_zoomed_by_a_click_the_way_back_and_its_address(window, layered_page):
+    window.open(layered_page, "#names")
+    window.run("document.querySelector('.frame[data-at=\"layer/step*\"]').click()")
+    window.until("document.querySelectorAll('#panel-names .frame').length === 2")
+    assert window.run("return location.hash") == "#names?at=layer%2Fstep*"
+    way = window.run("return Array.from(document.querySelector('.way').children, (one) => one.innerText)")
+    assert way == ["all", "layer", "step* (4)"]
+    back(window, "document.querySelectorAll('#panel-names .frame').length === 6")
+    window.driver.forward()
+    window.until("document.querySelectorAll('#panel-names .frame').length === 2")
+    window.open(layered_page, "#names?at=layer%2Fstep*&by=cycles")
+    assert len(window.run(FRAMES)) == 2
+    window.tab("names", "?at=no/such/name&by=absent")
+    assert len(window.run(FRAMES)) == 6
+    window.tab("names", "?by=memory")
+    assert window.run(FRAMES)[1] == ["layer", 100]
+
+
+def test_names_are_shown_of_a_report_that_has_not_run(show):
+    held = variables(("layer/weights", True, -1, -1), places=[{0: 300, 2: 20}])
+    window = show(report(variables=held), fragment="#names")
+    assert "No execution" in window.text("#panel-names")
+    assert [row[0] for row in rows_of(window, "names")] == ["all", "layer", "weights"]
+
+
+def test_a_step_shows_its_phases_and_the_ways_to_what_is_known_of_it(window, layered_page):
+    window.open(layered_page, "#steps?step=4")
+    text = window.text("#panel-steps")
+    assert "Step 4: other/move" in text
+    assert "Exchange 100.0 % (30 cycles)" in text
+    assert "Tile 0 sends the most: 8 B" in text
+    links = window.run("return Array.from(document.querySelectorAll('#panel-steps .links a'), (one) => one.getAttribute('href'))")
+    assert links == ["#names?at=other%2Fmove&fold=no", "#trace?step=4", "#exchange?step=4", "#liveness?step=4"]
+    for link in links:
+        view, _, parameters = link[1:].partition("?")
+        window.tab(view, f"?{parameters}")
+        assert "could not be drawn" not in window.text(f"#panel-{view}")
+    assert trace_view(window)[:2] == [60, 150]  # as much again around it, as far as the run goes
+    window.open(layered_page, "#steps?step=99")
+    assert "Step 99 has not run." in window.text("#panel-steps")
+    assert quiet(window)
+
+
+def test_rows_of_steps_lead_to_the_step(window, layered_page):
+    window.open(layered_page, "#summary")
+    window.run("document.querySelector('#panel-summary tbody a').click()")
+    window.until("location.hash.startsWith('#steps?step=')")
+    window.until("document.querySelector('#panel-steps h2') !== null")
+    assert "Step 3" in window.text("#panel-steps h2")
+    back(window, "!document.getElementById('panel-summary').hidden")
+
+
+def clicked_in_trace(window, cycle, tile, length, tiles=4):
+    place = """
+    const canvas = document.querySelector('#panel-trace canvas');
+    const bounds = canvas.getBoundingClientRect();
+    const [width, height] = [bounds.width - 72, bounds.height - 88];
+    const at = { clientX: bounds.left + 62 + arguments[0] * width, clientY: bounds.top + 48 + arguments[1] * height };
+    for (const kind of ['pointerdown', 'pointerup'])
+      canvas.dispatchEvent(new PointerEvent(kind, { ...at, pointerId: 1, button: 0, bubbles: true }));
+    """
+    window.run(place.replace("canvas.setPointerCapture", ""), cycle / length, (tile + 0.5) / tiles)
+
+
+def test_an_event_of_the_trace_leads_to_its_step_and_its_tile(window, layered_page):
+    window.open(layered_page, "#trace")
+    window.run("HTMLCanvasElement.prototype.setPointerCapture = () => {}")
+    clicked_in_trace(window, 20, 2, 150)
+    assert window.text("#panel-trace .chosen") == "At cycle 12, 22 cycles: step 1, layer/step1/fwd; tile 2: sync 2, compute 20"
+    assert window.run("return location.hash") == "#trace?event=1&tile=2"
+    links = window.run("return Array.from(document.querySelectorAll('.chosen a'), (one) => one.getAttribute('href'))")
+    assert links == ["#steps?step=1", "#memory?tile=2"]
+    window.open(layered_page, "#trace?event=4&tile=0")
+    assert "other/move; tile 0: exchange 30" in window.text("#panel-trace .chosen")
+    window.open(layered_page, "#trace?event=900&tile=x")
+    assert window.text("#panel-trace .chosen") == ""
+    assert quiet(window)
+
+
+def test_the_zoom_of_the_trace_is_in_the_address_and_the_way_back_leaves_it(window, layered_page):
+    window.open(layered_page, "#trace")
+    whole = trace_view(window)
+    window.run("document.querySelector('#panel-trace canvas').dispatchEvent(new KeyboardEvent('keydown', { key: '+' }))")
+    zoomed = settle(window, whole)
+    window.until("location.hash.includes('from=')")
+    address = window.run("return location.hash")
+    back(window, "!location.hash.includes('from=')")
+    assert settle(window, zoomed) == whole
+    window.open(layered_page, address)
+    assert trace_view(window) == [round(zoomed[0]), round(zoomed[1]), *zoomed[2:]]
+
+
+@pytest.mark.parametrize("view", ["memory", "liveness"])
+def test_the_zoom_of_a_plot_is_in_the_address_and_the_way_back_leaves_it(window, page, view):
+    window.open(page, f"#{view}")
+    shown = f"document.querySelector('#panel-{view} .plot').layout.xaxis.range"
+    before = window.run(f"return {shown}")
+    window.run(f"Plotly.relayout(document.querySelector('#panel-{view} .plot'), {{'xaxis.range[0]': 3.5, 'xaxis.range[1]': 20.5}})")
+    window.until("location.hash.includes('from=3.5&to=20.5')")
+    back(window, f"JSON.stringify({shown}) === JSON.stringify(arguments[0])", before)
+    window.open(page, f"#{view}?from=3.5&to=20.5")
+    assert window.run(f"return {shown}") == [3.5, 20.5]
+    window.open(page, f"#{view}?from=nonsense&to=2")
+    assert window.run(f"return {shown}") == before
+
+
+def found(window, text):
+    box = window.driver.find_element(By.CSS_SELECTOR, "#search input")
+    box.clear()
+    box.send_keys(text)
+    window.until("document.getElementById('search').dataset.found === arguments[0]", text.lower())
+    return window.run("return Array.from(document.querySelectorAll('#found li'), (one) => one.innerText.trim())")
+
+
+def test_steps_variables_vertices_and_tiles_are_found_by_a_part_of_their_names(window, layered_page):
+    window.open(layered_page)
+    assert found(window, "MOVE") == ["Step 4 other/move \u00b7 DoExchange"]
+    assert found(window, "weig") == ["Variable layer/weights"]
+    assert found(window, "wor") == ["Vertex type Work"]
+    assert found(window, "step3/fwd") == ["Step 3 layer/step3/fwd \u00b7 OnTileExecute", "Compute set layer/step3/fwd"]
+    assert found(window, "tile 3") == ["Tile 3"]
+    assert found(window, "nowhere") == ["nothing has this name"]
+    box = window.driver.find_element(By.CSS_SELECTOR, "#search input")
+    found(window, "weig")
+    box.send_keys(Keys.ENTER)
+    window.until("location.hash === '#liveness?variable=0'")
+    window.until("document.getElementById('panel-liveness').dataset.drawn === 'true'")
+    assert "layer/weights\n\n320 B, lives: always\n\ntile 0 300 B, tile 2 20 B, on 2 tiles in all" in window.text("#panel-liveness")
+    assert quiet(window)
+
+
+def test_what_is_found_is_reached_by_keys_and_left_by_escape(window, layered_page):
+    window.open(layered_page)
+    found(window, "fwd")
+    active = window.driver.switch_to.active_element
+    active.send_keys(Keys.ARROW_DOWN)
+    assert window.run("return document.activeElement.getAttribute('href')").startswith("#steps")
+    window.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert window.run("return document.getElementById('found').hidden")
+
+
+def test_a_page_is_printed_light_without_what_one_clicks(window, page):
+    window.open(page)
+    window.theme(dark=True)
+    window.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert window.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert window.run("return getComputedStyle(document.querySelector('nav')).display") == "none"
+        assert window.run("return getComputedStyle(document.getElementById('search')).display") == "none"
+        assert window.run("return getComputedStyle(document.querySelector('.bar')).printColorAdjust") == "exact"
+    finally:
+        window.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        window.theme(dark=False)

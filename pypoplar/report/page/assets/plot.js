@@ -59,6 +59,23 @@ page.figure = (caption, size = "") => {
   return figure;
 };
 
+// What an address asks to see of an axis, and how what is zoomed into becomes an address. `figure.whole` is the range without zoom.
+page.zoom = (figure) => {
+  figure.on("plotly_relayout", (change) => {
+    const range = [0, 1].map((end) => change[`xaxis.range[${end}]`] ?? change["xaxis.range"]?.[end]);
+    const left = change["xaxis.autorange"] || range.every((one, end) => Math.abs(one - figure.whole[end]) < 1e-6);
+    if (left || range[0] !== undefined)
+      page.remember(
+        Object.fromEntries(["from", "to"].map((name, end) => [name, left ? "" : Math.round(range[end] * 10) / 10])),
+        true,
+      );
+  });
+};
+page.zoomed = (figure) => {
+  const range = ["from", "to"].map((name) => Number(page.parameters()[name] ?? NaN));
+  return range.every(Number.isFinite) && range[0] < range[1] ? range : [...figure.whole]; // Plotly changes it
+};
+
 // Bars from the longest down, with names as labels; rows: [{name, value}].
 page.bars = async (figure, rows, title, colour, most = 15) => {
   const shown = rows.slice(0, most).reverse();

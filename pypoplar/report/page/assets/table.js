@@ -2,10 +2,11 @@
 
 const PAGE = 20;
 
-// columns: [{name, label, unit, signed}], unit "text" or a unit of page.format; rows: objects.
+// columns: [{name, label, unit, signed, link}], unit "text" or a unit of page.format; rows: objects. `link(row)` is the address that
+// a cell leads to, if any. `filter` is the text that rows have at first.
 // sort: a column's name, "-name" for the largest first. onPick(row) makes rows selectable.
-page.table = ({ caption, columns, rows, sort = "", onPick = null, picked = null, empty = "nothing to show" }) => {
-  const state = { sort, filter: "", first: 0, picked };
+page.table = ({ caption, columns, rows, sort = "", filter = "", onPick = null, picked = null, empty = "nothing to show" }) => {
+  const state = { sort, filter: filter.toLowerCase(), first: 0, picked };
   const body = page.element("tbody");
   const heads = columns.map((column) => {
     const turn = () => {
@@ -27,6 +28,7 @@ page.table = ({ caption, columns, rows, sort = "", onPick = null, picked = null,
     placeholder: "Filter",
     "aria-label": `Filter ${caption}`,
     spellcheck: "false",
+    value: filter,
   });
   search.addEventListener("input", () => {
     state.filter = search.value.toLowerCase();
@@ -94,11 +96,11 @@ page.table = ({ caption, columns, rows, sort = "", onPick = null, picked = null,
     back.hidden = on.hidden = found.length <= PAGE;
     back.disabled = state.first === 0;
     on.disabled = state.first + PAGE >= found.length;
-    search.hidden = rows.length < 6;
+    search.hidden = rows.length < 6 && !state.filter;
   }
 
   function line(row) {
-    const cells = columns.map((column) => cell(column, row[column.name]));
+    const cells = columns.map((column) => cell(column, row[column.name], column.link?.(row)));
     if (!onPick) return page.element("tr", {}, cells);
     const pick = () => {
       state.picked = row;
@@ -108,11 +110,16 @@ page.table = ({ caption, columns, rows, sort = "", onPick = null, picked = null,
     };
     const made = page.element(
       "tr",
-      { class: "pick", tabindex: "0", "aria-selected": String(state.picked === row), onclick: pick },
+      {
+        class: "pick",
+        tabindex: "0",
+        "aria-selected": String(state.picked === row),
+        onclick: (event) => event.target.closest("a") ?? pick(),
+      },
       cells,
     );
     made.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" || event.key === " ") {
+      if ((event.key === "Enter" || event.key === " ") && event.target === made) {
         event.preventDefault();
         pick();
       }
@@ -124,8 +131,19 @@ page.table = ({ caption, columns, rows, sort = "", onPick = null, picked = null,
   return made;
 };
 
-function cell(column, value) {
+function cell(column, value, address) {
   const text = page.format(value, column.unit);
-  if (!column.signed || !value) return page.element("td", { class: column.unit === "text" ? "text" : "number" }, text);
+  const kind = column.unit === "text" ? "text" : "number";
+  if (address) return page.element("td", { class: kind }, page.element("a", { href: address }, text));
+  if (!column.signed || !value) return page.element("td", { class: kind }, text);
   return page.element("td", { class: `number ${value > 0 ? "more" : "less"}` }, (value > 0 ? "+" : "") + text);
 }
+
+// The address of a name among all names.
+page.toName = (name) => page.address("names", { at: name.split("/").filter(Boolean).join("/") || "/", fold: "no" });
+
+// The address of a row's step; rows that stand for none lead nowhere.
+page.toStep = (row) => {
+  const step = row.step ?? row.number;
+  return Number.isInteger(step) && step >= 0 ? page.address("steps", { step }) : null;
+};

@@ -1,15 +1,23 @@
 // Tabs: one for each view, opened by #id in the address, drawn when first opened. "#memory?tile=3" hands {tile: "3"} to the view.
 
+// What `draw` returns, if anything, is told of another address of the same view: it changes what is shown, and answers whether it could.
 page.view = (id, title, draw) => page.views.push({ id, title, draw });
 
 page.parameters = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));
 
-// Note what is selected in the address, so that it can be passed on; nothing is drawn anew.
-page.remember = (parameters) => {
-  const id = location.hash.slice(1).split("?")[0] || page.views[0].id;
-  const text = new URLSearchParams({ ...page.parameters(), ...parameters }).toString();
-  history.replaceState(null, "", `#${id}${text ? `?${text}` : ""}`);
-  asked().drawn = text;
+page.address = (view, parameters = {}) => {
+  const text = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== null && value !== "")).toString();
+  return `#${view}${text ? `?${text}` : ""}`;
+};
+
+page.link = (words, view, parameters) => page.element("a", { href: page.address(view, parameters) }, words);
+
+// Note what is selected in the address, so that it can be passed on; nothing is drawn anew. `step` makes it a step of the way back.
+page.remember = (parameters, step = false) => {
+  const address = page.address(asked().id, { ...page.parameters(), ...parameters });
+  if (address === location.hash) return;
+  history[step ? "pushState" : "replaceState"](null, "", address);
+  asked().drawn = location.hash.split("?")[1] ?? "";
 };
 
 async function open(view, focus) {
@@ -23,12 +31,16 @@ async function open(view, focus) {
   view.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   const state = location.hash.split("?")[1] ?? "";
   if (view.drawn === state) return;
+  const other = view.drawn !== undefined && view.change;
   view.drawn = state;
+  if (other && (await other(page.parameters()))) return;
   const place = page.element("div"); // a drawing that is overtaken by the next one goes on in a place of its own, unseen
   view.panel.replaceChildren(place);
   delete view.panel.dataset.drawn;
+  view.change = undefined;
   try {
-    await view.draw(place, page.parameters());
+    const change = await view.draw(place, page.parameters());
+    if (place.isConnected) view.change = change;
   } catch (error) {
     place.append(page.notice(`This view could not be drawn: ${error.message}`));
     console.error(error);

@@ -17,7 +17,8 @@ page.ticks = (from, to, count) => {
   return { ticks, step };
 };
 
-page.traceCanvas = (model, { clock, perIpu, changed }) => {
+// `shown` is what is in view at first, as far as it is given; `changed(view)` hears of another view, `picked(event, tile)` of a click.
+page.traceCanvas = (model, { clock, perIpu, shown, changed, picked }) => {
   const canvas = page.element("canvas", {
     tabindex: "0",
     role: "img",
@@ -31,7 +32,8 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
     model.tiles,
     model.steps.flatMap((one) => one.byTile),
   );
-  let view = { ...whole(), first, last };
+  const usual = { ...whole(), first, last };
+  let view = inside({ ...usual, ...shown });
   let waiting = 0;
   let later = 0;
   const size = () => ({
@@ -39,12 +41,16 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
     height: canvas.clientHeight - SPACE.time - SPACE.lane - SPACE.bottom,
   });
 
-  function set(next) {
+  function inside(next) {
     const span = Math.min(model.length, Math.max(20, next.to - next.from));
     const from = Math.min(model.length - span, Math.max(0, next.from));
     const tiles = Math.min(model.tiles, Math.max(1, Math.round(next.last - next.first)));
     const first = Math.min(model.tiles - tiles, Math.max(0, Math.round(next.first)));
-    view = { from, to: from + span, first, last: first + tiles };
+    return { from, to: from + span, first, last: first + tiles };
+  }
+
+  function set(next) {
+    view = inside(next);
     request();
   }
 
@@ -222,10 +228,14 @@ page.traceCanvas = (model, { clock, perIpu, changed }) => {
     zoomTiles,
     move,
     reset: () => set(whole()),
+    pick: (event) => {
+      const { event: found, tile } = page.traceUnder(model, view, under(event));
+      if (found !== null) picked(found, tile);
+    },
     show: (event) => page.traceTip(tip, box, model, clock, view, under(event), event),
   });
   new ResizeObserver(request).observe(box);
-  return { box, canvas, set, zoom, zoomTiles, move, reset: () => set(whole()), draw: () => draw(1), view: () => view };
+  return { box, canvas, set, zoom, zoomTiles, move, reset: () => set(whole()), draw: () => draw(1), view: () => view, usual };
 };
 
 page.laneColours = {};

@@ -1,7 +1,8 @@
 // The trace's mouse, wheel and keys, and the box that says what is under the pointer.
 
-page.traceInput = (canvas, { under, zoom, zoomTiles, move, reset, show }) => {
+page.traceInput = (canvas, { under, zoom, zoomTiles, move, reset, show, pick }) => {
   let held = null;
+  let moved = false;
   canvas.addEventListener(
     "wheel",
     (event) => {
@@ -18,14 +19,19 @@ page.traceInput = (canvas, { under, zoom, zoomTiles, move, reset, show }) => {
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button === 0) {
       held = under(event);
+      moved = false;
       canvas.setPointerCapture(event.pointerId);
     }
   });
-  canvas.addEventListener("pointerup", () => (held = null));
+  canvas.addEventListener("pointerup", (event) => {
+    if (held && !moved) pick(event);
+    held = null;
+  });
   canvas.addEventListener("pointercancel", () => (held = null));
   canvas.addEventListener("pointermove", (event) => {
     if (held) {
       const now = under(event);
+      moved ||= Math.abs(held.x - now.x) + Math.abs(held.y - now.y) > 3;
       move(held.across - now.across, held.down - now.down);
       if (Math.abs(held.down - now.down) > 0.01) held.down = now.down;
       held.across = now.across;
@@ -53,10 +59,29 @@ page.traceInput = (canvas, { under, zoom, zoomTiles, move, reset, show }) => {
   });
 };
 
-page.traceTip = (tip, box, model, clock, view, at, event) => {
+// The event and the tile at a place of the canvas; null where there is none.
+page.traceUnder = (model, view, at) => {
   const cycle = view.from + at.across * (view.to - view.from);
   const found = page.eventAt(model, cycle);
-  tip.hidden = !at.inside || found >= model.end.length || model.begin[found] > cycle;
+  const there = at.inside && found < model.end.length && model.begin[found] <= cycle;
+  const tile = Math.min(view.last - 1, view.first + Math.floor(at.down * (view.last - view.first)));
+  return { event: there ? found : null, tile: at.down >= 0 ? tile : null };
+};
+
+// What a tile does in an event, in words.
+page.tileWords = (model, event, tile) => {
+  const step = model.steps[model.step[event]];
+  const parts = page.eventPhases(model, event, new Float64Array(PHASES.length));
+  const words = PHASES.map(({ label }, phase) => [
+    label[0].toLowerCase() + label.slice(1),
+    page.phaseSpan(parts, phase) * page.tileShare(step, phase, tile),
+  ]).filter(([, cycles]) => cycles >= 0.5);
+  return words.map(([phase, cycles]) => `${phase} ${page.format(cycles)}`).join(", ") || "waiting";
+};
+
+page.traceTip = (tip, box, model, clock, view, at, event) => {
+  const { event: found, tile } = page.traceUnder(model, view, at);
+  tip.hidden = found === null;
   if (tip.hidden) return;
   const step = model.steps[model.step[found]];
   const length = model.end[found] - model.begin[found];
@@ -68,17 +93,7 @@ page.traceTip = (tip, box, model, clock, view, at, event) => {
       `at cycle ${page.format(Math.round(model.begin[found]))}, ${page.format(length)} cycles${clock ? `, ${page.short(length / clock, "seconds")}` : ""}`,
     ),
   ];
-  if (at.down >= 0) {
-    const tile = Math.min(view.last - 1, view.first + Math.floor(at.down * (view.last - view.first)));
-    const parts = page.eventPhases(model, found, new Float64Array(PHASES.length));
-    const words = PHASES.map(({ label }, phase) => [
-      label[0].toLowerCase() + label.slice(1),
-      page.phaseSpan(parts, phase) * page.tileShare(step, phase, tile),
-    ]).filter(([, cycles]) => cycles >= 0.5);
-    lines.push(
-      line(`tile ${page.format(tile)}: ${words.map(([phase, cycles]) => `${phase} ${page.format(cycles)}`).join(", ") || "waiting"}`),
-    );
-  }
+  if (tile !== null) lines.push(line(`tile ${page.format(tile)}: ${page.tileWords(model, found, tile)}`));
   tip.replaceChildren(...lines);
   const bounds = box.getBoundingClientRect();
   const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];

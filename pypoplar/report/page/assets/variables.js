@@ -7,6 +7,7 @@ async function readVariables() {
   if (!page.data.variables) return null;
   const read = await page.unpackAll(page.data.variables);
   const row = (number, size) => ({
+    number,
     name: page.named(read.names[number]),
     bytes: size,
     always: Boolean(read.always[number]),
@@ -42,6 +43,12 @@ async function readVariables() {
       }
       return rows;
     },
+    // A variable, with the tiles that it lies on, from the one that holds the most of it; null where they are not known.
+    called(number) {
+      const tiles = [];
+      for (let at = read.first?.[number]; at < read.first?.[number + 1]; at++) tiles.push([read.tile[at], read.bytes[at]]);
+      return { ...row(number, read.total[number]), tiles: read.tile && tiles.sort((one, other) => other[1] - one[1]) };
+    },
     alwaysLive() {
       return read.names
         .map((_, number) => number)
@@ -58,7 +65,7 @@ page.variableTable = (caption, rows) =>
     sort: "-bytes",
     empty: "no variables",
     columns: [
-      { name: "name", label: "Variable", unit: "text" },
+      { name: "name", label: "Variable", unit: "text", link: ({ number }) => page.address("liveness", { variable: number }) },
       { name: "bytes", label: "Bytes", unit: "bytes" },
       { name: "life", label: "Lives", unit: "text" },
     ],

@@ -35,7 +35,7 @@ if (page.data.kind === "report") {
         picked: start,
         onPick: (row) => choose(row, true),
         columns: [
-          { name: "number", label: "Step", unit: "count" },
+          { name: "number", label: "Step", unit: "count", link: page.toStep },
           { name: "title", label: "Compute set", unit: "text" },
           { name: "executions", label: "Executions", unit: "count" },
           { name: "most", label: "Slowest tile", unit: "cycles", title: "cycles in the mean execution" },
@@ -55,7 +55,7 @@ if (page.data.kind === "report") {
     await choose(start, false);
 
     async function choose(step, noted) {
-      if (noted) page.remember({ step: step.number });
+      if (noted) page.remember({ step: step.number }, true);
       heading.textContent = step.title;
       await store.load([step.rows.compute, step.rows.active]);
       const whole = store.row(step.rows.compute);

@@ -30,7 +30,7 @@ if (page.data.kind === "report") {
         picked: start,
         onPick: (row) => choose(row),
         columns: [
-          { name: "step", label: "Step", unit: "count" },
+          { name: "step", label: "Step", unit: "count", link: (row) => (row.executions ? page.toStep(row) : null) },
           { name: "name", label: "Name", unit: "text" },
           { name: "phase", label: "When", unit: "text" },
           { name: "executions", label: "Executions", unit: "count" },
@@ -53,7 +53,7 @@ if (page.data.kind === "report") {
       map,
       lines,
     );
-    await choose(start);
+    await choose(start, true);
     map.on("plotly_relayout", (change) => {
       const range = (axis) =>
         change[`${axis}axis.range[0]`] !== undefined
@@ -65,6 +65,7 @@ if (page.data.kind === "report") {
       if (!x && !y) return;
       state.x = within(x ?? state.x);
       state.y = within(y ?? state.y);
+      page.remember({ to: state.x.join("-"), from: state.y.join("-") }, true);
       draw();
     });
 
@@ -73,11 +74,18 @@ if (page.data.kind === "report") {
       return [low, Math.min(tiles, Math.max(low + 1, Math.ceil(Math.max(one, other) + 0.5 - 1e-6)))];
     }
 
-    async function choose(row) {
+    // Tiles as an address has them, "100-200", or else those that take part.
+    function zoomed(text, all) {
+      const [first, end] = (text ?? "").split("-").map(Number);
+      return Number.isInteger(first) && Number.isInteger(end) && 0 <= first && first < end && end <= tiles ? [first, end] : all;
+    }
+
+    async function choose(row, asked = false) {
       state.chosen = row;
       [state.y, state.x] = used();
+      if (asked) [state.y, state.x] = [zoomed(parameters.from, state.y), zoomed(parameters.to, state.x)];
       map.say(state.x[1] - state.x[0] < tiles ? " Shown are the tiles that take part." : "");
-      if (row) page.remember({ step: row.step });
+      if (!asked) page.remember({ step: row ? row.step : "", from: "", to: "" }, true);
       heading.textContent = row ? `${page.named(row.name)}, ${page.format(row.bytes, "bytes")} each time` : "All exchanges";
       const executed = list.some((one) => one.executions);
       panel.querySelector(".note").textContent = row

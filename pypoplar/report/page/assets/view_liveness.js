@@ -19,6 +19,9 @@ if (page.data.kind === "report") {
     });
     const figure = page.figure("Bytes on all tiles together that live at each step of the program. Select a step with a click.");
     const detail = page.element("div");
+    const asked = Number(parameters.variable ?? -1);
+    if (variables?.names[asked] !== undefined) panel.append(describeVariable(variables.called(asked)));
+    figure.whole = [-0.5, held.length - 0.5];
     const state = { step: Math.min(held.length - 1, Number(parameters.step ?? most)), base: true };
     panel.append(
       page.element(
@@ -35,6 +38,7 @@ if (page.data.kind === "report") {
     );
     await draw();
     figure.on("plotly_click", (event) => select(event.points[0].x));
+    page.zoom(figure);
     describe();
 
     async function draw() {
@@ -71,7 +75,7 @@ if (page.data.kind === "report") {
           ),
         ],
         {
-          xaxis: page.axis("step of the program", { range: [-0.5, held.length - 0.5] }),
+          xaxis: page.axis("step of the program", { range: page.zoomed(figure) }),
           yaxis: page.axis("bytes", { rangemode: "tozero", fixedrange: true }),
           hovermode: "x unified",
           shapes: mark(),
@@ -96,9 +100,24 @@ if (page.data.kind === "report") {
     function select(step) {
       state.step = Math.max(0, Math.min(held.length - 1, Math.round(step)));
       panel.querySelector('input[name="Step"]').value = state.step;
-      page.remember({ step: state.step });
+      page.remember({ step: state.step, variable: "" }, true);
       Plotly.relayout(figure.box, { shapes: mark() });
       describe();
+    }
+
+    function describeVariable({ name, bytes, life, tiles }) {
+      const most = (tiles ?? []).slice(0, 8).flatMap(([tile, size]) => [
+        page.link(`tile ${page.format(tile)}`, "memory", { tile }),
+        ` ${page.format(size, "bytes")}, `,
+      ]);
+      const rest = tiles ? `on ${page.format(tiles.length)} ${tiles.length === 1 ? "tile" : "tiles"} in all` : "its tiles are not known";
+      return page.element(
+        "article",
+        { class: "insight" },
+        page.element("h3", {}, name),
+        page.element("p", {}, `${page.format(bytes, "bytes")}, lives: ${life}`),
+        page.element("p", {}, ...most, rest),
+      );
     }
 
     function describe() {
@@ -106,6 +125,7 @@ if (page.data.kind === "report") {
       const path = tree?.path(state.step) ?? [];
       detail.replaceChildren(
         page.element("h2", {}, `Step ${page.format(state.step)}: ${page.named(name)}`),
+        page.element("p", {}, page.link("What it cost", "steps", { step: state.step })),
         path.length
           ? page.element(
               "ol",

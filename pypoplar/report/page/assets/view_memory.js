@@ -33,6 +33,7 @@ if (page.data.kind === "report") {
     panel.append(controls(), figure, detail);
     await draw();
     figure.on("plotly_click", (event) => select(event.points[0].x));
+    page.zoom(figure);
 
     function controls() {
       const by = page.choice(
@@ -122,6 +123,8 @@ if (page.data.kind === "report") {
               }
             : { type: "bar", marker: { color: one.colour, line: { width: 0 } } }),
         }));
+      const axis = page.tileAxis([tiles[first], tiles[end - 1] + 1]);
+      figure.whole = [...axis.range];
       const most = Math.max(...tiles.map(total));
       const line = state.limit
         ? [
@@ -151,7 +154,7 @@ if (page.data.kind === "report") {
           ]
         : [];
       await figure.draw(traces, {
-        xaxis: page.tileAxis([tiles[first], tiles[end - 1] + 1]),
+        xaxis: { ...axis, range: page.zoomed(figure) },
         yaxis: page.axis("bytes", { range: [0, 1.08 * (state.limit ? Math.max(most, memory.limit) : most)], fixedrange: true }),
         shapes: line,
         annotations: words,
@@ -165,7 +168,7 @@ if (page.data.kind === "report") {
     function select(tile) {
       state.tile = Math.max(0, Math.min(gaps.length - 1, Math.round(tile)));
       panel.querySelector('input[name="Tile"]').value = state.tile;
-      page.remember({ tile: state.tile });
+      page.remember({ tile: state.tile }, true);
       describe();
     }
 
@@ -182,6 +185,7 @@ if (page.data.kind === "report") {
       const over = size > memory.limit ? `, ${page.format(size - memory.limit, "bytes")} more than it has` : "";
       detail.replaceChildren(
         page.element("h2", {}, `Tile ${page.format(tile)}`),
+        page.element("p", {}, page.link("What it does in the trace", "trace", { first: Math.max(0, tile - 4), last: tile + 5 })),
         page.element(
           "p",
           {},

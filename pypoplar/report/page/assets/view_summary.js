@@ -13,7 +13,7 @@ if (page.data.kind === "report") {
         page.table({
           caption: "Longest steps",
           columns: [
-            { name: "number", label: "Step", unit: "count" },
+            { name: "number", label: "Step", unit: "count", link: page.toStep },
             { name: "name", label: "Name", unit: "text" },
             { name: "type", label: "Type", unit: "text" },
             { name: "executions", label: "Executions", unit: "count" },

@@ -1,6 +1,7 @@
 // Execution trace: what every tile does over time, superstep by superstep, and the events in view as a table.
 
 const MOST_EVENTS = 50000; // in the table
+const NOWHERE = { from: "", to: "", first: "", last: "", step: "", event: "", tile: "" }; // an address without them
 
 if (page.data.kind === "report") {
   page.view("trace", "Execution trace", async (panel, parameters) => {
@@ -16,18 +17,19 @@ if (page.data.kind === "report") {
     const { clock, tiles_per_ipu: perIpu } = page.data.target;
     const runs = await page.traceRuns();
     const place = page.element("div");
-    const asked = Number(parameters.run ?? runs.numbers[0]);
     let trace;
+    let model;
+    let shownRun;
+    let table;
+    let chosen;
+    let arrived; // the view that the address asked for
     const button = (label, act, words) => page.element("button", { type: "button", title: words, onclick: () => act() }, label);
     const names = runs.numbers.map((one) => [String(one), `${one}: ${page.named(execution.runs[one]?.name)}`]);
     panel.append(
       page.element(
         "div",
         { class: "controls" },
-        page.choice("Run", names, String(asked), (run) => {
-          page.remember({ run });
-          show(Number(run));
-        }),
+        page.choice("Run", names, String(runOf(parameters)), (run) => go({ run, ...NOWHERE })),
         button("Zoom in", () => trace.zoom(0.5), "wheel, or +"),
         button("Zoom out", () => trace.zoom(2), "wheel, or -"),
         button("Fewer tiles", () => trace.zoomTiles(0.5), "shift and wheel, or page up"),
@@ -43,12 +45,73 @@ if (page.data.kind === "report") {
       ),
       place,
     );
-    await show(runs.numbers.includes(asked) ? asked : runs.numbers[0]);
+    await show(parameters);
+    return async (asked) => {
+      if (runOf(asked) !== shownRun) await show(asked);
+      else {
+        trace.set({ ...trace.usual, ...viewOf(asked) });
+        arrived = inWhole(trace.view());
+        choose(asked);
+      }
+      return true;
+    };
 
-    async function show(run) {
-      const model = await runs.load(run);
-      const table = page.element("div");
-      trace = page.traceCanvas(model, { clock, perIpu, changed: (view) => list(model, view, table) });
+    // The run that an address asks for, or else the first one.
+    function runOf(asked) {
+      const run = Number(asked.run ?? runs.numbers[0]);
+      return runs.numbers.includes(run) ? run : runs.numbers[0];
+    }
+
+    // What an address asks to see: cycles and tiles, or the first event of a step.
+    function viewOf(asked) {
+      const view = {};
+      for (const name of ["from", "to", "first", "last"])
+        if (asked[name] !== undefined && Number.isFinite(Number(asked[name]))) view[name] = Number(asked[name]);
+      const place = asked.step === undefined ? -1 : model.steps.findIndex((one) => String(one.number) === asked.step);
+      const event = model.step.indexOf(place);
+      if (place < 0 || event < 0 || view.from !== undefined) return view;
+      const length = model.end[event] - model.begin[event];
+      return { ...view, from: Math.floor(model.begin[event] - length), to: Math.ceil(model.end[event] + length) };
+    }
+
+    async function go(address) {
+      page.remember(address, true);
+      await show(page.parameters());
+    }
+
+    function inWhole({ from, to, first, last }) {
+      return { from: Math.round(from), to: Math.round(to), first, last };
+    }
+
+    // Another view is another address: what is not as usual stands in it.
+    function changed(view) {
+      list(view);
+      const rounded = inWhole(view);
+      if (JSON.stringify(rounded) === JSON.stringify(arrived)) return; // the address has it
+      const same = (...names) => names.every((name) => rounded[name] === Math.round(trace.usual[name]));
+      const address = { run: shownRun === runs.numbers[0] ? "" : shownRun, ...NOWHERE };
+      for (const names of [["from", "to"], ["first", "last"]])
+        if (!same(...names)) for (const name of names) address[name] = rounded[name];
+      arrived = rounded;
+      const now = page.parameters();
+      page.remember({ ...address, event: now.event ?? "", tile: now.tile ?? "" }, true);
+    }
+
+    async function show(asked) {
+      shownRun = runOf(asked);
+      model = await runs.load(shownRun);
+      table = page.element("div");
+      chosen = page.element("p", { class: "chosen", "aria-live": "polite" });
+      trace = page.traceCanvas(model, {
+        clock,
+        perIpu,
+        shown: viewOf(asked),
+        changed,
+        picked: (event, tile) => {
+          page.remember({ event, tile: tile ?? "" }, true);
+          choose(page.parameters());
+        },
+      });
       const words = [
         "Wheel zooms time, with shift it zooms tiles; drag moves; double click shows the whole run. Zoomed out, a pixel mixes the colours of what happens in it. ",
         "What a tile does in an event is its mean over the run's executions of that step, scaled to the event.",
@@ -57,12 +120,30 @@ if (page.data.kind === "report") {
         words.push(` ${page.format(model.missed)} executions were not recorded: later runs, or beyond the limit of the trace.`);
       if (model.leftOut)
         words.push(` For ${page.format(model.leftOut)} rows of short steps this page holds only the mean of all tiles.`);
-      place.replaceChildren(trace.box, page.element("p", { class: "quiet" }, words), table);
+      place.replaceChildren(trace.box, chosen, page.element("p", { class: "quiet" }, words), table);
+      arrived = inWhole(trace.view());
       trace.draw();
-      list(model, trace.view(), table);
+      list(trace.view());
+      choose(asked);
     }
 
-    function list(model, view, table) {
+    // The event that was clicked, with the ways to its step and its tile.
+    function choose({ event: asked, tile }) {
+      const event = asked === undefined ? -1 : Number(asked);
+      const step = model.steps[model.step[event]];
+      chosen.replaceChildren();
+      if (!step) return;
+      const length = page.format(model.end[event] - model.begin[event]);
+      chosen.append(
+        `At cycle ${page.format(Math.round(model.begin[event]))}, ${length} cycles: `,
+        page.link(`step ${page.format(step.number)}, ${page.named(step.name)}`, "steps", { step: step.number }),
+      );
+      if (tile === undefined || !(Number(tile) < model.tiles)) return;
+      const words = page.tileWords(model, event, Number(tile));
+      chosen.append("; ", page.link(`tile ${page.format(Number(tile))}`, "memory", { tile }), `: ${words}`);
+    }
+
+    function list(view) {
       const rows = [];
       const first = page.eventAt(model, view.from);
       for (let event = first; event < model.end.length && model.begin[event] < view.to && rows.length < MOST_EVENTS; event++) {
@@ -84,7 +165,7 @@ if (page.data.kind === "report") {
             { name: "begin", label: "At cycle", unit: "cycles" },
             { name: "cycles", label: "Cycles", unit: "cycles" },
             { name: "time", label: "\u00b5s", unit: "decimal" },
-            { name: "step", label: "Step", unit: "count" },
+            { name: "step", label: "Step", unit: "count", link: page.toStep },
             { name: "type", label: "Type", unit: "text" },
             { name: "name", label: "Name", unit: "text" },
           ],

@@ -1,18 +1,18 @@
 // Vertices and operations: vertex types and compute sets by cycles.
 
 if (page.data.kind === "report") {
-  page.view("vertices", "Vertices and operations", async (panel) => {
+  page.view("vertices", "Vertices and operations", async (panel, parameters) => {
     const types = await page.unpack(page.data.vertex_types);
     const sets = await page.unpack(page.data.compute_sets);
     if (!types.length)
       panel.append(page.notice("No vertex types: the program has no vertices, or this report does not list them."));
-    else await vertexTypes(panel, types);
+    else await vertexTypes(panel, types, parameters.type);
     if (!sets) panel.append(page.notice(page.NOT_RUN));
-    else await computeSets(panel, sets);
+    else await computeSets(panel, sets, parameters.set);
   });
 }
 
-async function vertexTypes(panel, types) {
+async function vertexTypes(panel, types, filter) {
   panel.append(page.element("h2", {}, "Vertex types"));
   if (types.some((one) => one.cycles)) {
     const figure = page.figure("Worker cycles of all vertices of a type, over all executions");
@@ -55,12 +55,13 @@ async function vertexTypes(panel, types) {
       ],
       rows: types,
       sort: "-cycles",
+      filter,
     }),
   );
   if (!flops) panel.append(page.notice(page.NO_FLOPS));
 }
 
-async function computeSets(panel, sets) {
+async function computeSets(panel, sets, filter) {
   panel.append(page.element("h2", {}, "Compute sets"));
   if (!sets.length) return panel.append(page.notice("No compute set was executed."));
   const figure = page.figure("Cycles of the slowest tile in each compute set, over all executions");
@@ -76,7 +77,7 @@ async function computeSets(panel, sets) {
     page.table({
       caption: "Compute sets",
       columns: [
-        { name: "name", label: "Compute set", unit: "text" },
+        { name: "name", label: "Compute set", unit: "text", link: (row) => page.toName(row.name) },
         { name: "executions", label: "Executions", unit: "count" },
         { name: "cycles", label: "Cycles", unit: "cycles" },
         { name: "balance", label: "Tile balance", unit: "share" },
@@ -92,6 +93,7 @@ async function computeSets(panel, sets) {
       ],
       rows: sets,
       sort: "-cycles",
+      filter,
     }),
   );
 }
