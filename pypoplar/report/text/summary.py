@@ -11,6 +11,7 @@ from pypoplar.options import OptionValue, read_flag
 from pypoplar.report.escaping import escaped
 from pypoplar.report.report import Report, ReportGraph, ReportTarget
 from pypoplar.report.text.summary_execution import execution_section, steps_section
+from pypoplar.report.text.summary_lines import lines_section
 from pypoplar.report.text.summary_memory import memory_section
 from pypoplar.report.text.text_columns import columns
 from pypoplar.spelling import nearest
@@ -32,6 +33,8 @@ def summary(report: Report, options: Mapping[str, OptionValue] | None = None) ->
     lines += memory_section(compilation, per_ipu=flags["showPerIpuMemoryUsage"], variables=flags["showVarStorage"])
     if execution is not None:
         lines += ["", *execution_section(execution, compilation)]
+        if execution.lines is not None:
+            lines += ["", *lines_section(execution.lines)]
         if flags["showExecutionSteps"]:
             lines += ["", *steps_section(execution.steps, compilation.programs)]
     return escaped("\n".join(lines) + "\n")

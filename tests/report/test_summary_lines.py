@@ -1,0 +1,44 @@
+"""The summary's cycles by source line: codelets' text with what lines cost, and slowest vertices."""
+
+from attrs import evolve
+from page_reports import compute, report
+from profile_reports import full_lines, full_report
+
+from pypoplar.report.line_profile import CodeletText, LinePart, LineProfile, SourceLine, VertexGroup
+from pypoplar.report.text.summary import summary
+from pypoplar.report.text.summary_lines import lines_section
+
+
+def test_lines_stand_with_slots_share_compiled_and_bound():
+    assert lines_section(full_lines()) == [
+        "  Cycles by source line, in worker slots:",
+        "    Multiply<float> (8 instances): 9,000 slots, 99.9% of all",
+        "      slots  share  compiled  bound  line  text",
+        "                                           -- compute, codelets/multiply.py",
+        "      1,728  19.2%     1,728  1,728     7      def compute(self):",
+        "      2,250  25.0%     2,250    288     8          for i in range(len(self.x)):",
+        "      5,022  55.8%     5,022  3,348     9              self.x[i] *= self.k",
+        "    1 more vertex types: 7 slots",
+        "  Slowest vertex of each compute set:",
+        "    multiply: 400 cycles, Multiply<float> on tile 2, x 93, rows 12 in 3 rows",
+    ]
+
+
+def test_scalar_prices_have_no_compiled_and_no_bound():
+    lines = lines_section(evolve(full_lines(), compiled=False))
+    assert lines[2].split() == ["slots", "share", "line", "text"]
+    assert lines[4] == "      1,728  19.2%     7      def compute(self):"
+
+
+def test_long_texts_are_shown_as_far_as_they_cost():
+    rows = tuple(SourceLine("compute", "f.py", 10 + place, f"line {place}") for place in range(9))
+    helper = (SourceLine("helper", "g.py", 3, "helper"),)
+    blocks = ((LinePart(1, 5, 0), LinePart(7, 15, 0), LinePart(9, 20, 0)),)
+    profile = LineProfile(False, (CodeletText("Long", 1, rows + helper, blocks),), (VertexGroup("set", "Long", 1, 40, (1,)),))
+    texts = [line.split()[-1] if "--" not in line else line.split("-- ")[1] for line in lines_section(profile)[3:]]
+    assert texts == ["compute, f.py", "0", "1", "2", "...", "6", "7", "8", "helper, g.py", "helper"]
+
+
+def test_the_summary_has_the_section_only_where_lines_are_known():
+    assert "Cycles by source line" in summary(full_report())
+    assert "Cycles by source line" not in summary(report(compute("even", 0, [100] * 4)))
