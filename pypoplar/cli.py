@@ -101,26 +101,31 @@ def info() -> None:
     click.echo(f"  size      {cache.size() / 1e6:.1f} MB")
 
 
-@main.command(short_help="Show what the compiler makes of a codelet.")
+@main.command(short_help="Show what the compiler makes of codelets.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("codelet")
+@click.argument("codelet", required=False)
 @click.option("--target", default="bow", show_default=True, help="A target of `pypoplar info`.")
 @click.pass_obj
-def listing(show_traceback: bool, file: Path, codelet: str, target: str) -> None:
+def listing(show_traceback: bool, file: Path, codelet: str | None, target: str) -> None:
     """Show the bundles that the lines of CODELET in FILE.py become, with their slots, and how its loops go round.
 
-    An instance of a template is written as in addVertex: "Scale<float>".
+    An instance of a template is written as in addVertex: "Scale<float>". Without CODELET, all codelets of the file are shown; if
+    one of them cannot be translated, the exit code is 1.
     """
     with _short_errors(show_traceback):
         try:
-            text = listing_of_file(file, codelet, target)
+            listed = listing_of_file(file, codelet, target)
         except (PoplarError, OSError):
             raise
         except Exception as problem:  # the file's own
             if show_traceback:
                 raise
             _show_error(problem, str(file.resolve()))
-    click.echo(text, nl=False)
+    click.echo(listed.text, nl=False)
+    for refusal in listed.refusals:
+        click.echo(f"Error: {refusal}", err=True)
+    if listed.refusals:
+        sys.exit(1)
 
 
 @main.command("summary", short_help="Print the summary of a profile.")

@@ -8,10 +8,15 @@ MOST_LISTED = 8
 
 
 def nearest_name(name: object, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The one of the `known` names that is spelled most like `name`; None if none is at least `cutoff` (0 to 1) alike."""
+    """The one of the `known` names that is spelled most like `name`; None if none is at least `cutoff` (0 to 1) alike.
+
+    A name that differs in capitals alone is the nearest.
+    """
     from difflib import get_close_matches  # a correct program never gets here
 
-    return next(iter(get_close_matches(str(name), list(known), n=1, cutoff=cutoff)), None)
+    names, wanted = list(known), str(name)
+    alike = (candidate for candidate in names if candidate.casefold() == wanted.casefold())
+    return next(alike, None) or next(iter(get_close_matches(wanted, names, n=1, cutoff=cutoff)), None)
 
 
 def nearest(name: object, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:

@@ -11,13 +11,18 @@ from typing import Any
 from attrs import frozen
 
 from pypoplar.codelet.codelet import Codelet
+from pypoplar.codelet.cost.block_prices import Unpriced
 from pypoplar.codelet.cost.bundles import Bundle
 from pypoplar.codelet.cost.compiled_code import CompiledCode, CompiledLoop, compiled
 from pypoplar.codelet.cost.instructions import LoopKind, Pipe
+from pypoplar.codelet.cost.pricing import unpriced
 from pypoplar.codelet.cost.scalar_prices import prices_of
-from pypoplar.codelet.registry import CodeletRegistry, collect
+from pypoplar.codelet.ir.terms import Location
+from pypoplar.codelet.language.codelet_file import module_of_file
+from pypoplar.codelet.language.declaration import base_name
+from pypoplar.codelet.registry import CodeletRegistry, Template, codelet_classes, collect
 from pypoplar.device import Device
-from pypoplar.errors import PoplarTypeError
+from pypoplar.errors import PoplarError, PoplarTypeError
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
 
@@ -30,19 +35,51 @@ def listing(codelet: Any, target: Target | Device | str = "bow") -> str:
     """What the code of a codelet becomes on a target: bundles with their worker slots, by the user's lines.
 
     `codelet` is a class, or an instance of a template; `target` a Target, a Device, or a name of `IPUModel`. A bundle has an
-    instruction for the main pipe, for the auxiliary one, or for both. Each loop says how it goes round, and why it is no hardware
-    repeat or not run on vectors. Estimates and estimators do not come into it.
+    instruction for the main pipe, for the auxiliary one, or for both; it stands below the line of the main pipe's, and says where
+    that of the auxiliary pipe comes from, if from another line. Each loop says how it goes round, why it is no hardware repeat or
+    not run on vectors, and where it ends. Estimates and estimators do not come into it.
 
     Raises `CodeletError` for what is no codelet or cannot be translated, `InvalidOption` for an unknown target.
     """
     return _listing(CodeletRegistry().find(codelet)[1], _target(target))
 
 
-def listing_of_file(file: Path, name: str, target: Target | Device | str) -> str:
-    """The listing of a codelet of that name in a file; `UnknownVertexType` if there is none."""
-    registry = CodeletRegistry()
-    registry.add(collect([str(file)]))
-    return _listing(registry.find(name)[1], _target(target))
+@frozen
+class FileListing:
+    """The listings of a file's codelets, and why some of them have none."""
+
+    text: str
+    refusals: tuple[PoplarError, ...] = ()
+
+
+def listing_of_file(file: Path, name: str | None, target: Target | Device | str) -> FileListing:
+    """The listing of the codelet of that name in a file, or those of all codelets of the file.
+
+    A codelet that cannot be translated does not keep others from being listed. `UnknownVertexType` if none has the name.
+    """
+    machine, registry = _target(target), CodeletRegistry()
+    refused: dict[str, PoplarError] = {}
+    templates: list[Template] = []
+    for cls in codelet_classes(module_of_file(file)):
+        try:
+            codelets = collect(cls)
+            registry.add(codelets)
+        except PoplarError as refusal:
+            refused[base_name(cls)] = refusal
+        else:
+            templates += [codelet for codelet in codelets if isinstance(codelet, Template)]
+    if name is not None:
+        if name in refused:
+            raise refused[name]
+        return FileListing(_listing(registry.find(name)[1], machine))
+    texts = []
+    for codelet in registry.codelets:
+        try:
+            texts.append(_listing(codelet, machine))
+        except PoplarError as refusal:
+            refused[codelet.name] = refusal
+    texts += [f"{template.spelling}, a template: list an instance of it by its name\n" for template in templates]
+    return FileListing("\n".join(texts), tuple(refused.values()))
 
 
 def _target(target: object) -> Target:
@@ -57,12 +94,16 @@ def _target(target: object) -> Target:
 
 def _listing(codelet: Codelet, target: Target) -> str:
     prices_of(target)  # an architecture that nobody has priced is refused
-    page = _Page(codelet, compiled(codelet.typed, target))
+    try:
+        page = _Page(codelet, compiled(codelet.typed, target))
+    except Unpriced as problem:
+        raise unpriced(codelet.typed, problem) from problem
     kind, unit = {"vertex": "Vertex", "multi": "MultiVertex", "supervisor": "SupervisorVertex"}[codelet.kind], "in worker slots"
     if codelet.kind == "supervisor":
         unit = f"an instruction takes {target.supervisor_instruction_cycles} cycles"
+    chip = "" if target.system == target.architecture else f", architecture {target.architecture}"
     head = [
-        f"{codelet.name}, a {kind}, as compiled for {target.architecture} ({unit})",
+        f"{codelet.name}, a {kind}, as compiled for {target.system}{chip} ({unit})",
         f"{_MARGIN}slots  {'main':{_COLUMN}}auxiliary",
     ]
     return "\n".join((*head, *page.lines())) + "\n"
@@ -74,32 +115,61 @@ class _Page:
     code: CompiledCode
 
     def lines(self) -> Iterator[str]:
-        starts = {loop.code.first: loop for loop in self.code.loops}
+        counted = {loop.code.first: loop for loop in self.code.loops}
+        whiles = {loop.first: loop for loop in self.code.whiles}
+        ends = {loop.end: loop for loop in (*self.code.whiles, *(loop.code for loop in self.code.loops))}
         for number, run in enumerate(self.code.runs):
-            if number in starts:
-                yield from self._loop(starts[number])
-            yield from self._bundles(run.bundles)
+            if number in ends:
+                yield f"{_MARGIN}-- end of the loop of line {self._line(ends[number].where)}"
+            if number in whiles:
+                yield f"{_MARGIN}-- loop of line {self._line(whiles[number].where)}, compare and branch: nothing counts its rounds"
+            if number in counted:
+                yield from self._loop(counted[number])
+            if number not in counted or self._goes_one_by_one(counted[number]):
+                yield from self._bundles(run.bundles)
 
     def _loop(self, loop: CompiledLoop) -> Iterator[str]:
-        place = self.codelet.typed.locations[loop.code.where]
         how = {LoopKind.REPEAT: "a hardware repeat (rpt)", LoopKind.COUNTED: "counted down (brnzdec)"}
         reason = f": {loop.code.reason}" if loop.code.reason else ""
-        yield f"{_MARGIN}-- loop of line {place.line}, {how.get(loop.code.kind, 'add, compare and branch')}{reason}"
+        line = self._line(loop.code.where)
+        yield f"{_MARGIN}-- loop of line {line}, {how.get(loop.code.kind, 'add, compare and branch')}{reason}"
         if loop.price is None:
             yield f"{_MARGIN}-- not on vectors: {loop.reason}"
             return
         yield f"{_MARGIN}-- on vectors, {loop.price.slots} slots for {loop.price.width} rounds"
         yield from self._bundles(loop.bundles)
-        yield f"{_MARGIN}-- what is left over, {loop.price.rest} slots a round"
+        if self._goes_one_by_one(loop):
+            yield f"{_MARGIN}-- what is left over, {loop.price.rest} slots a round"
+
+    @staticmethod
+    def _goes_one_by_one(loop: CompiledLoop) -> bool:
+        """Whether any round may be run by itself."""
+        return loop.price is None or loop.rounds is None or loop.rounds % loop.price.width != 0
+
+    def _line(self, where: int) -> int:
+        return self._place(where).line
+
+    def _place(self, where: int) -> Location:
+        return self.codelet.typed.locations[where]
 
     def _bundles(self, bundles: Sequence[Bundle]) -> Iterator[str]:
         """Bundles below the lines that they belong to."""
-        places = self.codelet.typed.locations
-        for where, of_line in groupby(bundles, lambda bundle: bundle.where):
-            place = places[where]
-            text = linecache.getline(place.file, place.line).strip()
-            yield f"{place.line:5} {text or place.function}"
-            for bundle in of_line:
-                pipes = {instruction.pipe: instruction.name for instruction in bundle.instructions}
-                main, auxiliary = pipes.get(Pipe.MAIN, ""), pipes.get(Pipe.AUXILIARY, "")
-                yield f"{_MARGIN}{bundle.slots:5}  {main:{_COLUMN}}{auxiliary}".rstrip()
+        for (file, line), of_line in groupby(bundles, lambda bundle: self._text_place(bundle.where)):
+            group = list(of_line)
+            text = linecache.getline(file, line).strip()
+            yield f"{line:5} {text or self._place(group[0].where).function}"
+            for bundle in group:
+                pipes = {instruction.pipe: instruction for instruction in bundle.instructions}
+                names = [pipes[pipe].name if pipe in pipes else "" for pipe in (Pipe.MAIN, Pipe.AUXILIARY)]
+                yield f"{_MARGIN}{bundle.slots:5}  {names[0]:{_COLUMN}}{names[1]:{_COLUMN}}{self._foreign(bundle)}".rstrip()
+
+    def _foreign(self, bundle: Bundle) -> str:
+        """Where the auxiliary pipe's instruction comes from, if not from the line that the bundle belongs to."""
+        own = self._text_place(bundle.where)
+        for file, line in {self._text_place(instruction.where) for instruction in bundle.instructions} - {own}:
+            return f"of line {line}" if file == own[0] else f"of {Path(file).name}:{line}"
+        return ""
+
+    def _text_place(self, where: int) -> tuple[str, int]:
+        place = self._place(where)
+        return place.file, place.line

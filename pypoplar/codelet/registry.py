@@ -61,12 +61,7 @@ def collect(source: Any) -> list[Codelet | Template]:
     if isinstance(source, str | os.PathLike):
         source = module_of_file(Path(source))
     if isinstance(source, ModuleType):
-        classes = [value for value in vars(source).values() if _is_codelet(value) and value.__module__ == source.__name__]
-        public = [cls for cls in classes if not cls.__name__.startswith("_")]
-        if not public:
-            hint = ", by now; add them below the classes" if is_unfinished(source) else ""
-            raise CodeletError(f"{source.__name__} has no codelets: no subclass of Vertex with a compute method{hint}")
-        return [_of_class(cls) for cls in dict.fromkeys(public)]
+        return [_of_class(cls) for cls in codelet_classes(source)]
     origin = get_origin(source)
     if origin is not None and _is_codelet(origin):
         return [Template(origin).instance(get_args(source))]
@@ -74,6 +69,16 @@ def collect(source: Any) -> list[Codelet | Template]:
         return [_of_class(source)]
     ordered(source, "codelets", "[A, B]")
     raise PoplarTypeError(f"expected a subclass of pypoplar.Vertex, a module or the path of a .py file, got {source!r}")
+
+
+def codelet_classes(module: ModuleType) -> list[type[Vertex]]:
+    """The classes of a module's codelets; `CodeletError` if there are none."""
+    classes = [value for value in vars(module).values() if _is_codelet(value) and value.__module__ == module.__name__]
+    public = [cls for cls in classes if not cls.__name__.startswith("_")]
+    if not public:
+        hint = ", by now; add them below the classes" if is_unfinished(module) else ""
+        raise CodeletError(f"{module.__name__} has no codelets: no subclass of Vertex with a compute method{hint}")
+    return list(dict.fromkeys(public))
 
 
 def _is_codelet(value: object) -> bool:

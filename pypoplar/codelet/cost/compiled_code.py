@@ -36,6 +36,7 @@ class CompiledLoop:
     """How a counted loop goes round; on vectors, if it has a price and bundles for several rounds. `reason` says why not."""
 
     code: MachineLoop
+    rounds: int | None  # if known
     reason: str = ""
     price: RoundsPrice | None = None
     bundles: Sequence[Bundle] = field(factory=tuple)
@@ -43,10 +44,11 @@ class CompiledLoop:
 
 @frozen(eq=False)
 class CompiledCode:
-    """Runs and counted loops in the order of the text, as pricing goes through them."""
+    """Runs and counted loops in the order of the text, as pricing goes through them, and the loops that count nothing."""
 
     runs: tuple[CompiledRun, ...]
     loops: tuple[CompiledLoop, ...]
+    whiles: tuple[MachineLoop, ...]
 
     def prices(self) -> list[tuple[int, int]]:
         """Slots and bound of each run where it stands; the rounds of a loop on vectors are paid for together."""
@@ -77,7 +79,8 @@ def compiled(codelet: TypedCodelet, target: Target, in_place: InPlace = ()) -> C
         of_run[run] = _compiled_run(run, around.get(run), bounds[run], paired=worker)
         if run in facts:
             loops[facts[run].loop.code.first] = _compiled_loop(facts[run], vector, of_run[run])
-    return CompiledCode(tuple(of_run[run] for run in runs), tuple(loop for _, loop in sorted(loops.items())))
+    in_turn = tuple(loop for _, loop in sorted(loops.items()))
+    return CompiledCode(tuple(of_run[run] for run in runs), in_turn, tuple(control.whiles))
 
 
 def _compiled_run(run: MachineRun, loop: CountedLoop | None, bound: int, *, paired: bool) -> CompiledRun:
@@ -98,10 +101,12 @@ def _on_vectors(facts: LoopFacts) -> VectorLoop | str:
 def _compiled_loop(facts: LoopFacts, vector: VectorLoop | str, run: CompiledRun) -> CompiledLoop:
     """The loop, on vectors if that takes fewer slots than its rounds one by one."""
     if isinstance(vector, str):
-        return CompiledLoop(facts.loop.code, vector)
+        return CompiledLoop(facts.loop.code, facts.loop.rounds, vector)
     bundles = scheduled(vector.body, facts.loop.before, 1, paired=True)
     slots, one_by_one = sum(bundle.slots for bundle in bundles), vector.width * run.slots
     if slots >= one_by_one:
-        return CompiledLoop(facts.loop.code, f"{vector.width} rounds at once take {slots} slots, one by one {one_by_one}")
+        reason = f"{vector.width} rounds at once take {slots} slots, one by one {one_by_one}"
+        return CompiledLoop(facts.loop.code, facts.loop.rounds, reason)
     facts.loop.before.instructions += vector.before
-    return CompiledLoop(facts.loop.code, "", RoundsPrice(vector.width, slots, run.slots, vector.bound, run.bound), bundles)
+    price = RoundsPrice(vector.width, slots, run.slots, vector.bound, run.bound)
+    return CompiledLoop(facts.loop.code, facts.loop.rounds, "", price, bundles)

@@ -69,6 +69,7 @@ class ControlCode:
 
     selection: Selection
     loops: list[CountedLoop] = field(factory=list)
+    whiles: list[MachineLoop] = field(factory=list)
 
     def block(self, block: Block) -> None:
         """The runs of a block; the current run is its first."""
@@ -151,12 +152,15 @@ class ControlCode:
         before, changed, stored = numbering.run, assigned(whole), stored_classes(whole)
         carried = self._enter(changed)
         numbering.next_run()
+        code = MachineLoop(statement.where, len(numbering.loops) + 1, len(numbering.runs) - 1)
+        self.whiles.append(code)
         with numbering.loop(before, stored):
             self.block(statement.head)
             selection.branch(statement.condition, statement.where, loops=True)
             numbering.may_end()
             numbering.next_run()
             self.block(statement.body)
+        code.end = len(numbering.runs)
         self._leave(carried)
         self._after(stored, spans, changed)
 
@@ -177,7 +181,7 @@ class ControlCode:
             selection.addresses.steppings.append(stepping)
             self.block(body)
             selection.addresses.steppings.pop()
-        runs = numbering.runs[code.first :]
+        runs, code.end = numbering.runs[code.first :], len(numbering.runs)
         reads_stop = _reads_stop(statement, last, stored)
         loop = CountedLoop(code, stepping, before, runs, start, stop, step, rounds, most_rounds, reads_stop)
         code.kind, code.reason = _kind(statement, loop)

@@ -119,10 +119,11 @@ class LoopKind(enum.Enum):
 
 @define(eq=False)
 class MachineLoop:
-    """A loop of the typed form: `reason` says why it is no repeat."""
+    """A loop of the typed form, from its run `first` up to `end`, the first behind it. `reason` says why it is no repeat."""
 
     where: int
     depth: int  # of the loop's body
-    first: int  # number of the first run of its body, in the order of the text
+    first: int  # number of the first run of its body, in the order of the text; of a `while` that of its condition
+    end: int = 0
     kind: LoopKind = LoopKind.COMPARED
     reason: str = ""

@@ -100,8 +100,13 @@ def _priced_body(codelet: TypedCodelet, target: Target, cost: str, in_place: InP
         prices = _prices(codelet, target, cost, in_place)
         return _Pricer(prices, lines).block(codelet.body, _Extra(prices.entry_and_exit, prices.bound_of_entry))
     except Unpriced as problem:
-        place = codelet.locations[problem.where]
-        raise UnpricedCodelet(f"{place.file}:{place.line}: {codelet.name}.{place.function}: {problem}") from problem
+        raise unpriced(codelet, problem) from problem
+
+
+def unpriced(codelet: TypedCodelet, problem: Unpriced) -> UnpricedCodelet:
+    """The error for a statement without a price, at the user's line."""
+    place = codelet.locations[problem.where]
+    return UnpricedCodelet(f"{place.file}:{place.line}: {codelet.name}.{place.function}: {problem}")
 
 
 def _prices(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace) -> BlockPrices:

@@ -77,6 +77,8 @@ def vectorised(facts: LoopFacts) -> VectorLoop:
         raise Scalar("its elements do not follow each other")
     run = loop.body[0]
     alias = _element(facts, run)
+    if loop.rounds is not None and loop.rounds < WIDTHS[alias]:
+        raise Scalar(f"a vector takes {WIDTHS[alias]} rounds, and there are {loop.rounds}")
     _judge_registers(facts, run)
     _judge_order(facts, run, WIDTHS[alias])
     comparisons = _comparisons(facts, run)
