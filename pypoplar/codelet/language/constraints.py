@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from pypoplar.codelet.language.annotations import refused_field
 from pypoplar.codelet.language.declaration import Field, declared_of, user_classes
 from pypoplar.codelet.language.diagnostics import refusal
-from pypoplar.codelet.language.fields import Vertex
+from pypoplar.codelet.language.fields import UNSAID, Vertex
 from pypoplar.codelet.language.source_text import class_keyword
 from pypoplar.errors import CodeletError
 from pypoplar.spelling import nearest_or_all
 
 _TERM = r"\s*(\w+)\s*\(\s*(\**)\s*(\w+)\s*\)\s*"
 _CONSTRAINT = re.compile(f"{_TERM}([!=<>]=?){_TERM}")
+_FUNCTION = re.compile(r"\b(elem|region)\s*\(")
+_ATTRIBUTES = ("constraint", "constraints")
 _SPELLING = 'write "elem(*x) != elem(*y)", of two fields; join several by &&, or give a list'
 
 
@@ -24,16 +27,23 @@ class _NoDemand(Exception):
 def distinct_fields(cls: type[Vertex], fields: Sequence[Field]) -> tuple[tuple[str, str], ...]:
     """The pairs of fields, by name and in their order, that the class and its bases demand to be apart.
 
-    A constraint that is none is a `CodeletError` at the class that has it.
+    A constraint that is none, or says nothing new in its class, is a `CodeletError` at the class that has it.
     """
-    pairs = set()
+    pairs: set[tuple[int, int]] = set()
     for base in user_classes(cls):
-        for text in _texts(base):
+        _refuse_attribute(base)
+        own: set[tuple[int, int]] = set()
+        for text in _texts(cls, base):
             for part in text.split("&&"):
                 try:
-                    pairs.add(_pair(part, fields))
+                    pair = _pair(part, fields)
+                    if pair in own:
+                        names = " and ".join(repr(fields[position].name) for position in pair)
+                        raise _NoDemand(f"{names} are kept apart twice: leave one of the two out")
+                    own.add(pair)
                 except _NoDemand as reason:
-                    raise _refused(base, f"constraint {text!r}: {reason}") from None
+                    raise _refused(cls, base, f"constraint {text!r}{_origin(cls, base)}: {reason}") from None
+        pairs |= own
     return tuple((fields[first].name, fields[second].name) for first, second in sorted(pairs))
 
 
@@ -46,13 +56,28 @@ _STARS = {"vector": "*", "list": "**"}
 _FORMS = {"vector": "Vector", "list": "VectorList"}
 
 
-def _texts(base: type) -> Iterator[str]:
+def _texts(cls: type, base: type) -> Iterator[str]:
     """The constraints that a class itself has."""
     constraint = declared_of(base).constraint
+    if constraint is UNSAID:
+        return
     texts = [constraint] if isinstance(constraint, str) else constraint
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-        raise _refused(base, f"a constraint is a string, or a list of strings; got {constraint!r}: {_SPELLING}")
+        origin = _origin(cls, base)
+        raise _refused(cls, base, f"a constraint is a string, or a list of strings; got {constraint!r}{origin}: {_SPELLING}")
+    if not texts:
+        raise _refused(cls, base, f"constraint {constraint!r}{_origin(cls, base)} demands nothing: leave it out, or {_SPELLING}")
     yield from texts
+
+
+def _refuse_attribute(base: type) -> None:
+    """Refuse constraints that stand in the class, where nobody reads them."""
+    for name in _ATTRIBUTES:
+        value = vars(base).get(name)
+        texts = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+        if any(isinstance(text, str) and _FUNCTION.search(text) for text in texts):
+            remedy = f"write class {base.__name__}(Vertex, constraint={value!r})"
+            raise refused_field(base, name, f"a constraint is a keyword of the class, not an attribute: {remedy}", at_value=True)
 
 
 def _pair(text: str, fields: Sequence[Field]) -> tuple[int, int]:
@@ -89,11 +114,16 @@ def _position(stars: str, name: str, fields: Sequence[Field]) -> int:
     return named[0]
 
 
-def _refused(base: type, message: str) -> CodeletError:
-    """The error at the class keyword."""
+def _origin(cls: type, base: type) -> str:
+    """Where a constraint comes from, if not from the class itself."""
+    return "" if base is cls else f" of its base {base.__name__}"
+
+
+def _refused(cls: type, base: type, message: str) -> CodeletError:
+    """The error about a class, at the class keyword of the base that has it."""
     declared = declared_of(base)
     lines, node = class_keyword(declared.file, declared.line, base.__name__, "constraint")
-    message = f"{base.__name__}: {message}"
+    message = f"{cls.__name__}: {message}"
     if node is None:
         return CodeletError(message, (declared.file, declared.line, None, None))
     return refusal(message, declared.file, lines, 1, node)

@@ -42,6 +42,10 @@ def default(value: float | Sequence[float] | AnyArray) -> Any:
     return value
 
 
+UNSAID: Any = object()
+"""The value of a class keyword that a class does not have."""
+
+
 @frozen
 class Declared:
     """What the class statement of a codelet said, kept on the class as ``__declared__``."""
@@ -51,10 +55,10 @@ class Declared:
     line: int
     names: dict[str, Any]  # local names of the enclosing function that the annotations may mean
     scope: dict[str, Any] = field(eq=False, repr=False)  # the names of its module
-    constraint: object = ()  # from ``class Add(Vertex, constraint="elem(*x) != elem(*y)")``
+    constraint: object = UNSAID  # from ``class Add(Vertex, constraint="elem(*x) != elem(*y)")``
 
 
-def noted(cls: type, name: str | None, constraint: object = ()) -> Declared:
+def noted(cls: type, name: str | None, constraint: object = UNSAID) -> Declared:
     """What the class statement said that has just made `cls`; called by its ``__init_subclass__``."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__") != cls.__module__:
@@ -84,7 +88,7 @@ class Vertex:
 
     __declared__: Declared
 
-    def __init_subclass__(cls, *, name: str | None = None, constraint: str | Sequence[str] = (), **keywords: Any) -> None:
+    def __init_subclass__(cls, *, name: str | None = None, constraint: str | Sequence[str] = UNSAID, **keywords: Any) -> None:
         for keyword in keywords:
             if hint := nearest(keyword, ("name", "constraint")):
                 raise PoplarTypeError(f"class {cls.__name__} has the unknown keyword {keyword!r}{hint}")
@@ -103,7 +107,7 @@ class SupervisorVertex(Vertex):
     """Base of codelets that run on the tile's supervisor instead of a worker."""
 
 
-@frozen(repr=False)
+@frozen(repr=False, init=False)
 class Aligned:
     """A demand: the vector, or each row of the VectorList, begins at a multiple of so many bytes of its tile's memory.
 
@@ -116,7 +120,17 @@ class Aligned:
     def __repr__(self) -> str:
         return f"Aligned({self.bytes!r})"
 
-    if not TYPE_CHECKING:
+    if TYPE_CHECKING:
+
+        def __init__(self, bytes: int) -> None: ...
+
+    else:
+
+        def __init__(self, *values: int, **named: int) -> None:
+            if len(values) + len(named) != 1 or not named.keys() <= {"bytes"}:
+                given = ", ".join([*map(repr, values), *(f"{name}={value!r}" for name, value in named.items())])
+                raise PoplarTypeError(f"Aligned takes the bytes of one alignment, as in Aligned(8); got Aligned({given})")
+            self.__attrs_init__(*values, **named)
 
         def __class_getitem__(cls, bytes: Any) -> NoReturn:
             raise PoplarTypeError(f"Aligned takes bytes in parentheses: write Aligned({bytes!r})")

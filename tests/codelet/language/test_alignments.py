@@ -149,7 +149,10 @@ INSIDE = f"Aligned is said of the whole vector, not of its elements: {SPELLING}"
 TAKES = "Annotated takes Aligned(n) of n bytes here"
 REFUSED = [
     *((f"Input[Annotated[Vector[FLOAT], Aligned({value})]]", NOT_FOUR.format(value)) for value in (0, 1, 2, 3, 12, 64, -8, 8.0)),
-    *((f"Input[Annotated[Vector[FLOAT], Aligned({value})]]", NOT_FOUR.format(value)) for value in ("'8'", "True", "None", "FLOAT")),
+    *(
+        (f"Input[Annotated[Vector[FLOAT], Aligned({value})]]", NOT_FOUR.format(value))
+        for value in ("'8'", "True", "None", "FLOAT", "[8]")
+    ),
     ("Input[Annotated[Vector[LONGLONG], Aligned(4)]]", "Aligned(4) is too little: an element of LONGLONG has 8 bytes"),
     (
         "Output[Annotated[VectorList[UNSIGNED_LONGLONG], Aligned(4)]]",
@@ -194,6 +197,16 @@ REFUSED = [
         "the annotation cannot be read: Aligned takes bytes in parentheses: write Aligned(8)",
     ),
 ]
+
+
+@pytest.mark.parametrize("given", ["", "8, 16", "byte=8", "8, bytes=8", "*()", "bytes=8, offset=0"])
+def test_what_is_no_alignment_says_what_is_expected_and_what_it_got(given):
+    shown = given.replace("*()", "")
+    with pytest.raises(
+        PoplarTypeError, match=re.escape(f"Aligned takes the bytes of one alignment, as in Aligned(8); got Aligned({shown})")
+    ):
+        eval(f"Aligned({given})")
+    assert Aligned(bytes=8) == Aligned(8)
 
 
 @pytest.mark.parametrize(("declaration", "message"), REFUSED, ids=[declaration for declaration, _ in REFUSED])

@@ -52,9 +52,7 @@ def distinct(cls):
         ('"elem(**rows) != elem(*x)"', [("x", "rows")]),
         ('"elem(*x) != elem(*y) && elem(*x) != elem(**rows)"', [("x", "y"), ("x", "rows")]),
         ('["elem(*x) != elem(**rows)", "elem(*x) != elem(*y)"]', [("x", "y"), ("x", "rows")]),
-        ('("elem(*x) != elem(*y)", "elem(*y) != elem(*x) && elem(*y) != elem(*in)")', [("x", "y"), ("y", "in")]),
-        ("[]", []),
-        ("()", []),
+        ('("elem(*x) != elem(*y)", "elem(*y) != elem(*in) && elem(*x) != elem(*in)")', [("x", "y"), ("x", "in"), ("y", "in")]),
     ],
 )
 def test_constraints_are_read_however_they_are_written(constraint, pairs):
@@ -83,8 +81,15 @@ def test_a_derived_class_has_the_demands_of_its_bases_and_its_own():
         y: Output[VectorList[FLOAT]]
 
     assert distinct(Derived) == (("x", "y"), ("x", "z"))
-    with pytest.raises(CodeletError, match=r"Base: constraint '.*': 'y' is a VectorList, whose elements"):
+    with pytest.raises(CodeletError, match=r": Further: constraint '.*' of its base Base: 'y' is a VectorList, whose elements"):
         codelet_of(Further)
+
+
+def test_a_derived_class_may_say_again_what_its_base_says():
+    class Derived(Base, constraint="elem(*y) != elem(*x)"):
+        pass
+
+    assert distinct(Derived) == (("x", "y"),)
 
 
 def test_a_base_may_name_the_fields_of_the_classes_derived_from_it():
@@ -155,7 +160,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("constraint", REFUSED)
 def test_a_constraint_that_demands_nothing_is_refused_at_its_line(constraint):
-    for written in (f'"{constraint}"', f'["elem(*x) != elem(*y)", "{constraint}"]'):
+    for written in (f'"{constraint}"', f'["elem(*y) != elem(*in)", "{constraint}"]'):
         with pytest.raises(CodeletError) as caught:
             codelet_of(declared(f", constraint={written}"))
         error = caught.value
@@ -170,6 +175,46 @@ def test_what_is_no_string_nor_a_list_of_strings_is_refused_at_its_line(value):
     shown = re.sub(r"<function .*>", "...", caught.value.msg)
     assert shown == f"Test: {KIND.format('...' if 'lambda' in value else value)}"
     assert caught.value.text[caught.value.offset - 1 : caught.value.end_offset - 1] == value
+
+
+@pytest.mark.parametrize("value", ["[]", "()"])
+def test_a_constraint_that_says_nothing_is_refused_at_its_line(value):
+    with pytest.raises(CodeletError) as caught:
+        codelet_of(declared(f", constraint={value}"))
+    assert caught.value.msg == f"Test: constraint {value} demands nothing: leave it out, or {WRITE}"
+    assert caught.value.text[caught.value.offset - 1 : caught.value.end_offset - 1] == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '"elem(*x) != elem(*y) && elem(*x) != elem(*y)"',
+        '"elem(*x) != elem(*y) && elem(*y) != elem(*x)"',
+        '["elem(*x) != elem(*y)", "elem(*x) != elem(*y)"]',
+    ],
+)
+def test_a_pair_that_is_kept_apart_twice_is_refused_at_its_line(value):
+    with pytest.raises(CodeletError, match="'x' and 'y' are kept apart twice: leave one of the two out") as caught:
+        codelet_of(declared(f", constraint={value}"))
+    assert caught.value.text[caught.value.offset - 1 : caught.value.end_offset - 1] == value
+
+
+@pytest.mark.parametrize("name", ["constraint", "constraints"])
+@pytest.mark.parametrize(
+    "value", ["'elem(*x) != elem(*y)'", "['elem(*x) != elem(*y)']", "('region(*x) != region(*y)',)", "'elem(x)'"]
+)
+def test_a_constraint_that_is_an_attribute_is_refused_with_the_keyword(name, value):
+    cls = module_from(TEXT.format("").replace("    x: InOut", f"    {name} = {value}\n    x: InOut", 1))["Test"]
+    with pytest.raises(CodeletError) as caught:
+        codelet_of(cls)
+    remedy = f"write class Test(Vertex, constraint={value})"
+    assert caught.value.msg == f"Test.{name}: a constraint is a keyword of the class, not an attribute: {remedy}"
+    assert caught.value.text[caught.value.offset - 1 : caught.value.end_offset - 1] == value
+
+
+def test_an_attribute_of_that_name_may_be_something_else():
+    text = TEXT.format("").replace("    x: InOut", "    constraint = 3\n    x: InOut", 1)
+    assert distinct(module_from(text)["Test"]) == ()
 
 
 @pytest.mark.parametrize("keyword", ["constraints", "Constraint", "constrain", "nmae"])
@@ -226,9 +271,9 @@ def test_damaged_demands_are_refused(value):
 
 def test_codelets_that_differ_in_a_demand_are_different():
     def codelet(constraint):
-        cls = type("Test", (Base,), {}, constraint=constraint)
+        cls = type("Test", (Base,), {}, **constraint)
         return codelet_of(cls)
 
-    assert codelet(()) == codelet("elem(*x) != elem(*y)")
+    assert codelet({}) == codelet({"constraint": "elem(*x) != elem(*y)"})
     free = type("Test", (Vertex,), {"__annotations__": Base.__annotations__, "compute": Base.compute})
-    assert codelet_of(free) != codelet(())
+    assert codelet_of(free) != codelet({})
