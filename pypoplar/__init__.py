@@ -241,6 +241,7 @@ __all__ = [
     "cycleCount",
     "cycleStamp",
     "default",
+    "ipu",
     "listing",
     "program",
     "setFloatingPointBehaviour",

@@ -233,6 +233,8 @@ class IPUModel:
     def __init__(self, version: str = "bow", timing: str = "model", **fields: NoReturn) -> None:
         given: dict[str, Any] = dict(fields)
         for name, value in given.items():
+            if name not in FIELDS and (hint := nearest(name, ("version", "timing"))):
+                raise PoplarTypeError(f"IPUModel has no argument {name!r}{hint}")
             _check_name(name)
             raise PoplarTypeError(
                 f"IPUModel takes a version and a timing alone, got {name}={value!r}; set fields afterwards: model = IPUModel(); "
@@ -365,7 +367,7 @@ def _nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
 
 def _check_name(name: str) -> None:
     if name not in FIELDS and name not in OTHER_FIELDS:
-        raise InvalidOption(f"IPUModel has no field {name!r}{_nearest(name, [*FIELDS, *OTHER_FIELDS])}")
+        raise InvalidOption(f"IPUModel has no field {name!r}{_nearest(name, [*FIELDS, *OTHER_FIELDS, 'timing'])}")
 
 
 def _check_field(name: str, value: Any) -> Any:

@@ -94,12 +94,19 @@ def test_every_public_name_is_there_and_comes_from_where_type_checkers_see_it():
         if isinstance(statement, ast.ImportFrom) and statement.module.startswith("pypoplar.")
         for alias in statement.names
     }
-    assert homes.keys() == set(pypoplar.__all__) - {"program"}
+    assert homes.keys() == set(pypoplar.__all__) - {"ipu", "program"}
     for name, home in homes.items():
         assert getattr(pypoplar, name) is getattr(import_module(home), name)
     lazily = {name: home for home, names in pypoplar._HOMES.items() for name in names.split()}
     assert lazily.items() <= homes.items()
     assert {homes[name] for name in homes.keys() - lazily.keys()} == {"pypoplar.errors", "pypoplar.types"}
+
+
+def test_a_star_brings_what_codelets_and_programs_are_written_with():
+    names = {}
+    exec("from pypoplar import *", names)
+    assert names["ipu"] is import_module("pypoplar.ipu")
+    assert names["program"] is import_module("pypoplar.program")
 
 
 def test_public_names_are_listed_and_others_are_refused():

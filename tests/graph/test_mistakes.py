@@ -137,6 +137,10 @@ MISTAKES = {
         lambda case: IPUModel("tiny", tilesPerIpu=4),
         *(InvalidOption, "IPUModel has no field 'tilesPerIpu'; did you mean 'tilesPerIPU'?"),
     ),
+    "a misspelt argument of a model": (
+        lambda case: IPUModel("tiny", timings="model"),
+        *(PoplarTypeError, "IPUModel has no argument 'timings'; did you mean 'timing'?"),
+    ),
     "a sum": (lambda case: case.x + case.y, PoplarTypeError, f"{X} + {Y}: {says('popops.add')}"),
     "a sum with a number": (lambda case: 2.0 + case.x, PoplarTypeError, f"2.0 + {X}: {says('popops.add')}"),
     "a sum with an array": (
