@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import runpy
@@ -27,9 +28,11 @@ from pypoplar.presets import PRESETS, TIMINGS
 from pypoplar.report.escaping import escaped
 from pypoplar.report.file.sqlite_file import NAME as PROFILE_NAME
 from pypoplar.report.file.sqlite_file import load_report
+from pypoplar.report.page.blocks import json_text
 from pypoplar.report.perfetto.perfetto_trace import TILES, write_trace
 from pypoplar.report.report import Report
 from pypoplar.report.text.summary import summary
+from pypoplar.report.text.summary_values import TOP, summary_values
 from pypoplar.target import Target
 from pypoplar.tracebacks import ENVIRONMENT, is_ours
 
@@ -132,25 +135,32 @@ def listing(show_traceback: bool, file: Path, codelet: str | None, target: str) 
 @click.argument("profile", type=PROFILE)
 @click.option("--steps", is_flag=True, help="Every step of the program with what it cost.")
 @click.option("--variables", is_flag=True, help="What variables and constants hold of each tile's memory.")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="The N longest steps.")
+@click.option("--json", "as_json", is_flag=True, help="For programs: the same figures, and the insights, as JSON.")
 @click.pass_obj
-def summarize(show_traceback: bool, profile: Path, steps: bool, variables: bool) -> None:
+def summarize(show_traceback: bool, profile: Path, steps: bool, variables: bool, top: int | None, as_json: bool) -> None:
     """Print the summary of PROFILE, a profile.pop or its directory, as Engine.printProfileSummary does."""
     with _short_errors(show_traceback):
-        click.echo(summary(load_report(profile), {"showExecutionSteps": steps, "showVarStorage": variables}), nl=False)
+        report = load_report(profile)
+        if as_json:
+            text = json_text(summary_values(report, top=top or TOP, all_steps=steps, variables=variables))
+            click.echo(json.dumps(json.loads(text), indent=2))
+        else:
+            click.echo(summary(report, {"showExecutionSteps": steps, "showVarStorage": variables}, top or 0), nl=False)
 
 
 @main.command(short_help="Write a trace of a profile for the Perfetto UI.")
 @click.argument("profile", type=PROFILE)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The trace; .gz at the end compresses it.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The trace; compressed if it ends in .gz.")
 @click.option("--tiles", type=click.IntRange(0), default=TILES, show_default=True, help="Slowest tiles of each IPU to show.")
 @click.pass_obj
 def trace(show_traceback: bool, profile: Path, output: Path | None, tiles: int) -> None:
     """Write a trace of PROFILE, a profile.pop or its directory, for https://ui.perfetto.dev.
 
     The trace has the phases of supersteps, the program's levels, counters, and the slowest tiles. Without -o it is written beside
-    the profile, with the ending .pftrace.
+    the profile, with the ending .pftrace.gz.
     """
-    place = output or _profile_file(profile).with_suffix(".pftrace")
+    place = output or _profile_file(profile).with_suffix(".pftrace.gz")
     with _short_errors(show_traceback):
         _refuse_to_overwrite(place, profile)
         for note in write_trace(load_report(profile), place, tiles):

@@ -9,16 +9,28 @@ from attrs import frozen
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.program_table import ProgramTable
 
+ITERATION = "iteration"
 LOOPS = ("Repeat", "RepeatWhileTrue", "RepeatWhileFalse")
 
 
 @frozen
 class Level:
-    """A program that events `first` to `last` stand in; `title` is None for a step itself."""
+    """A program that events `first` to `last` stand in; `title` is None for a step itself.
+
+    `iteration` is the number of the round of the loop that it stands in, from 1 on; 0 for what is not right inside a loop.
+    """
 
     first: int
     last: int
     title: str | None
+    iteration: int = 0
+
+    def told(self, step: str) -> str:
+        """The title, or what the step is called, with the number of the iteration."""
+        name = step if self.title is None else self.title
+        if name == ITERATION:
+            return f"{name} {self.iteration:,}"
+        return f"{name} (iteration {self.iteration:,})" if self.iteration else name
 
 
 class Nesting:
@@ -45,12 +57,21 @@ class Nesting:
         paths = {step: self._path(step) for step in set(steps)}
         levels: list[Level] = []
         opened: list[int] = []  # programs, outermost first
-        places: list[int] = []  # of their levels in `made`
+        places: list[int] = []  # of their levels in `levels`
+        rounds: list[int] = []  # that each of them has begun, where it is a loop
 
         def close(depth: int, last: int) -> None:
             while len(opened) > depth:
-                place = places.pop()
-                levels[place] = Level(levels[place].first, last, self._title(opened.pop()))
+                level = levels[place := places.pop()]
+                levels[place] = Level(level.first, last, self._title(opened.pop()), level.iteration)
+                rounds.pop()
+
+        def entered_round() -> int:
+            """The number of the round that begins in the innermost loop, 0 outside of loops."""
+            if not opened or not self._is_loop(opened[-1]):
+                return 0
+            rounds[-1] += 1
+            return rounds[-1]
 
         for event, step in enumerate(steps):
             path, depth = paths[step], 0
@@ -60,10 +81,11 @@ class Nesting:
                     depth = self._entered(path[:depth])
             close(depth, event - 1)
             for program in path[depth:]:
+                levels.append(Level(event, event, None, entered_round()))
                 opened.append(program)
-                places.append(len(levels))
-                levels.append(Level(event, event, None))
-            levels.append(Level(event, event, None))
+                places.append(len(levels) - 1)
+                rounds.append(0)
+            levels.append(Level(event, event, None, entered_round()))
         close(0, len(steps) - 1)
         return levels
 
@@ -99,7 +121,7 @@ class Nesting:
 
     def _title(self, program: int) -> str:
         if program < 0:
-            return "iteration"
+            return ITERATION
         name, kind, _, detail, *_ = self._rows[program]
         return " ".join(word for word in (kind, name, f"({detail})" if detail else "") if word)
 

@@ -71,6 +71,10 @@ class SlowestTiles:
     def of(execution: Execution) -> SlowestTiles:
         return SlowestTiles(numbered_steps(execution), execution.slowest_vertices)
 
+    def of_step(self, step: Step) -> SlowestTile | None:
+        """Of a step of any type; None where the report does not know, or all tiles go through it alike."""
+        return self.computing(step) if step.type == "OnTileExecute" else busiest_tile(step)
+
     def computing(self, step: Step) -> SlowestTile | None:
         """Of a compute step, with what the tile sends and receives before and after it; None if nothing computes."""
         tile = critical_tile(step)

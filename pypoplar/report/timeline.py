@@ -14,6 +14,7 @@ from pypoplar.report.memory_report import live_bytes
 from pypoplar.report.nesting import Nesting
 from pypoplar.report.phases import PHASES as STEP_PHASES
 from pypoplar.report.report import Report
+from pypoplar.report.slowest_tile import critical_tile
 
 PHASES = {phase.label: phase.cycles for phase in STEP_PHASES}  # compute is the last of a step
 WAIT = "wait"
@@ -28,6 +29,7 @@ class Slices:
 
     begin: Int64s  # ns
     end: Int64s  # ns
+    cycles: Int64s
     name: Int64s
     step: Int64s  # -1 for a stretch that says nothing of a step
 
@@ -136,12 +138,18 @@ class _Drawing:
     events: Events
     clock: float
     names: dict[str, int] = field(factory=dict)
+    _slowest: dict[int, int] = field(init=False)  # by step, the tile whose vertices the report has
+
+    def __attrs_post_init__(self) -> None:
+        execution = self.report.execution
+        self._slowest = {step.number: critical_tile(step) for step in execution.steps} if execution is not None else {}
 
     def timeline(self, tiles: int, notes: tuple[str, ...]) -> Timeline:
         bounds = self._bounds()
         target = self.report.compilation.target
         shown = self.report.name or target.system or target.architecture
-        main = [self._run_track(), self._program_track(), *self._phase_tracks(bounds), *self._counter_tracks()]
+        main = [self._run_track(), self._program_track(), *self._critical_track()]
+        main += [*self._phase_tracks(bounds), *self._counter_tracks()]
         groups = [TrackGroup(f"{shown}: all IPUs" if target.numIPUs > 1 else shown, tuple(main)), *self._tile_groups(bounds, tiles)]
         described = [self._describe(run, step) for run, step in self.events.parts]
         return Timeline(tuple(groups), tuple(self.names), described, notes)
@@ -172,7 +180,7 @@ class _Drawing:
         return bounds
 
     def _slices(self, begin: Int64s, end: Int64s, name: Int64s, step: Int64s | None = None) -> Slices:
-        return Slices(self._ns(begin), self._ns(end), name, np.full(len(name), -1) if step is None else step)
+        return Slices(self._ns(begin), self._ns(end), end - begin, name, np.full(len(name), -1) if step is None else step)
 
     def _run_track(self) -> Track:
         events = self.events
@@ -190,11 +198,25 @@ class _Drawing:
         numbers = np.array([step.number for _, step in events.parts], np.int64)[events.part]
         levels = nesting.levels(events.run.tolist(), numbers.tolist())
         names = self._step_names()[events.part].tolist()
+        texts = list(self.names)
         rows = [
-            (level.first, level.last, names[level.first] if level.title is None else self._name(level.title)) for level in levels
+            (level.first, level.last, self._name(level.told(texts[names[level.first]])))
+            if level.title is not None or level.iteration
+            else (level.first, level.last, names[level.first])
+            for level in levels
         ]
         first, last, name = np.array(rows, np.int64).reshape(-1, 3).T
         return Track("Program", self._slices(events.begin[first], (events.begin + events.cycles)[last], name))
+
+    def _critical_track(self) -> Iterator[Track]:
+        """The tile that each step waits for; without the steps that all tiles go through alike."""
+        events = self.events
+        tiles = np.array([critical_tile(step) for _, step in events.parts], np.int64)
+        names = np.array([self._name(f"Tile {tile}") if tile >= 0 else -1 for tile in tiles.tolist()], np.int64)[events.part]
+        shown = (names >= 0) & (events.cycles > 0)
+        if shown.any():
+            begin, end = events.begin[shown], (events.begin + events.cycles)[shown]
+            yield Track("Slowest tile", self._slices(begin, end, names[shown], events.part[shown]))
 
     def _phase_tracks(self, bounds: Int64s) -> Iterator[Track]:
         names = self._step_names()[self.events.part]
@@ -258,7 +280,14 @@ class _Drawing:
         begins, ends = np.stack((begin, middle), 1).ravel(), np.stack((middle, end), 1).ravel()
         label = np.stack((names, np.full(len(names), self._name(WAIT))), 1).ravel()
         lasting = ends > begins
-        return Track(f"Tile {tile}", self._slices(begins[lasting], ends[lasting], label[lasting]))
+        part = np.stack((events.part, np.full(len(names), -1)), 1).ravel()
+        return Track(self._tile_name(tile), self._slices(begins[lasting], ends[lasting], label[lasting], part[lasting]))
+
+    def _tile_name(self, tile: int) -> str:
+        """``Tile 1500 (tile 28 of IPU 1)``."""
+        target = self.report.compilation.target
+        ipu, place = divmod(tile, max(target.tilesPerIpu, 1))
+        return f"Tile {tile}" + (f" (tile {place} of IPU {ipu})" if target.numIPUs > 1 else "")
 
     def _describe(self, run: int, step: Step) -> dict[str, str | int | float]:
         """What a slice says of its step: of the mean execution, where it was executed more than once in the run."""
@@ -277,4 +306,11 @@ class _Drawing:
             description |= {"active tiles": step.activeTiles, "tile balance": round(step.tileBalance, 4)}
         if step.flops:
             description["flops"] = step.flops // times
+        if (tile := critical_tile(step)) >= 0:
+            description["slowest tile"] = tile
+        if step.program is not None and step.program.vertices:
+            description["vertices"] = ", ".join(f"{count:,} {name}" for name, count in step.program.vertices.items())
+        if tile >= 0 and tile == self._slowest.get(step.number):
+            vertices = self.report.execution.slowest_vertices.get(step.number, ()) if self.report.execution is not None else ()
+            description |= {"vertices of the slowest tile": ", ".join(each.told() for each in vertices)} if vertices else {}
         return description

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import os
 
 import pytest
@@ -63,6 +64,12 @@ def test_the_summary_goes_into_a_strict_stream(hostile):
     assert f"DoExchange: {SPELLED}" in stream.buffer.getvalue().decode()
 
 
+def test_the_summary_for_programs_has_them_spelled_out(hostile, tmp_path):
+    pva.save_report(hostile, tmp_path / "profile.pop")
+    result = CliRunner().invoke(main, ["summary", "--json", str(tmp_path)], catch_exceptions=False)
+    assert SPELLED in [step["name"] for step in json.loads(result.stdout)["execution"]["steps"]]
+
+
 @pytest.mark.parametrize("ending", ["pftrace", "pftrace.gz"])
 def test_the_trace_has_them_spelled_out(hostile, tmp_path, ending):
     path = tmp_path / f"trace.{ending}"
@@ -90,7 +97,7 @@ def test_files_are_found_by_names_that_are_no_text(tmp_path, name):
     path.mkdir()
     pva.save_report(full_report(), path / "profile.pop")
     assert differences(full_report(), pva.openReport(path)) == []
-    for command, ending in (("summary", None), ("report", "html"), ("trace", "pftrace")):
+    for command, ending in (("summary", None), ("report", "html"), ("trace", "pftrace.gz")):
         result = CliRunner().invoke(main, [command, str(path)], catch_exceptions=False)
         assert result.exit_code == 0, result.output
         if ending:

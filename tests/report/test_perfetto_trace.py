@@ -101,9 +101,50 @@ def test_slices_say_what_a_mean_execution_did(written):
         "active tiles": 3,
         "tile balance": 0.5625,
         "flops": 1000,
+        "cycles": 400,
+        "slowest tile": 0,
+        "vertices": "8 Multiply<float>, 1 Zero",
+        "vertices of the slowest tile": "4 vertices of Multiply<float> (x 10 to 12, y 10), 1 vertex of Zero",
     }
     assert written(full_report()).main("Exchange")[0][-1]["bytes sent"] == 64
     assert written(full_report()).main("Host exchange")[0][-1]["host bytes"] == 256
+
+
+def test_slices_say_how_many_cycles_they_last(written):
+    report = full_report()
+    slow = evolve(report, execution=evolve(report.execution, clockFrequency=0.25e9))  # 4 ns a cycle
+    read = written(slow)
+    for track in ("Runs", "Program", "Slowest tile", "Sync", "Exchange", "Compute"):
+        spans = read.main(track)
+        assert spans
+        assert all(4 * description["cycles"] == end - begin for begin, end, *_, description in spans), track
+
+
+def test_the_slowest_tile_of_each_step_has_a_lane(written):
+    assert written(full_report()).spans("Slowest tile")[:3] == [(0, 50, "Tile 0"), (50, 470, "Tile 0"), (5520, 5570, "Tile 0")]
+
+
+def test_tiles_of_several_ipus_are_named_with_their_ipu(written):
+    report = full_report()
+    target = evolve(report.compilation.target, numIPUs=2, tilesPerIpu=2)
+    read = written(evolve(report, compilation=evolve(report.compilation, target=target)))
+    assert [name for _, name in read.slices if name.startswith("Tile ")] == [
+        "Tile 0 (tile 0 of IPU 0)",
+        "Tile 1 (tile 1 of IPU 0)",
+        "Tile 2 (tile 0 of IPU 1)",
+    ]
+
+
+def test_a_step_right_inside_a_loop_has_the_number_of_its_iteration(written):
+    read = written(profiled(lambda graph, increase, copy: Sequence([Repeat(3, increase), copy])))
+    names = [name for *_, name, _, _ in read.main("Program") if name.startswith("increase")]
+    assert names == [f"increase (iteration {number})" for number in (1, 2, 3)]
+
+
+def test_inner_loops_count_their_own_iterations(written):
+    read = written(profiled(lambda graph, increase, copy: Repeat(2, Sequence([Repeat(2, Sequence([increase, copy])), copy]))))
+    names = [name for *_, name, _, _ in read.main("Program") if name.startswith("iteration")]
+    assert names == ["iteration 1", "iteration 1", "iteration 2", "iteration 2", "iteration 1", "iteration 2"]
 
 
 def test_timestamps_are_cycles_at_the_clock(written):
@@ -242,7 +283,7 @@ def test_a_loops_body_begins_anew_in_each_iteration(written):
     read = written(profiled(lambda graph, increase, copy: Sequence([Repeat(3, Sequence([increase, copy])), copy])))
     levels = [(name, depth) for *_, name, depth, _ in read.main("Program")]
     (repeat,) = [depth for name, depth in levels if name.startswith("Repeat")]
-    assert levels.count(("iteration", repeat + 1)) == 3
+    assert [name for name, depth in levels if depth == repeat + 1] == ["iteration 1", "iteration 2", "iteration 3"]
     assert [depth for name, depth in levels if name == "increase"] == [repeat + 2] * 3
     begin, end = read.spans("Runs")[0][:2]
     assert sum(span[1] - span[0] for span in read.main("Program") if span[3] == 0) == end - begin

@@ -1,5 +1,6 @@
 """The commands that read a profile: `pypoplar summary` and `pypoplar trace`."""
 
+import json
 import sys
 
 import pytest
@@ -11,6 +12,7 @@ from pypoplar.cli import main
 from pypoplar.report.file.sqlite_file import save_report
 from pypoplar.report.perfetto.perfetto_trace import write_trace
 from pypoplar.report.text.summary import summary
+from pypoplar.report.text.summary_values import summary_values
 from pypoplar.report.trace import Trace
 
 REPORT = full_report()
@@ -37,16 +39,29 @@ def test_summary_prints_what_the_engine_would(run, profile):
     assert run("summary", "--steps", "--variables", profile).stdout == summary(REPORT, everything)
 
 
+def test_summary_lists_the_longest_steps(run, profile):
+    assert run("summary", "--top", 2, profile).stdout == summary(REPORT, top=2)
+    assert run("summary", "--top", 0, profile).exit_code == 2
+
+
+def test_summary_is_written_for_programs(run, profile):
+    assert json.loads(run("summary", "--json", profile).stdout) == json.loads(json.dumps(summary_values(REPORT)))
+    values = json.loads(run("summary", "--json", "--steps", "--variables", "--top", 1, profile).stdout)
+    assert [step["name"] for step in values["execution"]["steps"]] == ["gather", "multiply", "out"]
+    assert [variable["name"] for variable in values["variables"]] == ["x", "temporary"]
+
+
 def test_trace_is_written_beside_the_profile_or_where_it_is_asked_for(run, profile, tmp_path):
     write_trace(REPORT, tmp_path / "expected", tiles=2)
+    write_trace(REPORT, tmp_path / "expected.gz", tiles=2)
     result = run("trace", profile, "--tiles", 2)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith(f"{profile.with_suffix('.pftrace')}  ")
+    assert result.stdout.startswith(f"{profile.with_suffix('.pftrace.gz')}  ")
     assert " kB, for https://ui.perfetto.dev" in result.stdout
     assert result.stderr == "note: 30 later executions of steps were not recorded\n"
-    assert profile.with_suffix(".pftrace").read_bytes() == (tmp_path / "expected").read_bytes()
-    assert run("trace", profile.parent, "-o", tmp_path / "other", "--tiles", 2).exit_code == 0
-    assert (tmp_path / "other").read_bytes() == (tmp_path / "expected").read_bytes()
+    assert profile.with_suffix(".pftrace.gz").read_bytes() == (tmp_path / "expected.gz").read_bytes()
+    assert run("trace", profile.parent, "-o", tmp_path / "other.pftrace", "--tiles", 2).exit_code == 0
+    assert (tmp_path / "other.pftrace").read_bytes() == (tmp_path / "expected").read_bytes()
 
 
 def test_trace_says_when_executions_were_not_recorded(run, tmp_path):

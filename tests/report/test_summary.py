@@ -1,16 +1,21 @@
 """The profile summary: Poplar's sections and figures from a report made by hand."""
 
+import json
+
 import numpy as np
 import pytest
 from attrs import evolve
 from lowered_variables import with_one_life
+from profile_reports import full_report
 
 from pypoplar.errors import InvalidOption
 from pypoplar.report.execution import Execution, Step, VertexTypeCycles
+from pypoplar.report.insights.ranking import insights
 from pypoplar.report.memory_report import MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 from pypoplar.report.report import Compilation, Report, ReportGraph, ReportTarget, Version, VertexType
 from pypoplar.report.text.summary import summary
+from pypoplar.report.text.summary_values import summary_values
 
 TILES = 16
 
@@ -305,6 +310,72 @@ def test_memory_is_shown_by_ipu_on_request():
         "4 tile(s) out of memory",
     ]
     assert lines[lines.index("IPU 0 (tiles 0 to 7):") + 5] == "0 tile(s) out of memory"
+
+
+def test_the_longest_steps_come_first_and_as_many_as_are_asked_for():
+    report = make_report(steps=[EXCHANGE, compute_step()])
+    assert "Longest steps" not in summary(report)
+    lines = [line.strip() for line in summary(report, top=1).splitlines()]
+    place = lines.index("Longest steps (1 of 2):")
+    assert lines[place + 1].startswith("OnTileExecute: ")
+    assert lines[place + 1].endswith("% of total")
+    assert not any(line.startswith("DoExchange") for line in lines)
+    assert "Longest steps (2 of 2):" in summary(report, top=5)
+
+
+def test_syncs_are_told_apart_from_waiting():
+    report = make_report(steps=[compute_step(), EXCHANGE])
+    mean = report.execution.tile_average
+    lines = [" ".join(line.split()) for line in summary(report).splitlines()]
+    place = next(place for place, line in enumerate(lines) if line.startswith("Tile average sync cycles:"))
+    assert lines[place + 1].startswith(f"of them the syncs themselves: {mean.sync - mean.waiting:,.1f} (")
+    assert lines[place + 2].startswith(f"of them waiting for slower tiles: {mean.waiting:,.1f} (")
+
+
+def test_the_slowest_tile_of_a_step_is_named_with_its_vertices():
+    report = full_report()
+    lines = [line.strip() for line in summary(report, {"showExecutionSteps": "true"}).splitlines()]
+    assert (
+        "Slowest tile 0: 5,600 cycles against 3,150 of the mean tile, 4 vertices of Multiply<float> (x 10 to 12, y 10),"
+        " 1 vertex of Zero" in lines
+    )
+    assert "Slowest tile 0: 420 cycles against 210 of the mean tile, 448 B received" in lines
+
+
+def test_the_values_for_programs_are_those_of_the_report():
+    report = full_report()
+    values = json.loads(json.dumps(summary_values(report)))
+    execution = values["execution"]
+    assert execution["cycles"] == sum(execution["phases"].values()) == report.execution.totalCycles.total
+    mean = execution["mean_tile"]
+    parts = ("compute_including_idle", "exchange", "copies", "global_exchange", "host_exchange", "sync", "waiting")
+    assert sum(mean[part] for part in parts) == pytest.approx(execution["cycles"])
+    assert [step["name"] for step in execution["steps"]] == ["out", "multiply", "gather"]
+    assert execution["steps"][1]["slowest_tile"]["vertices"][0]["sizes"][0] == {"name": "x", "least": 10, "most": 12}
+    assert values["memory"]["fullest_tile"] == {"tile": 0, "bytes": 472, "limit": 1 << 19}
+    assert [finding["rule"] for finding in values["insights"]] == [finding.rule for finding in insights(report)]
+    assert "variables" not in values
+    assert [variable["name"] for variable in summary_values(report, variables=True)["variables"]] == ["x", "temporary"]
+
+
+def test_the_values_have_the_longest_steps_or_all_in_order():
+    report = full_report()
+
+    def names(**options):
+        return [step["name"] for step in summary_values(report, **options)["execution"]["steps"]]
+
+    assert names(top=1) == ["out"]
+    assert names(top=1, all_steps=True) == ["gather", "multiply", "out"]
+
+
+def test_the_values_of_a_program_that_has_not_run_have_no_execution():
+    assert summary_values(evolve(full_report(), execution=None))["execution"] is None
+
+
+def test_what_a_profile_does_not_tell_apart_is_null():
+    report = full_report()
+    values = summary_values(evolve(report, execution=evolve(report.execution, copies_known=False)))
+    assert values["execution"]["phases"]["copies"] is None
 
 
 def test_a_program_that_has_not_run_has_no_execution_section():

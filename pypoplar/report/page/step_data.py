@@ -10,6 +10,7 @@ from pypoplar.report.execution import CYCLES, Execution, Step, step_number
 from pypoplar.report.page.blocks import Blocks, Reference, TileRows
 from pypoplar.report.phases import PHASES, WAITING, labels
 from pypoplar.report.report import Report
+from pypoplar.report.slowest_tile import SlowestTiles, critical_tile
 
 NUMBERS = ("executions", "depth", *CYCLES, "cycles", "host_bytes", "flops", "memory_bytes", "activeTiles")
 """Of a step, as libpva and we name them."""
@@ -63,12 +64,19 @@ def steps_table(steps: Sequence[Step], rows: TileRows, by_tile: Iterable[str] = 
     table["balance"] = [round(step.tileBalance, 6) for step in steps]
     table["active_balance"] = [round(step.activeTileBalance, 6) for step in steps]
     table["idle"] = [round(idle_threads(step), 6) for step in steps]
+    table["critical"] = [critical_tile(step) for step in steps]
     rows_by_name = {name: [-1] * len(steps) for name in by_tile}
     for place in sorted(range(len(steps)), key=lambda position: -steps[position].cycles):
         for name, column in rows_by_name.items():
             column[place] = rows.add(getattr(steps[place], BY_TILE[name]))
     table["rows"] = rows_by_name
     return table
+
+
+def slowest_tiles(execution: Execution) -> list[str]:
+    """Of each step what its slowest tile does, in words; empty where no tile is slower than others."""
+    slowest = SlowestTiles.of(execution)
+    return [tile.told() if (tile := slowest.of_step(step)) is not None else "" for step in execution.steps]
 
 
 def execution_data(report: Report, blocks: Blocks) -> dict[str, Any] | None:
@@ -78,6 +86,7 @@ def execution_data(report: Report, blocks: Blocks) -> dict[str, Any] | None:
         return None
     rows = TileRows(blocks, report.compilation.target.numTiles)
     steps = steps_table(execution.steps, rows)
+    steps["slowest"] = slowest_tiles(execution)
     runs = [
         {"name": run.name, "count": run.count, "cycles": run.cycles, "steps": blocks.value(steps_table(run.steps, rows, IN_RUNS))}
         for run in execution.runs

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 SEQUENCE = 1  # all packets come from one writer
+CYCLES = "cycles"  # what a slice lasts
 TILES = 4  # tiles of each IPU that a trace shows
 
 
@@ -27,8 +28,9 @@ def write_trace(report: Report, path: str | os.PathLike[str], tiles: int = TILES
 
     Returns in sentences what the trace does not show. Equal reports give equal files.
 
-    The main process has tracks for runs, the program's levels, the phases of supersteps, and counters; each IPU a process with its
-    `tiles` slowest tiles. Timestamps are nanoseconds: cycles divided by the clock frequency.
+    The main process has tracks for runs, the program's levels with numbered iterations, the slowest tile of each step, the phases
+    of supersteps, and counters; each IPU a process with its `tiles` slowest tiles. Timestamps are nanoseconds: cycles divided by
+    the clock frequency; every slice says its cycles.
 
     Raises `MissingFeature` without the `perfetto` package, `ApplicationRuntimeError` if nothing has run, and `OSError`.
     """
@@ -79,6 +81,7 @@ class _TraceWriter:
                         assert_never(track.content)
 
     def _keys(self) -> Iterator[str]:
+        yield CYCLES
         yield from dict.fromkeys(key for step in self._timeline.steps for key in step)
 
     def _packet(self) -> Any:
@@ -123,20 +126,25 @@ class _TraceWriter:
         return uuid
 
     def _write_slices(self, track: int, slices: Slices) -> None:
-        """Begin and end of each slice in the order in which they happen: one that is inside another ends before it."""
+        """Begin and end of each slice in the order in which they happen: one that is inside another ends before it.
+
+        Equal slices are written from one packet, which differs in its time and its cycles.
+        """
         finish = self._event(track, "TYPE_SLICE_END")
-        begins: dict[tuple[int, int], Any] = {}  # packets that differ in their time only
+        begins: dict[tuple[int, int], Any] = {}
         ends: list[int] = []
-        columns = (slices.begin.tolist(), slices.end.tolist(), slices.name.tolist(), slices.step.tolist())
-        for begin, end, name, step in zip(*columns, strict=True):
+        columns = (slices.begin.tolist(), slices.end.tolist(), slices.cycles.tolist(), slices.name.tolist(), slices.step.tolist())
+        for begin, end, cycles, name, step in zip(*columns, strict=True):
             while ends and ends[-1] <= begin:
                 self._write_at(finish, ends.pop())
             start = begins.get((name, step))
             if start is None:
                 start = begins[name, step] = self._event(track, "TYPE_SLICE_BEGIN")
                 start.track_event.name_iid = name + 1
+                start.track_event.debug_annotations.add(name_iid=self._arguments[CYCLES])
                 if step >= 0:
                     self._annotate(start.track_event, self._timeline.steps[step])
+            start.track_event.debug_annotations[0].int_value = cycles
             self._write_at(start, begin)
             ends.append(end)
         for end in reversed(ends):

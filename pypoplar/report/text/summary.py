@@ -10,7 +10,7 @@ from pypoplar.errors import InvalidOption
 from pypoplar.options import OptionValue, read_flag
 from pypoplar.report.escaping import escaped
 from pypoplar.report.report import Report, ReportGraph, ReportTarget
-from pypoplar.report.text.summary_execution import execution_section, steps_section
+from pypoplar.report.text.summary_execution import execution_section, longest_section, steps_section
 from pypoplar.report.text.summary_lines import lines_section
 from pypoplar.report.text.summary_memory import memory_section
 from pypoplar.report.text.text_columns import columns
@@ -19,12 +19,13 @@ from pypoplar.spelling import nearest
 OPTIONS = ("showExecutionSteps", "showOptimizations", "showPerIpuMemoryUsage", "showVarStorage")
 
 
-def summary(report: Report, options: Mapping[str, OptionValue] | None = None) -> str:
+def summary(report: Report, options: Mapping[str, OptionValue] | None = None, top: int = 0) -> str:
     """The summary of `report`: target, graph, memory usage, and what running cost if the program has run.
 
     Options, each ``"true"`` or ``"false"``: ``"showVarStorage"`` adds variables and when they live, ``"showPerIpuMemoryUsage"``
     the memory of each IPU, ``"showExecutionSteps"`` the steps of the program; ``"showOptimizations"`` adds nothing, because the
-    compiler makes no optimisations that it could list. An unknown one raises `InvalidOption`.
+    compiler makes no optimisations that it could list. An unknown one raises `InvalidOption`. `top` adds so
+    many of the longest steps.
     """
     ordered(options, "the options of a summary", NAMED_VALUES)
     flags = read_options(options or {})
@@ -35,8 +36,10 @@ def summary(report: Report, options: Mapping[str, OptionValue] | None = None) ->
         lines += ["", *execution_section(execution, compilation)]
         if execution.lines is not None:
             lines += ["", *lines_section(execution.lines)]
+        if top:
+            lines += ["", *longest_section(execution, top)]
         if flags["showExecutionSteps"]:
-            lines += ["", *steps_section(execution.steps, compilation.programs)]
+            lines += ["", *steps_section(execution, compilation.programs)]
     return escaped("\n".join(lines) + "\n")
 
 

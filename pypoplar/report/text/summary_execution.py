@@ -8,6 +8,7 @@ from pypoplar.report.execution import Execution, Step, VertexTypeCycles
 from pypoplar.report.phases import PHASES
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ReportTarget
+from pypoplar.report.slowest_tile import SlowestTiles
 from pypoplar.report.text.text_columns import Line, heading, labelled, shown_name
 
 
@@ -31,6 +32,8 @@ def execution_section(execution: Execution, compilation: Compilation) -> list[st
         ("Tile average global exchange cycles:", part(mean.global_exchange)),
         ("Tile average host exchange cycles:", part(mean.host_exchange)),
         ("Tile average sync cycles:", part(mean.sync)),
+        ("  of them the syncs themselves:", part(mean.sync - mean.waiting)),
+        ("  of them waiting for slower tiles:", part(mean.waiting)),
     ]
     lines += ["", *labelled(rows, 2)]
     if execution.flops:
@@ -85,33 +88,49 @@ def pricing(counts: Mapping[str, int]) -> str:
     return f"priced by {', '.join(shown)}" if kinds else ""
 
 
-def steps_section(steps: Sequence[Step], programs: Sequence[Program]) -> list[str]:
+def steps_section(execution: Execution, programs: Sequence[Program]) -> list[str]:
     """The steps that ran with what all their executions cost, within the loops, branches and calls of the program.
 
     A function's steps stand at its first call, with what all its calls cost together.
     """
-    ran = {step.number: step for step in steps if step.number >= 0}
+    slowest = SlowestTiles({step.number: step for step in execution.steps if step.number >= 0}, execution.slowest_vertices)
     lines = ["  Execution steps:"]
     seen: set[int] = set()
     shown: set[int] = set()
     for number, program in enumerate(programs):
-        below = tree_lines(program, ran, seen, shown)
+        below = tree_lines(program, slowest, seen, shown)
         if below and len(programs) > 1:
             title = f"Program {number}" + (f" ({shown_name(program.name)})" if program.name else "")
             lines.append(f"    {title}:")
             below = [f"  {line}" for line in below]
         lines += below
-    for step in steps:
+    for step in execution.steps:
         if step.number not in seen:
-            lines += step_lines(step, " " * (4 + 2 * step.depth))
+            lines += step_lines(step, slowest, " " * (4 + 2 * step.depth))
     return lines
 
 
-def tree_lines(root: Program, ran: Mapping[int, Step], seen: set[int], shown: set[int]) -> list[str]:
+def longest_section(execution: Execution, top: int) -> list[str]:
+    """The `top` steps that took the most cycles, the longest first."""
+    total, slowest = execution.totalCycles.total, SlowestTiles.of(execution)
+    lines = [f"  Longest steps ({min(top, len(execution.steps)):,} of {len(execution.steps):,}):"]
+    for step in longest_steps(execution, top):
+        first, *rest = step_lines(step, slowest, "    ")
+        lines += [f"{first}, {step.cycles / total if total else 0.0:.1%} of total", *rest]
+    return lines
+
+
+def longest_steps(execution: Execution, top: int) -> list[Step]:
+    """The `top` steps that took the most cycles, of equals those that come first."""
+    return sorted(execution.steps, key=lambda step: -step.cycles)[:top]
+
+
+def tree_lines(root: Program, slowest: SlowestTiles, seen: set[int], shown: set[int]) -> list[str]:
     """A program tree as far as its steps ran; nameless sequences are not shown, nor is the one at the root.
 
     What stands in several places is written out at the first. `seen` are the steps, `shown` the ids of the programs so far.
     """
+    ran = slowest.steps
     alive = ran_below(root, ran)
     lines: list[str] = []
     pending = [(4, root)]
@@ -123,7 +142,7 @@ def tree_lines(root: Program, ran: Mapping[int, Step], seen: set[int], shown: se
         margin = " " * indent
         if node.step in ran:
             if node.step not in seen:
-                lines += step_lines(ran[node.step], margin)
+                lines += step_lines(ran[node.step], slowest, margin)
                 seen.add(node.step)
             continue
         above = id(node) in shown or (node.type == "Call" and not has_more(node, ran, seen, shown))
@@ -159,8 +178,8 @@ def ran_below(root: Program, ran: Mapping[int, Step]) -> dict[int, bool]:
     return alive
 
 
-def step_lines(step: Step, indent: str) -> list[str]:
-    """A step with its cycles, tiles, balance and bytes."""
+def step_lines(step: Step, slowest: SlowestTiles, indent: str) -> list[str]:
+    """A step with its cycles, tiles, balance and bytes, and the tile that it waits for."""
     times = f" ({step.executions:,} executions)" if step.executions != 1 else ""
     lines = [f"{step.type}: {shown_name(step.name)}{times}", f"  Cycles: {step.cycles:,}{composition(step)}"]
     if step.slowest_tile_cycles > step.compute_cycles:
@@ -168,6 +187,9 @@ def step_lines(step: Step, indent: str) -> list[str]:
     if step.activeTiles:
         balance = f"(balance {step.tileBalance:.1%}, of active tiles {step.activeTileBalance:.1%})"
         lines.append(f"  Active tiles: {step.activeTiles:,} {balance}")
+    tile = slowest.of_step(step)
+    if tile is not None:
+        lines.append(f"  Slowest tile {tile.told()}")
     including, excluding = int(step.cyclesByTile.sum()), int(step.activeCyclesByTile.sum())
     if including:
         lines.append(f"  Thread balance: {excluding / including:.1%}")

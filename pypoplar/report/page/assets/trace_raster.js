@@ -1,10 +1,30 @@
 // Paints the events of a trace into pixels: columns of time, rows of tiles, each pixel the mixture of what happens in it.
 // Events that lie within a column are added up by step first, so that the work grows with the pixels, not with the events.
 
+const SPANS = [[EXCHANGE, COPIES].filter((phase) => phase >= 0), [COMPUTE]]; // phases in one span of an event
+
+// The first tile of a row and the one after its last.
+page.tilesOfRow = (row, first, last, rows) => {
+  const from = first + Math.floor((row * (last - first)) / rows);
+  return [from, Math.max(from + 1, first + Math.floor(((row + 1) * (last - first)) / rows))];
+};
+
+// Of some tiles the one on which phases of a step take longest together.
+page.slowestTile = (step, phases, from, to) => {
+  let slowest = from;
+  let most = -1;
+  for (let tile = from; tile < to; tile++) {
+    let cycles = 0;
+    for (const phase of phases) cycles += step.byTile[phase][tile];
+    if (cycles > most) [slowest, most] = [tile, cycles];
+  }
+  return slowest;
+};
+
 page.traceRaster = (model) => {
   const cached = { key: "", shares: new Map() };
 
-  // Shares of a step's phases by row: the mean of the row's tiles. A number where all rows are equal.
+  // Shares of a step's phases by row: of the slowest of the row's tiles. A number where all rows are equal.
   function shares(place, first, last, rows) {
     const key = `${first} ${last} ${rows}`;
     if (cached.key !== key) {
@@ -14,26 +34,23 @@ page.traceRaster = (model) => {
     let found = cached.shares.get(place);
     if (!found) {
       const step = model.steps[place];
-      found = PHASES.map((_, phase) =>
-        step.byTile[phase] && step.whole[phase]
-          ? binned(step.byTile[phase], step.whole[phase], first, last, rows)
-          : step.evenly[phase],
-      );
+      found = step.evenly.slice();
+      for (const span of SPANS) {
+        const phases = span.filter((phase) => step.byTile[phase] && step.whole[phase]);
+        if (phases.length) fillSlowest(found, step, phases, first, last, rows);
+      }
       cached.shares.set(place, found);
     }
     return found;
   }
 
-  function binned(values, whole, first, last, rows) {
-    const made = new Float32Array(rows);
+  // The shares of phases that follow each other on a tile: of one tile in each row, the one on which they take longest together.
+  function fillSlowest(found, step, phases, first, last, rows) {
+    for (const phase of phases) found[phase] = new Float32Array(rows);
     for (let row = 0; row < rows; row++) {
-      const from = first + Math.floor((row * (last - first)) / rows);
-      const to = Math.max(from + 1, first + Math.floor(((row + 1) * (last - first)) / rows));
-      let sum = 0;
-      for (let tile = from; tile < to; tile++) sum += values[tile];
-      made[row] = Math.min(1, sum / (to - from) / whole);
+      const slowest = page.slowestTile(step, phases, ...page.tilesOfRow(row, first, last, rows));
+      for (const phase of phases) found[phase][row] = Math.min(1, step.byTile[phase][slowest] / step.whole[phase]);
     }
-    return made;
   }
 
   // view: {from, to} in cycles, {first, last} in tiles. colours: [r, g, b] by phase, and of idle and blank.
