@@ -5,7 +5,7 @@ Products of halves are exact in float, and all sums are taken in float; what is 
 
 from typing import Generic, TypeVar
 
-from pypoplar import FLOAT, HALF, INT, Input, MultiVertex, Output, Vector, VectorList, Vertex
+from pypoplar import FLOAT, HALF, INT, Input, MultiVertex, Output, Vector, VectorList, Vertex, ipu
 
 T = TypeVar("T", FLOAT, HALF)  # of the operands
 R = TypeVar("R", FLOAT, HALF)  # of the result
@@ -36,21 +36,19 @@ class DotProducts(Vertex, Generic[T], name="poplin::DotProducts"):
 
 
 class OuterProduct(MultiVertex, Generic[T, R], name="poplin::OuterProduct"):
-    """out = a b for one element a and a piece of a row b. Worker w takes the elements from ``w * share`` on."""
+    """out = a b for one element a and a piece of a row b."""
 
     a: Input[T]
     b: Input[Vector[T]]
     out: Output[Vector[R]]
-    share: INT
 
     def compute(self, worker):
         a = float(self.a)
-        begin = worker * self.share
-        for i in range(begin, min(begin + self.share, len(self.out))):
+        for i in ipu.worker_range(worker, self.out):
             self.out[i] = a * float(self.b[i])
 
 
-class BlockProduct(MultiVertex, Generic[T], name="poplin::BlockProduct"):
+class BlockProduct(MultiVertex, Generic[T], name="poplin::BlockProduct", writes_all="out"):
     """out = a b for blocks a [rows, depth], b [depth, columns] and out [rows, columns], row by row.
 
     The workers form `rowGroups` times ``6 / rowGroups`` groups: a worker takes every `rowGroups`-th row, and of it
@@ -95,15 +93,13 @@ class SumPartials(Vertex, Generic[R], name="poplin::SumPartials"):
 
 
 class ReduceAdd(MultiVertex, Generic[R], name="poplin::ReduceAdd"):
-    """out = the sum of the rows of partials. Worker w takes the elements from ``w * share`` on."""
+    """out = the sum of the rows of partials."""
 
     partials: Input[VectorList[FLOAT]]
     out: Output[Vector[R]]
-    share: INT
 
     def compute(self, worker):
-        begin = worker * self.share
-        for i in range(begin, min(begin + self.share, len(self.out))):
+        for i in ipu.worker_range(worker, self.out):
             total = 0.0
             for row in self.partials:
                 total += row[i]

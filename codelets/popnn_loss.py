@@ -32,7 +32,7 @@ def count_correct(rows, labels):
     return count
 
 
-class CrossEntropy(Vertex, Generic[T], name="popnn::LossCrossEntropy"):
+class CrossEntropy(Vertex, Generic[T], name="popnn::LossCrossEntropy", writes_all=("deltas", "loss")):
     """loss = -log p[label]; deltas = p - one_hot(label), the gradient by what went into the softmax that gave p.
 
     `smallest` keeps the logarithm finite where p is 0.
@@ -75,7 +75,7 @@ class CrossEntropyScaled(CrossEntropy[T], Generic[T], name="popnn::LossCrossEntr
         self.differentiate(float(self.deltasScale) / scaling, scaling)
 
 
-class SumSquared(Vertex, Generic[T], name="popnn::LossSumSquared"):
+class SumSquared(Vertex, Generic[T], name="popnn::LossSumSquared", writes_all=("deltas", "loss")):
     """loss = sum (p - one_hot(label))^2 / 2; deltas = p - one_hot(label)."""
 
     probs: Input[VectorList[T]]
@@ -131,7 +131,7 @@ class AddCorrect(Vertex, name="popnn::AddCorrect"):
             self.numCorrect += one
 
 
-class ArgMax(Vertex, Generic[T], name="popnn::ArgMax"):
+class ArgMax(Vertex, Generic[T], name="popnn::ArgMax", writes_all="out"):
     """The position of each row's largest element, the first of several."""
 
     in_: Input[VectorList[T]]

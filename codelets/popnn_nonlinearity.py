@@ -3,7 +3,7 @@
 import math
 from typing import Generic, TypeVar
 
-from pypoplar import BOOL, FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
+from pypoplar import BOOL, FLOAT, HALF, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex, ipu
 
 T = TypeVar("T", FLOAT, HALF)
 
@@ -53,14 +53,12 @@ def soft_max(row, out, stable):
 
 
 class NonLinearity1DInPlace(MultiVertex, Generic[T]):
-    """Every element replaced by the function's value, computed in float. Worker w takes the elements from ``w * share`` on."""
+    """Every element replaced by the function's value, computed in float."""
 
     data: InOut[Vector[T]]
-    share: INT
 
     def compute(self, worker):
-        begin = worker * self.share
-        for i in range(begin, min(begin + self.share, len(self.data))):
+        for i in ipu.worker_range(worker, self.data):
             self.data[i] = self.function(float(self.data[i]))
 
 
@@ -92,7 +90,7 @@ class Swish(NonLinearity1DInPlace[T], Generic[T], name="popnn::NonLinearity1DInP
     function = staticmethod(swish)
 
 
-class SoftMax(Vertex, Generic[T], name="popnn::SoftMax"):
+class SoftMax(Vertex, Generic[T], name="popnn::SoftMax", writes_all="out"):
     """For each row the powers of e over their sum, taken in float. `stable` subtracts the row's largest element first."""
 
     in_: Input[VectorList[T]]

@@ -1,12 +1,11 @@
 """Device code of popops: operations on the elements of tensors of one shape.
 
-A tile has one vertex, whose workers share its elements: worker w takes those from ``w * share`` on. `share` is a multiple of the
-type's vector width, so that no two workers store into one word of memory.
+A tile has one vertex, whose workers divide its elements.
 """
 
 from typing import Generic, TypeVar
 
-from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, InOut, Input, MultiVertex, Output, Vector
+from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, InOut, Input, MultiVertex, Output, Vector, ipu
 
 T = TypeVar("T", FLOAT, HALF, INT, UNSIGNED_INT)
 Real = TypeVar("Real", FLOAT, HALF)
@@ -44,17 +43,14 @@ class BinaryOp1D(MultiVertex, Generic[T]):
     in1: Input[Vector[T]]
     in2: Input[Vector[T]]
     out: Output[Vector[T]]
-    share: INT
 
     def compute(self, worker):
-        begin = worker * self.share
-        end = min(begin + self.share, len(self.out))
         if len(self.in2) == len(self.out):
-            for i in range(begin, end):
+            for i in ipu.worker_range(worker, self.out):
                 self.out[i] = self.combine(self.in1[i], self.in2[i])
         else:
             other = self.in2[0]
-            for i in range(begin, end):
+            for i in ipu.worker_range(worker, self.out):
                 self.out[i] = self.combine(self.in1[i], other)
 
 
@@ -63,17 +59,14 @@ class BinaryOp1DInPlace(MultiVertex, Generic[T]):
 
     in1Out: InOut[Vector[T]]
     in2: Input[Vector[T]]
-    share: INT
 
     def compute(self, worker):
-        begin = worker * self.share
-        end = min(begin + self.share, len(self.in1Out))
         if len(self.in2) == len(self.in1Out):
-            for i in range(begin, end):
+            for i in ipu.worker_range(worker, self.in1Out):
                 self.in1Out[i] = self.combine(self.in1Out[i], self.in2[i])
         else:
             other = self.in2[0]
-            for i in range(begin, end):
+            for i in ipu.worker_range(worker, self.in1Out):
                 self.in1Out[i] = self.combine(self.in1Out[i], other)
 
 
@@ -130,11 +123,9 @@ class ScaledSum(MultiVertex, Generic[Real, Delta]):
 
     A: InOut[Vector[Real]]
     B: Input[Vector[Delta]]
-    share: INT
 
     def accumulate(self, worker, scale):
-        begin = worker * self.share
-        for i in range(begin, min(begin + self.share, len(self.A))):
+        for i in ipu.worker_range(worker, self.A):
             self.A[i] = float(self.A[i]) + scale * float(self.B[i])
 
 

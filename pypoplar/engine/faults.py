@@ -58,6 +58,7 @@ KINDS: Mapping[FaultCode, type[PoplarError]] = {
     FaultCode.WORKER_RACE: GraphCycleError,
     FaultCode.VIEW_ALIGNMENT: CodeletRuntimeError,
     FaultCode.VIEW_SIZE: CodeletRuntimeError,
+    FaultCode.UNWRITTEN: CodeletRuntimeError,
 }
 
 
@@ -110,6 +111,11 @@ def _what(fault: Fault, codelet: TypedCodelet, executable: Executable, memory: A
             )
         case FaultCode.VIEW_SIZE:
             return f"a view of {value} bytes as records of {bound}: they are no whole number of records"
+        case FaultCode.UNWRITTEN:
+            row, element = divmod(bound, 1 << 32)
+            of_row = f" of row {row}" if codelet.fields[value].form == "list" else ""
+            name = codelet.fields[value].name
+            return f"the codelet promises to write all of {name!r}, by writes_all, but has left out element {element}{of_row}"
         case unknown:
             assert_never(unknown)
 

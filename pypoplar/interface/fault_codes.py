@@ -34,6 +34,7 @@ class FaultCode(Code):
     WORKER_RACE = auto()  # where the element's mark is, see `edge_rows`, from the tile's memory on; the mark, and 256 times its own
     VIEW_ALIGNMENT = auto()  # bytes from the last multiple of the alignment, the alignment: of a view of bytes as records
     VIEW_SIZE = auto()  # the bytes, those of a record
+    UNWRITTEN = auto()  # the number of a field promised to be written in full; the element left out, and 2**32 times its row
 
 
 class FloatingPoint(Bit):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poputil.cycles import ceiling, share_of_worker
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
@@ -20,8 +19,6 @@ def outer_product(graph: Graph, a: Tensor, b: Tensor, result: ElementType, prog:
     """
     out = graph.addVariable(result, [a.dim(0), b.dim(1)], below(debug, "out"))
     mapTensorLinearly(graph, out)
-    target = graph.getTarget()
-    grain = target.getVectorWidth(result)
     column, row, flat, columns = a.flatten(), b.flatten(), out.flatten(), b.dim(1)
     vertexType = templateVertex("poplin::OuterProduct", a.elementType(), result)
     cs = graph.addComputeSet(below(debug, "matMul"))
@@ -30,12 +27,10 @@ def outer_product(graph: Graph, a: Tensor, b: Tensor, result: ElementType, prog:
             while begin < end:
                 index, left = divmod(begin, columns)
                 right = min(columns, left + end - begin)
-                share = ceiling(share_of_worker(right - left, target), grain) * grain
                 fields = {
                     "a": column[index],
                     "b": row.slice(left, right),
                     "out": flat.slice(begin, begin + right - left),
-                    "share": share,
                 }
                 graph.setTileMapping(graph.addVertex(cs, vertexType, fields), tile)
                 begin += right - left

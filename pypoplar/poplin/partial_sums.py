@@ -5,7 +5,6 @@ from __future__ import annotations
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
-from pypoplar.poputil.cycles import ceiling, share_of_worker
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
@@ -24,15 +23,12 @@ def add_partials(graph: Graph, partials: Tensor, result: ElementType, prog: Sequ
     else:
         total = graph.addVariable(result, shape, debug)
         mapTensorLinearly(graph, total)
-    target = graph.getTarget()
-    grain = target.getVectorWidth(result)
     cs = graph.addComputeSet(debug)
     flat = total.flatten()
     for tile, regions in enumerate(graph.getTileMapping(total)):
         if not regions:
             continue
-        share = ceiling(share_of_worker(sum(region.size() for region in regions), target), grain) * grain
-        fields = {"partials": concat(rows.slices(regions, 1), 1), "out": concat(flat.slices(regions)), "share": share}
+        fields = {"partials": concat(rows.slices(regions, 1), 1), "out": concat(flat.slices(regions))}
         graph.setTileMapping(graph.addVertex(cs, templateVertex("poplin::ReduceAdd", result), fields), tile)
     prog.add(Execute(cs))
     return total

@@ -8,7 +8,6 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
-from pypoplar.poputil.cycles import ceiling, share_of_worker
 from pypoplar.poputil.exceptions import PoplibsError
 
 
@@ -25,10 +24,8 @@ def add_element_vertices(
     """Add a MultiVertex of `vertexType` to each tile that holds elements of ``operands[written]``.
 
     Operands have as many elements as the one that is written, in the same order, or a single one, which every vertex
-    reads. `edges` are connected to every vertex as they are, `values` are plain fields. The vertex type has a plain
-    field ``share``: elements for each worker.
+    reads. `edges` are connected to every vertex as they are, `values` are plain fields.
     """
-    target = graph.getTarget()
     out = operands[written]
     if not out.isParallelWriteable():
         raise PoplibsError(f"{out!r} cannot be written: it holds an element twice, or a constant")
@@ -39,13 +36,10 @@ def add_element_vertices(
     names = [name for name in operands if name not in single and name != written]
     # In the order of memory a tile's elements are one piece, whatever the view of them.
     out, others = graph.reorderToSimplify(out, [operands[name] for name in names])
-    grain = target.getVectorWidth(out.elementType())
     views = {written: out, **dict(zip(names, others, strict=True))}
     for tile, regions in enumerate(graph.getTileMapping(out)):
         if not regions:
             continue
         fields: dict[str, object] = {name: concat(view.slices(regions)) for name, view in views.items()}
-        elements = sum(region.size() for region in regions)
-        share = ceiling(share_of_worker(elements, target), grain) * grain
-        vertex = graph.addVertex(computeSet, vertexType, {**fields, **single, **shared, "share": share})
+        vertex = graph.addVertex(computeSet, vertexType, {**fields, **single, **shared})
         graph.setTileMapping(vertex, tile)

@@ -43,20 +43,20 @@ def variable(graph, type, shape):
 def element_wise(operation, type, in_place=False, scalar=False):
     def fields(n):
         first = {"in1Out": (type, [n])} if in_place else {"in1": (type, [n]), "out": (type, [n])}
-        return {**first, "in2": (type, [1 if scalar else n]), "share": n}
+        return {**first, "in2": (type, [1 if scalar else n])}
 
     return templateVertex("popops::BinaryOp1DInPlace" if in_place else "popops::BinaryOp1D", operation, type), fields
 
 
 def scaled_add(type):
     def fields(n):
-        return {"A": (type, [n]), "B": (type, [n]), "scale": 1.0, "share": n}
+        return {"A": (type, [n]), "B": (type, [n]), "scale": 1.0}
 
     return templateVertex("popops::ScaledAdd", type, type), fields
 
 
 def non_linearity(name, type):
-    return templateVertex("popnn::NonLinearity1DInPlace", name, type), lambda n: {"data": (type, [n]), "share": n}
+    return templateVertex("popnn::NonLinearity1DInPlace", name, type), lambda n: {"data": (type, [n])}
 
 
 # fmt: off
@@ -82,7 +82,7 @@ MULTI_VERTICES = [  # what it is, vertex type and fields, tile cycles at SIZES
     ("UnaryOp1D RELU f32", non_linearity("RELU", FLOAT), (140, 230, 1670, 6278)),
     ("NonLinearity1D GELU f32", non_linearity("GELU", FLOAT), (237, 603, 5403, 20763)),
     ("poplin ReduceAdd f32, 8 partials",
-     ("poplin::ReduceAdd<float>", lambda n: {"partials": (FLOAT, [8, n]), "out": (FLOAT, [n]), "share": n}),
+     ("poplin::ReduceAdd<float>", lambda n: {"partials": (FLOAT, [8, n]), "out": (FLOAT, [n])}),
      (366, 750, 8190, 31998)),
 ]
 WORKER_VERTICES = [  # the same with worker cycles, and what our vertex does beyond the tabulated loop
@@ -104,7 +104,7 @@ WORKER_VERTICES = [  # the same with worker cycles, and what our vertex does bey
 SHARED_VERTICES = [  # rows of single workers that a MultiVertex of ours shares out, by the elements of the busiest worker
     ("OuterProduct 1 x n f32",
      ("poplin::OuterProduct<float,float>",
-      lambda n: {"a": (FLOAT, []), "b": (FLOAT, [WORKERS * n]), "out": (FLOAT, [WORKERS * n]), "share": n}),
+      lambda n: {"a": (FLOAT, []), "b": (FLOAT, [WORKERS * n]), "out": (FLOAT, [WORKERS * n])}),
      (48, 71, 551, 2087)),
 ]
 BLOCKS = [  # ConvPartial1x1Out, n rows: the supervisor loads the weights, which our workers' cycles include

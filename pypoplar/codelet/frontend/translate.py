@@ -66,6 +66,7 @@ def _pass(attempt: Statements) -> TypedCodelet:
         _tables(source, tuple(attempt.blocks[0])),
         _arrays(attempt, tuple(attempt.blocks[0])),
         source.distinct,
+        source.writes_all,
     )
 
 

@@ -407,6 +407,7 @@ class TypedCodelet:
     tables: tuple[TypedTable, ...] = ()
     arrays: tuple[TypedArray, ...] = ()
     distinct: tuple[tuple[str, str], ...] = ()  # fields that never overlap, as the user demands
+    writes_all: tuple[str, ...] = ()  # Outputs that every run writes in full, as the user promises
 
     @property
     def wholes(self) -> tuple[str, ...]:

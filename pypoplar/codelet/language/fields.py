@@ -56,16 +56,17 @@ class Declared:
     names: dict[str, Any]  # local names of the enclosing function that the annotations may mean
     scope: dict[str, Any] = field(eq=False, repr=False)  # the names of its module
     constraint: object = UNSAID  # from ``class Add(Vertex, constraint="elem(*x) != elem(*y)")``
+    writes_all: object = UNSAID  # from ``class Add(Vertex, writes_all="out")``
 
 
-def noted(cls: type, name: str | None, constraint: object = UNSAID) -> Declared:
+def noted(cls: type, name: str | None, constraint: object = UNSAID, writes_all: object = UNSAID) -> Declared:
     """What the class statement said that has just made `cls`; called by its ``__init_subclass__``."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__") != cls.__module__:
         frame = frame.f_back
     words = " ".join(text for text in vars(cls).get("__annotations__", {}).values() if isinstance(text, str))
     names = {} if frame.f_locals is frame.f_globals else {key: value for key, value in frame.f_locals.items() if key in words}
-    return Declared(name, frame.f_code.co_filename, frame.f_lineno, names, frame.f_globals, constraint)
+    return Declared(name, frame.f_code.co_filename, frame.f_lineno, names, frame.f_globals, constraint, writes_all)
 
 
 class Vertex:
@@ -81,6 +82,11 @@ class Vertex:
     Inputs are connected to the same elements, or an Input to those of an Output, the Input is copied on its tile; what cannot be
     kept apart raises `MemoryElemConstraintsError` when the Engine is made.
 
+    ``class Sum(Vertex, writes_all="out")`` promises that every run of a vertex stores to every element of the Output: a name, or a
+    list of names; derived classes promise what their bases do. What stood there before is then not kept for the vertex, and its
+    memory may be another variable's. Where loops go from end to end pypoplar sees as much itself.
+    ``Engine(..., mode="interpret")`` holds a codelet to its promise.
+
     A method ``cycles(self, vertex)`` is an estimator: host Python that returns the worker cycles of a vertex, given a
     `VertexIntrospector`: ``fieldSize(name)``, ``value(name)``, ``templateArguments()``, ``target``. It is called once for all
     vertices with equal sizes and values, and replaces the price derived from the code as executed.
@@ -88,12 +94,19 @@ class Vertex:
 
     __declared__: Declared
 
-    def __init_subclass__(cls, *, name: str | None = None, constraint: str | Sequence[str] = UNSAID, **keywords: Any) -> None:
+    def __init_subclass__(
+        cls,
+        *,
+        name: str | None = None,
+        constraint: str | Sequence[str] = UNSAID,
+        writes_all: str | Sequence[str] = UNSAID,
+        **keywords: Any,
+    ) -> None:
         for keyword in keywords:
-            if hint := nearest(keyword, ("name", "constraint")):
+            if hint := nearest(keyword, ("name", "constraint", "writes_all")):
                 raise PoplarTypeError(f"class {cls.__name__} has the unknown keyword {keyword!r}{hint}")
         super().__init_subclass__(**keywords)
-        cls.__declared__ = noted(cls, name, constraint)
+        cls.__declared__ = noted(cls, name, constraint, writes_all)
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
         raise PoplarTypeError(f"{cls.__name__} is a codelet: it runs on the device and has no instances; use graph.addVertex")

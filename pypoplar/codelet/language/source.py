@@ -62,6 +62,7 @@ class CodeletSource:
     tables: tuple[ConstantTable, ...] = ()
     records: tuple[RecordLayout, ...] = ()  # that device code names
     distinct: tuple[tuple[str, str], ...] = ()  # fields that are demanded not to overlap
+    writes_all: tuple[str, ...] = ()  # Outputs that every run writes in full, as is promised
 
     def to_json(self) -> dict[str, Any]:
         """A tree of dicts, lists, strings and numbers, as the json module writes them."""
@@ -96,6 +97,7 @@ class CodeletSource:
             ],
             "records": [record.to_json() for record in self.records],
             "distinct": [list(pair) for pair in self.distinct],
+            "writes_all": list(self.writes_all),
         }
 
     @staticmethod
@@ -121,6 +123,7 @@ class CodeletSource:
                 tuple(_read_table(*row) for row in tree["tables"]),
                 tuple(RecordLayout.from_json(record) for record in tree["records"]),
                 tuple((_text(first), _text(second)) for first, second in tree["distinct"]),
+                tuple(map(_text, tree["writes_all"])),
             )
             source._check()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -137,6 +140,9 @@ class CodeletSource:
         for first, second in self.distinct:
             if first not in edges or second not in edges[edges.index(first) + 1 :]:
                 raise ValueError(f"{first!r} and {second!r} cannot be kept apart")
+        outputs = {field.name for field in self.fields if field.access == "output" and field.record is None}
+        if not outputs.issuperset(self.writes_all):
+            raise ValueError(f"not all of {self.writes_all!r} are Outputs")
         functions = len(self.functions)
         counts = {"helper": functions, "method": functions, "table": len(self.tables), "record": len(self.records)}
         for names in (

@@ -50,6 +50,7 @@ class VertexContext:
     uninitialised_is_fault: bool = False
     workers: int = 6
     worker: int = 0  # of a MultiVertex, the one that runs
+    written: set[int] | None = None  # bytes of memory where elements begin that were stored to, while a promise is to be kept
     debug_print: Callable[[int, int, tuple[Number, ...]], None] | None = None  # gets location, text number, values
     slot_cycles: int = 6  # of one slot
     slots: int = 0
@@ -135,6 +136,8 @@ class MemoryVector:
         self._check(index, where)
         self._note(index, _WRITTEN, where)
         form, place = FORMATS[self._element], self._place(index)
+        if self._context.written is not None:
+            self._context.written.add(place)
         if self._element == "f16":
             form.pack_into(self._bytes, place, int(np.float16(value).view(np.uint16)))
         elif self._element == "f32" and value != value:
@@ -147,6 +150,10 @@ class MemoryVector:
             form.pack_into(self._bytes, place, whole - (1 << size) if signed else whole)
         else:
             form.pack_into(self._bytes, place, value)
+
+    def left_out(self, written: set[int]) -> int | None:
+        """The first of its elements that is not among those that were stored to."""
+        return next((index for index in range(self._length) if self._place(index) not in written), None)
 
     def unwritten(self) -> MemoryVector:
         """This vector, whose elements nothing has written by now."""

@@ -74,6 +74,7 @@ from pypoplar.interface.fault_codes import FaultCode
 from pypoplar.interface.layout import NOTHING
 
 Function = Callable[..., bool]
+Views = dict[str, MemoryVector | MemoryRows]
 
 
 def meaning_of(name: str) -> Meaning:
@@ -121,6 +122,24 @@ class PythonForm:
         context.blocks = Counter()
         # A worker issues a slot in turn with the others; a supervisor's is a cycle.
         context.slot_cycles = 1 if self.codelet.kind == "supervisor" else context.workers
+        context.written = set() if self.codelet.writes_all else None
+        slots, result = self._run(function, context, views)
+        if context.written is not None:
+            self._keep_promises(views, context.written)
+        return slots, result
+
+    def _keep_promises(self, views: Views, written: set[int]) -> None:
+        """A fault where an element of an Output was not stored to that was promised to be written in full."""
+        for number, declared in enumerate(self.codelet.fields):
+            if declared.name in self.codelet.writes_all:
+                view = views[declared.name]
+                rows = [view] if isinstance(view, MemoryVector) else [view[row] for row in range(len(view))]
+                for row, vector in enumerate(rows):
+                    element = vector.left_out(written)
+                    if element is not None:
+                        raise VertexFault(FaultCode.UNWRITTEN, 0, number, row << 32 | element)
+
+    def _run(self, function: Function, context: VertexContext, views: Views) -> tuple[int, bool]:
         if self.codelet.kind != "multi":
             context.slots = 0
             result = function(context, views)
@@ -135,9 +154,7 @@ class PythonForm:
         context.bound, context.blocks = bound, blocks
         return slowest, agreed
 
-    def views(
-        self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, context: VertexContext
-    ) -> dict[str, MemoryVector | MemoryRows]:
+    def views(self, memory: Bytes, words: Int64s, row: int, row_table: Int64s, context: VertexContext) -> Views:
         """The fields of the vertex whose edge row begins at `words[row]`, the constant tables, and the scratch arrays."""
         views = self._tables | {array.name: scratch_view(array, context) for array in self.codelet.arrays}
         for declared, place in zip(self.codelet.fields, self._edge_row.fields, strict=True):

@@ -3,14 +3,12 @@
 An element of an Output that the vertex leaves alone keeps its value. So an Output counts as written only where that can be shown:
 a scalar to which every way through the codelet stores, a vector or the rows of a list over which a loop goes from end to end and
 stores in every round. The loop's bound may be the length of another field; whether that is long enough is known vertex by vertex.
-The libraries' codelets divide elements among workers by arithmetic that is not looked through here: they are taken to write all,
-those with a `share` for each worker if the shares reach to the end.
+Where it cannot be shown a codelet may promise it, by the class keyword ``writes_all``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import assert_never
 
 import numpy as np
@@ -50,12 +48,9 @@ from pypoplar.codelet.ir.typed import (
     WorkerShare,
 )
 from pypoplar.codelet.ir.walk import assigned, walk
-from pypoplar.graph.frozen import FrozenGraph
-from pypoplar.resources import directory
 
 # What has to be as long as an output for it to be written in full; else the number of the field that has to be.
-NEVER, ITSELF, WORKERS, SHARES = -1, -2, -3, -4
-SHARE = "share"  # the libraries' plain field with the elements of one worker
+NEVER, ITSELF, WORKERS = -1, -2, -3
 
 
 @frozen
@@ -92,18 +87,13 @@ NO_WALK = Walk("")
 def defined_fields(codelets: Sequence[Codelet], workers: int) -> Int64s:
     """int64, in the order of `FieldTable`: what decides whether the field is written in full; see `NEVER`."""
     decides: list[int] = []
-    libraries = directory("codelets")
     for codelet in codelets:
         numbers = {described.name: number for number, described in enumerate(codelet.typed.fields)}
         number_of = {"": ITSELF, WORKER: WORKERS} | numbers
         stored = stored_fields(codelet.typed, workers)
-        trusted = Path(codelet.location.file).parent == libraries  # not by its name: namespaces are open to all
         for name in numbers:
-            bound = stored.get(name)
-            if bound is not None:
-                decides.append(ITSELF if bound == name else number_of[bound])
-            else:
-                decides.append((SHARES if SHARE in numbers else ITSELF) if trusted else NEVER)
+            bound = name if name in codelet.typed.writes_all else stored.get(name)
+            decides.append(NEVER if bound is None else ITSELF if bound == name else number_of[bound])
     return np.array(decides, np.int64)
 
 
@@ -259,29 +249,16 @@ def _returns(block: Block) -> bool:
     return any(isinstance(statement, Return) for statement in walk(block))
 
 
-def vertex_shares(graph: FrozenGraph) -> Int64s:
-    """int64 [vertices]: the elements of one worker, by the plain field `SHARE`; 0 where it has none or is not set."""
-    shares = np.zeros(len(graph.vertices.codelet), np.int64)
-    codelet = graph.vertices.codelet[graph.state.vertex]
-    for number, source in enumerate(graph.codelets):
-        position = [place for place, described in enumerate(source.typed.fields) if described.name == SHARE]
-        if position:
-            chosen = (codelet == number) & (graph.state.field == position[0])
-            shares[graph.state.vertex[chosen]] = graph.state.bits[chosen].astype(np.uint32)
-    return shares
-
-
 def written_in_full(
-    bounds: Int64s, entry: Integers, vertex: Int64s, row: Integers, length: Int64s, first: Int64s, shares: Int64s, workers: int
+    bounds: Int64s, entry: Integers, vertex: Int64s, row: Integers, length: Int64s, first: Int64s, workers: int
 ) -> Bools:
     """bool [edges]: the vertex surely writes all elements of the edge.
 
     `bounds` is what `defined_fields` says. Of each edge: `entry` its field in the field table, `vertex`, `row`, `length` in
-    elements; `first` is the table's entry of the first field of the edge's codelet. `shares` is by vertex.
+    elements; `first` is the table's entry of the first field of the edge's codelet.
     """
     bound = bounds[entry]
     full: Bools = (bound == ITSELF) | ((bound == WORKERS) & (length <= workers))
-    full |= (bound == SHARES) & (shares[vertex] * workers >= length)
     for deciding in np.unique(bound[bound >= 0]):
         longest = np.full(int(vertex.max()) + 1 if len(vertex) else 0, -1)
         decides = (entry - first == deciding) & (row == 0)

@@ -25,7 +25,7 @@ from pypoplar.compiler.control.stackless import Calls, answer
 from pypoplar.compiler.control.usage import Usage
 from pypoplar.compiler.liveness.atoms import KINDS, READ, WRITE, Atoms, find_atoms
 from pypoplar.compiler.liveness.control_flow import PositionRange, pieces
-from pypoplar.compiler.liveness.full_writes import ITSELF, NEVER, defined_fields, vertex_shares, written_in_full
+from pypoplar.compiler.liveness.full_writes import ITSELF, NEVER, defined_fields, written_in_full
 from pypoplar.graph.frozen import FrozenGraph
 from pypoplar.graph.tensor import Tensor
 
@@ -79,7 +79,7 @@ def _full_edges(graph: FrozenGraph, workers: int, regions: Regions) -> Bools:
     counted = offsets(edges.run_count)
     length = counted[edges.first_run[edge + 1]] - counted[edges.first_run[edge]]
     first = regions.fields.first[graph.vertices.codelet[regions.vertex]]
-    return written_in_full(bounds, regions.entry, regions.vertex, edges.row[edge], length, first, vertex_shares(graph), workers)
+    return written_in_full(bounds, regions.entry, regions.vertex, edges.row[edge], length, first, workers)
 
 
 def _fixed_variables(graph: FrozenGraph, handles: list[Tensor]) -> Bools:

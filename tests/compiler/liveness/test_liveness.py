@@ -643,21 +643,28 @@ class Own(Vertex, name="popops::Own"):
             self.out[0] = 1.0
 
 
-@pytest.mark.parametrize(("share", "life"), [(2, [(2, 4)]), (1, [(2, 4)]), (0, "always")])
-def test_a_librarys_workers_write_all_where_their_shares_reach(bench, share, life):
+class Promising(Vertex, writes_all="out"):
+    """The same stores, but the class says that they are all that is needed."""
+
+    x: Input[Vector[FLOAT]]
+    out: Output[Vector[FLOAT]]
+
+    def compute(self):
+        if self.x[0] > 1.0:
+            self.out[0] = 1.0
+
+
+def test_a_librarys_workers_write_all_of_what_they_divide(bench):
     popops.addCodelets(bench.graph)
     total = bench.variable("total")
     add = templateVertex("popops::BinaryOp1D", "ADD", FLOAT)
-    vertex = bench.vertex((add, {"in1": bench.source, "in2": bench.source, "out": total, "share": share}))
-    assert bench.life(Sequence([bench.write(bench.sink), vertex, bench.read(total)]), "total") == life
+    vertex = bench.vertex((add, {"in1": bench.source, "in2": bench.source, "out": total}))
+    assert bench.life(Sequence([bench.write(bench.sink), vertex, bench.read(total)]), "total") == [(2, 4)]
 
 
-def test_only_the_libraries_own_codelets_are_taken_to_write_in_full(bench):
-    popops.addCodelets(bench.graph)
+def test_what_is_promised_to_be_written_in_full_need_not_be_kept(bench):
     out, total = bench.variable("out"), bench.variable("total")
-    vertices = [(Own, {"x": bench.source, "out": out})]
-    add = templateVertex("popops::BinaryOp1D", "ADD", FLOAT)
-    vertices.append((add, {"in1": bench.source, "in2": bench.source, "out": total, "share": 2}))
+    vertices = [(Own, {"x": bench.source, "out": out}), (Promising, {"x": bench.source, "out": total})]
     program = Sequence([bench.vertex(*vertices), bench.read(out), bench.read(total)])
     assert bench.life(program, "out") == "always"
     assert bench.life(program, "total") == [(1, 4)]

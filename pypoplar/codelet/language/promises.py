@@ -1,0 +1,55 @@
+"""Outputs that a codelet promises to write in full: the class keyword ``writes_all="out"``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pypoplar.codelet.language.declaration import Field, declared_of, user_classes
+from pypoplar.codelet.language.diagnostics import refusal
+from pypoplar.codelet.language.fields import UNSAID, Vertex
+from pypoplar.codelet.language.source_text import class_keyword
+from pypoplar.errors import CodeletError
+from pypoplar.spelling import nearest_or_all
+
+KEYWORD = "writes_all"
+
+
+def promised_fields(cls: type[Vertex], fields: Sequence[Field]) -> tuple[str, ...]:
+    """The Outputs, in their order, of which the class and its bases promise to write all elements.
+
+    A promise about anything else is a `CodeletError` at the class that makes it.
+    """
+    promised = {name for base in user_classes(cls) for name in _promises(base, fields)}
+    return tuple(field.name for field in fields if field.name in promised)
+
+
+def _promises(base: type, fields: Sequence[Field]) -> Iterator[str]:
+    """The names of the Outputs that a class itself promises to write in full."""
+    given = declared_of(base).writes_all
+    if given is UNSAID:
+        return
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
+        raise _refused(base, f'{KEYWORD} names Outputs: {KEYWORD}="out", or a list of names; got {given!r}')
+    for name in names:
+        field = next((field for field in fields if name in (field.name, field.attribute)), None)
+        if field is None:
+            raise _refused(base, f"{KEYWORD}: there is no field {name!r}{nearest_or_all(name, (field.name for field in fields))}")
+        if field.access != "output":
+            kept = "a plain field" if field.access == "state" else f"an {'Input' if field.access == 'input' else 'InOut'}"
+            raise _refused(base, f"{KEYWORD}: {name!r} is {kept}; only of an Output nothing is kept for the vertex")
+        if field.record is not None:
+            raise _refused(base, f"{KEYWORD}: {name!r} holds records, of which members are written one by one; it is for numbers")
+        if names.count(name) > 1:
+            raise _refused(base, f"{KEYWORD} names {name!r} twice")
+        yield field.name
+
+
+def _refused(base: type, message: str) -> CodeletError:
+    """The error at the class keyword."""
+    declared = declared_of(base)
+    lines, node = class_keyword(declared.file, declared.line, base.__name__, KEYWORD)
+    message = f"{base.__name__}: {message}"
+    if node is None:
+        return CodeletError(message, (declared.file, declared.line, None, None))
+    return refusal(message, declared.file, lines, 1, node)
