@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from codelet_rig import codelet_of, module_from, run
 
-from pypoplar import Vertex
+from pypoplar import Vertex, listing
+from pypoplar.codelet.cost.compiled_code import compiled
 from pypoplar.codelet.registry import CodeletRegistry, Template, collect
+from pypoplar.target import Target
 from pypoplar.types import HALF
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "codelets.md"
@@ -59,3 +61,51 @@ def test_the_documents_estimator_counts(names):
             return 5
 
     assert codelet_of(names["Assembler"]).estimator(Introspector()) == 20
+
+
+def test_the_documents_listing_is_that_of_its_loop(names):
+    (shown,) = re.findall(r"```text\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    first = listing(names["Assembler"]).index("      -- on vectors")
+    assert without_numbers(listing(names["Assembler"])[first:]).startswith(without_numbers(shown))
+
+
+def without_numbers(text):
+    """A listing without the numbers of its lines, which are those of a file."""
+    return re.sub(r"^ *\d+ (?=\S)", "", text, flags=re.MULTILINE)
+
+
+PLACES = """
+from pypoplar import FLOAT, INT, UNSIGNED_CHAR, Array, InOut, Record, Vector, Vertex
+
+
+class Ray(Record):
+    kind: UNSIGNED_CHAR
+    origin: Array[FLOAT, 3]
+
+
+class Test(Vertex):
+    rays: InOut[Vector[Ray]]
+    x: InOut[Vector[FLOAT]]
+    n: INT
+
+    def compute(self):
+        {}
+"""
+LOOP = "for i in range(0, self.n & 7):\n            {} += 1.0"
+
+
+@pytest.mark.parametrize(
+    ("record", "float", "more"),
+    [
+        ("self.rays[3].origin[2] += 1.0", "self.x[3] += 1.0", 0),
+        ("self.rays[self.n].origin[2] += 1.0", "self.x[self.n] += 1.0", 2),
+        (LOOP.format("self.rays[i].origin[2]"), LOOP.format("self.x[2 * i]"), 0),
+    ],
+    ids=["literal", "computed", "along a loop"],
+)
+def test_the_place_of_a_record_costs_what_the_document_says(record, float, more):
+    def slots(body):
+        code = compiled(codelet_of(module_from(PLACES.format(body))["Test"]).typed, Target.of_preset("bow"))
+        return max(code.runs, key=lambda run: run.depth).slots
+
+    assert slots(record) - slots(float) == more
