@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import runpy
 import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +40,7 @@ from pypoplar.tracebacks import ENVIRONMENT, is_ours
 
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PROFILE = click.Path(exists=True, path_type=Path)
+PERCENT = re.compile(r"([0-9]{1,6}(?:\.[0-9]+)?) ?%")
 LIBRARIES = ("numpy", "llvmlite", "networkx", "attrs")
 
 
@@ -184,6 +187,8 @@ def report(show_traceback: bool, profile: Path, other: Path | None, output: Path
     """
     from pypoplar.report import page  # only this command needs it
 
+    if other is not None:
+        _refuse_the_same(profile, other)
     beside = _profile_file(profile)
     place = output or (beside.with_suffix(".html") if other is None else beside.with_name("comparison.html"))
     with _short_errors(show_traceback):
@@ -196,6 +201,49 @@ def report(show_traceback: bool, profile: Path, other: Path | None, output: Path
     click.echo(f"{escaped(str(place))}  {_file_size(place)}")
     if show:
         click.launch(place.resolve().as_uri())
+
+
+class Percent(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click
+    """A share that is written as a percentage, ``5%`` or ``0.5 %``, and as nothing else: 5 could be 500 %."""
+
+    name = "percent"
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> Fraction:
+        if isinstance(value, Fraction):
+            return value
+        match = PERCENT.fullmatch(str(value))
+        if match is None:
+            self.fail(f"{escaped(str(value))!r} is no percentage: write one such as 5% or 0.5%", parameter, context)
+        return Fraction(match[1]) / 100
+
+
+@main.command(short_help="Say in words what differs between two profiles.")
+@click.argument("profile", type=PROFILE)
+@click.argument("other", type=PROFILE)
+@click.option("--fail-above", type=Percent(), help="End with exit code 1 if cycles or the fullest tile rose by more, such as 5%.")
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many differences of a kind to print.")
+@click.pass_obj
+def compare(show_traceback: bool, profile: Path, other: Path, fail_above: Fraction | None, top: int) -> None:
+    """Say in words what differs in OTHER from PROFILE: cycles by phase and name, and memory, the largest first.
+
+    With --fail-above it is a check for CI: exit code 1 says that all cycles, or the memory of the fullest tile, rose by more than
+    this; 2 that the two cannot be judged by each other: other targets, other numbers of runs, or one that has not run.
+    """
+    from pypoplar.report.naming import differences  # only this command needs it
+
+    _refuse_the_same(profile, other)
+    with _short_errors(show_traceback):
+        reports = load_report(profile), load_report(other)
+    click.echo(escaped(differences.comparison_text(*reports, top)), nl=False)
+    if fail_above is None:
+        return
+    obstacles = differences.obstacles(*reports)
+    if obstacles:
+        raise click.UsageError(f"--fail-above cannot judge these: {'; '.join(obstacles)}")
+    worse = differences.exceeded(*reports, fail_above)
+    if worse:
+        click.echo(f"more than {float(100 * fail_above):g} %: {'; '.join(total.words for total in worse)}", err=True)
+        sys.exit(1)
 
 
 @main.group("cache")
@@ -214,6 +262,13 @@ def clear() -> None:
 def _profile_file(profile: Path) -> Path:
     """The file that a user means by a profile or its directory."""
     return profile / PROFILE_NAME if profile.is_dir() else profile
+
+
+def _refuse_the_same(profile: Path, other: Path) -> None:
+    """Two names of one file have no difference, which would look like good news."""
+    files = _profile_file(profile), _profile_file(other)
+    if all(file.exists() for file in files) and files[0].samefile(files[1]):
+        raise click.UsageError(f"{escaped(str(profile))} and {escaped(str(other))} are the same file: nothing to compare")
 
 
 def _refuse_to_overwrite(place: Path, *profiles: Path) -> None:

@@ -45,7 +45,7 @@ FLOORS = (
     "compiler.lowering",
     "compiler",
     "report",
-    "report.insights",
+    "report.insights report.naming",
     "report.file report.text",
     "report.page report.perfetto report.notebook_tables",
     "pva",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pypoplar.report.execution import Step, numbered_steps
-from pypoplar.report.name_tree import name_tree
+from pypoplar.report.naming.name_tree import name_tree
 from pypoplar.report.phases import PHASES
 from pypoplar.report.report import Report
 

@@ -68,6 +68,13 @@ def test_a_comparison_stands_beside_the_first_profile_and_leaves_its_page_alone(
     assert f"B: {tmp_path / 'other.pop'}" in text
 
 
+def test_a_profile_is_not_compared_with_itself(run, profile):
+    result = run(profile, profile.parent)
+    assert result.exit_code == 2
+    assert "are the same file: nothing to compare" in result.stderr
+    assert not list(profile.parent.glob("*.html"))
+
+
 def test_a_page_does_not_take_the_place_of_a_profile(run, profile, tmp_path):
     save_report(report(compute("work", 0, [5, 2, 1, 0])), tmp_path / "other.pop")
     for arguments in ((profile.parent, "-o", profile), (profile, tmp_path / "other.pop", "-o", tmp_path / "other.pop")):

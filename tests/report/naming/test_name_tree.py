@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from page_reports import compute, exchange, report, variables
 
-from pypoplar.report.name_tree import DEEPEST, name_tree, path_of, sums_below
+from pypoplar.report.naming.name_tree import DEEPEST, name_tree, path_of, sums_below
 from pypoplar.report.page.name_data import name_data
 
 names = st.lists(st.sampled_from(["a", "b", "step1", "step2", "step30", "", "é"]), max_size=4).map("/".join)

@@ -1,0 +1,1 @@
+"""What stands under names: trees of their paths, and what differs by them."""
