@@ -34,6 +34,7 @@ BASE = (
     "search",
     "trace_model",
     "trace_raster",
+    "trace_critical",
     "trace_input",
     "trace_canvas",
 )

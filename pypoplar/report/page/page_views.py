@@ -153,8 +153,8 @@ REPORT = PageKind[Report](
         PageView(
             "balance",
             ("execution",),
-            "each compute step's slowest, mean and active tiles, idle threads, and what an even spread would save; its tiles as"
-            " a line and a histogram",
+            "each compute step's slowest tile with its vertices and exchange, mean and active tiles, idle threads, and what an even"
+            " spread would save; its tiles as a line and a histogram",
         ),
     ),
 )

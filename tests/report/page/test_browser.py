@@ -15,6 +15,7 @@ from pypoplar.report.escaping import escaped
 from pypoplar.report.page import write_comparison, write_page
 from pypoplar.report.page.document import asset
 from pypoplar.report.page.page_views import COMPARISON, REPORT
+from pypoplar.report.tile_vertices import FieldSizes, SizedVertices
 
 VIEWS = tuple(view.name for view in REPORT.views)
 NOT_RUN = {
@@ -254,8 +255,8 @@ trace_page = made_page(small_trace)
 def test_the_trace_has_the_colour_of_what_a_tile_does_at_a_cycle(window, trace_page, cycle):
     window.see(trace_page, "trace")
     pixel = f"""{PIXELS}
-    const [width, height] = [canvas.width - 72, canvas.height - 22 - 26 - 40];
-    const at = [62 + (arguments[0] / 320) * width, 48 + (1.5 / 4) * height];
+    const [width, height] = [canvas.width - 72, canvas.height - 22 - 46 - 40];
+    const at = [62 + (arguments[0] / 320) * width, 68 + (1.5 / 4) * height];
     return Array.from(copy.getImageData(at[0], at[1], 1, 1).data.slice(0, 3));
     """
     assert window.run(pixel, cycle) == window.run("return page.rgb(arguments[0])", PHASES[cycle])
@@ -273,6 +274,56 @@ def test_a_pixel_of_many_events_mixes_their_colours_by_their_time(show):
         "page.traceRuns().then((runs) => runs.load(0)).then((model) => { window.model = model; arguments[0](); });"
     )
     assert window.run(mixed) == [[200, 100, 50], [80, 40, 170], [0, 0, 250], [200, 100, 50]]
+
+
+def test_a_row_of_several_tiles_shows_the_slowest_of_them(show):
+    work = compute("work", 0, [100, 40, 0, 60])
+    move = evolve(exchange("move", 1, [50, 10, 0, 20], [8] * 4, [8] * 4), copy_cycles_by_tile=np.array([0, 40, 10, 30]))
+    window = show(report(work, move, trace=events((0, 100), (1, 50))), fragment="#trace")
+    shown = """
+    const colours = { phases: PHASES.map(({ name }) => ({ compute: [200, 0, 0], exchange: [0, 200, 0], copies: [0, 0, 200] })[name]
+      ?? [0, 0, 0]), idle: [9, 9, 9], blank: [0, 0, 0] };
+    const image = page.traceRaster(window.model)({ from: 0, to: 150, first: 0, last: 4 }, 15, 2, colours);
+    const hue = (at) => "irgb"[1 + [0, 1, 2].findIndex((one) => image.data[at + one] === 200)];
+    return [0, 1].map((row) => Array.from({ length: 15 }, (_, column) => hue((row * 15 + column) * 4)).join(""));
+    """
+    window.driver.execute_async_script(
+        "page.traceRuns().then((runs) => runs.load(0)).then((model) => { window.model = model; arguments[0](); });"
+    )
+    # tiles 0 and 1: tile 0 computes 100 and exchanges 50; tiles 2 and 3: tile 3 computes 60, exchanges 20 and copies 30
+    assert window.run(shown) == ["r" * 10 + "g" * 5, "r" * 6 + "i" * 4 + "ggbbb"]
+
+
+def test_the_slowest_tile_of_each_step_has_a_lane_and_is_said_in_words(show):
+    work, other = compute("work", 0, [10, 0, 100, 0]), compute("other", 1, [100, 0, 0, 0])
+    window = show(report(work, other, trace=events((0, 100), (1, 100))), fragment="#trace")
+    window.until("document.querySelector('#panel-trace canvas').dataset.drawn === 'true'")
+    lane = """
+    const texts = [];
+    const pen = new Proxy(new OffscreenCanvas(9, 9).getContext('2d'), {
+      get: (one, name) => name === 'fillText' ? (text) => texts.push(text)
+        : typeof one[name] === 'function' ? one[name].bind(one) : one[name],
+      set: (one, name, value) => { one[name] = value; return true; },
+    });
+    page.drawCritical(pen, window.model, { from: 0, to: 200, first: 0, last: 4 }, { left: 0, top: 0, width: 600, height: 20 });
+    return texts;
+    """
+    window.driver.execute_async_script(
+        "page.traceRuns().then((runs) => runs.load(0)).then((model) => { window.model = model; arguments[0](); });"
+    )
+    assert window.run(lane) == ["tile 2", "tile 0"]
+
+
+def test_the_balance_names_the_slowest_tile(show):
+    work = evolve(compute("work", 0, [10, 0, 100, 0]), number=0)
+    ran = report(work)
+    sized = {0: (SizedVertices("Work", 2, (FieldSizes("x", 8, 9),)),)}
+    window = show(evolve(ran, execution=evolve(ran.execution, slowest_vertices=sized)), fragment="#balance")
+    text = window.text("#panel-balance")
+    assert "Slowest tile 2: 100 cycles against 28 of the mean tile, 2 vertices of Work (x 8 to 9)." in text
+    row = window.run("return document.querySelector('#panel-balance tbody tr').innerText").split("\t")
+    heads = window.run("return Array.from(document.querySelectorAll('#panel-balance thead th'), (one) => one.innerText.trim())")
+    assert row[[head.split(" \u2195")[0] for head in heads].index("Slowest tile")] == "2"
 
 
 def test_all_tiles_are_in_an_exchange_between_ipus(show):
@@ -294,8 +345,8 @@ def test_what_is_under_the_pointer_is_said_in_words(window, trace_page):
     place = """
     const canvas = document.querySelector('#panel-trace canvas');
     const bounds = canvas.getBoundingClientRect();
-    const [width, height] = [bounds.width - 72, bounds.height - 88];
-    const at = { clientX: bounds.left + 62 + (60 / 320) * width, clientY: bounds.top + 48 + (1.5 / 4) * height };
+    const [width, height] = [bounds.width - 72, bounds.height - 108];
+    const at = { clientX: bounds.left + 62 + (60 / 320) * width, clientY: bounds.top + 68 + (1.5 / 4) * height };
     canvas.dispatchEvent(new PointerEvent('pointermove', { ...at, bubbles: true }));
     return document.querySelector('#panel-trace .tip').innerText;
     """
@@ -304,6 +355,7 @@ def test_what_is_under_the_pointer_is_said_in_words(window, trace_page):
     assert "OnTileExecute, step 0" in words
     assert "at cycle 0, 120 cycles, 120.00 µs" in words
     assert "tile 1: sync 20, compute 50" in words
+    assert "slowest: tile 0" in words
 
 
 def test_the_events_in_view_stand_in_a_table(window, trace_page):
@@ -568,8 +620,8 @@ def clicked_in_trace(window, cycle, tile, length, tiles=4):
     place = """
     const canvas = document.querySelector('#panel-trace canvas');
     const bounds = canvas.getBoundingClientRect();
-    const [width, height] = [bounds.width - 72, bounds.height - 88];
-    const at = { clientX: bounds.left + 62 + arguments[0] * width, clientY: bounds.top + 48 + arguments[1] * height };
+    const [width, height] = [bounds.width - 72, bounds.height - 108];
+    const at = { clientX: bounds.left + 62 + arguments[0] * width, clientY: bounds.top + 68 + arguments[1] * height };
     for (const kind of ['pointerdown', 'pointerup'])
       canvas.dispatchEvent(new PointerEvent(kind, { ...at, pointerId: 1, button: 0, bubbles: true }));
     """

@@ -1,6 +1,7 @@
-// The canvas of the trace: rulers of microseconds and cycles, the lane of steps, the tiles; zoomed and moved by wheel, drag and keys.
+// The canvas of the trace: rulers of microseconds and cycles, the lanes of steps and of critical tiles, the tiles; zoomed and moved by wheel, drag and keys.
 
-const SPACE = { left: 62, right: 10, time: 22, lane: 26, bottom: 40 };
+const SPACE = { left: 62, right: 10, time: 22, lane: 26, critical: 20, bottom: 40 };
+const TILES_TOP = SPACE.time + SPACE.lane + SPACE.critical;
 
 page.rgb = (name) => {
   const hex = page.colour(name);
@@ -38,7 +39,7 @@ page.traceCanvas = (model, { clock, perIpu, shown, changed, picked }) => {
   let later = 0;
   const size = () => ({
     width: Math.max(60, box.clientWidth - SPACE.left - SPACE.right),
-    height: canvas.clientHeight - SPACE.time - SPACE.lane - SPACE.bottom,
+    height: canvas.clientHeight - TILES_TOP - SPACE.bottom,
   });
 
   function inside(next) {
@@ -99,6 +100,8 @@ page.traceCanvas = (model, { clock, perIpu, shown, changed, picked }) => {
     const area = size();
     drawTiles(pen, area, coarse);
     drawLane(pen, area);
+    const lane = { left: SPACE.left, top: SPACE.time + SPACE.lane - 2, width: area.width, height: SPACE.critical };
+    page.drawCritical(pen, model, view, lane);
     drawRulers(pen, area);
     Object.assign(canvas.dataset, {
       from: view.from,
@@ -117,7 +120,7 @@ page.traceCanvas = (model, { clock, perIpu, shown, changed, picked }) => {
     const holder = new OffscreenCanvas(image.width, image.height);
     holder.getContext("2d").putImageData(image, 0, 0);
     pen.imageSmoothingEnabled = false;
-    pen.drawImage(holder, SPACE.left, SPACE.time + SPACE.lane, area.width, area.height);
+    pen.drawImage(holder, SPACE.left, TILES_TOP, area.width, area.height);
   }
 
   // The lane of steps, each in the colour of its longest phase; what is narrower than a pixel mixes with its neighbours in it.
@@ -167,7 +170,7 @@ page.traceCanvas = (model, { clock, perIpu, shown, changed, picked }) => {
   }
 
   function drawRulers(pen, area) {
-    const bottom = SPACE.time + SPACE.lane + area.height;
+    const bottom = TILES_TOP + area.height;
     pen.fillStyle = page.colour("muted");
     pen.strokeStyle = page.colour("line");
     pen.textBaseline = "alphabetic";
@@ -193,14 +196,15 @@ page.traceCanvas = (model, { clock, perIpu, shown, changed, picked }) => {
       }
     }
     pen.textAlign = "right";
-    const tileAt = (tile) => SPACE.time + SPACE.lane + ((tile - view.first) / (view.last - view.first)) * area.height;
+    const tileAt = (tile) => TILES_TOP + ((tile - view.first) / (view.last - view.first)) * area.height;
     for (const tile of page.ticks(view.first, view.last - 1, area.height / 50).ticks.filter(Number.isInteger))
       pen.fillText(page.format(tile), SPACE.left - 8, tileAt(tile + 0.5) + 4);
     pen.fillText("steps", SPACE.left - 8, SPACE.time + SPACE.lane / 2 + 3);
+    pen.fillText("slowest", SPACE.left - 8, SPACE.time + SPACE.lane + SPACE.critical / 2 + 3);
     for (let tile = perIpu; tile < model.tiles; tile += perIpu)
       if (tile > view.first && tile < view.last) pen.fillRect(SPACE.left, tileAt(tile), area.width, 1);
     pen.save();
-    pen.translate(13, SPACE.time + SPACE.lane + area.height / 2);
+    pen.translate(13, TILES_TOP + area.height / 2);
     pen.rotate(-Math.PI / 2);
     pen.textAlign = "center";
     pen.fillText("tile", 0, 0);
@@ -212,13 +216,14 @@ page.traceCanvas = (model, { clock, perIpu, shown, changed, picked }) => {
   function under(event) {
     const area = size();
     const bounds = canvas.getBoundingClientRect();
-    const [x, y] = [event.clientX - bounds.left - SPACE.left, event.clientY - bounds.top - SPACE.time - SPACE.lane];
+    const [x, y] = [event.clientX - bounds.left - SPACE.left, event.clientY - bounds.top - TILES_TOP];
     return {
       x,
       y,
       across: x / area.width,
       down: y / area.height,
-      inside: x >= 0 && x < area.width && y >= -SPACE.lane && y < area.height,
+      rows: Math.max(1, Math.min(view.last - view.first, Math.floor(area.height))),
+      inside: x >= 0 && x < area.width && y >= -SPACE.lane - SPACE.critical && y < area.height,
     };
   }
 

@@ -64,8 +64,17 @@ page.traceUnder = (model, view, at) => {
   const cycle = view.from + at.across * (view.to - view.from);
   const found = page.eventAt(model, cycle);
   const there = at.inside && found < model.end.length && model.begin[found] <= cycle;
-  const tile = Math.min(view.last - 1, view.first + Math.floor(at.down * (view.last - view.first)));
-  return { event: there ? found : null, tile: at.down >= 0 ? tile : null };
+  if (!there || at.down < 0) return { event: there ? found : null, tile: null };
+  const row = Math.min(at.rows - 1, Math.floor(at.down * at.rows));
+  const [from, to] = page.tilesOfRow(row, view.first, view.last, at.rows);
+  return { event: found, tile: page.slowestInEvent(model.steps[model.step[found]], from, to) };
+};
+
+// Of the tiles of a row the one that it shows: the slowest in the phases that the step is about.
+page.slowestInEvent = (step, from, to) => {
+  const known = (phases) => phases.filter((phase) => step.byTile[phase] && step.whole[phase]);
+  const phases = SPANS.map(known).find((span) => span.length && span.includes(step.longest)) ?? known(SPANS.flat());
+  return phases.length ? page.slowestTile(step, phases, from, to) : from;
 };
 
 // What a tile does in an event, in words.
@@ -93,6 +102,7 @@ page.traceTip = (tip, box, model, clock, view, at, event) => {
       `at cycle ${page.format(Math.round(model.begin[found]))}, ${page.format(length)} cycles${clock ? `, ${page.short(length / clock, "seconds")}` : ""}`,
     ),
   ];
+  if (step.critical >= 0) lines.push(line(`slowest: tile ${page.format(step.critical)}`));
   if (tile !== null) lines.push(line(`tile ${page.format(tile)}: ${page.tileWords(model, found, tile)}`));
   tip.replaceChildren(...lines);
   const bounds = box.getBoundingClientRect();

@@ -20,6 +20,7 @@ if (page.data.kind === "report") {
     const start = steps.find((one) => String(one.number) === parameters.step) ?? worst;
     const heading = page.element("h2");
     const words = page.element("p", { class: "quiet" });
+    const told = page.element("p", { class: "slowest" });
     const tiles = page.figure("Compute cycles of each tile in the mean execution.", "low");
     const spread = page.figure("Tiles by their compute cycles", "low");
     panel.append(
@@ -38,7 +39,8 @@ if (page.data.kind === "report") {
           { name: "number", label: "Step", unit: "count", link: page.toStep },
           { name: "title", label: "Compute set", unit: "text" },
           { name: "executions", label: "Executions", unit: "count" },
-          { name: "most", label: "Slowest tile", unit: "cycles", title: "cycles in the mean execution" },
+          { name: "critical", label: "Slowest tile", unit: "count" },
+          { name: "most", label: "Its cycles", unit: "cycles", title: "in the mean execution" },
           { name: "mean", label: "Mean tile", unit: "cycles" },
           { name: "balance", label: "Balance", unit: "share" },
           { name: "active_balance", label: "Of active", title: "balance of the active tiles alone", unit: "share" },
@@ -49,6 +51,7 @@ if (page.data.kind === "report") {
       }),
       heading,
       words,
+      told,
       tiles,
       spread,
     );
@@ -62,6 +65,8 @@ if (page.data.kind === "report") {
       words.textContent = whole
         ? `Step ${page.format(step.number)}, ${page.format(step.executions)} ${step.executions === 1 ? "execution" : "executions"}: the mean tile computes ${page.format(Math.round(step.mean))} cycles, the slowest ${page.format(Math.round(step.most))}.`
         : "The page has no room for this step's tiles; the table has its figures.";
+      const together = step.executions === 1 ? "Slowest" : `In all ${page.format(step.executions)} executions together, slowest`;
+      told.textContent = step.slowest ? `${together} tile ${step.slowest}.` : "";
       tiles.hidden = spread.hidden = !whole;
       if (!whole) return;
       const cycles = Array.from(whole, (one) => one / step.executions);

@@ -113,7 +113,7 @@ if (page.data.kind === "report") {
         },
       });
       const words = [
-        "Wheel zooms time, with shift it zooms tiles; drag moves; double click shows the whole run. Zoomed out, a pixel mixes the colours of what happens in it. ",
+        "Wheel zooms time, with shift it zooms tiles; drag moves; double click shows the whole run. Zoomed out, a pixel mixes the colours of what happens in it by time, and a row of several tiles shows the slowest of them in each step. The second lane has the tile that each step waits for. ",
         "What a tile does in an event is its mean over the run's executions of that step, scaled to the event.",
       ];
       if (model.missed)
