@@ -27,6 +27,7 @@ ROWS = (
     "counting",
     "exchange",
     "vertices",
+    "elements",
     "copies",
     "many_ipus",
     "startup",

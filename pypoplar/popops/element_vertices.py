@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
@@ -37,9 +38,39 @@ def add_element_vertices(
     # In the order of memory a tile's elements are one piece, whatever the view of them.
     out, others = graph.reorderToSimplify(out, [operands[name] for name in names])
     views = {written: out, **dict(zip(names, others, strict=True))}
-    for tile, regions in enumerate(graph.getTileMapping(out)):
+    for alike in _alike(graph.getTileMapping(out)):
+        first, regions = alike[0]
+        count = len(alike)
+        if count == 1:
+            fields = {name: concat(view.slices(regions)) for name, view in views.items()}
+            vertex = graph.addVertex(computeSet, vertexType, {**fields, **single, **shared})
+            graph.setTileMapping(vertex, first)
+            continue
+        begin, end = regions[0].begin(), alike[-1][1][0].end()
+        rows = {name: view.slice(begin, end).reshape([count, regions[0].size()]) for name, view in views.items()}
+        every = {name: operand.expand([0]).broadcast(count, 0) for name, operand in {**single, **(edges or {})}.items()}
+        graph.add_vertices(computeSet, vertexType, {**rows, **every, **(values or {})}, [tile for tile, _ in alike])
+
+
+def _alike(mapping: Sequence[Sequence[Interval]]) -> Iterator[list[tuple[int, Sequence[Interval]]]]:
+    """The tiles that hold something, with their regions: those side by side that hold one piece each, of one size, together.
+
+    Their pieces lie one behind the other, as those of a linear mapping do.
+    """
+    alike: list[tuple[int, Sequence[Interval]]] = []
+    for tile, regions in enumerate(mapping):
         if not regions:
             continue
-        fields: dict[str, object] = {name: concat(view.slices(regions)) for name, view in views.items()}
-        vertex = graph.addVertex(computeSet, vertexType, {**fields, **single, **shared})
-        graph.setTileMapping(vertex, tile)
+        if alike and not _continues(alike[-1][1], regions):
+            yield alike
+            alike = []
+        alike.append((tile, regions))
+    if alike:
+        yield alike
+
+
+def _continues(before: Sequence[Interval], regions: Sequence[Interval]) -> bool:
+    """Whether both are single pieces of one size, the second right behind the first."""
+    if len(before) != 1 or len(regions) != 1:
+        return False
+    return before[0].end() == regions[0].begin() and before[0].size() == regions[0].size()

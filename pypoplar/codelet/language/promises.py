@@ -25,6 +25,10 @@ def promised_fields(cls: type[Vertex], fields: Sequence[Field]) -> tuple[str, ..
 
 def _promises(base: type, fields: Sequence[Field]) -> Iterator[str]:
     """The names of the Outputs that a class itself promises to write in full."""
+    if KEYWORD in vars(base):
+        raise _refused(
+            base, f"{KEYWORD} is a keyword of the class, not an attribute: write class {base.__name__}(Vertex, {KEYWORD}=...)"
+        )
     given = declared_of(base).writes_all
     if given is UNSAID:
         return

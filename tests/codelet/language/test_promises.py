@@ -93,6 +93,14 @@ def test_other_promises_are_refused_at_the_keyword(keyword, text):
     assert "class Test(Vertex, writes_all=" in str(refusal.value)
 
 
+def test_a_promise_as_an_attribute_of_the_class_is_refused():
+    wrong = type("Wrong", (Vertex,), {"__annotations__": Kept.__annotations__, "compute": Kept.compute, "writes_all": "out"})
+    with pytest.raises(
+        CodeletError, match=r"Wrong: writes_all is a keyword of the class, not an attribute: write class Wrong\(Vertex,"
+    ):
+        codelet_of(wrong)
+
+
 def test_a_keyword_spelt_wrong_is_refused_with_the_nearest():
     with pytest.raises(PoplarTypeError, match="unknown keyword 'write_all'; did you mean 'writes_all'"):
         promised(', write_all="y"')
