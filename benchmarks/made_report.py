@@ -8,6 +8,15 @@ from typing import Any
 import numpy as np
 
 from pypoplar.report.execution import Execution, Run, Step, Trace, VertexTypeCycles, summed
+from pypoplar.report.line_profile import (
+    CodeletText,
+    FieldSize,
+    LinePart,
+    LineProfile,
+    SlowestVertex,
+    SourceLine,
+    VertexGroup,
+)
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, Program, VertexInstances
 from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
@@ -83,7 +92,8 @@ def made_report(
         )
         for number, name in enumerate(VERTEX_TYPES)
     }
-    execution = Execution(total, by_type, (rename("train"),) * runs, count, run_reports, _trace(random, run_reports, events), CLOCK)
+    trace, lines = _trace(random, run_reports, events), _lines(random, leaves, count, rename)
+    execution = Execution(total, by_type, (rename("train"),) * runs, count, run_reports, trace, CLOCK, lines=lines)
     return Report(compilation, execution, Version("0.1.0"), rename("digits"), "2026-11-01T12:00:00")
 
 
@@ -175,6 +185,33 @@ def _trace(random: np.random.Generator, runs: tuple[Run, ...], events: int) -> T
         cycles.append(np.maximum(1, mean[order] * random.uniform(0.9, 1.1, share)).astype(np.int64))
     lengths = np.concatenate(cycles)
     return Trace(np.concatenate(step), np.concatenate(run), np.cumsum(lengths) - lengths, lengths, missed=1234)
+
+
+def _lines(random: np.random.Generator, leaves: list[Program], tiles: int, rename: Callable[[str], str]) -> LineProfile:
+    """Codelets of 40 lines and 12 blocks, of which each compute set runs some."""
+    texts = tuple(
+        CodeletText(
+            rename(name),
+            1,
+            tuple(
+                SourceLine("compute", f"codelets/{number}.py", 10 + line, rename(f"{'    ' * (line % 4)}x[{line}] += 1"))
+                for line in range(40)
+            ),
+            tuple((LinePart(3 * block, 2, 1), LinePart(3 * block + 1, block % 3 + 1, 1)) for block in range(12)),
+        )
+        for number, name in enumerate(VERTEX_TYPES)
+    )
+    groups, slowest = [], []
+    for leaf in leaves:
+        for vertices in leaf.computeset.vertices if leaf.computeset is not None else ():
+            executions = tuple(random.integers(0, 1 << 20, 12).tolist())
+            slots = sum(times * (3 + block % 3) for block, times in enumerate(executions))
+            groups.append(VertexGroup(leaf.name, vertices.name, vertices.count, slots, executions))
+        if leaf.computeset is not None:
+            sizes = (FieldSize("in1Out", int(random.integers(1, 999))), FieldSize("rows", 12, 3))
+            tile, cycles = int(random.integers(0, tiles)), int(random.integers(1, 9999))
+            slowest.append(SlowestVertex(leaf.name, leaf.computeset.vertices[0].name, tile, cycles, sizes))
+    return LineProfile(True, texts, tuple(groups), tuple(slowest))
 
 
 def _variables(random: np.random.Generator, count: int, steps: int, tiles: int, rename: Callable[[str], str]) -> LoweredVariables:

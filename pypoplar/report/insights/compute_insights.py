@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools
 from pypoplar.report.compute_set_costs import compute_sets
+from pypoplar.report.escaping import escaped
 from pypoplar.report.execution import Execution, Step, step_number
 from pypoplar.report.insights.insight import TOLD, Insight, shown, weigh
 from pypoplar.report.report import Compilation, Report
@@ -36,7 +38,15 @@ def worst_balance(report: Report) -> Insight | None:
         link = f"balance?step={step_number(worst.slowest, execution.steps.index(worst.slowest))}"
     advice = "Give every tile the same share: split the largest vertices, and map them and their data linearly over all tiles."
     share = saved / total
-    return Insight("worst_balance", weigh(share), f"Worst tile balance: {shown(worst.name)}", text, advice, link, share)
+    title, lines = f"Worst tile balance: {shown(worst.name)}", lines_link(execution, set=worst.name)
+    return Insight("worst_balance", weigh(share), title, text, advice, link, share, lines=lines)
+
+
+def lines_link(execution: Execution, **of: str) -> str:
+    """The place in the page that shows the lines of a vertex ``type``, or of a compute ``set``; empty where they are not known."""
+    if execution.lines is None:
+        return ""
+    return f"lines?{urlencode({name: escaped(value) for name, value in of.items()})}" if of else "lines"
 
 
 def dearest_vertex_type(report: Report) -> Insight | None:
@@ -52,7 +62,8 @@ def dearest_vertex_type(report: Report) -> Insight | None:
     text += f" {of_vertices:.1%} of all vertices' cycles."
     advice = "Look at its inner loop first: what runs once per element is worth moving out, and half halves the bytes it loads."
     title = f"Most expensive vertex type: {shown(name)}"
-    return Insight("dearest_vertex_type", "good to know", title, text, advice, "vertices", of_vertices * _compute_share(execution))
+    share, lines = of_vertices * _compute_share(execution), lines_link(execution, type=name)
+    return Insight("dearest_vertex_type", "good to know", title, text, advice, "vertices", share, lines=lines)
 
 
 def idle_worker_threads(report: Report) -> Insight | None:
@@ -74,7 +85,8 @@ def idle_worker_threads(report: Report) -> Insight | None:
         f" If those of the slowest tiles all had work, it would save {saved:,.0f} cycles, {share:.1%} of the total."
     )
     advice = f"Put a multiple of {workers} equal vertices on each tile, or use a MultiVertex, which runs on all of them."
-    return Insight("idle_worker_threads", weigh(share), "Idle worker threads", text, advice, "balance", share)
+    lines = lines_link(execution)
+    return Insight("idle_worker_threads", weigh(share), "Idle worker threads", text, advice, "balance", share, lines=lines)
 
 
 def saved_by_threads(step: Step) -> float:
@@ -110,7 +122,8 @@ def far_from_peak(report: Report) -> Insight | None:
     advice = "Matrix products in half come closest to the peak; the roofline shows which compute sets are bound by memory instead."
     computing = _compute_share(execution)
     share = max(0.0, computing - achieved / peak)
-    return Insight("far_from_peak", "good to know", "Floating-point rate", text, advice, "roofline", share)
+    lines = lines_link(execution)
+    return Insight("far_from_peak", "good to know", "Floating-point rate", text, advice, "roofline", share, lines=lines)
 
 
 def _peak(compilation: Compilation, execution: Execution) -> tuple[str, float]:

@@ -17,7 +17,8 @@ NAMED = 3  # variables named in a sentence
 class Insight:
     """A finding. `link` is the place in the page that shows it.
 
-    `share` is what it could save at most: of the total cycles, or of a tile's memory where `of_memory`.
+    `share` is what it could save at most: of the total cycles, or of a tile's memory where `of_memory`. `lines` is the place of the
+    lines of code that it is about; empty where it is about none, or they are not known.
     """
 
     rule: str
@@ -28,6 +29,7 @@ class Insight:
     link: str
     share: float
     of_memory: bool = False
+    lines: str = ""
 
 
 def weigh(share: float) -> Weight:

@@ -20,6 +20,7 @@ from pypoplar.report.page.comparison import (
 )
 from pypoplar.report.page.document import asset
 from pypoplar.report.page.exchange_data import exchanges_data
+from pypoplar.report.page.line_data import line_data
 from pypoplar.report.page.memory_data import liveness_data, memory_data, step_names, variables_data
 from pypoplar.report.page.name_data import name_data
 from pypoplar.report.page.operation_data import compute_set_data, vertex_type_rows
@@ -93,6 +94,7 @@ REPORT = PageKind[Report](
         "execution": lambda report, blocks: execution_data(report, blocks),
         "vertex_types": lambda report, blocks: blocks.value(vertex_type_rows(report)),
         "compute_sets": lambda report, blocks: blocks.known(compute_set_data(report)),
+        "lines": lambda report, blocks: blocks.known(line_data(report)),
         "exchanges": lambda report, blocks: exchanges_data(report.compilation.exchanges, report.execution, blocks),
     },
     views=(
@@ -130,15 +132,21 @@ REPORT = PageKind[Report](
         ),
         PageView(
             "steps",
-            ("execution", "tree", "exchanges", "liveness", "phases", "total_cycles"),
+            ("execution", "tree", "exchanges", "lines", "liveness", "phases", "total_cycles"),
             "every step that ran; of a selected one its phases, call path, busiest tiles, and the ways to its name, events,"
             " balance, exchange and liveness",
         ),
         PageView("trace", ("execution", "phases", "target"), "what each tile does over time; see below"),
         PageView(
             "vertices",
-            ("vertex_types", "compute_sets"),
+            ("vertex_types", "compute_sets", "lines"),
             "vertex types and compute sets by cycles, with instances, operations, memory, and what priced them",
+        ),
+        PageView(
+            "lines",
+            ("lines", "summary"),
+            "the text of each codelet with slots, share, compiled and bound by line, in all or in one compute set; the slowest"
+            " vertex of each compute set with its tile and sizes",
         ),
         PageView(
             "exchange",

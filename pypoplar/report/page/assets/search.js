@@ -81,7 +81,7 @@ async function searchEntries() {
   const variables = page.data.variables ? await page.unpack(page.data.variables.names) : [];
   variables.forEach((name, variable) => entries.push(["Variable", page.named(name), page.address("liveness", { variable })]));
   for (const { name } of (await page.unpack(page.data.vertex_types)) ?? [])
-    entries.push(["Vertex type", page.named(name), page.address("vertices", { type: name })]);
+    entries.push(["Vertex type", page.named(name), page.toLines({ type: name }) ?? page.address("vertices", { type: name })]);
   for (const { name } of (await page.unpack(page.data.compute_sets)) ?? [])
     entries.push(["Compute set", page.named(name), page.address("vertices", { set: name })]);
   return entries;

@@ -20,6 +20,7 @@ if (page.data.kind === "report") {
           page.element("p", {}, one.text),
           one.advice ? page.element("p", {}, page.element("strong", {}, "Try: "), one.advice) : null,
           page.element("a", { href: `#${one.link}` }, "Show"),
+          one.lines ? [" ", page.element("a", { href: `#${one.lines}` }, "Lines")] : null,
         ),
       );
     }

@@ -72,6 +72,9 @@ if (page.data.kind === "report") {
         page.element("a", { href: page.toName(step.name) }, "under its name"),
         ...(execution.trace ? [page.link("in the trace", "trace", { step: number })] : []),
         ...(step.slowest_compute ? [page.link("its tile balance", "balance", { step: number })] : []),
+        ...(page.data.lines && step.slowest_compute
+          ? [page.link("the lines of its vertices", "lines", { set: step.compute_set || step.name })]
+          : []),
         ...(exchanged.has(number) ? [page.link("its exchange", "exchange", { step: number })] : []),
         ...(page.data.liveness ? [page.link("what lives at it", "liveness", { step: number })] : []),
       ];

@@ -30,7 +30,7 @@ async function vertexTypes(panel, types, filter) {
     page.table({
       caption: "Vertex types",
       columns: [
-        { name: "name", label: "Vertex type", unit: "text" },
+        { name: "name", label: "Vertex type", unit: "text", link: (row) => row.cycles && page.toLines({ type: row.name }) },
         { name: "instances", label: "Instances", unit: "count" },
         { name: "cycles", label: "Cycles", unit: "cycles" },
         ...(compiled
