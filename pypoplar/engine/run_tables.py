@@ -48,6 +48,15 @@ class RunTables:
         whole.flags.writeable = False
         return self._of(whole, {which: len(table) for which, table in self.tables.items()}, self.step_account)
 
+    def without_tiles(self) -> Self:
+        """A copy that has no tables by tile."""
+        sizes = {which: 0 if which in BY_TILE else len(table) for which, table in self.tables.items()}
+        copy = self.empty(sizes, self.step_account)
+        for which in sizes.keys() - set(BY_TILE):
+            copy.tables[which][:] = self.tables[which]
+        copy.whole.flags.writeable = False
+        return copy
+
     def take_over(self, newer: RunTables) -> None:
         """Become equal to `newer`, which was equal before some runs that have come to their end.
 

@@ -19,18 +19,20 @@ from pypoplar.engine.run_tables import RunTables
 from pypoplar.interface.context_words import WORK_WORDS, Work
 from pypoplar.interface.driver_records import SLOWEST_WORDS, Slowest, VertexCount
 from pypoplar.interface.header_slots import Slot
-from pypoplar.report.run_account import RunAccount, RunHistory, VertexCounts
+from pypoplar.report.run_account import RunAccount, RunHistory, TileCounts, VertexCounts
 
 LATER = "later runs"
+PACKED = 1 << 17  # tiles of all compute steps: with more, a run is kept in fewer bytes
 MOST_NAMES = 1000  # of runs in the report; of further ones only the number is known
 
 
 @frozen(eq=False)
 class KeptRun:
-    """A run with an account of its own."""
+    """A run with an account of its own; `tiles` has what it counted by tile, where that is too much to be kept as it is."""
 
     name: str
     account: RunTables
+    tiles: TileCounts | None = None
 
 
 @define(eq=False, slots=False)
@@ -109,9 +111,15 @@ class Runs:
                 self._later_name = name if self._later_name in ("", name) else LATER
                 self._later_count += 1
             else:
-                self._kept.append(KeptRun(name, account.settled(copied=False)))
+                self._kept.append(self._kept_run(name, account))
             if self._names[-1:] != [name] and len(self._names) < MOST_NAMES:
                 self._names.append(name)
+
+    def _kept_run(self, name: str, account: RunTables) -> KeptRun:
+        if len(account.tables[Slot.TILE_CYCLES]) <= PACKED:
+            return KeptRun(name, account.settled(copied=False))
+        compute = [step.compute for step in self.state.executable.steps]
+        return KeptRun(name, account.without_tiles(), _tile_counts(account).packed(compute))
 
     def _take_back(self, account: RunTables) -> None:
         if account is self._later:
@@ -122,7 +130,7 @@ class Runs:
     def history(self) -> RunHistory:
         """The runs so far, but for one that goes on."""
         with self._lock:
-            runs = [self._run_account(run.name, 1, run.account) for run in self._kept]
+            runs = [self._run_account(run.name, 1, run.account, run.tiles) for run in self._kept]
             if self._later_count:
                 runs.append(self._run_account(self._later_name, self._later_count, self._settled.settled(copied=True)))
             is_handle = np.array([step.kind == "handle" for step in self.state.executable.steps])
@@ -163,7 +171,7 @@ class Runs:
         """What lines have of the prices of blocks, by codelet and block."""
         return [line_prices(codelet, pricing) for codelet, pricing in pricing_of(self.state.executable)]
 
-    def _run_account(self, name: str, count: int, account: RunTables) -> RunAccount:
+    def _run_account(self, name: str, count: int, account: RunTables, tiles: TileCounts | None = None) -> RunAccount:
         tables, threads = account.tables, self.state.division.threads
 
         def of_all_threads(which: int, words: int) -> Int64s:
@@ -180,9 +188,7 @@ class Runs:
             count=count,
             executions=tables[Slot.EXECUTIONS],
             compute_cycles=tables[Slot.COMPUTE_CYCLES],
-            first_tile=account.step_account,
-            tile_cycles=tables[Slot.TILE_CYCLES],
-            tile_slots=tables[Slot.TILE_SLOTS],
+            tiles=tiles or _tile_counts(account),
             codelet_slots=of_all_threads(Slot.CODELET_SLOTS, 1)[0],
             step_flops=step_work[Work.FLOPS],
             step_bytes=step_work[Work.BYTES],
@@ -191,3 +197,8 @@ class Runs:
             codelet_compiled=codelet_work[Work.COMPILED][:compiled],
             codelet_bound=codelet_work[Work.BOUND][:compiled],
         )
+
+
+def _tile_counts(account: RunTables) -> TileCounts:
+    tables = account.tables
+    return TileCounts.of(account.step_account, tables[Slot.TILE_CYCLES], tables[Slot.TILE_SLOTS])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from attrs import evolve, field, frozen
 
-from pypoplar.arrays.dtypes import Int32s, Int64s, StructuredArray
+from pypoplar.arrays.dtypes import Int32s, Int64s, Integers, StructuredArray
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.graph_facts import PRICED_BY, Counts
 from pypoplar.executable.memory_use import TileMemory
@@ -213,10 +213,10 @@ def _steps(executable: Executable, account: RunAccount, programs: tuple[Program,
     )
 
 
-def _by_tile(counts: Int64s, active: Int64s, tiles: int) -> Int64s:
-    """Counts of the tiles `on` as an array of all tiles: without memory of its own where they are all."""
+def _by_tile(counts: Integers, active: Int64s, tiles: int) -> Int64s:
+    """Counts of the tiles `on` as an array of all tiles: without memory of its own where they are all, as int64."""
     if len(counts) == tiles:
-        return counts
+        return counts.astype(np.int64, copy=False)
     whole: Int64s = np.zeros(tiles, np.int64)
     whole[active] = counts
     return whole
@@ -242,13 +242,12 @@ class StepArrays:
 
     executable: Executable
     account: RunAccount
-    computed: dict[int, tuple[Int64s, ...]] = field(factory=dict)  # by compute: cycles and slots of its active tiles, and of all
+    computed: dict[int, tuple[Any, ...]] = field(factory=dict)  # by compute: cycles and slots of its active tiles, and of all
     scaled: dict[tuple[int, int], tuple[Int64s, Int64s]] = field(factory=dict)  # by id and factor: the array, and multiplied
 
     def compute(self, number: int, compute: int) -> tuple[Int64s, ...]:
         """Cycles and slots of all tiles in a step, which executes this compute."""
-        rows = slice(*self.account.first_tile[number : number + 2].tolist())
-        cycles, slots = self.account.tile_cycles[rows], self.account.tile_slots[rows]
+        cycles, slots = self.account.tiles.cycles[number], self.account.tiles.slots[number]
         last = self.computed.get(compute)
         if last is None or not (np.array_equal(last[0], cycles) and np.array_equal(last[1], slots)):
             first, end = self.executable.computes.first_active[compute : compute + 2].tolist()

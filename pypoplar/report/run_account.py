@@ -3,17 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from attrs import field, frozen
 
-from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.dtypes import Int64s, Integers
 from pypoplar.codelet.cost.pricing import LinePrice
 from pypoplar.report.trace import Trace
 
 
 def _nothing() -> Int64s:
     return np.zeros(0, np.int64)
+
+
+@frozen(eq=False)
+class TileCounts:
+    """What the active tiles of compute steps did, by step; of other steps the arrays are empty."""
+
+    cycles: Sequence[Integers]  # [steps][active tiles]
+    slots: Sequence[Integers]  # [steps][active tiles]: worker slots of all vertices of the tile
+
+    @staticmethod
+    def of(first: Int64s, cycles: Int64s, slots: Int64s) -> TileCounts:
+        """Of tables in which a step's tiles begin at ``first[step]``: the arrays are parts of them."""
+        bounds = list(pairwise(first.tolist()))
+        return TileCounts([cycles[begin:end] for begin, end in bounds], [slots[begin:end] for begin, end in bounds])
+
+    def packed(self, compute: Sequence[int]) -> TileCounts:
+        """The same in arrays of their own, in as few bytes as hold the numbers. `compute` is what each step executes.
+
+        A step in which all tiles did what they did in the step before that executes the same has its arrays.
+        """
+        packed: list[tuple[Integers, Integers]] = []
+        last: dict[int, tuple[Integers, Integers]] = {}
+        for number, cycles, slots in zip(compute, self.cycles, self.slots, strict=True):
+            known = last.get(number)
+            if known is None or not (np.array_equal(known[0], cycles) and np.array_equal(known[1], slots)):
+                known = last[number] = (_narrow(cycles), _narrow(slots))
+            packed.append(known)
+        return TileCounts([cycles for cycles, _ in packed], [slots for _, slots in packed])
+
+
+def _narrow(values: Integers) -> Integers:
+    """The same counts in the smallest type that holds them."""
+    narrow: Integers = values.astype(np.min_scalar_type(int(values.max(initial=0))))
+    narrow.flags.writeable = False
+    return narrow
 
 
 @frozen(eq=False)
@@ -24,9 +60,7 @@ class RunAccount:
     count: int
     executions: Int64s  # [steps]
     compute_cycles: Int64s  # [steps]: by which the slowest tile came later
-    first_tile: Int64s  # [steps + 1]: where a compute step's active tiles begin in the next two
-    tile_cycles: Int64s
-    tile_slots: Int64s  # worker slots of all vertices of the tile
+    tiles: TileCounts
     codelet_slots: Int64s  # [codelets]
     # With the option profiler.includeFlopEstimates, else empty: floating-point operations, and bytes loaded and stored by vertices.
     step_flops: Int64s = field(factory=_nothing)  # [steps]

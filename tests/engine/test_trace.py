@@ -304,6 +304,7 @@ def test_an_account_takes_over_what_runs_have_changed(data):
         Slot.TILE_SLOTS: sum(tiles),
     }
     sizes |= {Slot.CODELET_SLOTS: 3, Slot.STEP_FLOPS: 2 * len(tiles), Slot.CODELET_FLOPS: 0}
+    sizes |= {Slot.BLOCKS: 4, Slot.SLOWEST: 2}
     later, settled = RunTables.empty(sizes, step_account), RunTables.empty(sizes, step_account)
     for _ in range(3):
         for step in data.draw(st.lists(st.integers(0, len(tiles) - 1))):
@@ -314,6 +315,7 @@ def test_an_account_takes_over_what_runs_have_changed(data):
             later.tables[Slot.TILE_SLOTS][begin:end] += 1
             later.tables[Slot.CODELET_SLOTS][1] += 5
             later.tables[Slot.STEP_FLOPS][2 * step] += 7
+            later.tables[Slot.BLOCKS][3] += 2
         with patch.object(account, "SMALL", data.draw(st.sampled_from([0, 1 << 14]))):
             settled.take_over(later)
         assert settled.whole.tolist() == later.whole.tolist()
