@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from pypoplar.report.naming.differences import comparable
 from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.comparison import Sides
 from pypoplar.report.page.document import write_document
@@ -34,7 +35,7 @@ def write_comparison(first: Report, second: Report, path: str | os.PathLike[str]
 
     It needs the extra "report" (plotly); without it, `MissingFeature` is raised.
     """
-    sides = Sides(first, second)
+    sides = Sides(*comparable(first, second))
     versions = dict.fromkeys(report.poplarVersion.string for report in (first, second))
     words = ("a comparison of two profiles", f"pypoplar {' and '.join(versions)}")
     _write(Path(path), COMPARISON, sides, " \u00b7 ".join(sides.names), words)

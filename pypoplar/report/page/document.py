@@ -31,6 +31,7 @@ BASE = (
     "variables",
     "tree",
     "tree_table",
+    "name_tree",
     "search",
     "trace_model",
     "trace_raster",

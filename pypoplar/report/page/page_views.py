@@ -18,6 +18,7 @@ from pypoplar.report.page.comparison import (
     tile_bytes,
     vertex_type_changes,
 )
+from pypoplar.report.page.difference_data import changed_names, phases_of_both, traces_data, words_data
 from pypoplar.report.page.document import asset
 from pypoplar.report.page.exchange_data import exchanges_data
 from pypoplar.report.page.line_data import line_data
@@ -172,6 +173,8 @@ COMPARISON = PageKind[Sides](
     "view_compare_",
     parts={
         "names": lambda sides, _: sides.names,
+        "words": lambda sides, _: words_data(sides.first, sides.second),
+        "phases": lambda sides, _: phases_of_both(sides.first, sides.second),
         "ran": lambda sides, _: sides.ran,
         "headline": lambda sides, _: sides.facts("headline"),
         "graph": lambda sides, _: sides.facts("graph"),
@@ -185,12 +188,25 @@ COMPARISON = PageKind[Sides](
         "vertex_types": lambda sides, blocks: blocks.value(vertex_type_changes(sides)),
         "compute_sets": lambda sides, blocks: blocks.known(compute_set_changes(sides)),
         "steps": lambda sides, blocks: blocks.known(step_changes(sides)),
+        "tree": lambda sides, blocks: blocks.known(changed_names(sides.first, sides.second)),
+        "traces": lambda sides, blocks: traces_data(sides.first, sides.second, blocks),
     },
     views=(
         PageView(
             "summary",
-            ("headline", "names", "ran", "machine", "mean_tile", "graph", "target", "options"),
-            "the headline numbers of both with their differences; where the time of both goes; graph, target, options",
+            ("words", "headline", "names", "ran", "machine", "mean_tile", "graph", "target", "options"),
+            "what differs, in words; the headline numbers of both with their differences; where the time of both goes, on one"
+            " scale; graph, target, options",
+        ),
+        PageView(
+            "paths",
+            ("tree", "phases"),
+            "cycles and memory of both by name path, as a tree, with the phases on one scale",
+        ),
+        PageView(
+            "trace",
+            ("traces", "names", "phases"),
+            "the traces of both below each other, on one scale of time, aligned at their beginning or at a step that both have",
         ),
         PageView("memory", ("memory", "names", "categories"), "memory by tile as two lines, and by category"),
         PageView("liveness", ("liveness", "names"), "bytes live at each step as two lines"),

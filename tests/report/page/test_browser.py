@@ -12,6 +12,7 @@ from selenium.webdriver.common.keys import Keys
 
 from benchmarks.made_report import made_report
 from pypoplar.report.escaping import escaped
+from pypoplar.report.naming.differences import differences
 from pypoplar.report.page import write_comparison, write_page
 from pypoplar.report.page.document import asset
 from pypoplar.report.page.page_views import COMPARISON, REPORT
@@ -262,6 +263,12 @@ def test_the_trace_has_the_colour_of_what_a_tile_does_at_a_cycle(window, trace_p
     assert window.run(pixel, cycle) == window.run("return page.rgb(arguments[0])", PHASES[cycle])
 
 
+LOAD = """
+const runs = page.traceRuns(page.data.execution).then((runs) => runs.load(0));
+runs.then((model) => { window.model = model; arguments[0](); });
+"""
+
+
 def test_a_pixel_of_many_events_mixes_their_colours_by_their_time(show):
     work = compute("work", 0, [100_000, 40_000, 0, 100_000], times=1000)
     window = show(report(work, trace=events(*[(0, 100)] * 1000)), fragment="#trace")
@@ -270,9 +277,7 @@ def test_a_pixel_of_many_events_mixes_their_colours_by_their_time(show):
       phases: PHASES.map(({ name }) => (name === "compute" ? [200, 100, 50] : [0, 0, 0])), idle: [0, 0, 250], blank: [9, 9, 9] });
     return [0, 1, 2, 3].map((row) => Array.from(image.data.slice(row * 40 + 20, row * 40 + 23)));
     """
-    window.driver.execute_async_script(
-        "page.traceRuns().then((runs) => runs.load(0)).then((model) => { window.model = model; arguments[0](); });"
-    )
+    window.driver.execute_async_script(LOAD)
     assert window.run(mixed) == [[200, 100, 50], [80, 40, 170], [0, 0, 250], [200, 100, 50]]
 
 
@@ -287,9 +292,7 @@ def test_a_row_of_several_tiles_shows_the_slowest_of_them(show):
     const hue = (at) => "irgb"[1 + [0, 1, 2].findIndex((one) => image.data[at + one] === 200)];
     return [0, 1].map((row) => Array.from({ length: 15 }, (_, column) => hue((row * 15 + column) * 4)).join(""));
     """
-    window.driver.execute_async_script(
-        "page.traceRuns().then((runs) => runs.load(0)).then((model) => { window.model = model; arguments[0](); });"
-    )
+    window.driver.execute_async_script(LOAD)
     # tiles 0 and 1: tile 0 computes 100 and exchanges 50; tiles 2 and 3: tile 3 computes 60, exchanges 20 and copies 30
     assert window.run(shown) == ["r" * 10 + "g" * 5, "r" * 6 + "i" * 4 + "ggbbb"]
 
@@ -308,9 +311,7 @@ def test_the_slowest_tile_of_each_step_has_a_lane_and_is_said_in_words(show):
     page.drawCritical(pen, window.model, { from: 0, to: 200, first: 0, last: 4 }, { left: 0, top: 0, width: 600, height: 20 });
     return texts;
     """
-    window.driver.execute_async_script(
-        "page.traceRuns().then((runs) => runs.load(0)).then((model) => { window.model = model; arguments[0](); });"
-    )
+    window.driver.execute_async_script(LOAD)
     assert window.run(lane) == ["tile 2", "tile 0"]
 
 
@@ -333,9 +334,7 @@ def test_all_tiles_are_in_an_exchange_between_ipus(show):
     const phase = placeOfPhase(arguments[0]);
     return [0, 1, 2, 3].map((tile) => page.tileShare(window.model.steps[0], phase, tile));
     """
-    window.driver.execute_async_script(
-        "page.traceRuns().then((runs) => runs.load(0)).then((model) => { window.model = model; arguments[0](); });"
-    )
+    window.driver.execute_async_script(LOAD)
     assert window.run(shares, "exchange") == [1, 0.5, 1, 0]
     assert window.run(shares, "between") == [1, 1, 1, 1]
 
@@ -717,3 +716,90 @@ def test_a_page_is_printed_light_without_what_one_clicks(window, page):
     finally:
         window.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
         window.theme(dark=False)
+
+
+def small_sides(**names):
+    steps = [compute("layer/work", 0, [200, 100, 0, 50], times=2, sync=40), exchange("halo", 1, [50, 25, 50, 0], [8] * 4, [8] * 4)]
+    others = [compute("first", 0, [80] * 4), compute("layer/work", 1, [100] * 4), exchange("halo", 2, [20] * 4, [8] * 4, [8] * 4)]
+    return (
+        report(*steps, name="before", trace=events((0, 120), (1, 50), (0, 120))),
+        report(*others, name="after", trace=events((0, 80), (1, 100), (2, 20))),
+    )
+
+
+@pytest.fixture(scope="module")
+def sides_page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "comparison.html"
+    write_comparison(*small_sides(), path)
+    return path
+
+
+def test_a_comparison_says_first_in_words_what_differs(window, sides_page):
+    window.open(sides_page)
+    lines = window.run("return Array.from(document.querySelectorAll('.words li'), (one) => one.innerText)")
+    assert lines == [difference.words for difference in differences(*small_sides())]
+    assert lines[0] == "all cycles fell from 290 to 200 cycles (-31.0 %)"
+    assert "exchange of 'halo' fell from 50 to 20 cycles (-60.0 %)" in lines
+    assert quiet(window)
+
+
+def test_bars_of_a_comparison_have_one_scale(window, sides_page):
+    window.open(sides_page)
+    widths = window.run("return Array.from(document.querySelectorAll('#panel-summary .bar'), (one) => one.offsetWidth)")
+    assert widths[1] / widths[0] == pytest.approx(200 / 290, rel=0.01)
+    assert widths[3] / widths[2] == pytest.approx(200 / 290, rel=0.01)
+
+
+def test_a_comparison_shows_names_as_a_tree_what_changed_most_first(window, sides_page):
+    window.open(sides_page, "#paths")
+    rows = rows_of(window, "paths")
+    assert [row[0] for row in rows] == ["all", "layer", "work", "first", "halo"]
+    assert rows[0][2:6] == ["290", "200", "-90", "-31.0 %"]
+    assert rows[3][2:6] == ["0", "80", "+80", "new"]
+    window.run("document.querySelector('#panel-paths input[type=checkbox]').click()")
+    assert window.run("return location.hash") == "#paths?fold=no"
+
+
+def both_views(window):
+    views = "Array.from(document.querySelectorAll('#panel-trace canvas'), ({ dataset }) => [dataset.from, dataset.to].map(Number))"
+    return window.run(f"return {views}")
+
+
+def test_the_traces_of_a_comparison_have_one_scale_and_move_together(window, sides_page):
+    window.open(sides_page, "#trace")
+    assert both_views(window) == [[0, 290], [0, 290]]
+    assert "A takes 290 cycles, B 200." in window.text("#panel-trace")
+    window.run("document.querySelector('#panel-trace canvas').dispatchEvent(new KeyboardEvent('keydown', { key: '+' }))")
+    views = "Array.from(document.querySelectorAll('#panel-trace canvas'), ({ dataset }) => dataset.to)"
+    window.until(f"{views}.every((to) => to !== '290')")
+    window.until(f"new Set({views}).size === 1")
+    window.until("location.hash.includes('from=')")
+    first, second = both_views(window)
+    assert first == pytest.approx(second, abs=1)
+    window.open(sides_page, "#trace?from=30&to=100")
+    assert both_views(window) == [[30, 100], [30, 100]]
+    assert quiet(window)
+
+
+def test_the_traces_of_a_comparison_are_aligned_at_a_step_that_both_have(window, sides_page):
+    window.open(sides_page, "#trace?at=layer%2Fwork")
+    assert "Both begin with layer/work at cycle 80 of this picture; in A that is cycle 0 of the run, in B 80." in window.text(
+        "#panel-trace"
+    )
+    assert both_views(window) == [[0, 370], [0, 370]]
+    options = window.run("return Array.from(document.querySelectorAll('#panel-trace option'), (one) => one.value)")
+    assert options == ["", "layer/work", "halo"]
+    choice = window.driver.find_element(By.CSS_SELECTOR, "#panel-trace select")
+    choice.send_keys("halo")
+    window.until("location.hash.includes('at=halo')")
+    assert "at cycle 180 of this picture; in A that is cycle 120 of the run, in B 180" in window.text("#panel-trace")
+    window.tab("trace", "?at=absent")
+    assert both_views(window) == [[0, 290], [0, 290]]
+
+
+def test_a_comparison_of_other_targets_says_so_first(show):
+    ran = report(compute("work", 0, [200] * 4))
+    other = evolve(ran, compilation=evolve(ran.compilation, target=evolve(ran.compilation.target, bytesPerTile=5)))
+    window = show(ran, other)
+    assert window.text("#panel-summary .notice").startswith("the targets differ: 1,000 B a tile in A, 5 B a tile in B")
+    assert "No difference in cycles or memory." in window.text("#panel-summary")

@@ -24,8 +24,8 @@ page.cards = (facts) =>
     ),
   );
 
-// A bar of parts: [{part: a colour's name, label, cycles}].
-page.partsBar = (title, parts) => {
+// A bar of parts: [{part: a colour's name, label, cycles}]; as wide as `whole` would be, if that is more than its own.
+page.partsBar = (title, parts, whole = 0) => {
   const total = parts.reduce((sum, one) => sum + one.cycles, 0);
   if (!total) return page.notice(`${title}: no cycles were counted.`);
   const words = ({ label, cycles }) => `${label} ${page.format(cycles / total, "share")} (${page.format(cycles, "cycles")} cycles)`;
@@ -36,7 +36,12 @@ page.partsBar = (title, parts) => {
     page.element("h3", {}, title),
     page.element(
       "div",
-      { class: "bar", role: "img", "aria-label": shown.map(words).join(", ") },
+      {
+        class: "bar",
+        role: "img",
+        "aria-label": shown.map(words).join(", "),
+        style: whole > total ? `width:${(total / whole) * 100}%` : null,
+      },
       shown.map((one) =>
         page.element("span", { style: `width:${(one.cycles / total) * 100}%;background:var(--${one.part})`, title: words(one) }),
       ),

@@ -4,8 +4,7 @@ const PHASES = (page.data.phases ?? []).filter(({ cycles }) => cycles); // in th
 const placeOfPhase = (name) => PHASES.findIndex((one) => one.name === name);
 const [EXCHANGE, COPIES, COMPUTE] = ["exchange", "copies", "compute"].map(placeOfPhase);
 
-page.traceRuns = async () => {
-  const execution = page.data.execution;
+page.traceRuns = async (execution) => {
   const trace = await page.unpackAll(execution.trace);
   const rows = page.tileRows(execution.rows);
   const events = new Map();

@@ -94,22 +94,35 @@ page.traceRaster = (model) => {
       let begin = model.begin[event];
       for (let phase = 0; phase < parts.length; phase++) {
         const length = page.phaseSpan(parts, phase);
-        const before = phase === COPIES ? share[EXCHANGE] : 0;
         if (length > 0 && begin < to && begin + length > from) {
-          const inside = (start, amount) =>
-            Math.max(0, Math.min(to, begin + length * (start + amount)) - Math.max(from, begin + length * start));
-          if (typeof share[phase] === "number" && typeof before === "number") even[phase] += inside(before, share[phase]);
-          else {
-            const sum = sums[phase];
-            for (let row = 0; row < rows; row++) sum[row] += inside(at(before, row), at(share[phase], row));
-          }
+          const before = phase === COPIES ? share[EXCHANGE] : 0;
+          if (typeof share[phase] === "number" && typeof before === "number")
+            even[phase] += inside(begin + length * before, length * share[phase], from, to);
+          else if (before === 0) addRows(sums[phase], begin, length, share[phase], from, to);
+          else addRowsAfter(sums[phase], begin, length, share[phase], before, from, to);
         }
         if (phase !== EXCHANGE || COPIES < 0) begin += length;
       }
     }
 
-    function at(shares, row) {
-      return typeof shares === "number" ? shares : shares[row];
+    function inside(begin, length, from, to) {
+      return Math.max(0, Math.min(to, begin + length) - Math.max(from, begin));
+    }
+
+    function addRows(sum, begin, length, share, from, to) {
+      const least = Math.max(from, begin);
+      for (let row = 0; row < rows; row++) {
+        const part = Math.min(to, begin + length * share[row]) - least;
+        if (part > 0) sum[row] += part;
+      }
+    }
+
+    // Each row begins when it is done with what was `before`; either may be one number for all rows.
+    function addRowsAfter(sum, begin, length, share, before, from, to) {
+      for (let row = 0; row < rows; row++) {
+        const start = begin + length * (before[row] ?? before);
+        sum[row] += inside(start, length * (share[row] ?? share), from, to);
+      }
     }
 
     function addWhole(place) {

@@ -1,5 +1,7 @@
 // Comparison, summary: the headline numbers of both with their differences, and where the time of both goes.
 
+const MOST_WORDS = 20; // differences in words
+
 // The columns of a table of both: what is in A, in B, and the difference.
 page.bothColumns = (number, label, unit) => [
   { name: `a_${number}`, label: `${label}, A`, unit },
@@ -62,13 +64,24 @@ page.factsOfBoth = (caption, facts, differences) => {
 if (page.data.kind === "comparison") {
   page.view("summary", "Summary", (panel) => {
     const data = page.data;
+    const { notes, rows, more } = data.words;
+    panel.append(...notes.map((one) => page.notice(one)));
+    const line = (one) => page.element("li", { class: one.difference > 0 ? "more" : "less" }, one.words);
+    panel.append(
+      rows.length
+        ? page.element("ul", { class: "words" }, rows.slice(0, MOST_WORDS).map(line))
+        : page.notice("No difference in cycles or memory."),
+    );
+    const left = more + Math.max(0, rows.length - MOST_WORDS);
+    if (left) panel.append(page.element("p", { class: "quiet" }, `And ${page.format(left)} smaller differences.`));
     panel.append(page.factsOfBoth("Headline numbers", data.headline, true));
-    panel.append(page.element("h2", {}, "Where the time goes"));
+    panel.append(page.element("h2", {}, "Where the time goes, on one scale"));
+    const whole = Math.max(...data.machine.map((parts) => (parts ?? []).reduce((sum, one) => sum + one.cycles, 0)));
     data.names.forEach((name, side) => {
-      panel.append(data.ran[side] ? page.partsBar(name, data.machine[side]) : page.notice(`${name}: ${page.NOT_RUN}`));
+      panel.append(data.ran[side] ? page.partsBar(name, data.machine[side], whole) : page.notice(`${name}: ${page.NOT_RUN}`));
     });
     data.names.forEach((name, side) => {
-      if (data.ran[side]) panel.append(page.partsBar(`The mean tile of ${name}`, data.mean_tile[side]));
+      if (data.ran[side]) panel.append(page.partsBar(`The mean tile of ${name}`, data.mean_tile[side], whole));
     });
     panel.append(page.factsOfBoth("Graph", data.graph, true), page.factsOfBoth("Target", data.target, false));
     panel.append(

@@ -7,11 +7,15 @@ if (page.data.kind === "report") {
   page.view("names", "Names", async (panel, parameters) => {
     const data = await page.unpack(page.data.names);
     if (!data) return panel.append(page.notice(page.NOT_RUN));
-    const names = page.nameTree(data);
+    const phases = page.data.phases.filter(({ cycles }) => cycles);
+    const columns = [...phases.map(({ name }) => name), "executions", "sent", "host_bytes", "vertices", "memory"];
+    const names = page.nameTree(data, columns, (sums) => {
+      sums.cycles = phases.reduce((sum, { name }) => sum + sums[name], 0);
+    });
     const measures = [
       ...(page.data.total_cycles ? [["cycles", "cycles"]] : []),
-      ...(names.total("sent") ? [["sent", "bytes between tiles"]] : []),
-      ...(names.total("host_bytes") ? [["host_bytes", "bytes to and from the host"]] : []),
+      ...(names.root.sums.sent ? [["sent", "bytes between tiles"]] : []),
+      ...(names.root.sums.host_bytes ? [["host_bytes", "bytes to and from the host"]] : []),
       ...(data.memory ? [["memory", "memory of variables"]] : []),
     ];
     if (!page.data.total_cycles) panel.append(page.notice(page.NOT_RUN));
@@ -155,63 +159,3 @@ if (page.data.kind === "report") {
     }
   });
 }
-
-// The tree of names with its sums. A row stands for nodes: for one, or for all that fold into it; its key is its path.
-page.nameTree = (data) => {
-  const children = data.name.map(() => []);
-  data.parent.forEach((above, node) => above >= 0 && children[above].push(node));
-  const phases = page.data.phases.filter(({ cycles }) => cycles).map(({ name }) => name);
-  const columns = {};
-  for (const name of [...phases, "executions", "sent", "host_bytes", "vertices", "memory"]) {
-    const sums = Float64Array.from(data[name] ?? data.name, (one) => (data[name] ? one : 0));
-    for (let node = sums.length - 1; node > 0; node--) sums[data.parent[node]] += sums[node];
-    columns[name] = sums;
-  }
-  columns.cycles = data.name.map((_, node) => phases.reduce((sum, name) => sum + columns[name][node], 0));
-
-  function row(nodes, name, above) {
-    const sums = Object.fromEntries(
-      Object.entries(columns).map(([column, values]) => [column, nodes.reduce((sum, node) => sum + values[node], 0)]),
-    );
-    const title = above ? `${page.named(name)}${nodes.length > 1 ? ` (${page.format(nodes.length)})` : ""}` : "all";
-    const key = above ? (above.above ? `${above.key}/${name}` : name || "/") : "";
-    return { nodes, name, above, sums, title, key, below: new Map() };
-  }
-
-  const root = row([0], "", null);
-
-  // The rows below one, the largest first.
-  function below(above, by, fold) {
-    const kept = `${by} ${fold}`;
-    if (!above.below.has(kept)) {
-      const groups = new Map();
-      for (const node of above.nodes)
-        for (const child of children[node]) {
-          const name = (fold && data.fold[child]) || data.name[child];
-          if (!groups.has(name)) groups.set(name, []);
-          groups.get(name).push(child);
-        }
-      const rows = Array.from(groups, ([name, nodes]) => row(nodes, name, above));
-      above.below.set(kept, rows.sort((one, other) => other.sums[by] - one.sums[by]));
-    }
-    return above.below.get(kept);
-  }
-
-  return {
-    root,
-    below,
-    total: (name) => columns[name][0],
-    // The row of a path, null where there is none. A name has no slash in it, but for the last one of a path that is very deep.
-    find(key, fold) {
-      let found = root;
-      while (found && found.key !== key)
-        found = below(found, "cycles", fold).find((one) => key === one.key || key.startsWith(`${one.key}/`));
-      return found ?? null;
-    },
-    pathOf(found) {
-      const path = [];
-      for (let one = found; one; one = one.above) path.unshift(one);
-      return path;
-    },
-  };
-};

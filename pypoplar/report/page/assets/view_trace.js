@@ -15,7 +15,7 @@ if (page.data.kind === "report") {
       );
     page.laneColours = {};
     const { clock, tiles_per_ipu: perIpu } = page.data.target;
-    const runs = await page.traceRuns();
+    const runs = await page.traceRuns(execution);
     const place = page.element("div");
     let trace;
     let model;
