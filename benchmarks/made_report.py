@@ -51,7 +51,7 @@ def made_report(
     random = np.random.default_rng(seed)
     count = tiles * ipus
     leaves = [_leaf(number, steps, rename) for number in range(steps)]
-    run_reports = tuple(_run(random, f"train {number}", leaves, count, events // runs // steps + 1) for number in range(runs))
+    run_reports = tuple(_run(random, f"train {number}", leaves, count, events // runs // steps + 1, ipus) for number in range(runs))
     total = tuple(summed(list(same)) for same in zip(*(one.steps for one in run_reports), strict=True))
     held = _variables(random, variables, steps, count, rename)
     memory = _memory(random, count)
@@ -65,6 +65,7 @@ def made_report(
             system="bow",
             peak_flops_per_cycle={"half": 128.0, "float": 32.0},
             memory_bytes_per_cycle=16,
+            link_bytes_per_cycle=28.6,
         ),
         graph=ReportGraph(numVertices=312_480, numEdges=1_048_211, numVars=variables, numComputeSets=steps // 2),
         memory=memory,
@@ -120,11 +121,11 @@ def _tree(leaves: list[Program], rename: Callable[[str], str]) -> Program:
     return Program(rename("train"), "Sequence", (leaves[0], loop, leaves[-1]))
 
 
-def _run(random: np.random.Generator, name: str, leaves: list[Program], tiles: int, times: int) -> Run:
-    return Run(name, tuple(_step(random, one, tiles, times) for one in leaves))
+def _run(random: np.random.Generator, name: str, leaves: list[Program], tiles: int, times: int, ipus: int) -> Run:
+    return Run(name, tuple(_step(random, one, tiles, times, ipus) for one in leaves))
 
 
-def _step(random: np.random.Generator, leaf: Program, tiles: int, times: int) -> Step:
+def _step(random: np.random.Generator, leaf: Program, tiles: int, times: int, ipus: int) -> Step:
     common: dict[str, Any] = {
         "name": leaf.name,
         "type": leaf.type,
@@ -148,6 +149,7 @@ def _step(random: np.random.Generator, leaf: Program, tiles: int, times: int) ->
             exchange_cycles=int(cycles.max()),
             exchange_cycles_by_tile=cycles,
             copy_cycles=40 * times,
+            global_exchange_cycles=900 * times if ipus > 1 else 0,
             copy_cycles_by_tile=cycles[::-1] // 5,
             bytesSentByTile=sent,
             bytesReceivedByTile=received,

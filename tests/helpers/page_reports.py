@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 from engine_builder import tiny
 from lowered_variables import with_one_life
 
@@ -91,6 +92,17 @@ def report(
         runs = (Run("main", tuple(steps)),)
         execution = Execution(tuple(steps), by_type, ("main",), 4, runs, trace if trace is not None else Trace(), 1e6)
     return Report(compilation, execution, Version("0.1.0"), name)
+
+
+def two_ipus() -> Report:
+    """Two IPUs of two tiles: tile 0 sends 40 B to tile 2 and 4 B to its neighbour, tile 3 sends 10 B to tile 1, all twice.
+
+    That takes 40 cycles between the IPUs, whose link carries 4 B in one.
+    """
+    over = evolve(exchange("over", 0, [2, 2, 0, 0], [88, 0, 0, 20], [0, 28, 80, 0], times=2), global_exchange_cycles=40)
+    made = report(over, exchanges=(messages("over", 0, (0, 1, 4), (0, 2, 40), (3, 1, 10)),))
+    target = evolve(made.compilation.target, numIPUs=2, tilesPerIpu=2, link_bytes_per_cycle=4.0)
+    return evolve(made, compilation=evolve(made.compilation, target=target))
 
 
 def variables(*rows: tuple[str, bool, int, int], places: Sequence[dict[int, int]]) -> LoweredVariables:

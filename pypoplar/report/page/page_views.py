@@ -21,6 +21,7 @@ from pypoplar.report.page.comparison import (
 from pypoplar.report.page.difference_data import changed_names, phases_of_both, traces_data, words_data
 from pypoplar.report.page.document import asset
 from pypoplar.report.page.exchange_data import exchanges_data
+from pypoplar.report.page.ipu_data import ipu_data
 from pypoplar.report.page.line_data import line_data
 from pypoplar.report.page.memory_data import liveness_data, memory_data, step_names, variables_data
 from pypoplar.report.page.name_data import name_data
@@ -92,6 +93,7 @@ REPORT = PageKind[Report](
         "step_names": lambda report, blocks: step_names(report.compilation, blocks),
         "tree": lambda report, blocks: blocks.known(tree_data(report.compilation.programs, report.execution)),
         "names": lambda report, blocks: blocks.known(name_data(report)),
+        "ipus": lambda report, blocks: blocks.known(ipu_data(report)),
         "execution": lambda report, blocks: execution_data(report, blocks),
         "vertex_types": lambda report, blocks: blocks.value(vertex_type_rows(report)),
         "compute_sets": lambda report, blocks: blocks.known(compute_set_data(report)),
@@ -153,6 +155,12 @@ REPORT = PageKind[Report](
             "exchange",
             ("exchanges", "target"),
             "bytes from tile to tile as a map, of one exchange or of all; bytes that each tile sends and receives",
+        ),
+        PageView(
+            "ipus",
+            ("ipus",),
+            "each IPU's memory, compute and exchange; bytes from IPU to IPU as a matrix, with the use of the links; the"
+            " exchanges between IPUs",
         ),
         PageView(
             "roofline",

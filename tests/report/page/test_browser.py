@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 from page_browser import browser
-from page_reports import compute, events, exchange, memory, messages, ran_without_steps, report, variables
+from page_reports import compute, events, exchange, memory, messages, ran_without_steps, report, two_ipus, variables
 from profile_reports import deepest_report
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -24,6 +24,7 @@ NOT_RUN = {
     "liveness": "No liveness: this report does not say",
     "programs": "No program tree",
     "exchange": "No exchange: ",
+    "ipus": "The target has one IPU",
 }
 COMPARED = tuple(view.name for view in COMPARISON.views)
 DRAWN_TWICE = ("operations",)  # of the comparison: compute sets and vertex types have one figure
@@ -77,8 +78,10 @@ def made_page(made):
     return fixture
 
 
-page = made_page(lambda: made_report(tiles=160, events=2000))
-hostile_page = made_page(lambda: made_report(tiles=16, steps=20, events=200, variables=30, rename=lambda name: HOSTILE + name))
+page = made_page(lambda: made_report(tiles=80, ipus=2, events=2000))
+hostile_page = made_page(
+    lambda: made_report(tiles=8, ipus=2, steps=20, events=200, variables=30, rename=lambda name: HOSTILE + name)
+)
 bare_page = made_page(report)
 empty_page = made_page(ran_without_steps)
 deepest_page = made_page(deepest_report)
@@ -803,3 +806,15 @@ def test_a_comparison_of_other_targets_says_so_first(show):
     window = show(ran, other)
     assert window.text("#panel-summary .notice").startswith("the targets differ: 1,000 B a tile in A, 5 B a tile in B")
     assert "No difference in cycles or memory." in window.text("#panel-summary")
+
+
+def test_ipus_have_an_overview_and_a_matrix_with_the_use_of_their_links(show):
+    window = show(two_ipus(), fragment="#ipus")
+    rows = rows_of(window, "ipus")
+    assert rows[0][-3:] == ["8 B", "80 B", "20 B"]
+    assert rows[1][:4] == ["1", "700 B", "400 B", "3"]
+    assert [" ".join(cell.split()) for cell in rows[2]] == ["IPU 0", "within", "80 B 62.5 %"]
+    assert [" ".join(cell.split()) for cell in rows[3]] == ["IPU 1", "20 B 62.5 %", "within"]
+    assert rows[4] == ["0", "over", "2", "50 B", "40", "0 and 1", "62.5 %"]
+    assert "A link carries 4.000 B per cycle" in window.text("#panel-ipus")
+    assert quiet(window)

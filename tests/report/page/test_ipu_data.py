@@ -1,0 +1,74 @@
+"""What goes between IPUs, and how far it uses their links."""
+
+import numpy as np
+import pytest
+from attrs import evolve
+from page_reports import exchange, messages, report, two_ipus
+
+from pypoplar import FLOAT, Engine, Graph, IPUModel
+from pypoplar.program import Copy, Repeat, Sequence
+from pypoplar.report.page.ipu_data import bytes_between, ipu_data
+
+
+def test_one_ipu_has_no_matrix():
+    assert ipu_data(report()) is None
+
+
+def test_bytes_go_from_ipu_to_ipu_and_use_the_link_both_ways_together():
+    data = ipu_data(two_ipus())
+    assert data["bytes"] == [[8, 80], [20, 0]]
+    assert data["use"] == [[0, 0.625], [0.625, 0]]  # 100 of 160 B
+    assert [row["within"] for row in data["rows"]] == [8, 0]
+    assert [(row["sent"], row["received"]) for row in data["rows"]] == [(80, 20), (20, 80)]
+    assert [(row["step"], row["bytes"], row["cycles"], row["use"], row["pair"]) for row in data["steps"]] == [
+        (0, 50, 40, 0.625, "0 and 1")
+    ]
+
+
+def test_a_link_that_is_not_known_has_no_use():
+    made = two_ipus()
+    older = evolve(made.compilation.target, link_bytes_per_cycle=0.0)
+    data = ipu_data(evolve(made, compilation=evolve(made.compilation, target=older)))
+    assert (data["use"], data["steps"][0]["use"]) == (None, None)
+
+
+def test_a_program_that_has_not_run_has_the_bytes_of_one_execution():
+    data = ipu_data(evolve(two_ipus(), execution=None))
+    assert (data["ran"], data["bytes"], data["use"]) == (False, [[4, 40], [10, 0]], None)
+
+
+def test_what_several_tiles_of_an_ipu_receive_alike_crosses_once():
+    told = messages("tell", 0, (0, 2, 40), (0, 3, 40))
+    step = exchange("tell", 0, [10, 0, 10, 10], [40, 0, 0, 0], [0, 0, 40, 40])
+    assert bytes_between(told, step, 2, 2).tolist() == [[0, 40], [0, 0]]
+    assert bytes_between(told, None, 2, 2).tolist() == [[0, 80], [0, 0]]
+
+
+def test_copies_that_go_together_count_the_cycles_of_their_step_once():
+    made = two_ipus()
+    twice = evolve(made.compilation, exchanges=(*made.compilation.exchanges, messages("more", 0, (1, 3, 6))))
+    data = ipu_data(evolve(made, compilation=twice))
+    assert data["cycles"] == 40
+    assert len(data["steps"]) == 1
+
+
+@pytest.mark.parametrize("size", [10_000, 50_000])
+def test_a_copy_that_the_link_limits_uses_all_of_it(size):
+    model = IPUModel("bow")
+    model.numIPUs, model.tilesPerIPU = 3, 8
+    device = model.createDevice()
+    graph = Graph(device.getTarget())
+    x, y = (graph.addVariable(FLOAT, [8, size // 8], name) for name in "xy")
+    for tile in range(8):
+        graph.setTileMapping(x[tile], tile)
+        graph.setTileMapping(y[tile], 16 + tile)
+    graph.setInitialValue(x, np.zeros((8, size // 8), np.float32))
+    engine = Engine(graph, Repeat(3, Sequence([Copy(x, y)])))
+    engine.loadAndRun(device)
+    data = ipu_data(engine.getReport())
+    assert data["bytes"] == [[0, 0, 3 * 4 * size], [0, 0, 0], [0, 0, 0]]
+    link = data["steps"][0]["use"]
+    assert data["use"][0][2] == data["use"][2][0] == link
+    ports = 4 * size / 8 / graph.getTarget().getExchangeBytesPerCycle()
+    rate = 4 * size / data["link_bytes_per_cycle"]
+    assert link == pytest.approx(min(1.0, rate / max(ports, rate)), rel=0.01)
