@@ -20,6 +20,7 @@ from pypoplar.report.memory_report import LivenessProgramStep, LoweredVariables,
 from pypoplar.report.page import write_comparison, write_page
 from pypoplar.report.program_nodes import ComputeSet, Program, ProgramVisitor
 from pypoplar.report.report import Compilation, InstrumentationSettings, Report, ReportGraph, ReportTarget, Version
+from pypoplar.report.tile_vertices import VertexMemory
 from pypoplar.tracebacks import public
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Step",
     "Program",
     "ComputeSet",
+    "VertexMemory",
 ]
 
 

@@ -121,7 +121,7 @@ def test_the_directory_of_a_profile_and_a_second_path_are_accepted(made, tmp_pat
 
 
 def test_versions_and_settings_say_what_is_so(report, made):
-    assert report.version.major == 3
+    assert report.version.major == 4
     assert report.instrumentationSettings.computeInstrumentationLevel == "Tile"
     options = {"debug.computeInstrumentationLevel": "vertex"}
     other = evolve(made, compilation=evolve(made.compilation, options=options))
@@ -131,9 +131,7 @@ def test_versions_and_settings_say_what_is_so(report, made):
 @pytest.mark.parametrize(
     ("find", "message"),
     [
-        (lambda report: report.execution.blocks, "libpva has it, here trace has the executions"),
         (lambda report: report.execution.steps[0].cyclesFrom, "libpva has it, here execution.trace"),
-        (lambda report: report.compilation.tiles[0].memory.vertices, "libpva has it, here compilation.vertex_types"),
         (lambda report: report.compilation.target.numTile, "'ReportTarget' object has no attribute 'numTile'"),
         (lambda report: report.compiled, "'Report' object has no attribute 'compiled'$"),
     ],
@@ -141,6 +139,12 @@ def test_versions_and_settings_say_what_is_so(report, made):
 def test_an_attribute_that_is_not_there_is_an_attribute_error_with_a_hint(report, find, message):
     with pytest.raises(AttributeError, match=message):
         find(report)
+
+
+def test_vertices_and_cycles_by_tile_are_there_under_libpvas_names(report):
+    types = {vertices.type.name for tile in report.compilation.tiles for vertices in tile.memory.vertices}
+    assert types == {vertices.name for program in report.compilation.computeSets for vertices in program.vertices}
+    assert all(len(compute_set.cyclesByTile()) == 16 for compute_set in report.compilation.computeSets)
 
 
 def test_a_visitor_without_a_method_for_a_type_goes_on():

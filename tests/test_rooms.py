@@ -119,6 +119,7 @@ ARROWS = {(module, target, typing_only) for module in MODULES for target, typing
 LATE = {  # methods of public classes that hand their object to a room above, which is loaded when it is asked for
     ("executable.executable", "executable.executable_file"),
     ("notebook", "report.notebook_tables"),
+    ("report.report", "report.page"),
 }
 
 

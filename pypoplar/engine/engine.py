@@ -24,6 +24,7 @@ from pypoplar.engine.loaded_codelets import translate_codelets
 from pypoplar.engine.progress import CompileBar, RunBar, wanted
 from pypoplar.engine.runs import Runs
 from pypoplar.engine.services import Services
+from pypoplar.engine.shown_engine import ShownEngine
 from pypoplar.engine.streams import Callback, HostStreams, unknown_name
 from pypoplar.errors import (
     ApplicationRuntimeError,
@@ -123,7 +124,7 @@ DECIDED_WHEN_COMPILED = (
 
 
 @public
-class Engine:
+class Engine(ShownEngine):
     """Runs programs on a simulated IPU.
 
     Parameters

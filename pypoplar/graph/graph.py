@@ -36,6 +36,7 @@ from pypoplar.graph.variables import Variables, check_shape
 from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.graph.vertices import ComputeSet, FieldRef, NumberedCodelet, VertexRange, VertexRef, VertexTable, pairs
 from pypoplar.host_values import values_of
+from pypoplar.notebook import ShownInNotebooks
 from pypoplar.signatures import misfit
 from pypoplar.target import Target
 from pypoplar.tracebacks import cut, public, slow_path, swift
@@ -53,7 +54,7 @@ class VariableMappingMethod(Enum):
 
 
 @public
-class Graph:
+class Graph(ShownInNotebooks):
     """What is to be computed, and where: variables and vertices placed on the tiles of a target.
 
     `target` is a `Target`, or a `Device` whose target it takes. `MissingFeature` for a replication factor above 1.

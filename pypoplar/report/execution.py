@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 from attrs.validators import in_
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.notebook import ShownInNotebooks
 from pypoplar.report.libpva_hints import missing
 from pypoplar.report.line_profile import ExecutedBlock, LineProfile
 from pypoplar.report.memory_report import Total
@@ -157,7 +158,7 @@ def summed(steps: Sequence[Step], sums: Sums | None = None) -> Step:
 
 
 @frozen(eq=False)
-class Run:
+class Run(ShownInNotebooks):
     """A run of a program, or `count` runs together: those after the first ``autoReport.executionProfileProgramRunCount``.
 
     `steps` are the static steps that ran, in program order, with what they cost in this run.
@@ -221,7 +222,7 @@ class TileAverage:
 
 
 @frozen(eq=False)
-class Execution:
+class Execution(ShownInNotebooks):
     """What the runs since the engine was loaded, or its profile reset, cost."""
 
     steps: tuple[Step, ...]  # the static steps that ran, each with all its executions

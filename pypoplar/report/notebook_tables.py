@@ -1,4 +1,4 @@
-"""What a notebook shows of tensors, tile mappings, reports and programs: small pieces of HTML.
+"""What a notebook shows of graphs, tensors, tile mappings, engines, reports, runs and programs: small pieces of HTML.
 
 They stand alone: no scripts, no styles but their own, nothing loaded. All text of the user's is escaped. They are made for any
 object in any state, such as an empty tensor, a variable without tiles, or a program that has not run.
@@ -6,7 +6,7 @@ object in any state, such as an empty tensor, a variable without tiles, or a pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,12 +16,17 @@ import numpy as np
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report import palette
 from pypoplar.report.escaping import escaped
+from pypoplar.report.execution import Execution, Run
 from pypoplar.report.phase_cycles import mean_tile_cycles
+from pypoplar.report.phases import PHASES
 from pypoplar.report.program_nodes import Program as ReportProgram
 from pypoplar.report.report import Report, ReportTarget
 from pypoplar.report.text.text_columns import heading
 
 if TYPE_CHECKING:
+    from pypoplar.executable.executable import Executable
+    from pypoplar.graph.graph import Graph
+    from pypoplar.graph.host_links import HostConnections
     from pypoplar.graph.mapping import TileToTensorMapping
     from pypoplar.graph.tensor import Tensor
     from pypoplar.program import Program
@@ -36,6 +41,7 @@ CHILDREN = 20  # parts shown of one program
 NODES = 400  # parts shown in all
 INTERVALS = 4  # intervals shown of one tile
 TILES = 12  # tiles whose intervals are shown
+TYPES = 8  # vertex types shown of a graph
 TEXT = 120  # characters of one value
 COLOURS = {name: colour.light for name, colour in palette.PHASES.items()}
 OVER = palette.TEXTS["warn"].light
@@ -45,6 +51,7 @@ INDENT = "margin-left: 16px"
 
 def html_of(shown: object) -> str:
     """The view of an object that has one."""
+    from pypoplar.graph.graph import Graph
     from pypoplar.graph.mapping import TileToTensorMapping
     from pypoplar.graph.tensor import Tensor
     from pypoplar.program import Program
@@ -52,7 +59,10 @@ def html_of(shown: object) -> str:
     views: tuple[tuple[type, Callable[[Any], str]], ...] = (
         (Tensor, tensor_html),
         (TileToTensorMapping, mapping_html),
+        (Graph, graph_html),
         (Report, report_html),
+        (Execution, execution_html),
+        (Run, run_html),
         (ReportProgram, report_program_html),
         (Program, program_html),
     )
@@ -175,11 +185,126 @@ def more(count: int) -> str:
     return f" &hellip; {count:,} more" if count > 0 else ""
 
 
+# Graphs
+
+
+def graph_html(graph: Graph) -> str:
+    """A graph as far as it is built: what it has of everything, its vertices by type, and the bytes of each tile's variables."""
+    variables, table_of_vertices, host = graph._variables, graph._vertices, graph._host
+    target, tiles = graph.getTopLevelGraph().getTarget(), graph.getTopLevelGraph().getTarget().getNumTiles()
+    widths = np.array([type.size for type in variables.types], np.int64)
+    first = np.array(variables.first, np.int64)
+    sizes = np.diff(first) * widths
+    constants = list(variables.constants)
+    mapping = graph._mapping.freeze(first)
+    owner = np.searchsorted(first, mapping.begin, "right") - 1
+    held = np.bincount(mapping.tile, (mapping.end - mapping.begin) * widths[owner], tiles).astype(np.int64)
+    seen = graph.getTarget().getNumTiles()
+    shown_tiles = f"{tiles:,} tiles" if seen == tiles else f"{seen:,} of {tiles:,} tiles, which this virtual graph sees"
+    vertices = np.array(table_of_vertices.rows, np.int64).reshape(-1, 3)[:, 0]
+    rows = [
+        ("target", f"{escape(target.getTargetSystemString())}, {shown_tiles}"),
+        ("variables", f"{len(sizes) - len(constants):,}, {int(sizes.sum()) - int(sizes[constants].sum()):,} bytes"),
+        ("constants", f"{len(constants):,}, {int(sizes[constants].sum()):,} bytes"),
+        ("vertices", f"{len(vertices):,} in {len(table_of_vertices.set_names):,} compute sets"),
+        *_vertex_rows(vertices, {number: kind.codelet.name for number, kind in table_of_vertices.kinds.items()}),
+        *_link_rows(host),
+    ]
+    parts = [f"<b>graph</b>{table(rows)}"]
+    unmapped = int(first[-1]) - int((mapping.end - mapping.begin).sum())
+    if unmapped:
+        parts.append(f'<div style="color: {OVER}">{unmapped:,} elements of variables and constants have no tile</div>')
+    if held.any():
+        limit = target.getBytesPerTile()
+        parts += [
+            f"<div>bytes of variables and constants by tile; {fullest(held, limit)}</div>",
+            strip(held, limit, "bytes by tile"),
+        ]
+    return block(*parts)
+
+
+def _vertex_rows(vertices: Int64s, names: Mapping[int, str]) -> list[tuple[str, str]]:
+    """The vertex types with the most vertices."""
+    numbers, counts = np.unique(vertices, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    rows = [("", f"{int(counts[place]):,} of {escape(names[int(numbers[place])])}") for place in order[:TYPES].tolist()]
+    return [*rows, ("", more(len(order) - TYPES))] if len(order) > TYPES else rows
+
+
+def _link_rows(host: HostConnections) -> list[tuple[str, str]]:
+    """What connects the graph with its host, by name."""
+    links: tuple[tuple[str, Iterable[str]], ...] = (
+        ("streams", host.streams),
+        ("host writes", host.writes),
+        ("host reads", host.reads),
+        ("remote buffers", host.remote_buffers),
+        ("host functions", host.host_functions),
+    )
+    return [(what, names_html(list(names))) for what, names in links if names]
+
+
+def names_html(names: Sequence[str]) -> str:
+    """The first names of a list."""
+    return escape(", ".join(names[:CHILDREN])) + more(len(names) - CHILDREN)
+
+
 # Reports
+
+
+def engine_html(executable: Executable, report: Report, mode: str, *, loaded: bool) -> str:
+    """An engine: how it runs what, the streams to connect, its runs, and its report."""
+    streams = [f"{stream.name} ({stream.kind})" for stream in executable.streams if stream.kind != "internal"]
+    programs = len(executable.entries)
+    rows = [("programs", f"{programs:,}"), ("mode", mode), ("loaded", "yes" if loaded else "no: call load(device)")]
+    handles = (("streams", streams), ("host writes", list(executable.writes)), ("host reads", list(executable.reads)))
+    rows += [(what, names_html(names)) for what, names in handles if names]
+    title = " ".join(filter(None, ("Engine", report.name)))
+    runs = [_run_table(report.execution)] if report.execution is not None else []
+    return block(f"<b>{escape(title)}</b>", table(rows), *runs, _report_html(report))
+
+
+def execution_html(execution: Execution) -> str:
+    """All runs: their cycles, and where those of the mean tile went."""
+    return block("<b>execution</b>", _run_table(execution), *_mean_tile(execution))
+
+
+def _run_table(execution: Execution) -> str:
+    total = execution.totalCycles.total
+    rows = [
+        (_run_title(run), f"{run.cycles:,} cycles{_time(run.cycles, execution.clockFrequency)}")
+        for run in execution.runs[:CHILDREN]
+    ]
+    rest = [("", more(len(execution.runs) - CHILDREN))] if len(execution.runs) > CHILDREN else []
+    return table([*rows, *rest, ("all runs", f"{total:,} cycles{_time(total, execution.clockFrequency)}")])
+
+
+def run_html(run: Run) -> str:
+    """A run: its cycles by phase, and its longest steps."""
+    phases = [(phase.name, phase.label, float(sum(getattr(step, phase.cycles) for step in run.steps))) for phase in PHASES]
+    longest = sorted(run.steps, key=lambda step: -step.cycles)[:TILES]
+    rows = [
+        (step.name or step.type, f"{step.cycles:,} cycles in {step.executions:,} execution{'' if step.executions == 1 else 's'}")
+        for step in longest
+    ]
+    head = f"<b>run</b> <i>{escape(_run_title(run))}</i>: {run.cycles:,} cycles"
+    rest = f"<div>{more(len(run.steps) - TILES)} steps</div>" if len(run.steps) > TILES else ""
+    return block(head, shares(phases), "<div>its longest steps</div>", table(rows), rest)
+
+
+def _run_title(run: Run) -> str:
+    return (run.name or "run") + (f" ({run.count:,} runs together)" if run.count > 1 else "")
+
+
+def _time(cycles: int, clock: float) -> str:
+    return f", {cycles / clock * 1e6:,.1f} &micro;s" if clock else ""
 
 
 def report_html(report: Report) -> str:
     """A report: the machine, the graph, the memory of its fullest tile, and where the mean tile's cycles went."""
+    return block(_report_html(report))
+
+
+def _report_html(report: Report) -> str:
     compilation, execution = report.compilation, report.execution
     target, graph = compilation.target, compilation.graph
     rows = [("target", machine(target))]
@@ -191,12 +316,16 @@ def report_html(report: Report) -> str:
     title = " ".join(filter(None, ("report", report.name)))
     parts = [f"<b>{escape(title)}</b>"]
     if execution is None:
-        return block(*parts, table([*rows, ("cycles", "it has not run")]), strip(whole, target.bytesPerTile, "memory by tile"))
-    total = execution.totalCycles.total
-    time = f", {total / target.clockFrequency * 1e6:,.1f} &micro;s" if target.clockFrequency else ""
-    rows.append(("cycles", f"{total:,}{time}"))
-    parts += [table(rows), "<div>cycles of the mean tile</div>", shares(mean_tile_cycles(execution)), "<div>memory by tile</div>"]
-    return block(*parts, strip(whole, target.bytesPerTile, "memory by tile"))
+        parts += [table([*rows, ("cycles", "it has not run")])]
+    else:
+        total = execution.totalCycles.total
+        parts += [table([*rows, ("cycles", f"{total:,}{_time(total, target.clockFrequency)}")]), *_mean_tile(execution)]
+    parts += ["<div>memory by tile</div>", strip(whole, target.bytesPerTile, "memory by tile")]
+    return "".join([*parts, "<div><code>report.open_page()</code> shows all of it in the browser</div>"])
+
+
+def _mean_tile(execution: Execution) -> list[str]:
+    return ["<div>cycles of the mean tile</div>", shares(mean_tile_cycles(execution))]
 
 
 def machine(target: ReportTarget) -> str:

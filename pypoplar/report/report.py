@@ -6,7 +6,11 @@ libpva's, names in snake_case are ours. Cycles are tile cycles, sizes bytes. Arr
 
 from __future__ import annotations
 
+import os
+import webbrowser
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -222,6 +226,18 @@ class Report(ShownInNotebooks):
 
     if not TYPE_CHECKING:
         __getattr__ = missing
+
+    def open_page(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """Write the report's page to `path`, or to a directory for temporary files, and open it in the browser.
+
+        Returns where it is. It needs the extra "report" (plotly); without it, `MissingFeature` is raised.
+        """
+        from pypoplar.report.page import write_page  # late: few reports are opened
+
+        place = Path(path) if path is not None else Path(mkdtemp(prefix="pypoplar-"), "page.html")
+        write_page(self, place)
+        webbrowser.open(place.resolve().as_uri())
+        return place
 
     @property
     def version(self) -> Version:

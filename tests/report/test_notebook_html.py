@@ -1,11 +1,14 @@
 """What notebooks show: whole HTML that loads nothing, with all of the user's text escaped."""
 
+import tempfile
+import webbrowser
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from profile_reports import full_report
 
 from pypoplar import (
     FLOAT,
@@ -23,7 +26,7 @@ from pypoplar import (
 )
 from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Program, Repeat, Sequence, Switch
 from pypoplar.program.base import Nothing
-from pypoplar.report.execution import Execution, Step
+from pypoplar.report.execution import Execution, Run, Step
 from pypoplar.report.memory_report import MemoryByTile
 from pypoplar.report.program_nodes import ComputeSet, VertexInstances
 from pypoplar.report.program_nodes import Program as ReportProgram
@@ -245,3 +248,107 @@ def test_the_program_tree_of_a_report_names_types_steps_and_vertices():
 def test_any_name_is_escaped(name):
     page = Page(ReportProgram(name, "Sync")._repr_html_())
     assert set(page.tags) <= {"div", "b", "i"}
+
+
+# Graphs, engines, runs
+
+
+class Halve(Vertex):
+    x: InOut[FLOAT]
+
+    def compute(self) -> None:
+        self.x *= 0.5
+
+
+def halving(name=NASTY):
+    """A graph with a vertex on each of three tiles, and a stream into what they halve."""
+    graph = tiny_graph()
+    x = graph.addVariable(FLOAT, [3], name)
+    halve = graph.addComputeSet(name)
+    for tile in range(3):
+        graph.setTileMapping(x[tile], tile)
+        graph.setTileMapping(graph.addVertex(halve, Halve, {"x": x[tile]}), tile)
+    stream = graph.addHostToDeviceFIFO(name, FLOAT, 3)
+    graph.createHostRead("x", x)
+    return graph, Sequence([Copy(stream, x), Execute(halve)])
+
+
+def test_a_graph_shows_how_much_it_has_of_everything():
+    graph, _ = halving()
+    graph.addVariable(INT, [5], "without tiles")
+    constant = graph.addConstant(INT, [2], 1)
+    graph.setTileMapping(constant, 1)
+    page = shown(graph)
+    for words in ("16 tiles", "variables2, 32 bytes", "constants1, 8 bytes", "vertices3 in 1 compute sets", "3 of Halve", NASTY):
+        assert words in page.text
+    assert "5 elements of variables and constants have no tile" in page.text
+    assert "tile 1: 12 of" in page.text
+    assert page.tags.count("svg") == 1
+
+
+def test_an_empty_graph_is_shown():
+    page = shown(tiny_graph())
+    assert "vertices0 in 0 compute sets" in page.text
+    assert "svg" not in page.tags
+
+
+def test_a_virtual_graph_says_which_tiles_it_sees():
+    graph, _ = halving()
+    assert "4 of 16 tiles, which this virtual graph sees" in shown(graph.createVirtualGraph(4)).text
+
+
+def test_showing_a_graph_does_not_keep_it_from_growing():
+    graph, program = halving()
+    shown(graph)
+    y = graph.addVariable(FLOAT, [], "y")
+    graph.setTileMapping(y, 5)
+    added = graph.addVertex(graph.addComputeSet("more"), Halve, {"x": y})
+    graph.setTileMapping(added, 5)
+    assert "4 of Halve" in shown(graph).text
+    Engine(graph, program)
+
+
+def test_an_engine_shows_its_streams_its_runs_and_its_report():
+    graph, program = halving()
+    device = IPUModel("tiny").createDevice()
+    engine = Engine(graph, program, name="first")
+    page = shown(engine)
+    assert "loadedno: call load(device)" in page.text
+    assert f"streams{NASTY} (to device)" in page.text
+    assert "it has not run" in page.text
+    engine.connectStream(NASTY, np.ones(3, np.float32))
+    engine.load(device)
+    engine.run(0, NASTY)
+    page = shown(engine)
+    cycles = engine.getReport().execution.totalCycles.total
+    assert "Engine first" in page.text
+    assert "loadedyes" in page.text
+    assert f"{NASTY}{cycles:,} cycles" in page.text
+    assert "report.open_page() shows all of it in the browser" in page.text
+
+
+def test_a_run_shows_its_phases_and_its_longest_steps():
+    report = full_report()
+    page = shown(report.execution.runs[2])
+    assert "main (5 runs together): " in page.text
+    assert "Compute " in page.text
+    assert page.text.index("out50,500 cycles in 10 executions") < page.text.index("multiply4,200 cycles in 10 executions")
+    assert shown(Run("", ())).text == "run run: 0 cyclesits longest steps"
+
+
+def test_an_execution_shows_all_runs():
+    page = shown(full_report().execution)
+    assert page.text.count("main") == 3
+    assert "all runs" in page.text
+
+
+def test_a_report_opens_its_page_in_the_browser(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for path in (None, tmp_path / "own.html"):
+        place = full_report().open_page(path)
+        assert opened.pop() == place.resolve().as_uri()
+        assert "<title>engine</title>" in place.read_text(encoding="utf-8")
+        assert path is None or place == path
+    assert {place.name for place in tmp_path.iterdir() if place.is_file()} == {"own.html"}
