@@ -5,13 +5,15 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
-from law_examples import FEWEST, USUAL
+from law_examples import FEWEST, USUAL, draw_no_constants_of_the_code
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("project", **COMMON, max_examples=USUAL, derandomize=True, database=None)
 settings.register_profile("few", settings.get_profile("project"), max_examples=FEWEST)
 settings.register_profile("thorough", **COMMON, max_examples=10_000, derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
+if settings().derandomize:
+    draw_no_constants_of_the_code()
 
 os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
 
