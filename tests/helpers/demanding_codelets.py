@@ -30,7 +30,7 @@ def demanding(codelet: Any, alignments: Mapping[str, int], constraint: str | lis
             annotations[attribute] = get_origin(annotation)[content] if bytes else annotation
         namespace.update(__annotations__=annotations, __module__=codelet.__module__)
 
-    return new_class(codelet.__name__, (codelet,), {"constraint": constraint or []}, fill)
+    return new_class(codelet.__name__, (codelet,), {"constraint": constraint} if constraint else {}, fill)
 
 
 def drawn_alignments(codelet: Any, random: Random) -> dict[str, int]:
