@@ -1,8 +1,8 @@
 """What checks and derived cycles cost: a codelet on one thread, in cache, against the bare loop in numba on the same arrays.
 
-A tile has one vertex, so that nothing runs side by side but in the last dot product. The second figure of each three is
-with the option profiler.includeFlopEstimates, which counts floating-point operations and bytes besides, the third with a profile of
-the execution, which records the executions of lines. Times are the processor's: there is one thread, and what else the machine does
+A tile has one vertex, so that nothing runs side by side but in the last dot product. The second figure of each three is with the
+option profiler.includeFlopEstimates, which counts floating-point operations, bytes and executions of lines; the third with a
+profile of the execution, which counts lines alone. Times are the processor's: there is one thread, and what else the machine does
 should not count.
 """
 
@@ -99,8 +99,8 @@ def compare(
     details = {name: of_all / inner for name, of_all in seconds.items()}
     return [
         Figure(f"{what}, against numba", usual / bare, "x", LIMIT, details=details),
-        Figure("  the same with flops and bytes counted", counting / bare, "x"),
-        Figure("  the same with executions of lines recorded", lines / bare, "x", LINES_LIMIT),
+        Figure("  the same with flops, bytes and lines counted", counting / bare, "x"),
+        Figure("  the same with lines counted", lines / bare, "x", LINES_LIMIT),
     ]
 
 

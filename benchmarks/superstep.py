@@ -37,7 +37,7 @@ def measure(smoke: bool) -> list[Figure]:
     figures = []
     for what, options, target in (
         ("superstep of 1472 one-element vertices on 1472 tiles", None, 20.0),
-        ("  the same with flops and bytes counted", {"profiler.includeFlopEstimates": "true"}, 15.0),
+        ("  the same with flops, bytes and lines counted", {"profiler.includeFlopEstimates": "true"}, 15.0),
     ):
         made = engine(rounds, options)
         taken = seconds(made.run, repeats)

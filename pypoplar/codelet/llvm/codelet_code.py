@@ -129,7 +129,7 @@ def _emit_workers(function: CodeletFunction, number: Any, following: Any) -> Non
     leave_counts(state, builder.add(builder.mul(number, count), worker))
     longest.take(state)
     upcoming = builder.add(worker, word(1))
-    worker.add_incoming(upcoming, end)
+    worker.add_incoming(upcoming, builder.block)
     builder.cbranch(builder.icmp_signed("<", upcoming, count), top, done)
     builder.position_at_end(done)
     leave_blocks(state, longest.blocks)

@@ -259,6 +259,8 @@ class EmitterState:
         told = [word(code) if isinstance(code, int) else code, word(where), value, bound]
         if self.unjudged is not None:
             told = self._judged_before(self.unjudged, told)
+        for counter in self.blocks.values():  # what a vertex that faults has counted is forgotten
+            builder.store(ir.Constant(WORD, ir.Undefined), counter)
         builder.call(function.record_fault, [function.arguments[CallArgument.CONTEXT], self.number, *told])
         builder.branch(self.failed)
         builder.position_at_end(going)

@@ -103,12 +103,11 @@ class BusiestWorker:
         """A worker has come to its end."""
         if not self.blocks:
             return
-        builder, spent, most = state.builder, state.builder.load(state.slots), state.builder.load(self.slots)
-        longer = builder.icmp_signed(">", spent, most)
-        builder.store(builder.select(longer, spent, most), self.slots)
-        for block, counter in self.blocks.items():
-            count = builder.load(state.blocks[block])
-            builder.store(builder.select(longer, count, builder.load(counter)), counter)
+        builder, spent = state.builder, state.builder.load(state.slots)
+        with builder.if_then(builder.icmp_signed(">", spent, builder.load(self.slots)), likely=False):
+            builder.store(spent, self.slots)
+            for block, counter in self.blocks.items():
+                builder.store(builder.load(state.blocks[block]), counter)
 
 
 def leave_result(state: EmitterState) -> None:

@@ -88,7 +88,7 @@ def run_group(header: int, thread: int, active: int, group: int, base: int, comp
             store_u8(results + i, 1)
     put_word(context, Context.FAULT, NO_FAULT)
     printed = word(context, Context.DEBUG_USED)
-    begin_blocks(header, thread, group)
+    begin_blocks(header, thread, group, table(header, Slot.BLOCKS))
     # A MultiVertex gives a price for each worker: those go behind the tile's own prices and are folded to the largest.
     prices = word_address(slots, size - count * workers if kind == VertexKind.MULTI else position - base)
     call_codelet(
@@ -115,7 +115,8 @@ def run_group(header: int, thread: int, active: int, group: int, base: int, comp
     if table(header, Slot.ESTIMATE) != 0:
         estimates = word_address(table(header, Slot.ESTIMATE), position)
         use_estimates(estimates, word_address(slots, position - base), count)
-    note_vertices(header, thread, compute, group, word_address(slots, position - base), count)
+    if table(header, Slot.BLOCKS) != 0:
+        note_vertices(header, thread, compute, group, word_address(slots, position - base), count)
 
 
 @entry

@@ -6,15 +6,15 @@ from pypoplar.engine.native.barrier import wait
 from pypoplar.engine.native.header_access import add, call_unit, get, put, put_word, record, table, word, word_address
 from pypoplar.engine.native.memory_operations import call_codelet
 from pypoplar.engine.native.tile_account import (
-    account_codelet,
+    account_run,
     account_work,
     begin_blocks,
     note_outcome,
-    note_vertices,
+    note_slowest,
     note_work,
     price_group,
 )
-from pypoplar.engine.native.unit import entry, part, seldom
+from pypoplar.engine.native.unit import entry, inlined, part, seldom
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_BYTES, Context
 from pypoplar.interface.driver_records import GIVEN_UP, PHASES, STATE_WORDS, Phase, State
 from pypoplar.interface.fault_codes import NO_FAULT
@@ -22,12 +22,13 @@ from pypoplar.interface.header_slots import ONE_VERTEX, PRICED, Slot
 from pypoplar.interface.layout import NOTHING
 
 
-@part
-def compute_tiles(header: int, thread: int, threads: int, compute: int, step: int) -> int:
+@inlined
+def compute_tiles(header: int, thread: int, threads: int, compute: int, step: int, records: int, counts_work: int) -> int:
     """This thread's tiles of a compute set; returns the slowest one's cycles.
 
     Nearly all tiles have one group of vertices that are not supervisors. They take the short way here, on which everything that is
-    the same for all tiles has been looked up beforehand.
+    the same for all tiles has been looked up beforehand. Whether it `records` executions of blocks,
+    and `counts_work`, are constants.
     """
     split = compute * (threads + 1) + thread
     first, last = get(header, Slot.COMPUTE_SPLIT, split), get(header, Slot.COMPUTE_SPLIT, split + 1)
@@ -41,12 +42,11 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
     memories, words, row_table = table(header, Slot.TILE_MEMORY), table(header, Slot.WORDS), table(header, Slot.ROW_TABLE)
     addresses, random = table(header, Slot.CODELETS), table(header, Slot.RANDOM)
     workers, fixed, fixed_slots = table(header, Slot.WORKERS), table(header, Slot.ACTIVE_CYCLES), table(header, Slot.ACTIVE_SLOTS)
-    counts_work = table(header, Slot.FLOPS) != 0
-    codelet, whole, slowest = 0, 0, 0
+    codelet, charged, whole, slowest = 0, 0, 0, 0
     for active in range(first, last):
         cycles = 0
         if word(simple, active) == 0:
-            if counts_work:
+            if counts_work != 0:
                 account_work(header, thread, codelet, step)  # the general way counts that of other codelets
             cycles = call_unit(table(header, Slot.GENERAL_UNIT), header, thread, active, compute, step, 0)
             total = word(context, Context.TILE_SLOTS)
@@ -54,17 +54,17 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
             group = word(groups, active)
             count = word(counts, group)
             if word(codelets, group) != codelet:
-                account_codelet(header, thread, codelet, step, whole)
-                whole = 0
-                codelet = word(codelets, group)
+                account_run(header, thread, codelet, step, charged, whole, records, counts_work)
+                whole, codelet = 0, word(codelets, group)
+            charged = group
             printed, tile = word(context, Context.DEBUG_USED), word(tiles, active)
             put_word(context, Context.RANDOM, random + RANDOM_BYTES * tile)
             put_word(context, Context.FAULT, NO_FAULT)
             row = word_address(words, word(rows, group))
-            begin_blocks(header, thread, group)
+            begin_blocks(header, thread, group, records)
             call_codelet(word(addresses, codelet), word(memories, tile), row, row_table, count, slots, 0, context)
             note_outcome(header, thread, group, step, printed)
-            if counts_work:
+            if counts_work != 0:
                 note_work(header, thread, group, count)
             cycles, total = word(fixed, active), word(fixed_slots, active)
             if cycles == ONE_VERTEX:
@@ -73,12 +73,12 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
             elif cycles == PRICED:  # not known beforehand: by the code as it ran
                 cycles = price_group(header, thread, group, slots, count)
                 total = word(context, Context.TILE_SLOTS)
-            note_vertices(header, thread, compute, group, slots, count)
+            note_slowest(header, thread, compute, group, slots, count, cycles, records)
             whole += total
         put_word(cycles_table, active, word(cycles_table, active) + cycles)
         put_word(slots_table, active, word(slots_table, active) + total)
         slowest = max(slowest, cycles)
-    account_codelet(header, thread, codelet, step, whole)
+    account_run(header, thread, codelet, step, charged, whole, records, counts_work)
     return slowest
 
 
@@ -130,10 +130,14 @@ def superstep(header: int, thread: int, threads: int, compute: int, step: int, l
             return GIVEN_UP
         move_phase(header, thread, threads, compute, Phase.FAN_OUT)
     move_phase(header, thread, threads, compute, Phase.GATHER)
-    if table(header, Slot.TILE_CLOCK) == 0:
-        slowest = compute_tiles(header, thread, threads, compute, step)
-    else:
+    if table(header, Slot.TILE_CLOCK) != 0:
         slowest = clocked_tiles(header, thread, threads, compute, step, start)
+    elif table(header, Slot.BLOCKS) == 0:
+        slowest = compute_tiles(header, thread, threads, compute, step, 0, 0)
+    elif table(header, Slot.FLOPS) == 0:
+        slowest = compute_tiles(header, thread, threads, compute, step, 1, 0)
+    else:
+        slowest = compute_tiles(header, thread, threads, compute, step, 1, 1)
     move_phase(header, thread, threads, compute, Phase.SCATTER)
     move_phase(header, thread, threads, compute, Phase.EXCHANGE_AFTER)
     return slowest

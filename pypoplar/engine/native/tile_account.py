@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pypoplar.engine.native.header_access import add, get, put, put_word, record, table, word, word_address
-from pypoplar.engine.native.unit import part, seldom
+from pypoplar.engine.native.unit import inlined, part, seldom
 from pypoplar.interface.context_words import CONTEXT_WORDS, WORK_SUM_WORDS, WORK_WORDS, Context, Work
 from pypoplar.interface.debug_records import GROUP_MARK, MARK_WORDS, NO_MARK, Mark
 from pypoplar.interface.driver_records import (
@@ -136,14 +136,6 @@ def account_work(header: int, thread: int, codelet: int, step: int) -> None:
 
 
 @part
-def account_codelet(header: int, thread: int, codelet: int, step: int, slots: int) -> None:
-    """Add up slots of a codelet in a step, and work where it is counted."""
-    account_slots(header, thread, codelet, slots)
-    if table(header, Slot.FLOPS) != 0:
-        account_work(header, thread, codelet, step)
-
-
-@part
 def latest(free: int, workers: int) -> int:
     """When the last worker is done."""
     best = word(free, 0)
@@ -233,44 +225,78 @@ def price_group(header: int, thread: int, group: int, slots: int, count: int) ->
     return cycles
 
 
-@part
-def begin_blocks(header: int, thread: int, group: int) -> None:
-    """Before a group's call, where executions of blocks are counted: tell where."""
-    if table(header, Slot.BLOCKS) == 0:
+@inlined
+def begin_blocks(header: int, thread: int, group: int, records: int) -> None:
+    """Before a group's call, where executions of blocks are counted, `records`: tell where."""
+    if records == 0:
         return
     context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
     rows = record(header, Slot.BLOCKS, table(header, Slot.BLOCK_WORDS), thread)
     put_word(context, Context.BLOCKS, word_address(rows, get(header, Slot.GROUP_BLOCKS, group) + VertexCount.BLOCKS))
 
 
+@inlined
+def note_slowest(header: int, thread: int, compute: int, group: int, slots: int, count: int, cycles: int, records: int) -> None:
+    """After the one group of a tile, where executions of blocks are counted: whether it has its compute set's slowest vertex.
+
+    `slots` has what its vertices have spent, `cycles` are those of the tile.
+    """
+    if records == 0:
+        return
+    if count == 1:
+        compare_slowest(header, thread, compute, get(header, Slot.GROUP_POSITION, group), cycles)
+    else:
+        compare_vertices(header, thread, compute, group, slots, count)
+
+
 @part
-def note_vertices(header: int, thread: int, compute: int, group: int, slots: int, count: int) -> None:
-    """After it: what its vertices have spent, and the slowest of them. `slots` has those of its code, of each vertex."""
-    if table(header, Slot.BLOCKS) != 0:
-        count_vertices(header, thread, compute, group, slots, count)
+def compare_slowest(header: int, thread: int, compute: int, position: int, cycles: int) -> None:
+    """Keep the vertex with the most cycles, of several the one at the lowest position."""
+    slowest = record(header, Slot.SLOWEST, SLOWEST_WORDS, thread * table(header, Slot.COMPUTE_COUNT) + compute)
+    most = word(slowest, Slowest.CYCLES)
+    if cycles > most or (cycles == most and position < word(slowest, Slowest.POSITION)):
+        put_word(slowest, Slowest.CYCLES, cycles)
+        put_word(slowest, Slowest.POSITION, position)
 
 
 @seldom
-def count_vertices(header: int, thread: int, compute: int, group: int, slots: int, count: int) -> None:
-    """As `note_vertices`, where executions of blocks are counted."""
-    workers = table(header, Slot.WORKERS)
-    kind = get(header, Slot.GROUP_KIND, group)
-    position = get(header, Slot.GROUP_POSITION, group)
-    estimates = table(header, Slot.ESTIMATE)
-    slowest = record(header, Slot.SLOWEST, SLOWEST_WORDS, thread * table(header, Slot.COMPUTE_COUNT) + compute)
-    most, place, total = word(slowest, Slowest.CYCLES), word(slowest, Slowest.POSITION), 0
+def compare_vertices(header: int, thread: int, compute: int, group: int, slots: int, count: int) -> int:
+    """Compare each vertex of a group; returns the slots of all, by estimates where there are any."""
+    supervises = get(header, Slot.GROUP_KIND, group) == VertexKind.SUPERVISOR
+    workers = 1 if supervises else table(header, Slot.WORKERS)
+    position, estimates, total = get(header, Slot.GROUP_POSITION, group), table(header, Slot.ESTIMATE), 0
     for i in range(count):
         spent = word(slots, i)
         if estimates != 0 and word(estimates, position + i) != NOTHING:
             spent = word(estimates, position + i)
         total += spent
-        cycles = spent if kind == VertexKind.SUPERVISOR else spent * workers
-        if cycles > most or (cycles == most and position + i < place):
-            most, place = cycles, position + i
-    put_word(slowest, Slowest.CYCLES, most)
-    put_word(slowest, Slowest.POSITION, place)
-    rows = record(header, Slot.BLOCKS, table(header, Slot.BLOCK_WORDS), thread)
-    row = word_address(rows, get(header, Slot.GROUP_BLOCKS, group))
-    if kind == VertexKind.MULTI:  # it takes all workers
-        total = total * workers
-    put_word(row, VertexCount.SLOTS, word(row, VertexCount.SLOTS) + total)
+        compare_slowest(header, thread, compute, position + i, spent * workers)
+    return total
+
+
+@part
+def note_vertices(header: int, thread: int, compute: int, group: int, slots: int, count: int) -> None:
+    """After a group of a tile of several: what it has spent, and its slowest vertex."""
+    total = compare_vertices(header, thread, compute, group, slots, count)
+    if get(header, Slot.GROUP_KIND, group) == VertexKind.MULTI:  # it takes all workers
+        total = total * table(header, Slot.WORKERS)
+    charge_vertices(header, thread, group, total)
+
+
+@part
+def charge_vertices(header: int, thread: int, group: int, slots: int) -> None:
+    """Add slots to the row of a group's codelet in its compute set. Without any, `group` may be none of it."""
+    if slots != 0:
+        rows = record(header, Slot.BLOCKS, table(header, Slot.BLOCK_WORDS), thread)
+        place = get(header, Slot.GROUP_BLOCKS, group) + VertexCount.SLOTS
+        put_word(rows, place, word(rows, place) + slots)
+
+
+@inlined
+def account_run(header: int, thread: int, codelet: int, step: int, group: int, slots: int, records: int, counts_work: int) -> None:
+    """Add up slots of a codelet's groups in a step, of which `group` is one, and work where it is counted."""
+    account_slots(header, thread, codelet, slots)
+    if records != 0:
+        charge_vertices(header, thread, group, slots)
+    if counts_work != 0:
+        account_work(header, thread, codelet, step)

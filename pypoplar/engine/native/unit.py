@@ -13,6 +13,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 PARTS: set[Callable[..., Any]] = set()
 SELDOM: set[Callable[..., Any]] = set()
+INLINED: set[Callable[..., Any]] = set()
 OPERATIONS: set[Callable[..., Any]] = set()
 
 
@@ -25,6 +26,12 @@ def part(function: Function) -> Function:
 def seldom(function: Function) -> Function:
     """A part that runs seldom: it stays out of the way of what calls it."""
     SELDOM.add(function)
+    return part(function)
+
+
+def inlined(function: Function) -> Function:
+    """A part that is written anew wherever it is called: what is constant there is settled when it is compiled."""
+    INLINED.add(function)
     return part(function)
 
 

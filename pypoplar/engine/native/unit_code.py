@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from attrs import define, field
 from llvmlite import ir
 
-from pypoplar.engine.native.unit import OPERATIONS, PARTS, SELDOM
+from pypoplar.engine.native.unit import INLINED, OPERATIONS, PARTS, SELDOM
 
 WORD, BOOL = ir.IntType(64), ir.IntType(1)
 _RESULTS = {"int": WORD, "bool": BOOL, "None": ir.VoidType()}
@@ -58,7 +58,7 @@ class UnitWriter:
         result = _RESULTS[ast.unparse(tree.returns)]
         function = ir.Function(self.module, ir.FunctionType(result, [WORD] * len(tree.args.args)), symbol)
         function.attributes.add("nounwind")
-        for attribute in ("noinline", "cold") if part in SELDOM else ():
+        for attribute in ("noinline", "cold") if part in SELDOM else ("alwaysinline",) if part in INLINED else ():
             function.attributes.add(attribute)
         self.functions[part] = function
         PartWriter(self, part, function).body(tree)
