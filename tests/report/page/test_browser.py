@@ -818,3 +818,30 @@ def test_ipus_have_an_overview_and_a_matrix_with_the_use_of_their_links(show):
     assert rows[4] == ["0", "over", "2", "50 B", "40", "0 and 1", "62.5 %"]
     assert "A link carries 4.000 B per cycle" in window.text("#panel-ipus")
     assert quiet(window)
+
+
+@pytest.mark.parametrize(
+    "asked", ["tile=x&step=x", "tile=-1&step=-1", "tile=99999&step=99999", "tile=1.5&step=", "tile=%&step=NaN"]
+)
+def test_an_address_that_asks_for_what_is_not_there_shows_what_is_usual(window, layered_page, asked):
+    window.open(layered_page)
+    for view in ("memory", "liveness"):
+        window.tab(view)
+        usual = window.text(f"#panel-{view} h2")
+        window.tab(view, f"?{asked}")
+        assert window.text(f"#panel-{view} h2") == usual
+    assert quiet(window)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_any_address_of_a_view_is_drawn(window, page, view):
+    window.open(page)
+    for words in (
+        "at=__proto__&by=constructor",
+        "from=9&to=1&first=-5&last=1e99",
+        "run=7&event=99999&tile=-1",
+        "step=4&from=NaN&to=0-9",
+    ):
+        window.tab(view, f"?{words}")
+        assert "could not be drawn" not in window.text(f"#panel-{view}")
+    assert quiet(window)

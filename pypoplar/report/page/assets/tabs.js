@@ -10,6 +10,12 @@ page.address = (view, parameters = {}) => {
   return `#${view}${text ? `?${text}` : ""}`;
 };
 
+// The number that an address asks for, from 0 to less than `end`; `usual` where it asks for none, or for no such one.
+page.numbered = (text, end, usual) => {
+  const number = text ? Number(text) : NaN;
+  return Number.isInteger(number) && number >= 0 && number < end ? number : usual;
+};
+
 page.link = (words, view, parameters) => page.element("a", { href: page.address(view, parameters) }, words);
 
 // Note what is selected in the address, so that it can be passed on; nothing is drawn anew. `step` makes it a step of the way back.

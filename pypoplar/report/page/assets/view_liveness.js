@@ -22,7 +22,7 @@ if (page.data.kind === "report") {
     const asked = Number(parameters.variable ?? -1);
     if (variables?.names[asked] !== undefined) panel.append(describeVariable(variables.called(asked)));
     figure.whole = [-0.5, held.length - 0.5];
-    const state = { step: Math.min(held.length - 1, Number(parameters.step ?? most)), base: true };
+    const state = { step: page.numbered(parameters.step, held.length, most), base: true };
     panel.append(
       page.element(
         "div",

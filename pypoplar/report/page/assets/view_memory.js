@@ -20,7 +20,7 @@ if (page.data.kind === "report") {
       gaps: true,
       limit: memory.most > 0.2 * memory.limit,
       ipu: ipus > 4 ? 0 : -1,
-      tile: Number(parameters.tile ?? fullest()),
+      tile: page.numbered(parameters.tile, gaps.length, fullest()),
     };
     function fullest() {
       let most = 0;
