@@ -24,20 +24,20 @@ HEAVIEST = ("trace", "exchange", "memory", "names", "steps")  # views
 def measure(smoke: bool) -> list[Figure]:
     tiles = 64 if smoke else 1472
     events = 200 if smoke else 10_000
-    figures = page_figures("10,000 steps run", made_report(tiles=tiles, events=events))
+    figures = page_figures("10,000 steps run", made_report(tiles=tiles, events=events), most=6.0)
     figures += page_figures("10,000 steps of code", made_report(tiles=tiles, steps=60 if smoke else 10_000, events=2 * events))
     return figures
 
 
-def page_figures(what: str, report: Report) -> list[Figure]:
-    """Writing and size, and opening where there is a Chromium."""
+def page_figures(what: str, report: Report, most: float | None = None) -> list[Figure]:
+    """Writing and size, `most` megabytes, and opening where there is a Chromium."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "page.html"
         begin = time.perf_counter()
         write_page(report, path)
         written = time.perf_counter() - begin
         title = f"page of {report.compilation.target.numTiles} tiles, {what}"
-        figures = [Figure(f"{title}: writing", written, "s"), Figure(f"{title}: size", path.stat().st_size / 1e6, "MB", 6.0)]
+        figures = [Figure(f"{title}: writing", written, "s"), Figure(f"{title}: size", path.stat().st_size / 1e6, "MB", most)]
         if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
             return [*figures, Figure(f"{title}: opening", float("nan"), "s", note="no Chromium here")]
         opened = opening(path, Path(directory) / "chromium")
