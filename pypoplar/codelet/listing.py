@@ -120,13 +120,14 @@ class _Page:
         ends = {loop.end: loop for loop in (*self.code.whiles, *(loop.code for loop in self.code.loops))}
         for number, run in enumerate(self.code.runs):
             if number in ends:
+                yield from self._bundles(self.code.runs[ends[number].first].apart)
                 yield f"{_MARGIN}-- end of the loop of line {self._line(ends[number].where)}"
             if number in whiles:
                 yield f"{_MARGIN}-- loop of line {self._line(whiles[number].where)}, compare and branch: nothing counts its rounds"
             if number in counted:
                 yield from self._loop(counted[number])
             if number not in counted or self._goes_one_by_one(counted[number]):
-                yield from self._bundles(run.bundles)
+                yield from self._bundles(run.straight)
 
     def _loop(self, loop: CompiledLoop) -> Iterator[str]:
         how = {LoopKind.REPEAT: "a hardware repeat (rpt)", LoopKind.COUNTED: "counted down (brnzdec)"}

@@ -139,6 +139,15 @@ def test_a_listing_says_where_each_loop_begins_and_ends(tmp_path):
     ]
 
 
+def test_what_ends_a_round_stands_at_the_end_of_its_loop(tmp_path):
+    path = tmp_path / "loops.py"
+    path.write_text(LOOPS.format(rounds=7), encoding="utf-8")
+    lines = [line.strip() for line in listed(path, "Loops").stdout.splitlines()]
+    outer = lines.index("-- end of the loop of line 8")
+    assert lines[outer - 2 : outer] == ["8 for row in range(2):", "1  brnzdec"]
+    assert lines.index("-- end of the loop of line 9") < outer
+
+
 @pytest.mark.parametrize(("rounds", "left"), [(6, False), (7, True)])
 def test_what_is_left_over_is_listed_where_something_is(tmp_path, rounds, left):
     lines = loops_of(tmp_path, rounds)

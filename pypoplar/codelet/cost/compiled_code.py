@@ -20,11 +20,16 @@ from pypoplar.target import Target
 
 @frozen(eq=False)
 class CompiledRun:
-    """The bundles of a straight run, and of code at the same price that stands apart."""
+    """The bundles of a straight run, and of code at the same price that stands apart, see `MachineRun`."""
 
-    bundles: tuple[Bundle, ...]
+    straight: tuple[Bundle, ...]
+    apart: tuple[Bundle, ...]
     depth: int
     bound: int  # slots that hand-written code could reach
+
+    @property
+    def bundles(self) -> tuple[Bundle, ...]:
+        return self.straight + self.apart
 
     @property
     def slots(self) -> int:
@@ -87,7 +92,7 @@ def _compiled_run(run: MachineRun, loop: CountedLoop | None, bound: int, *, pair
     held = 0 if loop is None or loop.code.kind is LoopKind.REPEAT else 1
     bundles = scheduled(run, None if loop is None else loop.before, held, paired=paired)
     apart = scheduled(MachineRun(run.depth, run.apart), None, 0, paired=paired)
-    return CompiledRun((*bundles, *apart), run.depth, bound)
+    return CompiledRun(tuple(bundles), tuple(apart), run.depth, bound)
 
 
 def _on_vectors(facts: LoopFacts) -> VectorLoop | str:
