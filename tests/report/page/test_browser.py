@@ -658,7 +658,7 @@ def test_the_zoom_of_the_trace_is_in_the_address_and_the_way_back_leaves_it(wind
     assert trace_view(window) == [round(zoomed[0]), round(zoomed[1]), *zoomed[2:]]
 
 
-@pytest.mark.parametrize("view", ["memory", "liveness"])
+@pytest.mark.parametrize("view", ["memory", "liveness", "balance"])
 def test_the_zoom_of_a_plot_is_in_the_address_and_the_way_back_leaves_it(window, page, view):
     window.open(page, f"#{view}")
     shown = f"document.querySelector('#panel-{view} .plot').layout.xaxis.range"

@@ -136,12 +136,15 @@ page.tileAxis = ([first, end], title = "tile") =>
   });
 
 // A number of each tile, as bars where there are few tiles and as lines where there are many; series: [{name, values, colour}].
-page.byTile = async (figure, tiles, series, title, more = {}) => {
+// `zooms` says that the address has what is zoomed into.
+page.byTile = async (figure, tiles, series, title, { zooms = false, ...more } = {}) => {
   const shown = page.usedTiles(
     tiles,
     series.map((one) => one.values),
   );
   figure.say(page.someTiles(shown, tiles));
+  const axis = page.tileAxis(shown);
+  figure.whole = [...axis.range];
   const bars = shown[1] - shown[0] <= 64;
   await figure.draw(
     series.map(({ name, values, colour, digits = 0 }) => ({
@@ -153,7 +156,7 @@ page.byTile = async (figure, tiles, series, title, more = {}) => {
         : { type: "scatter", mode: "lines", line: { width: 1.2, shape: "hvh", color: colour } }),
     })),
     {
-      xaxis: page.tileAxis(shown),
+      xaxis: { ...axis, range: zooms ? page.zoomed(figure) : axis.range },
       yaxis: page.axis(title, { rangemode: "tozero", fixedrange: true }),
       hovermode: "x unified",
       barmode: "group",

@@ -93,7 +93,7 @@ page.treeTable = ({ label, heads, roots, children, cells, mark }) => {
 page.shareBar = (share, ...parts) => [
   page.element(
     "span",
-    { class: "share" },
+    { class: parts.length ? "share parts" : "share" },
     parts.length ? parts : page.element("i", { style: `width:${share * 100}%` }),
   ),
   page.element("span", { class: "percent" }, page.format(share, "share")),

@@ -56,9 +56,10 @@ if (page.data.kind === "report") {
       spread,
     );
     await choose(start, false);
+    if (!tiles.hidden) page.zoom(tiles);
 
     async function choose(step, noted) {
-      if (noted) page.remember({ step: step.number }, true);
+      if (noted) page.remember({ step: step.number, from: "", to: "" }, true);
       heading.textContent = step.title;
       await store.load([step.rows.compute, step.rows.active]);
       const whole = store.row(step.rows.compute);
@@ -78,7 +79,7 @@ if (page.data.kind === "report") {
           values: Array.from(active, (one) => one / step.executions),
           colour: page.colour("ink"),
         });
-      await page.byTile(tiles, store.tiles, lines, "cycles");
+      await page.byTile(tiles, store.tiles, lines, "cycles", { zooms: true });
       await spread.draw(
         [
           {

@@ -71,7 +71,7 @@ if (page.data.kind === "comparison") {
     function bar(sums, side) {
       return page.element(
         "span",
-        { class: "share" },
+        { class: "share parts" },
         phases
           .filter(({ name }) => sums[`${side}_${name}`])
           .map(({ name, label }) =>
