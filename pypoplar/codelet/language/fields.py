@@ -26,6 +26,7 @@ from pypoplar.arrays.dtypes import AnyArray
 from pypoplar.codelet.ir.terms import exactly
 from pypoplar.errors import PoplarTypeError
 from pypoplar.spelling import nearest
+from pypoplar.tracebacks import public
 from pypoplar.types import Element
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ class Aligned:
 
     else:
 
+        @public
         def __init__(self, *values: int, **named: int) -> None:
             if len(values) + len(named) != 1 or not named.keys() <= {"bytes"}:
                 given = ", ".join([*map(repr, values), *(f"{name}={value!r}" for name, value in named.items())])
