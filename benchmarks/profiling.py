@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -45,16 +46,22 @@ def epoch(tiles: int, runs: int, profiled: bool, place: str) -> None:
 def measure(smoke: bool) -> list[Figure]:
     tiles = 1472
     runs, rounds, each, epochs = (5, 1, 2, 1) if smoke else (IMAGES // BATCH, 61, 50, 2)
-    made = trainer(tiles, {})
-
-    def work(switch: Any) -> None:
-        switch()
-        for _ in range(each):
-            made.run()
-
-    switches = (made.enableExecutionProfiling, made.disableExecutionProfiling)
-    with_profile, without = alternate([lambda switch=switch: work(switch) for switch in switches], rounds)
     with tempfile.TemporaryDirectory() as place:
+        made, recording = trainer(tiles, {}), trainer(tiles, {"autoReport.all": True, "autoReport.directory": place})
+
+        def work(engine: Any, switch: Any) -> None:
+            switch()
+            for _ in range(each):
+                engine.run()
+
+        ways = (
+            (made, made.enableExecutionProfiling),
+            (recording, recording.enableExecutionProfiling),
+            (made, made.disableExecutionProfiling),
+        )
+        with_profile, with_lines, without = alternate([lambda way=way: work(*way) for way in ways], rounds)
+        del made, recording, ways  # the profile is written
+        gc.collect()
         codes = [EPOCH.format(tiles=tiles, runs=runs, profiled=profiled, place=place) for profiled in (True, False)]
         taken = [[in_new_process(code) for code in codes] for _ in range(epochs)]
         size = (Path(place) / "profile.pop").stat().st_size
@@ -62,10 +69,12 @@ def measure(smoke: bool) -> list[Figure]:
     added = max(one["bytes"] - other["bytes"] for one, other in taken)
     run = {"seconds": with_profile / each, "without": without / each}
     epoch = {"seconds": profiled, "without": bare}
+    lines = {"seconds": with_lines / each, "without": without / each}
     short = f"a run of the regression of {BATCH} images, profiled, against not profiled"
     long = f"an epoch of {runs * BATCH:,} images in {runs:,} runs"
     return [
         Figure(short, with_profile / without, "x", 1.1, details=run),
+        Figure("  the same, with lines recorded by autoReport.all", with_lines / without, "x", 1.1, details=lines),
         Figure(f"{long}, autoReport.all, against none", profiled / bare, "x", 1.1, details=epoch),
         Figure("memory that its profile adds", added / MEGABYTE, "MB", 200),
         Figure("its file profile.pop", size / MEGABYTE, "MB"),

@@ -10,6 +10,7 @@ from engine_builder import counted, traced
 from engine_random import RandomProgram
 
 from pypoplar import Engine, Executable, PoplarError
+from pypoplar.report.execution import Execution
 
 
 def outcome(random_program: RandomProgram, executable: Executable, mode: Any, options: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -42,4 +43,20 @@ def outcome(random_program: RandomProgram, executable: Executable, mode: Any, op
     by_type = {} if execution is None else {name: astuple(counts) for name, counts in execution.cycles_by_vertex_type.items()}
     left = {"values": values, "arrays": arrays, "printed": out.getvalue(), "errors": errors}
     trace = [] if execution is None else traced(execution.trace)
-    return left | {"account": account, "by type": by_type, "flops": counted(engine), "trace": trace}
+    lines = [] if execution is None or execution.lines is None else line_facts(execution)
+    return left | {"account": account, "by type": by_type, "flops": counted(engine), "trace": trace, "lines": lines}
+
+
+def line_facts(execution: Execution) -> list[Any]:
+    """Executions of blocks and slowest vertices. Lines have all that their vertex types were charged, and that their code took."""
+    profile = execution.lines
+    assert profile is not None
+    for name, costs in execution.cycles_by_vertex_type.items():
+        lines = profile.lines(name) if name in profile.vertex_types else ()
+        assert sum(line.slots for line in lines) == costs.cycles
+        assert not profile.compiled or sum(line.compiled or 0 for line in lines) == costs.compiled_cycles
+    slowest = {vertex.compute_set: vertex.cycles for vertex in profile.slowest}
+    for step in execution.steps:
+        if step.executions == 1 and len(step.cyclesByTile):
+            assert slowest.get(step.name, 0) <= step.cyclesByTile.max() or sum(one.name == step.name for one in execution.steps) > 1
+    return [*map(astuple, profile.groups), *map(astuple, profile.slowest)]

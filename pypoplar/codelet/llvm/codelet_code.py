@@ -119,6 +119,7 @@ def _emit_workers(function: CodeletFunction, number: Any, following: Any) -> Non
     builder.store(BYTE(1), stopped)
     builder.branch(end)
     builder.position_at_end(running)
+    state.begin_blocks()
     load_scalars(state)
     state.worker = builder.add(first, worker)
     if codelet.worker is not None:

@@ -354,7 +354,12 @@ class EmitterState:
         return (self.slots, *self.work.values())
 
     def begin_counting(self) -> None:
-        for counter in (*self.counters, *self.blocks.values()):
+        for counter in self.counters:
+            self.builder.store(word(0), counter)
+
+    def begin_blocks(self) -> None:
+        """A vertex, or a worker of one, begins to run: none of its blocks has."""
+        for counter in self.blocks.values():
             self.builder.store(word(0), counter)
 
     def count_block(self, block: int, times: Any = None) -> None:
@@ -378,6 +383,7 @@ class EmitterState:
         blocks = {block: allocate(WORD) for block in self.blocks}
         state = evolve(self, slots=allocate(WORD), work=work, blocks=blocks, **changes)
         state.begin_counting()
+        state.begin_blocks()
         return state
 
 

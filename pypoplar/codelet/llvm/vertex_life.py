@@ -37,6 +37,7 @@ def begin_vertex(function: CodeletFunction, emit: Emit, number: Any, end: Any, f
     work = {column: function.allocate(WORD) for column in COUNTED} if function.checks.flops else {}
     state = EmitterState(function, emit, number, end, failed or end, slots, result, fields, work, function.block_counters())
     state.begin_counting()
+    state.begin_blocks()
     builder.store(BYTE(1), result)
     load_scalars(state)
     return state
@@ -95,8 +96,7 @@ class BusiestWorker:
         function = state.function
         busiest = BusiestWorker(function.allocate(WORD), function.block_counters())
         if busiest.blocks:
-            for counter, nothing in ((busiest.slots, -1), *((counter, 0) for counter in busiest.blocks.values())):
-                state.builder.store(word(nothing), counter)
+            state.builder.store(word(-1), busiest.slots)
         return busiest
 
     def take(self, state: EmitterState) -> None:
