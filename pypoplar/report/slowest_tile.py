@@ -42,8 +42,11 @@ def critical_tile(step: Step) -> int:
 
     Where nothing goes between tiles, it is the one that copies longest.
     """
-    if step.cyclesByTile.any():
-        return int(step.cyclesByTile.argmax())
+    return int(step.cyclesByTile.argmax()) if step.cyclesByTile.any() else _moving_tile(step)
+
+
+def _moving_tile(step: Step) -> int:
+    """The tile that an exchange waits for, -1 for none."""
     if not step.exchange_cycles_by_tile.any():
         return int(step.copy_cycles_by_tile.argmax()) if step.copy_cycles_by_tile.any() else -1
     busiest = np.flatnonzero(step.exchange_cycles_by_tile == step.exchange_cycles_by_tile.max())
@@ -55,7 +58,7 @@ def critical_tile(step: Step) -> int:
 
 def busiest_tile(step: Step) -> SlowestTile | None:
     """The tile that an exchange waits for; None where tiles are not known, or only the links between IPUs are busy."""
-    tile = critical_tile(step)
+    tile = _moving_tile(step)
     moving = step.exchange_cycles_by_tile if step.exchange_cycles_by_tile.any() else step.copy_cycles_by_tile
     return None if tile < 0 else _slowest(moving, tile, _bytes(step, tile))
 
@@ -77,9 +80,9 @@ class SlowestTiles:
 
     def computing(self, step: Step) -> SlowestTile | None:
         """Of a compute step, with what the tile sends and receives before and after it; None if nothing computes."""
-        tile = critical_tile(step)
-        if tile < 0 or not len(step.cyclesByTile):
+        if not step.cyclesByTile.any():
             return None
+        tile = critical_tile(step)
         moved = [_bytes(exchange, tile) for exchange in self._around(step)]
         moved_together = sum(sent for sent, _ in moved), sum(received for _, received in moved)
         return _slowest(step.cyclesByTile, tile, moved_together, self.vertices.get(step.number, ()))

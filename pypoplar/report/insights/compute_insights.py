@@ -112,7 +112,8 @@ def unused_tiles(report: Report) -> Insight | None:
 def far_from_peak(report: Report) -> Insight | None:
     """Floating-point operations against what the target could do of their kind. Few programs reach it: it is never a warning."""
     execution, target = report.execution, report.compilation.target
-    if execution is None or not execution.flops or not execution.seconds or not target.peak_flops_per_cycle:
+    known = any(target.peak_flops_per_cycle.values()) and target.numTiles > 0 and target.clockFrequency > 0
+    if execution is None or not execution.flops or not execution.seconds or not known:
         return None
     name, per_cycle = _peak(report.compilation, execution)
     peak = per_cycle * target.numTiles * target.clockFrequency
@@ -131,7 +132,7 @@ def _peak(compilation: Compilation, execution: Execution) -> tuple[str, float]:
 
     Where some types are of float and others of half, it is what both reach together. Types of which nothing is known may be any.
     """
-    peaks = compilation.target.peak_flops_per_cycle
+    peaks = {unit: peak for unit, peak in compilation.target.peak_flops_per_cycle.items() if peak}
     precisions = {vertex_type.name: vertex_type.precision for vertex_type in compilation.vertex_types}
     flops: dict[str, int] = {}
     for name, cost in execution.cycles_by_vertex_type.items():

@@ -32,11 +32,12 @@ def largest_tile(report: Report) -> Insight | None:
     share = max(total - mean, total - ROOM * limit) / limit
     if share <= 0:
         return None
-    category = max(memory.categories, key=lambda name: int(memory.categories[name][tile]))
+    category = max(memory.categories, key=lambda name: int(memory.categories[name][tile]), default="")
     over = int(np.count_nonzero(whole > limit))
     text = f"{over:,} of {len(whole):,} tiles {'does' if over == 1 else 'do'} not fit. " if over else ""
     text += f"Tile {tile:,} holds {total:,} B, {total / limit:.1%} of its {limit:,} B; the mean tile holds {mean:,.0f} B."
-    text += f" Most of it: {category_label(category).lower()}, {int(memory.categories[category][tile]):,} B."
+    if category:
+        text += f" Most of it: {category_label(category).lower()}, {int(memory.categories[category][tile]):,} B."
     variables = sorted(report.compilation.loweredVariables.forTile(tile), key=lambda variable: -variable.size)[:NAMED]
     if variables:
         text += (

@@ -1,14 +1,22 @@
 """Insights: what each rule finds, what it says, and when it says nothing."""
 
+import json
+
 import numpy as np
 import pytest
 from attrs import evolve
+from hypothesis import given, settings
 from page_reports import LIMIT, compute, exchange, memory, report, variables
+from profile_reports import reports
 
-from pypoplar.report.execution import Step, VertexTypeCycles
+from pypoplar.report.execution import STEP_TYPES, Step, VertexTypeCycles
 from pypoplar.report.insights import ranking as rules
 from pypoplar.report.insights.ranking import RULES, insights
+from pypoplar.report.memory_report import MemoryByTile
+from pypoplar.report.page.blocks import plain
 from pypoplar.report.report import VertexType
+from pypoplar.report.slowest_tile import SlowestTile, SlowestTiles, busiest_tile, critical_tile
+from pypoplar.report.text.summary_values import summary_values
 
 EVEN = compute("even", 0, [100, 100, 100, 100])
 
@@ -236,6 +244,17 @@ def test_code_is_compared_with_the_peak_of_its_precision(types, flops, words):
     assert rated(*types, flops=flops).text.endswith(words)
 
 
+def test_a_target_of_which_no_peak_is_known_has_no_rate():
+    assert rules.far_from_peak(report(compute("a", 0, [100] * 4, flops=800), peaks={"float": 0.0})) is None
+    finding = rules.far_from_peak(report(compute("a", 0, [100] * 4, flops=800), peaks={"float": 0.0, "half": 2.0}))
+    assert finding.text.endswith(" of half.")
+
+
+def test_tiles_that_hold_nothing_but_gaps_are_told_without_what_fills_them():
+    finding = rules.largest_tile(report(tile_memory=MemoryByTile({}, np.array([0, 0, 900, 0]))))
+    assert finding.text == "Tile 2 holds 900 B, 90.0% of its 1,000 B; the mean tile holds 225 B."
+
+
 def test_code_at_its_peak_could_save_nothing():
     assert rated("float", flops=[800]).share == 0
 
@@ -285,3 +304,21 @@ def test_names_are_said_as_they_are():
     name = '<b>"x"\\n\u2028'
     finding = rules.worst_balance(report(compute(name, 0, [np.int64(100), 0, 0, 0])))
     assert name in finding.title
+
+
+@settings(max_examples=25, deadline=None)
+@given(reports())
+def test_reports_of_any_form_have_findings_of_at_most_the_whole(any_report):
+    findings = insights(any_report)
+    assert all(finding.of_memory or 0.005 <= finding.share <= 1 + 1e-9 for finding in findings)
+    assert all(finding.text and finding.title for finding in findings)
+    values = json.loads(json.dumps(summary_values(any_report), default=plain))
+    assert [finding["rule"] for finding in values["insights"]] == [finding.rule for finding in findings]
+
+
+@pytest.mark.parametrize("kind", STEP_TYPES)
+def test_a_step_that_computes_and_does_not_exchange_has_no_busiest_port(kind):
+    step = evolve(compute("work", 0, [5, 0, 9, 0]), type=kind)
+    assert critical_tile(step) == 2
+    assert busiest_tile(step) is None
+    assert SlowestTiles.of(report(step).execution).of_step(step) == (SlowestTile(2, 9, 3.5) if kind == "OnTileExecute" else None)

@@ -318,6 +318,17 @@ def test_the_slowest_tile_of_each_step_has_a_lane_and_is_said_in_words(show):
     assert window.run(lane) == ["tile 2", "tile 0"]
 
 
+def test_insights_say_what_they_could_save_and_lead_to_what_shows_it(show):
+    window = show(report(compute("work", 0, [1000, 0, 0, 0]), tile_memory=memory([900, 0, 0, 0])), fragment="#insights")
+    findings = window.run("return Array.from(document.querySelectorAll('#panel-insights .insight'), (one) => one.innerText)")
+    assert "grave, up to 75.0 % of all cycles" in findings[0]
+    assert any("notable, up to 67.5 % of a tile's memory" in finding for finding in findings)
+    window.run(
+        "Array.from(document.querySelectorAll('#panel-insights .insight a')).find((one) => one.innerText === 'Show').click()"
+    )
+    window.until("location.hash.startsWith('#balance?step=0')")
+
+
 def test_the_balance_names_the_slowest_tile(show):
     work = evolve(compute("work", 0, [10, 0, 100, 0]), number=0)
     ran = report(work)
