@@ -37,8 +37,8 @@ def ipu_data(report: Report) -> dict[str, Any] | None:
     """None where the target has one IPU.
 
     `rows` has each IPU, `bytes` what goes from one (row) to another (column) in all executions, `use` the share of each link's
-    capacity in all cycles of exchange between IPUs, `steps` the exchanges that cross. Where nothing has run, the bytes are those of
-    one execution of each exchange, and `ran` is False.
+    capacity in all cycles of exchange between IPUs, `steps` the exchanges that cross, and `more` how many of them are left out.
+    Where nothing has run, the bytes are those of one execution of each exchange, and `ran` is False.
     """
     target = report.compilation.target
     if target.numIPUs < 2:
@@ -50,6 +50,10 @@ def ipu_data(report: Report) -> dict[str, Any] | None:
     cycles = sum(crossing.cycles for crossing in crossings)
     between = Crossing(-1, "", 1, cycles, whole)
     link = target.link_bytes_per_cycle
+    crossing_steps = sorted(
+        (crossing for crossing in crossings if crossing.bytes.sum() > np.trace(crossing.bytes)),
+        key=lambda crossing: (-crossing.cycles, crossing.step),
+    )
     return {
         "ran": report.execution is not None,
         "link_bytes_per_cycle": link,
@@ -57,11 +61,8 @@ def ipu_data(report: Report) -> dict[str, Any] | None:
         "rows": _rows(report, whole),
         "bytes": whole.tolist(),
         "use": between.use(link).round(6).tolist() if link and cycles else None,
-        "steps": [
-            _step_row(crossing, link)
-            for crossing in sorted(crossings, key=lambda crossing: (-crossing.cycles, crossing.step))
-            if crossing.bytes.sum() > np.trace(crossing.bytes)
-        ][:MOST_STEPS],
+        "steps": [_step_row(crossing, link) for crossing in crossing_steps[:MOST_STEPS]],
+        "more": max(0, len(crossing_steps) - MOST_STEPS),
     }
 
 

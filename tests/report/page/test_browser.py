@@ -708,6 +708,13 @@ def test_steps_variables_vertices_and_tiles_are_found_by_a_part_of_their_names(w
     assert quiet(window)
 
 
+def test_what_is_found_beyond_a_few_of_a_kind_is_counted(show):
+    window = show(report(*(compute(f"work{number}", number, [1] * 4) for number in range(20))))
+    lines = found(window, "work")
+    assert [line for line in lines if "more" in line] == ["Step: and 12 more", "Compute set: and 12 more"]
+    assert len(lines) == 2 * 9 + 1
+
+
 def test_what_is_found_is_reached_by_keys_and_left_by_escape(window, layered_page):
     window.open(layered_page)
     found(window, "fwd")

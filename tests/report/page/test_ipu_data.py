@@ -25,6 +25,15 @@ def test_bytes_go_from_ipu_to_ipu_and_use_the_link_both_ways_together():
     ]
 
 
+def test_exchanges_beyond_what_a_page_lists_are_counted(monkeypatch):
+    made = two_ipus()
+    others = (messages("more", 1, (1, 3, 6)), messages("own", 2, (0, 1, 6)))
+    more = evolve(made.compilation, exchanges=(*made.compilation.exchanges, *others))
+    monkeypatch.setattr("pypoplar.report.page.ipu_data.MOST_STEPS", 1)
+    data = ipu_data(evolve(made, compilation=more))
+    assert ([row["name"] for row in data["steps"]], data["more"]) == (["over"], 1)
+
+
 def test_a_link_that_is_not_known_has_no_use():
     made = two_ipus()
     older = evolve(made.compilation.target, link_bytes_per_cycle=0.0)

@@ -27,7 +27,11 @@ page.search = () => {
     list.hidden = !text;
     list.replaceChildren(
       ...found.map(([kind, name, address]) =>
-        page.element("li", {}, page.element("a", { href: address }, page.element("span", { class: "quiet" }, `${kind} `), name)),
+        page.element(
+          "li",
+          { class: address ? null : "quiet" },
+          address ? page.element("a", { href: address }, page.element("span", { class: "quiet" }, `${kind} `), name) : `${kind}: ${name}`,
+        ),
       ),
     );
     if (!found.length) list.append(page.element("li", { class: "quiet" }, "nothing has this name"));
@@ -54,7 +58,8 @@ page.search = () => {
 function called(entries, kind, text) {
   const found = entries.filter((one) => one[0] === kind && one[1].toLowerCase().includes(text));
   found.sort((one, other) => one[1].length - other[1].length);
-  return found.slice(0, MOST_FOUND);
+  const left = found.length - MOST_FOUND;
+  return left > 0 ? [...found.slice(0, MOST_FOUND), [kind, `and ${page.format(left)} more`, null]] : found;
 }
 
 function tilesCalled(text) {

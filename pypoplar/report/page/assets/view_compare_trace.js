@@ -47,6 +47,8 @@ if (page.data.kind === "comparison") {
       words,
       ...page.data.names.flatMap((name, side) => [page.element("h3", {}, name), places[side]]),
     );
+    if (common.length > MOST_MARKS)
+      words.before(page.notice(`Listed are the first ${page.format(MOST_MARKS)} of ${page.format(common.length)} steps that both have.`));
     draw(parameters);
     return draw;
 

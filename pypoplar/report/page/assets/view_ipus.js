@@ -51,6 +51,8 @@ if (page.data.kind === "report") {
       }),
     );
 
+    if (data.more) panel.append(page.notice(`${page.format(data.more)} exchanges with fewer cycles are not listed.`));
+
     function aboutLinks() {
       const told = ["Rows send, columns receive. What several tiles of an IPU receive alike crosses once. "];
       if (!data.link_bytes_per_cycle) return [...told, "The report does not say what the links between IPUs carry."];

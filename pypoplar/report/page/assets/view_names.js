@@ -30,7 +30,7 @@ if (page.data.kind === "report") {
       page.element(
         "p",
         { class: "quiet" },
-        "Steps and variables stand under the parts of their names. A frame is as wide as what it holds; click it to see it alone, and the way back above it.",
+        "Steps and variables stand under the parts of their names. A frame is as wide as what it holds; click it to see it alone, and the way back above it. Frames too narrow to be seen, and those below sixteen others, are left out until you do.",
       ),
       place,
       way,
