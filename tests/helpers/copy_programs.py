@@ -10,7 +10,8 @@ import numpy as np
 
 from pypoplar import CHAR, HALF, INT, Device, Engine, Executable, Graph, InOut, Tensor, TensorWriteError, Vector, Vertex, concat
 from pypoplar.compiler.compile import compile_graph
-from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Program, Repeat, Sequence, WriteUndef
+from pypoplar.interface.service_kinds import ServiceKind
+from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Program, Repeat, Sequence, Switch, WriteUndef
 
 TYPES = (INT, HALF, CHAR)
 STREAMS = 3  # of each type, direction and size
@@ -43,6 +44,7 @@ class CopyProgram:
         self.called: dict[str, Any] = {}  # streams that have a callback, with their arrays
         self.streams = self._streams()
         self.remote = self.graph.addRemoteBuffer("remote", INT, 4, 2)
+        self.host_function = self.graph.addHostFunction("next", [(INT, 2)], [(INT, 2)])
         self.functions = [self.graph.addFunction(self._sequence(1)) for _ in range(random.choice([0, 1, 2]))]
         self.programs = [self._sequence(2), self._sequence(2)]
 
@@ -156,7 +158,7 @@ class CopyProgram:
 
     def _other(self, depth: int) -> Program:
         random = self.random
-        kinds = ["execute", "print", "undefined", "call"] + ["repeat", "if", "sequence", "sequence"] * (depth > 0)
+        kinds = ["execute", "print", "undefined", "call", "host"] + ["repeat", "if", "switch", "sequence", "sequence"] * (depth > 0)
         match random.choice(kinds):
             case "execute":
                 compute_set = self.graph.addComputeSet("add")
@@ -171,6 +173,11 @@ class CopyProgram:
                 return Repeat(random.choice([0, 1, 3]), self._sequence(depth - 1))
             case "if":
                 return If(self.flag[0], self._sequence(depth - 1), self._sequence(depth - 1))
+            case "switch":
+                return Switch(self.flag[0], [(1, self._sequence(depth - 1))], self._sequence(depth - 1))
+            case "host":
+                first, second = (tensor[:2] for tensor in random.sample(self.tensors[INT], 2))
+                return Call(self.host_function, [first], [second])
             case "call" if hasattr(self, "functions") and self.functions:
                 return Call(random.choice(self.functions))
             case _:
@@ -191,6 +198,8 @@ class CopyProgram:
             engine.connectStream(name, array)
         for name, values in self.called.items():
             engine.connectStreamToCallback(name, self._callback(name, values, seen))
+        if any(service["kind"] == ServiceKind.HOST_FUNCTION for service in executable.services):
+            engine.connectHostFunction("next", self._next(seen))
         prints = io.StringIO()
         engine.setPrintStream(prints)
         engine.load(self.device)
@@ -208,6 +217,14 @@ class CopyProgram:
     @staticmethod
     def _shown(type: Any) -> list[str]:
         return [f"{type.__name__} {number}" for number in range(2)]
+
+    @staticmethod
+    def _next(seen: list[Any]) -> Any:
+        def function(given: Any, result: Any) -> None:
+            seen.append(("next", given.tobytes()))
+            result[:] = given + 1
+
+        return function
 
     @staticmethod
     def _callback(name: str, values: Any, seen: list[Any]) -> Any:
