@@ -49,7 +49,7 @@ def _text(codelet: Codelet, prices: Sequence[Sequence[LinePrice]], workers: int)
     used = {(location.file, location.line) for location in codelet.typed.locations}
     for function in codelet.source.functions:
         listing = function.listing
-        texts = listing.text.rstrip().splitlines()
+        texts = listing.text.rstrip().split("\n")  # other ends of lines, as a form feed, are none of Python's
         numbers = range(listing.first_line, listing.first_line + len(texts))
         if function is not codelet.source.functions[0] and not any((listing.file, number) in used for number in numbers):
             continue  # its code is nobody's, or has been folded away

@@ -99,14 +99,14 @@ class Bench:
         self.graph.createHostRead(name, tensor)
         self.graph.createHostWrite(name, tensor)
 
-    def vertex(self, compute_set: ComputeSet, codelet: type[Vertex], tile: int = 0, **fields: Any) -> VertexRef:
+    def vertex(self, compute_set: ComputeSet, codelet: type[Vertex] | str, tile: int = 0, **fields: Any) -> VertexRef:
         vertex = self.graph.addVertex(compute_set, codelet, fields)
         self.graph.setTileMapping(vertex, tile)
         return vertex
 
-    def execute(self, codelet: type[Vertex], tile: int = 0, result: Tensor | None = None, **fields: Any) -> Execute:
+    def execute(self, codelet: type[Vertex] | str, tile: int = 0, result: Tensor | None = None, **fields: Any) -> Execute:
         """A compute set of one vertex."""
-        compute_set = self.graph.addComputeSet(codelet.__name__)
+        compute_set = self.graph.addComputeSet(codelet if isinstance(codelet, str) else codelet.__name__)
         self.vertex(compute_set, codelet, tile, **fields)
         return Execute(compute_set, result)
 

@@ -211,6 +211,27 @@ def test_an_executable_from_a_file_knows_the_text_of_its_lines(bench, tmp_path):
         assert loaded.getReport().execution.lines.lines(name) == engine.getReport().execution.lines.lines(name)
 
 
+def test_lines_end_where_python_ends_them(bench, tmp_path):
+    lines = [
+        "from pypoplar import FLOAT, InOut, Vertex",
+        "class Odd(Vertex):",
+        "    x: InOut[FLOAT]",
+        "    def compute(self):",
+        "        t = 1.0",
+        "\f",
+        "        t += self.x  # \u2028 \x1c",
+        "        self.x = t",
+    ]
+    file = tmp_path / "odd.py"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    bench.graph.addCodelets(str(file))
+    engine = bench.engine(bench.execute("Odd", x=bench.variable("x", np.ones(1, np.float32))[0]), "native", LINES)
+    engine.run()
+    costs = engine.getReport().execution.lines.lines("Odd")
+    assert [(cost.source.line, cost.source.text) for cost in costs] == list(enumerate(lines, 1))[3:]
+    assert [cost.source.line for cost in costs if cost.slots] == [4, 7, 8]
+
+
 def test_what_costs_nothing_as_code_is_charged_to_its_first_line():
     lines = (SourceLine("compute", "f.py", 1, "def compute(self):"), SourceLine("compute", "f.py", 2, "    pass"))
     text = CodeletText("Nothing", 1, lines, ((LinePart(1, 0, 0),),))

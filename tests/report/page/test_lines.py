@@ -78,10 +78,25 @@ def test_lines_of_one_compute_set_are_a_choice(show):
     assert [row[0] for row in window.run(CELLS)[1:]] == ["", "25", "75"]
     window.run("""
         const select = document.querySelector('#panel-lines select');
-        select.value = '';
+        select.value = '-1';
         select.dispatchEvent(new Event('change'));
     """)
     assert [row[0] for row in window.run(CELLS)[1:]] == ["1,728", "2,275", "5,097"]
+    assert quiet(window)
+
+
+def test_a_compute_set_without_a_name_is_one_of_them(show):
+    profile = full_lines()
+    more = VertexGroup("", "Multiply<float>", 8, 100, (0, 0, 25))
+    window = show(with_lines(evolve(profile, groups=(*profile.groups, more))))
+    assert window.run(CELLS)[2][0] == "2,275"
+    window.run("""
+        const select = document.querySelector('#panel-lines select');
+        select.value = '1';
+        select.dispatchEvent(new Event('change'));
+    """)
+    assert [row[0] for row in window.run(CELLS)[1:]] == ["", "25", "75"]
+    assert "(no name)" in window.text("#panel-lines select")
     assert quiet(window)
 
 

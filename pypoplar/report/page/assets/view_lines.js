@@ -41,7 +41,7 @@ if (page.data.kind === "report") {
         picked: start,
         onPick: (row) => {
           page.remember({ type: row.name, set: "" }, true);
-          show(row, "");
+          show(row, -1);
         },
         columns: [
           { name: "name", label: "Vertex type", unit: "text" },
@@ -55,25 +55,27 @@ if (page.data.kind === "report") {
       detail,
     );
     slowest(panel, data.slowest);
-    show(start, parameters.set ?? "");
+    const placeOf = (type, set) => (set ? type.by_set.findIndex((one) => one.name === set) : -1);
+    show(start, placeOf(start, parameters.set));
     return (asked) => {
       const type = named(asked.type) ?? inSet(asked.set);
-      if (type) show(type, asked.set ?? "");
+      if (type) show(type, placeOf(type, asked.set));
       return Boolean(type);
     };
 
-    function show(type, name) {
-      const set = type.by_set.find((one) => one.name === name);
+    // A type, in the compute set at a place of its own, or in all for -1.
+    function show(type, place) {
+      const set = type.by_set[place];
       const costs = set?.costs ?? type.costs;
-      const choices = [["", "all compute sets"], ...type.by_set.map((one) => [one.name, page.named(one.name)])];
+      const choices = [["-1", "all compute sets"], ...type.by_set.map((one, number) => [String(number), page.named(one.name)])];
       const choose = (chosen) => {
-        page.remember({ type: type.name, set: chosen }, true);
-        show(type, chosen);
+        page.remember({ type: type.name, set: type.by_set[chosen]?.name ?? "" }, true);
+        show(type, Number(chosen));
       };
       const left = type.sets - type.by_set.length;
       detail.replaceChildren(
         page.element("h2", { tabindex: "-1" }, page.named(type.name)),
-        page.element("div", { class: "controls" }, page.choice("Compute set", choices, set?.name ?? "", choose)),
+        page.element("div", { class: "controls" }, page.choice("Compute set", choices, String(place), choose)),
         left ? page.notice(`${page.format(left)} more compute sets with fewer slots are only in the sum.`) : "",
         page.element(
           "p",
