@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pypoplar.arrays.intervals import Interval
+from pypoplar.codelet.language.fields import Vertex
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
@@ -15,7 +16,7 @@ from pypoplar.poputil.exceptions import PoplibsError
 def add_element_vertices(
     graph: Graph,
     computeSet: ComputeSet,
-    vertexType: str,
+    vertexType: str | type[Vertex],
     written: str,
     operands: Mapping[str, Tensor],
     *,

@@ -164,7 +164,7 @@ def _operands(
         known = ", ".join(known.__name__ for known in operation.types)
         raise PoplibsError(f"popops.{name} has no {type!r}: its types are {known}")
     left, right = (
-        operand if isinstance(operand, Tensor) else _constant(graph, type, operand, tensors[0], below(debug, name))
+        operand if isinstance(operand, Tensor) else constant_beside(graph, type, operand, tensors[0], below(debug, name))
         for operand in (a, b)
     )
     return left, right
@@ -176,7 +176,7 @@ def _check_operands(name: str, operands: tuple[object, ...]) -> None:
             check_tensor(f"popops.{name}", operand)
 
 
-def _constant(graph: Graph, type: ElementType, value: float, beside: Tensor, debug: str) -> Tensor:
+def constant_beside(graph: Graph, type: ElementType, value: float, beside: Tensor, debug: str) -> Tensor:
     """A constant on the first tile of another tensor."""
     constant = graph.addConstant(type, [], value, below(debug, "constant"))
     tiles = [tile for tile, regions in enumerate(graph.getTileMapping(beside, False)) if regions]

@@ -1,0 +1,422 @@
+"""Trees of operations on elements, for `popops.map`: placeholders, constants, casts, operations.
+
+    from pypoplar import popops
+    from pypoplar.popops.expr import _1, _2, Exp
+
+    y = popops.map(graph, Exp(_1) * 2.0 + _2, [a, b], prog)
+
+``_1`` is the first tensor. Python's operators build trees; numbers beside a tree become constants. Comparisons build trees too,
+so a tree has no truth value: for ``&&``, ``||`` and ``!`` of C++ write `And`, `Or` and `Not`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import NoReturn
+
+import numpy as np
+from attrs import field, frozen
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.popops.element_operations import BINARY, OPERATIONS, TERNARY, UNARY, ElementOperation
+from pypoplar.spelling import nearest_or_all
+from pypoplar.types import BOOL, FLOAT, HALF, INT, ElementType
+
+
+class Expr:
+    """An expression of the elements of tensors."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """The expressions that this one works on."""
+        return ()
+
+    def __bool__(self) -> NoReturn:
+        raise PoplarTypeError(f"{self} is an expression, which has no truth value: write And, Or and Not, or Select")
+
+    def __add__(self, other: Expr | float) -> Expr:
+        return operation("ADD", self, other)
+
+    def __radd__(self, other: float) -> Expr:
+        return operation("ADD", other, self)
+
+    def __sub__(self, other: Expr | float) -> Expr:
+        return operation("SUBTRACT", self, other)
+
+    def __rsub__(self, other: float) -> Expr:
+        return operation("SUBTRACT", other, self)
+
+    def __mul__(self, other: Expr | float) -> Expr:
+        return operation("MULTIPLY", self, other)
+
+    def __rmul__(self, other: float) -> Expr:
+        return operation("MULTIPLY", other, self)
+
+    def __truediv__(self, other: Expr | float) -> Expr:
+        return operation("DIVIDE", self, other)
+
+    def __rtruediv__(self, other: float) -> Expr:
+        return operation("DIVIDE", other, self)
+
+    def __mod__(self, other: Expr | float) -> Expr:
+        return operation("REMAINDER", self, other)
+
+    def __rmod__(self, other: float) -> Expr:
+        return operation("REMAINDER", other, self)
+
+    def __pow__(self, other: Expr | float) -> Expr:
+        return operation("POWER", self, other)
+
+    def __rpow__(self, other: float) -> Expr:
+        return operation("POWER", other, self)
+
+    def __and__(self, other: Expr | float) -> Expr:
+        return operation("BITWISE_AND", self, other)
+
+    def __rand__(self, other: float) -> Expr:
+        return operation("BITWISE_AND", other, self)
+
+    def __or__(self, other: Expr | float) -> Expr:
+        return operation("BITWISE_OR", self, other)
+
+    def __ror__(self, other: float) -> Expr:
+        return operation("BITWISE_OR", other, self)
+
+    def __xor__(self, other: Expr | float) -> Expr:
+        return operation("BITWISE_XOR", self, other)
+
+    def __rxor__(self, other: float) -> Expr:
+        return operation("BITWISE_XOR", other, self)
+
+    def __lshift__(self, other: Expr | float) -> Expr:
+        return operation("SHIFT_LEFT", self, other)
+
+    def __rlshift__(self, other: float) -> Expr:
+        return operation("SHIFT_LEFT", other, self)
+
+    def __rshift__(self, other: Expr | float) -> Expr:
+        return operation("SHIFT_RIGHT", self, other)
+
+    def __rrshift__(self, other: float) -> Expr:
+        return operation("SHIFT_RIGHT", other, self)
+
+    def __neg__(self) -> Expr:
+        return operation("NEGATE", self)
+
+    def __invert__(self) -> Expr:
+        return operation("BITWISE_NOT", self)
+
+    def __abs__(self) -> Expr:
+        return operation("ABSOLUTE", self)
+
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
+        return operation("EQUAL", self, other)
+
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+        return operation("NOT_EQUAL", self, other)
+
+    def __lt__(self, other: Expr | float) -> Expr:
+        return operation("LESS_THAN", self, other)
+
+    def __le__(self, other: Expr | float) -> Expr:
+        return operation("LESS_THAN_EQUAL", self, other)
+
+    def __gt__(self, other: Expr | float) -> Expr:
+        return operation("GREATER_THAN", self, other)
+
+    def __ge__(self, other: Expr | float) -> Expr:
+        return operation("GREATER_THAN_EQUAL", self, other)
+
+
+@frozen(eq=False, str=False)
+class PlaceHolder(Expr):
+    """The tensor of this number among those that are mapped, counted from 1."""
+
+    number: int = field()
+
+    @number.validator
+    def _is_known(self, _: object, number: object) -> None:
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise PoplarTypeError(f"a PlaceHolder has a number from 1 on, got {number!r}")
+
+    def __str__(self) -> str:
+        return f"_{self.number}"
+
+
+def _number(value: object) -> int | float:
+    number = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(number, bool | int | float):
+        raise PoplarTypeError(f"a constant is a number, got {value!r}")
+    return number
+
+
+@frozen(eq=False, str=False)
+class Const(Expr):
+    """A constant: of the type given, else of that of the operands beside it; alone a float is FLOAT, an int INT, a bool BOOL."""
+
+    value: int | float = field(converter=_number)
+    type: ElementType | None = None
+
+    def __str__(self) -> str:
+        shown = repr(self.value)
+        return shown if self.type is None else f"{self.type.__name__}({shown})"
+
+
+def ConstHalf(value: float) -> Const:
+    """A constant of type HALF."""
+    return Const(value, HALF)
+
+
+@frozen(eq=False, str=False)
+class Cast(Expr):
+    """An expression as another type."""
+
+    expression: Expr
+    type: ElementType = field()
+
+    @type.validator
+    def _is_type(self, _: object, type: object) -> None:
+        if not isinstance(type, ElementType):
+            raise PoplarTypeError(f"Cast takes an expression and an element type, got {type!r}")
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.expression,)
+
+    def __str__(self) -> str:
+        return f"cast({self.expression},{self.type.__name__})"
+
+
+@frozen(eq=False, str=False)
+class OperationOf(Expr):
+    """An operation on expressions."""
+
+    operation: ElementOperation
+    operands: tuple[Expr, ...]
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.operands
+
+    def __str__(self) -> str:
+        return f"{self.operation.function}({','.join(map(str, self.operands))})"
+
+
+def expression(value: object) -> Expr:
+    """An expression as it is, a number as a constant."""
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, bool | int | float | np.generic):
+        return Const(value)
+    raise PoplarTypeError(f"an expression is made of placeholders, numbers and operations, got {value!r}")
+
+
+def operation(name: str, *operands: object) -> Expr:
+    """An operation of `OPERATIONS` on expressions and numbers."""
+    row = OPERATIONS[name]
+    if len(operands) != row.operands:
+        raise PoplarTypeError(f"{row.symbol} takes {row.operands} operand{'s' * (row.operands > 1)}, got {len(operands)}")
+    return OperationOf(row, tuple(map(expression, operands)))
+
+
+def _symbol(name: str) -> Callable[..., Expr]:
+    """The class of PopLibs that builds an operation, as a function of its operands."""
+
+    def build(*operands: object) -> Expr:
+        return operation(name, *operands)
+
+    row = OPERATIONS[name]
+    build.__name__ = build.__qualname__ = row.symbol
+    build.__doc__ = f"{row.meaning[0].upper()}{row.meaning[1:]}."
+    return build
+
+
+def _of_type(names: tuple[ElementOperation, ...], kind: object, operands: tuple[object, ...]) -> Expr:
+    name = kind.value if isinstance(kind, Enum) else kind
+    known = [row.name for row in names]
+    if name not in known:
+        count = names[0].operands
+        raise PoplarTypeError(
+            f"no operation of {count} operand{'s' * (count > 1)} is called {name!r}{nearest_or_all(str(name), known)}"
+        )
+    return operation(str(name), *operands)
+
+
+class UnaryOpType(Enum):
+    """The operations of one operand."""
+
+    ABSOLUTE = "ABSOLUTE"
+    ASIN = "ASIN"
+    BITWISE_NOT = "BITWISE_NOT"
+    CBRT = "CBRT"
+    CEIL = "CEIL"
+    COS = "COS"
+    COUNT_LEADING_ZEROS = "COUNT_LEADING_ZEROS"
+    ERF = "ERF"
+    EXPONENT = "EXPONENT"
+    EXPONENT_MINUS_ONE = "EXPONENT_MINUS_ONE"
+    EXPONENT2 = "EXPONENT2"
+    FLOOR = "FLOOR"
+    GELU_ERF = "GELU_ERF"
+    INVERSE = "INVERSE"
+    IS_FINITE = "IS_FINITE"
+    IS_INF = "IS_INF"
+    IS_NAN = "IS_NAN"
+    LOGARITHM = "LOGARITHM"
+    LOGARITHM_ONE_PLUS = "LOGARITHM_ONE_PLUS"
+    LOGICAL_NOT = "LOGICAL_NOT"
+    NEGATE = "NEGATE"
+    NEARBY_INT = "NEARBY_INT"
+    POPCOUNT = "POPCOUNT"
+    RELU = "RELU"
+    ROUND = "ROUND"
+    RSQRT = "RSQRT"
+    SIGMOID = "SIGMOID"
+    SIGNUM = "SIGNUM"
+    SIN = "SIN"
+    SQRT = "SQRT"
+    SQUARE = "SQUARE"
+    TAN = "TAN"
+    TANH = "TANH"
+    TRUNC = "TRUNC"
+
+
+class BinaryOpType(Enum):
+    """The operations of two operands."""
+
+    ADD = "ADD"
+    ATAN2 = "ATAN2"
+    BITWISE_AND = "BITWISE_AND"
+    BITWISE_OR = "BITWISE_OR"
+    BITWISE_XOR = "BITWISE_XOR"
+    BITWISE_XNOR = "BITWISE_XNOR"
+    DIVIDE = "DIVIDE"
+    EQUAL = "EQUAL"
+    GREATER_THAN_EQUAL = "GREATER_THAN_EQUAL"
+    GREATER_THAN = "GREATER_THAN"
+    INV_STD_DEV_TO_VARIANCE = "INV_STD_DEV_TO_VARIANCE"
+    LESS_THAN_EQUAL = "LESS_THAN_EQUAL"
+    LESS_THAN = "LESS_THAN"
+    LOGICAL_AND = "LOGICAL_AND"
+    LOGICAL_OR = "LOGICAL_OR"
+    MAXIMUM = "MAXIMUM"
+    MINIMUM = "MINIMUM"
+    MULTIPLY = "MULTIPLY"
+    NOT_EQUAL = "NOT_EQUAL"
+    POWER = "POWER"
+    REMAINDER = "REMAINDER"
+    SHIFT_LEFT = "SHIFT_LEFT"
+    SHIFT_RIGHT = "SHIFT_RIGHT"
+    SHIFT_RIGHT_SIGN_EXTEND = "SHIFT_RIGHT_SIGN_EXTEND"
+    SUBTRACT = "SUBTRACT"
+    VARIANCE_TO_INV_STD_DEV = "VARIANCE_TO_INV_STD_DEV"
+
+
+class TernaryOpType(Enum):
+    """The operations of three operands."""
+
+    CLAMP = "CLAMP"
+    SELECT = "SELECT"
+
+
+def UnaryOp(type: UnaryOpType | str, a: object) -> Expr:
+    """The operation of one operand that PopLibs calls so: ``UnaryOp("EXPONENT", _1)``, or ``UnaryOpType.EXPONENT``."""
+    return _of_type(UNARY, type, (a,))
+
+
+def BinaryOp(type: BinaryOpType | str, a: object, b: object) -> Expr:
+    """The operation of two operands that PopLibs calls so: ``BinaryOp("ADD", _1, _2)``."""
+    return _of_type(BINARY, type, (a, b))
+
+
+def TernaryOp(type: TernaryOpType | str, a: object, b: object, c: object) -> Expr:
+    """The operation of three operands that PopLibs calls so: ``TernaryOp("SELECT", _1, _2, _3)``."""
+    return _of_type(TERNARY, type, (a, b, c))
+
+
+def walk(tree: Expr) -> Iterator[Expr]:
+    """Every expression of a tree once, operands before what works on them."""
+    seen: set[int] = set()
+    stack = [(tree, False)]
+    while stack:
+        node, entered = stack.pop()
+        if entered:
+            yield node
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((part, False) for part in reversed(node.parts))
+
+
+def default_type(constant: Const) -> ElementType:
+    """The type of a constant that nothing stands beside."""
+    if constant.type is not None:
+        return constant.type
+    return BOOL if isinstance(constant.value, bool) else FLOAT if isinstance(constant.value, float) else INT
+
+
+Abs = _symbol("ABSOLUTE")
+Asin = _symbol("ASIN")
+BitwiseNot = _symbol("BITWISE_NOT")
+Cbrt = _symbol("CBRT")
+Ceil = _symbol("CEIL")
+Cos = _symbol("COS")
+Erf = _symbol("ERF")
+Exp = _symbol("EXPONENT")
+Expm1 = _symbol("EXPONENT_MINUS_ONE")
+Exp2 = _symbol("EXPONENT2")
+Floor = _symbol("FLOOR")
+GeluErf = _symbol("GELU_ERF")
+Inv = _symbol("INVERSE")
+IsFinite = _symbol("IS_FINITE")
+IsInf = _symbol("IS_INF")
+IsNaN = _symbol("IS_NAN")
+Log = _symbol("LOGARITHM")
+Log1p = _symbol("LOGARITHM_ONE_PLUS")
+Not = _symbol("LOGICAL_NOT")
+Neg = _symbol("NEGATE")
+NearbyInt = _symbol("NEARBY_INT")
+Round = _symbol("ROUND")
+Rsqrt = _symbol("RSQRT")
+Sigmoid = _symbol("SIGMOID")
+Signum = _symbol("SIGNUM")
+Sin = _symbol("SIN")
+Sqrt = _symbol("SQRT")
+Square = _symbol("SQUARE")
+Tan = _symbol("TAN")
+Tanh = _symbol("TANH")
+Trunc = _symbol("TRUNC")
+Add = _symbol("ADD")
+Atan2 = _symbol("ATAN2")
+BitwiseAnd = _symbol("BITWISE_AND")
+BitwiseOr = _symbol("BITWISE_OR")
+BitwiseXor = _symbol("BITWISE_XOR")
+BitwiseXnor = _symbol("BITWISE_XNOR")
+Divide = _symbol("DIVIDE")
+Equal = _symbol("EQUAL")
+Gte = _symbol("GREATER_THAN_EQUAL")
+Gt = _symbol("GREATER_THAN")
+InvStdDevToVariance = _symbol("INV_STD_DEV_TO_VARIANCE")
+Lte = _symbol("LESS_THAN_EQUAL")
+Lt = _symbol("LESS_THAN")
+And = _symbol("LOGICAL_AND")
+Or = _symbol("LOGICAL_OR")
+Max = _symbol("MAXIMUM")
+Min = _symbol("MINIMUM")
+Mul = _symbol("MULTIPLY")
+NotEqual = _symbol("NOT_EQUAL")
+Pow = _symbol("POWER")
+Rem = _symbol("REMAINDER")
+Shl = _symbol("SHIFT_LEFT")
+Shr = _symbol("SHIFT_RIGHT")
+ShrSE = _symbol("SHIFT_RIGHT_SIGN_EXTEND")
+Sub = _symbol("SUBTRACT")
+VarianceToInvStdDev = _symbol("VARIANCE_TO_INV_STD_DEV")
+Clamp = _symbol("CLAMP")
+Select = _symbol("SELECT")
+_1, _2, _3, _4, _5, _6, _7, _8, _9, _10 = map(PlaceHolder, range(1, 11))
+_11, _12, _13, _14, _15, _16, _17, _18, _19, _20 = map(PlaceHolder, range(11, 21))

@@ -1,0 +1,323 @@
+"""`map`: trees of operations over the elements of tensors, as a new tensor, in place, or into a given one."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence as Series
+from enum import Enum
+
+from attrs import field, frozen
+
+from pypoplar.braces import TENSORS, ordered
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popops import expr
+from pypoplar.popops.element_operations import OPERATIONS
+from pypoplar.popops.element_output import createOutputForElementWiseOp
+from pypoplar.popops.element_vertices import add_element_vertices
+from pypoplar.popops.expr import BinaryOpType, Cast, Const, Expr, OperationOf, PlaceHolder, TernaryOpType, UnaryOpType, walk
+from pypoplar.popops.map_codelet import MapCodelet, codelet_class
+from pypoplar.popops.map_types import TypedTrees
+from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
+from pypoplar.poputil.call_options import Kind, read_options
+from pypoplar.poputil.copies import apart
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.program import Execute, Sequence
+from pypoplar.tracebacks import public
+
+MAP_OPTIONS: dict[str, Kind] = {
+    "enableGenerateCodelet": bool,
+    "forceGenerateCodelet": bool,
+    "enableVectorBroadcastOptimisations": bool,
+    "enableExpressionOptimizations": bool,
+}
+Tree = Expr | UnaryOpType | BinaryOpType | TernaryOpType
+
+
+@public
+def map(
+    graph: Graph,
+    expression: Tree | Series[Tree],
+    ts: Series[Tensor],
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Tensor | list[Tensor]:
+    """The value of an expression for each element of tensors, as a new tensor; `prog` is extended.
+
+    `expression` is a tree of `popops.expr`, whose ``_1`` is the first of the tensors `ts`, or an operation's type such as
+    ``UnaryOpType.EXPONENT``; of a list of trees the result is a list of tensors. Shapes are broadcast as NumPy does. A tree becomes
+    one codelet, unless ``enableGenerateCodelet`` is false: then each operation is a compute set of its own, with the same bits.
+    """
+    call = MapCall.read("popops.map", graph, expression, ts, prog, debugContext, options)
+    results = call.plain()
+    return results if isinstance(expression, list | tuple) else results[0]
+
+
+@public
+def mapInPlace(
+    graph: Graph,
+    expression: Tree | Series[Tree],
+    ts: Series[Tensor],
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> None:
+    """The value of an expression for each element, in the place of the first tensor; of a list, of the first so many."""
+    MapCall.read("popops.mapInPlace", graph, expression, ts, prog, debugContext, options).in_place()
+
+
+@public
+def mapWithOutput(
+    graph: Graph,
+    expression: Tree,
+    ts: Series[Tensor],
+    out: Tensor,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> None:
+    """The value of an expression for each element, in `out`, which has the common shape and the expression's type."""
+    check_tensor("popops.mapWithOutput", out)
+    MapCall.read("popops.mapWithOutput", graph, expression, ts, prog, debugContext, options).into(out)
+
+
+@frozen(eq=False)
+class MapCall:
+    """A call of map whose arguments are checked."""
+
+    name: str
+    graph: Graph
+    trees: list[Expr]
+    tensors: list[Tensor]
+    prog: Sequence
+    debug: str
+    shape: list[int]
+    fuses: bool
+
+    @staticmethod
+    def read(
+        name: str,
+        graph: Graph,
+        expression: Tree | Series[Tree],
+        ts: Series[Tensor],
+        prog: Sequence,
+        debugContext: str | None,
+        options: Mapping[str, object] | None,
+    ) -> MapCall:
+        check_call(name, graph, prog, debugContext)
+        chosen = read_options(name, options, MAP_OPTIONS)
+        given = expression if isinstance(expression, list | tuple) else [expression]
+        tensors = list(ordered(ts, f"the tensors of {name}", TENSORS))
+        for tensor in tensors:
+            check_tensor(name, tensor)
+        trees = [_tree(name, tree) for tree in given]
+        if not trees or not tensors:
+            raise PoplibsError(f"{name} needs an expression and a tensor, got {len(trees)} and {len(tensors)}")
+        fuses = bool(chosen.get("enableGenerateCodelet", True) or chosen.get("forceGenerateCodelet", False))
+        shape = _common_shape(name, tensors)
+        function = name.removeprefix("popops.")
+        return MapCall(name, graph, trees, tensors, prog, below(debugContext, function), shape, fuses)
+
+    def plain(self) -> list[Tensor]:
+        """The results as new tensors, each mapped like one of the operands."""
+        typed = self._typed()
+        wide = [broadcastToMatch(tensor, self.shape) for tensor in self.tensors]
+        outs = [createOutputForElementWiseOp(self.graph, wide, result.type, self.debug) for result in typed.results]
+        self._compute(outs)
+        return outs
+
+    def in_place(self) -> None:
+        """The results in the places of the first tensors."""
+        typed = self._typed()
+        if len(self.trees) > len(self.tensors):
+            raise PoplibsError(f"{self.name}: {len(self.trees)} expressions replace as many tensors, got {len(self.tensors)}")
+        targets = self.tensors[: len(self.trees)]
+        for target, result in zip(targets, typed.results, strict=True):
+            if target.shape() != self.shape or target.elementType() is not result.type:
+                raise PoplibsError(f"{self.name} gives {result.type!r} {self.shape}, which does not fit into {target!r}")
+        self._compute(targets, len(targets))
+
+    def into(self, out: Tensor) -> None:
+        """The result in a given tensor."""
+        (result,) = self._typed().results
+        if out.shape() != self.shape or out.elementType() is not result.type:
+            raise PoplibsError(f"{self.name} gives {result.type!r} {self.shape}, which does not fit into {out!r}")
+        self._compute([out])
+
+    def _typed(self) -> TypedTrees:
+        return TypedTrees.of(self.name, self.trees, [tensor.elementType() for tensor in self.tensors])
+
+    def _compute(self, outs: list[Tensor], in_place: int = 0) -> None:
+        """Extend the program by what computes the trees into `outs`; the first of them replace tensors."""
+        if self.fuses or builtins.all(_operations(tree) <= 1 for tree in self.trees):
+            trees, tensors = self._narrow_parts_first()
+            self.fused(trees, tensors, outs, in_place)
+            return
+        values = _Unfused(self, {})
+        for tree, out in zip(self.trees, outs, strict=True):
+            values.compute(tree, out)
+
+    def output(self, tree: Expr, tensors: list[Tensor]) -> Tensor:
+        """A new tensor for the value of a tree over tensors; without any it has one element, on the first tile of the call's."""
+        (result,) = TypedTrees.of(self.name, [tree], [tensor.elementType() for tensor in tensors]).results
+        if tensors:
+            shape = _common_shape(self.name, tensors)
+            wide = [broadcastToMatch(tensor, shape) for tensor in tensors]
+            return createOutputForElementWiseOp(self.graph, wide, result.type, self.debug)
+        out = self.graph.addVariable(result.type, [], self.debug)
+        held = [tile for tile, regions in enumerate(self.graph.getTileMapping(self.tensors[0], False)) if regions]
+        self.graph.setTileMapping(out, held[0] if held else 0)
+        return out
+
+    def _narrow_parts_first(self) -> tuple[list[Expr], list[Tensor]]:
+        """The trees without the parts that have fewer elements than the result, and more than one, and tensors with their values.
+
+        Computed with the whole, such a part would be computed again for each element that it is broadcast to.
+        """
+        narrowed = _Narrowed(self, self.tensors.copy())
+        return [narrowed.without(tree) for tree in self.trees], narrowed.tensors
+
+    def fused(self, trees: list[Expr], tensors: list[Tensor], outs: list[Tensor], in_place: int) -> None:
+        """One compute set with a vertex of the trees' codelet on each tile."""
+        typed = TypedTrees.of(self.name, trees, [tensor.elementType() for tensor in tensors])
+        elements = outs[0].numElements()
+        codelet = MapCodelet(typed, frozenset(), in_place)
+        read = [number for number in codelet.inputs if number > in_place]
+        single = frozenset(number for number in read if tensors[number - 1].numElements() == 1 != elements)
+        codelet = MapCodelet(typed, single, in_place)
+        fields = {codelet.result(number): out for number, out in enumerate(outs)}
+        for number in read:
+            tensor = tensors[number - 1]
+            for out in outs:
+                tensor = apart(self.graph, tensor, out, self.prog, f"{self.debug}/copy")
+            fields[codelet.field(number)] = tensor if number in single else broadcastToMatch(tensor, outs[0].shape())
+        cs = self.graph.addComputeSet(self.debug)
+        add_element_vertices(self.graph, cs, codelet_class(codelet), codelet.result(0), fields)
+        self.prog.add(Execute(cs))
+
+
+@frozen(eq=False)
+class _Narrowed:
+    """Trees whose narrow parts are computed by calls of their own, and the tensors that they are mapped over then."""
+
+    call: MapCall
+    tensors: list[Tensor]
+    values: dict[int, Expr] = field(factory=dict)  # by the id of the expression: what stands for it
+
+    def without(self, tree: Expr) -> Expr:
+        """The tree with placeholders for its narrow parts."""
+        shapes: dict[int, list[int]] = {}
+        whole = self._elements(self.call.shape)
+        for node in walk(tree):
+            shape = self.tensors[node.number - 1].shape() if isinstance(node, PlaceHolder) else []
+            for part in node.parts:
+                shape = broadcast_shape(shape, shapes[id(part)]) or shape
+            shapes[id(node)] = shape
+            if id(node) in self.values:
+                continue
+            parts = tuple(self._part(part, self._elements(shapes[id(part)]), whole) for part in node.parts)
+            same = builtins.all(new is old for new, old in zip(parts, node.parts, strict=True))
+            self.values[id(node)] = node if same else _with_operands(node, parts)
+        return self.values[id(tree)]
+
+    def _part(self, part: Expr, elements: int, whole: int) -> Expr:
+        """What stands for a part: itself, or a placeholder for its value."""
+        inner = self.values[id(part)]
+        if not inner.parts or elements in (0, 1, whole):
+            return inner
+        used = sorted({node.number for node in walk(inner) if isinstance(node, PlaceHolder)})
+        numbers = {number: PlaceHolder(place + 1) for place, number in enumerate(used)}
+        own = _renumbered(inner, numbers)
+        tensors = [self.tensors[number - 1] for number in used]
+        out = self.call.output(own, tensors)
+        self.call.fused([own], tensors, [out], 0)
+        self.tensors.append(out)
+        self.values[id(part)] = PlaceHolder(len(self.tensors))
+        return self.values[id(part)]
+
+    @staticmethod
+    def _elements(shape: list[int]) -> int:
+        return math.prod(shape)
+
+
+def _renumbered(tree: Expr, numbers: Mapping[int, PlaceHolder]) -> Expr:
+    """A tree with other placeholders."""
+    values: dict[int, Expr] = {}
+    for node in walk(tree):
+        if isinstance(node, PlaceHolder):
+            values[id(node)] = numbers[node.number]
+        else:
+            values[id(node)] = _with_operands(node, tuple(values[id(part)] for part in node.parts)) if node.parts else node
+    return values[id(tree)]
+
+
+@frozen(eq=False)
+class _Unfused:
+    """The expressions of trees, computed one operation after the other, each in a compute set of its own."""
+
+    call: MapCall
+    values: dict[int, Tensor]  # by the id of the expression
+
+    def compute(self, tree: Expr, out: Tensor) -> None:
+        for node in walk(tree):
+            if node is not tree and not isinstance(node, Const | PlaceHolder) and id(node) not in self.values:
+                self.values[id(node)] = self._value(node, None)
+        self._value(tree, out)
+
+    def _value(self, node: Expr, out: Tensor | None) -> Tensor:
+        """The value of an operation whose operands are computed; in place where `out` is one of them."""
+        given = [self._tensor(part) for part in node.parts or (node,)]
+        tensors = [tensor for tensor in given if tensor is not None]
+        in_place = out is not None and builtins.any(tensor is out for tensor in tensors)
+        if in_place:
+            tensors = [tensor for tensor in tensors if tensor is out][:1] + [tensor for tensor in tensors if tensor is not out]
+        numbers = {id(tensor): PlaceHolder(place + 1) for place, tensor in enumerate(tensors)}
+        parts = zip(node.parts or (node,), given, strict=True)
+        single = _with_operands(node, tuple(part if tensor is None else numbers[id(tensor)] for part, tensor in parts))
+        if out is None:
+            out = self.call.output(single, tensors)
+        self.call.fused([single], tensors, [out], int(in_place))
+        return out
+
+    def _tensor(self, part: Expr) -> Tensor | None:
+        """What an operand holds; None of a constant."""
+        if isinstance(part, Const):
+            return None
+        return self.call.tensors[part.number - 1] if isinstance(part, PlaceHolder) else self.values[id(part)]
+
+
+def _with_operands(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+    match node:
+        case OperationOf(operation=row):
+            return OperationOf(row, operands)
+        case Cast(type=type):
+            return Cast(operands[0], type)
+    return operands[0]
+
+
+def _tree(name: str, given: object) -> Expr:
+    """A tree; the type of an operation stands for the operation of the first tensors."""
+    if isinstance(given, Enum) and isinstance(given, UnaryOpType | BinaryOpType | TernaryOpType):
+        return expr.operation(given.value, *(PlaceHolder(number + 1) for number in range(OPERATIONS[given.value].operands)))
+    if not isinstance(given, Expr):
+        raise PoplibsError(f"{name} takes a tree of popops.expr, such as _1 + _2, or an operation's type, got {given!r}")
+    return given
+
+
+def _operations(tree: Expr) -> int:
+    return builtins.sum(not isinstance(node, Const | PlaceHolder) for node in walk(tree))
+
+
+def _common_shape(name: str, tensors: list[Tensor]) -> list[int]:
+    shape = tensors[0].shape()
+    for tensor in tensors[1:]:
+        common = broadcast_shape(shape, tensor.shape())
+        if common is None:
+            raise PoplibsError(f"{name} cannot broadcast {tensors[0]!r} and {tensor!r} to a common shape")
+        shape = common
+    return shape

@@ -1,0 +1,232 @@
+"""The codelet of trees: its text, written from their steps, the class made of it, and what its vertices cost."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import linecache
+import re
+
+from attrs import frozen
+
+from pypoplar.codelet.language.fields import MultiVertex
+from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
+from pypoplar.popops.element_operations import HELPERS
+from pypoplar.popops.loop_cycles import Form, LoopRound, loop_round
+from pypoplar.popops.map_types import MapStep, TypedOperand, TypedTrees
+from pypoplar.poputil.cycles import share_of_worker, supervisor_slots
+from pypoplar.types import BOOL, FLOAT, HALF, ElementType
+
+SUPERVISOR = supervisor_slots(11)  # basicOpSupervisorOverhead
+LONGEST_NAME = 160  # characters of an expression in the name of a codelet
+HEAD = """\
+import math
+
+from pypoplar import *
+from pypoplar import ipu
+"""
+
+
+@frozen
+class MapCodelet:
+    """Trees as a codelet. `single` are the placeholders of tensors with one element; `in_place` results replace tensors."""
+
+    trees: TypedTrees
+    single: frozenset[int]
+    in_place: int
+
+    @property
+    def inputs(self) -> list[int]:
+        """The placeholders that are read, and those that results replace."""
+        read = {step.placeholder for step in self.trees.steps if step.placeholder}
+        return sorted(read | set(range(1, self.in_place + 1)))
+
+    def field(self, placeholder: int) -> str:
+        """The field of a tensor."""
+        return f"in{placeholder}Out" if placeholder <= self.in_place else f"in{placeholder}"
+
+    def result(self, number: int) -> str:
+        """The field that a result is written to."""
+        if self.in_place:
+            return self.field(number + 1)
+        return "out" if len(self.trees.results) == 1 else f"out{number + 1}"
+
+    @property
+    def name(self) -> str:
+        """The name of the codelet: equal names have equal code."""
+        shown = ";".join(self._shown(result) for result in self.trees.results)
+        if len(shown) > LONGEST_NAME:
+            shown = f"{shown[:LONGEST_NAME]}...{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
+        types = [self.trees.types[number - 1].spelling + (" scalar" if number in self.single else "") for number in self.inputs]
+        return f"popops::{'MapInPlace' if self.in_place else 'Map'}<{','.join([shown, *types])}>"
+
+    def _shown(self, result: TypedOperand) -> str:
+        texts: list[str] = []
+
+        def shown(operand: TypedOperand) -> str:
+            return texts[operand.step] if operand.step >= 0 else f"{operand.type.spelling}({operand.constant!r})"
+
+        for step in self.trees.steps:
+            function = f"cast to {step.type.spelling}" if step.operation is None else step.operation.function
+            texts.append(f"_{step.placeholder}" if step.placeholder else f"{function}({','.join(map(shown, step.operands))})")
+        return shown(result)
+
+    @property
+    def text(self) -> str:
+        """The module of the codelet, as a file would have it."""
+        once = self.once
+        lines = {number: self._line(number, step) for number, step in enumerate(self.trees.steps)}
+        names = {word for line in lines.values() for word in re.findall(r"\w+", line)}
+        helpers = [text for name, text in HELPERS.items() if name in names]
+        before = [line for number, line in lines.items() if number in once]
+        body = [line for number, line in lines.items() if number not in once]
+        stores = [f"self.{self.result(number)}[i] = {_operand(result)}" for number, result in enumerate(self.trees.results)]
+        module = [
+            HEAD + "\n".join(helpers),
+            f"\nclass Map(MultiVertex, name={self.name!r}):",
+            *(f"    {line}" for line in self._fields()),
+            "",
+            "    def compute(self, worker):",
+            *(f"        {line}" for line in before),
+            f"        for i in ipu.worker_range(worker, self.{self._divided}):",
+            *(f"            {line}" for line in (*body, *stores)),
+        ]
+        return "\n".join(module) + "\n"
+
+    @property
+    def _divided(self) -> str:
+        """The result that workers divide: the one of the smallest type, so that they share no word of any."""
+        sizes = [result.type.dtype.itemsize for result in self.trees.results]
+        return self.result(sizes.index(min(sizes)))
+
+    @property
+    def once(self) -> frozenset[int]:
+        """The steps that depend on single elements and constants alone: they are done before the loop."""
+        once: set[int] = set()
+        for number, step in enumerate(self.trees.steps):
+            alone = all(operand.step < 0 or operand.step in once for operand in step.operands)
+            if step.placeholder in self.single if step.placeholder else alone:
+                once.add(number)
+        return frozenset(once)
+
+    def _fields(self) -> list[str]:
+        lines = []
+        for number in self.inputs:
+            access = "InOut" if number <= self.in_place else "Input"
+            lines.append(f"{self.field(number)}: {access}[Vector[{self.trees.types[number - 1].__name__}]]")
+        if not self.in_place:
+            results = enumerate(self.trees.results)
+            lines += [f"{self.result(number)}: Output[Vector[{result.type.__name__}]]" for number, result in results]
+        return lines
+
+    def _line(self, number: int, step: MapStep) -> str:
+        """The line that computes a step."""
+        if step.placeholder:
+            index = "0" if step.placeholder in self.single else "i"
+            return f"v{number} = self.{self.field(step.placeholder)}[{index}]"
+        operands = tuple(_operand(operand) for operand in step.operands)
+        if step.operation is None:
+            return f"v{number} = {cast_text(operands[0], step.operands[0].type, step.type)}"
+        return f"v{number} = {step.operation.text(step.worked_type, operands)}"
+
+    def cycles(self, share: int) -> int:
+        """Worker cycles of a vertex whose busiest worker has so many elements: its start, and the loops of all operations."""
+        once = self.once
+        root = self.trees.steps[self.trees.results[0].step] if self.trees.results[0].step >= 0 else None
+        steps = ((number, step) for number, step in enumerate(self.trees.steps) if not step.placeholder)
+        loops = sum(self.round_of(step).of(1 if number in once else share) for number, step in steps)
+        return SUPERVISOR + self._start(root) + loops
+
+    def _start(self, root: MapStep | None) -> int:
+        """What entering the vertex takes, by PopLibs' estimators of the operation that gives the result."""
+        if root is None or root.operation is None:
+            return 18 + 19  # of a cast
+        operands = len(root.operands)
+        if operands == 1:
+            return 55 if self.in_place else 33 if root.operation.name == "EXPONENT" else 17
+        if operands == 2 and self._has_single(root):
+            return 20
+        return 58 if self.in_place and operands == 2 else 29 if root.worked_type is FLOAT else 26
+
+    def _has_single(self, step: MapStep) -> bool:
+        once = self.once
+        return any(operand.step < 0 or operand.step in once for operand in step.operands)
+
+    def round_of(self, step: MapStep) -> LoopRound:
+        """The round of the loop that does a step."""
+        if step.operation is None:
+            return cast_round(step.operands[0].type, step.type)
+        broadcast = len(step.operands) == 2 and self._has_single(step)
+        root = bool(self.in_place) and step is self.trees.steps[self.trees.results[0].step]
+        forms: dict[tuple[bool, bool], Form] = {
+            (False, False): "plain", (False, True): "in place", (True, False): "broadcast", (True, True): "broadcast in place",
+        }  # fmt: skip
+        return loop_round(step.operation.name, step.worked_type.code, forms[broadcast, root])
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of an element."""
+        working = (step for step in self.trees.operations if step.operation is not None and step.worked_type in (FLOAT, HALF))
+        return sum(step.operation.flops for step in working if step.operation is not None)
+
+
+def _operand(operand: TypedOperand) -> str:
+    """A step's value or a constant of its type, as device code."""
+    if operand.step >= 0:
+        return f"v{operand.step}"
+    if operand.type is BOOL:
+        return str(bool(operand.constant))
+    value = float(operand.constant) if operand.type in (FLOAT, HALF) else int(operand.constant)
+    if value != value or value in (float("inf"), float("-inf")):
+        return f"{operand.type.__name__}({'math.nan' if value != value else 'math.inf' if value > 0 else '-math.inf'})"
+    return f"{operand.type.__name__}({value!r})"
+
+
+def cast_text(operand: str, source: ElementType, target: ElementType) -> str:
+    """Device code that makes one type of another: floats are cut towards 0 and held at the ends of the range, integers wrap."""
+    if source is target:
+        return operand
+    if target is BOOL:
+        return f"bool({operand})"
+    if source is BOOL:
+        return f"{target.__name__}(int({operand}))"
+    if source is HALF and target is not FLOAT:
+        return f"{target.__name__}(float({operand}))"
+    if target is HALF and source is not FLOAT:
+        return f"HALF(float({operand}))"
+    return f"{target.__name__}({operand})"
+
+
+def cast_round(source: ElementType, target: ElementType) -> LoopRound:
+    """The round of a cast's loop: castWorkerCycles of PopLibs' PerformanceEstimation."""
+    if source in (FLOAT, HALF) and target in (FLOAT, HALF):
+        return LoopRound(2, 4) if target is HALF else LoopRound(1, 2)
+    if target.dtype.itemsize == 8:
+        return LoopRound(5, 1)
+    return LoopRound(2, 1)
+
+
+_CLASSES: dict[str, type[MultiVertex]] = {}
+
+
+def codelet_class(codelet: MapCodelet) -> type[MultiVertex]:
+    """The class of a codelet, made of its text once; debuggers and messages find the text under a name of its own."""
+    text = codelet.text
+    known = _CLASSES.get(text)
+    if known is not None:
+        return known
+    file = f"<popops.map {hashlib.sha256(text.encode()).hexdigest()[:16]}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names: dict[str, object] = {"__name__": file}
+    exec(compile(text, file, "exec", dont_inherit=True), names)
+    cls = names["Map"]
+    assert isinstance(cls, type)
+    assert issubclass(cls, MultiVertex)
+    cls.cycles = functools.partial(_estimate, codelet)  # type: ignore[attr-defined]
+    _CLASSES[text] = cls
+    return cls
+
+
+def _estimate(codelet: MapCodelet, cls: type, vertex: VertexIntrospector) -> VertexPerfEstimate:
+    elements = vertex.fieldSize(codelet.result(0))
+    return VertexPerfEstimate(codelet.cycles(share_of_worker(elements, vertex.target)), elements * codelet.flops)

@@ -1,0 +1,340 @@
+"""popops.map and the named functions on elements: every operation, type and form against NumPy; trees fused and not."""
+
+import numpy as np
+import pytest
+from element_references import STEPS, TOLERANCE, expected, operands
+from hypothesis import given
+from hypothesis import strategies as st
+from law_examples import examples
+
+from pypoplar import (
+    BOOL,
+    FLOAT,
+    HALF,
+    INT,
+    UNSIGNED_INT,
+    CodeletArithmeticError,
+    Engine,
+    Graph,
+    InvalidOption,
+    IPUModel,
+    PoplarTypeError,
+    popops,
+    poputil,
+)
+from pypoplar.popops.element_operations import OPERATIONS
+from pypoplar.popops.expr import (
+    Abs,
+    Add,
+    BinaryOp,
+    BinaryOpType,
+    Cast,
+    Const,
+    ConstHalf,
+    Exp,
+    Max,
+    PlaceHolder,
+    Select,
+    Tanh,
+    UnaryOp,
+    UnaryOpType,
+    _1,
+    _2,
+    _3,
+    _4,
+    operation,
+)
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.program import Sequence
+
+CASES = [(row, type) for row in OPERATIONS.values() for type in row.types]
+NAMED = [(row, type) for row, type in CASES if row.name != "RELU" and "VARIANCE" not in row.name]
+
+
+class Bench:
+    """A graph on some tiles, its variables with their values, and results to be read."""
+
+    def __init__(self, tiles=4):
+        model = IPUModel("bow")
+        model.tilesPerIPU = tiles
+        self.device = model.createDevice()
+        self.graph = Graph(self.device)
+        popops.addCodelets(self.graph)
+        self.prog = Sequence()
+        self.results = {}
+
+    def variable(self, values, name, type=None):
+        known = {known.dtype: known for known in (FLOAT, HALF, INT)}
+        tensor = self.graph.addVariable(type or known[np.asarray(values).dtype], list(np.shape(values)), name)
+        poputil.mapTensorLinearly(self.graph, tensor, 1, 1)
+        self.graph.setInitialValue(tensor, values)
+        return tensor
+
+    def variables(self, values, name, type):
+        """The operands of an operation on a type; a select's last is BOOL."""
+        return [
+            self.variable(value, f"{name} {place}", BOOL if value.dtype == bool else type) for place, value in enumerate(values)
+        ]
+
+    def result(self, name, tensor):
+        self.graph.createHostRead(name, tensor)
+        self.results[name] = tensor
+
+    def run(self, mode="native"):
+        engine = Engine(self.graph, self.prog, mode=mode)
+        engine.load(self.device)
+        engine.run()
+        steps = engine.getReport().execution.steps
+        return {name: engine.readTensor(name) for name in self.results}, steps
+
+
+def close(row, type, got, values):
+    """Integers and BOOLs to the bit, floats within the tolerance of their type."""
+    wanted = expected(row, type, values)
+    if type not in TOLERANCE or row.relation:
+        np.testing.assert_array_equal(got, wanted)
+        return
+    tolerance = TOLERANCE[type] * STEPS.get(row.name, 1)
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(got.astype(np.float64), wanted.astype(type.dtype), rtol=tolerance, atol=tolerance)
+
+
+def test_every_operation_on_every_type_is_numpys():
+    for types in ({FLOAT, HALF}, set(OPERATIONS["SELECT"].types) - {FLOAT, HALF}):
+        bench, made = Bench(), []
+        for number, (row, type) in enumerate((row, type) for row, type in CASES if type in types):
+            values = operands(row, type, 37, np.random.default_rng(number))
+            tensors = [
+                bench.variable(value, f"{number} {place}", BOOL if value.dtype == bool else type)
+                for place, value in enumerate(values)
+            ]
+            tree = operation(row.name, *(PlaceHolder(place + 1) for place in range(row.operands)))
+            bench.result(str(number), popops.map(bench.graph, tree, tensors, bench.prog))
+            made.append((row, type, values))
+        (native, _), (interpreted, _) = bench.run(), bench.run("interpret")
+        for number, (row, type, values) in enumerate(made):
+            assert native[str(number)].dtype == row.result(type).dtype
+            np.testing.assert_array_equal(native[str(number)], interpreted[str(number)], err_msg=f"{row.name} {type!r}")
+            close(row, type, native[str(number)], values)
+
+
+def test_every_named_function_computes_in_place_and_into_a_given_tensor():
+    bench, made = Bench(), []
+    for number, (row, type) in enumerate(NAMED):
+        values = operands(row, type, 13, np.random.default_rng(number))
+        forms = []
+        for form in ("", "InPlace", "WithOutput"):
+            if form == "InPlace" and row.result(type) is not type:
+                continue
+            tensors = [
+                bench.variable(value, f"{number} {form} {place}", BOOL if value.dtype == bool else type)
+                for place, value in enumerate(values)
+            ]
+            out = (
+                [bench.variable(np.zeros(13, row.result(type).dtype), f"{number} out", row.result(type))]
+                if form == "WithOutput"
+                else []
+            )
+            given = getattr(popops, row.function + form)(bench.graph, *tensors, *out, bench.prog)
+            result = {"": given, "InPlace": tensors[0], "WithOutput": (*out, None)[0]}[form]
+            assert (given is None) == bool(form)
+            bench.result(f"{number}{form}", result)
+            forms.append(form)
+        made.append((row, type, values, forms))
+    results, _ = bench.run()
+    for number, (row, type, values, forms) in enumerate(made):
+        close(row, type, results[str(number)], values)
+        for form in forms:
+            np.testing.assert_array_equal(results[f"{number}{form}"], results[str(number)], err_msg=f"{row.name}{form} {type!r}")
+
+
+UNARY = ("EXPONENT", "TANH", "ABSOLUTE", "NEGATE", "SQUARE", "SIGMOID", "FLOOR")
+BINARY = ("ADD", "SUBTRACT", "MULTIPLY", "MAXIMUM", "MINIMUM")
+
+
+def trees(leaves):
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.builds(UnaryOp, st.sampled_from(UNARY), inner),
+            st.builds(BinaryOp, st.sampled_from(BINARY), inner, inner),
+            st.builds(lambda a, b, c, d: Select(a, b, c < d), inner, inner, inner, inner),
+        ),
+        max_leaves=7,
+    )
+
+
+def of_type(type):
+    """Trees over elements of a type, with the type."""
+    constants = st.builds(Const, st.sampled_from([0.5, -1.25, 3.0]), st.just(type))
+    return st.tuples(trees(st.one_of(st.sampled_from([_1, _2, _3, _4]), constants)), st.just(type))
+
+
+@examples(30)
+@given(st.one_of(of_type(FLOAT), of_type(HALF)), st.booleans())
+def test_a_fused_tree_gives_the_bits_of_the_calls_that_it_replaces_and_is_not_dearer(drawn, in_place):
+    (tree, type), bench = drawn, Bench()
+    random = np.random.default_rng(7)
+    shapes = ([3, 7], [7], [], [3, 1])
+    values = [(random.standard_normal(shape) * 2).astype(type.dtype) for shape in shapes]
+    cycles = []
+    for number, options in enumerate(({}, {"enableGenerateCodelet": "false"})):
+        tensors = [bench.variable(value, f"{number} {place}", type) for place, value in enumerate(values)]
+        tree = tree + _1
+        name = f"call{number}"
+        if in_place:
+            popops.mapInPlace(bench.graph, tree, tensors, bench.prog, name, options)
+        result = tensors[0] if in_place else popops.map(bench.graph, tree, tensors, bench.prog, name, options)
+        tree = tree.operands[0]
+        bench.result(name, result)
+    results, steps = bench.run()
+    interpreted, same_steps = bench.run("interpret")
+    np.testing.assert_array_equal(results["call0"], results["call1"])
+    for name in results:
+        np.testing.assert_array_equal(results[name], interpreted[name])
+    assert [step.cycles for step in steps] == [step.cycles for step in same_steps]
+    cycles = [sum(step.compute_cycles for step in steps if step.name.startswith(f"call{number}")) for number in range(2)]
+    assert cycles[0] <= cycles[1]
+
+
+def test_several_trees_are_computed_at_once_and_in_place_from_the_values_before():
+    bench = Bench()
+    x, y = np.arange(10, dtype=np.float32), np.arange(10, 20).astype(np.float32)
+    a, b, c, d = (bench.variable(values, name) for values, name in ((x, "a"), (y, "b"), (x, "c"), (y, "d")))
+    total, larger = popops.map(bench.graph, [_1 + _2, _1 > 4.0], [a, b], bench.prog)
+    popops.mapInPlace(bench.graph, [_2, _1 - _2], [c, d], bench.prog)  # they change places
+    for name, tensor in (("total", total), ("larger", larger), ("c", c), ("d", d)):
+        bench.result(name, tensor)
+    results, steps = bench.run()
+    np.testing.assert_array_equal(results["total"], x + y)
+    np.testing.assert_array_equal(results["larger"], x > 4)
+    np.testing.assert_array_equal(results["c"], y)
+    np.testing.assert_array_equal(results["d"], x - y)
+    assert sum(step.type == "OnTileExecute" for step in steps) == 2
+
+
+def test_casts_cut_floats_hold_them_at_the_ends_and_wrap_integers():
+    bench = Bench()
+    values = np.array([-3e10, -2.75, -0.5, 0.0, 1.5, 300.25, 3e10], np.float32)
+    a = bench.variable(values, "a")
+    whole = popops.map(bench.graph, Cast(_1, INT), [a], bench.prog)
+    bench.result("whole", whole)
+    bench.result("back", popops.map(bench.graph, Cast(_1, FLOAT) * 2.0, [whole], bench.prog))
+    bench.result("half", popops.map(bench.graph, Cast(Cast(_1, HALF), FLOAT), [a], bench.prog))
+    bench.result("bool", popops.map(bench.graph, Select(Const(1), Const(0), Cast(Cast(_1, INT), BOOL)), [a], bench.prog))
+    for results in (bench.run()[0], bench.run("interpret")[0]):
+        assert results["whole"].tolist() == [-(2**31), -2, 0, 0, 1, 300, 2**31 - 1]
+        np.testing.assert_array_equal(results["back"], results["whole"].astype(np.float32) * 2)
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(results["half"], values.astype(np.float16).astype(np.float32))
+        assert results["bool"].tolist() == [1, 1, 0, 0, 1, 1, 1]
+
+
+def test_the_text_of_a_tree_is_shown_where_it_fails():
+    bench = Bench()
+    a, b = bench.variable(np.array([1, 2], np.int32), "a"), bench.variable(np.array([1, 0], np.int32), "b")
+    bench.result("q", popops.map(bench.graph, _1 / _2 + 1, [a, b], bench.prog))
+    for mode in ("native", "interpret"):
+        with pytest.raises(CodeletArithmeticError, match="division by zero") as fault:
+            bench.run(mode)
+        assert "whole = a // b" in str(fault.value)
+
+
+def test_equal_trees_are_one_codelet():
+    bench = Bench()
+    a = bench.variable(np.ones(4, np.float32), "a")
+    before = len(bench.graph.getVertexTypes())
+    for _ in range(2):
+        popops.map(bench.graph, Exp(_1) + 1.0, [a], bench.prog)
+    popops.map(bench.graph, Exp(_1) + 2.0, [a], bench.prog)
+    assert len(bench.graph.getVertexTypes()) == before + 2
+    long = _1
+    for _ in range(100):
+        long = Tanh(long) * 0.5
+    shared = Add(long, long)
+    bench.result("y", popops.map(bench.graph, shared, [a], bench.prog))
+    value = np.float32(1)
+    for _ in range(100):
+        value = np.float32(np.tanh(value)) * np.float32(0.5)
+    np.testing.assert_allclose(bench.run()[0]["y"], value + value, rtol=1e-4)
+
+
+def test_a_map_over_a_million_elements_uses_all_tiles():
+    graph = Graph(IPUModel("bow").createDevice())
+    popops.addCodelets(graph)
+    tensors = [graph.addVariable(FLOAT, [1000, 1000], name) for name in "ab"]
+    for tensor in tensors:
+        poputil.mapTensorLinearly(graph, tensor)
+    popops.map(graph, Exp(_1) * _2 + 1.0, tensors, Sequence())
+    assert len(set(graph.freeze().vertices.tile.tolist())) >= 0.99 * 1472
+
+
+def test_empty_tensors_give_empty_results():
+    bench = Bench()
+    a = bench.variable(np.zeros([0, 3], np.float32), "a")
+    out = popops.map(bench.graph, Exp(_1) + _1, [a], bench.prog)
+    assert out.shape() == [0, 3]
+    popops.mapInPlace(bench.graph, Exp(_1), [a], bench.prog)
+    popops.expInPlace(bench.graph, a, bench.prog)
+
+
+@pytest.mark.parametrize(
+    ("tree", "text"),
+    [
+        (_1 + _2, r"add\(_1,_2\) takes operands of one type, got FLOAT, INT; write Cast\(...\) around one"),
+        (_3, "_3 is beyond the 2 tensors that are mapped"),
+        (_1 & 1, "bitwiseAnd has no FLOAT: its types are INT"),
+        (_2 + 1.5, "the constant 1.5 is no INT"),
+        (_2 + 2**31, "the constant 2147483648 is no INT"),
+        (_1 + ConstHalf(1.0), "takes operands of one type, got FLOAT, HALF"),
+        (Select(_1, _1, _2), "chooses by BOOL, got INT"),
+        (_1 + True, "the constant True is no FLOAT"),
+        ("_1 + _2", "takes a tree of popops.expr, such as _1 .* got '_1"),
+        ([], "needs an expression and a tensor"),
+    ],
+)
+def test_trees_that_do_not_fit_are_refused_by_the_call(tree, text):
+    bench = Bench()
+    a, b = bench.variable(np.ones(3, np.float32), "a"), bench.variable(np.ones(3, np.int32), "b")
+    with pytest.raises(PoplibsError, match=f"popops.map:? .*{text}|{text}"):
+        popops.map(bench.graph, tree, [a, b], bench.prog)
+
+
+def test_mistakes_are_told_by_name():
+    bench = Bench()
+    a, b = bench.variable(np.ones([2, 3], np.float32), "a"), bench.variable(np.ones([4], np.float32), "b")
+    g, p = bench.graph, bench.prog
+    with pytest.raises(PoplibsError, match=r"popops.map cannot broadcast"):
+        popops.map(g, _1 + _2, [a, b], p)
+    with pytest.raises(PoplibsError, match=r"popops.mapInPlace gives BOOL \[2, 3\], which does not fit"):
+        popops.mapInPlace(g, _1 > 1.0, [a], p)
+    with pytest.raises(PoplibsError, match=r"popops.mapWithOutput gives FLOAT"):
+        popops.mapWithOutput(g, _1 + 1.0, [a], b, p)
+    with pytest.raises(PoplibsError, match="2 expressions replace as many tensors, got 1"):
+        popops.mapInPlace(g, [_1, _1], [a], p)
+    with pytest.raises(InvalidOption, match="no option 'enableGenerateCodlet'; did you mean 'enableGenerateCodelet'"):
+        popops.map(g, _1, [a], p, None, {"enableGenerateCodlet": "true"})
+    with pytest.raises(PoplarTypeError, match="which has no truth value"):
+        popops.map(g, _1 > 0.0 and _1 < 1.0, [a], p)
+    with pytest.raises(PoplarTypeError, match="a PlaceHolder has a number from 1 on, got 0"):
+        PlaceHolder(0)
+    with pytest.raises(PoplarTypeError, match="no operation of 1 operand is called 'EXPONNENT'; did you mean 'EXPONENT'"):
+        UnaryOp("EXPONNENT", _1)
+    with pytest.raises(PoplarTypeError, match="Add takes 2 operands, got 1"):
+        Add(_1)
+    with pytest.raises(PoplarTypeError, match="made of placeholders, numbers and operations, got"):
+        Max(_1, a)
+    with pytest.raises(PoplibsError, match=r"popops.exp|cannot be written"):
+        popops.expInPlace(g, a.broadcast(2, 0), p)
+    with pytest.raises(PoplibsError, match=r"popops.pow needs a tensor"):
+        popops.pow(g, 2.0, 3.0, p)
+    with pytest.raises(PoplibsError, match="exp has no INT"):
+        popops.exp(g, bench.variable(np.ones(3, np.int32), "n"), p)
+    with pytest.raises(PoplarTypeError, match=r"popops.exp takes a tensor, got 'a'"):
+        popops.exp(g, "a", p)
+    assert popops.map(g, UnaryOpType.ABSOLUTE, [a], p).shape() == [2, 3]
+    assert popops.map(g, BinaryOpType.ADD, [a, a], p).shape() == [2, 3]
+    assert str(Abs(_1) + 2.0) == "add(abs(_1),2.0)"
+    assert popops.varianceToInvStdDev(g, a, 1e-5, p).elementType() is HALF
+    assert popops.invStdDevToVariance(g, a, 1e-5, p).elementType() is FLOAT
+    assert UNSIGNED_INT in OPERATIONS["ADD"].types
