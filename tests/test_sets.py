@@ -39,6 +39,7 @@ from pypoplar import (
 )
 from pypoplar.errors import CodeletError, PoplarTypeError
 from pypoplar.poplin import createMatMulInputLHS, createMatMulInputRHS, matMul
+from pypoplar.popops.element_operations import OPERATIONS
 from pypoplar.program import Call, Copy, Execute, If, Repeat, Sequence, Switch
 
 ROOMS = ("", ".program", ".poputil", ".popops", ".poplin", ".popnn", ".testing")
@@ -170,18 +171,21 @@ def _default(case):
 
 def _element_wise(name, parameter):
     function = getattr(popops, name)
-    more = {"out": "x"} if name.endswith("WithOutput") else {}
+    tensors = [parameter for parameter in inspect.signature(function).parameters if parameter in ("A", "B", "C", "out")]
 
     def call(case):
-        arguments = {"a": case.x, "b": case.x, "prog": case.prog, **dict.fromkeys(more, case.x)}
+        arguments = {**dict.fromkeys(tensors, case.x), "prog": case.prog}
         function(case.graph, **{**arguments, parameter: {1.0}})
 
     return call
 
 
-ELEMENT_WISE = [
-    f"{name}{suffix}" for name in ("add", "sub", "mul", "div", "max", "min") for suffix in ("", "InPlace", "WithOutput")
-]
+ELEMENT_WISE = {  # the functions on elements, and their operands that may be numbers
+    f"{row.function}{suffix}": () if row.operands == 1 else tuple("ABC"[suffix == "InPlace" : row.operands])
+    for row in OPERATIONS.values()
+    for suffix in ("", "InPlace", "WithOutput")
+    if row.name != "RELU" and not ("VARIANCE" in row.name and not suffix)
+}
 FIELDS = {"x": [1.0], "values": [1.0]}
 
 REFUSED = {
@@ -254,13 +258,23 @@ REFUSED = {
         case.graph.getTarget(), {pypoplar.Interval(0, 8)}, 1
     ),
     "createOutputForElementWiseOp.inputs": lambda case: popops.createOutputForElementWiseOp(case.graph, {case.x}, HALF),
+    "varianceToInvStdDev.epsilon": lambda case: popops.varianceToInvStdDev(case.graph, case.x, {1.0}, case.prog),
+    "invStdDevToVariance.epsilon": lambda case: popops.invStdDevToVariance(case.graph, case.x, {1.0}, case.prog),
+    "map.expression": lambda case: popops.map(case.graph, {popops.expr._1}, [case.x], case.prog),
+    "map.ts": lambda case: popops.map(case.graph, popops.expr._1, {case.x}, case.prog),
+    "map.options": lambda case: popops.map(case.graph, popops.expr._1, [case.x], case.prog, "", {"x"}),
+    "mapInPlace.expression": lambda case: popops.mapInPlace(case.graph, {popops.expr._1}, [case.x], case.prog),
+    "mapInPlace.ts": lambda case: popops.mapInPlace(case.graph, popops.expr._1, {case.x}, case.prog),
+    "mapInPlace.options": lambda case: popops.mapInPlace(case.graph, popops.expr._1, [case.x], case.prog, "", {"x"}),
+    "mapWithOutput.ts": lambda case: popops.mapWithOutput(case.graph, popops.expr._1, {case.x}, case.x, case.prog),
+    "mapWithOutput.options": lambda case: popops.mapWithOutput(case.graph, popops.expr._1, [case.x], case.x, case.prog, "", {"x"}),
     "scaledAddTo.options": lambda case: popops.scaledAddTo(
         case.graph, case.x, case.x, 1.0, case.prog, options={"optimizeForSpeed"}
     ),
     **{
         f"{name}.{parameter}": _element_wise(name, parameter)
-        for name in ELEMENT_WISE
-        for parameter in (("b", "options") if name.endswith("InPlace") else ("a", "b", "options"))
+        for name, operands in ELEMENT_WISE.items()
+        for parameter in (*operands, "options")
     },
     "matMul.arguments": lambda case: matMul(case.graph, case.m, case.m, case.prog, {"partialsType"}),
     "createMatMulInputLHS.arguments": lambda case: createMatMulInputLHS(case.graph, FLOAT, {4, 8}, [8, 4]),

@@ -258,7 +258,7 @@ def test_what_a_library_calls_is_not_shown_below_it(bench):
     error = caught(lambda: popops.add(bench.graph, half, 70000, Sequence()), PoplarError)
     lines = traceback.extract_tb(error.__traceback__)
     assert [is_ours(line.filename) for line in lines][-2:] == [False, True]
-    assert lines[-1].filename.endswith("element_wise.py")
+    assert lines[-1].filename.endswith("element_functions.py")
 
 
 def test_a_fault_of_ours_keeps_its_traceback(bench, monkeypatch):

@@ -9,13 +9,11 @@ import numpy as np
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popops import element_wise
 from pypoplar.popops.element_operations import OPERATIONS, ElementOperation
-from pypoplar.popops.element_wise import constant_beside
 from pypoplar.popops.expr import Cast, PlaceHolder, operation
-from pypoplar.popops.map_call import MapCall
-from pypoplar.popops.operations import BINARY_OPERATIONS
+from pypoplar.popops.map_call import MAP_OPTIONS, MapCall
 from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.call_options import read_options
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.program import Sequence
@@ -177,33 +175,24 @@ def unary_functions(row: ElementOperation) -> tuple[UnaryPlain, UnaryInPlace, Un
 
 
 def binary_functions(row: ElementOperation) -> tuple[BinaryPlain, BinaryInPlace, BinaryWithOutput]:
-    """``pow``, ``powInPlace`` and ``powWithOutput`` of an operation; types that codelets of a file do are theirs."""
+    """``pow``, ``powInPlace`` and ``powWithOutput`` of an operation."""
     name = row.function
-    filed = BINARY_OPERATIONS[row.name].types if row.name in BINARY_OPERATIONS else ()
 
     def plain(
         graph: Graph, A: Operand, B: Operand, prog: Sequence, debugContext: str | None = None, options: Options = None
     ) -> Tensor:
-        if _is_filed(filed, A, B):
-            return getattr(element_wise, name)(graph, A, B, prog, debugContext, options)  # type: ignore[no-any-return]
         (result,) = _call(name, row, graph, [A, B], prog, debugContext, options).plain()
         return result
 
     def in_place(
         graph: Graph, A: Tensor, B: Operand, prog: Sequence, debugContext: str | None = None, options: Options = None
     ) -> None:
-        if _is_filed(filed, A, B):
-            getattr(element_wise, f"{name}InPlace")(graph, A, B, prog, debugContext, options)
-            return
         check_tensor(f"popops.{name}InPlace", A)
         _call(f"{name}InPlace", row, graph, [A, B], prog, debugContext, options).in_place()
 
     def with_output(
         graph: Graph, A: Operand, B: Operand, out: Tensor, prog: Sequence, debugContext: str | None = None, options: Options = None
     ) -> None:
-        if _is_filed(filed, A, B):
-            getattr(element_wise, f"{name}WithOutput")(graph, A, B, out, prog, debugContext, options)
-            return
         check_tensor(f"popops.{name}WithOutput", out)
         _call(f"{name}WithOutput", row, graph, [A, B], prog, debugContext, options).into(out)
 
@@ -254,37 +243,47 @@ def _describe(row: ElementOperation, *functions: Any) -> None:
     for function, suffix, where in zip(functions, ("", "InPlace", "WithOutput"), places, strict=True):
         function.__name__ = function.__qualname__ = row.function + suffix
         function.__doc__ = (
-            f"{row.meaning[0].upper()}{row.meaning[1:]}, {where}{result}; `prog` is extended.\n\n"
+            f"{row.meaning} for each element, {where}{result}; `prog` is extended.\n\n"
             f"Here a, b and c stand for the elements of A, B and C. {broadcast}{operands} {types}."
         )
-
-
-def _is_filed(types: tuple[ElementType, ...], *operands: object) -> bool:
-    """Whether a codelet of a file does it; what is no tensor is judged there, too."""
-    tensors = [operand for operand in operands if isinstance(operand, Tensor)]
-    return bool(types) and (not tensors or tensors[0].elementType() in types)
 
 
 def _call(
     name: str, row: ElementOperation, graph: Graph, operands: list[Any], prog: Sequence, debug: str | None, options: Options
 ) -> MapCall:
     """The call as one of map; numbers become constants of the type of the tensors beside them."""
-    call = f"popops.{name}"
+    call, function = f"popops.{name}", f"popops.{row.function}"
     check_call(call, graph, prog, debug)
+    read_options(call, options, MAP_OPTIONS)
     for operand in operands:
         if not isinstance(operand, Tensor | bool | float | int | np.generic):
             check_tensor(call, operand)
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     alike = [operand for operand in (operands[:2] if row.name == "SELECT" else operands) if isinstance(operand, Tensor)]
     if not alike:
-        raise PoplibsError(f"{call} needs a tensor for at least one operand, got {', '.join(map(repr, operands))}")
-    types = [BOOL if row.name == "SELECT" and place == 2 else alike[0].elementType() for place in range(len(operands))]
+        raise PoplibsError(f"{function} needs a tensor for at least one operand, got {' and '.join(map(repr, operands))}")
+    type = alike[0].elementType()
+    if any(tensor.elementType() is not type for tensor in alike):
+        raise PoplibsError(f"{function} takes operands of one type, got {' and '.join(map(repr, alike))}")
+    if type not in row.types:
+        raise PoplibsError(f"{function} has no {type!r}: its types are {', '.join(known.__name__ for known in row.types)}")
+    types = [BOOL if row.name == "SELECT" and place == 2 else type for place in range(len(operands))]
     filled = [
-        operand if isinstance(operand, Tensor) else constant_beside(graph, type, operand, tensors[0], below(debug, name))
+        operand if isinstance(operand, Tensor) else _constant(graph, type, operand, tensors[0], below(debug, row.function))
         for operand, type in zip(operands, types, strict=True)
     ]
+    if row.commutes and name != f"{row.function}InPlace" and filled[0].numElements() == 1 != filled[1].numElements():
+        filled.reverse()  # codelets take a single element as the second operand
     tree = operation(row.name, *(PlaceHolder(number + 1) for number in range(row.operands)))
-    return MapCall.read(call, graph, tree, filled, prog, debug, options)
+    return MapCall.read(call, graph, tree, filled, prog, debug, options, row.function)
+
+
+def _constant(graph: Graph, type: ElementType, value: float, beside: Tensor, debug: str) -> Tensor:
+    """A constant on the first tile of another tensor."""
+    constant = graph.addConstant(type, [], value, below(debug, "constant"))
+    tiles = [tile for tile, regions in enumerate(graph.getTileMapping(beside, False)) if regions]
+    graph.setTileMapping(constant, tiles[0] if tiles else 0)
+    return constant
 
 
 abs, absInPlace, absWithOutput = unary_functions(OPERATIONS["ABSOLUTE"])
@@ -397,4 +396,4 @@ def _of_variance(
         return checked.plain()[0]
     wide = [Cast(PlaceHolder(number), FLOAT) for number in (1, 2)]
     tree = Cast(operation(name, *wide), to)
-    return MapCall.read(call, graph, tree, checked.tensors, prog, debug, None).plain()[0]
+    return MapCall.read(call, graph, tree, checked.tensors, prog, debug, None, row.function).plain()[0]

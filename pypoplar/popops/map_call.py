@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Mapping
-from collections.abc import Sequence as Series
+from collections.abc import Sequence as SequenceOf
 from enum import Enum
 
 from attrs import field, frozen
@@ -20,6 +20,7 @@ from pypoplar.popops.element_vertices import add_element_vertices
 from pypoplar.popops.expr import BinaryOpType, Cast, Const, Expr, OperationOf, PlaceHolder, TernaryOpType, UnaryOpType, walk
 from pypoplar.popops.map_codelet import MapCodelet, codelet_class
 from pypoplar.popops.map_types import TypedTrees
+from pypoplar.popops.operations import BINARY_OPERATIONS
 from pypoplar.poputil.arguments import check_call, check_tensor
 from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
 from pypoplar.poputil.call_options import Kind, read_options
@@ -41,8 +42,8 @@ Tree = Expr | UnaryOpType | BinaryOpType | TernaryOpType
 @public
 def map(
     graph: Graph,
-    expression: Tree | Series[Tree],
-    ts: Series[Tensor],
+    expression: Tree | SequenceOf[Tree],
+    ts: SequenceOf[Tensor],
     prog: Sequence,
     debugContext: str | None = None,
     options: Mapping[str, object] | None = None,
@@ -61,8 +62,8 @@ def map(
 @public
 def mapInPlace(
     graph: Graph,
-    expression: Tree | Series[Tree],
-    ts: Series[Tensor],
+    expression: Tree | SequenceOf[Tree],
+    ts: SequenceOf[Tensor],
     prog: Sequence,
     debugContext: str | None = None,
     options: Mapping[str, object] | None = None,
@@ -75,7 +76,7 @@ def mapInPlace(
 def mapWithOutput(
     graph: Graph,
     expression: Tree,
-    ts: Series[Tensor],
+    ts: SequenceOf[Tensor],
     out: Tensor,
     prog: Sequence,
     debugContext: str | None = None,
@@ -103,14 +104,17 @@ class MapCall:
     def read(
         name: str,
         graph: Graph,
-        expression: Tree | Series[Tree],
-        ts: Series[Tensor],
+        expression: Tree | SequenceOf[Tree],
+        ts: SequenceOf[Tensor],
         prog: Sequence,
         debugContext: str | None,
         options: Mapping[str, object] | None,
+        label: str = "",
     ) -> MapCall:
+        """Check the arguments; `label` names what the call adds, by default what is called."""
         check_call(name, graph, prog, debugContext)
         chosen = read_options(name, options, MAP_OPTIONS)
+        ordered(expression, f"the expressions of {name}", "[_1 + _2, _1 - _2]")
         given = expression if isinstance(expression, list | tuple) else [expression]
         tensors = list(ordered(ts, f"the tensors of {name}", TENSORS))
         for tensor in tensors:
@@ -120,8 +124,8 @@ class MapCall:
             raise PoplibsError(f"{name} needs an expression and a tensor, got {len(trees)} and {len(tensors)}")
         fuses = bool(chosen.get("enableGenerateCodelet", True) or chosen.get("forceGenerateCodelet", False))
         shape = _common_shape(name, tensors)
-        function = name.removeprefix("popops.")
-        return MapCall(name, graph, trees, tensors, prog, below(debugContext, function), shape, fuses)
+        debug = below(debugContext, label or name.removeprefix("popops."))
+        return MapCall(name, graph, trees, tensors, prog, debug, shape, fuses)
 
     def plain(self) -> list[Tensor]:
         """The results as new tensors, each mapped like one of the operands."""
@@ -197,8 +201,19 @@ class MapCall:
                 tensor = apart(self.graph, tensor, out, self.prog, f"{self.debug}/copy")
             fields[codelet.field(number)] = tensor if number in single else broadcastToMatch(tensor, outs[0].shape())
         cs = self.graph.addComputeSet(self.debug)
-        add_element_vertices(self.graph, cs, codelet_class(codelet), codelet.result(0), fields)
+        add_element_vertices(self.graph, cs, _codelet_in_a_file(codelet) or codelet_class(codelet), codelet.result(0), fields)
         self.prog.add(Execute(cs))
+
+
+def _codelet_in_a_file(codelet: MapCodelet) -> str | None:
+    """The name of the vertex type for an operation on two tensors that popops' codelet file has."""
+    steps = codelet.trees.steps
+    row = steps[-1].operation
+    pair = len(steps) == 3 and [steps[operand.step].placeholder for operand in steps[-1].operands] == [1, 2]
+    if not pair or row is None or row.name not in BINARY_OPERATIONS or codelet.single - {2} or len(codelet.trees.results) > 1:
+        return None
+    binary, type = BINARY_OPERATIONS[row.name], steps[-1].type
+    return binary.vertex(type, bool(codelet.in_place)) if type in binary.types else None
 
 
 @frozen(eq=False)

@@ -214,7 +214,7 @@ def test_wrong_operands_are_refused_with_their_names():
     with pytest.raises(poputil.PoplibsError, match="no BOOL: its types are FLOAT, HALF, INT, UNSIGNED_INT"):
         popops.add(graph, flag, flag, prog)
     with pytest.raises(poputil.PoplibsError, match="no INT"):
-        popops.div(graph, b, b, prog)
+        popops.atan2(graph, b, b, prog)
     with pytest.raises(poputil.PoplibsError, match="common shape"):
         popops.add(graph, a, variable(graph, FLOAT, [3], "third"), prog)
     with pytest.raises(poputil.PoplibsError, match=r"\[2, 4\], which does not fit into .*'first'"):
