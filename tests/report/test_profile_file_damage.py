@@ -208,6 +208,9 @@ def test_rows_that_are_missing_are_refused(changed):
     message = refusal(changed("UPDATE run_step SET tile_profile = 0 WHERE run = 1 AND step = 1"))
     assert message == "run_step.tile_profile of step 1 in run 1 has other columns than in an earlier run"
     assert "too many" in refusal(changed(f"UPDATE run_step SET times = {1 << 61} WHERE run = 0 AND step = 0"))
+    message = refusal(changed("UPDATE slowest_vertex SET least = most + 1 WHERE field = 'y'"))
+    assert message == "slowest_vertex of step 1 has a larger least than most"
+    assert "not a step that ran" in refusal(changed("UPDATE slowest_vertex SET step = 2000"))
     assert refusal(changed("UPDATE target SET replicas = 0")) == "target.replicas is 0: expected 1 to 4611686018427387903"
     assert refusal(changed("UPDATE tile SET always_live = NULL WHERE tile = 1")).startswith("tile.always_live is NULL in some")
 

@@ -267,11 +267,16 @@ class ProfileReader:
         """By step, in the order of the rows; sizes of one type stand together."""
         kinds = {"step": COUNT, "vertex_type": TEXT, "vertices": COUNT, "field": TEXT, "least": COUNT, "most": COUNT}
         slowest: dict[int, tuple[SizedVertices, ...]] = {}
+        known: dict[tuple[Any, ...], SizedVertices] = {}  # those that several steps share are made once
         for (step, name, count), rows in groupby(self.rows("slowest_vertex", **kinds), itemgetter(0, 1, 2)):
             claim(step in ran, f"slowest_vertex.step is {step}, which is not a step that ran")
-            sizes = tuple(FieldSizes(*size) for *_, field, least, most in rows if (size := (field, least, most))[0])
-            claim(all(size.least <= size.most for size in sizes), f"slowest_vertex of step {step} has a larger least than most")
-            slowest[step] = (*slowest.get(step, ()), SizedVertices(name, count, sizes))
+            key = (name, count, *(row[3:] for row in rows))
+            if key not in known:
+                sizes = tuple(FieldSizes(*size) for size in key[2:] if size[0])
+                ordered = all(size.least <= size.most for size in sizes)
+                claim(ordered, f"slowest_vertex of step {step} has a larger least than most")
+                known[key] = SizedVertices(name, count, sizes)
+            slowest[step] = (*slowest.get(step, ()), known[key])
         return slowest
 
     def _copies_known(self) -> bool:
