@@ -137,7 +137,7 @@ def shares_by_name(copy_names: Sequence[str], first: int, shares: CopyShares) ->
     begin = np.searchsorted(shares.copy, np.arange(first, first + len(copy_names) + 1)).tolist()
 
     def share(name: str, numbers: Sequence[int]) -> ExchangeShare:
-        rows = [shares.messages[begin[number - first] : begin[number - first + 1]] for number in numbers]
-        return ExchangeShare(name, rows[0] if len(rows) == 1 else np.concatenate(rows), int(shares.bytes_sent[numbers].sum()))
+        messages = [shares.messages[begin[number - first] : begin[number - first + 1]] for number in numbers]
+        return ExchangeShare(name, np.concatenate(messages), int(shares.bytes_sent[numbers].sum()))
 
     return tuple(share(name, numbers) for name, numbers in names.items())
