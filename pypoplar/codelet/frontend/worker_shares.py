@@ -45,5 +45,5 @@ class WorkerShares(Inlining):
         """``count / (workers * grain)``, rounded up, times grain."""
         unit = workers if grain == 1 else self.operate("*", (workers, Literal(grain, "i32")), node)
         below = self.operate("-", (self.operate("+", (count, unit), node), Literal(1, "i32")), node)
-        share = self.operate("//", (below, unit), node)
+        share = self.apply("part_i32", (below, unit), "i32", node)
         return share if grain == 1 else self.operate("*", (share, Literal(grain, "i32")), node)

@@ -223,6 +223,10 @@ ROWS: tuple[DeviceOperation, ...] = (
             slots("i64 u64", 900, "I", software=True),  # twice the bits, twice the width
         ),
     ),
+    _row(  # of ipu.worker_range: by a constant of the target, for which PopLibs multiplies and shifts
+        name="part", types=("i32",), signature="T T -> T", meaning=_floor_divided, fault=_zero_divisor, llvm=_floor_division,
+        prices=(slots("i32", 3, "S"),),
+    ),
     _row(
         name="mod", signature="T T -> T", calls=("%",), meaning=_modulo, fault=_zero_divisor, llvm=_modulo_recipe,
         prices=(slots("i32 u32", 285, "S", software=True), slots("i64 u64", 930, "I", software=True)),
