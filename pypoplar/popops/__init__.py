@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from pypoplar.popops import expr
+from pypoplar.popops.cast import cast, castWithOutput
 from pypoplar.popops.codelets import addCodelets
 from pypoplar.popops.element_functions import (
     abs,
@@ -190,6 +191,7 @@ from pypoplar.popops.element_functions import (
     varianceToInvStdDevWithOutput,
 )
 from pypoplar.popops.element_output import createOutputForElementWiseOp
+from pypoplar.popops.fill import fill, zero
 from pypoplar.popops.map_call import map, mapInPlace, mapWithOutput
 from pypoplar.popops.scaled_add import scaledAddTo
 from pypoplar.poputil.absent_members import absent_member
@@ -198,6 +200,11 @@ __all__ = [
     "addCodelets",
     "createOutputForElementWiseOp",
     "expr",
+    # another type, one value
+    "cast",
+    "castWithOutput",
+    "fill",
+    "zero",
     # trees of operations
     "map",
     "mapInPlace",

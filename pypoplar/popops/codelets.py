@@ -10,11 +10,14 @@ from pypoplar.poputil.arguments import check_graph
 from pypoplar.poputil.flop_conventions import with_flops
 from pypoplar.tracebacks import public
 
+FILES = ("popops_elementwise.py", "popops_fill.py")
+
 
 @public
 def addCodelets(graph: Graph) -> None:
     """Make the device code of popops known to the graph; once is enough, more does no harm."""
     check_graph("popops.addCodelets", graph)
-    graph.addCodelets(resources.codelets("popops_elementwise.py"))
+    for file in FILES:
+        graph.addCodelets(resources.codelets(file))
     for vertexType, estimator in with_flops(ESTIMATORS, FLOPS).items():
         graph.registerPerfEstimator(vertexType, estimator)
