@@ -85,7 +85,10 @@ class LlvmReadingEmitter:
 
     @property
     def workers(self) -> Any:
-        return self.state.function.load_context(Context.WORKERS)
+        """They are as many for the whole call, so that what depends on them alone is computed once for all workers."""
+        count = self.state.function.load_context(Context.WORKERS)
+        count.set_metadata("invariant.load", self.builder.module.add_metadata([]))
+        return count
 
     def next_random(self) -> Any:
         return self.builder.call(random_generator(self.builder.module), [self.state.function.load_context(Context.RANDOM)])

@@ -130,6 +130,21 @@ def _floor_division(emitter: Emitter, a: Any, b: Any) -> Any:
     return builder.sub(quotient, builder.zext(below, a.type))
 
 
+def _part_recipe(emitter: Emitter, a: Any, b: Any) -> Any:
+    """What is divided is less than 2**31, so a product with the reciprocal is exact if it begins half a unit higher.
+
+    Nothing here can fail, so the reciprocal is computed once for all vertices, and the rest once for all workers.
+    """
+    builder, double = emitter.builder, emitter.double
+    whole, parts = (_at_least(builder, value, emitter.constant(a, least)) for value, least in ((a, 0), (b, 1)))
+    reciprocal = builder.fdiv(double(1.0), builder.sitofp(parts, double))
+    return builder.fptosi(builder.fmul(builder.fadd(builder.sitofp(whole, double), double(0.5)), reciprocal), a.type)
+
+
+def _at_least(builder: Any, value: Any, least: Any) -> Any:
+    return builder.select(builder.icmp_signed("<", value, least), least, value)
+
+
 def _modulo_recipe(emitter: Emitter, a: Any, b: Any) -> Any:
     builder, zero = emitter.builder, emitter.constant(a, 0)
     if not emitter.signed:
@@ -224,7 +239,7 @@ ROWS: tuple[DeviceOperation, ...] = (
         ),
     ),
     _row(  # of ipu.worker_range: by a constant of the target, for which PopLibs multiplies and shifts
-        name="part", types=("i32",), signature="T T -> T", meaning=_floor_divided, fault=_zero_divisor, llvm=_floor_division,
+        name="part", types=("i32",), signature="T T -> T", meaning=lambda a, b: max(a, 0) // max(b, 1), llvm=_part_recipe,
         prices=(slots("i32", 3, "S"),),
     ),
     _row(
