@@ -72,6 +72,7 @@ _MEANINGS: Mapping[str, Callable[..., AnyArray]] = {
     "bool_from": lambda a: a != 0, "not": lambda a: a == 0,
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "abs": np.abs,
     "floordiv": _by(np.floor_divide), "mod": _by(np.mod),
+    "part": lambda a, b: np.maximum(a, 0) // np.maximum(b, 1),
     "min": np.minimum, "max": np.maximum,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "invert": np.invert,
     "shift_left": lambda a, b: a << (b & 31), "shift_right": lambda a, b: a >> (b & 31),
