@@ -2,31 +2,12 @@
 
 from typing import Generic, TypeVar
 
-from pypoplar import (
-    BOOL,
-    CHAR,
-    FLOAT,
-    HALF,
-    INT,
-    LONGLONG,
-    SHORT,
-    SIGNED_CHAR,
-    UNSIGNED_CHAR,
-    UNSIGNED_INT,
-    UNSIGNED_LONGLONG,
-    UNSIGNED_SHORT,
-    MultiVertex,
-    Output,
-    Vector,
-    ipu,
-)
+from pypoplar import MultiVertex, Output, Vector, ipu
 from pypoplar.popops.fill import fill_cycles
 from pypoplar.poputil.cycles import share_of_worker
+from pypoplar.types import SUPPORTED
 
-T = TypeVar(
-    "T",
-    *(FLOAT, HALF, INT, UNSIGNED_INT, BOOL, SHORT, UNSIGNED_SHORT, CHAR, SIGNED_CHAR, UNSIGNED_CHAR, LONGLONG, UNSIGNED_LONGLONG),
-)
+T = TypeVar("T", *SUPPORTED)
 
 
 class Fill(MultiVertex, Generic[T], name="popops::Fill"):
