@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pypoplar.codelet.language.annotations import refused_field
-from pypoplar.codelet.language.declaration import Field, declared_of, user_classes
-from pypoplar.codelet.language.diagnostics import refusal
+from pypoplar.codelet.language.declaration import Field, declared_of, refused_keyword, user_classes
 from pypoplar.codelet.language.fields import UNSAID, Vertex
-from pypoplar.codelet.language.source_text import class_keyword
 from pypoplar.errors import CodeletError
 from pypoplar.spelling import nearest_or_all
 
@@ -120,10 +118,4 @@ def _origin(cls: type, base: type) -> str:
 
 
 def _refused(cls: type, base: type, message: str) -> CodeletError:
-    """The error about a class, at the class keyword of the base that has it."""
-    declared = declared_of(base)
-    lines, node = class_keyword(declared.file, declared.line, base.__name__, "constraint")
-    message = f"{cls.__name__}: {message}"
-    if node is None:
-        return CodeletError(message, (declared.file, declared.line, None, None))
-    return refusal(message, declared.file, lines, 1, node)
+    return refused_keyword(cls, base, "constraint", message)

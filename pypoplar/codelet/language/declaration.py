@@ -14,6 +14,7 @@ from pypoplar.codelet.ir.terms import Access, Form, Kind
 from pypoplar.codelet.language.alignments import SPELLING, check_alignment, demanded_alignment
 from pypoplar.codelet.language.annotations import HINTS, NotAField, evaluated, refused_field
 from pypoplar.codelet.language.defaults import Default, default_value, same_default
+from pypoplar.codelet.language.diagnostics import refusal
 from pypoplar.codelet.language.fields import (
     Declared,
     InOut,
@@ -27,6 +28,7 @@ from pypoplar.codelet.language.fields import (
 )
 from pypoplar.codelet.language.record_layout import RecordLayout
 from pypoplar.codelet.language.records import Array, Record, is_record, layout_of
+from pypoplar.codelet.language.source_text import class_keyword
 from pypoplar.errors import CodeletError, PoplarError
 from pypoplar.types import UNSIGNED_CHAR, ElementType, check_type
 
@@ -104,6 +106,16 @@ def base_name(cls: type[Vertex]) -> str:
 
 def declared_of(cls: type[Vertex]) -> Declared:
     return cls.__dict__.get("__declared__", cls.__declared__)  # type: ignore[no-any-return]
+
+
+def refused_keyword(cls: type, base: type, name: str, message: str) -> CodeletError:
+    """The error about a class, at the keyword in the class statement of its base, or of itself, that has it."""
+    declared = declared_of(base)
+    lines, node = class_keyword(declared.file, declared.line, base.__name__, name)
+    message = f"{cls.__name__}: {message}"
+    if node is None:
+        return CodeletError(message, (declared.file, declared.line, None, None))
+    return refusal(message, declared.file, lines, 1, node)
 
 
 def split_name(name: str) -> tuple[str, tuple[str, ...]]:

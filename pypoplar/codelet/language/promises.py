@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pypoplar.codelet.language.declaration import Field, declared_of, user_classes
-from pypoplar.codelet.language.diagnostics import refusal
+from pypoplar.codelet.language.declaration import Field, declared_of, refused_keyword, user_classes
 from pypoplar.codelet.language.fields import UNSAID, Vertex
-from pypoplar.codelet.language.source_text import class_keyword
 from pypoplar.errors import CodeletError
 from pypoplar.spelling import nearest_or_all
 
@@ -50,10 +48,4 @@ def _promises(base: type, fields: Sequence[Field]) -> Iterator[str]:
 
 
 def _refused(base: type, message: str) -> CodeletError:
-    """The error at the class keyword."""
-    declared = declared_of(base)
-    lines, node = class_keyword(declared.file, declared.line, base.__name__, KEYWORD)
-    message = f"{base.__name__}: {message}"
-    if node is None:
-        return CodeletError(message, (declared.file, declared.line, None, None))
-    return refusal(message, declared.file, lines, 1, node)
+    return refused_keyword(base, base, KEYWORD, message)
