@@ -3,7 +3,7 @@
 from typing import Generic, TypeVar
 
 from pypoplar import MultiVertex, Output, Vector, ipu
-from pypoplar.popops.fill import fill_cycles
+from pypoplar.popops.elements.fill import fill_cycles
 from pypoplar.poputil.cycles import share_of_worker
 from pypoplar.types import SUPPORTED
 

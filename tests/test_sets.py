@@ -39,7 +39,7 @@ from pypoplar import (
 )
 from pypoplar.errors import CodeletError, PoplarTypeError
 from pypoplar.poplin import createMatMulInputLHS, createMatMulInputRHS, matMul
-from pypoplar.popops.element_operations import OPERATIONS
+from pypoplar.popops.elements.element_operations import OPERATIONS
 from pypoplar.program import Call, Copy, Execute, If, Repeat, Sequence, Switch
 
 ROOMS = ("", ".program", ".poputil", ".popops", ".poplin", ".popnn", ".testing")

@@ -8,7 +8,7 @@ from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popnn.row_vertices import add_row_vertices, group_rows
-from pypoplar.popops.element_vertices import add_element_vertices
+from pypoplar.popops.elements.element_vertices import add_element_vertices
 from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.copies import duplicate
 from pypoplar.poputil.exceptions import PoplibsError

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from pypoplar.popops import expr
-from pypoplar.popops.cast import cast, castWithOutput
 from pypoplar.popops.codelets import addCodelets
-from pypoplar.popops.element_functions import (
+from pypoplar.popops.elements.cast import cast, castWithOutput
+from pypoplar.popops.elements.element_functions import (
     abs,
     absInPlace,
     absWithOutput,
@@ -190,10 +190,10 @@ from pypoplar.popops.element_functions import (
     varianceToInvStdDevInPlace,
     varianceToInvStdDevWithOutput,
 )
-from pypoplar.popops.element_output import createOutputForElementWiseOp
-from pypoplar.popops.fill import fill, zero
-from pypoplar.popops.map_call import map, mapInPlace, mapWithOutput
-from pypoplar.popops.scaled_add import scaledAddTo
+from pypoplar.popops.elements.element_output import createOutputForElementWiseOp
+from pypoplar.popops.elements.fill import fill, zero
+from pypoplar.popops.elements.map_call import map, mapInPlace, mapWithOutput
+from pypoplar.popops.elements.scaled_add import scaledAddTo
 from pypoplar.poputil.absent_members import absent_member
 
 __all__ = [
@@ -211,7 +211,7 @@ __all__ = [
     "mapWithOutput",
     # a += s b
     "scaledAddTo",
-    # one operation, as a new tensor, in place, into a given tensor: see pypoplar.popops.element_operations
+    # one operation, as a new tensor, in place, into a given tensor: see pypoplar.popops.elements.element_operations
     "abs",
     "absInPlace",
     "absWithOutput",

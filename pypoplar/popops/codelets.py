@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pypoplar import resources
 from pypoplar.graph.graph import Graph
-from pypoplar.popops.cycle_estimators import ESTIMATORS
-from pypoplar.popops.flop_estimators import FLOPS
+from pypoplar.popops.elements.cycle_estimators import ESTIMATORS
+from pypoplar.popops.elements.flop_estimators import FLOPS
 from pypoplar.poputil.arguments import check_graph
 from pypoplar.poputil.flop_conventions import with_flops
 from pypoplar.tracebacks import public

@@ -19,7 +19,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.errors import PoplarTypeError
-from pypoplar.popops.element_operations import BINARY, OPERATIONS, TERNARY, UNARY, ElementOperation
+from pypoplar.popops.elements.element_operations import BINARY, OPERATIONS, TERNARY, UNARY, ElementOperation
 from pypoplar.spelling import nearest_or_all
 from pypoplar.types import BOOL, FLOAT, HALF, INT, ElementType
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pypoplar.popops.element_operations import OPERATIONS
+from pypoplar.popops.elements.element_operations import OPERATIONS
 from pypoplar.types import FLOAT, HALF
 
 

@@ -7,7 +7,7 @@ import pytest
 from library_programs import new_graph, run, variable
 
 from pypoplar import BOOL, FLOAT, HALF, INT, LONGLONG, UNSIGNED_INT, PoplarError, PoplarTypeError, popops
-from pypoplar.popops.fill import fill_cycles
+from pypoplar.popops.elements.fill import fill_cycles
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 from pypoplar.types import SUPPORTED

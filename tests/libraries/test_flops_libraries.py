@@ -11,8 +11,8 @@ from pypoplar.poplin.cycle_estimators import ESTIMATORS as POPLIN
 from pypoplar.poplin.flop_estimators import FLOPS as POPLIN_FLOPS
 from pypoplar.popnn.cycle_estimators import ESTIMATORS as POPNN
 from pypoplar.popnn.flop_estimators import FLOPS as POPNN_FLOPS
-from pypoplar.popops.cycle_estimators import ESTIMATORS as POPOPS
-from pypoplar.popops.flop_estimators import FLOPS as POPOPS_FLOPS
+from pypoplar.popops.elements.cycle_estimators import ESTIMATORS as POPOPS
+from pypoplar.popops.elements.flop_estimators import FLOPS as POPOPS_FLOPS
 from pypoplar.program import Sequence
 
 SIZES = (1, 64, 1024, 4096)

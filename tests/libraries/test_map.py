@@ -22,7 +22,7 @@ from pypoplar import (
     popops,
     poputil,
 )
-from pypoplar.popops.element_operations import OPERATIONS
+from pypoplar.popops.elements.element_operations import OPERATIONS
 from pypoplar.popops.expr import (
     Abs,
     Add,

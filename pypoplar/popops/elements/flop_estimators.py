@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pypoplar.popops.operations import BINARY_OPERATIONS
+from pypoplar.popops.elements.operations import BINARY_OPERATIONS
 from pypoplar.poputil.cycles import Estimator
 from pypoplar.poputil.flop_conventions import OfElements
 from pypoplar.poputil.vertex_templates import templateVertex

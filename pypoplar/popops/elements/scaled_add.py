@@ -9,7 +9,7 @@ import numpy as np
 from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popops.element_vertices import add_element_vertices
+from pypoplar.popops.elements.element_vertices import add_element_vertices
 from pypoplar.poputil.arguments import check_call, check_tensor
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.copies import apart

@@ -9,9 +9,9 @@ import numpy as np
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popops.element_operations import OPERATIONS, ElementOperation
+from pypoplar.popops.elements.element_operations import OPERATIONS, ElementOperation
+from pypoplar.popops.elements.map_call import MAP_OPTIONS, MapCall
 from pypoplar.popops.expr import Cast, PlaceHolder, operation
-from pypoplar.popops.map_call import MAP_OPTIONS, MapCall
 from pypoplar.poputil.arguments import check_call, check_tensor
 from pypoplar.poputil.call_options import read_options
 from pypoplar.poputil.exceptions import PoplibsError

@@ -7,7 +7,7 @@ from itertools import product
 from attrs import frozen
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector
-from pypoplar.popops.operations import BINARY_OPERATIONS, BinaryOperation
+from pypoplar.popops.elements.operations import BINARY_OPERATIONS, BinaryOperation
 from pypoplar.poputil.cycles import Estimator, ceiling, share_of_worker, supervisor_slots
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.target import Target

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import define, field, frozen
 
-from pypoplar.popops.element_operations import ElementOperation
+from pypoplar.popops.elements.element_operations import ElementOperation
 from pypoplar.popops.expr import Cast, Const, Expr, OperationOf, PlaceHolder, default_type, walk
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.types import BOOL, FLOAT, HALF, ElementType

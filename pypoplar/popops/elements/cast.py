@@ -6,8 +6,8 @@ from typing import overload
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.elements.map_call import MapCall
 from pypoplar.popops.expr import Cast, PlaceHolder
-from pypoplar.popops.map_call import MapCall
 from pypoplar.poputil.arguments import check_graph, check_tensor
 from pypoplar.program import Sequence
 from pypoplar.tracebacks import public

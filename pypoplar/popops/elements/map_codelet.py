@@ -11,9 +11,9 @@ from attrs import frozen
 
 from pypoplar.codelet.language.fields import MultiVertex
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
-from pypoplar.popops.element_operations import HELPERS
-from pypoplar.popops.loop_cycles import Form, LoopRound, loop_round
-from pypoplar.popops.map_types import MapStep, TypedOperand, TypedTrees
+from pypoplar.popops.elements.element_operations import HELPERS
+from pypoplar.popops.elements.loop_cycles import Form, LoopRound, loop_round
+from pypoplar.popops.elements.map_types import MapStep, TypedOperand, TypedTrees
 from pypoplar.poputil.cycles import share_of_worker, supervisor_slots
 from pypoplar.types import BOOL, FLOAT, HALF, ElementType
 

@@ -14,13 +14,13 @@ from pypoplar.braces import TENSORS, ordered
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops import expr
-from pypoplar.popops.element_operations import OPERATIONS
-from pypoplar.popops.element_output import createOutputForElementWiseOp
-from pypoplar.popops.element_vertices import add_element_vertices
+from pypoplar.popops.elements.element_operations import OPERATIONS
+from pypoplar.popops.elements.element_output import createOutputForElementWiseOp
+from pypoplar.popops.elements.element_vertices import add_element_vertices
+from pypoplar.popops.elements.map_codelet import MapCodelet, codelet_class
+from pypoplar.popops.elements.map_types import TypedTrees
+from pypoplar.popops.elements.operations import BINARY_OPERATIONS
 from pypoplar.popops.expr import BinaryOpType, Cast, Const, Expr, OperationOf, PlaceHolder, TernaryOpType, UnaryOpType, walk
-from pypoplar.popops.map_codelet import MapCodelet, codelet_class
-from pypoplar.popops.map_types import TypedTrees
-from pypoplar.popops.operations import BINARY_OPERATIONS
 from pypoplar.poputil.arguments import check_call, check_tensor
 from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
 from pypoplar.poputil.call_options import Kind, read_options

@@ -1,0 +1,1 @@
+"""Operations on the elements of tensors: named functions, trees, casts, fills, scaled sums."""
