@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from pypoplar import errors, options
+from pypoplar.poputil.poplibs_names import declarations
 from pypoplar.report.file import sqlite_file as profile_file
 from pypoplar.report.page.page_views import COMPARISON, REPORT, PageKind
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import poplibs_table  # noqa: E402 (it lies beside this file)
 
 
 def first_sentence(text: str | None) -> str:
@@ -244,7 +251,48 @@ def report_page() -> str:
     return between(between(prose, "views", view_table(REPORT)), "views of a comparison", view_table(COMPARISON))
 
 
+def poplibs_rows(module: str) -> str:
+    """The tables of one module, a header each."""
+    own = [declaration for declaration in declarations() if declaration.module == module]
+    parts = []
+    for header, group in groupby(own, lambda declaration: declaration.header):
+        rows: list[list[object]] = [
+            [f"{'' if line.kind in ('function', 'method') else line.kind + ' '}`{line}`", poplibs_table.status(line)]
+            for line in group
+        ]
+        parts.append(f"### {header}\n\n{table(['in PopLibs', 'in pypoplar'], rows)}")
+    if extra := poplibs_table.beyond(module):
+        parts.append(f"Beyond PopLibs' headers: {', '.join(f'`{name}`' for name in extra)}.")
+    return "\n\n".join(parts)
+
+
+def poplibs_page() -> str:
+    counts = {
+        module: Counter(poplibs_table.status(declaration) for declaration in declarations() if declaration.module == module)
+        for module in poplibs_table.modules()
+    }
+    overview: list[list[object]] = [
+        [f"[`{module}`](#{module.replace('.', '')})", sum(count.values()), count[poplibs_table.THERE], count[poplibs_table.ABSENT]]
+        for module, count in counts.items()
+    ]
+    modules = "\n\n".join(f"## {module}\n\n{poplibs_rows(module)}" for module in counts)
+    return f"""# PopLibs' functions
+
+<!-- Made by docs/tables.py from pypoplar/poputil/poplibs_names.toml and the libraries; a test compares them. -->
+
+What the public headers of PopLibs declare (graphcore/poplibs, version of August 2023), overload by overload, and what of it
+pypoplar has. Names, order of arguments and defaults are PopLibs'; how C++ is bound to Python stands in
+[the libraries](libraries.md#binding). An argument with an ampersand is a C++ reference or pointer that the call writes: in Python
+such tensors follow the result. What is "not yet" there raises `MissingMember`, a `MissingFeature`.
+
+{table(["module", "declarations", "there", "not yet"], overview)}
+
+{modules}
+"""
+
+
 PAGES = {
+    "docs/poplibs.md": poplibs_page,
     "docs/options.md": options_page,
     "docs/errors.md": errors_page,
     "docs/profile-file.md": profile_page,

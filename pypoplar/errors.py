@@ -124,6 +124,10 @@ class MissingFeature(PoplarError, NotImplementedError):
     """Part of Poplar that pypoplar does not have; the README lists them."""
 
 
+class MissingMember(MissingFeature, PoplarAttributeError):
+    """A name that PopLibs has in this module, and pypoplar does not have yet."""
+
+
 class PoplarRuntimeError(PoplarError, RuntimeError):
     """An error while a program runs."""
 

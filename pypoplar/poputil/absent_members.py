@@ -1,16 +1,22 @@
-"""What a library says of a function that PopLibs has and it has not."""
+"""What a library says of a name that it does not have: PopLibs has it, or nobody has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pypoplar.errors import PoplarAttributeError
+from pypoplar.errors import MissingMember, PoplarAttributeError
+from pypoplar.poputil.poplibs_names import names_of
 from pypoplar.spelling import nearest
+
+MISSING = 'the README\'s list "Not there yet" has what of PopLibs is missing'
 
 
 def absent_member(module: str, name: str, known: Iterable[str]) -> AttributeError:
-    """The error for ``module.name``; the README lists what is missing."""
+    """The error for ``module.name``: `MissingMember` for a name of PopLibs, else `PoplarAttributeError` with the nearest name."""
     if name.startswith("_"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
-    hint = nearest(name, known, '; the README\'s list "Not there yet" has what of PopLibs is missing')
-    return PoplarAttributeError(f"{module} has no {name!r}{hint}")
+    if name in names_of(module.partition(".")[2]):
+        return MissingMember(
+            f"PopLibs has {module.partition('.')[2]}.{name}, and pypoplar does not have it yet; docs/poplibs.md has what is there"
+        )
+    return PoplarAttributeError(f"{module} has no {name!r}{nearest(name, known, f'; {MISSING}')}")
