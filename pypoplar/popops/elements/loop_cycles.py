@@ -14,6 +14,8 @@ from typing import Literal
 
 from attrs import frozen
 
+from pypoplar.poputil.cycles import ceiling
+
 Form = Literal["plain", "in place", "broadcast", "broadcast in place"]
 BEFORE: dict[Form, Form] = {"in place": "plain", "broadcast in place": "broadcast", "broadcast": "plain"}
 
@@ -27,7 +29,7 @@ class LoopRound:
 
     def of(self, elements: int) -> int:
         """Cycles of the loop over so many elements."""
-        return -(-elements // self.elements) * self.cycles
+        return ceiling(elements, self.elements) * self.cycles
 
 
 def loop_round(operation: str, type: str, form: Form) -> LoopRound:

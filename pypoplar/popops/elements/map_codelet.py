@@ -35,11 +35,10 @@ class MapCodelet:
     single: frozenset[int]
     in_place: int
 
-    @property
+    @functools.cached_property
     def inputs(self) -> list[int]:
         """The placeholders that are read, and those that results replace."""
-        read = {step.placeholder for step in self.trees.steps if step.placeholder}
-        return sorted(read | set(range(1, self.in_place + 1)))
+        return sorted(self.trees.read | set(range(1, self.in_place + 1)))
 
     def field(self, placeholder: int) -> str:
         """The field of a tensor."""
@@ -51,7 +50,7 @@ class MapCodelet:
             return self.field(number + 1)
         return "out" if len(self.trees.results) == 1 else f"out{number + 1}"
 
-    @property
+    @functools.cached_property
     def name(self) -> str:
         """The name of the codelet: equal names have equal code."""
         shown = ";".join(self._shown(result) for result in self.trees.results)
@@ -71,15 +70,14 @@ class MapCodelet:
             texts.append(f"_{step.placeholder}" if step.placeholder else f"{function}({','.join(map(shown, step.operands))})")
         return shown(result)
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
         """The module of the codelet, as a file would have it."""
-        once = self.once
         lines = {number: self._line(number, step) for number, step in enumerate(self.trees.steps)}
         names = {word for line in lines.values() for word in re.findall(r"\w+", line)}
         helpers = [text for name, text in HELPERS.items() if name in names]
-        before = [line for number, line in lines.items() if number in once]
-        body = [line for number, line in lines.items() if number not in once]
+        before = [line for number, line in lines.items() if number in self.once]
+        body = [line for number, line in lines.items() if number not in self.once]
         stores = [f"self.{self.result(number)}[i] = {_operand(result)}" for number, result in enumerate(self.trees.results)]
         module = [
             HEAD + "\n".join(helpers),
@@ -99,7 +97,7 @@ class MapCodelet:
         sizes = [result.type.dtype.itemsize for result in self.trees.results]
         return self.result(sizes.index(min(sizes)))
 
-    @property
+    @functools.cached_property
     def once(self) -> frozenset[int]:
         """The steps that depend on single elements and constants alone: they are done before the loop."""
         once: set[int] = set()
@@ -131,10 +129,9 @@ class MapCodelet:
 
     def cycles(self, share: int) -> int:
         """Worker cycles of a vertex whose busiest worker has so many elements: its start, and the loops of all operations."""
-        once = self.once
         root = self.trees.steps[self.trees.results[0].step] if self.trees.results[0].step >= 0 else None
         steps = ((number, step) for number, step in enumerate(self.trees.steps) if not step.placeholder)
-        loops = sum(self.round_of(step).of(1 if number in once else share) for number, step in steps)
+        loops = sum(self.round_of(step).of(1 if number in self.once else share) for number, step in steps)
         return SUPERVISOR + self._start(root) + loops
 
     def _start(self, root: MapStep | None) -> int:
@@ -149,8 +146,7 @@ class MapCodelet:
         return 58 if self.in_place and operands == 2 else 29 if root.worked_type is FLOAT else 26
 
     def _has_single(self, step: MapStep) -> bool:
-        once = self.once
-        return any(operand.step < 0 or operand.step in once for operand in step.operands)
+        return any(operand.step < 0 or operand.step in self.once for operand in step.operands)
 
     def round_of(self, step: MapStep) -> LoopRound:
         """The round of the loop that does a step."""

@@ -60,6 +60,11 @@ class TypedTrees:
         return typed
 
     @property
+    def read(self) -> set[int]:
+        """The placeholders of the tensors that are read."""
+        return {step.placeholder for step in self.steps if step.placeholder}
+
+    @property
     def operations(self) -> list[MapStep]:
         """The steps that compute something."""
         return [step for step in self.steps if not step.placeholder]
