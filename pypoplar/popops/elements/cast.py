@@ -8,7 +8,8 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.elements.map_call import MapCall
 from pypoplar.popops.expr import Cast, PlaceHolder
-from pypoplar.poputil.arguments import check_graph, check_tensor
+from pypoplar.poputil.arguments import check_call, check_graph, check_tensor
+from pypoplar.poputil.naming import below
 from pypoplar.program import Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
@@ -45,4 +46,6 @@ def castWithOutput(graph: Graph, src: Tensor, dst: Tensor, prog: Sequence, debug
 
 
 def _call(name: str, graph: Graph, src: Tensor, type: ElementType, prog: Sequence, debugContext: str | None) -> MapCall:
-    return MapCall.read(f"popops.{name}", graph, Cast(PlaceHolder(1), type), [src], prog, debugContext, None, "cast")
+    call = f"popops.{name}"
+    check_call(call, graph, prog, debugContext)
+    return MapCall.of(call, graph, [Cast(PlaceHolder(1), type)], [src], prog, below(debugContext, "cast"))

@@ -10,10 +10,10 @@ import numpy as np
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.elements.element_operations import OPERATIONS, ElementOperation
-from pypoplar.popops.elements.map_call import MAP_OPTIONS, MapCall
+from pypoplar.popops.elements.element_output import first_tile
+from pypoplar.popops.elements.map_call import MapCall, read_fusing
 from pypoplar.popops.expr import Cast, PlaceHolder, operation
 from pypoplar.poputil.arguments import check_call, check_tensor
-from pypoplar.poputil.call_options import read_options
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.program import Sequence
@@ -254,7 +254,7 @@ def _call(
     """The call as one of map; numbers become constants of the type of the tensors beside them."""
     call, function = f"popops.{name}", f"popops.{row.function}"
     check_call(call, graph, prog, debug)
-    read_options(call, options, MAP_OPTIONS)
+    fuses = read_fusing(call, options)
     for operand in operands:
         if not isinstance(operand, Tensor | bool | float | int | np.generic):
             check_tensor(call, operand)
@@ -275,14 +275,13 @@ def _call(
     if row.commutes and name != f"{row.function}InPlace" and filled[0].numElements() == 1 != filled[1].numElements():
         filled.reverse()  # codelets take a single element as the second operand
     tree = operation(row.name, *(PlaceHolder(number + 1) for number in range(row.operands)))
-    return MapCall.read(call, graph, tree, filled, prog, debug, options, row.function)
+    return MapCall.of(call, graph, [tree], filled, prog, below(debug, row.function), fuses)
 
 
 def _constant(graph: Graph, type: ElementType, value: float, beside: Tensor, debug: str) -> Tensor:
     """A constant on the first tile of another tensor."""
     constant = graph.addConstant(type, [], value, below(debug, "constant"))
-    tiles = [tile for tile, regions in enumerate(graph.getTileMapping(beside, False)) if regions]
-    graph.setTileMapping(constant, tiles[0] if tiles else 0)
+    graph.setTileMapping(constant, first_tile(graph, beside))
     return constant
 
 
@@ -396,4 +395,4 @@ def _of_variance(
         return checked.plain()[0]
     wide = [Cast(PlaceHolder(number), FLOAT) for number in (1, 2)]
     tree = Cast(operation(name, *wide), to)
-    return MapCall.read(call, graph, tree, checked.tensors, prog, debug, None, row.function).plain()[0]
+    return MapCall.of(call, graph, [tree], checked.tensors, prog, checked.debug).plain()[0]

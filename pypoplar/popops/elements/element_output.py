@@ -38,6 +38,11 @@ def createOutputForElementWiseOp(
     return output
 
 
+def first_tile(graph: Graph, tensor: Tensor) -> int:
+    """The first tile that holds elements of a tensor; 0 where none does."""
+    return next((tile for tile, regions in enumerate(graph.getTileMapping(tensor, False)) if regions), 0)
+
+
 def _spread(graph: Graph, tensor: Tensor) -> tuple[int, int, int]:
     """How a tensor is spread: elements of the fullest tile, tiles (negative) and pieces."""
     simple, _ = graph.reorderToSimplify(tensor)

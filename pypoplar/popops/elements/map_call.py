@@ -15,7 +15,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops import expr
 from pypoplar.popops.elements.element_operations import OPERATIONS
-from pypoplar.popops.elements.element_output import createOutputForElementWiseOp
+from pypoplar.popops.elements.element_output import createOutputForElementWiseOp, first_tile
 from pypoplar.popops.elements.element_vertices import add_element_vertices
 from pypoplar.popops.elements.map_codelet import MapCodelet, codelet_class
 from pypoplar.popops.elements.map_types import TypedTrees
@@ -87,6 +87,12 @@ def mapWithOutput(
     MapCall.read("popops.mapWithOutput", graph, expression, ts, prog, debugContext, options).into(out)
 
 
+def read_fusing(name: str, options: Mapping[str, object] | None) -> bool:
+    """Whether the options of a call have its trees become one codelet each."""
+    chosen = read_options(name, options, MAP_OPTIONS)
+    return bool(chosen.get("enableGenerateCodelet", True) or chosen.get("forceGenerateCodelet", False))
+
+
 @frozen(eq=False)
 class MapCall:
     """A call of map whose arguments are checked."""
@@ -97,8 +103,9 @@ class MapCall:
     tensors: list[Tensor]
     prog: Sequence
     debug: str
-    shape: list[int]
     fuses: bool
+    shape: list[int]
+    typed: TypedTrees
 
     @staticmethod
     def read(
@@ -109,11 +116,10 @@ class MapCall:
         prog: Sequence,
         debugContext: str | None,
         options: Mapping[str, object] | None,
-        label: str = "",
     ) -> MapCall:
-        """Check the arguments; `label` names what the call adds, by default what is called."""
+        """A call with arguments as a program gives them, which are checked."""
         check_call(name, graph, prog, debugContext)
-        chosen = read_options(name, options, MAP_OPTIONS)
+        fuses = read_fusing(name, options)
         ordered(expression, f"the expressions of {name}", "[_1 + _2, _1 - _2]")
         given = expression if isinstance(expression, list | tuple) else [expression]
         tensors = list(ordered(ts, f"the tensors of {name}", TENSORS))
@@ -122,76 +128,83 @@ class MapCall:
         trees = [_tree(name, tree) for tree in given]
         if not trees or not tensors:
             raise PoplibsError(f"{name} needs an expression and a tensor, got {len(trees)} and {len(tensors)}")
-        fuses = bool(chosen.get("enableGenerateCodelet", True) or chosen.get("forceGenerateCodelet", False))
-        shape = _common_shape(name, tensors)
-        debug = below(debugContext, label or name.removeprefix("popops."))
-        return MapCall(name, graph, trees, tensors, prog, debug, shape, fuses)
+        debug = below(debugContext, name.removeprefix("popops."))
+        return MapCall.of(name, graph, trees, tensors, prog, debug, fuses)
+
+    @staticmethod
+    def of(
+        name: str, graph: Graph, trees: list[Expr], tensors: list[Tensor], prog: Sequence, debug: str, fuses: bool = True
+    ) -> MapCall:
+        """A call with arguments of the right kinds; shapes and types that do not go together are refused."""
+        return MapCall(name, graph, trees, tensors, prog, debug, fuses, _common_shape(name, tensors), _typed(name, trees, tensors))
 
     def plain(self) -> list[Tensor]:
         """The results as new tensors, each mapped like one of the operands."""
-        typed = self._typed()
-        wide = [broadcastToMatch(tensor, self.shape) for tensor in self.tensors]
-        outs = [createOutputForElementWiseOp(self.graph, wide, result.type, self.debug) for result in typed.results]
+        outs = self.outputs(self.typed, self.tensors)
         self._compute(outs)
         return outs
 
     def in_place(self) -> None:
         """The results in the places of the first tensors."""
-        typed = self._typed()
         if len(self.trees) > len(self.tensors):
             raise PoplibsError(f"{self.name}: {len(self.trees)} expressions replace as many tensors, got {len(self.tensors)}")
         targets = self.tensors[: len(self.trees)]
-        for target, result in zip(targets, typed.results, strict=True):
-            if target.shape() != self.shape or target.elementType() is not result.type:
-                raise PoplibsError(f"{self.name} gives {result.type!r} {self.shape}, which does not fit into {target!r}")
+        self._check_fit(targets)
         self._compute(targets, len(targets))
 
     def into(self, out: Tensor) -> None:
         """The result in a given tensor."""
-        (result,) = self._typed().results
-        if out.shape() != self.shape or out.elementType() is not result.type:
-            raise PoplibsError(f"{self.name} gives {result.type!r} {self.shape}, which does not fit into {out!r}")
+        self._check_fit([out])
         self._compute([out])
 
-    def _typed(self) -> TypedTrees:
-        return TypedTrees.of(self.name, self.trees, [tensor.elementType() for tensor in self.tensors])
+    def _check_fit(self, outs: list[Tensor]) -> None:
+        """`PoplibsError` unless each tensor has the type of its result and the common shape."""
+        for out, result in zip(outs, self.typed.results, strict=True):
+            if out.shape() != self.shape or out.elementType() is not result.type:
+                raise PoplibsError(f"{self.name} gives {result.type!r} {self.shape}, which does not fit into {out!r}")
 
     def _compute(self, outs: list[Tensor], in_place: int = 0) -> None:
         """Extend the program by what computes the trees into `outs`; the first of them replace tensors."""
         if self.fuses or builtins.all(_operations(tree) <= 1 for tree in self.trees):
-            trees, tensors = self._narrow_parts_first()
-            self.fused(trees, tensors, outs, in_place)
+            self.fused(*self._narrow_parts_first(), outs, in_place)
             return
         values = _Unfused(self, {})
         for tree, out in zip(self.trees, outs, strict=True):
             values.compute(tree, out)
 
-    def output(self, tree: Expr, tensors: list[Tensor]) -> Tensor:
-        """A new tensor for the value of a tree over tensors; without any it has one element, on the first tile of the call's."""
-        (result,) = TypedTrees.of(self.name, [tree], [tensor.elementType() for tensor in tensors]).results
+    def outputs(self, typed: TypedTrees, tensors: list[Tensor]) -> list[Tensor]:
+        """New tensors for the results of trees over tensors; without any of one element, on the first tile of the call's."""
         if tensors:
             shape = _common_shape(self.name, tensors)
             wide = [broadcastToMatch(tensor, shape) for tensor in tensors]
-            return createOutputForElementWiseOp(self.graph, wide, result.type, self.debug)
-        out = self.graph.addVariable(result.type, [], self.debug)
-        held = [tile for tile, regions in enumerate(self.graph.getTileMapping(self.tensors[0], False)) if regions]
-        self.graph.setTileMapping(out, held[0] if held else 0)
-        return out
+            return [createOutputForElementWiseOp(self.graph, wide, result.type, self.debug) for result in typed.results]
+        outs = [self.graph.addVariable(result.type, [], self.debug) for result in typed.results]
+        for out in outs:
+            self.graph.setTileMapping(out, first_tile(self.graph, self.tensors[0]))
+        return outs
 
-    def _narrow_parts_first(self) -> tuple[list[Expr], list[Tensor]]:
+    def _narrow_parts_first(self) -> tuple[TypedTrees, list[Tensor]]:
         """The trees without the parts that have fewer elements than the result, and more than one, and tensors with their values.
 
         Computed with the whole, such a part would be computed again for each element that it is broadcast to.
         """
         narrowed = _Narrowed(self, self.tensors.copy())
-        return [narrowed.without(tree) for tree in self.trees], narrowed.tensors
+        trees = [narrowed.without(tree) for tree in self.trees]
+        if len(narrowed.tensors) == len(self.tensors):
+            return self.typed, self.tensors
+        return _typed(self.name, trees, narrowed.tensors), narrowed.tensors
 
-    def fused(self, trees: list[Expr], tensors: list[Tensor], outs: list[Tensor], in_place: int) -> None:
+    def part(self, tree: Expr, tensors: list[Tensor]) -> Tensor:
+        """The value of a part of the trees over tensors, computed in a compute set of its own."""
+        typed = _typed(self.name, [tree], tensors)
+        (out,) = self.outputs(typed, tensors)
+        self.fused(typed, tensors, [out], 0)
+        return out
+
+    def fused(self, typed: TypedTrees, tensors: list[Tensor], outs: list[Tensor], in_place: int) -> None:
         """One compute set with a vertex of the trees' codelet on each tile."""
-        typed = TypedTrees.of(self.name, trees, [tensor.elementType() for tensor in tensors])
         elements = outs[0].numElements()
-        codelet = MapCodelet(typed, frozenset(), in_place)
-        read = [number for number in codelet.inputs if number > in_place]
+        read = sorted(number for number in typed.read if number > in_place)
         single = frozenset(number for number in read if tensors[number - 1].numElements() == 1 != elements)
         codelet = MapCodelet(typed, single, in_place)
         fields = {codelet.result(number): out for number, out in enumerate(outs)}
@@ -227,7 +240,7 @@ class _Narrowed:
     def without(self, tree: Expr) -> Expr:
         """The tree with placeholders for its narrow parts."""
         shapes: dict[int, list[int]] = {}
-        whole = self._elements(self.call.shape)
+        whole = math.prod(self.call.shape)
         for node in walk(tree):
             shape = self.tensors[node.number - 1].shape() if isinstance(node, PlaceHolder) else []
             for part in node.parts:
@@ -235,7 +248,7 @@ class _Narrowed:
             shapes[id(node)] = shape
             if id(node) in self.values:
                 continue
-            parts = tuple(self._part(part, self._elements(shapes[id(part)]), whole) for part in node.parts)
+            parts = tuple(self._part(part, math.prod(shapes[id(part)]), whole) for part in node.parts)
             same = builtins.all(new is old for new, old in zip(parts, node.parts, strict=True))
             self.values[id(node)] = node if same else _with_operands(node, parts)
         return self.values[id(tree)]
@@ -248,16 +261,9 @@ class _Narrowed:
         used = sorted({node.number for node in walk(inner) if isinstance(node, PlaceHolder)})
         numbers = {number: PlaceHolder(place + 1) for place, number in enumerate(used)}
         own = _renumbered(inner, numbers)
-        tensors = [self.tensors[number - 1] for number in used]
-        out = self.call.output(own, tensors)
-        self.call.fused([own], tensors, [out], 0)
-        self.tensors.append(out)
+        self.tensors.append(self.call.part(own, [self.tensors[number - 1] for number in used]))
         self.values[id(part)] = PlaceHolder(len(self.tensors))
         return self.values[id(part)]
-
-    @staticmethod
-    def _elements(shape: list[int]) -> int:
-        return math.prod(shape)
 
 
 def _renumbered(tree: Expr, numbers: Mapping[int, PlaceHolder]) -> Expr:
@@ -295,8 +301,8 @@ class _Unfused:
         parts = zip(node.parts or (node,), given, strict=True)
         single = _with_operands(node, tuple(part if tensor is None else numbers[id(tensor)] for part, tensor in parts))
         if out is None:
-            out = self.call.output(single, tensors)
-        self.call.fused([single], tensors, [out], int(in_place))
+            return self.call.part(single, tensors)
+        self.call.fused(_typed(self.call.name, [single], tensors), tensors, [out], int(in_place))
         return out
 
     def _tensor(self, part: Expr) -> Tensor | None:
@@ -304,6 +310,10 @@ class _Unfused:
         if isinstance(part, Const):
             return None
         return self.call.tensors[part.number - 1] if isinstance(part, PlaceHolder) else self.values[id(part)]
+
+
+def _typed(name: str, trees: list[Expr], tensors: list[Tensor]) -> TypedTrees:
+    return TypedTrees.of(name, trees, [tensor.elementType() for tensor in tensors])
 
 
 def _with_operands(node: Expr, operands: tuple[Expr, ...]) -> Expr:
