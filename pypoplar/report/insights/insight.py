@@ -39,8 +39,3 @@ def weigh(share: float) -> Weight:
 
 def shown(name: str) -> str:
     return f'"{name}"' if name else "an unnamed step"
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 execution``, ``2,000 executions``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pypoplar.report.execution import Step, step_number
-from pypoplar.report.insights.insight import NOTED, Insight, counted, shown, weigh
+from pypoplar.report.insights.insight import NOTED, Insight, shown, weigh
+from pypoplar.report.plurals import counted
 from pypoplar.report.report import Report
 from pypoplar.report.slowest_tile import busiest_tile
 

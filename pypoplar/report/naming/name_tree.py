@@ -1,12 +1,14 @@
 """Steps and variables by the paths of their names: ``layer1/conv/fwd`` stands in ``conv``, which stands in ``layer1``.
 
 What a loop of the host's language has unrolled has names that differ in numbers only, ``step0/fwd``, ``step1/fwd``: they fold.
+A name without its last number is one of them: ``fwd`` folds with ``fwd_1`` and ``fwd_2``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Container, Mapping, Sequence
 
 from attrs import define, field
 
@@ -52,15 +54,45 @@ class NameTree:
         return above
 
     def folds(self) -> list[str]:
-        """By node: what it and its siblings that differ in numbers only are called together, "step*"; "" where they are few."""
-        patterns = [NUMBER.sub("*", name) for name in self.name]
-        siblings: dict[tuple[int, str], int] = {}
-        for key in zip(self.parent, patterns, strict=True):
-            siblings[key] = siblings.get(key, 0) + 1
+        """By node: what it and its siblings that differ in numbers only are called together, "step*"; "" where they are few.
+
+        What stands below nodes that fold are siblings.
+        """
         return [
-            pattern if pattern != name and siblings[above, pattern] >= FEWEST else ""
-            for above, name, pattern in zip(self.parent, self.name, patterns, strict=True)
+            "" if folded[-1:] in ((), (name,)) else folded[-1] for name, folded in zip(self.name, self.folded_paths(), strict=True)
         ]
+
+    def folded_paths(self) -> list[tuple[str, ...]]:
+        """By node: the path of its name, in which the parts that fold are what they are called together."""
+        paths: list[tuple[str, ...]] = [()] * len(self.name)
+        level = [0]
+        below: list[list[int]] = [[] for _ in self.name]
+        for node, above in enumerate(self.parent[1:], 1):
+            below[above].append(node)
+        while level:
+            level = [child for node in level for child in below[node]]
+            siblings: dict[tuple[str, ...], set[str]] = {}  # names by the path of their parents
+            for node in level:
+                siblings.setdefault(paths[self.parent[node]], set()).add(self.name[node])
+            folds = {path: _folds(names) for path, names in siblings.items()}
+            for node in level:
+                path = paths[self.parent[node]]
+                paths[node] = (*path, folds[path][self.name[node]])
+        return paths
+
+
+def _folds(names: Collection[str]) -> dict[str, str]:
+    """By name of siblings: what it folds to, itself where those that differ in numbers only are few."""
+    patterns = {name: NUMBER.sub("*", name) for name in names}
+    known = set(patterns.values())
+    numbered = {pattern: _numbered(pattern, known) for pattern in known}
+    many = Counter(numbered[pattern] for pattern in patterns.values())
+    return {name: longer if many[longer := numbered[pattern]] >= FEWEST else name for name, pattern in patterns.items()}
+
+
+def _numbered(pattern: str, known: Container[str]) -> str:
+    """The pattern of names that have one more number at their end, where there are any."""
+    return next((longer for longer in (f"{pattern}_*", f"{pattern}*") if pattern and longer in known), pattern)
 
 
 def name_tree(steps: Mapping[int, Step], variables: LoweredVariables) -> NameTree:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pypoplar.report.execution import numbered_steps
-from pypoplar.report.naming.differences import differences, obstacles, option_changes
+from pypoplar.report.naming.differences import differences, nothing_differs, obstacles, option_changes, unchanged_total
 from pypoplar.report.naming.name_tree import NameTree
 from pypoplar.report.page.blocks import Blocks
 from pypoplar.report.page.step_data import execution_data, phase_rows
@@ -16,15 +16,16 @@ MOST_WORDS = 200
 
 
 def words_data(first: Report, second: Report) -> dict[str, Any]:
-    """What `pypoplar compare` prints: `notes`, and `rows` of differences, with `more` of them left out."""
+    """What `pypoplar compare` prints: `notes`, and `rows` of differences, with `more` of them left out, or that there is `none`."""
     found = differences(first, second)
     rows = [
         {"words": one.words, "part": one.part, "path": one.path, "unit": one.unit, "difference": one.change}
         for one in found[:MOST_WORDS]
     ]
     return {
-        "notes": [*obstacles(first, second), *option_changes(first, second)],
+        "notes": [*obstacles(first, second), *option_changes(first, second), *unchanged_total(first, second)],
         "rows": rows,
+        "none": nothing_differs(first, second),
         "more": len(found) - len(rows),
     }
 

@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from page_reports import compute, exchange, memory, report, variables
+from page_reports import compute, exchange, memory, ran_without_steps, report, variables
 
 from benchmarks.made_report import made_report
 from pypoplar.report.execution import Run
@@ -20,6 +20,7 @@ from pypoplar.report.naming.differences import (
     obstacles,
     option_changes,
     totals,
+    unchanged_total,
 )
 
 
@@ -62,7 +63,7 @@ def test_steps_match_by_the_path_of_their_name_whatever_moved():
     first = report(compute("layer/fwd", 0, [5] * 4), compute("layer/fwd", 1, [6] * 4), compute("x", 2, [1] * 4))
     second = report(compute("x", 0, [1] * 4), compute("/layer//fwd", 1, [11] * 4))
     assert words(first, second) == []
-    assert comparison_text(first, second, 20) == "no difference in cycles or memory\n"
+    assert comparison_text(first, second, 20) == "all cycles: unchanged at 12\nno difference in cycles or memory\n"
 
 
 def test_several_changes_under_one_path_are_told_together_too():
@@ -99,7 +100,7 @@ def test_a_name_with_line_breaks_stays_on_its_line():
     first, second = report(compute("a\nb", 0, [5] * 4)), report(compute("a\nb", 0, [6] * 4), compute("", 1, [1] * 4))
     assert comparison_text(first, second, 20).splitlines() == [
         "all cycles rose from 5 to 7 cycles (+40.0 %)",
-        "compute of what has no name is new: 1 cycles",
+        "compute of what has no name is new: 1 cycle",
         "compute of 'a b' rose from 5 to 6 cycles (+20.0 %)",
     ]
 
@@ -127,7 +128,7 @@ def test_other_targets_other_runs_and_no_run_are_named():
     assert len(obstacles(report(), report())) == 2
     (run,) = ran.execution.runs
     twice = evolve(ran, execution=evolve(ran.execution, runs=(Run(run.name, run.steps, 2),)))
-    assert obstacles(ran, twice) == ["A has 1 runs and B 2: cycles are of all runs together"]
+    assert obstacles(ran, twice) == ["A has 1 run and B 2: cycles are of all runs together"]
     assert obstacles(ran, ran) == []
     assert comparison_text(ran, report(), 5).startswith("note: B has not run")
 
@@ -139,11 +140,76 @@ def test_options_that_were_set_to_something_else_are_named():
 
 
 def test_only_the_largest_of_a_kind_are_listed():
-    first = report(*(compute(f"s{number}", number, [10] * 4) for number in range(9)))
-    second = report(*(compute(f"s{number}", number, [11 + number] * 4) for number in range(9)))
+    first = report(*(compute(name, number, [10] * 4) for number, name in enumerate("abcdefghi")))
+    second = report(*(compute(name, number, [11 + number] * 4) for number, name in enumerate("abcdefghi")))
     lines = comparison_text(first, second, 3).splitlines()
-    assert lines[1].startswith("compute of 's8' rose from 10 to 19")
+    assert lines[1].startswith("compute of 'i' rose from 10 to 19")
     assert lines[4:] == ["and 6 smaller differences of cycles"]
+    assert comparison_text(first, second, 8).splitlines()[9:] == ["and 1 smaller difference of cycles"]
+
+
+def unrolled(*steps):
+    return report(*(compute(name, number, [cycles] * 4) for number, (name, cycles) in enumerate(steps)))
+
+
+LOOP = [("net/inc", 40), ("net/sum", 2)]
+SAME_NAMES = [("net/inc", 10), ("net/inc_1", 10), ("net/inc_2", 10), ("net/inc_3", 10), ("net/sum", 2)]
+NUMBERED = [*((f"net{number}/inc", 10) for number in range(4)), ("net/sum", 2)]
+
+
+@pytest.mark.parametrize("first", [LOOP, SAME_NAMES, NUMBERED])
+@pytest.mark.parametrize("second", [LOOP, SAME_NAMES, NUMBERED])
+def test_a_loop_does_not_differ_from_the_same_one_unrolled(first, second):
+    text = comparison_text(unrolled(*first), unrolled(*second), 20)
+    assert text == "all cycles: unchanged at 42\nno difference in cycles or memory\n"
+
+
+def test_names_that_differ_in_numbers_only_are_told_together_with_the_one_that_changed_the_most():
+    first = unrolled(("s0/a", 10), ("s1/a", 10), ("s2/a", 10))
+    assert words(first, unrolled(("s0/a", 11), ("s1/a", 15), ("s2/a", 10)))[1:] == [
+        "compute of 's*/a' rose from 30 to 36 cycles (+20.0 %), the most in 's1/a': +5"
+    ]
+    assert words(first, unrolled(("s0/a", 11), ("s1/a", 11), ("s2/a", 11)))[1:] == [
+        "compute of 's*/a' rose from 30 to 33 cycles (+10.0 %)"
+    ]
+    assert words(first, unrolled(("s0/a", 10), ("s1/a", 10)))[1:] == ["compute of 's*/a' fell from 30 to 20 cycles (-33.3 %)"]
+
+
+def test_what_one_name_has_more_and_another_less_is_told_by_name():
+    sides = unrolled(("s0", 10), ("s1", 10), ("s2", 10)), unrolled(("s0", 12), ("s1", 8), ("s2", 10))
+    assert comparison_text(*sides, 20).splitlines() == [
+        "all cycles: unchanged at 30",
+        "compute of 's0' rose from 10 to 12 cycles (+20.0 %)",
+        "compute of 's1' fell from 10 to 8 cycles (-20.0 %)",
+    ]
+
+
+def test_memory_folds_as_cycles_do():
+    step = compute("work", 0, [1] * 4)
+    names = [("w", True, -1, -1)], [(f"w_{number}", True, -1, -1) for number in range(3)]
+    one, several = (report(step, variables=variables(*side, places=[{0: 30 // len(side)} for _ in side])) for side in names)
+    assert words(one, several) == []
+
+
+def test_what_has_run_without_a_cycle_is_no_other_than_what_has_run():
+    never, idle, ran = report(), ran_without_steps(), halo(10)
+    assert obstacles(idle, idle) == []
+    assert unchanged_total(idle, idle) == ["all cycles: unchanged at 0"]
+    assert comparison_text(never, ran, 20).splitlines()[:2] == [
+        "note: A has not run: it has no cycles to compare",
+        "all cycles of B: 142",
+    ]
+    assert "no difference in cycles" not in comparison_text(never, ran, 20)
+    assert "all cycles of B: 0" in comparison_text(never, idle, 20)
+    assert comparison_text(never, never, 20).splitlines()[2:] == ["no difference in memory"]
+
+
+def test_where_the_profiles_went_is_no_difference():
+    sides = [
+        evolve(halo(10), compilation=evolve(halo(10).compilation, options={"autoReport.directory": directory}))
+        for directory in ("before", "after")
+    ]
+    assert option_changes(*sides) == []
 
 
 @pytest.mark.parametrize(
@@ -162,7 +228,13 @@ def test_memory_of_the_fullest_tile_is_judged_too_and_whatever_comes_of_nothing(
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["a", "a/b", "a/c", "", "d"]), st.integers(0, 9), st.integers(0, 9)), max_size=6), st.data()
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "a/b", "a/c", "", "d", "d1", "d2", "d3", "a/b1", "a/b_2"]), st.integers(0, 9), st.integers(0, 9)
+        ),
+        max_size=6,
+    ),
+    st.data(),
 )
 def test_the_changes_by_phase_and_name_add_up_to_the_change_of_all_cycles(rows, data):
     def side(rows):

@@ -61,6 +61,19 @@ def test_a_few_siblings_and_those_of_other_parents_do_not_fold():
     assert set(folds("step*", "a", "b").values()) == {""}
 
 
+def test_a_name_without_its_last_number_folds_with_those_that_have_one():
+    assert folds("inc", "inc_1", "inc_2", "income")["inc"] == "inc_*"
+    assert folds("inc", "inc1", "inc2")["inc"] == "inc*"
+    assert folds("inc", "inc_1") == {"": "", "inc": "", "inc_1": ""}
+    assert folds("conv3x3", "conv3x3_1", "conv5x5")["conv5x5"] == "conv*x*_*"
+
+
+def test_what_is_below_names_that_fold_folds_together():
+    tree = name_tree({n: compute(f"s{n}/a{n}", n, [1] * 4) for n in range(3)}, report().compilation.loweredVariables)
+    assert tree.folded_paths() == [(), *[("s*",), ("s*", "a*")] * 3]
+    assert tree.folds() == ["", *["s*", "a*"] * 3]
+
+
 def test_nodes_have_the_time_bytes_and_memory_of_their_own_names():
     move = exchange("layer/move", 1, [5, 4, 0, 0], [8, 0, 0, 0], [0, 8, 0, 0], times=3)
     held = variables(("layer/w", True, -1, -1), ("layer/move", False, 0, 1), places=[{0: 30, 1: 2}, {2: 20}])

@@ -64,13 +64,13 @@ page.factsOfBoth = (caption, facts, differences) => {
 if (page.data.kind === "comparison") {
   page.view("summary", "Summary", (panel) => {
     const data = page.data;
-    const { notes, rows, more } = data.words;
+    const { notes, rows, none, more } = data.words;
     panel.append(...notes.map((one) => page.notice(one)));
     const line = (one) => page.element("li", { class: one.difference > 0 ? "more" : "less" }, one.words);
     panel.append(
       rows.length
         ? page.element("ul", { class: "words" }, rows.slice(0, MOST_WORDS).map(line))
-        : page.notice("No difference in cycles or memory."),
+        : page.notice(none),
     );
     const left = more + Math.max(0, rows.length - MOST_WORDS);
     if (left) panel.append(page.element("p", { class: "quiet" }, `And ${page.format(left)} smaller differences.`));
