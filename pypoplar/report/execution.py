@@ -121,7 +121,7 @@ class Step:
 
     @property
     def tileBalance(self) -> float:
-        """Mean over maximum of the tiles' compute cycles, or in an exchange of the bytes that they send and receive; 0 to 1."""
+        """Mean over maximum of the tiles' compute cycles, or in an exchange of those in which their ports are busy; 0 to 1."""
         return share(self._load())
 
     @property
@@ -131,9 +131,13 @@ class Step:
         return share(load[load > 0])
 
     def _load(self) -> Int64s:
+        """What the step waits for, by tile: cycles, or bytes of a port's busier way where it waits for what goes between IPUs."""
         if len(self.cyclesByTile):
             return self.cyclesByTile
-        return self.bytesSentByTile + self.bytesReceivedByTile
+        for cycles in (self.exchange_cycles_by_tile, self.copy_cycles_by_tile):
+            if cycles.any() and self.exchange_cycles + self.copy_cycles >= self.global_exchange_cycles:
+                return cycles
+        return np.maximum(self.bytesSentByTile, self.bytesReceivedByTile)
 
 
 numbers_of = attrgetter(*COSTS)

@@ -14,7 +14,7 @@ INSTEAD = {
         "cyclesFrom": "execution.trace has the begin of each execution",
         "cyclesTo": "execution.trace has the begin and the cycles of each execution",
         "cyclesOverlapped": "compute and exchange do not overlap in the model",
-        "dataBalance": "tileBalance is that of the bytes in an exchange",
+        "dataBalance": "tileBalance is that of the busy ports in an exchange",
         "elementConstraints": "memory elements are not modelled",
         "equalAddressConstraints": "memory elements are not modelled",
     },

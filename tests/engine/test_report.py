@@ -4,7 +4,9 @@ import io
 
 import numpy as np
 import pytest
+from attrs import evolve
 from engine_builder import Add, Bench
+from page_reports import exchange
 
 from pypoplar import (
     FLOAT,
@@ -22,6 +24,7 @@ from pypoplar import (
     cycleCount,
 )
 from pypoplar.program import Call, Copy, Execute, If, Repeat, Sequence, Sync
+from pypoplar.report.slowest_tile import busiest_tile
 
 
 class Dot(Vertex):
@@ -139,6 +142,43 @@ def test_a_steps_cycles_are_those_of_its_slowest_tile(mode):
     assert step.activeTiles == 3
     assert step.tileBalance == pytest.approx(step.cyclesByTile.mean() / step.cyclesByTile.max())
     assert (step.activeCyclesByTile <= step.cyclesByTile).all()
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_an_exchange_is_balanced_by_its_ports_which_send_and_receive_at_once(mode, times):
+    """Tile 5 moves the most bytes, both ways; tiles 9 and 11 are busy for longer."""
+    bench = Bench()
+    places = {"a": (2000, 5), "b": (2000, 7), "c": (2000, 3), "d": (2000, 5), "e": (3000, 11), "f": (3000, 9)}
+    tensors = {name: bench.variable(name, np.zeros(size), tile) for name, (size, tile) in places.items()}
+    move = Copy(concat([tensors[name] for name in "ace"]), concat([tensors[name] for name in "bdf"]))
+    (step,) = execution(bench, Repeat(times, move), mode).steps
+    assert step.exchange_cycles_by_tile[[3, 5, 7, 9, 11]].tolist() == [2000 * times] * 3 + [3000 * times] * 2
+    assert step.tileBalance == pytest.approx(12000 / 16 / 3000)
+    assert step.activeTileBalance == pytest.approx(12000 / 5 / 3000)
+
+
+def test_the_balance_of_a_broadcast_is_that_of_the_slowest_tile_beside_it(mode):
+    """All ports move as many bytes, but those who share their bus with a tile that hears the same hear it in half the time."""
+    bench = Bench()
+    source, copies = (
+        bench.variable("source", np.zeros(64), 3),
+        bench.variable("copies", np.zeros((16, 64)), np.repeat(range(16), 64)),
+    )
+    step = execution(bench, Copy(source.expand([0]).broadcast(16, 0), copies), mode).steps[0]
+    slowest = busiest_tile(step)
+    assert slowest.mean < slowest.cycles
+    assert step.tileBalance == pytest.approx(slowest.mean / slowest.cycles)
+
+
+def test_copies_on_the_tile_alone_are_balanced_by_their_cycles():
+    moved = exchange("move", 0, [0] * 4, [0] * 4, [0] * 4)
+    assert evolve(moved, copy_cycles=8, copy_cycles_by_tile=np.array([8, 4, 0, 0])).tileBalance == pytest.approx(3 / 8)
+
+
+def test_what_goes_between_ipus_is_balanced_by_the_busier_way_of_each_port():
+    over = evolve(exchange("over", 0, [1, 0, 0, 0], [8, 0, 0, 2], [8, 4, 0, 0]), global_exchange_cycles=5)
+    assert over.tileBalance == pytest.approx((8 + 4 + 2) / 4 / 8)
+    assert over.activeTileBalance == pytest.approx((8 + 4 + 2) / 3 / 8)
 
 
 def test_the_slowest_tile_of_each_execution_counts(mode):
