@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 
-def misfit(function: Any, *arguments: str) -> str:
+def misfit(function: Any, *arguments: Any, **keywords: Any) -> str:
     """How a function is declared that cannot be called with these arguments, and where: ``fill(a, b), program.py:12``.
 
     Nothing for one that can be called so, or that does not say how it is to be called.
@@ -18,7 +18,7 @@ def misfit(function: Any, *arguments: str) -> str:
     except (TypeError, ValueError):  # it is not written in Python
         return ""
     try:
-        signature.bind(*arguments)
+        signature.bind(*arguments, **keywords)
     except TypeError:
         return f"{_declared(function, signature)}{_place(function)}"
     return ""

@@ -79,3 +79,12 @@ def _listed(
         if tensor._type is not several[0]._type:
             raise PoplarTypeError(f"{asked} needs one element type: {tensor._described()} against {several[0]._described()}")
     return several, dimension
+
+
+def whole_variables(tensor: Tensor) -> list[Tensor]:
+    """The variables and constants that a tensor views, each as one flat tensor, in the order of `Tensor.variable_numbers`."""
+    variables = tensor._variables
+    if variables is None:
+        return []
+    ends = [variables.first[number : number + 2] for number in tensor.variable_numbers()]
+    return [tensor._strided(first, (end - first,), (1,)) for first, end in ends]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import operator
+from typing import Any
+
 from pypoplar.braces import TENSORS, ordered
-from pypoplar.errors import PoplarTypeError
+from pypoplar.errors import PoplarIndexError, PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 
 
@@ -33,3 +37,24 @@ def check_prog(call: str, prog: object) -> None:
     """`PoplarTypeError` unless `prog` is a Sequence, which the call extends; before the call changes anything."""
     if not isinstance(prog, Sequence):
         raise PoplarTypeError(f"{call}: the argument prog is the Sequence that the call extends, got {prog!r}")
+
+
+def whole_number(call: str, name: str, value: Any, least: int = 0) -> int:
+    """The argument `name` as an int; `PoplarTypeError` for what is none, `PoplibsError` for one below `least`."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise PoplarTypeError(f"{call}: {name} is a whole number, got {value!r}") from None
+    if number < least:
+        raise PoplibsError(f"{call}: {name} is {least} at least, got {number}")
+    return number
+
+
+def dimension_of(call: str, name: str, tensor: Tensor, value: Any) -> int:
+    """The argument `name` as the number of a dimension of `tensor`; `PoplarIndexError` for one that it does not have."""
+    number = whole_number(call, name, value)
+    if number >= tensor.rank():
+        raise PoplarIndexError(f"{call}: {name} is {number}, and {tensor!r} has {tensor.rank()} dimensions")
+    return number

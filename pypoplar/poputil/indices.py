@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable
 from math import prod
 
+from pypoplar.braces import ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError
 from pypoplar.graph.variables import check_shape
 from pypoplar.tracebacks import public
@@ -28,3 +29,28 @@ def unflattenIndex(shape: Iterable[int], index: int) -> list[int]:
         place, coordinate = divmod(place, size)
         coordinates.append(coordinate)
     return coordinates[::-1]
+
+
+@public
+def flattenIndex(shape: Iterable[int], indices: Iterable[int]) -> int:
+    """The place in the flattened tensor of the element at the coordinates `indices`: ``flattenIndex([2, 3], [1, 1])`` is 4.
+
+    `PoplarIndexError` unless there is a coordinate for each dimension, within its size.
+    """
+    sizes, coordinates = check_shape(shape), check_coordinates(indices)
+    if len(sizes) != len(coordinates) or not all(0 <= place < size for place, size in zip(coordinates, sizes, strict=True)):
+        raise PoplarIndexError(f"indices {list(coordinates)} are out of range for the shape {list(sizes)}")
+    index = 0
+    for size, coordinate in zip(sizes, coordinates, strict=True):
+        index = index * size + coordinate
+    return index
+
+
+def check_coordinates(indices: Iterable[int]) -> tuple[int, ...]:
+    """The coordinates as a tuple; `PoplarTypeError` for what is no list of whole numbers."""
+    try:
+        return tuple(operator.index(coordinate) for coordinate in ordered(indices, "indices"))
+    except TypeError as problem:
+        if isinstance(problem, PoplarTypeError):
+            raise
+        raise PoplarTypeError(f"indices are a list of whole numbers, got {indices!r}; write flattenIndex([2, 3], [1, 1])") from None

@@ -2,83 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, overload
 
-from pypoplar.arrays.intervals import Interval, bounds_of
-from pypoplar.braces import INTERVALS, ordered
+from attrs import frozen
+
+from pypoplar.arrays.intervals import Interval
 from pypoplar.errors import PoplarTypeError
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.interval_lists import as_intervals, bounds, entries, is_interval
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
 
 
-@public
+@overload
 def splitRegions(
-    regions: Sequence[Interval],
+    regions: Iterable[Interval],
     grainSize: int,
     maxPartitions: int,
     minElementsPerPartition: int = 0,
     maxElementsPerPartition: int | None = None,
     maxElementsPerRegion: int | None = None,
-) -> list[list[Interval]]:
+) -> list[list[Interval]]: ...
+@overload
+def splitRegions(
+    regions: Iterable[Sequence[Interval]],
+    grainSize: int,
+    maxPartitions: int,
+    minElementsPerPartition: int = 0,
+    maxElementsPerPartition: int | None = None,
+    maxElementsPerRegion: int | None = None,
+) -> list[list[list[Interval]]]: ...
+@public
+def splitRegions(
+    regions: Iterable[Any],
+    grainSize: int,
+    maxPartitions: int,
+    minElementsPerPartition: int = 0,
+    maxElementsPerPartition: int | None = None,
+    maxElementsPerRegion: int | None = None,
+) -> list[Any]:
     """Split `regions`, taken one after another, into at most `maxPartitions` parts of nearly equal size.
 
     Every part but the last has a multiple of `grainSize` elements. With `minElementsPerPartition` there are fewer
     parts, so that each has that many; `maxElementsPerPartition` may give more than `maxPartitions`. No interval of
     the result is longer than `maxElementsPerRegion`. No elements give no parts.
+
+    Of a list of sequences of intervals each part is a list of sequences, whole ones or pieces, none of more elements
+    than `maxElementsPerRegion`.
     """
-    intervals = [Interval(*bounds_of(region, "a region")) for region in ordered(regions, "regions", INTERVALS)]
+    listed = entries("splitRegions", regions)
+    nested = bool(listed) and not is_interval(listed[0])
+    sequences = [_Sequence.of(as_intervals(*bounds("splitRegions", several))) for several in (listed if nested else [listed])]
     for given in (grainSize, maxPartitions, minElementsPerPartition):
         if not hasattr(given, "__index__"):
             raise PoplarTypeError(f"splitRegions takes whole numbers, got {given!r}")
     if grainSize < 1 or maxPartitions < 1:
         raise PoplibsError(f"splitRegions needs a grain and a number of parts of at least 1, got {grainSize} and {maxPartitions}")
-    total = sum(interval.size() for interval in intervals)
+    items = [Interval(0, sequence.first[-1]) for sequence in sequences] if nested else sequences[0].regions
+    total = sum(sequence.first[-1] for sequence in sequences)
     if total == 0:
         return []
-    grains = -(-total // grainSize)
-    largest = -(-grains // maxPartitions)
-    if maxElementsPerPartition is not None:
-        largest = min(largest, max(1, maxElementsPerPartition // grainSize))
-    if minElementsPerPartition:
-        parts = max(1, grains // -(-minElementsPerPartition // grainSize))
-        largest = max(largest, -(-grains // parts))
-    parts = -(-grains // largest)
-    bounds = [min(total, part * grains // parts * grainSize) for part in range(parts)] + [total]
+    sizes = _bounds_of_parts(total, grainSize, maxPartitions, minElementsPerPartition, maxElementsPerPartition)
     longest = None if maxElementsPerRegion is None else max(grainSize, maxElementsPerRegion // grainSize * grainSize)
-    return _cut(intervals, bounds, longest)
+    if not nested:
+        return [[region for _, region in part] for part in _cut(items, sizes, longest)]
+    return [[sequences[number].part(*region) for number, region in part] for part in _cut(items, sizes, longest)]
 
 
-@public
+def _bounds_of_parts(total: int, grain: int, most: int, least: int, largest: int | None) -> list[int]:
+    """Where each part begins, and last where the last one ends."""
+    grains = -(-total // grain)
+    each = -(-grains // most)
+    if largest is not None:
+        each = min(each, max(1, largest // grain))
+    if least:
+        parts = max(1, grains // -(-least // grain))
+        each = max(each, -(-grains // parts))
+    parts = -(-grains // each)
+    return [min(total, part * grains // parts * grain) for part in range(parts)] + [total]
+
+
+@overload
 def splitRegionsBetweenWorkers(
     target: Target,
-    regions: Sequence[Interval],
+    regions: Iterable[Interval],
     grainSize: int,
     minElementsPerPartition: int = 0,
     maxElementsPerPartition: int | None = None,
     maxElementsPerRegion: int | None = None,
-) -> list[list[Interval]]:
+) -> list[list[Interval]]: ...
+@overload
+def splitRegionsBetweenWorkers(
+    target: Target,
+    regions: Iterable[Sequence[Interval]],
+    grainSize: int,
+    minElementsPerPartition: int = 0,
+    maxElementsPerPartition: int | None = None,
+    maxElementsPerRegion: int | None = None,
+) -> list[list[list[Interval]]]: ...
+@public
+def splitRegionsBetweenWorkers(
+    target: Target,
+    regions: Iterable[Any],
+    grainSize: int,
+    minElementsPerPartition: int = 0,
+    maxElementsPerPartition: int | None = None,
+    maxElementsPerRegion: int | None = None,
+) -> list[Any]:
     """`splitRegions` into one part per worker of a tile of `target`."""
     workers = target.getNumWorkerContexts()
     return splitRegions(regions, grainSize, workers, minElementsPerPartition, maxElementsPerPartition, maxElementsPerRegion)
 
 
-def _cut(regions: Sequence[Interval], bounds: Sequence[int], longest: int | None) -> list[list[Interval]]:
-    """The pieces of `regions` between successive positions of `bounds`, none longer than `longest`."""
-    parts: list[list[Interval]] = []
-    place = iter(regions)
-    region = next(place)
-    begin, left = region.begin(), region.size()
+def _cut(regions: Sequence[Interval], bounds: Sequence[int], longest: int | None) -> list[list[tuple[int, Interval]]]:
+    """The pieces of `regions` between successive positions of `bounds`, none longer than `longest`, with their regions' numbers."""
+    parts: list[list[tuple[int, Interval]]] = []
+    place = 0
+    begin, left = regions[0].begin(), regions[0].size()
     for low, high in pairwise(bounds):
-        part: list[Interval] = []
+        part: list[tuple[int, Interval]] = []
         wanted = high - low
         while wanted:
             while left == 0:
-                region = next(place)
-                begin, left = region.begin(), region.size()
+                place += 1
+                begin, left = regions[place].begin(), regions[place].size()
             taken = min(wanted, left, longest or wanted)
-            part.append(Interval(begin, begin + taken))
+            part.append((place, Interval(begin, begin + taken)))
             begin, left, wanted = begin + taken, left - taken, wanted - taken
         parts.append(part)
     return parts
+
+
+@frozen
+class _Sequence:
+    """Intervals one behind the other, and where each begins when their elements are counted through."""
+
+    regions: list[Interval]
+    first: list[int]
+
+    @classmethod
+    def of(cls, regions: list[Interval]) -> _Sequence:
+        return cls(regions, list(accumulate((region.size() for region in regions), initial=0)))
+
+    def part(self, begin: int, end: int) -> list[Interval]:
+        """The elements with these places."""
+        pieces = []
+        for number in range(bisect_right(self.first, begin) - 1, bisect_left(self.first, end)):
+            region, first = self.regions[number], self.first[number]
+            low, high = max(begin - first, 0), min(end - first, region.size())
+            if low < high:
+                pieces.append(Interval(region.begin() + low, region.begin() + high))
+        return pieces

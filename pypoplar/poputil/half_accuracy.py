@@ -1,0 +1,43 @@
+"""What numbers become as a HALF of the device."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.target import Target
+from pypoplar.tracebacks import public
+from pypoplar.types import FLOAT, HALF, ElementType
+
+
+@public
+def castToDeviceHalfValue(target: Target, input: float) -> float:
+    """The HALF nearest to `input`, which is rounded to a FLOAT first; infinite beyond the largest HALF."""
+    with np.errstate(over="ignore"):
+        return float(np.float16(np.float32(_number("castToDeviceHalfValue", target, input))))
+
+
+@public
+def checkAccuracyWhenCast(target: Target, input: float, inputType: ElementType, outputType: ElementType, tolerance: float) -> bool:
+    """Whether `input`, a value of `inputType`, keeps its value as an `outputType` but for a relative error below `tolerance`.
+
+    A HALF always does as a FLOAT, and so does what is a HALF exactly; infinities and NaN never do. `PoplibsError` for other types.
+    """
+    number = _number("checkAccuracyWhenCast", target, input)
+    if (inputType, outputType) == (HALF, FLOAT):
+        return True
+    if (inputType, outputType) != (FLOAT, HALF):
+        raise PoplibsError(f"checkAccuracyWhenCast judges casts of FLOAT to HALF and back, got {inputType!r} to {outputType!r}")
+    with np.errstate(over="ignore"):
+        single = float(np.float32(number))
+    error = abs(castToDeviceHalfValue(target, single) - single)
+    return error == 0 or error < abs(single) * _number("checkAccuracyWhenCast", target, tolerance)
+
+
+def _number(call: str, target: object, value: object) -> float:
+    if not isinstance(target, Target):
+        raise PoplarTypeError(f"{call}: the first argument is a Target, got {target!r}; write graph.getTarget()")
+    if not isinstance(value, int | float | np.number):
+        raise PoplarTypeError(f"{call} takes numbers, got {value!r}")
+    return float(value)

@@ -1,0 +1,55 @@
+"""Operands that are broadcast along all dimensions of a tensor but one, mapped beside its elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.arrays.interval_algebra import keys, union
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poputil.arguments import check_graph, check_tensor, dimension_of
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.placement.tiles_of_elements import mapped_pieces
+from pypoplar.poputil.placement.use_tracking import TensorUseTracker
+from pypoplar.poputil.tile_mapping import chooseMappingOffset, mapTensorLinearly, moved
+from pypoplar.tracebacks import public
+from pypoplar.types import ElementType
+
+
+@public
+def createBroadcastOperand(
+    graph: Graph, fullTensor: Tensor, type: ElementType, dim: int, ditherMapping: bool = False, debugContext: str | None = None
+) -> Tensor:
+    """A new vector as long as dimension `dim` of `fullTensor`, each element on a tile that has elements of that index.
+
+    So least is exchanged when the two are combined. With `ditherMapping` the tiles are moved on by a number that the shape of
+    `fullTensor` decides. An empty tensor gives one that is mapped linearly.
+    """
+    check_graph("createBroadcastOperand", graph)
+    check_tensor("createBroadcastOperand", fullTensor)
+    dimension = dimension_of("createBroadcastOperand", "dim", fullTensor, dim)
+    size = fullTensor.dim(dimension)
+    begin, end, tile = mapped_pieces(graph, fullTensor.dimRoll(dimension, fullTensor.rank() - 1))
+    operand = graph.addVariable(type, [size], below(debugContext, "broadcastOperand"))
+    if len(begin) == 0:
+        mapTensorLinearly(graph, operand)
+        return operand
+    low, high = begin % size, (end - 1) % size + 1
+    whole, wraps = end - begin >= size, low >= high
+    low[whole], high[whole] = 0, size
+    wraps &= ~whole
+    parts = [(low[~wraps], high[~wraps], tile[~wraps]), (low[wraps], np.full(wraps.sum(), size), tile[wraps])]
+    parts.append((np.zeros(wraps.sum(), np.int64), high[wraps], tile[wraps]))
+    low, high, tile = (np.concatenate(column) for column in zip(*parts, strict=True))
+    low, high = union(keys(tile, low, size + 1), keys(tile, high, size + 1))
+    tile = low // (size + 1)
+    first = int(operand.runs().start[0]) - tile * (size + 1)
+    target = graph.getTarget()
+    tracker = TensorUseTracker(target.getNumTiles())
+    tracker.add_uses(operand, low + first, high + first, tile)
+    grain = target.getDataPathWidth() // (8 * target.getTypeSize(type))
+    tracker.mapTensorsByUse(graph, grain, 0, False, TensorUseTracker.MappingMethod.ConstrainMappingToUsedTiles)
+    if ditherMapping:
+        mapping = graph.getTileMapping(operand)
+        graph.setTileMapping(operand, moved(mapping, chooseMappingOffset(len(mapping), fullTensor.shape())))
+    return operand

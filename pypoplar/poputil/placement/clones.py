@@ -1,0 +1,145 @@
+"""Clones of tensors on another IPU, in another graph, and with elements of their own."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from pypoplar.arrays.intervals import Interval
+from pypoplar.graph.cloning import TensorCloneMethod
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
+from pypoplar.poputil.arguments import check_graph, check_prog, check_tensor, whole_number
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.tile_mapping import TileMapping, calcLinearTileMappingAndNewOffset
+from pypoplar.program import Copy, Sequence
+from pypoplar.tracebacks import public
+
+UNLESS_ALIASES = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES
+AND_ALIASES = TensorCloneMethod.PRESERVE_ORDER_AND_ALIASES
+
+
+@public
+def cloneToIpu(
+    graph: Graph, t: Tensor, dstIPU: int, debugContext: str | None = None, method: TensorCloneMethod = UNLESS_ALIASES
+) -> Tensor:
+    """A new tensor shaped like `t` and mapped like it, but to the tiles of IPU `dstIPU`: each element to the same tile of that IPU.
+
+    `PoplibsError` if the target has no such IPU.
+    """
+    return _clone_to_ipu("cloneToIpu", graph, t, dstIPU, debugContext, method)
+
+
+def _clone_to_ipu(call: str, graph: Graph, t: Tensor, ipu: int, debugContext: str | None, method: TensorCloneMethod) -> Tensor:
+    check_graph(call, graph)
+    check_tensor(call, t)
+    _check_method(call, method)
+    number, target = whole_number(call, "dstIPU", ipu), graph.getTarget()
+    if number >= target.getNumIPUs():
+        raise PoplibsError(f"{call}: dstIPU is {number}, and the target has {target.getNumIPUs()} IPUs, from 0 on")
+    per_ipu = target.getTilesPerIPU()
+    mapping: TileMapping = [[] for _ in range(target.getNumTiles())]
+    for tile, intervals in enumerate(graph.getTileMapping(t)):
+        mapping[number * per_ipu + tile % per_ipu].extend(intervals)
+    clone = graph.clone(t, debugContext or "", method)
+    graph.setTileMapping(clone, mapping)
+    return clone
+
+
+@public
+def cloneToGraph(
+    srcGraph: Graph,
+    dstGraph: Graph,
+    t: Tensor,
+    debugContext: str | None = None,
+    method: TensorCloneMethod = UNLESS_ALIASES,
+) -> Tensor:
+    """A new tensor shaped like `t` and mapped to the tiles of `dstGraph` of the numbers that `t` has in `srcGraph`.
+
+    Both are parts of one graph, made by `Graph.createVirtualGraph`. `PoplibsError` if `dstGraph` has not so many tiles.
+    """
+    check_graph("cloneToGraph", srcGraph)
+    check_graph("cloneToGraph", dstGraph)
+    check_tensor("cloneToGraph", t)
+    _check_method("cloneToGraph", method)
+    if srcGraph.getTopLevelGraph() is not dstGraph.getTopLevelGraph():
+        raise PoplibsError(f"cloneToGraph: the graphs to clone {t!r} from and to are no parts of one graph")
+    mapping, tiles = srcGraph.getTileMapping(t), dstGraph.getTarget().getNumTiles()
+    last = max((tile for tile, intervals in enumerate(mapping) if intervals), default=0)
+    if last >= tiles:
+        raise PoplibsError(f"cloneToGraph: {t!r} has elements on tile {last}, and the graph to clone it to has {tiles} tiles")
+    clone = srcGraph.clone(t, debugContext or "", method)
+    dstGraph.setTileMapping(clone, list(mapping[: last + 1]))
+    return clone
+
+
+@public
+def cloneAndExpandAliasing(graph: Graph, t: Tensor, offset: int = 0, debugContext: str | None = None) -> tuple[Tensor, int]:
+    """A new tensor shaped and mapped like `t` that has an element of its own wherever `t` has one again.
+
+    These are mapped linearly from tile `offset` on, so that a tile whose element is broadcast does not hold all of them. Returns
+    the tensor, and the tile behind the last one used so, which is `offset` for a tensor without aliases.
+    """
+    check_graph("cloneAndExpandAliasing", graph)
+    check_tensor("cloneAndExpandAliasing", t)
+    first = whole_number("cloneAndExpandAliasing", "offset", offset)
+    again = _repeated(graph, t.flatten())
+    if not again:
+        return graph.clone(t, debugContext or ""), first
+    clone = graph.clone(t, debugContext or "", TensorCloneMethod.CREATE_NEW_ORDER)
+    expanded = concat(clone.flatten().slices(again))
+    mapping, behind = calcLinearTileMappingAndNewOffset(graph, expanded, first)
+    graph.setTileMapping(expanded, mapping)
+    return clone, behind
+
+
+def _repeated(graph: Graph, t: Tensor) -> list[Interval]:
+    """The intervals of a flat tensor whose elements occur elsewhere in it, too: of each element all but one occurrence."""
+    if not t.containsAliases():
+        return []
+    kept = sorted(interval for regions in graph.getSortedContiguousRegions(t, [(0, t.numElements())], True) for interval in regions)
+    behind = [Interval(0, 0), *kept, Interval(t.numElements(), t.numElements())]
+    return [Interval(low.end(), high.begin()) for low, high in pairwise(behind) if low.end() < high.begin()]
+
+
+@public
+def createIpuCopy(
+    graph: Graph, t: Tensor, dstIpu: int, debugContext: str | None = None, method: TensorCloneMethod = AND_ALIASES
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A clone of `t` on another IPU, and what to copy into what: ``(clone, copySrc, copyDst)``. No copy is added to a program.
+
+    Where the clone has the aliases of `t`, source and destination hold each element once.
+    """
+    return _ipu_copy("createIpuCopy", graph, t, dstIpu, debugContext, method)
+
+
+def _ipu_copy(
+    call: str, graph: Graph, t: Tensor, ipu: int, debugContext: str | None, method: TensorCloneMethod
+) -> tuple[Tensor, Tensor, Tensor]:
+    clone = _clone_to_ipu(call, graph, t, ipu, debugContext, method)
+    if not method.name.endswith("AND_ALIASES") or t.numElements() == 0:
+        return clone, t, clone
+    regions = graph.getSortedContiguousRegions(t.flatten(), [(0, t.numElements())], True)
+    once = [interval for several in regions for interval in several]
+    return clone, concat(t.flatten().slices(once)), concat(clone.flatten().slices(once))
+
+
+@public
+def copyToIpu(
+    masterGraph: Graph,
+    t: Tensor,
+    prog: Sequence,
+    dstIPU: int,
+    debugContext: str | None = None,
+    method: TensorCloneMethod = UNLESS_ALIASES,
+) -> Tensor:
+    """A clone of `t` on IPU `dstIPU` with its values: `prog` is extended by the copy."""
+    check_prog("copyToIpu", prog)
+    clone, source, destination = _ipu_copy("copyToIpu", masterGraph, t, dstIPU, debugContext, method)
+    prog.add(Copy(source, destination, False, debugContext or ""))
+    return clone
+
+
+def _check_method(call: str, method: object) -> None:
+    if not isinstance(method, TensorCloneMethod):
+        raise PoplibsError(f"{call}: how to clone is a TensorCloneMethod, got {method!r}")

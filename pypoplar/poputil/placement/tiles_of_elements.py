@@ -1,0 +1,24 @@
+"""The tile of each element of a tensor, as arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+
+
+def mapped_pieces(graph: Graph, tensor: Tensor) -> tuple[Int64s, Int64s, Int64s]:
+    """The pieces of the flattened tensor that lie on one tile each, in order, as arrays (begin, end, tile)."""
+    mapping = graph.getTileMapping(tensor)
+    pieces = [(*interval, tile) for tile, intervals in enumerate(mapping) for interval in intervals]
+    begin, end, tile = np.array(pieces, np.int64).reshape(-1, 3).T
+    order = np.argsort(begin)
+    return begin[order], end[order], tile[order]
+
+
+def tiles_of_elements(graph: Graph, tensor: Tensor) -> Int64s:
+    """An array of the tensor's shape with the tile of each element."""
+    begin, end, tile = mapped_pieces(graph, tensor)
+    return np.repeat(tile, end - begin).reshape(tensor.shape())

@@ -1,0 +1,1 @@
+"""How the dimensions of a tensor are put together: factors, groups, partitions."""

@@ -1,0 +1,74 @@
+"""Groups of elements that lie together in memory and on a tile."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poputil.arguments import check_graph, check_tensor
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.tracebacks import public
+
+GroupingInfo = tuple[int, int]  # the grouped dimension and the size of its groups
+
+
+@public
+def detectInnermostGrouping(graph: Graph, t: Tensor) -> int:
+    """How many neighbours in the last dimension lie behind each other in memory and on one tile; 1 if none do.
+
+    Judged by the first row alone. The groups divide the dimension evenly. `PoplibsError` for a scalar, and an error for a tensor
+    without a mapping.
+    """
+    check_graph("detectInnermostGrouping", graph)
+    check_tensor("detectInnermostGrouping", t)
+    if t.rank() == 0:
+        raise PoplibsError(f"detectInnermostGrouping: {t!r} is a scalar, and has no last dimension")
+    if t.numElements() == 0:
+        return 1
+    return _of_row(graph, t[(0,) * (t.rank() - 1)] if t.rank() > 1 else t)
+
+
+def _of_row(graph: Graph, row: Tensor) -> int:
+    together = row.getContiguousRegions()[0].size()
+    on_a_tile = max(interval.size() for intervals in graph.getTileMapping(row) for interval in intervals)
+    grouping = gcd(on_a_tile, together)
+    return grouping if row.numElements() % grouping == 0 else 1
+
+
+@public
+def detectDimGroupings(graph: Graph, t: Tensor) -> list[GroupingInfo]:
+    """How elements are grouped in memory, from the innermost outwards: pairs of a dimension and the size of its groups.
+
+    A dimension may occur more than once. Of a matrix in row-major order, on one tile, the pairs are those of its columns and then
+    of its rows. `PoplibsError` for a scalar.
+    """
+    check_graph("detectDimGroupings", graph)
+    check_tensor("detectDimGroupings", t)
+    if t.rank() == 0:
+        raise PoplibsError(f"detectDimGroupings: {t!r} is a scalar, and has no dimensions")
+    found: list[GroupingInfo] = []
+    total, rank, grouped = 1, t.rank(), t
+    while t.numElements():
+        candidates = [(_grouping(graph, grouped, dimension, rank, total), -dimension) for dimension in range(rank)]
+        grouping, dimension = max(candidates)
+        if grouping == 1:
+            break
+        dimension = -dimension
+        found.append((dimension, grouping))
+        total *= grouping
+        split = [grouped.dim(dimension) // grouping, grouping]
+        grouped = grouped.reshapePartial(dimension, dimension + 1, split).dimRoll(dimension + 1, rank)
+    return found
+
+
+def _grouping(graph: Graph, grouped: Tensor, dimension: int, rank: int, total: int) -> int:
+    """The groups of a dimension, beyond the `total` elements of the groups that are the dimensions from `rank` on."""
+    if grouped.dim(dimension) == 1:
+        return 1
+    row = grouped
+    for other in range(rank):
+        if other != dimension:
+            row = row.slice(0, 1, other)
+    size = _of_row(graph, row.flatten())
+    return 1 if size % total else gcd(size // total, grouped.dim(dimension))
