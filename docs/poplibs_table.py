@@ -14,7 +14,7 @@ import attrs
 from pypoplar.errors import MissingFeature
 from pypoplar.poputil.poplibs_names import WRITTEN, Declaration, declarations, names_of
 
-THERE, ABSENT = "yes", "not yet"
+THERE, OTHER, ABSENT = "yes", "not this form", "not yet"
 
 
 def status(declaration: Declaration) -> str:
@@ -34,7 +34,7 @@ def status(declaration: Declaration) -> str:
         case "fields":
             lacking = [name for name in declaration.members if not _has_field(member, _python(name.strip(WRITTEN)))]
         case _:
-            return THERE if _accepts(member, declaration, isinstance(owner, type)) else _shown(member)
+            return _form(member, declaration, isinstance(owner, type))
     return THERE if not lacking else f"without {', '.join(lacking)}"
 
 
@@ -63,16 +63,23 @@ def _has_field(member: object, name: str) -> bool:
     return hasattr(member, name) or name in inspect.signature(typing.cast(Callable[..., object], member)).parameters
 
 
-def _accepts(member: object, declaration: Declaration, bound: bool) -> bool:
-    """Whether a call with these arguments, by position, gives each to the parameter of its name; with defaults left out too."""
+def _form(member: object, declaration: Declaration, bound: bool) -> str:
+    """Whether a call with these arguments, by position, gives each to the parameter of its name, or without which."""
     signatures = list(_signatures(member, bound))
-    given = [argument.strip(WRITTEN) for argument in declaration.arguments]
-    needed = [argument for argument in given if "=" not in argument]
-    unwritten = [argument.partition("=")[0] for argument in declaration.arguments if not argument.startswith(WRITTEN)]
-    forms = [[argument.partition("=")[0] for argument in given], unwritten]
-    return any(_binds(signature, form) for signature in signatures for form in forms) and any(
-        _binds(signature, form) for signature in signatures for form in ([*needed], [name for name in needed if name in unwritten])
-    )
+    names = [argument.partition("=")[0] for argument in declaration.arguments]
+    needed = [argument for argument in declaration.arguments if "=" not in argument]
+    for signature in signatures:
+        lacking = [name for name in names if _plain(name) not in map(_plain, signature.parameters)]
+        optional = [name for name in lacking if name not in needed]
+        if any(name in needed and not name.startswith(WRITTEN) for name in lacking):
+            continue
+        if all(_binds(signature, [name for name in form if name not in lacking]) for form in (names, needed)):
+            return THERE if not optional else f"without {', '.join(optional)}"
+    return OTHER
+
+
+def _plain(name: str) -> str:
+    return name.strip(WRITTEN).rstrip("_")
 
 
 def _binds(signature: inspect.Signature, names: list[str]) -> bool:
@@ -80,7 +87,7 @@ def _binds(signature: inspect.Signature, names: list[str]) -> bool:
         bound = signature.bind(*names)
     except TypeError:
         return False
-    return all(name.rstrip("_") == str(value).rstrip("_") for name, value in bound.arguments.items())
+    return all(_plain(name) == _plain(str(value)) for name, value in bound.arguments.items())
 
 
 def _signatures(member: object, bound: bool) -> Iterator[inspect.Signature]:
@@ -95,16 +102,6 @@ def _signatures(member: object, bound: bool) -> Iterator[inspect.Signature]:
 
 def _without_self(signature: inspect.Signature) -> inspect.Signature:
     return signature.replace(parameters=[*signature.parameters.values()][1:])
-
-
-def _shown(member: object) -> str:
-    """The argument lists that there are, without types."""
-    return " or ".join(dict.fromkeys(_list(signature) for signature in _signatures(member, bound=False)))
-
-
-def _list(signature: inspect.Signature) -> str:
-    plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
-    return f"`{signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)}`"
 
 
 def _python(name: str) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import overload
 
-from pypoplar.braces import OPTIONS as NAMED_VALUES
-from pypoplar.braces import ordered
 from pypoplar.errors import MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -15,11 +13,10 @@ from pypoplar.poplin.block_plan import BlockPlan, plan_blocks
 from pypoplar.poplin.block_product import block_product
 from pypoplar.poplin.outer_product import outer_product
 from pypoplar.poplin.vector_product import plan_vector_product, vector_product
-from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.overloads import overloaded
 from pypoplar.program import Sequence
-from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF, ElementType, check_type
 
 PASSES = ("NONE", "INFERENCE_FWD", "TRAINING_FWD", "TRAINING_BWD", "TRAINING_WU")
@@ -34,13 +31,34 @@ OPTIONS: dict[str, Kind] = {
     "partialsType": ("half", "float"),
 }
 MEMORY = 0.6  # of a tile, for the blocks of a product
+Options = Mapping[str, object]
 
 
-@public
-def matMul(graph: Graph, A: Tensor, B: Tensor, prog: Sequence, *arguments: Any, **keywords: Any) -> Tensor:
+@overload
+def matMul(
+    graph: Graph, A: Tensor, B: Tensor, prog: Sequence, debugContext: str | None = None, options: Options | None = None
+) -> Tensor: ...
+@overload
+def matMul(
+    graph: Graph,
+    A: Tensor,
+    B: Tensor,
+    prog: Sequence,
+    outputType: ElementType | None,
+    debugContext: str | None = None,
+    options: Options | None = None,
+) -> Tensor: ...
+@overloaded("poplin.matMul")
+def matMul(
+    graph: Graph,
+    A: Tensor,
+    B: Tensor,
+    prog: Sequence,
+    outputType: ElementType | None = None,
+    debugContext: str | None = None,
+    options: Options | None = None,
+) -> Tensor:
     """A new tensor with the product of A [m, k] and B [k, n], both FLOAT or both HALF; `prog` is extended.
-
-        matMul(graph, A, B, prog[, outputType][, debugContext][, options])
 
     The result has A's type unless `outputType` says another. Sums are taken in float. How the work is split is chosen
     by estimated cycles: a matrix times a vector is computed where the matrix lives, a column times a row where the
@@ -50,8 +68,6 @@ def matMul(graph: Graph, A: Tensor, B: Tensor, prog: Sequence, *arguments: Any, 
     `fullyConnectedPass`, `use128BitConvUnitLoad`, `enableMultiStageReduce`, `enableFastReduce` and `remapOutputTensor` are accepted
     and change nothing.
     """
-    check_prog("poplin.matMul", prog)
-    outputType, debugContext, options = _arranged(arguments, keywords)
     memory = _memory("poplin.matMul", options)
     if A.rank() != 2 or B.rank() != 2 or A.dim(1) != B.dim(0):
         raise PoplibsError(f"poplin.matMul multiplies [m, k] by [k, n], got {A!r} and {B!r}")
@@ -74,16 +90,43 @@ def matMul(graph: Graph, A: Tensor, B: Tensor, prog: Sequence, *arguments: Any, 
     return block_product(graph, A, B, result, plan, prog, debugContext)
 
 
-@public
-def createMatMulInputLHS(graph: Graph, inputType: ElementType, *arguments: Any, **keywords: Any) -> Tensor:
+@overload
+def createMatMulInputLHS(
+    graph: Graph,
+    dataType: ElementType,
+    aShape: Iterable[int],
+    bShape: Iterable[int],
+    debugContext: str | None = None,
+    options: Options | None = None,
+) -> Tensor: ...
+@overload
+def createMatMulInputLHS(
+    graph: Graph,
+    inputType: ElementType,
+    outputType: ElementType | None,
+    aShape: Iterable[int],
+    bShape: Iterable[int],
+    debugContext: str | None = None,
+    options: Options | None = None,
+) -> Tensor: ...
+@overloaded("poplin.createMatMulInputLHS")
+def createMatMulInputLHS(
+    graph: Graph,
+    aShape: Iterable[int],
+    bShape: Iterable[int],
+    dataType: ElementType = FLOAT,
+    inputType: ElementType | None = None,
+    outputType: ElementType | None = None,
+    debugContext: str | None = None,
+    options: Options | None = None,
+) -> Tensor:
     """A new tensor that `matMul` takes as A with little exchange.
-
-        createMatMulInputLHS(graph, inputType, [outputType,] aShape, bShape[, debugContext][, options])
 
     It is mapped as the blocks of the product of [m, k] and [k, n] are; a block that several tiles use lives on the first of them.
     """
-    plan, debugContext = _planned(graph, "createMatMulInputLHS", inputType, arguments, keywords)
-    left = graph.addVariable(inputType, [plan.rows, plan.depth], debugContext or "")
+    type = inputType or dataType
+    plan = _planned(graph, "poplin.createMatMulInputLHS", type, outputType, aShape, bShape, options)
+    left = graph.addVariable(type, [plan.rows, plan.depth], debugContext or "")
     tiles = graph.getTarget().getNumTiles()
     for i, (top, bottom) in enumerate(pairwise(plan.row_bounds())):
         for p, (begin, end) in enumerate(pairwise(plan.depth_bounds())):
@@ -91,11 +134,40 @@ def createMatMulInputLHS(graph: Graph, inputType: ElementType, *arguments: Any, 
     return left
 
 
-@public
-def createMatMulInputRHS(graph: Graph, inputType: ElementType, *arguments: Any, **keywords: Any) -> Tensor:
+@overload
+def createMatMulInputRHS(
+    graph: Graph,
+    dataType: ElementType,
+    aShape: Iterable[int],
+    bShape: Iterable[int],
+    debugContext: str | None = None,
+    options: Options | None = None,
+) -> Tensor: ...
+@overload
+def createMatMulInputRHS(
+    graph: Graph,
+    inputType: ElementType,
+    outputType: ElementType | None,
+    aShape: Iterable[int],
+    bShape: Iterable[int],
+    debugContext: str | None = None,
+    options: Options | None = None,
+) -> Tensor: ...
+@overloaded("poplin.createMatMulInputRHS")
+def createMatMulInputRHS(
+    graph: Graph,
+    aShape: Iterable[int],
+    bShape: Iterable[int],
+    dataType: ElementType = FLOAT,
+    inputType: ElementType | None = None,
+    outputType: ElementType | None = None,
+    debugContext: str | None = None,
+    options: Options | None = None,
+) -> Tensor:
     """A new tensor that `matMul` takes as B with little exchange; see `createMatMulInputLHS`."""
-    plan, debugContext = _planned(graph, "createMatMulInputRHS", inputType, arguments, keywords)
-    matrix = graph.addVariable(inputType, [plan.depth, plan.columns], debugContext or "")
+    type = inputType or dataType
+    plan = _planned(graph, "poplin.createMatMulInputRHS", type, outputType, aShape, bShape, options)
+    matrix = graph.addVariable(type, [plan.depth, plan.columns], debugContext or "")
     tiles = graph.getTarget().getNumTiles()
     for p, (begin, end) in enumerate(pairwise(plan.depth_bounds())):
         for j, (left, right) in enumerate(pairwise(plan.column_bounds())):
@@ -104,52 +176,33 @@ def createMatMulInputRHS(graph: Graph, inputType: ElementType, *arguments: Any, 
 
 
 def _planned(
-    graph: Graph, call: str, inputType: ElementType, arguments: tuple[Any, ...], keywords: dict[str, Any]
-) -> tuple[BlockPlan, str | None]:
-    """The plan of a product whose operands' types and shapes are given, and the debug name."""
-    given = list(arguments)
-    outputType = given.pop(0) if given and isinstance(given[0], ElementType) else None
-    shapes = [_shape(call, given.pop(0) if given else keywords.pop(name, None)) for name in ("aShape", "bShape")]
-    outputType, debugContext, options = _arranged(tuple(given), {"outputType": outputType} | keywords)
+    graph: Graph,
+    call: str,
+    inputType: ElementType,
+    outputType: ElementType | None,
+    aShape: Iterable[int],
+    bShape: Iterable[int],
+    options: Options | None,
+) -> BlockPlan:
+    """The plan of a product whose operands' types and shapes are given."""
+    shapes = [_shape(call, aShape), _shape(call, bShape)]
     if check_type(inputType) not in (FLOAT, HALF):
-        raise PoplibsError(f"poplin.{call} makes FLOAT or HALF tensors, got {inputType!r}")
+        raise PoplibsError(f"{call} makes FLOAT or HALF tensors, got {inputType!r}")
     (rows, depth), (inner, columns) = shapes
     if depth != inner or 0 in (rows, depth, columns):
-        raise PoplibsError(f"poplin.{call}: matMul multiplies [m, k] by [k, n], got the shapes {shapes[0]} and {shapes[1]}")
+        raise PoplibsError(f"{call}: matMul multiplies [m, k] by [k, n], got the shapes {shapes[0]} and {shapes[1]}")
     result = _result_type(outputType, inputType)
-    plan = plan_blocks(graph.getTarget(), rows, depth, columns, inputType, result, _memory(f"poplin.{call}", options))
-    return plan, debugContext
+    return plan_blocks(graph.getTarget(), rows, depth, columns, inputType, result, _memory(call, options))
 
 
-def _shape(call: str, given: Any) -> list[int]:
-    shape = list(ordered(given, f"a shape of poplin.{call}")) if isinstance(given, Iterable) else []
+def _shape(call: str, given: Iterable[int]) -> list[int]:
+    shape = list(given)
     if len(shape) != 2:
-        raise PoplibsError(f"poplin.{call} takes two shapes of two sizes each, got {given!r}")
+        raise PoplibsError(f"{call} takes two shapes of two sizes each, got {given!r}")
     return shape
 
 
-def _arranged(
-    arguments: tuple[Any, ...], keywords: Mapping[str, Any]
-) -> tuple[ElementType | None, str | None, Mapping[str, object] | None]:
-    """outputType, debugContext and options, given by place (each may be left out) or by name."""
-    options: dict[str, Any] = {"outputType": None, "debugContext": None, "options": None} | dict(keywords)
-    if len(options) > 3:
-        unknown = sorted(options.keys() - {"outputType", "debugContext", "options"})
-        raise TypeError(f"unexpected argument {unknown[0]!r}")
-    for argument in arguments:
-        ordered(argument, "the options of a product", NAMED_VALUES)
-        if isinstance(argument, ElementType):
-            options["outputType"] = argument
-        elif isinstance(argument, str):
-            options["debugContext"] = argument
-        elif isinstance(argument, Mapping):
-            options["options"] = argument
-        elif argument is not None:
-            raise TypeError(f"expected an output type, a debug name or options, got {argument!r}")
-    return options["outputType"], options["debugContext"], options["options"]
-
-
-def _memory(call: str, options: Mapping[str, object] | None) -> float:
+def _memory(call: str, options: Options | None) -> float:
     """The part of a tile's memory that a product may take; checks all options."""
     chosen = read_options(call, options, OPTIONS)
     if chosen.get("inputRHSIsPreArranged"):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import overload
 
-from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
@@ -13,6 +12,7 @@ from pypoplar.popnn.row_vertices import RowGroup, add_row_vertices, group_rows, 
 from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Program, Sequence
 from pypoplar.tracebacks import public
@@ -28,20 +28,66 @@ class LossType(Enum):
     CROSS_ENTROPY_LOSS = "CROSS_ENTROPY_LOSS"
 
 
-@public
+@overload
 def calcLoss(
     graph: Graph,
     modelOutputs: Tensor,
     expected: Tensor,
     loss: Tensor,
     deltas: Tensor,
-    *arguments: Any,
+    lossType: LossType,
+    debugContext: str | None = None,
+) -> Program: ...
+@overload
+def calcLoss(
+    graph: Graph,
+    modelOutputs: Tensor,
+    expected: Tensor,
+    loss: Tensor,
+    deltas: Tensor,
+    numCorrect: Tensor,
+    lossType: LossType,
+    debugContext: str | None = None,
+) -> Program: ...
+@overload
+def calcLoss(
+    graph: Graph,
+    modelOutputs: Tensor,
+    expected: Tensor,
+    loss: Tensor,
+    deltas: Tensor,
+    deltasScale: Tensor,
+    modelOutputScaling: Tensor,
+    lossType: LossType,
+    debugContext: str | None = None,
+) -> Program: ...
+@overload
+def calcLoss(
+    graph: Graph,
+    modelOutputs: Tensor,
+    expected: Tensor,
+    loss: Tensor,
+    deltas: Tensor,
+    deltasScale: Tensor,
+    modelOutputScaling: Tensor,
+    numCorrect: Tensor,
+    lossType: LossType,
+    debugContext: str | None = None,
+) -> Program: ...
+@overloaded("popnn.calcLoss")
+def calcLoss(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    modelOutputs: Tensor,
+    expected: Tensor,
+    loss: Tensor,
+    deltas: Tensor,
+    lossType: LossType,
+    deltasScale: Tensor | None = None,
+    modelOutputScaling: Tensor | None = None,
+    numCorrect: Tensor | None = None,
     debugContext: str | None = None,
 ) -> Program:
     """The program that computes each sample's loss and gradient, and counts right answers.
-
-        calcLoss(graph, modelOutputs, expected, loss, deltas, [deltasScale, modelOutputScaling,] [numCorrect,]
-                 lossType[, debugContext])
 
     `modelOutputs` [samples, classes] (FLOAT or HALF) are probabilities, `expected` [samples] (UNSIGNED_INT or INT)
     labels. The program writes `loss` [samples] and `deltas` [samples, classes], for CROSS_ENTROPY_LOSS the gradient
@@ -52,7 +98,8 @@ def calcLoss(
     `deltasScale`; both have one element of the outputs' type. A label that is no class, such as the mask 0xffffffff
     (-1), has loss and deltas of 0 and is never right. Everything is computed in float.
     """
-    scales, numCorrect, lossType, debug = _arranged(arguments, debugContext)
+    given = {"deltasScale": deltasScale, "modelOutputScaling": modelOutputScaling}
+    scales = {name: scale for name, scale in given.items() if scale is not None}
     _check(modelOutputs, expected, loss, deltas, scales, numCorrect, lossType)
     prog = Sequence()
     if modelOutputs.dim(0) == 0:
@@ -60,7 +107,7 @@ def calcLoss(
     _complete_mapping(graph, loss, deltas, modelOutputs)
     type = modelOutputs.elementType()
     groups = group_rows(graph, deltas)
-    cs = graph.addComputeSet(below(debug, lossType.value))
+    cs = graph.addComputeSet(below(debugContext, lossType.value))
     samples = {"probs": modelOutputs, "expected": expected.reinterpret(UNSIGNED_INT)}
     rows = samples | {"deltas": deltas, "loss": loss}
     if lossType is LossType.SUM_SQUARED_LOSS:
@@ -70,7 +117,7 @@ def calcLoss(
         add_row_vertices(graph, cs, vertex, groups, rows, shared={**scales, "smallest": SMALLEST[type]})
     prog.add(Execute(cs))
     if numCorrect is not None:
-        _count_correct(graph, cs, samples, groups, _counter(numCorrect), prog, debug)
+        _count_correct(graph, cs, samples, groups, _counter(numCorrect), prog, debugContext)
     return prog
 
 
@@ -149,28 +196,6 @@ def _complete_mapping(graph: Graph, loss: Tensor, deltas: Tensor, modelOutputs: 
     if not graph.getTileMapping(loss, False).complete:
         for row, tile in zip(loss, row_tiles(graph, deltas), strict=True):
             graph.setTileMapping(row, tile)
-
-
-def _arranged(
-    arguments: tuple[Any, ...], debugContext: str | None
-) -> tuple[dict[str, Tensor], Tensor | None, LossType, str | None]:
-    """The arguments after `deltas` of all forms: scales, numCorrect, loss type, debug name."""
-    tensors: list[Tensor] = []
-    for place, argument in enumerate(arguments):
-        if isinstance(argument, LossType):
-            rest = arguments[place + 1 :]
-            if len(rest) > 1 or len(tensors) > 3:
-                break
-            scales = dict(zip(("deltasScale", "modelOutputScaling"), tensors, strict=False)) if len(tensors) > 1 else {}
-            numCorrect = tensors[-1] if len(tensors) % 2 else None
-            return scales, numCorrect, argument, rest[0] if rest else debugContext
-        if not isinstance(argument, Tensor):
-            raise PoplarTypeError(f"calcLoss takes tensors and then a popnn.LossType, got {argument!r}")
-        tensors.append(argument)
-    raise PoplarTypeError(
-        "calcLoss takes (graph, modelOutputs, expected, loss, deltas, [deltasScale, modelOutputScaling,] [numCorrect,] lossType"
-        f"[, debugContext]); got {len(arguments)} arguments after deltas"
-    )
 
 
 def _check(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from attrs import field, frozen
@@ -22,6 +22,8 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.popops.elements.element_operations import BINARY, OPERATIONS, TERNARY, UNARY, ElementOperation
 from pypoplar.spelling import nearest_or_all
 from pypoplar.types import BOOL, FLOAT, HALF, INT, ElementType
+
+Builder = TypeVar("Builder", bound=Callable[..., Any])
 
 
 class Expr:
@@ -136,7 +138,7 @@ class Expr:
 class PlaceHolder(Expr):
     """The tensor of this number among those that are mapped, counted from 1."""
 
-    number: int = field()
+    number: int = field(alias="index")
 
     @number.validator
     def _is_known(self, _: object, number: object) -> None:
@@ -158,7 +160,7 @@ def _number(value: object) -> int | float:
 class Const(Expr):
     """A constant: of the type given, else of that of the operands beside it; alone a float is FLOAT, an int INT, a bool BOOL."""
 
-    value: int | float = field(converter=_number)
+    value: int | float = field(converter=_number, alias="x")
     type: ElementType | None = None
 
     def __str__(self) -> str:
@@ -166,17 +168,17 @@ class Const(Expr):
         return shown if self.type is None else f"{self.type.__name__}({shown})"
 
 
-def ConstHalf(value: float) -> Const:
+def ConstHalf(x: float) -> Const:
     """A constant of type HALF."""
-    return Const(value, HALF)
+    return Const(x, HALF)
 
 
 @frozen(eq=False, str=False)
 class Cast(Expr):
     """An expression as another type."""
 
-    expression: Expr
-    type: ElementType = field()
+    expression: Expr = field(alias="a")
+    type: ElementType = field(alias="bType")
 
     @type.validator
     def _is_type(self, _: object, type: object) -> None:
@@ -223,12 +225,34 @@ def operation(name: str, *operands: object) -> Expr:
     return OperationOf(row, tuple(map(expression, operands)))
 
 
-def _symbol(name: str) -> Callable[..., Expr]:
-    """The class of PopLibs that builds an operation, as a function of its operands."""
+def _unary(name: str) -> Callable[[Expr | float], Expr]:
+    """The class of PopLibs that builds an operation of one operand."""
 
-    def build(*operands: object) -> Expr:
-        return operation(name, *operands)
+    def build(a: Expr | float) -> Expr:
+        return operation(name, a)
 
+    return _named(build, name)
+
+
+def _binary(name: str) -> Callable[[Expr | float, Expr | float], Expr]:
+    """The class of PopLibs that builds an operation of two operands."""
+
+    def build(a: Expr | float, b: Expr | float) -> Expr:
+        return operation(name, a, b)
+
+    return _named(build, name)
+
+
+def _ternary(name: str) -> Callable[[Expr | float, Expr | float, Expr | float], Expr]:
+    """The class of PopLibs that builds an operation of three operands."""
+
+    def build(a: Expr | float, b: Expr | float, c: Expr | float) -> Expr:
+        return operation(name, a, b, c)
+
+    return _named(build, name)
+
+
+def _named(build: Builder, name: str) -> Builder:
     row = OPERATIONS[name]
     build.__name__ = build.__qualname__ = row.symbol
     build.__doc__ = f"{row.meaning[0].upper()}{row.meaning[1:]}."
@@ -359,64 +383,64 @@ def default_type(constant: Const) -> ElementType:
     return BOOL if isinstance(constant.value, bool) else FLOAT if isinstance(constant.value, float) else INT
 
 
-Abs = _symbol("ABSOLUTE")
-Asin = _symbol("ASIN")
-BitwiseNot = _symbol("BITWISE_NOT")
-Cbrt = _symbol("CBRT")
-Ceil = _symbol("CEIL")
-Cos = _symbol("COS")
-Erf = _symbol("ERF")
-Exp = _symbol("EXPONENT")
-Expm1 = _symbol("EXPONENT_MINUS_ONE")
-Exp2 = _symbol("EXPONENT2")
-Floor = _symbol("FLOOR")
-GeluErf = _symbol("GELU_ERF")
-Inv = _symbol("INVERSE")
-IsFinite = _symbol("IS_FINITE")
-IsInf = _symbol("IS_INF")
-IsNaN = _symbol("IS_NAN")
-Log = _symbol("LOGARITHM")
-Log1p = _symbol("LOGARITHM_ONE_PLUS")
-Not = _symbol("LOGICAL_NOT")
-Neg = _symbol("NEGATE")
-NearbyInt = _symbol("NEARBY_INT")
-Round = _symbol("ROUND")
-Rsqrt = _symbol("RSQRT")
-Sigmoid = _symbol("SIGMOID")
-Signum = _symbol("SIGNUM")
-Sin = _symbol("SIN")
-Sqrt = _symbol("SQRT")
-Square = _symbol("SQUARE")
-Tan = _symbol("TAN")
-Tanh = _symbol("TANH")
-Trunc = _symbol("TRUNC")
-Add = _symbol("ADD")
-Atan2 = _symbol("ATAN2")
-BitwiseAnd = _symbol("BITWISE_AND")
-BitwiseOr = _symbol("BITWISE_OR")
-BitwiseXor = _symbol("BITWISE_XOR")
-BitwiseXnor = _symbol("BITWISE_XNOR")
-Divide = _symbol("DIVIDE")
-Equal = _symbol("EQUAL")
-Gte = _symbol("GREATER_THAN_EQUAL")
-Gt = _symbol("GREATER_THAN")
-InvStdDevToVariance = _symbol("INV_STD_DEV_TO_VARIANCE")
-Lte = _symbol("LESS_THAN_EQUAL")
-Lt = _symbol("LESS_THAN")
-And = _symbol("LOGICAL_AND")
-Or = _symbol("LOGICAL_OR")
-Max = _symbol("MAXIMUM")
-Min = _symbol("MINIMUM")
-Mul = _symbol("MULTIPLY")
-NotEqual = _symbol("NOT_EQUAL")
-Pow = _symbol("POWER")
-Rem = _symbol("REMAINDER")
-Shl = _symbol("SHIFT_LEFT")
-Shr = _symbol("SHIFT_RIGHT")
-ShrSE = _symbol("SHIFT_RIGHT_SIGN_EXTEND")
-Sub = _symbol("SUBTRACT")
-VarianceToInvStdDev = _symbol("VARIANCE_TO_INV_STD_DEV")
-Clamp = _symbol("CLAMP")
-Select = _symbol("SELECT")
+Abs = _unary("ABSOLUTE")
+Asin = _unary("ASIN")
+BitwiseNot = _unary("BITWISE_NOT")
+Cbrt = _unary("CBRT")
+Ceil = _unary("CEIL")
+Cos = _unary("COS")
+Erf = _unary("ERF")
+Exp = _unary("EXPONENT")
+Expm1 = _unary("EXPONENT_MINUS_ONE")
+Exp2 = _unary("EXPONENT2")
+Floor = _unary("FLOOR")
+GeluErf = _unary("GELU_ERF")
+Inv = _unary("INVERSE")
+IsFinite = _unary("IS_FINITE")
+IsInf = _unary("IS_INF")
+IsNaN = _unary("IS_NAN")
+Log = _unary("LOGARITHM")
+Log1p = _unary("LOGARITHM_ONE_PLUS")
+Not = _unary("LOGICAL_NOT")
+Neg = _unary("NEGATE")
+NearbyInt = _unary("NEARBY_INT")
+Round = _unary("ROUND")
+Rsqrt = _unary("RSQRT")
+Sigmoid = _unary("SIGMOID")
+Signum = _unary("SIGNUM")
+Sin = _unary("SIN")
+Sqrt = _unary("SQRT")
+Square = _unary("SQUARE")
+Tan = _unary("TAN")
+Tanh = _unary("TANH")
+Trunc = _unary("TRUNC")
+Add = _binary("ADD")
+Atan2 = _binary("ATAN2")
+BitwiseAnd = _binary("BITWISE_AND")
+BitwiseOr = _binary("BITWISE_OR")
+BitwiseXor = _binary("BITWISE_XOR")
+BitwiseXnor = _binary("BITWISE_XNOR")
+Divide = _binary("DIVIDE")
+Equal = _binary("EQUAL")
+Gte = _binary("GREATER_THAN_EQUAL")
+Gt = _binary("GREATER_THAN")
+InvStdDevToVariance = _binary("INV_STD_DEV_TO_VARIANCE")
+Lte = _binary("LESS_THAN_EQUAL")
+Lt = _binary("LESS_THAN")
+And = _binary("LOGICAL_AND")
+Or = _binary("LOGICAL_OR")
+Max = _binary("MAXIMUM")
+Min = _binary("MINIMUM")
+Mul = _binary("MULTIPLY")
+NotEqual = _binary("NOT_EQUAL")
+Pow = _binary("POWER")
+Rem = _binary("REMAINDER")
+Shl = _binary("SHIFT_LEFT")
+Shr = _binary("SHIFT_RIGHT")
+ShrSE = _binary("SHIFT_RIGHT_SIGN_EXTEND")
+Sub = _binary("SUBTRACT")
+VarianceToInvStdDev = _binary("VARIANCE_TO_INV_STD_DEV")
+Clamp = _ternary("CLAMP")
+Select = _ternary("SELECT")
 _1, _2, _3, _4, _5, _6, _7, _8, _9, _10 = map(PlaceHolder, range(1, 11))
 _11, _12, _13, _14, _15, _16, _17, _18, _19, _20 = map(PlaceHolder, range(11, 21))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import MODES, call, new_graph, run, variable
 
-from pypoplar import FLOAT, HALF, INT, InvalidOption, MissingFeature, Target, poplin, poputil
+from pypoplar import FLOAT, HALF, INT, InvalidOption, MissingFeature, PoplarTypeError, Target, poplin, poputil
 from pypoplar.poplin.block_plan import plan_blocks
 from pypoplar.program import Sequence
 
@@ -197,6 +197,8 @@ def test_operands_that_do_not_fit_are_refused_with_their_names():
     with pytest.raises(poputil.PoplibsError, match=r"the shapes \[4, 5\] and \[4, 5\]"):
         poplin.createMatMulInputLHS(graph, FLOAT, [4, 5], [4, 5])
     with pytest.raises(poputil.PoplibsError, match="two shapes of two sizes each"):
+        poplin.createMatMulInputRHS(graph, FLOAT, [4, 5], [3])
+    with pytest.raises(PoplarTypeError, match="bShape is a list, each a whole number, got 3"):
         poplin.createMatMulInputRHS(graph, FLOAT, [4, 5], 3)
     assert len(prog) == 0
 
@@ -214,7 +216,7 @@ def test_options_are_checked_and_what_is_not_there_says_so():
     with pytest.raises(MissingFeature, match="partialsType half"):
         poplin.matMul(graph, a, b, prog, FLOAT, "product", {"partialsType": "half"})
     with pytest.raises(MissingFeature, match="preArrange"):
-        poplin.matMul(graph, a, b, prog, {"inputRHSIsPreArranged": "true"})
+        poplin.matMul(graph, a, b, prog, options={"inputRHSIsPreArranged": "true"})
     with pytest.raises(TypeError, match="cache"):
         poplin.matMul(graph, a, b, prog, cache=None)
     poplin.matMul(graph, a, b, prog, "product", {"fullyConnectedPass": "TRAINING_FWD", "availableMemoryProportion": 0.3})
