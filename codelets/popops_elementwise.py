@@ -6,11 +6,10 @@ A tile has one vertex, whose workers divide its elements.
 from typing import Generic, TypeVar
 
 from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, InOut, Input, MultiVertex, Output, Vector, ipu
+from pypoplar.popops.elements.element_cycles import binary_estimate
 
 T = TypeVar("T", FLOAT, HALF, INT, UNSIGNED_INT)
 Real = TypeVar("Real", FLOAT, HALF)
-Delta = TypeVar("Delta", FLOAT, HALF)
-Scale = TypeVar("Scale", FLOAT, HALF)
 
 
 def add(left, right):
@@ -53,6 +52,9 @@ class BinaryOp1D(MultiVertex, Generic[T]):
             for i in ipu.worker_range(worker, self.out):
                 self.out[i] = self.combine(self.in1[i], other)
 
+    def cycles(self, vertex):
+        return binary_estimate(vertex, "out", in_place=False)
+
 
 class BinaryOp1DInPlace(MultiVertex, Generic[T]):
     """in1Out = in1Out op in2."""
@@ -68,6 +70,9 @@ class BinaryOp1DInPlace(MultiVertex, Generic[T]):
             other = self.in2[0]
             for i in ipu.worker_range(worker, self.in1Out):
                 self.in1Out[i] = self.combine(self.in1Out[i], other)
+
+    def cycles(self, vertex):
+        return binary_estimate(vertex, "in1Out", in_place=True)
 
 
 class Add(BinaryOp1D[T], Generic[T], name="popops::BinaryOp1D<ADD>"):
@@ -116,28 +121,3 @@ class Minimum(BinaryOp1D[T], Generic[T], name="popops::BinaryOp1D<MINIMUM>"):
 
 class MinimumInPlace(BinaryOp1DInPlace[T], Generic[T], name="popops::BinaryOp1DInPlace<MINIMUM>"):
     combine = staticmethod(minimum)
-
-
-class ScaledSum(MultiVertex, Generic[Real, Delta]):
-    """A += a multiple of B, computed in float and rounded once."""
-
-    A: InOut[Vector[Real]]
-    B: Input[Vector[Delta]]
-
-    def accumulate(self, worker, scale):
-        for i in ipu.worker_range(worker, self.A):
-            self.A[i] = float(self.A[i]) + scale * float(self.B[i])
-
-
-class ScaledAdd(ScaledSum[Real, Delta], Generic[Real, Delta], name="popops::ScaledAdd"):
-    scale: FLOAT
-
-    def compute(self, worker):
-        self.accumulate(worker, self.scale)
-
-
-class ScaledAddTensor(ScaledSum[Real, Delta], Generic[Real, Delta, Scale], name="popops::ScaledAddTensor"):
-    scaleB: Input[Scale]
-
-    def compute(self, worker):
-        self.accumulate(worker, float(self.scaleB))

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pypoplar import resources
 from pypoplar.graph.graph import Graph
-from pypoplar.popops.elements.cycle_estimators import ESTIMATORS
-from pypoplar.popops.elements.flop_estimators import FLOPS
 from pypoplar.poputil.arguments import check_graph
-from pypoplar.poputil.flop_conventions import with_flops
 from pypoplar.tracebacks import public
 
-FILES = ("popops_elementwise.py", "popops_fill.py")
+FILES = ("popops_elementwise.py", "popops_fill.py", "popops_scaled_add.py")
 
 
 @public
@@ -19,5 +16,3 @@ def addCodelets(graph: Graph) -> None:
     check_graph("popops.addCodelets", graph)
     for file in FILES:
         graph.addCodelets(resources.codelets(file))
-    for vertexType, estimator in with_flops(ESTIMATORS, FLOPS).items():
-        graph.registerPerfEstimator(vertexType, estimator)

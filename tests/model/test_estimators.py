@@ -48,11 +48,18 @@ def element_wise(operation, type, in_place=False, scalar=False):
     return templateVertex("popops::BinaryOp1DInPlace" if in_place else "popops::BinaryOp1D", operation, type), fields
 
 
-def scaled_add(type):
+def scaled_add(type, delta=None):
     def fields(n):
-        return {"A": (type, [n]), "B": (type, [n]), "scale": 1.0}
+        return {"A": (type, [n]), "B": (delta or type, [n]), "scale": 1.0}
 
-    return templateVertex("popops::ScaledAdd", type, type), fields
+    return templateVertex("popops::ScaledAdd", type, delta or type), fields
+
+
+def scaled_both(type):
+    def fields(n):
+        return {"A": (type, [n]), "B": (type, [n]), "scaleA": 1.0, "scaleB": 1.0}
+
+    return templateVertex("popops::aXPlusbY", type, type, type), fields
 
 
 def non_linearity(name, type):
@@ -73,9 +80,17 @@ MULTI_VERTICES = [  # what it is, vertex type and fields, tile cycles at SIZES
     ("BinaryOp1D DIV f16", element_wise("DIVIDE", HALF), (293, 545, 5585, 21713)),
     ("BinaryOp1D ADD i32", element_wise("ADD", INT), (209, 629, 7349, 28853)),
     ("BinaryOp1D MUL u32", element_wise("MULTIPLY", UNSIGNED_INT), (209, 629, 7349, 28853)),
+    ("BinaryOp1D MAX f16", element_wise("MAXIMUM", HALF), (191, 239, 1199, 4271)),
+    ("BinaryOp1DInPlace MAX f32", element_wise("MAXIMUM", FLOAT, in_place=True), (383, 503, 2423, 8567)),
+    ("BroadcastScalar1D DIV f32", element_wise("DIVIDE", FLOAT, scalar=True), (347, 3227, 12443)),
+    ("BroadcastScalar1D MIN u32", element_wise("MINIMUM", UNSIGNED_INT, scalar=True), (659, 8339, 32915)),
     ("BroadcastScalar1D ADD f32", element_wise("ADD", FLOAT, scalar=True), (203, 1163, 4235)),
     ("ScaledAddSupervisor f32", scaled_add(FLOAT), (225, 279, 1719, 6327)),
     ("ScaledAddSupervisor f16", scaled_add(HALF), (207, 225, 945, 3249)),
+    ("ScaledAddSupervisor f16, f32", scaled_add(HALF, FLOAT), (243, 285, 1485, 5325)),
+    ("ScaledAddSupervisor i32",
+     ("popops::ScaledAddInteger<int>", lambda n: {"A": (INT, [n]), "B": (INT, [n]), "scale": 1}), (99, 645, 8965, 35589)),
+    ("aXPlusbYSupervisor f32", scaled_both(FLOAT), (213, 285, 1725, 6333)),
     ("UnaryOp1D TANH f32", non_linearity("TANH", FLOAT), (194, 554, 6314, 24746)),
     ("UnaryOp1D SIGMOID f32", non_linearity("SIGMOID", FLOAT), (194, 554, 6314, 24746)),
     ("UnaryOp1D TANH f16", non_linearity("TANH", HALF), (146, 194, 1154, 4226)),

@@ -28,6 +28,7 @@ from pypoplar.types import (
 
 Types = tuple[ElementType, ...]
 FLOATS: Types = (FLOAT, HALF)
+BASIC: Types = (FLOAT, HALF, INT, UNSIGNED_INT)
 SIGNED: Types = (FLOAT, HALF, INT, LONGLONG)
 NUMBERS: Types = (FLOAT, HALF, INT, UNSIGNED_INT, LONGLONG, UNSIGNED_LONGLONG)
 INTEGERS: Types = (INT, UNSIGNED_INT, LONGLONG, UNSIGNED_LONGLONG)
@@ -40,7 +41,10 @@ SELECTED: Types = (*EVERY, SIGNED_CHAR, UNSIGNED_CHAR)
 
 @frozen
 class ElementOperation:
-    """A row. `by_type` has the device code of types for which it differs; a `relation` gives BOOL."""
+    """A row. `by_type` has the device code of types for which it differs; a `relation` gives BOOL.
+
+    `in_file` are the types for which codelets/popops_elementwise.py has the vertices `popops::BinaryOp1D` and `BinaryOp1DInPlace`.
+    """
 
     name: str
     function: str
@@ -53,6 +57,7 @@ class ElementOperation:
     relation: bool = False
     flops: int = 1
     commutes: bool = False
+    in_file: Types = ()
 
     def result(self, type: ElementType) -> ElementType:
         """The type of the result for operands of a type."""
@@ -118,13 +123,13 @@ UNARY = (
     _unary("SIN", "sin", "Sin", FLOATS, "math.sin({a})", "the sine of a"),
     _unary("SQRT", "sqrt", "Sqrt", (FLOAT, HALF, INT), "math.sqrt({a})", "the square root of a",
            by_type={INT: "int(math.sqrt(float({a})))"}),
-    _unary("SQUARE", "square", "Square", (FLOAT, HALF, INT, UNSIGNED_INT), "{a} * {a}", "a * a"),
+    _unary("SQUARE", "square", "Square", BASIC, "{a} * {a}", "a * a"),
     _unary("TAN", "tan", "Tan", FLOATS, "math.tan({a})", "the tangent of a"),
     _unary("TANH", "tanh", "Tanh", FLOATS, "math.tanh({a})", "the hyperbolic tangent of a"),
     _unary("TRUNC", "trunc", "Trunc", FLOATS, "math.trunc({a})", "a rounded towards 0"),
 )  # fmt: skip
 BINARY = (
-    _binary("ADD", "add", "Add", NUMBERS, "{a} + {b}", "a + b", commutes=True),
+    _binary("ADD", "add", "Add", NUMBERS, "{a} + {b}", "a + b", commutes=True, in_file=BASIC),
     _binary("ATAN2", "atan2", "Atan2", FLOATS, "math.atan2({a}, {b})", "the angle of the point (b, a)"),
     _binary("BITWISE_AND", "bitwiseAnd", "BitwiseAnd", BITS, "{a} & {b}", "the bits set in both a and b", flops=0, commutes=True),
     _binary("BITWISE_OR", "bitwiseOr", "BitwiseOr", BITS, "{a} | {b}", "the bits set in a or b", flops=0, commutes=True),
@@ -132,7 +137,7 @@ BINARY = (
             commutes=True),
     _binary("BITWISE_XNOR", "bitwiseXnor", "BitwiseXnor", BITS, "~({a} ^ {b})", "the bits in which a and b agree", flops=0,
             commutes=True),
-    _binary("DIVIDE", "div", "Divide", NUMBERS, "{a} / {b}", "a / b, of integers cut towards 0",
+    _binary("DIVIDE", "div", "Divide", NUMBERS, "{a} / {b}", "a / b, of integers cut towards 0", in_file=FLOATS,
             by_type=_same("quotient({a}, {b})", INT, LONGLONG) | _same("{a} // {b}", UNSIGNED_INT, UNSIGNED_LONGLONG)),
     _binary("EQUAL", "eq", "Equal", EVERY, "{a} == {b}", "whether a is b", relation=True, commutes=True),
     _binary("GREATER_THAN_EQUAL", "gteq", "Gte", ORDERED, "{a} >= {b}", "whether a is at least b", relation=True,
@@ -147,9 +152,9 @@ BINARY = (
             by_type={BOOL: "{b} and not {a}"}),
     _binary("LOGICAL_AND", "logicalAnd", "And", (BOOL,), "{a} and {b}", "whether both a and b hold", relation=True, commutes=True),
     _binary("LOGICAL_OR", "logicalOr", "Or", (BOOL,), "{a} or {b}", "whether a or b holds", relation=True, commutes=True),
-    _binary("MAXIMUM", "max", "Max", NUMBERS, "max({a}, {b})", "the larger of a and b", commutes=True),
-    _binary("MINIMUM", "min", "Min", NUMBERS, "min({a}, {b})", "the smaller of a and b", commutes=True),
-    _binary("MULTIPLY", "mul", "Mul", NUMBERS, "{a} * {b}", "a * b", commutes=True),
+    _binary("MAXIMUM", "max", "Max", NUMBERS, "max({a}, {b})", "the larger of a and b", commutes=True, in_file=BASIC),
+    _binary("MINIMUM", "min", "Min", NUMBERS, "min({a}, {b})", "the smaller of a and b", commutes=True, in_file=BASIC),
+    _binary("MULTIPLY", "mul", "Mul", NUMBERS, "{a} * {b}", "a * b", commutes=True, in_file=BASIC),
     _binary("NOT_EQUAL", "neq", "NotEqual", EVERY, "{a} != {b}", "whether a differs from b", relation=True, commutes=True),
     _binary("POWER", "pow", "Pow", (FLOAT, HALF, INT), "{a} ** {b}", "a to the b"),
     _binary("REMAINDER", "rem", "Rem", NUMBERS, "math.fmod({a}, {b})", "what is left of a, with its sign, after the division by b",
@@ -159,12 +164,12 @@ BINARY = (
             by_type={INT: "INT(UNSIGNED_INT({a}) >> {b})", LONGLONG: "LONGLONG(UNSIGNED_LONGLONG({a}) >> {b})"}),
     _binary("SHIFT_RIGHT_SIGN_EXTEND", "shiftRightSignExtend", "ShrSE", (INT, LONGLONG), "{a} >> {b}",
             "the bits of a moved down by b, the sign behind them", flops=0),
-    _binary("SUBTRACT", "sub", "Sub", NUMBERS, "{a} - {b}", "a - b"),
+    _binary("SUBTRACT", "sub", "Sub", NUMBERS, "{a} - {b}", "a - b", in_file=BASIC),
     _binary("VARIANCE_TO_INV_STD_DEV", "varianceToInvStdDev", "VarianceToInvStdDev", FLOATS, "ipu.rsqrt({a} + {b})",
             "1 over the square root of a + b", flops=2),
 )  # fmt: skip
 TERNARY = (
-    ElementOperation("CLAMP", "clamp", "Clamp", 3, (FLOAT, HALF, INT, UNSIGNED_INT), "min(max({a}, {b}), {c})",
+    ElementOperation("CLAMP", "clamp", "Clamp", 3, BASIC, "min(max({a}, {b}), {c})",
                      "a held between b and c", flops=2),
     ElementOperation("SELECT", "select", "Select", 3, SELECTED, "{a} if {c} else {b}", "a where c holds, else b", flops=0),
 )  # fmt: skip

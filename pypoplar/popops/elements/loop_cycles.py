@@ -178,7 +178,7 @@ LOOPS: dict[str, dict[Form, str]] = {
         "plain": "f32=20/4 f16=11/4 i32=22/4 u32=22/4 u64=48/4 i64=48/4 i16=22/4 u16=22/4 bool=5/4",
         "broadcast": "f32=18/4 f16=10/4 i32=16/4 u32=16/4 u64=32/4 i64=32/4 i16=16/4 u16=16/4 bool=4/4",
     },
-    "INV_STD_DEV_TO_VARIANCE": {"plain": "f32=12/2 f16=11/2", "broadcast": "f32=11/2 f16=10/2", "broadcast in place": "f32=8/2"},
+    "INV_STD_DEV_TO_VARIANCE": {"plain": "f32=12/2 f16=11/2", "broadcast": "f32=11/2 f16=10/2"},
     "VARIANCE_TO_INV_STD_DEV": {"plain": "f32=13/2 f16=25/4", "broadcast": "f32=12/2 f16=24/4"},
     "SELECT": {"plain": "f32=5/1 f16=5/1 i32=5/1 u32=5/1 i64=5/1 u64=5/1 i16=5/1 u16=5/1 i8=5/1 u8=5/1 bool=5/1"},
     "CLAMP": {"plain": "f32=2/2 f16=2/4 i32=7/1 u32=7/1"},

@@ -19,7 +19,6 @@ from pypoplar.popops.elements.element_output import createOutputForElementWiseOp
 from pypoplar.popops.elements.element_vertices import add_element_vertices
 from pypoplar.popops.elements.map_codelet import MapCodelet, codelet_class
 from pypoplar.popops.elements.map_types import TypedTrees
-from pypoplar.popops.elements.operations import BINARY_OPERATIONS
 from pypoplar.popops.expr import BinaryOpType, Cast, Const, Expr, OperationOf, PlaceHolder, TernaryOpType, UnaryOpType, walk
 from pypoplar.poputil.arguments import check_call, check_tensor
 from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
@@ -27,6 +26,7 @@ from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 from pypoplar.tracebacks import public
 
@@ -223,10 +223,9 @@ def _codelet_in_a_file(codelet: MapCodelet) -> str | None:
     steps = codelet.trees.steps
     row = steps[-1].operation
     pair = len(steps) == 3 and [steps[operand.step].placeholder for operand in steps[-1].operands] == [1, 2]
-    if not pair or row is None or row.name not in BINARY_OPERATIONS or codelet.single - {2} or len(codelet.trees.results) > 1:
+    if not pair or row is None or codelet.single - {2} or len(codelet.trees.results) > 1 or steps[-1].type not in row.in_file:
         return None
-    binary, type = BINARY_OPERATIONS[row.name], steps[-1].type
-    return binary.vertex(type, bool(codelet.in_place)) if type in binary.types else None
+    return templateVertex("popops::BinaryOp1DInPlace" if codelet.in_place else "popops::BinaryOp1D", row.name, steps[-1].type)
 
 
 @frozen(eq=False)

@@ -11,13 +11,13 @@ from attrs import frozen
 
 from pypoplar.codelet.language.fields import MultiVertex
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
+from pypoplar.popops.elements.element_cycles import FORMS, operation_flops, start_cycles
 from pypoplar.popops.elements.element_operations import HELPERS
 from pypoplar.popops.elements.loop_cycles import Form, LoopRound, loop_round
 from pypoplar.popops.elements.map_types import MapStep, TypedOperand, TypedTrees
-from pypoplar.poputil.cycles import share_of_worker, supervisor_slots
+from pypoplar.poputil.cycles import share_of_worker
 from pypoplar.types import BOOL, FLOAT, HALF, ElementType
 
-SUPERVISOR = supervisor_slots(11)  # basicOpSupervisorOverhead
 LONGEST_NAME = 160  # characters of an expression in the name of a codelet
 HEAD = """\
 import math
@@ -129,21 +129,20 @@ class MapCodelet:
 
     def cycles(self, share: int) -> int:
         """Worker cycles of a vertex whose busiest worker has so many elements: its start, and the loops of all operations."""
-        root = self.trees.steps[self.trees.results[0].step] if self.trees.results[0].step >= 0 else None
         steps = ((number, step) for number, step in enumerate(self.trees.steps) if not step.placeholder)
         loops = sum(self.round_of(step).of(1 if number in self.once else share) for number, step in steps)
-        return SUPERVISOR + self._start(root) + loops
+        return self._start() + loops
 
-    def _start(self, root: MapStep | None) -> int:
-        """What entering the vertex takes, by PopLibs' estimators of the operation that gives the result."""
-        if root is None or root.operation is None:
-            return 18 + 19  # of a cast
-        operands = len(root.operands)
-        if operands == 1:
-            return 55 if self.in_place else 33 if root.operation.name == "EXPONENT" else 17
-        if operands == 2 and self._has_single(root):
-            return 20
-        return 58 if self.in_place and operands == 2 else 29 if root.worked_type is FLOAT else 26
+    def _start(self) -> int:
+        """What entering the vertex takes: the start of the operation that gives the result."""
+        if self._root is None or self._root.operation is None:
+            return start_cycles(None, self.trees.results[0].type, "plain")
+        return start_cycles(self._root.operation, self._root.worked_type, self._form(self._root))
+
+    @property
+    def _root(self) -> MapStep | None:
+        """The step that gives the first result; none of a constant."""
+        return self.trees.steps[self.trees.results[0].step] if self.trees.results[0].step >= 0 else None
 
     def _has_single(self, step: MapStep) -> bool:
         return any(operand.step < 0 or operand.step in self.once for operand in step.operands)
@@ -152,18 +151,17 @@ class MapCodelet:
         """The round of the loop that does a step."""
         if step.operation is None:
             return cast_round(step.operands[0].type, step.type)
-        broadcast = len(step.operands) == 2 and self._has_single(step)
-        root = bool(self.in_place) and step is self.trees.steps[self.trees.results[0].step]
-        forms: dict[tuple[bool, bool], Form] = {
-            (False, False): "plain", (False, True): "in place", (True, False): "broadcast", (True, True): "broadcast in place",
-        }  # fmt: skip
-        return loop_round(step.operation.name, step.worked_type.code, forms[broadcast, root])
+        return loop_round(step.operation.name, step.worked_type.code, self._form(step))
+
+    def _form(self, step: MapStep) -> Form:
+        """How an operation stands to its operands and its result."""
+        return FORMS[len(step.operands) == 2 and self._has_single(step), bool(self.in_place) and step is self._root]
 
     @property
     def flops(self) -> int:
         """Floating-point operations of an element."""
-        working = (step for step in self.trees.operations if step.operation is not None and step.worked_type in (FLOAT, HALF))
-        return sum(step.operation.flops for step in working if step.operation is not None)
+        operations = self.trees.operations
+        return sum(operation_flops(step.operation, step.worked_type) for step in operations if step.operation is not None)
 
 
 def _operand(operand: TypedOperand) -> str:
