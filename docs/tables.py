@@ -152,8 +152,9 @@ SELECT run, name, runs, cycles, cycles / clock_frequency AS seconds FROM run_tot
 SELECT SUM(sync_cycles) AS sync, SUM(exchange_cycles) AS exchange, SUM(copy_cycles) AS copies,
     SUM(global_exchange_cycles) AS between_ipus, SUM(host_exchange_cycles) AS host, SUM(compute_cycles) AS compute
 FROM step_total;""",
-    "The lines of codelets that their code spends the most slots on": """
-SELECT vertex_type, line, TRIM(text) AS text, slots, bound FROM line_cost ORDER BY slots DESC LIMIT 10;""",
+    "The lines of codelets whose vertices were charged the most worker slots for them, with what their code takes as compiled": """
+SELECT vertex_type, line, TRIM(text) AS text, slots_charged, slots_compiled, bound
+FROM line_cost ORDER BY slots_charged DESC LIMIT 10;""",
     "The slowest vertex of each compute set": """
 SELECT compute_set, vertex_type, tile, cycles, GROUP_CONCAT(name || ' ' || elements, ', ') AS sizes
 FROM longest_vertex LEFT JOIN longest_vertex_field USING (longest_vertex) GROUP BY longest_vertex ORDER BY cycles DESC;""",

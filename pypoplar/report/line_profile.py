@@ -103,7 +103,11 @@ class LineCost:
 
 @frozen
 class ExecutedBlock:
-    """A block of a vertex type, as one compute set executed it: `slots` of its code, and the lines that it stands on."""
+    """A block of a vertex type, as one compute set executed it, and the lines that it stands on.
+
+    `slots` are worker slots as charged: those of all blocks add up to their vertices'. `compiled` are those that its code takes,
+    whatever estimates say; None where prices are not those of compiled code.
+    """
 
     compute_set: str
     vertex_type: str
@@ -111,6 +115,7 @@ class ExecutedBlock:
     executions: int
     slots: int
     lines: tuple[SourceLine, ...]
+    compiled: int | None = None
 
 
 @frozen(eq=False)
@@ -170,7 +175,7 @@ class LineProfile:
     @property
     def blocks(self) -> tuple[ExecutedBlock, ...]:
         """The blocks that ran."""
-        return tuple(_blocks(self.groups, self._text))
+        return tuple(block for group in self.groups for block in _blocks(group, self._text[group.vertex_type], self.compiled))
 
 
 def _code_slots(text: CodeletText, group: VertexGroup, executions: list[int]) -> tuple[list[int], list[int]]:
@@ -192,15 +197,15 @@ def _charged(slots: int, code: Sequence[int]) -> list[int]:
     if slots == whole:
         return list(code)
     if not whole:
-        return [slots, *[0] * (len(code) - 1)]
+        return [slots, *[0] * (len(code) - 1)][: len(code)]
     return [after - before for before, after in pairwise([0, *(end * slots // whole for end in accumulate(code))])]
 
 
-def _blocks(groups: Iterable[VertexGroup], texts: Mapping[str, CodeletText]) -> Iterable[ExecutedBlock]:
-    for group in groups:
-        text = texts[group.vertex_type]
-        for number, (times, parts) in enumerate(zip(group.executions, text.blocks, strict=True)):
-            if times:
-                slots = times * text.workers * sum(part.slots for part in parts)
-                lines = tuple(text.lines[place] for place in sorted({part.line for part in parts}))
-                yield ExecutedBlock(group.compute_set, group.vertex_type, number, times, slots, lines)
+def _blocks(group: VertexGroup, text: CodeletText, compiled: bool) -> Iterable[ExecutedBlock]:
+    """The blocks that the vertices of a group ran, with their part of what these were charged."""
+    numbers = [number for number, times in enumerate(group.executions) if times]
+    code = [group.executions[number] * text.workers * sum(part.slots for part in text.blocks[number]) for number in numbers]
+    for number, slots, of_code in zip(numbers, _charged(group.slots, code), code, strict=True):
+        lines = tuple(text.lines[place] for place in sorted({part.line for part in text.blocks[number]}))
+        executions = group.executions[number]
+        yield ExecutedBlock(group.compute_set, group.vertex_type, number, executions, slots, lines, of_code if compiled else None)

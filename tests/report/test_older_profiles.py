@@ -21,8 +21,12 @@ EXCHANGE = "Exchange and copies on the tile"
 @pytest.fixture(params=sorted(UPGRADES))
 def older(request, tmp_path):
     """A profile that the release of this version wrote, of three runs on 16 tiles."""
-    path = tmp_path / "older.pop"
-    path.write_bytes(gzip.decompress((FILES / f"profile_version_{request.param}.pop.gz").read_bytes()))
+    return unpacked(request.param, tmp_path)
+
+
+def unpacked(version, folder):
+    path = folder / "older.pop"
+    path.write_bytes(gzip.decompress((FILES / f"profile_version_{version}.pop.gz").read_bytes()))
     return path
 
 
@@ -70,3 +74,15 @@ def test_an_older_profile_that_is_damaged_is_refused(older):
         database.execute("DROP TABLE trace_event")
     with pytest.raises(FileLoadError, match="damaged: it has no table trace_event"):
         pva.openReport(older)
+
+
+def test_a_profile_of_this_version_with_the_views_of_an_earlier_release_opens(tmp_path):
+    """Its codelet has an estimate of 101 cycles, and ran 96 times."""
+    path = unpacked(4, tmp_path)
+    lines = pva.openReport(path).execution.lines.lines("Guessed")
+    assert [(line.slots, line.compiled, line.bound) for line in lines] == [(2374, 1152, 672), (3166, 1536, 960), (4156, 2016, 480)]
+    pva.save_report(pva.openReport(path), tmp_path / "again.pop")
+    with closing(sqlite3.connect(tmp_path / "again.pop")) as database:
+        rows = database.execute("SELECT slots_charged, slots_compiled, bound FROM line_cost ORDER BY line").fetchall()
+    assert rows == [(line.slots, line.compiled, line.bound) for line in lines]
+    assert sum(row[0] for row in rows) == 96 * 101

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from profile_reports import full_report
 
 from pypoplar.report.file.sqlite_file import load_report, save_report
+from pypoplar.report.line_profile import CodeletText, LinePart, LineProfile, SourceLine, VertexGroup
 from pypoplar.report.memory_report import live_bytes
 from pypoplar.report.trace import Trace
 
@@ -158,3 +161,64 @@ def test_steps_that_do_the_same_share_arrays_when_they_are_loaded(tmp_path):
     assert first.steps[1].cyclesByTile is second.steps[1].cyclesByTile
     with pytest.raises(ValueError, match="read-only"):
         third.steps[1].cyclesByTile[0] = 0
+
+
+amounts = st.integers(0, 1000)
+
+
+@st.composite
+def line_profiles(draw):
+    """Texts of up to four lines, of which blocks may have none, and groups with and without estimates."""
+    texts, groups = [], []
+    for number in range(draw(st.integers(1, 2))):
+        lines = tuple(SourceLine("compute", "f.py", place + 1, "x") for place in range(draw(st.integers(1, 4))))
+        blocks = []
+        for places in draw(st.lists(st.lists(st.integers(0, len(lines) - 1), unique=True, max_size=3), max_size=3)):
+            pairs = [sorted((draw(amounts), draw(amounts))) for _ in places]
+            blocks.append(tuple(LinePart(place, slots, bound) for place, (bound, slots) in zip(places, pairs, strict=True)))
+        texts.append(CodeletText(f"T{number}", draw(st.sampled_from([1, 6])), lines, tuple(blocks)))
+        for name in draw(st.lists(st.sampled_from("abc"), max_size=3)):
+            groups.append(VertexGroup(name, f"T{number}", 1, draw(amounts), tuple(draw(amounts) for _ in blocks)))
+    return LineProfile(draw(st.booleans()), tuple(texts), tuple(groups))
+
+
+LINE_COSTS = "SELECT vertex_type, line, slots_charged, slots_compiled, bound FROM line_cost ORDER BY vertex_type, line"
+
+
+def line_costs(lines, select):
+    report = full_report()
+    return select(LINE_COSTS, evolve(report, execution=evolve(report.execution, lines=lines)))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(line_profiles())
+def test_the_view_of_lines_says_what_the_report_says(select, lines):
+    known = evolve(lines, compiled=True)  # what costs nothing at all is left out, whether compiled is shown or not
+    assert line_costs(lines, select) == [
+        (text.vertex_type, cost.source.line, cost.slots, cost.compiled, cost.bound)
+        for text in lines.texts
+        for cost, whole in zip(lines.lines(text.vertex_type), known.lines(text.vertex_type), strict=True)
+        if whole.slots or whole.compiled
+    ]
+
+
+@given(line_profiles())
+def test_blocks_and_lines_have_all_slots_of_their_vertices(lines):
+    for group in lines.groups:
+        only = evolve(lines, groups=(group,))
+        ran = any(group.executions)
+        assert sum(block.slots for block in only.blocks) == group.slots * ran
+        costs = only.lines(group.vertex_type)
+        assert sum(cost.slots for cost in costs) == group.slots
+        if lines.compiled:
+            assert sum(block.compiled for block in only.blocks) == sum(cost.compiled for cost in costs)
+        else:
+            assert all(block.compiled is None for block in only.blocks)
+
+
+def test_slots_whose_products_are_beyond_64_bits_still_add_up(select):
+    lines = tuple(SourceLine("compute", "f.py", place + 1, "x") for place in range(3))
+    text = CodeletText("T", 1, lines, (tuple(LinePart(place, 3 + place, 0) for place in range(3)),))
+    rows = line_costs(LineProfile(True, (text,), (VertexGroup("a", "T", 1, (1 << 50) + 1, (1 << 40,)),)), select)
+    assert sum(row[2] for row in rows) == (1 << 50) + 1
+    assert [row[2] / (1 << 50) for row in rows] == pytest.approx([3 / 12, 4 / 12, 5 / 12])

@@ -358,9 +358,31 @@ CREATE VIEW liveness AS  -- Bytes, on all tiles, of the variables that live at e
         LEFT JOIN variable_tile USING (variable)
     GROUP BY step;
 
-CREATE VIEW line_cost AS  -- Lines of codelets with the worker slots of their code in all executions, whatever estimates say.
-    SELECT vertex_type, file, line, text, SUM(executions * workers * slots) AS slots, SUM(executions * workers * bound) AS bound
-    FROM (SELECT codelet, block, SUM(executions) AS executions FROM block_execution JOIN vertex_group USING (vertex_group)
-            GROUP BY codelet, block)
-        JOIN block_line USING (codelet, block) JOIN codelet_line USING (codelet, place) JOIN codelet USING (codelet)
-    GROUP BY codelet, place;
+CREATE VIEW line_cost AS  -- Lines of codelets with their worker slots: slots_charged add up to the type's cycles; slots_compiled and bound are those of the code, whatever estimates say, NULL with scalar prices.
+    WITH code AS (  -- of each line in each group of vertices
+        SELECT vertex_group, place, SUM(executions * workers * block_line.slots) AS slots, SUM(executions * workers * bound) AS bound
+        FROM block_execution JOIN vertex_group USING (vertex_group) JOIN codelet USING (codelet)
+            JOIN block_line USING (codelet, block)
+        GROUP BY vertex_group, place
+    ), summed AS (  -- the same, with the sums up to the line and of all lines
+        SELECT vertex_group, codelet, codelet_line.place, vertex_group.slots AS charged, COALESCE(code.slots, 0) AS slots,
+            COALESCE(code.bound, 0) AS bound,
+            SUM(COALESCE(code.slots, 0)) OVER (PARTITION BY vertex_group ORDER BY codelet_line.place) AS upto,
+            SUM(COALESCE(code.slots, 0)) OVER (PARTITION BY vertex_group) AS whole
+        FROM vertex_group JOIN codelet_line USING (codelet) LEFT JOIN code USING (vertex_group, place)
+    ), shared AS (  -- and with those of the slots charged: in proportion to the code; the first line has what costs nothing as code
+        SELECT codelet, place, slots, bound,
+            CASE WHEN charged = whole THEN upto
+                WHEN whole = 0 THEN charged
+                WHEN upto = whole THEN charged
+                ELSE CAST(upto * charged / whole AS INTEGER) END
+            - CASE WHEN charged = whole THEN upto - slots
+                WHEN whole = 0 THEN CASE WHEN place = 0 THEN 0 ELSE charged END
+                WHEN upto - slots = whole THEN charged
+                ELSE CAST((upto - slots) * charged / whole AS INTEGER) END AS charged
+        FROM summed
+    )
+    SELECT vertex_type, file, line, text, SUM(charged) AS slots_charged,
+        CASE WHEN compiled THEN SUM(shared.slots) END AS slots_compiled, CASE WHEN compiled THEN SUM(bound) END AS bound
+    FROM shared JOIN codelet USING (codelet) JOIN codelet_line USING (codelet, place), line_profile
+    GROUP BY codelet, place HAVING SUM(charged) > 0 OR SUM(shared.slots) > 0;

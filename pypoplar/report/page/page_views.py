@@ -131,7 +131,7 @@ REPORT = PageKind[Report](
             "names",
             ("names", "phases", "total_cycles"),
             "steps and variables by their name paths, such as `layer1/conv/fwd`, as a flame graph and a table: cycles by phase,"
-            " bytes moved, vertices, memory; names that differ in numbers only, as of unrolled loops, fold",
+            " bytes moved, vertices, memory; names that differ in numbers only, as of unrolled loops (`fwd`, `fwd_1`), fold",
         ),
         PageView(
             "steps",
