@@ -205,7 +205,8 @@ A profile, `{profile_file.NAME}`, is an SQLite database: one file with everythin
 `pypoplar.pva.openReport(path)` reads it back as the same report, in any process. `pypoplar summary`, `pypoplar report` and
 `pypoplar trace` show it, and every SQL tool can query it: `sqlite3 profile.pop 'SELECT * FROM step_total'`.
 
-All values are plain integers, numbers and texts. Nothing is pickled, and nothing in a file is executed. Cycles are tile cycles;
+All values are plain integers, numbers and texts. Nothing is pickled, and nothing in a file is executed. Cycles are tile
+cycles, but those of vertex types are worker slots: cycles of one worker thread, which takes turns with the others of its tile;
 a second has `target.clock_frequency` of them. Sizes are bytes. Tiles are numbered over all IPUs. A table with rows by tile has no
 row for a tile that has nothing. `PRAGMA application_id` is {profile_file.APPLICATION} ("PoPr"), and `PRAGMA user_version` is the
 version of the tables, {profile_file.PROFILE_VERSION}. Files of version {older} are read

@@ -193,10 +193,11 @@ def summed_runs(runs: Sequence[Run]) -> tuple[Step, ...]:
 
 @frozen
 class VertexTypeCycles:
-    """The vertices of one type: how many are in the program, and the cycles of all their executions, idle threads left out.
+    """The vertices of one type: how many are in the program, and the worker slots of all their executions.
 
-    `cycles` are those of estimates where there are any. Beside them stand what the code would take as the vendor's compiler makes
-    it, and what hand-written code could reach, which is never more.
+    A slot is a cycle of one worker thread, in which its tile goes on by as many cycles as it has threads. `cycles` are the slots by
+    estimates where there are any. Beside them stand those that the code would take as the vendor's compiler makes it, and what
+    hand-written code could reach, which is never more.
     """
 
     instances: int

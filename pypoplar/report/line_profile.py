@@ -76,7 +76,7 @@ class FieldSize:
 
 @frozen
 class SlowestVertex:
-    """The vertex of a compute set that took the most cycles in one execution; of several the first, by tile."""
+    """The vertex of a compute set that took the most tile cycles in one execution; of several the first, by tile."""
 
     compute_set: str
     vertex_type: str

@@ -57,7 +57,14 @@ def test_summary_has_the_sections_of_poplar_in_order():
     text = summary(make_report(steps=[compute_step()]), {"showExecutionSteps": "true"})
     places = [
         text.index(title)
-        for title in ("Target:", "Graph:", "Memory Usage:", "Execution:", "Cycles by vertex type:", "Execution steps:")
+        for title in (
+            "Target:",
+            "Graph:",
+            "Memory Usage:",
+            "Execution:",
+            "Cycles by vertex type, in worker slots of all executions:",
+            "Execution steps:",
+        )
     ]
     assert places == sorted(places)
 
@@ -240,8 +247,8 @@ def test_what_compiled_and_hand_written_code_would_take_stands_beside_the_cycles
     types = {"Scale": VertexTypeCycles(10, 50, 0, 0, 1200, 40), "Add": VertexTypeCycles(1, 3000, 0, 0, 600, 580)}
     report = make_report(steps=[compute_step()])
     lines = summary(evolve(report, execution=evolve(report.execution, cycles_by_vertex_type=types))).splitlines()
-    assert [line for line in lines if "instances" in line] == [
-        "    Add (1 instances):     3,000      compiled 600  bound 580",
+    assert [line for line in lines if " instance" in line] == [
+        "    Add (1 instance):      3,000      compiled 600  bound 580",
         "    Scale (10 instances):     50    compiled 1,200   bound 40",
     ]
     assert "bound" not in summary(report)

@@ -11,16 +11,16 @@ from pypoplar.report.text.summary_lines import lines_section
 
 def test_lines_stand_with_slots_share_compiled_and_bound():
     assert lines_section(full_lines()) == [
-        "  Cycles by source line, in worker slots:",
+        "  Cycles by source line, in worker slots of all executions:",
         "    Multiply<float> (8 instances): 9,000 slots, 99.9% of all",
         "      slots  share  compiled  bound  line  text",
         "                                           -- compute, codelets/multiply.py",
         "      1,728  19.2%     1,728  1,728     7      def compute(self):",
         "      2,250  25.0%     2,250    288     8          for i in range(len(self.x)):",
         "      5,022  55.8%     5,022  3,348     9              self.x[i] *= self.k",
-        "    1 more vertex types: 7 slots",
-        "  Slowest vertex of each compute set:",
-        "    multiply: 400 cycles, Multiply<float> on tile 2, x 93, rows 12 in 3 rows",
+        "    1 more vertex type: 7 slots",
+        "  Slowest vertex of each compute set, in tile cycles of one execution:",
+        "    multiply: 400 tile cycles, Multiply<float> on tile 2, x 93, rows 12 in 3 rows",
     ]
 
 

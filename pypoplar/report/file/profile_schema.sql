@@ -1,5 +1,5 @@
 -- The tables of a profile file, profile.pop. docs/profile-file.md says the same in prose, with queries to try.
--- Cycles are tile cycles, sizes are bytes, steps are numbers of static steps, tiles are numbered over all IPUs.
+-- Cycles are tile cycles, but those of vertex types are worker slots, of which a tile has one in turn for each of its workers; sizes are bytes, steps are numbers of static steps, tiles are numbered over all IPUs.
 -- Rows of a table stand in the report's order. "by tile" tables have no row for a tile that has nothing.
 
 CREATE TABLE meta (  -- About the file: name, created (ISO 8601), poplar_version.
@@ -172,11 +172,11 @@ CREATE TABLE executed_program (  -- Names of what has run, in order; equal neigh
 CREATE TABLE vertex_type_cycles (  -- What vertices cost, by type, in all runs together.
     name TEXT PRIMARY KEY,  -- of the vertex type
     instances INTEGER NOT NULL,  -- its vertices in the program
-    cycles INTEGER NOT NULL,  -- of all executions of all its vertices, idle threads left out
+    cycles INTEGER NOT NULL,  -- worker slots of all executions of all its vertices, by estimates where there are any
     flops INTEGER NOT NULL,  -- floating-point operations; 0 without the option profiler.includeFlopEstimates
     memory_bytes INTEGER NOT NULL,  -- bytes that they load and store; 0 without that option
-    compiled_cycles INTEGER NOT NULL,  -- of their code, also where an estimate is used; 0 without that option or with scalar codelet_cost
-    bound_cycles INTEGER NOT NULL  -- what hand-written code could reach, at most compiled_cycles; 0 as these
+    compiled_cycles INTEGER NOT NULL,  -- worker slots of their code, also where an estimate is used; 0 without that option or with scalar codelet_cost
+    bound_cycles INTEGER NOT NULL  -- worker slots that hand-written code could reach, at most compiled_cycles; 0 as these
 );
 
 CREATE TABLE step (  -- The static steps that ran.
@@ -294,7 +294,7 @@ CREATE TABLE longest_vertex (  -- The vertex of each compute set that took the m
     compute_set TEXT NOT NULL,  -- name of the compute set
     vertex_type TEXT NOT NULL,  -- name of the vertex type
     tile INTEGER NOT NULL REFERENCES tile,  -- where it is
-    cycles INTEGER NOT NULL  -- how many
+    cycles INTEGER NOT NULL  -- tile cycles of this execution
 );
 
 CREATE TABLE longest_vertex_field (  -- How long its fields are.

@@ -7,6 +7,7 @@ Any SQL tool can read such a file: `SCHEMA`, ``profile_schema.sql``, says what e
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -106,11 +107,16 @@ def _check(database: sqlite3.Connection) -> None:
     for name, sql in _tables().items():
         if name not in tables.keys() | laid_over:
             raise FileLoadError(f"damaged: it has no table {name}")
-        if version == PROFILE_VERSION and tables[name] != sql:
+        if version == PROFILE_VERSION and _without_comments(tables[name]) != _without_comments(sql):
             raise FileLoadError(f"damaged: the table {name} has other columns than a profile's")
     broken = value("quick_check(1)")
     if broken != "ok":
         raise FileLoadError(f"damaged: {' '.join(str(broken).split())}")
+
+
+def _without_comments(sql: str) -> str:
+    """A definition of a table without what is said of its columns, which other releases may say in other words."""
+    return re.sub(" *--.*", "", sql)
 
 
 @cache

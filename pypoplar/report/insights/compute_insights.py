@@ -58,8 +58,8 @@ def dearest_vertex_type(report: Report) -> Insight | None:
         return None
     name = max(costs, key=lambda vertex_type: costs[vertex_type].cycles)
     of_vertices = costs[name].cycles / total
-    text = f"The {costs[name].instances:,} vertices of {shown(name)} take {costs[name].cycles:,} worker cycles,"
-    text += f" {of_vertices:.1%} of all vertices' cycles."
+    text = f"The {costs[name].instances:,} vertices of {shown(name)} take {costs[name].cycles:,} worker slots,"
+    text += f" {of_vertices:.1%} of all vertices' slots."
     advice = "Look at its inner loop first: what runs once per element is worth moving out, and half halves the bytes it loads."
     title = f"Most expensive vertex type: {shown(name)}"
     share, lines = of_vertices * _compute_share(execution), lines_link(execution, type=name)

@@ -143,7 +143,8 @@ REPORT = PageKind[Report](
         PageView(
             "vertices",
             ("vertex_types", "compute_sets", "lines"),
-            "vertex types and compute sets by cycles, with instances, operations, memory, and what priced them",
+            "vertex types by worker slots and compute sets by tile cycles, with instances, operations, memory, and what priced"
+            " them",
         ),
         PageView(
             "lines",
@@ -221,7 +222,7 @@ COMPARISON = PageKind[Sides](
         PageView(
             "operations",
             ("compute_sets", "vertex_types"),
-            "cycles by compute set and by vertex type, matched by name",
+            "tile cycles by compute set and worker slots by vertex type, matched by name",
         ),
         PageView(
             "steps",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pypoplar.report.execution import Execution, Step, VertexTypeCycles
 from pypoplar.report.phases import PHASES
+from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ReportTarget
 from pypoplar.report.slowest_tile import SlowestTiles
@@ -38,7 +39,8 @@ def execution_section(execution: Execution, compilation: Compilation) -> list[st
     lines += ["", *labelled(rows, 2)]
     if execution.flops:
         lines += ["", *floating_point(execution, target)]
-    return [*lines, "", "  Cycles by vertex type:", *by_vertex_type(execution, compilation)]
+    types = by_vertex_type(execution, compilation)
+    return [*lines, *(["", "  Cycles by vertex type, in worker slots of all executions:", *types] if types else [])]
 
 
 def floating_point(execution: Execution, target: ReportTarget) -> list[str]:
@@ -59,10 +61,10 @@ def floating_point(execution: Execution, target: ReportTarget) -> list[str]:
 
 
 def by_vertex_type(execution: Execution, compilation: Compilation) -> list[str]:
-    """Vertex types by their cycles, the most first, with what priced them."""
+    """Vertex types by their worker slots, the most first, with what priced them."""
     types = sorted(execution.cycles_by_vertex_type.items(), key=lambda entry: (-entry[1].cycles, entry[0]))
     priced = {vertex_type.name: pricing(vertex_type.priced_by) for vertex_type in compilation.vertex_types}
-    labels = [f"{name} ({cost.instances:,} instances):" for name, cost in types]
+    labels = [f"{name} ({counted(cost.instances, 'instance')}):" for name, cost in types]
     cycles = [f"{cost.cycles:,}" for _, cost in types]
     flops = [f"{cost.flops:,} FLOPs" if execution.flops else "" for _, cost in types]
     columns = [cycles, flops, *_costs_of_code([cost for _, cost in types])]
@@ -180,7 +182,7 @@ def ran_below(root: Program, ran: Mapping[int, Step]) -> dict[int, bool]:
 
 def step_lines(step: Step, slowest: SlowestTiles, indent: str) -> list[str]:
     """A step with its cycles, tiles, balance and bytes, and the tile that it waits for."""
-    times = f" ({step.executions:,} executions)" if step.executions != 1 else ""
+    times = f" ({counted(step.executions, 'execution')})" if step.executions != 1 else ""
     lines = [f"{step.type}: {shown_name(step.name)}{times}", f"  Cycles: {step.cycles:,}{composition(step)}"]
     if step.slowest_tile_cycles > step.compute_cycles:
         lines.append(f"  Slowest tile: {step.slowest_tile_cycles:,}, beside other steps")

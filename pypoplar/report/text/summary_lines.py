@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from pypoplar.report.line_profile import LineCost, LineProfile
+from pypoplar.report.plurals import counted
 from pypoplar.report.text.text_columns import shown_name
 
 LEAST = 0.005  # of all slots: vertex types with less are only counted
@@ -18,15 +19,17 @@ def lines_section(profile: LineProfile) -> list[str]:
     totals = {name: sum(group.slots for group in profile.groups_of(name)) for name in profile.vertex_types}
     whole = sum(totals.values())
     named = [name for name, slots in totals.items() if slots and slots >= LEAST * whole]
-    lines = ["  Cycles by source line, in worker slots:"]
+    lines = ["  Cycles by source line, in worker slots of all executions:"]
     for name in named:
         groups = profile.groups_of(name)
         vertices = sum(group.vertices for group in groups)
-        lines.append(f"    {shown_name(name)} ({vertices:,} instances): {totals[name]:,} slots, {totals[name] / whole:.1%} of all")
+        lines.append(
+            f"    {shown_name(name)} ({counted(vertices, 'instance')}): {totals[name]:,} slots, {totals[name] / whole:.1%} of all"
+        )
         lines += [f"      {line}" for line in text_lines(profile.lines(name))]
     others = [slots for name, slots in totals.items() if name not in named]
     if others:
-        lines.append(f"    {len(others):,} more vertex types: {sum(others):,} slots")
+        lines.append(f"    {counted(len(others), 'more vertex type')}: {sum(others):,} slots")
     return [*lines, *slowest_lines(profile)]
 
 
@@ -56,11 +59,11 @@ def text_lines(costs: Sequence[LineCost]) -> Iterator[str]:
 def slowest_lines(profile: LineProfile) -> list[str]:
     """The slowest vertex of each compute set, the slowest first."""
     slowest = sorted(profile.slowest, key=lambda vertex: (-vertex.cycles, vertex.compute_set))
-    lines = ["  Slowest vertex of each compute set:"] if slowest else []
+    lines = ["  Slowest vertex of each compute set, in tile cycles of one execution:"] if slowest else []
     for vertex in slowest:
         sizes = "".join(f", {size}" for size in vertex.sizes)
         lines.append(
-            f"    {shown_name(vertex.compute_set)}: {vertex.cycles:,} cycles, {shown_name(vertex.vertex_type)} on tile"
+            f"    {shown_name(vertex.compute_set)}: {vertex.cycles:,} tile cycles, {shown_name(vertex.vertex_type)} on tile"
             f" {vertex.tile:,}{sizes}"
         )
     return lines

@@ -145,7 +145,7 @@ def test_the_most_expensive_vertex_type_is_that_of_the_most_cycles():
     types = {"Cheap": VertexTypeCycles(1000, 25), "Dear": VertexTypeCycles(2, 75)}
     finding = rules.dearest_vertex_type(report(EVEN, types=types))
     assert finding.title == 'Most expensive vertex type: "Dear"'
-    assert finding.text == 'The 2 vertices of "Dear" take 75 worker cycles, 75.0% of all vertices\' cycles.'
+    assert finding.text == 'The 2 vertices of "Dear" take 75 worker slots, 75.0% of all vertices\' slots.'
 
 
 def test_idle_threads_are_counted_over_the_tiles_that_compute():

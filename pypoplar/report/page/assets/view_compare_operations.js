@@ -1,4 +1,4 @@
-// Comparison, operations: cycles by compute set and by vertex type, with differences.
+// Comparison, operations: tile cycles by compute set and worker slots by vertex type, with differences.
 
 if (page.data.kind === "comparison") {
   page.view("operations", "Operations", async (panel) => {
@@ -6,13 +6,13 @@ if (page.data.kind === "comparison") {
     const types = await page.unpack(page.data.vertex_types);
     if (!sets) panel.append(page.notice("Cycles cannot be compared: at least one of the two has not run."));
     else {
-      await differences(panel, "Compute sets: cycles, B less A", sets);
+      await differences(panel, "Compute sets: tile cycles, B less A", sets);
       panel.append(
         page.table({
           caption: "Compute sets",
           columns: [
             { name: "name", label: "Compute set", unit: "text" },
-            ...page.bothColumns("cycles", "Cycles", "cycles"),
+            ...page.bothColumns("cycles", "Tile cycles", "cycles"),
             { name: "a_executions", label: "Executions, A", unit: "count" },
             { name: "b_executions", label: "Executions, B", unit: "count" },
             { name: "a_balance", label: "Balance, A", unit: "share" },
@@ -24,13 +24,13 @@ if (page.data.kind === "comparison") {
       );
     }
     if (!types.length) return panel.append(page.notice("No vertex types in either."));
-    if (sets) await differences(panel, "Vertex types: worker cycles, B less A", types);
+    if (sets) await differences(panel, "Vertex types: worker slots, B less A", types);
     panel.append(
       page.table({
         caption: "Vertex types",
         columns: [
           { name: "name", label: "Vertex type", unit: "text" },
-          ...page.bothColumns("cycles", "Cycles", "cycles"),
+          ...page.bothColumns("cycles", "Worker slots", "cycles"),
           { name: "a_instances", label: "Instances, A", unit: "count" },
           { name: "b_instances", label: "Instances, B", unit: "count" },
         ],
@@ -53,7 +53,7 @@ async function differences(panel, caption, rows) {
   await page.bars(
     figure,
     changed.map((one) => ({ name: one.name, value: one.difference })),
-    "cycles more (right) or fewer (left) in B",
+    "more (right) or fewer (left) in B",
     colours,
   );
 }

@@ -47,7 +47,7 @@ if (page.data.kind === "report") {
           { name: "name", label: "Vertex type", unit: "text" },
           { name: "instances", label: "Instances", unit: "count" },
           { name: "sets", label: "Compute sets", unit: "count" },
-          { name: "slots", label: "Slots", unit: "cycles" },
+          { name: "slots", label: "Worker slots", unit: "cycles" },
           { name: "share", label: "Of all slots", unit: "share" },
           ...compiled,
         ],
@@ -154,14 +154,14 @@ if (page.data.kind === "report") {
     panel.append(
       page.element("h2", {}, "Slowest vertices"),
       page.table({
-        caption: "The vertex of each compute set that takes the most cycles in one execution",
+        caption: "The vertex of each compute set that takes the most tile cycles in one execution",
         rows: vertices,
         sort: "-cycles",
         columns: [
           { name: "set", label: "Compute set", unit: "text", link: (row) => page.toName(row.set) },
           { name: "type", label: "Vertex type", unit: "text", link: (row) => page.toLines({ type: row.type, set: row.set }) },
           { name: "tile", label: "Tile", unit: "count", link: (row) => page.address("memory", { tile: row.tile }) },
-          { name: "cycles", label: "Cycles", unit: "cycles" },
+          { name: "cycles", label: "Tile cycles", unit: "cycles" },
           { name: "sizes", label: "Sizes", unit: "text", title: "elements of its fields" },
         ],
       }),

@@ -1,4 +1,4 @@
-// Vertices and operations: vertex types and compute sets by cycles.
+// Vertices and operations: vertex types by worker slots, compute sets by tile cycles.
 
 if (page.data.kind === "report") {
   page.view("vertices", "Vertices and operations", async (panel, parameters) => {
@@ -15,12 +15,12 @@ if (page.data.kind === "report") {
 async function vertexTypes(panel, types, filter) {
   panel.append(page.element("h2", {}, "Vertex types"));
   if (types.some((one) => one.cycles)) {
-    const figure = page.figure("Worker cycles of all vertices of a type, over all executions");
+    const figure = page.figure("Worker slots of all vertices of a type, over all executions");
     panel.append(figure);
     await page.bars(
       figure,
       types.filter((one) => one.cycles).map((one) => ({ name: one.name, value: one.cycles })),
-      "worker cycles",
+      "worker slots",
       page.colour("compute"),
     );
   }
@@ -32,7 +32,7 @@ async function vertexTypes(panel, types, filter) {
       columns: [
         { name: "name", label: "Vertex type", unit: "text", link: (row) => row.cycles && page.toLines({ type: row.name }) },
         { name: "instances", label: "Instances", unit: "count" },
-        { name: "cycles", label: "Cycles", unit: "cycles" },
+        { name: "cycles", label: "Worker slots", unit: "cycles", title: SLOTS },
         ...(compiled
           ? [
               {
@@ -51,7 +51,7 @@ async function vertexTypes(panel, types, filter) {
             ]
           : []),
         { name: "memory", label: "State and pointers", unit: "bytes" },
-        { name: "priced_by", label: "Cycles from", unit: "text", title: "vertices by what priced their cycles" },
+        { name: "priced_by", label: "Slots from", unit: "text", title: "vertices by what priced their slots" },
       ],
       rows: types,
       sort: "-cycles",
@@ -79,7 +79,7 @@ async function computeSets(panel, sets, filter) {
       columns: [
         { name: "name", label: "Compute set", unit: "text", link: (row) => page.toName(row.name) },
         { name: "executions", label: "Executions", unit: "count" },
-        { name: "cycles", label: "Cycles", unit: "cycles" },
+        { name: "cycles", label: "Tile cycles", unit: "cycles", title: "of the slowest tile" },
         { name: "balance", label: "Tile balance", unit: "share" },
         { name: "lost", label: "Lost to imbalance", unit: "cycles" },
         ...(flops
@@ -97,5 +97,7 @@ async function computeSets(panel, sets, filter) {
     }),
   );
 }
+
+const SLOTS = "cycles of one worker thread; a tile goes on by six, as its threads take turns";
 
 page.NO_FLOPS = 'No FLOPs: set the engine option profiler.includeFlopEstimates to "true" and run again.';
