@@ -194,6 +194,8 @@ from pypoplar.popops.elements.element_output import createOutputForElementWiseOp
 from pypoplar.popops.elements.fill import fill, zero
 from pypoplar.popops.elements.map_call import map, mapInPlace, mapWithOutput
 from pypoplar.popops.elements.scaled_add import scaledAddTo
+from pypoplar.popops.reduction.reduce_call import reduce, reduceMany, reduceWithOutput
+from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams, SingleReduceOp
 from pypoplar.poputil.absent_members import absent_member
 
 __all__ = [
@@ -211,6 +213,13 @@ __all__ = [
     "mapWithOutput",
     # a += s b
     "scaledAddTo",
+    # sums and the like over dimensions
+    "Operation",
+    "ReduceParams",
+    "SingleReduceOp",
+    "reduce",
+    "reduceMany",
+    "reduceWithOutput",
     # one operation, as a new tensor, in place, into a given tensor: see pypoplar.popops.elements.element_operations
     "abs",
     "absInPlace",

@@ -29,6 +29,11 @@ def check_call(call: str, graph: object, prog: object, debugContext: object) -> 
     """`PoplarTypeError` unless a call has a graph, a Sequence to extend, and a string or nothing for its debug name."""
     check_graph(call, graph)
     check_prog(call, prog)
+    check_debug(call, debugContext)
+
+
+def check_debug(call: str, debugContext: object) -> None:
+    """`PoplarTypeError` unless a debug name is a string or nothing."""
     if not isinstance(debugContext, str | None):
         raise PoplarTypeError(f"{call}: a debug name is a string, got {debugContext!r}; options come after it")
 

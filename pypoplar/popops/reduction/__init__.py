@@ -1,0 +1,1 @@
+"""Reductions: sums, products, extremes of some dimensions of a tensor, planned over tiles."""

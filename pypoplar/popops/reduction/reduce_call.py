@@ -1,0 +1,396 @@
+"""`reduce`, `reduceWithOutput` and `reduceMany`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import inf, prod
+from typing import Any, overload
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.groups import stepped
+from pypoplar.braces import NUMBERS, ordered
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.popops.elements.element_vertices import add_element_vertices
+from pypoplar.popops.reduction.partial_matrix import PartialMatrix
+from pypoplar.popops.reduction.reduce_build import ComputeSets, ReduceBuilder, ReduceTypes
+from pypoplar.popops.reduction.reduce_params import (
+    PRECISE,
+    SUMS,
+    TYPES,
+    Operation,
+    ReduceParams,
+    SingleReduceOp,
+    listed_types,
+    params_of,
+)
+from pypoplar.popops.reduction.reduce_plan import plan_stages
+from pypoplar.popops.reduction.tile_holdings import holdings_of
+from pypoplar.poputil.arguments import check_debug, check_graph, check_tensor, dimension_of
+from pypoplar.poputil.call_options import Kind, read_options
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.tile_mapping import mapTensorLinearly
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.program import Copy, Execute, Sequence
+from pypoplar.tracebacks import public
+from pypoplar.types import FLOAT, HALF, ElementType, check_type
+
+OPTIONS: dict[str, Kind] = {"accumType.interTile": ("float", "half"), "accumType.inVertex": ("float", "half")}
+IDENTITY: dict[Operation, int] = {Operation.MUL: 1, Operation.LOGICAL_AND: 1}  # 0 of the others but MIN and MAX
+Options = Mapping[str, object] | None
+Work = Sequence | list[ComputeSet]
+
+
+@overload
+def reduce(
+    graph: Graph,
+    in_: Tensor,
+    outType: ElementType,
+    dims: Iterable[int],
+    params: ReduceParams | Operation,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> Tensor: ...
+@overload
+def reduce(
+    graph: Graph,
+    in_: Tensor,
+    outType: ElementType,
+    dims: Iterable[int],
+    params: ReduceParams | Operation,
+    css: list[ComputeSet],
+    debugContext: str | None = None,
+    options: Options = None,
+) -> Tensor: ...
+@overload
+def reduce(
+    graph: Graph,
+    in_: Tensor,
+    dims: Iterable[int],
+    params: ReduceParams | Operation,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> Tensor: ...
+@overload
+def reduce(
+    graph: Graph,
+    in_: Tensor,
+    dims: Iterable[int],
+    params: ReduceParams | Operation,
+    css: list[ComputeSet],
+    debugContext: str | None = None,
+    options: Options = None,
+) -> Tensor: ...
+@overloaded("popops.reduce")
+def reduce(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    in_: Tensor,
+    dims: Iterable[int],
+    params: ReduceParams | Operation,
+    outType: ElementType | None = None,
+    prog: Sequence | None = None,
+    css: list[ComputeSet] | None = None,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> Tensor:
+    """`in_` with the dimensions `dims` reduced to one element each and left out, as a new tensor.
+
+    `params` is a `ReduceParams`, or an `Operation` alone. The result has the type `outType`, or that of `in_`. The Sequence `prog`
+    is extended; or vertices of stage i go into the i-th compute set of the list `css`, to which those that it lacks are appended:
+    the caller executes them one after the other. The result of no dimensions is a copy; that of a dimension of size 0 is what the
+    operation starts from: 0, 1, the largest or the smallest value, infinity for floats.
+
+    ADD, SQUARE_ADD and MUL take FLOAT and HALF, to either of them, and INT; LOG_ADD (of logarithms) FLOAT and HALF; MIN and MAX
+    these, INT and UNSIGNED_INT; LOGICAL_AND and LOGICAL_OR BOOL. All but MIN, MAX and the logical ones combine halves in float,
+    unless the options ``accumType.inVertex`` (within a vertex) and ``accumType.interTile`` (from tile to tile) say "half".
+
+    The stages and the tiles of each are those that the model predicts to be fastest. The order in which elements are combined
+    follows from shapes, mapping and target alone. `PoplibsError` where `params` has update: that is `reduceWithOutput`'s.
+    """
+    call = ReduceCall.read("popops.reduce", graph, in_, outType, dims, params, prog if css is None else css, debugContext, options)
+    if call.params.update:
+        raise PoplibsError("popops.reduce makes a new tensor, so there is nothing to update; call popops.reduceWithOutput")
+    return call.add(None)
+
+
+@overload
+def reduceWithOutput(
+    graph: Graph,
+    in_: Tensor,
+    out: Tensor,
+    dims: Iterable[int],
+    params: ReduceParams | Operation,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> None: ...
+@overload
+def reduceWithOutput(
+    graph: Graph,
+    in_: Tensor,
+    out: Tensor,
+    dims: Iterable[int],
+    params: ReduceParams | Operation,
+    css: list[ComputeSet],
+    debugContext: str | None = None,
+    options: Options = None,
+) -> None: ...
+@overloaded("popops.reduceWithOutput")
+def reduceWithOutput(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    in_: Tensor,
+    out: Tensor,
+    dims: Iterable[int],
+    params: ReduceParams | Operation,
+    prog: Sequence | None = None,
+    css: list[ComputeSet] | None = None,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> None:
+    """As `reduce`, into `out`, which has the shape of the result (dimensions of size 1 do not count) and one of its types.
+
+    Where not all elements of `out` have a tile, all are mapped. With update, `out` becomes what it was and the result together.
+    """
+    work = prog if css is None else css
+    call = ReduceCall.read("popops.reduceWithOutput", graph, in_, out.elementType(), dims, params, work, debugContext, options)
+    call.check_output(out)
+    call.add(out)
+
+
+@public
+def reduceMany(
+    graph: Graph,
+    reductions: Iterable[SingleReduceOp],
+    outputs: list[Tensor],
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> list[Tensor]:
+    """Reductions side by side: the first stages of all in one compute set, then the second ones; the outputs, a list.
+
+    `outputs` has a tensor for each reduction, as `reduceWithOutput` takes it; or it is empty, and is filled with new ones.
+    """
+    name = "popops.reduceMany"
+    check_graph(name, graph)
+    asked = list(ordered(reductions, f"the reductions of {name}", "[SingleReduceOp(...), ...]"))
+    if not isinstance(prog, Sequence):
+        raise PoplarTypeError(f"{name}: the argument prog is the Sequence that the call extends, got {prog!r}")
+    if not isinstance(outputs, list):
+        raise PoplarTypeError(f"{name}: outputs is a list of tensors, or an empty one that is filled, got {outputs!r}")
+    if outputs and len(outputs) != len(asked):
+        raise PoplibsError(f"{name} has {len(asked)} reductions, got {len(outputs)} outputs; an empty list has them made")
+    css: list[ComputeSet] = []
+    calls = []
+    for number, single in enumerate(asked):
+        if not isinstance(single, SingleReduceOp):
+            raise PoplarTypeError(f"{name}: a reduction is a popops.SingleReduceOp, got {single!r}")
+        type = single.outType if single.useOutType else None
+        if outputs:
+            check_tensor(name, outputs[number])
+            type = outputs[number].elementType()
+        debug = below(debugContext, single.debugName or f"reduction-{number}")
+        calls.append(ReduceCall.read(name, graph, single.in_, type, single.dims, single.params, css, debug, options))
+        if outputs:
+            calls[-1].check_output(outputs[number])
+        elif single.params.update:
+            raise PoplibsError(f"{name}: reduction {number} updates its output, so outputs must be given")
+    _check_apart(name, calls, outputs)
+    results = [call.add(outputs[number] if outputs else None, number) for number, call in enumerate(calls)]
+    for cs in css:
+        prog.add(Execute(cs))
+    if not outputs:
+        outputs += results
+    return outputs
+
+
+def _check_apart(name: str, calls: list[ReduceCall], outputs: list[Tensor]) -> None:
+    """What one reduction writes no other may read or write: they run at once."""
+    if not outputs:
+        return
+    for number, out in enumerate(outputs):
+        for other, call in enumerate(calls):
+            shared = _share(out, call.in_) or (other != number and _share(out, outputs[other]))
+            if shared:
+                raise PoplibsError(
+                    f"{name}: output {number}, {out!r}, has elements that reduction {other} uses, and they run at once"
+                )
+
+
+def _share(first: Tensor, second: Tensor) -> bool:
+    """Whether two tensors have an element in common."""
+    if not set(first.variable_numbers()) & set(second.variable_numbers()):
+        return False
+    ids = [stepped(runs.start, runs.count, runs.step) for runs in (first.runs(), second.runs())]
+    return bool(np.isin(ids[0], ids[1]).any())
+
+
+@frozen(eq=False)
+class ReduceCall:
+    """A call of reduce whose arguments are checked."""
+
+    name: str
+    graph: Graph
+    in_: Tensor
+    out_type: ElementType
+    dims: list[int]
+    params: ReduceParams
+    types: ReduceTypes
+    prog: Work
+    debug: str
+
+    @staticmethod
+    def read(  # noqa: PLR0913 (what calls have)
+        name: str,
+        graph: Graph,
+        in_: Tensor,
+        outType: ElementType | None,
+        dims: Iterable[int],
+        params: ReduceParams | Operation,
+        work: Work | None,
+        debugContext: str | None,
+        options: Options,
+    ) -> ReduceCall:
+        """Check the arguments, before the graph changes."""
+        check_graph(name, graph)
+        check_tensor(name, in_)
+        check_debug(name, debugContext)
+        prog = [] if work is None else work
+        if isinstance(prog, list) and not all(isinstance(cs, ComputeSet) for cs in prog):
+            raise PoplarTypeError(f"{name}: css is a list of compute sets, got {prog!r}")
+        numbers = _dimensions(name, in_, dims)
+        given = params_of(name, params)
+        type = in_.elementType() if outType is None else check_type(outType)
+        _check_types(name, given, in_, type)
+        types = _types(name, given.op, in_.elementType(), type, options)
+        return ReduceCall(name, graph, in_, type, numbers, given, types, prog, below(debugContext, "reduce"))
+
+    @property
+    def shape(self) -> list[int]:
+        """The shape of the result."""
+        return [size for dimension, size in enumerate(self.in_.shape()) if dimension not in self.dims]
+
+    def check_output(self, out: Tensor) -> None:
+        """Whether `out` can take the result."""
+        if [size for size in out.shape() if size != 1] != [size for size in self.shape if size != 1]:
+            raise PoplibsError(f"{self.name} of {self.in_!r} over dimensions {self.dims} gives shape {self.shape}, got {out!r}")
+        if not out.isParallelWriteable():
+            raise PoplibsError(f"{self.name}: {out!r} cannot be written: it holds an element twice, or a constant")
+        for what, tensor in (("what is reduced", self.in_), ("the scale", self.params.scale)):
+            if tensor is not None and _share(out, tensor):
+                raise PoplibsError(f"{self.name}: the output {out!r} has elements of {what}, {tensor!r}")
+
+    def add(self, out: Tensor | None, number: int = 0) -> Tensor:
+        """Add what computes the result, into `out` if there is one. `number` tells reductions that run at once apart."""
+        css: list[ComputeSet] = self.prog if isinstance(self.prog, list) else []
+        outputs = prod(self.shape)
+        if out is None:
+            given, placed = self.graph.addVariable(self.out_type, self.shape, self.debug), False
+        else:
+            given, placed = out, self.graph.getTileMapping(out, False).complete
+        if outputs == 0:
+            return given
+        if self.in_.numElements() == 0:
+            self._start(css, given, placed)
+        elif self._copies and isinstance(self.prog, Sequence):
+            if not placed:
+                self.graph.setTileMapping(given, self.graph.getTileMapping(self.in_))
+            self.prog.add(Copy(self.in_.reshape(given.shape()), given))
+        else:
+            self._reduce(css, given.flatten(), placed, number)
+        if isinstance(self.prog, Sequence):
+            for cs in css:
+                self.prog.add(Execute(cs))
+        return given
+
+    @property
+    def _places(self) -> int:
+        """Elements that are reduced to one."""
+        return prod(self.in_.dim(dimension) for dimension in self.dims)
+
+    @property
+    def _copies(self) -> bool:
+        plain = not (self.params.update or self.params.useScale or self.params.op is Operation.SQUARE_ADD)
+        return self._places == 1 and plain and self.in_.elementType() is self.out_type and not self.in_.containsAliases()
+
+    def _start(self, css: list[ComputeSet], out: Tensor, placed: bool) -> None:
+        """What reducing nothing gives; an update adds nothing."""
+        if self.params.op is Operation.LOG_ADD:
+            raise PoplibsError(f"{self.name}: LOG_ADD of no elements has no value in {self.in_!r} over dimensions {self.dims}")
+        if not placed:
+            mapTensorLinearly(self.graph, out)
+        if self.params.update:
+            return
+        value = float(IDENTITY.get(self.params.op, 0))
+        if self.params.op in (Operation.MIN, Operation.MAX):
+            low, high = (-inf, inf) if self.out_type.is_floating else self.out_type.limits
+            value = high if self.params.op is Operation.MIN else low
+        cs = ComputeSets(self.graph, css, self.debug).at(0, "fill")
+        fill = templateVertex("popops::Fill", self.out_type)
+        add_element_vertices(self.graph, cs, fill, "out", {"out": out}, values={"in": value})
+
+    def _reduce(self, css: list[ComputeSet], out: Tensor, placed: bool, number: int) -> None:
+        target = self.graph.getTarget()
+        holdings = holdings_of(self.graph, self.in_, self.dims)
+        sets = ComputeSets(self.graph, css, self.debug)
+        builder = ReduceBuilder(self.graph, sets, self.params, self.types, out, placed, self.debug)
+        operation, stage = self.params.op, 0
+        first = holdings[0].tile + number
+        if any(holding.places > 1 for holding in holdings) or self._places == 1:
+            splits = any(holding.places >= 64 and holding.outputs < 6 for holding in holdings)
+            matrices = builder.local(holdings, self._places, splits)
+            stage = 1
+            operation = Operation.ADD if operation is Operation.SQUARE_ADD else operation
+        else:
+            kept = [dimension for dimension in range(self.in_.rank()) if dimension not in self.dims]
+            values = self.in_.dimShuffle([*self.dims, *kept]).reshape([self._places, out.numElements()])
+            matrices = [PartialMatrix.whole(values)]
+        if not matrices:
+            return
+        plan = plan_stages(target, max(matrix.partials for matrix in matrices), out.numElements())
+        for across in plan[:-1]:
+            matrices = builder.across(stage, matrices, across, operation, first)
+            operation = Operation.ADD if operation is Operation.SQUARE_ADD else operation
+            stage += 1
+        builder.final(stage, matrices, plan[-1], operation, first)
+
+
+def _dimensions(name: str, in_: Tensor, dims: Any) -> list[int]:
+    given = ordered(dims, f"the dimensions of {name}", NUMBERS)
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise PoplarTypeError(f"{name}: dims is a list of dimensions, got {dims!r}")
+    numbers = list(given)
+    for number in numbers:
+        dimension_of(name, "a dimension", in_, number)
+    return sorted({int(number) for number in numbers})
+
+
+def _check_types(name: str, params: ReduceParams, in_: Tensor, out: ElementType) -> None:
+    op, type = params.op, in_.elementType()
+    if type not in TYPES[op]:
+        raise PoplibsError(f"{name}: {op.name} takes {listed_types(TYPES[op])}, got {in_!r}")
+    if out is not type and not (op in PRECISE and type.is_floating and out.is_floating):
+        raise PoplibsError(f"{name}: {op.name} of {type!r} gives {type!r}{' or HALF or FLOAT' * (op in PRECISE)}, not {out!r}")
+    if (params.update or params.useScale) and op not in SUMS:
+        what = "scaled" if params.useScale else "updated"
+        raise PoplibsError(f"{name}: only ADD, SQUARE_ADD and LOG_ADD are {what}, got {op.name}")
+    if params.scale is not None and (params.scale.elementType() is not FLOAT or params.scale.numElements() != 1):
+        raise PoplibsError(f"{name}: the scale is one FLOAT, got {params.scale!r}")
+
+
+def _types(name: str, op: Operation, type: ElementType, out: ElementType, options: Options) -> ReduceTypes:
+    """The types of partial results: the output's, but FLOAT where that is more precise; options never make them smaller."""
+    usual = FLOAT if out is HALF and op in PRECISE else out
+    chosen = read_options(name, options, OPTIONS)
+    named = {"float": FLOAT, "half": HALF}
+    asked = [named.get(str(chosen.get(f"accumType.{where}")), usual) for where in ("inVertex", "interTile")]
+    if not out.is_floating:
+        return ReduceTypes(out, out)
+    return ReduceTypes(*(wanted if wanted.size >= out.size else out for wanted in asked))

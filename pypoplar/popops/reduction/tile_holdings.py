@@ -1,0 +1,151 @@
+"""What each tile holds of what is reduced: for which outputs, in which order of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.groups import offsets, opens
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.reduction.regular_views import pieces_view
+
+
+@frozen(eq=False)
+class Holding:
+    """What a tile holds of outputs ``[output, output + outputs)``: rows of shape [a, r, inner], r being the row's own."""
+
+    tile: int
+    output: int
+    outputs: int
+    inner: int
+    rows: tuple[Tensor, ...]
+    places: int  # elements of each output
+
+    @property
+    def end(self) -> int:
+        return self.output + self.outputs
+
+
+@frozen(eq=False)
+class Pieces:
+    """Pieces of a flattened tensor in the order of the tiles and their memory.
+
+    A piece has one element for each of `width` outputs that follow each other, or, where that is 1, `places` elements of one.
+    """
+
+    tile: Int64s
+    begin: Int64s
+    output: Int64s
+    width: Int64s
+    places: Int64s
+
+    def chosen(self, which: Int64s | Bools | slice) -> Pieces:
+        return Pieces(self.tile[which], self.begin[which], self.output[which], self.width[which], self.places[which])
+
+
+def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holding]:
+    """What the tiles hold of a tensor whose dimensions `dims` are reduced; it has elements."""
+    flat = tensor.flatten()
+    pieces = _pieces(graph, tensor, dims)
+    first = np.flatnonzero(opens(pieces.tile, pieces.output, pieces.width))
+    last = np.append(first[1:], len(pieces.tile))
+    places = np.add.reduceat(pieces.places, first)
+    # Blocks of as many places of the next outputs, side by side, are one holding.
+    tile, output, width = pieces.tile[first], pieces.output[first], pieces.width[first]
+    chained = np.zeros(len(first), bool)
+    chained[1:] = ~opens(tile, width, places)[1:] & (output[1:] == output[:-1] + width[:-1])
+    head = np.flatnonzero(~chained)
+    end = np.append(head[1:], len(first)) - 1
+    blocks = _Blocks(tile[head], output[head], output[end] + width[end], width[head], places[head], first[head], last[end])
+    return [holding for cluster in _clusters(blocks) for holding in _held(flat, pieces, blocks, cluster)]
+
+
+@frozen(eq=False)
+class _Blocks:
+    tile: Int64s
+    output: Int64s
+    end: Int64s
+    width: Int64s
+    places: Int64s
+    first: Int64s  # of its pieces
+    last: Int64s
+
+
+def _pieces(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> Pieces:
+    flat, elements = tensor.flatten(), tensor.numElements()
+    sizes, steps = _output_steps(tensor.shape(), dims)
+    side_by_side = steps[-1] == 1
+    inner = sizes[-1] if steps[-1] in (0, 1) else 1
+    runs = flat.runs()
+    run_first = offsets(runs.count)
+    mapped = [(region.begin(), tile) for tile, regions in enumerate(graph.getTileMapping(flat)) for region in regions]
+    low, owner = np.array(sorted(mapped), np.int64).reshape(-1, 2).T
+    begin = np.unique(np.concatenate((np.arange(0, elements, inner), run_first[:-1], low)))
+    length = np.diff(np.append(begin, elements))
+    run = np.searchsorted(run_first, begin, "right") - 1
+    memory = runs.start[run] + (begin - run_first[run]) * runs.step[run]
+    tile = owner[np.searchsorted(low, begin, "right") - 1]
+    output, rest = np.zeros(len(begin), np.int64), begin
+    for size, step in zip(reversed(sizes), reversed(steps), strict=True):
+        output, rest = output + rest % size * step, rest // size
+    one = np.ones(len(begin), np.int64)
+    pieces = Pieces(tile, begin, output, length if side_by_side else one, one if side_by_side else length)
+    return pieces.chosen(np.lexsort((memory, tile)))
+
+
+def _output_steps(shape: Sequence[int], dims: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Sizes of dimensions, alike ones together, and by how many outputs a step along each goes on: 0 along a reduced one."""
+    sizes: list[int] = []
+    steps: list[int] = []
+    outputs = 1
+    for dimension in reversed(range(len(shape))):
+        size = shape[dimension]
+        step = 0 if dimension in dims else outputs
+        if size == 1:
+            continue
+        if sizes and (steps[0] == step == 0 or (step and steps[0] and step == sizes[0] * steps[0])):
+            sizes[0] *= size
+        else:
+            sizes.insert(0, size)
+            steps.insert(0, step)
+        outputs *= size if step else 1
+    return (sizes, steps) if sizes else ([1], [0])
+
+
+def _clusters(blocks: _Blocks) -> Iterator[Int64s]:
+    """Blocks of a tile whose outputs overlap, together."""
+    order = np.lexsort((blocks.output, blocks.tile))
+    span = int(blocks.end.max()) + 1
+    reach = np.maximum.accumulate(blocks.tile[order] * span + blocks.end[order])
+    begins = np.ones(len(order), bool)
+    begins[1:] = blocks.tile[order][1:] * span + blocks.output[order][1:] >= reach[:-1]
+    yield from np.split(order, np.flatnonzero(begins)[1:])
+
+
+def _held(flat: Tensor, pieces: Pieces, blocks: _Blocks, cluster: Int64s) -> Iterator[Holding]:
+    """The holdings of blocks that overlap: with a row of each, where these have the same outputs, else with rows cut to fit."""
+    cluster = np.sort(cluster)
+    alike = all((column[cluster] == column[cluster[0]]).all() for column in (blocks.output, blocks.end, blocks.width))
+    first = int(cluster[0])
+    tile = int(blocks.tile[first])
+    if alike:
+        rows = tuple(_row(flat, pieces.chosen(slice(int(blocks.first[block]), int(blocks.last[block])))) for block in cluster)
+        output, end = int(blocks.output[first]), int(blocks.end[first])
+        yield Holding(tile, output, end - output, int(blocks.width[first]), rows, int(blocks.places[cluster].sum()))
+        return
+    inside = pieces.chosen(np.concatenate([np.arange(blocks.first[block], blocks.last[block]) for block in cluster]))
+    bounds = np.unique(np.concatenate((inside.output, inside.output + inside.width)))
+    for output, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        over = inside.chosen((inside.output <= output) & (inside.output + inside.width >= end))
+        if len(over.tile) == 0:
+            continue
+        cut = Pieces(over.tile, over.begin + output - over.output, over.output, np.full(len(over.tile), end - output), over.places)
+        yield Holding(tile, output, end - output, end - output, (_row(flat, cut),), int(over.places.sum()))
+
+
+def _row(flat: Tensor, pieces: Pieces) -> Tensor:
+    return pieces_view(flat, pieces.begin, pieces.width * pieces.places)

@@ -1,0 +1,83 @@
+"""How the workers of a tile share a reduction: outputs, places of the outputs, or pieces of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.reduction.tile_holdings import Holding
+from pypoplar.poputil.cycles import ceiling
+from pypoplar.target import Target
+from pypoplar.types import ElementType
+
+WORD = 4
+
+
+def output_share(target: Target, outputs: int, inner: int, result: ElementType) -> int:
+    """Outputs of a worker: whole words, and whole vectors where outputs lie side by side."""
+    grain = max(target.getVectorWidth(result) if inner > 1 else WORD // result.size, WORD // result.size, 1)
+    return ceiling(ceiling(outputs, grain), target.getNumWorkerContexts()) * grain
+
+
+def place_share(target: Target, places: int) -> int:
+    """Places of the outputs that a worker has."""
+    return ceiling(places, target.getNumWorkerContexts())
+
+
+@frozen(eq=False)
+class WorkerPieces:
+    """A vertex whose workers reduce parts: of so many `outputs` places of all rows together, or, without, whole rows."""
+
+    tile: int
+    rows: tuple[Tensor, ...]
+    inner: int
+    share: int
+    outputs: int | None
+    places: Int64s  # where in its results each piece of them begins
+    first_outputs: Int64s
+    widths: Int64s
+
+    @property
+    def size(self) -> int:
+        return int(self.widths.sum())
+
+
+def worker_pieces(target: Target, holdings: Sequence[Holding]) -> Iterator[WorkerPieces]:
+    """The vertices of all tiles that split what these hold among their workers."""
+    for _, of_tile in groupby(holdings, key=lambda holding: holding.tile):
+        held = list(of_tile)
+        if len(held) == 1 or any(holding.inner > 1 for holding in held):
+            yield from (_in_parts(target, holding) for holding in held)
+        else:
+            yield _in_pieces(target, held)
+
+
+def _in_parts(target: Target, holding: Holding) -> WorkerPieces:
+    share = place_share(target, holding.places)
+    parts = ceiling(holding.places, share)
+    places = np.arange(parts) * holding.outputs
+    outputs, widths = np.full(parts, holding.output), np.full(parts, holding.outputs)
+    return WorkerPieces(holding.tile, holding.rows, holding.inner, share, holding.outputs, places, outputs, widths)
+
+
+def _in_pieces(target: Target, held: Sequence[Holding]) -> WorkerPieces:
+    """Rows of one output each, cut so that the workers have about as much."""
+    rows: list[Tensor] = []
+    outputs: list[int] = []
+    most = ceiling(sum(holding.places * holding.outputs for holding in held), target.getNumWorkerContexts())
+    for holding in held:
+        for row in holding.rows:
+            places = row.numElements() // holding.outputs
+            for number in range(holding.outputs):
+                cuts = ceiling(places, most)
+                bounds = [number * places + cut * places // cuts for cut in range(cuts + 1)]
+                rows += [row.slice(low, high) for low, high in pairwise(bounds)]
+                outputs += [holding.output + number] * cuts
+    share = ceiling(len(rows), target.getNumWorkerContexts())
+    ones = np.ones(len(rows), np.int64)
+    return WorkerPieces(held[0].tile, tuple(rows), 1, share, None, np.arange(len(rows)), np.array(outputs), ones)
