@@ -69,12 +69,12 @@ def worker_range(worker: int, of: Any) -> range:
 
 
 def random_uint() -> int:
-    """A random UNSIGNED_INT from the tile's generator, xoshiro128**, seeded by `pypoplar.setSeed`."""
+    """A random UNSIGNED_INT: the upper half of the next 64 bits of the worker's xoroshiro128aox; see `pypoplar.setSeed`."""
     return random.getrandbits(32)
 
 
 def random_float() -> float:
-    """A random FLOAT, uniform in [0, 1)."""
+    """A random FLOAT, uniform in [0, 1): the upper 24 of the next 64 bits of the worker's generator, over 2**24."""
     return random.getrandbits(24) * 2.0**-24
 
 

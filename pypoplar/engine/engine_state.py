@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from attrs import define, field
 
-from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt32s
+from pypoplar.arrays.dtypes import AnyArray, Int64s, UInt64s
 from pypoplar.arrays.groups import offsets
 from pypoplar.arrays.splitmix import splitmix64
 from pypoplar.engine.arena import Arena
@@ -146,7 +145,7 @@ class EngineState:
             self._hold(which, np.zeros(size + 1, np.int64))
         if executable.target.compute_set_start_cycles or not all(step.waits for step in executable.steps):
             self._hold(Slot.TILE_CLOCK, np.zeros(executable.target.getNumTiles(), np.int64))
-        self._hold(Slot.RANDOM, seeded_generators(DEFAULT_SEED, executable.target.getNumTiles()))
+        self._hold(Slot.RANDOM, seeded_generators(DEFAULT_SEED, 0, executable.target.getNumTiles(), workers))
         self.header[Slot.WORKERS] = workers
         self.header[Slot.SLOTS_WORDS] = words
         self.header[Slot.CODELET_COUNT] = len(executable.codelets)
@@ -226,9 +225,10 @@ class EngineState:
     def floating_point_mask(self, exceptions: int) -> None:
         self.rows(Slot.CONTEXTS, CONTEXT_WORDS)[:, Context.FLOATING_POINT] = exceptions
 
-    def seed(self, seed: int) -> None:
-        """Seed every tile's random generator; the same seed gives the same numbers on every machine."""
-        self.tables[Slot.RANDOM][:] = seeded_generators(seed, self.executable.target.getNumTiles())
+    def seed(self, seed: int, modifier: int = 0) -> None:
+        """Seed the random generators of all workers; the same seed and modifier give the same numbers on every machine."""
+        target = self.executable.target
+        self.tables[Slot.RANDOM][:] = seeded_generators(seed, modifier, target.getNumTiles(), target.getNumWorkerContexts())
 
 
 def simple_tiles(computes: Computes) -> Int64s:
@@ -276,8 +276,13 @@ def make_state(executable: Executable, division: Division) -> EngineState:
     return EngineState(executable, division, Arena.allocate(executable), np.zeros(HEADER_WORDS, np.int64))
 
 
-def seeded_generators(seed: int, tiles: int) -> UInt32s:
-    """uint32 [tiles, RANDOM_WORDS]: states of xoshiro128** made by splitmix64 from the seed and the tile's number."""
-    numbers = splitmix64(np.arange(2 * tiles, dtype=np.uint64), seed)
-    states: Any = numbers.view(np.uint32).reshape(tiles, RANDOM_WORDS)
-    return np.ascontiguousarray(states)
+def seeded_generators(seed: int, modifier: int, tiles: int, workers: int) -> UInt64s:
+    """[tiles, workers, RANDOM_WORDS]: states of xoroshiro128aox.
+
+    The first number of splitmix64 from `seed` is where a second one begins; its number `modifier` is where a third begins, which
+    gives the words of all states, in the order of tiles and their workers.
+    """
+    start = seed
+    for place in (0, modifier):
+        start = int(splitmix64(np.array([place % 2**64], np.uint64), start)[0])
+    return splitmix64(np.arange(tiles * workers * RANDOM_WORDS, dtype=np.uint64), start).reshape(tiles, workers, RANDOM_WORDS)

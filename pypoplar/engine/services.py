@@ -103,7 +103,7 @@ class Services:
 
     def _do_seed(self, service: Mapping[str, Any]) -> None:
         low, high = (int(half) for half in self.streams.array(service["stream"])[:2])
-        self.state.seed((low | high << 32) + service["modifier"])
+        self.state.seed(low | high << 32, service["modifier"])
 
     def remote_rows(self, number: int) -> AnyArray:
         """The rows of a remote buffer, made on first use: [repeats, elements]."""

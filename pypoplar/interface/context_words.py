@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import auto
 
-from pypoplar.interface.layout import Layout, whole_lines, words
+from pypoplar.interface.layout import WORD_BYTES, Layout, whole_lines, words
 
 
 class CallArgument(Layout):
@@ -34,7 +34,7 @@ class Context(Layout):
     CYCLE_LIMIT = auto()  # worker slots; a loop that runs longer is a fault. It is read anew at each look: it may become `STOPPED`
     SUPERVISOR_LIMIT = auto()  # the same of a SupervisorVertex, whose slots are cycles
     CLOCK = auto()  # the machine's cycles when the vertices start
-    RANDOM = auto()  # address of the tile's random state, see `RANDOM_WORDS`
+    RANDOM = auto()  # address of the states of the tile's random generators, see `RANDOM_WORDS`
     DEBUG = auto()  # address of the debug buffer, 0 for none
     DEBUG_WORDS = auto()  # its size
     DEBUG_USED = auto()  # goes on counting when the buffer is full
@@ -64,5 +64,5 @@ CONTEXT_WORDS = whole_lines(Context)
 WORK_WORDS = words(Work)
 WORK_SUM_WORDS = whole_lines(Work)
 
-RANDOM_WORDS = 4  # of 32 bits: the state of a tile's xoshiro128**
-RANDOM_BYTES = 4 * RANDOM_WORDS
+RANDOM_WORDS = 2  # of 64 bits: the state of a worker's xoroshiro128aox
+RANDOM_BYTES = WORD_BYTES * RANDOM_WORDS

@@ -83,7 +83,7 @@ class Slot(Layout):
     AGREED = auto()  # [threads]: the AND of compute's results
     CONTEXTS = auto()  # [threads] of `Context`
     FAULTS = auto()  # [threads] of `FaultRecord`
-    RANDOM = auto()  # [tiles] states of RANDOM_BYTES
+    RANDOM = auto()  # [tiles, workers] states of RANDOM_BYTES
     FLOPS = auto()  # [threads, SLOTS_WORDS] of `Work`, of a group's vertices; 0 where it is not counted
     WORK_SUMS = auto()  # [threads, WORK_SUM_WORDS]: `Work` of groups of a codelet, until it is added to the next two
     STEP_FLOPS = auto()  # [threads, STEP_COUNT] of `Work`, summed over executions

@@ -16,7 +16,7 @@ from pypoplar.types import UNSIGNED_INT
 
 @public
 class SetSeed(Program):
-    """Seed the random numbers of all tiles; see `setSeed`."""
+    """Seed the random numbers of all workers; see `setSeed`."""
 
     def __init__(self, seed: Tensor, modifier: int, name: str = "") -> None:
         super().__init__(name)
@@ -34,7 +34,13 @@ class SetSeed(Program):
 
 @public
 def setSeed(graph: Graph, masterSeed: Tensor, seedModifier: int, sequence: Sequence, name: str = "") -> None:
-    """Append a step that seeds the random numbers of every tile from `masterSeed` (UNSIGNED_INT [2]) and `seedModifier`."""
+    """Append a step that seeds the random numbers of all tiles from `masterSeed` (UNSIGNED_INT [2], 64 bits) and `seedModifier`.
+
+    Each worker of each tile has a generator of its own, xoroshiro128aox with 128 bits of state, as the hardware has. Workers of a
+    MultiVertex draw from theirs, the vertices of a codelet on a tile take the tile's generators in turn, a supervisor the first.
+    The states are made by splitmix64 from the seed, the modifier, the tile and the worker, so the same seed, modifier and layout
+    give the same numbers in both engines at any number of threads.
+    """
     check_kind(masterSeed, "the seed of setSeed", (UNSIGNED_INT,))
     if masterSeed.numElements() != 2:
         raise TensorShapeError(f"the seed of setSeed has 2 elements, got {masterSeed._described()}")

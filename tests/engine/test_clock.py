@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from attrs import define
 
 from pypoplar import (
     FLOAT,
@@ -9,10 +10,12 @@ from pypoplar import (
     UNSIGNED_INT,
     ApplicationRuntimeError,
     MissingFeature,
+    MultiVertex,
     Output,
     PoplarTypeError,
     SyncType,
     Vector,
+    VectorList,
     Vertex,
     cycleCount,
     cycleStamp,
@@ -20,6 +23,7 @@ from pypoplar import (
     setSeed,
     setStochasticRounding,
 )
+from pypoplar.engine.engine_state import DEFAULT_SEED, seeded_generators
 from pypoplar.program import Abort, Execute, Repeat, Sequence, Sync
 
 
@@ -42,6 +46,30 @@ class Clock(Vertex):
     def compute(self):
         self.out[0] = ipu.cycle_count()
         self.out[1] = ipu.cycle_count()
+
+
+class DrawMany(Vertex):
+    out: Output[Vector[UNSIGNED_INT]]
+
+    def compute(self):
+        for i in range(len(self.out)):
+            self.out[i] = ipu.random_uint()
+
+
+@define
+class Stream:
+    """xoroshiro128aox, written from its authors' article."""
+
+    s0: int
+    s1: int
+
+    def next(self):
+        def rotated(value, bits):
+            return (value << bits | value >> 64 - bits) % 2**64
+
+        either, both = self.s0 ^ self.s1, self.s0 & self.s1
+        self.s0, self.s1 = rotated(self.s0, 55) ^ either ^ either << 14 & 2**64 - 1, rotated(either, 36)
+        return either ^ (rotated(both, 1) | rotated(both, 2))
 
 
 class Draw(Vertex):
@@ -183,6 +211,42 @@ def test_both_engines_draw_the_same_numbers(bench):
     draw = drawing(bench)
     found = [draws(bench, mode, Repeat(2, draw)).readTensor("numbers") for mode in ("native", "interpret")]
     np.testing.assert_array_equal(*found)
+
+
+class DrawTogether(MultiVertex):
+    out: Output[VectorList[UNSIGNED_INT]]
+
+    def compute(self, worker):
+        for i in range(len(self.out[worker])):
+            self.out[worker][i] = ipu.random_uint()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_all_workers_of_all_tiles_have_streams_of_their_own(bench, mode, threads):
+    tiles, workers = 4, bench.graph.getTarget().getNumWorkerContexts()
+    numbers = bench.variable("numbers", np.zeros((2, tiles, workers, 50), np.uint32), 0)
+    together, apart = bench.graph.addComputeSet("together"), bench.graph.addComputeSet("apart")
+    for tile in range(tiles):
+        bench.graph.setTileMapping(numbers[:, tile], tile)
+        vertex = bench.graph.addVertex(together, DrawTogether, {"out": list(numbers[0, tile])})
+        bench.graph.setTileMapping(vertex, tile)
+        for worker in range(workers):
+            vertex = bench.graph.addVertex(apart, DrawMany, {"out": numbers[1, tile, worker]})
+            bench.graph.setTileMapping(vertex, tile)
+    engine = bench.engine(Sequence([Execute(together), Execute(apart)]), mode, options={"pypoplar.threads": threads})
+    engine.run()
+    drawn = engine.readTensor("numbers")
+    assert len(np.unique(drawn)) >= drawn.size - 3  # of 32 bits, few are drawn twice by chance
+    generators = seeded_generators(DEFAULT_SEED, 0, bench.graph.getTarget().getNumTiles(), workers)
+    for tile in range(tiles):
+        for worker in range(workers):
+            stream = Stream(*(int(word) for word in generators[tile, worker]))
+            assert drawn[:, tile, worker].ravel().tolist() == [stream.next() >> 32 for _ in range(100)]
+
+
+def test_a_seed_and_its_modifier_are_not_added():
+    states = [seeded_generators(seed, modifier, 2, 6).ravel().tolist() for seed, modifier in ((7, 5), (12, 0), (5, 7), (7, -5))]
+    assert len({word for state in states for word in state}) == 4 * 24
 
 
 def test_a_seed_decides_the_numbers(bench, mode):

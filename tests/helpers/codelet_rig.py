@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from native_rig import DTYPES, Array, Memory, run_native
+from native_rig import DTYPES, Array, Memory, random_states, run_native
 
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.cost.pricing import SCALAR, priced
@@ -75,7 +75,7 @@ def interpret(cls: Any, *, touches: bool = False, random: Sequence[int] | None =
     memory = Memory(codelet, [fields], touches=touches)
     printed: list[Any] = []
     context = VertexContext(
-        random=np.array(random or [1, 2, 3, 4], np.uint32), debug_print=lambda *record: printed.append(record), **settings
+        random=random_states(random, settings.get("workers", 6)), debug_print=lambda *record: printed.append(record), **settings
     )
     fault, slots, result = None, 0, True
     try:
@@ -85,7 +85,7 @@ def interpret(cls: Any, *, touches: bool = False, random: Sequence[int] | None =
         slots = context.slots
     assert memory.outside_is_untouched()
     ran = Ran(memory.fields()[0], slots, result, fault, printed)
-    ran.touched, ran.random = memory.touch_bytes(), context.random.tolist()
+    ran.touched, ran.random = memory.touch_bytes(), context.random.ravel().tolist()
     return ran
 
 

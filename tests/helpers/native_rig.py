@@ -126,6 +126,14 @@ class Outcome:
         self.random: list[int] = []  # the state of the random numbers
 
 
+def random_states(first: Sequence[int] | None, workers: int) -> NDArray[np.uint64]:
+    """[workers, 2]: states of random generators that begin with these words, and go on with others."""
+    states = np.arange(1, 2 * workers + 1, dtype=np.uint64)
+    given = np.array(first or [], np.uint64)[: len(states)]
+    states[: len(given)] = given
+    return states.reshape(workers, 2)
+
+
 def _work_of_vertex(workers: Array) -> list[int]:
     """Work of a vertex from that of its workers: flops and bytes of all, the largest of what they spent and could have."""
     done, spent = [Work.FLOPS, Work.BYTES], [Work.COMPILED, Work.BOUND]
@@ -138,7 +146,7 @@ def run_native(  # noqa: PLR0913 - a rig has a knob for everything
     *,
     cycle_limit: int = UNLIMITED,
     clock: int = 0,
-    random: Sequence[int] | None = None,
+    random: Sequence[int] | None = None,  # words of the state of each worker's generator, one behind the other
     debug_words: int = 0,
     mask: int = 0,
     workers: int = 6,
@@ -158,7 +166,7 @@ def run_native(  # noqa: PLR0913 - a rig has a knob for everything
     slots = np.full(count * (workers if codelet.kind == "multi" else 1), -1, np.int64)
     results = np.full(count, 7, np.uint8)
     context = np.zeros(CONTEXT_WORDS, np.int64)
-    state = np.array(random if random is not None else [1, 2, 3, 4], np.uint32)
+    state = random_states(random, workers)
     debug = np.zeros(max(debug_words, 1), np.int64)
     context[[Context.CYCLE_LIMIT, Context.SUPERVISOR_LIMIT]] = cycle_limit
     context[Context.CLOCK], context[Context.RANDOM] = clock, state.ctypes.data
@@ -178,7 +186,7 @@ def run_native(  # noqa: PLR0913 - a rig has a knob for everything
     outcome.work = [_work_of_vertex(rows) for rows in work.reshape(count, -1, WORK_WORDS)] if count_flops else None
     assert count_flops or (work == -1).all()
     outcome.blocks = blocks.tolist()
-    outcome.random = state.tolist()
+    outcome.random = state.ravel().tolist()
     return outcome
 
 
@@ -198,14 +206,14 @@ def run_interpreted(  # noqa: PLR0913 - a rig has a knob for everything
 ) -> Outcome:
     """Run a group of vertices in plain Python, as the interpreting engine does; the outcome has what a native one has."""
     memory = Memory(codelet, vertices, touches=touches)
-    state = np.array(random if random is not None else [1, 2, 3, 4], np.uint32)
+    state = random_states(random, workers)
     form = PythonForm(codelet, record_touches=touches, count_flops=flops, count_blocks=blocks)
     slots: list[int] = []
     results: list[bool | None] = []
     work, context, counts = [], np.zeros(CONTEXT_WORDS, np.int64), np.zeros(most_blocks(codelet), np.int64)
     words = memory.rows.reshape(-1)
     for number in range(len(vertices)):
-        around = VertexContext(clock, cycle_limit, state, mask, unwritten, workers)
+        around = VertexContext(clock, cycle_limit, state, mask, unwritten, workers, number=number)
         row = number * memory.rows.shape[1] if memory.rows.ndim == 2 else 0
         try:
             spent, result = form.run(memory.bytes, words, row, memory.table, around)
@@ -222,5 +230,5 @@ def run_interpreted(  # noqa: PLR0913 - a rig has a knob for everything
     outcome = Outcome(memory, slots, results, context, None)
     outcome.work = work if flops else None
     outcome.blocks = counts.tolist()
-    outcome.random = state.tolist()
+    outcome.random = state.ravel().tolist()
     return outcome

@@ -28,7 +28,7 @@ functions, to which a backend for another processor gives its own. There is one,
   threads at once.
 - A vertex that faults stops, and the others run. The group's first fault is recorded as `fault_codes` says. Of a MultiVertex the
   workers run one after the other, none after a fault, and its result is the AND of theirs.
-- `debug_records` is the form of prints. Random numbers are xoshiro128** on the tile's state.
+- `debug_records` is the form of prints. Random numbers are xoroshiro128aox of a worker, see `Context.RANDOM`.
 
 **Delivered** is object code, as bytes that another process may load: they hold no address of this one.
 """

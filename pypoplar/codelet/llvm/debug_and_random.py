@@ -1,4 +1,4 @@
-"""What a vertex has besides memory and arithmetic: debug prints, the cycle counter and its tile's random numbers."""
+"""What a vertex has besides memory and arithmetic: debug prints, the cycle counter and its worker's random numbers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pypoplar.codelet.ir.typed import DebugPrint, Special
 from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.emitter_state import EmitterState
-from pypoplar.codelet.llvm.memory_forms import INT, WORD, widened, word
+from pypoplar.codelet.llvm.memory_forms import WORD, widened, word
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.tile_readings import reading
-from pypoplar.interface.context_words import RANDOM_WORDS, Context
+from pypoplar.interface.context_words import RANDOM_BYTES, RANDOM_WORDS, Context
 from pypoplar.interface.debug_records import RECORD_WORDS, VALUE_WORDS, PrintRecord, Value, ValueType
 
 
@@ -91,7 +91,17 @@ class LlvmReadingEmitter:
         return count
 
     def next_random(self) -> Any:
-        return self.builder.call(random_generator(self.builder.module), [self.state.function.load_context(Context.RANDOM)])
+        first = self.state.function.load_context(Context.RANDOM)
+        state = self.builder.add(first, self.builder.mul(self._generator(), word(RANDOM_BYTES)))
+        return self.builder.call(random_generator(self.builder.module), [state])
+
+    def _generator(self) -> Any:
+        """The worker whose generator it is: vertices of a group take them in turn, a supervisor takes the first."""
+        if self.state.worker is not None:
+            return self.state.worker
+        if self.state.function.codelet.kind == "supervisor":
+            return word(0)
+        return self.builder.urem(self.state.number, self.workers)
 
     def register(self, type: str) -> Any:
         return REGISTER_FORMS[type]
@@ -101,26 +111,23 @@ class LlvmReadingEmitter:
 
 
 def random_generator(module: Any) -> Any:
-    """``next_random(state) -> u32``: xoshiro128** on the four words at an address."""
+    """``next_random(state) -> u64``: xoroshiro128aox on the two words at an address."""
     known = module.globals.get("next_random")
     if known is not None:
         return known
-    function = ir.Function(module, ir.FunctionType(INT, [WORD]), "next_random")
+    function = ir.Function(module, ir.FunctionType(WORD, [WORD]), "next_random")
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block())
-    first = builder.inttoptr(function.args[0], INT.as_pointer())
-    pointers = [builder.gep(first, [word(i)], source_etype=INT) for i in range(RANDOM_WORDS)]
-    s0, s1, s2, s3 = (builder.load(pointer) for pointer in pointers)
+    first = builder.inttoptr(function.args[0], WORD.as_pointer())
+    pointers = [builder.gep(first, [word(i)], source_etype=WORD) for i in range(RANDOM_WORDS)]
+    s0, s1 = (builder.load(pointer) for pointer in pointers)
 
     def rotated(value: Any, bits: int) -> Any:
-        return builder.or_(builder.shl(value, INT(bits)), builder.lshr(value, INT(32 - bits)))
+        return builder.or_(builder.shl(value, word(bits)), builder.lshr(value, word(64 - bits)))
 
-    result = builder.mul(rotated(builder.mul(s1, INT(5)), 7), INT(9))
-    shifted = builder.shl(s1, INT(9))
-    s2, s3 = builder.xor(s2, s0), builder.xor(s3, s1)
-    s1, s0 = builder.xor(s1, s2), builder.xor(s0, s3)
-    s2, s3 = builder.xor(s2, shifted), rotated(s3, 11)
-    for value, pointer in zip((s0, s1, s2, s3), pointers, strict=True):
+    either, both = builder.xor(s0, s1), builder.and_(s0, s1)
+    s0 = builder.xor(builder.xor(rotated(s0, 55), either), builder.shl(either, word(14)))
+    for value, pointer in zip((s0, rotated(either, 36)), pointers, strict=True):
         builder.store(value, pointer)
-    builder.ret(result)
+    builder.ret(builder.xor(either, builder.or_(rotated(both, 1), rotated(both, 2))))
     return function

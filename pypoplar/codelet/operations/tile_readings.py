@@ -25,7 +25,7 @@ class RunningVertex(Protocol):
     workers: int  # of the tile
 
     def next_random(self) -> int:
-        """The next number of the tile's generator, xoshiro128**: 32 bits."""
+        """The next number of the worker's generator, xoroshiro128aox: 64 bits."""
 
 
 class ReadingEmitter(Protocol):
@@ -52,7 +52,7 @@ class ReadingEmitter(Protocol):
         """Worker threads of the tile."""
 
     def next_random(self) -> Any:
-        """The next number of the tile's generator, xoshiro128**, an ``i32``."""
+        """The next number of the worker's generator, xoroshiro128aox, an ``i64``."""
 
     def register(self, type: str) -> Any:
         """LLVM's type for a register type."""
@@ -86,9 +86,14 @@ def _cycle_count_recipe(emitter: ReadingEmitter) -> Any:
     return builder.trunc(builder.add(emitter.clock, spent), emitter.register("u32"))
 
 
+def _random_uint_recipe(emitter: ReadingEmitter) -> Any:
+    builder, bits = emitter.builder, emitter.next_random()
+    return builder.trunc(builder.lshr(bits, emitter.constant(bits, 32)), emitter.register("u32"))
+
+
 def _random_float_recipe(emitter: ReadingEmitter) -> Any:
     builder, bits = emitter.builder, emitter.next_random()
-    upper = builder.uitofp(builder.lshr(bits, emitter.constant(bits, 8)), emitter.register("f32"))
+    upper = builder.uitofp(builder.lshr(bits, emitter.constant(bits, 40)), emitter.register("f32"))
     return builder.fmul(upper, emitter.constant(upper, 2.0**-24))
 
 
@@ -108,12 +113,12 @@ READINGS: Mapping[str, TileReading] = {
         ),
         TileReading(
             name="random_u32", result="u32", call="ipu.random_uint", prices=slots("", 1, "I"),
-            meaning=lambda vertex: vertex.next_random(),
-            llvm=lambda emitter: emitter.next_random(),
+            meaning=lambda vertex: vertex.next_random() >> 32,
+            llvm=_random_uint_recipe,
         ),
         TileReading(  # uniform in [0, 1): the upper 24 bits
             name="random_f32", result="f32", call="ipu.random_float", prices=slots("", 3, "I"),  # made with two more instructions
-            meaning=lambda vertex: (vertex.next_random() >> 8) * 2.0**-24,
+            meaning=lambda vertex: (vertex.next_random() >> 40) * 2.0**-24,
             llvm=_random_float_recipe,
         ),
     )

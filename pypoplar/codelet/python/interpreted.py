@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from attrs import define, field
 
-from pypoplar.arrays.dtypes import Bytes, Int64s, UInt32s
+from pypoplar.arrays.dtypes import Bytes, Int64s, UInt64s
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.typed import TypedArray, TypedTable
 from pypoplar.interface.context_words import UNLIMITED
@@ -29,6 +29,7 @@ _DOUBLE = struct.Struct("<d")
 # Not as members: NumPy asks what is beside an array for attributes, an enumeration answers in Python code, and NumPy ignores its
 # errors, a Ctrl-C that arrives just there among them.
 _READ, _WRITTEN = int(Touch.READ), int(Touch.WRITTEN)
+_ALL_BITS = 2**64 - 1
 
 
 class VertexFault(Exception):
@@ -41,15 +42,17 @@ class VertexFault(Exception):
 
 @define(eq=False)
 class VertexContext:
-    """What a vertex meets besides its fields. `slots`, `flops`, `bytes`, `bound` count as it runs; `random` is its tile's state."""
+    """What a vertex meets besides its fields. `slots`, `flops`, `bytes`, `bound` count as it runs."""
 
     clock: int = 0  # cycles when the compute set's vertices start
     cycle_limit: int = UNLIMITED  # slots
-    random: UInt32s = field(factory=lambda: np.array([1, 2, 3, 4], np.uint32))  # xoshiro128**
+    random: UInt64s = field(factory=lambda: np.arange(1, 13, dtype=np.uint64).reshape(6, 2))  # states of the tile's workers
     floating_point_mask: int = 0  # `FloatingPoint` exceptions that are faults
     uninitialised_is_fault: bool = False
     workers: int = 6
     worker: int = 0  # of a MultiVertex, the one that runs
+    number: int = 0  # of the vertex among those of its codelet that run on the tile in this compute set
+    generator: int = 0  # of the tile's, the one that is asked for random numbers
     written: set[int] | None = None  # bytes of memory where elements begin that were stored to, while a promise is to be kept
     debug_print: Callable[[int, int, tuple[Number, ...]], None] | None = None  # gets location, text number, values
     slot_cycles: int = 6  # of one slot
@@ -74,19 +77,15 @@ class VertexContext:
             self.debug_print(where, text, values)
 
     def next_random(self) -> int:
-        """The next number of xoshiro128**."""
-        s0, s1, s2, s3 = (int(word) for word in self.random)
-        result = _rotated(s1 * 5 % 2**32, 7) * 9 % 2**32
-        shifted = (s1 << 9) % 2**32
-        s2, s3 = s2 ^ s0, s3 ^ s1
-        s1, s0 = s1 ^ s2, s0 ^ s3
-        s2, s3 = s2 ^ shifted, _rotated(s3, 11)
-        self.random[:] = s0, s1, s2, s3
-        return result
+        """The next 64 bits of the worker's xoroshiro128aox."""
+        s0, s1 = (int(word) for word in self.random[self.generator])
+        either, both = s0 ^ s1, s0 & s1
+        self.random[self.generator] = _rotated(s0, 55) ^ either ^ (either << 14 & _ALL_BITS), _rotated(either, 36)
+        return either ^ (_rotated(both, 1) | _rotated(both, 2))
 
 
 def _rotated(value: int, bits: int) -> int:
-    return (value << bits | value >> (32 - bits)) % 2**32
+    return (value << bits | value >> (64 - bits)) & _ALL_BITS
 
 
 class MemoryVector:

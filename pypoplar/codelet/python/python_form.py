@@ -142,11 +142,13 @@ class PythonForm:
     def _run(self, function: Function, context: VertexContext, views: Views) -> tuple[int, bool]:
         if self.codelet.kind != "multi":
             context.slots = 0
+            context.generator = 0 if self.codelet.kind == "supervisor" else context.number % context.workers
             result = function(context, views)
             return context.slots, result
         slowest, bound, agreed, blocks = -1, 0, True, context.blocks
         for worker in range(context.workers):
-            context.slots, context.bound, context.worker, context.blocks = 0, 0, worker, Counter()
+            context.slots, context.bound, context.blocks = 0, 0, Counter()
+            context.worker = context.generator = worker
             agreed = function(context, views, worker) and agreed
             if context.slots > slowest:
                 slowest, blocks = context.slots, context.blocks

@@ -343,6 +343,7 @@ class Interpreter:
             clock=self._start,
             cycle_limit=executable.slot_limit(executable.codelets[codelet].typed.kind),
             random=tables[Slot.RANDOM][tile],
+            number=position - int(executable.computes.group_position[group]),
             floating_point_mask=self.state.floating_point_mask,
             uninitialised_is_fault=executable.options.uninitialised == "error",
             workers=executable.target.getNumWorkerContexts(),

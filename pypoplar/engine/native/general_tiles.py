@@ -126,8 +126,8 @@ def general_tile(header: int, thread: int, active: int, compute: int, step: int,
     first = get(header, Slot.FIRST_GROUP, active)
     last = get(header, Slot.FIRST_GROUP, active + 1)
     base = get(header, Slot.GROUP_POSITION, first)
-    random = table(header, Slot.RANDOM) + RANDOM_BYTES * get(header, Slot.ACTIVE_TILE, active)
-    put_word(context, Context.RANDOM, random)
+    random = RANDOM_BYTES * table(header, Slot.WORKERS) * get(header, Slot.ACTIVE_TILE, active)
+    put_word(context, Context.RANDOM, table(header, Slot.RANDOM) + random)
     for group in range(first, last):
         run_group(header, thread, active, group, base, compute, step)
     return schedule(header, thread, first, last)

@@ -58,7 +58,7 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
                 whole, codelet = 0, word(codelets, group)
             charged = group
             printed, tile = word(context, Context.DEBUG_USED), word(tiles, active)
-            put_word(context, Context.RANDOM, random + RANDOM_BYTES * tile)
+            put_word(context, Context.RANDOM, random + RANDOM_BYTES * workers * tile)
             put_word(context, Context.FAULT, NO_FAULT)
             row = word_address(words, word(rows, group))
             begin_blocks(header, thread, group, records)

@@ -481,11 +481,11 @@ def test_the_cycle_counter_counts_slots_from_the_clock():
     assert b - a == 6 * (1 + 2 + 10 * 3 + 1)  # a store, a loop's start, its rounds, a reading
 
 
-def test_random_numbers_are_the_tiles_and_go_on():
+def test_random_numbers_are_the_workers_and_go_on():
     body = "for i in range(len(self.u)):\n    self.u[i] = ipu.random_uint()\n    self.f[i] = ipu.random_float()"
     cls = vertex(body, fields="u: Output[Vector[UNSIGNED_INT]]\nf: Output[Vector[FLOAT]]")
-    one, other = (run(cls, u=[0] * 50, f=[0] * 50, random=state) for state in ([1, 2, 3, 4], [1, 2, 3, 5]))
-    assert one["u"][:2] == [11520, 5927040]  # the generator's authors' reference
+    one, other = (run(cls, u=[0] * 50, f=[0] * 50, random=state) for state in ([2**63 + 1, 2**62 + 3], [2**63 + 1, 2**62]))
+    assert one["u"][:2] == [0xC0000000, 0xC19360F8]  # by hand: 0xc000000000000004, a float, 0xc19360f82c000302
     assert one["u"] != other["u"]
     assert all(0 <= value < 1 for value in one["f"])
 

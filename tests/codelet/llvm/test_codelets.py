@@ -373,25 +373,20 @@ def test_debug_records_hold_the_values_and_count_on_when_the_buffer_is_full():
     assert run_native(prints, [{"a": [0], "b": 0}]).debug_used == 12
 
 
-def xoshiro(state):
-    """xoshiro128** in plain Python."""
-    mask = 2**32 - 1
+def aox(state):
+    """xoroshiro128aox in plain Python, of a state of two words."""
+    mask = 2**64 - 1
 
     def rotated(value, bits):
-        return (value << bits | value >> (32 - bits)) & mask
+        return (value << bits | value >> (64 - bits)) & mask
 
-    result = rotated(state[1] * 5 & mask, 7) * 9 & mask
-    shifted = state[1] << 9 & mask
-    state[2] ^= state[0]
-    state[3] ^= state[1]
-    state[1] ^= state[2]
-    state[0] ^= state[3]
-    state[2] ^= shifted
-    state[3] = rotated(state[3], 11)
+    s0, s1 = state
+    result = s0 ^ s1 ^ (rotated(s0 & s1, 1) | rotated(s0 & s1, 2))
+    state[:] = rotated(s0, 55) ^ s0 ^ s1 ^ ((s0 ^ s1) << 14 & mask), rotated(s0 ^ s1, 36)
     return result
 
 
-def test_random_numbers_are_xoshiro128_and_stay_with_the_tile():
+def test_random_numbers_are_xoroshiro128aox_of_the_workers_in_turn():
     u = Local("u", "u32")
     draw = codelet(
         ["a output scalar u32", "b output scalar f32"],
@@ -400,12 +395,12 @@ def test_random_numbers_are_xoshiro128_and_stay_with_the_tile():
         Store(Span("a", "u32"), i32(0), u, 0, checked=False),
         Store(B, i32(0), X, 0, checked=False),
     )
-    state = [11, 22, 33, 2**32 - 44]
-    outcome = run_native(draw, [{"a": 0, "b": 0}] * 3, random=state)
-    for one in outcome.fields:
-        assert one["a"][0] == xoshiro(state)
-        assert one["b"][0] == (xoshiro(state) >> 8) * 2.0**-24
-    assert outcome.random == state
+    states = [[11, 22], [33, 2**64 - 44], [2**63, 7]]
+    outcome = run_native(draw, [{"a": 0, "b": 0}] * 5, random=[word for state in states for word in state], workers=3)
+    for number, fields in enumerate(outcome.fields):
+        assert fields["a"][0] == aox(states[number % 3]) >> 32
+        assert fields["b"][0] == (aox(states[number % 3]) >> 40) * 2.0**-24
+    assert outcome.random == [word for state in states for word in state]
 
 
 def test_the_cycle_counter_goes_on_from_the_clock_by_six_cycles_a_slot():

@@ -21,7 +21,7 @@ def directory(tmp_path_factory):
 def test_random_codelets_do_the_same_in_both_engines(data):
     codelet = data.draw(codelets())
     flops = data.draw(st.booleans())
-    compare_forms(codelet, data.draw(vertices(codelet)), cycle_limit=300, clock=10**12, random=[1, 2, 3, 2**32 - 4], flops=flops)
+    compare_forms(codelet, data.draw(vertices(codelet)), cycle_limit=300, clock=10**12, random=[1, 2, 3, 2**64 - 4], flops=flops)
 
 
 @examples(50)
