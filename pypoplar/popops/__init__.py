@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from pypoplar.popops import expr
+from pypoplar.popops import expr, padding
 from pypoplar.popops.codelets import addCodelets
 from pypoplar.popops.elements.cast import cast, castWithOutput
 from pypoplar.popops.elements.element_functions import (
@@ -194,6 +194,9 @@ from pypoplar.popops.elements.element_output import createOutputForElementWiseOp
 from pypoplar.popops.elements.fill import fill, zero
 from pypoplar.popops.elements.map_call import map, mapInPlace, mapWithOutput
 from pypoplar.popops.elements.scaled_add import scaledAddTo
+from pypoplar.popops.encoding.encoding_calls import MASKED_LABEL_CODE, encodeOneHot, iota
+from pypoplar.popops.loops.counted_loops import addForLoopCounterVertex, countedForLoop, countedLoop
+from pypoplar.popops.padding.pad_call import pad
 from pypoplar.popops.reduction.reduce_call import reduce, reduceMany, reduceWithOutput
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams, SingleReduceOp
 from pypoplar.poputil.absent_members import absent_member
@@ -207,6 +210,15 @@ __all__ = [
     "castWithOutput",
     "fill",
     "zero",
+    # ranges, one-hot vectors, padding, loops
+    "MASKED_LABEL_CODE",
+    "addForLoopCounterVertex",
+    "countedForLoop",
+    "countedLoop",
+    "encodeOneHot",
+    "iota",
+    "pad",
+    "padding",
     # trees of operations
     "map",
     "mapInPlace",

@@ -7,7 +7,14 @@ from pypoplar.graph.graph import Graph
 from pypoplar.poputil.arguments import check_graph
 from pypoplar.tracebacks import public
 
-FILES = ("popops_elementwise.py", "popops_fill.py", "popops_reduce.py", "popops_scaled_add.py")
+FILES = (
+    "popops_elementwise.py",
+    "popops_encoding.py",
+    "popops_fill.py",
+    "popops_loops.py",
+    "popops_reduce.py",
+    "popops_scaled_add.py",
+)
 
 
 @public

@@ -15,15 +15,15 @@ from pypoplar.tracebacks import public
 @public
 def duplicate(
     graph: Graph,
-    tensor: Tensor,
-    prog: Sequence,
+    in_: Tensor,
+    p: Sequence,
     debugContext: str | None = None,
     method: TensorCloneMethod = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES,
 ) -> Tensor:
-    """A new tensor shaped and mapped like `tensor`; `prog` is extended by the copy of its values."""
-    check_prog("poputil.duplicate", prog)
-    copy = graph.clone(tensor, debugContext or "", method)
-    prog.add(Copy(tensor, copy))
+    """A new tensor shaped and mapped like `in_`; the Sequence `p` is extended by the copy of its values."""
+    check_prog("poputil.duplicate", p)
+    copy = graph.clone(in_, debugContext or "", method)
+    p.add(Copy(in_, copy))
     return copy
 
 
@@ -38,12 +38,12 @@ def apart(graph: Graph, tensor: Tensor, written: Tensor, prog: Sequence, debugCo
 @public
 def cloneN(
     graph: Graph,
-    tensor: Tensor,
+    t: Tensor,
     N: int,
     debugContext: str | None = None,
     method: TensorCloneMethod = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES,
 ) -> Tensor:
-    """N new tensors shaped and mapped like `tensor`, stacked in a new first dimension: the result is ``[N, *shape]``."""
+    """N new tensors shaped and mapped like `t`, stacked in a new first dimension: the result is ``[N, *shape]``."""
     if N < 1:
-        raise PoplibsError(f"cloneN makes at least one clone of {tensor!r}, got N = {N}")
-    return graph.cloneN(tensor, N, debugContext or "", method)
+        raise PoplibsError(f"cloneN makes at least one clone of {t!r}, got N = {N}")
+    return graph.cloneN(t, N, debugContext or "", method)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any, cast
 
-from attrs import frozen
+from attrs import field, frozen
 
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
@@ -41,7 +41,7 @@ class ArgSig:
     """An argument of a signature: its kind, a tensor of its type, shape and mapping (None for a created one), a debug name."""
 
     type: ArgType
-    similarTensor: Tensor | None = None
+    similarTensor: Tensor | None = field(default=None, alias="tensor")
     debugName: str = ""
 
 

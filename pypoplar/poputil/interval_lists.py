@@ -15,6 +15,7 @@ from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.poputil.arguments import whole_number
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.overloads import overloaded
 from pypoplar.tracebacks import public
 
 
@@ -48,16 +49,16 @@ def as_intervals(begin: Int64s, end: Int64s) -> list[Interval]:
 
 
 @overload
-def mergeAdjacentRegions(regions: Iterable[Interval]) -> list[Interval]: ...
+def mergeAdjacentRegions(regions: Iterable[Any]) -> list[Interval]: ...
 @overload
-def mergeAdjacentRegions(regions: Iterable[Iterable[Interval]]) -> list[list[Interval]]: ...
-@public
-def mergeAdjacentRegions(regions: Iterable[Any]) -> list[Any]:
+def mergeAdjacentRegions(mapping: Iterable[Any]) -> list[list[Interval]]: ...
+@overloaded("poputil.mergeAdjacentRegions")
+def mergeAdjacentRegions(regions: Any = None, mapping: Any = None) -> list[Any]:
     """The regions in order, with those that touch made one and empty ones left out; of a mapping those of each tile.
 
     C++ changes its argument; here the lists are returned. `PoplibsError` for regions that overlap.
     """
-    listed = entries("mergeAdjacentRegions", regions)
+    listed = entries("mergeAdjacentRegions", regions if mapping is None else mapping)
     if listed and not is_interval(listed[0]):
         return [merged(intervals) for intervals in listed]
     return merged(listed)

@@ -67,7 +67,7 @@ class Form:
 
     def misfit(self, given: Mapping[str, object]) -> str | None:
         """The first argument that has not the type of its parameter."""
-        return next((name for name, value in given.items() if not fits(value, self.types[name])), None)
+        return next((name for name, value in given.items() if not fits(value, self.types.get(name, Any))), None)
 
 
 def overloaded(call: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:

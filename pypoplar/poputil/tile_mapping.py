@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from collections.abc import Sequence as SequenceOf
 from math import prod
 from typing import Any, overload
 
 from pypoplar.arrays.intervals import Interval
-from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import check_shape
 from pypoplar.poputil.arguments import check_graph, check_tensor, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.interval_lists import intervalSequenceNumElements
+from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.region_splitting import splitRegions
-from pypoplar.signatures import misfit
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
@@ -25,70 +25,50 @@ TileMapping = list[list[Interval]]
 
 
 @overload
-def calcLinearTileMapping(machine: Graph, tensor: Tensor, offset: int = 0, ascendingOrder: bool = True) -> TileMapping: ...
-@overload
 def calcLinearTileMapping(
-    machine: Target, shape: Iterable[int], elementType: ElementType, offset: int = 0, ascendingOrder: bool = True
+    graph: Graph, shape: SequenceOf[int], minElementsPerTile: int, grainSize: int, offset: int = 0, ascendingOrder: bool = True
 ) -> TileMapping: ...
 @overload
 def calcLinearTileMapping(
-    machine: Graph | Target,
-    shape: Iterable[int],
-    minElementsPerTile: int,
-    grainSize: int,
+    target: Target, shape: SequenceOf[int], minElementsPerTile: int, grainSize: int, offset: int = 0, ascendingOrder: bool = True
+) -> TileMapping: ...
+@overload
+def calcLinearTileMapping(graph: Graph, t: Tensor, offset: int = 0, ascendingOrder: bool = True) -> TileMapping: ...
+@overload
+def calcLinearTileMapping(
+    target: Target, shape: SequenceOf[int], elementType: ElementType, offset: int = 0, ascendingOrder: bool = True
+) -> TileMapping: ...
+@overloaded("poputil.calcLinearTileMapping")
+def calcLinearTileMapping(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph | None = None,
+    shape: SequenceOf[int] = (),
+    minElementsPerTile: int = 0,
+    grainSize: int = 0,
     offset: int = 0,
     ascendingOrder: bool = True,
-) -> TileMapping: ...
-@public
-def calcLinearTileMapping(machine: Any, *arguments: Any, **keywords: Any) -> TileMapping:
+    target: Target | None = None,
+    t: Tensor | None = None,
+    elementType: ElementType | None = None,
+) -> TileMapping:
     """The mapping that spreads a tensor evenly over the tiles in order of its elements; one list of intervals per tile.
 
-    ``(graph, tensor)`` and ``(target, shape, elementType)`` split in grains of the type's vector width and give each
-    tile 128 bytes at least; ``(graph or target, shape, minElementsPerTile, grainSize)`` says so itself. Then
-    `offset`, the first tile used, and `ascendingOrder`: False begins with the last tile but `offset` and goes down.
+    Of a tensor, or a shape and an element type, it splits in grains of the type's vector width and gives each tile 128 bytes
+    at least; `minElementsPerTile` and `grainSize` say so themselves. `offset` is the first tile used; with
+    ``ascendingOrder=False`` it begins with the last tile but `offset` and goes down.
     """
-    if not isinstance(machine, Graph | Target):
-        raise PoplarTypeError(f"calcLinearTileMapping: the first argument is a graph or a target, got {machine!r}")
-    target = machine.getTarget() if isinstance(machine, Graph) else machine
-    return _spread("calcLinearTileMapping", target, arguments, keywords)
+    if target is None:
+        assert graph is not None
+        target = graph.getTarget()
+    if t is not None:
+        shape, elementType = t.shape(), t.elementType()
+    if elementType is not None:
+        return _by_type(target, shape, elementType, offset, ascendingOrder)
+    return _by_grain(target, shape, minElementsPerTile, grainSize, offset, ascendingOrder)
 
 
-def _spread(call: str, target: Target, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> TileMapping:
-    """The mapping by what a call was given behind the graph; `PoplarTypeError` where that is none of its forms."""
-    by_name = "tensor" in keywords or (arguments and isinstance(arguments[0], Tensor))
-    several = len(arguments) + len(keywords.keys() - {"tensor", "shape", "ascendingOrder"})
-    several -= len(arguments) > 0 and isinstance(arguments[-1], bool)
-    if by_name and several <= 2:
-        form: Callable[..., TileMapping] = _of_tensor
-    elif "elementType" in keywords or (len(arguments) > 1 and isinstance(arguments[1], ElementType)):
-        form = _of_type
-    else:
-        form = _of_tensor_by_grain if by_name else _by_grain
-    wrong = misfit(form, "target", *arguments, **keywords)
-    if wrong:
-        raise PoplarTypeError(f"{call} does not take these arguments behind the graph: {_shown(arguments, keywords)}")
-    return form(target, *arguments, **keywords)
-
-
-def _shown(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
-    return ", ".join([*map(repr, arguments), *(f"{name}={value!r}" for name, value in keywords.items())]) or "none"
-
-
-def _of_tensor(target: Target, tensor: Tensor, offset: int = 0, ascendingOrder: bool = True) -> TileMapping:
-    return _of_type(target, tensor.shape(), tensor.elementType(), offset, ascendingOrder)
-
-
-def _of_type(
-    target: Target, shape: Iterable[int], elementType: ElementType, offset: int = 0, ascendingOrder: bool = True
-) -> TileMapping:
-    least = -(-MIN_BYTES_PER_TILE // target.getTypeSize(elementType))
-    return _by_grain(target, shape, least, target.getVectorWidth(elementType), offset, ascendingOrder)
-
-
-def _of_tensor_by_grain(
-    target: Target, tensor: Tensor, minElementsPerTile: int, grainSize: int, offset: int = 0, ascendingOrder: bool = True
-) -> TileMapping:
-    return _by_grain(target, tensor.shape(), minElementsPerTile, grainSize, offset, ascendingOrder)
+def _by_type(target: Target, shape: Iterable[int], type: ElementType, offset: int = 0, ascending: bool = True) -> TileMapping:
+    least = -(-MIN_BYTES_PER_TILE // target.getTypeSize(type))
+    return _by_grain(target, shape, least, target.getVectorWidth(type), offset, ascending)
 
 
 def _by_grain(
@@ -156,67 +136,57 @@ def invTransformTileIndex(tile: int, numTiles: int, offset: int, ascending: bool
 
 
 @overload
-def mapTensorLinearly(graph: Graph, tensor: Tensor) -> None: ...
+def mapTensorLinearly(graph: Graph, t: Tensor, minElementsPerTile: int, grainSize: int) -> None: ...
 @overload
-def mapTensorLinearly(graph: Graph, tensor: Tensor, minElementsPerTile: int, grainSize: int) -> None: ...
-@public
-def mapTensorLinearly(graph: Graph, tensor: Tensor, minElementsPerTile: int | None = None, grainSize: int | None = None) -> None:
-    """Spread `tensor` evenly over all tiles in order of its elements, from tile 0 on.
+def mapTensorLinearly(graph: Graph, t: Tensor) -> None: ...
+@overloaded("poputil.mapTensorLinearly")
+def mapTensorLinearly(graph: Graph, t: Tensor, minElementsPerTile: int = 0, grainSize: int | None = None) -> None:
+    """Spread `t` evenly over all tiles in order of its elements, from tile 0 on.
 
     Without `minElementsPerTile` and `grainSize` a tile gets whole vectors (2 floats, 4 halves) and at least 128
     bytes, so that a small tensor stays on few tiles. Either both are given or neither.
     """
-    if (minElementsPerTile is None) != (grainSize is None):
-        raise PoplibsError("mapTensorLinearly takes minElementsPerTile and grainSize together")
-    check_graph("poputil.mapTensorLinearly", graph)
-    check_tensor("poputil.mapTensorLinearly", tensor)
-    if minElementsPerTile is None or grainSize is None:
-        graph.setTileMapping(tensor, calcLinearTileMapping(graph, tensor))
-    else:
-        graph.setTileMapping(tensor, calcLinearTileMapping(graph, tensor.shape(), minElementsPerTile, grainSize))
+    graph.setTileMapping(t, _of_tensor(graph, t, minElementsPerTile, grainSize, 0, True))
 
 
-@overload
-def mapTensorLinearlyWithOffset(graph: Graph, tensor: Tensor, offset: int = 0, ascendingOrder: bool = True) -> None: ...
 @overload
 def mapTensorLinearlyWithOffset(
-    graph: Graph, tensor: Tensor, minElementsPerTile: int, grainSize: int, offset: int, ascendingOrder: bool = True
+    graph: Graph, t: Tensor, minElementsPerTile: int, grainSize: int, offset: int, ascendingOrder: bool = True
 ) -> None: ...
-@public
-def mapTensorLinearlyWithOffset(graph: Graph, tensor: Tensor, *arguments: Any, **keywords: Any) -> None:
-    """`mapTensorLinearly` from tile `offset` on, or with ``ascendingOrder=False`` from the last tile but `offset` downwards.
+@overload
+def mapTensorLinearlyWithOffset(graph: Graph, t: Tensor, offset: int = 0, ascendingOrder: bool = True) -> None: ...
+@overloaded("poputil.mapTensorLinearlyWithOffset")
+def mapTensorLinearlyWithOffset(
+    graph: Graph, t: Tensor, minElementsPerTile: int = 0, grainSize: int | None = None, offset: int = 0, ascendingOrder: bool = True
+) -> None:
+    """`mapTensorLinearly` from tile `offset` on, or with ``ascendingOrder=False`` from the last tile but `offset` downwards."""
+    graph.setTileMapping(t, _of_tensor(graph, t, minElementsPerTile, grainSize, offset, ascendingOrder))
 
-    ``(graph, tensor[, offset[, ascendingOrder]])`` or ``(graph, tensor, minElementsPerTile, grainSize, offset[, ascendingOrder])``.
-    """
-    check_graph("poputil.mapTensorLinearlyWithOffset", graph)
-    check_tensor("poputil.mapTensorLinearlyWithOffset", tensor)
-    mapping = _spread("poputil.mapTensorLinearlyWithOffset", graph.getTarget(), (tensor, *arguments), keywords)
-    graph.setTileMapping(tensor, mapping)
+
+def _of_tensor(graph: Graph, t: Tensor, least: int, grain: int | None, offset: int, ascending: bool) -> TileMapping:
+    if grain is not None:
+        return _by_grain(graph.getTarget(), t.shape(), least, grain, offset, ascending)
+    return _by_type(graph.getTarget(), t.shape(), t.elementType(), offset, ascending)
 
 
 @overload
-def getTileImbalance(mapping: TileMapping, minElementsPerTile: int = 0, grainSize: int = 1, /) -> int: ...
+def getTileImbalance(mapping: SequenceOf[SequenceOf[Any]], minElementsPerTile: int = 0, grainSize: int = 1) -> int: ...
 @overload
-def getTileImbalance(graph: Graph, tensor: Tensor, minElementsPerTile: int = 0, grainSize: int = 1) -> int: ...
-@public
-def getTileImbalance(graph: Any, *arguments: Any, **keywords: Any) -> int:
+def getTileImbalance(graph: Graph, t: Tensor, minElementsPerTile: int = 0, grainSize: int = 1) -> int: ...
+@overloaded("poputil.getTileImbalance")
+def getTileImbalance(
+    mapping: SequenceOf[SequenceOf[Any]] = (),
+    minElementsPerTile: int = 0,
+    grainSize: int = 1,
+    graph: Graph | None = None,
+    t: Tensor | None = None,
+) -> int:
     """How many elements the fullest tile has beyond an even share of at least `minElementsPerTile` and one grain.
 
-    ``(graph, tensor)`` or ``(mapping)``, the lists of intervals of all tiles; then `minElementsPerTile` and `grainSize`.
+    Of a tensor, or of a mapping, which has a list of intervals for each tile.
     """
-    if isinstance(graph, Graph):
-        return _imbalance_of_tensor(graph, *arguments, **keywords)
-    if not isinstance(graph, list):
-        raise PoplarTypeError(f"getTileImbalance: the first argument is a graph or a tile mapping, got {graph!r}")
-    return _imbalance(graph, *arguments, **keywords)
-
-
-def _imbalance_of_tensor(graph: Graph, tensor: Tensor, minElementsPerTile: int = 0, grainSize: int = 1) -> int:
-    check_tensor("getTileImbalance", tensor)
-    return _imbalance(graph.getTileMapping(tensor), minElementsPerTile, grainSize)
-
-
-def _imbalance(mapping: TileMapping, minElementsPerTile: int = 0, grainSize: int = 1) -> int:
+    if graph is not None and t is not None:
+        mapping = graph.getTileMapping(t)
     if not mapping:
         raise PoplibsError("getTileImbalance: the mapping has a list of intervals for each tile, got none")
     held = [intervalSequenceNumElements([regions]) for regions in mapping]

@@ -80,7 +80,7 @@ def test_a_view_is_mapped_in_the_order_of_its_elements():
 
 def test_minimum_and_grain_are_given_together_or_not_at_all():
     graph, _ = new_graph()
-    with pytest.raises(poputil.PoplibsError, match="together"):
+    with pytest.raises(TypeError, match="grainSize"):
         poputil.mapTensorLinearly(graph, graph.addVariable(FLOAT, [8], "t"), 4)
 
 

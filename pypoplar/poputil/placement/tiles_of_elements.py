@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import opens
+from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 
@@ -22,3 +24,13 @@ def tiles_of_elements(graph: Graph, tensor: Tensor) -> Int64s:
     """An array of the tensor's shape with the tile of each element."""
     begin, end, tile = mapped_pieces(graph, tensor)
     return np.repeat(tile, end - begin).reshape(tensor.shape())
+
+
+def place_on(graph: Graph, tensor: Tensor, tiles: Int64s) -> None:
+    """Map the elements of a tensor to tiles, an array of its shape."""
+    flat = tiles.reshape(-1)
+    begin = np.flatnonzero(opens(flat))
+    mapping: dict[int, list[Interval]] = {}
+    for low, high, tile in zip(begin.tolist(), [*begin[1:].tolist(), len(flat)], flat[begin].tolist(), strict=False):
+        mapping.setdefault(tile, []).append(Interval(low, high))
+    graph.setTileMapping(tensor, mapping)

@@ -19,8 +19,9 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import whole_variables
-from pypoplar.poputil.arguments import check_graph, check_tensor, whole_number
+from pypoplar.poputil.arguments import check_graph, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.region_splitting import splitRegions
 from pypoplar.poputil.tile_mapping import invTransformTileIndex
 from pypoplar.tracebacks import public
@@ -118,20 +119,21 @@ class TensorUseTracker:
         self._uses: dict[int, list[Uses]] = {}
 
     @overload
-    def add(self, graph: TensorUseTracker, /) -> None: ...
-    @overload
     def add(self, graph: Graph, tile: int, t: Tensor) -> None: ...
-    def add(self, graph: Graph | TensorUseTracker, tile: int | None = None, t: Tensor | None = None) -> None:
+    @overload
+    def add(self, other: TensorUseTracker) -> None: ...
+    @overloaded("TensorUseTracker.add")
+    def add(
+        self, graph: Graph | None = None, tile: int = 0, t: Tensor | None = None, other: TensorUseTracker | None = None
+    ) -> None:
         """Note that `tile` uses `t`, constants aside: ``add(graph, tile, t)``; or what another tracker noted: ``add(other)``."""
-        if isinstance(graph, TensorUseTracker):
-            self._add_all(graph)
+        if other is not None:
+            self._add_all(other)
             return
-        check_graph("TensorUseTracker.add", graph)
-        check_tensor("TensorUseTracker.add", t)
+        assert t is not None
         number = whole_number("TensorUseTracker.add", "tile", tile)
         if number >= self._tiles:
             raise PoplibsError(f"TensorUseTracker.add: tile {number} of a tracker of {self._tiles} tiles")
-        assert t is not None
         runs = t.runs()
         pieces = touched_strands(np.zeros(len(runs.start), np.int64), runs.start, runs.count, runs.step)
         self.add_uses(t, *union(pieces.begin, pieces.begin + pieces.length), number)

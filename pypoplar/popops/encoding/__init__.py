@@ -1,0 +1,1 @@
+"""Ranges of integers, and indices as one-hot vectors."""

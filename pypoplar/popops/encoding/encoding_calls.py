@@ -1,0 +1,137 @@
+"""`popops.iota` and `popops.encodeOneHot`."""
+
+from __future__ import annotations
+
+from typing import overload
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.mapping import TileToTensorMapping
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.copies import apart
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.tile_mapping import mapTensorLinearly
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.program import Copy, Execute, Sequence
+from pypoplar.tracebacks import public
+from pypoplar.types import FLOAT, HALF, INT, UNSIGNED_INT
+
+MASKED_LABEL_CODE = 0xFFFFFFFF  # an index that stands for none
+WHOLE = (INT, UNSIGNED_INT)
+ENCODED = (FLOAT, HALF, INT, UNSIGNED_INT)
+
+
+@public
+def iota(graph: Graph, t: Tensor, startInteger: int, prog: Sequence, debugContext: str | None = None) -> None:
+    """Fill the vector `t` of INTs or UNSIGNED_INTs with `startInteger` and the numbers that follow it; `prog` is extended.
+
+    `t` has tiles, each of which fills what it holds. `PoplibsError` for another rank or type, and for numbers that the type
+    does not have.
+    """
+    check_call("popops.iota", graph, prog, debugContext)
+    check_tensor("popops.iota", t)
+    if t.rank() > 1:
+        raise PoplibsError(f"popops.iota fills a vector, got {t!r} of rank {t.rank()}")
+    if t.elementType() not in WHOLE:
+        raise PoplibsError(f"popops.iota fills a vector of INT or UNSIGNED_INT, got {t!r}")
+    _check_written("popops.iota", t)
+    low, high = (0, 2**32) if t.elementType() is UNSIGNED_INT else (-(2**31), 2**31)
+    if not hasattr(startInteger, "__index__") or not low <= startInteger <= high - max(t.numElements(), 1):
+        raise PoplibsError(f"popops.iota: {t.elementType()!r} has no {t.numElements()} numbers from {startInteger!r} on")
+    mapping = graph.getTileMapping(t.flatten())
+    if t.numElements() == 0:
+        return
+    cs = graph.addComputeSet(below(debugContext, "iota"))
+    name = templateVertex("popops::Iota", t.elementType())
+    for tile, intervals in enumerate(mapping):
+        if intervals:
+            offsets = [int(startInteger) + interval.begin() for interval in intervals]
+            vertex = graph.addVertex(cs, name, {"out": t.flatten().slices(intervals), "offsets": offsets})
+            graph.setTileMapping(vertex, tile)
+    prog.add(Execute(cs))
+
+
+@overload
+def encodeOneHot(graph: Graph, indices: Tensor, encoded: Tensor, prog: Sequence, debugContext: str | None = None) -> None: ...
+@overload
+def encodeOneHot(
+    graph: Graph,
+    indices: Tensor,
+    encoded: Tensor,
+    prog: Sequence,
+    on: Tensor,
+    off: Tensor,
+    debugContext: str | None = None,
+) -> None: ...
+@overloaded("popops.encodeOneHot")
+def encodeOneHot(
+    graph: Graph,
+    indices: Tensor,
+    encoded: Tensor,
+    prog: Sequence,
+    on: Tensor | None = None,
+    off: Tensor | None = None,
+    debugContext: str | None = None,
+) -> None:
+    """Write one-hot vectors to the rows of `encoded`: the element at a row's index is `on`, the others are `off`.
+
+    `indices` [rows] are INT or UNSIGNED_INT, `encoded` [rows, columns] FLOAT, HALF, INT or UNSIGNED_INT; `on` and `off` have one
+    element of its type, and are 1 and 0 if they are left out. A row whose index is no column, such as MASKED_LABEL_CODE (-1 as an
+    INT), is `off` throughout. `encoded` has tiles; `prog` is extended. `PoplibsError` for other shapes and types.
+    """
+    values: list[Tensor | int] = [1 if on is None else on, 0 if off is None else off]
+    _check_one_hot(indices, encoded, values)
+    mapping = graph.getTileMapping(encoded.flatten())
+    if encoded.numElements() == 0:
+        return
+    debug = below(debugContext, "OneHot")
+    whole = apart(graph, indices, encoded, prog, below(debug, "indices"))
+    scalars = [apart(graph, value.reshape([]), encoded, prog, debug) if isinstance(value, Tensor) else value for value in values]
+    cs = graph.addComputeSet(below(debug, "OneHotEncode"))
+    if max(map(len, mapping)) <= 1:
+        _add_vertices(graph, cs, whole, encoded, scalars, mapping)
+        prog.add(Execute(cs))
+        return
+    rows = graph.addVariable(encoded.elementType(), encoded.shape(), below(debug, "encodedOut"))
+    mapTensorLinearly(graph, rows)
+    _add_vertices(graph, cs, whole, rows, scalars, graph.getTileMapping(rows))
+    prog.add(Execute(cs))
+    prog.add(Copy(rows, encoded, debug))
+
+
+def _check_one_hot(indices: Tensor, encoded: Tensor, values: list[Tensor | int]) -> None:
+    call = "popops.encodeOneHot"
+    if indices.rank() != 1 or encoded.rank() != 2 or indices.dim(0) != encoded.dim(0):
+        raise PoplibsError(f"{call} takes indices [rows] and writes to a matrix [rows, columns], got {indices!r} and {encoded!r}")
+    if indices.elementType() not in WHOLE:
+        raise PoplibsError(f"{call}: indices are INT or UNSIGNED_INT, got {indices!r}")
+    if encoded.elementType() not in ENCODED:
+        raise PoplibsError(f"{call} writes FLOAT, HALF, INT or UNSIGNED_INT, got {encoded!r}")
+    for name, value in zip(("on", "off"), values, strict=True):
+        if isinstance(value, Tensor) and (value.numElements(), value.elementType()) != (1, encoded.elementType()):
+            raise PoplibsError(f"{call}: {name} is one {encoded.elementType()!r}, as encoded has, got {value!r}")
+    _check_written(call, encoded)
+
+
+def _check_written(call: str, tensor: Tensor) -> None:
+    if not tensor.isParallelWriteable():
+        raise PoplibsError(f"{call}: {tensor!r} cannot be written: it holds an element twice, or a constant")
+
+
+def _add_vertices(
+    graph: Graph, cs: ComputeSet, indices: Tensor, encoded: Tensor, scalars: list[Tensor | int], mapping: TileToTensorMapping
+) -> None:
+    """A vertex on each tile, for the one piece of the rows that it holds."""
+    columns = encoded.dim(1)
+    name = templateVertex("popops::EncodeOneHot", indices.elementType(), encoded.elementType())
+    on, off = scalars
+    flat = encoded.flatten()
+    for tile, intervals in enumerate(mapping):
+        for begin, end in intervals:
+            rows = indices.slice(begin // columns, -(-end // columns))
+            edges = {"indices": rows, "out": flat.slice(begin, end), "On": on, "Off": off}
+            values = {"offset": begin % columns, "sliceLength": columns}
+            graph.setTileMapping(graph.addVertex(cs, name, {**edges, **values}), tile)

@@ -1,0 +1,1 @@
+"""Loops that count, and buffers that go round."""

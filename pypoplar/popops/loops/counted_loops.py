@@ -1,0 +1,144 @@
+"""`popops.countedLoop` and `popops.countedForLoop`: loops with a counter that their body can read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import overload
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.elements.element_functions import addInPlace
+from pypoplar.poputil.arguments import check_call, check_tensor, whole_number
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.program import Copy, Execute, Program, Repeat, RepeatWhileTrue, Sequence
+from pypoplar.tracebacks import public
+from pypoplar.types import INT, UNSIGNED_INT
+
+CountedLoopBodyType = Callable[[Tensor], Program]
+WHOLE = (INT, UNSIGNED_INT)
+UNSIGNED_END = 2**32
+COUNTER_CYCLES = 43  # ForLoopCounter, by popopsCycleEstimators of PopLibs
+
+
+@overload
+def countedLoop(
+    graph: Graph, begin: int, end: int, step: int, body: Callable[[Tensor], Program], debugContext: str | None = None
+) -> Sequence: ...
+@overload
+def countedLoop(graph: Graph, count: int, body: Callable[[Tensor], Program], debugContext: str | None = None) -> Sequence: ...
+@overloaded("popops.countedLoop")
+def countedLoop(
+    graph: Graph,
+    body: Callable[[Tensor], Program],
+    begin: int = 0,
+    end: int = 0,
+    step: int = 1,
+    count: int | None = None,
+    debugContext: str | None = None,
+) -> Sequence:
+    """A loop whose numbers of rounds is known: for ``begin``, ``begin + step`` and so on below ``end``, or 0 to ``count - 1``.
+
+    `body` is called once, with the counter, an UNSIGNED_INT [1], and gives the program of a round. `PoplibsError` unless `begin`
+    is below `end` and `step` is at least 1.
+    """
+    first, last = whole_number("popops.countedLoop", "begin", begin), end if count is None else count
+    by = whole_number("popops.countedLoop", "step", step, 1)
+    if not first < last <= UNSIGNED_END:
+        raise PoplibsError(f"popops.countedLoop: begin is below end, both UNSIGNED_INTs, got {first} and {last}")
+    counter = graph.addVariable(UNSIGNED_INT, [1], below(debugContext, "counter"))
+    start = graph.addConstant(UNSIGNED_INT, [1], first, below(debugContext, f"begin-{first}"))
+    increment = graph.addConstant(UNSIGNED_INT, [1], by % UNSIGNED_END, below(debugContext, f"step-{by}"))
+    for tensor in (counter, start, increment):
+        graph.setTileMapping(tensor, 0)
+    program = body(counter)
+    if not isinstance(program, Program):
+        raise PoplarTypeError(f"popops.countedLoop: the body returns a program, got {program!r}")
+    turn = Sequence([program])
+    addInPlace(graph, counter, increment, turn, below(debugContext, "increment"))
+    return Sequence([Copy(start, counter), Repeat(-(-(last - first) // by), turn, below(debugContext, "countedLoop"))])
+
+
+@public
+def addForLoopCounterVertex(
+    graph: Graph, count: Tensor, countLimit: Tensor, countStep: int, tile: int, prog: Sequence, di: str | None = None
+) -> Tensor:
+    """Extend `prog` by a step that adds `countStep` to `count`, on a tile, and gives 1 while it is not `countLimit`, then 0.
+
+    Both have one INT or UNSIGNED_INT. Returns the UNSIGNED_INT, to be asked by `program.RepeatWhileTrue`.
+    """
+    call = "popops.addForLoopCounterVertex"
+    check_call(call, graph, prog, di)
+    _check_counters(call, count, countLimit, countStep)
+    predicate = graph.addVariable(UNSIGNED_INT, [], below(di, "predicate"))
+    graph.setTileMapping(predicate, tile)
+    cs = graph.addComputeSet(below(di, "ForLoopCounter"))
+    edges = {"count": count.reshape([]), "limit": countLimit.reshape([]), "comparisonResult": predicate}
+    vertex = graph.addVertex(cs, templateVertex("popops::ForLoopCounter", count.elementType()), edges)
+    graph.setInitialValue(vertex["increment"], countStep % UNSIGNED_END if count.elementType() is UNSIGNED_INT else countStep)
+    graph.setTileMapping(vertex, tile)
+    prog.add(Execute(cs))
+    return predicate
+
+
+@overload
+def countedForLoop(
+    graph: Graph,
+    count: Tensor,
+    initialCount: int,
+    countLimit: Tensor,
+    countStep: int,
+    body: Program,
+    debugContext: str | None = None,
+) -> Sequence: ...
+@overload
+def countedForLoop(
+    graph: Graph, initialCount: int, countLimit: Tensor, countStep: int, body: Program, debugContext: str | None = None
+) -> Sequence: ...
+@overloaded("popops.countedForLoop")
+def countedForLoop(
+    graph: Graph,
+    initialCount: int,
+    countLimit: Tensor,
+    countStep: int,
+    body: Program,
+    count: Tensor | None = None,
+    debugContext: str | None = None,
+) -> Sequence:
+    """A loop whose end is known when it runs: `body` for `initialCount`, ``initialCount + countStep`` ..., until `countLimit`.
+
+    `countLimit`, and `count`, which `body` may read, have one INT or UNSIGNED_INT. The loop ends where the counter *equals* the
+    limit: one that it steps over is never reached.
+    """
+    call = "popops.countedForLoop"
+    _check_counters(call, countLimit if count is None else count, countLimit, countStep)
+    type = countLimit.elementType()
+    low, high = (0, UNSIGNED_END) if type is UNSIGNED_INT else (-(2**31), 2**31)
+    if not low <= initialCount < high:
+        raise PoplibsError(f"{call}: {initialCount} is no {type!r}, as {countLimit!r} is")
+    if count is None:
+        count = graph.addVariable(type, [], below(debugContext, "count"))
+        graph.setTileMapping(count, 0)
+    before = (initialCount - countStep - low) % UNSIGNED_END + low  # the condition counts before it compares
+    start = graph.addConstant(type, [], before, below(debugContext, "initialCount"))
+    graph.setTileMapping(start, 0)
+    condition = Sequence()
+    predicate = addForLoopCounterVertex(graph, count, countLimit, countStep, 0, condition, below(debugContext, "countedLoop"))
+    loop = RepeatWhileTrue(condition, predicate, body, below(debugContext, "countedLoop"))
+    return Sequence([Copy(start, count.reshape([])), loop])
+
+
+def _check_counters(call: str, count: Tensor, limit: Tensor, step: int) -> None:
+    for name, tensor in (("count", count), ("countLimit", limit)):
+        check_tensor(call, tensor)
+        if tensor.numElements() != 1 or tensor.elementType() not in WHOLE:
+            raise PoplibsError(f"{call}: {name} is one INT or UNSIGNED_INT, got {tensor!r}")
+    if count.elementType() is not limit.elementType():
+        raise PoplibsError(f"{call}: count and countLimit have one type, got {count!r} and {limit!r}")
+    if count is not limit and not count.isParallelWriteable():
+        raise PoplibsError(f"{call}: {count!r} is counted, and cannot be written: it is a constant")
+    if not hasattr(step, "__index__") or step == 0 or not -(2**31) <= step < 2**31:
+        raise PoplibsError(f"{call}: countStep is a whole number other than 0, of 32 bits, got {step!r}")
