@@ -90,11 +90,13 @@ class Events:
 def make_timeline(report: Report, tiles: int = 4) -> Timeline:
     """The time line of all runs, with the `tiles` tiles of each IPU that compute for the most cycles.
 
-    Raises `ApplicationRuntimeError` if nothing has run.
+    Raises `ApplicationRuntimeError` if nothing has run, or no step was executed.
     """
     execution = report.execution
-    if execution is None or not execution.steps:
+    if execution is None:
         raise ApplicationRuntimeError("the profile has no runs to trace: run the program before it is saved")
+    if not execution.steps:
+        raise ApplicationRuntimeError("the program has run, and no step was executed: there is nothing to trace")
     runs = execution.runs if any(run.steps for run in execution.runs) else (Run("all runs", execution.steps),)
     events = _recorded(execution)
     recorded = len(events.part) > 0

@@ -7,6 +7,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
+from page_reports import ran_without_steps
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace as TraceMessage
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from profile_reports import full_report, program_trees, reports
@@ -224,6 +225,8 @@ def test_a_compressed_trace_is_the_same_trace(tmp_path):
 def test_a_report_of_nothing_that_ran_is_refused(tmp_path):
     with pytest.raises(ApplicationRuntimeError, match="no runs to trace"):
         write_trace(evolve(full_report(), execution=None), tmp_path / "trace.pftrace")
+    with pytest.raises(ApplicationRuntimeError, match="has run, and no step was executed"):
+        write_trace(ran_without_steps(), tmp_path / "trace.pftrace")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -126,10 +126,12 @@ REPORT = PageKind[Report](
             "bytes live at each step of the program, on top of what is always live; the variables that live at the selected step,"
             " and its call path",
         ),
-        PageView("programs", ("tree", "total_cycles"), "the control program with executions, cycles and share of each node"),
+        PageView(
+            "programs", ("tree", "total_cycles", "summary"), "the control program with executions, cycles and share of each node"
+        ),
         PageView(
             "names",
-            ("names", "phases", "total_cycles"),
+            ("names", "phases", "total_cycles", "summary"),
             "steps and variables by their name paths, such as `layer1/conv/fwd`, as a flame graph and a table: cycles by phase,"
             " bytes moved, vertices, memory; names that differ in numbers only, as of unrolled loops (`fwd`, `fwd_1`), fold",
         ),
@@ -139,7 +141,7 @@ REPORT = PageKind[Report](
             "every step that ran; of a selected one its phases, call path, busiest tiles, and the ways to its name, events,"
             " balance, exchange and liveness",
         ),
-        PageView("trace", ("execution", "phases", "target"), "what each tile does over time; see below"),
+        PageView("trace", ("execution", "phases", "target", "total_cycles", "summary"), "what each tile does over time; see below"),
         PageView(
             "vertices",
             ("vertex_types", "compute_sets", "lines"),

@@ -32,7 +32,7 @@ def write_trace(report: Report, path: str | os.PathLike[str], tiles: int = TILES
     of supersteps, and counters; each IPU a process with its `tiles` slowest tiles. Timestamps are nanoseconds: cycles divided by
     the clock frequency; every slice says its cycles.
 
-    Raises `MissingFeature` without the `perfetto` package, `ApplicationRuntimeError` if nothing has run, and `OSError`.
+    Raises `MissingFeature` without the `perfetto` package, `ApplicationRuntimeError` if no step was executed, and `OSError`.
     """
     try:
         from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder

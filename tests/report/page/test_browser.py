@@ -134,7 +134,11 @@ def test_a_program_that_has_not_run_has_every_view_and_says_what_is_absent(windo
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_program_without_steps_has_every_view(window, empty_page, view):
     window.see(empty_page, view)
-    assert "could not be drawn" not in window.text(f"#panel-{view}")
+    text = window.text(f"#panel-{view}")
+    assert "could not be drawn" not in text
+    assert "has not run" not in text
+    if view in ("programs", "names", "trace"):
+        assert "The program has run, and no step was executed: 0 cycles." in text
     assert quiet(window)
 
 

@@ -56,4 +56,7 @@ page.partsBar = (title, parts, whole = 0) => {
   );
 };
 
+// Why there are no cycles: the program has not run, or what has run has no steps.
+page.noCycles = () => (page.data.summary.machine ? "The program has run, and no step was executed: 0 cycles." : page.NOT_RUN);
+
 page.NOT_RUN = "No execution: the program has not run when this profile was made. Run it with engine.run, then ask for the report.";

@@ -6,7 +6,7 @@ const DEEPEST_FRAMES = 16; // rows of the flame graph
 if (page.data.kind === "report") {
   page.view("names", "Names", async (panel, parameters) => {
     const data = await page.unpack(page.data.names);
-    if (!data) return panel.append(page.notice(page.NOT_RUN));
+    if (!data) return panel.append(page.notice(page.noCycles()));
     const phases = page.data.phases.filter(({ cycles }) => cycles);
     const columns = [...phases.map(({ name }) => name), "executions", "sent", "host_bytes", "vertices", "memory"];
     const names = page.nameTree(data, columns, (sums) => {
@@ -18,7 +18,7 @@ if (page.data.kind === "report") {
       ...(names.root.sums.host_bytes ? [["host_bytes", "bytes to and from the host"]] : []),
       ...(data.memory ? [["memory", "memory of variables"]] : []),
     ];
-    if (!page.data.total_cycles) panel.append(page.notice(page.NOT_RUN));
+    if (!page.data.total_cycles) panel.append(page.notice(page.noCycles()));
     if (!measures.length) return panel.append(page.notice("Nothing under these names takes time, bytes or memory."));
     const state = {};
     const way = page.element("nav", { class: "way", "aria-label": "Name path" });

@@ -5,7 +5,7 @@ if (page.data.kind === "report") {
     const tree = await page.tree();
     if (!tree) return panel.append(page.notice("No program tree: this report was made before the programs were compiled."));
     const total = page.data.total_cycles;
-    if (!total) panel.append(page.notice(page.NOT_RUN));
+    if (!total) panel.append(page.notice(page.noCycles()));
     panel.append(
       page.element(
         "p",

@@ -7,6 +7,7 @@ if (page.data.kind === "report") {
   page.view("trace", "Execution trace", async (panel, parameters) => {
     const execution = page.data.execution;
     if (!execution) return panel.append(page.notice(page.NOT_RUN));
+    if (!page.data.total_cycles) return panel.append(page.notice(page.noCycles()));
     if (!execution.trace)
       return panel.append(
         page.notice(
