@@ -41,4 +41,4 @@ def test_a_law_draws_the_same_examples_whatever_else_its_process_has_imported(tm
     file.write_text(LAW, encoding="utf-8")
     examples = drawn(file, "0")
     assert len(set(examples)) > 50
-    assert drawn(file, "1", "pypoplar.compiler.compile", "pypoplar.engine.engine", "pypoplar.report.make_report") == examples
+    assert drawn(file, "1", "pypoplar.compiler.compile", "pypoplar.engine.engine", "pypoplar.report.making.make_report") == examples

@@ -45,6 +45,7 @@ FLOORS = (
     "compiler.lowering",
     "compiler",
     "report",
+    "report.making",
     "report.insights report.naming",
     "report.file report.text",
     "report.page report.perfetto report.notebook_tables",

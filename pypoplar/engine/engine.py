@@ -89,7 +89,7 @@ def _compiled(
     try:
         return compile_graph(graph, programs, options, progress)
     except GraphMemoryAllocationError as error:
-        from pypoplar.report.make_report import make_report, memory_report
+        from pypoplar.report.making.make_report import make_report, memory_report
 
         if isinstance(error.executable, Executable):
             report = make_report(error.executable)
@@ -388,7 +388,7 @@ class Engine(ShownEngine):
         executable, name, created = self.executable, self._name, self._created
 
         def make(history: RunHistory | None) -> Report:
-            from pypoplar.report.make_report import make_report  # late: many programs make no report
+            from pypoplar.report.making.make_report import make_report  # late: many programs make no report
 
             return evolve(make_report(executable, history), name=name, created=created)
 

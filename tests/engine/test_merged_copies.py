@@ -28,7 +28,7 @@ from pypoplar import (
     testing,
 )
 from pypoplar.program import Copy, Repeat, Sequence, Sync, SyncType
-from pypoplar.report.make_report import make_report
+from pypoplar.report.making.make_report import make_report
 
 SEEDS = st.integers(0, 2**32 - 1)
 APART = {"pypoplar.merge_copies": False}

@@ -18,8 +18,8 @@ from pypoplar.report.compute_set_costs import compute_sets
 from pypoplar.report.execution import COSTS, COSTS_BY_TILE, CYCLES, STEP_TYPES, Execution, Run, Step
 from pypoplar.report.file.tile_profile_table import BY_TILE as COLUMNS
 from pypoplar.report.insights.memory_insights import WHAT_FILLS
-from pypoplar.report.make_programs import TYPES, step_type
-from pypoplar.report.make_report import make_report
+from pypoplar.report.making.make_programs import TYPES, step_type
+from pypoplar.report.making.make_report import make_report
 from pypoplar.report.notebook_tables import COLOURS, html_of, report_html
 from pypoplar.report.page import step_data
 from pypoplar.report.page.step_data import phase_rows

@@ -24,7 +24,7 @@ from pypoplar.program import (
     Switch,
     Sync,
 )
-from pypoplar.report.make_report import make_report
+from pypoplar.report.making.make_report import make_report
 from pypoplar.report.program_nodes import Program
 
 

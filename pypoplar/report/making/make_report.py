@@ -16,11 +16,11 @@ from pypoplar.executable.memory_use import TileMemory
 from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import option_text
-from pypoplar.report.exchange_buffers import with_exchange_buffers
 from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed_runs
-from pypoplar.report.make_lines import make_line_profile
-from pypoplar.report.make_programs import make_programs, make_step_programs, step_type
-from pypoplar.report.make_vertices import SizedVerticesTable, make_vertices_by_tile, precision
+from pypoplar.report.making.exchange_buffers import with_exchange_buffers
+from pypoplar.report.making.make_lines import make_line_profile
+from pypoplar.report.making.make_programs import make_programs, make_step_programs, step_type
+from pypoplar.report.making.make_vertices import SizedVerticesTable, make_vertices_by_tile, precision
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType

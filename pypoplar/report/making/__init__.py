@@ -1,0 +1,1 @@
+"""Makes reports of executables and of what their runs counted."""
