@@ -130,6 +130,12 @@ class Step:
         load = self._load()
         return share(load[load > 0])
 
+    @property
+    def thread_balance(self) -> float:
+        """Share of the tiles' compute cycles in which their worker threads are busy; 0 to 1."""
+        including = int(self.cyclesByTile.sum())
+        return int(self.activeCyclesByTile.sum()) / including if including else 0.0
+
     def _load(self) -> Int64s:
         """What the step waits for, by tile: cycles, or bytes of a port's busier way where it waits for what goes between IPUs."""
         if len(self.cyclesByTile):

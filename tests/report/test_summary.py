@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 from lowered_variables import with_one_life
+from page_reports import compute, report
 from profile_reports import full_report
 
 from pypoplar.errors import InvalidOption
@@ -363,6 +364,73 @@ def test_the_values_for_programs_are_those_of_the_report():
     assert [finding["rule"] for finding in values["insights"]] == [finding.rule for finding in insights(report)]
     assert "variables" not in values
     assert [variable["name"] for variable in summary_values(report, variables=True)["variables"]] == ["x", "temporary"]
+
+
+def test_the_values_have_what_the_text_has():
+    report = full_report()
+    values = json.loads(json.dumps(summary_values(report, all_steps=True, variables=True)))
+    execution, (gather, multiply, out) = values["execution"], values["execution"]["steps"]
+    profile = report.execution.lines
+    assert [lines["vertex_type"] for lines in execution["lines"]] == ["Multiply<float>", "Zero"]
+    first = execution["lines"][0]
+    assert (first["instances"], first["slots"], sum(line["slots"] for line in first["lines"])) == (8, 9000, 9000)
+    assert first["lines"][1] == {
+        "function": "compute",
+        "file": "codelets/multiply.py",
+        "line": 8,
+        "text": "        for i in range(len(self.x)):",
+        "slots": 2250,
+        "share": 0.25,
+        "compiled": 2250,
+        "bound": 288,
+        "executions": profile.lines("Multiply<float>")[1].executions,
+    }
+    assert execution["slowest_vertices"][0]["tile"] == 2
+    assert execution["slowest_vertices"][0]["sizes"][1] == {"name": "rows", "elements": 12, "rows": 3}
+    step = report.execution.steps[1]
+    assert multiply["active_tile_balance"] == step.activeTileBalance == pytest.approx(3150 / 4200)
+    assert multiply["thread_balance"] == step.thread_balance == int(step.activeCyclesByTile.sum()) / int(step.cyclesByTile.sum())
+    assert multiply["vertices"] == {"Multiply<float>": 8, "Zero": 1}
+    assert (gather["thread_balance"], out["tile_balance"], out["active_tile_balance"]) == (None, None, None)
+    assert values["liveness"]["most_live_bytes"] == max(values["liveness"]["not_always_live_bytes"]) == 100
+    assert values["memory"]["vertex_data"] == dict(report.compilation.memory.vertex_data)
+
+
+def test_tiles_that_do_not_fit_are_listed_in_the_values_equal_ones_together():
+    report = make_report(used=306_000)
+    memory = report.compilation.memory
+    even = evolve(memory, categories={name: np.full(TILES, sizes[-1]) for name, sizes in memory.categories.items()})
+    even.categories["variables"][3] += 8
+    values = summary_values(with_compilation(report, memory=even))["memory"]
+    fullest, others = values["out_of_memory"]
+    assert (fullest["tiles"], others["tiles"]) == ([3], [tile for tile in range(TILES) if tile != 3])
+    assert fullest["bytes"] - others["bytes"] == fullest["over_by"] - others["over_by"] == 8
+    assert sum(len(group["tiles"]) for group in values["out_of_memory"]) == values["tiles_out_of_memory"] == TILES
+    assert summary_values(full_report())["memory"]["out_of_memory"] == []
+
+
+def test_what_was_not_recorded_is_null_in_the_values():
+    ran = report(compute("work", 0, [100] * 4))
+    execution = summary_values(ran)["execution"]
+    (kind,) = execution["vertex_types"]
+    nothing = ("compiled", "bound", "flops", "memory_bytes")
+    assert [kind[name] for name in nothing] == [None] * 4
+    assert [execution[name] for name in ("flops", "flops_per_second", "lines", "slowest_vertices")] == [None] * 4
+    assert (execution["steps"][0]["flops"], execution["steps"][0]["memory_bytes"]) == (None, None)
+    options = {"profiler.includeFlopEstimates": "true"}
+    counted = summary_values(evolve(ran, compilation=evolve(ran.compilation, options=options)))["execution"]
+    assert (counted["flops"], counted["vertex_types"][0]["flops"], counted["steps"][0]["memory_bytes"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_slots_of_the_code_are_those_of_its_lines_where_nothing_else_has_them(compiled):
+    whole = full_report()
+    types = {name: VertexTypeCycles(cost.instances, cost.cycles) for name, cost in whole.execution.cycles_by_vertex_type.items()}
+    lines = evolve(whole.execution.lines, compiled=compiled)
+    ran = evolve(whole, execution=evolve(whole.execution, cycles_by_vertex_type=types, lines=lines))
+    kinds = {kind["name"]: kind for kind in summary_values(ran)["execution"]["vertex_types"]}
+    assert kinds["Multiply<float>"]["compiled"] == (9000 if compiled else None)
+    assert kinds["Multiply<float>"]["bound"] == (1728 + 288 + 3348 if compiled else None)
 
 
 def test_the_values_have_the_longest_steps_or_all_in_order():

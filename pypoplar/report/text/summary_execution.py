@@ -45,8 +45,7 @@ def execution_section(execution: Execution, compilation: Compilation) -> list[st
 
 def floating_point(execution: Execution, target: ReportTarget) -> list[str]:
     """Floating-point operations of all runs, per second, and as a share of what the tiles' units can do."""
-    seconds = execution.totalCycles.total / target.clockFrequency
-    rate = execution.flops / seconds if seconds else 0.0
+    rate = achieved(execution, target)
     rows: list[Line] = [
         ("Floating-point operations (FLOPs):", f"{execution.flops:,}"),
         ("Achieved:", f"{rate / 1e9:,.3f} GFLOP/s"),
@@ -58,6 +57,12 @@ def floating_point(execution: Execution, target: ReportTarget) -> list[str]:
         )
         rows.append((f"Peak ({unit}):", f"{peak / 1e9:,.1f} GFLOP/s, {share}"))
     return labelled(rows, 2)
+
+
+def achieved(execution: Execution, target: ReportTarget) -> float:
+    """Floating-point operations of all runs per second."""
+    seconds = execution.totalCycles.total / target.clockFrequency
+    return execution.flops / seconds if seconds else 0.0
 
 
 def by_vertex_type(execution: Execution, compilation: Compilation) -> list[str]:
@@ -192,9 +197,8 @@ def step_lines(step: Step, slowest: SlowestTiles, indent: str) -> list[str]:
     tile = slowest.of_step(step)
     if tile is not None:
         lines.append(f"  Slowest tile {tile.told()}")
-    including, excluding = int(step.cyclesByTile.sum()), int(step.activeCyclesByTile.sum())
-    if including:
-        lines.append(f"  Thread balance: {excluding / including:.1%}")
+    if step.cyclesByTile.any():
+        lines.append(f"  Thread balance: {step.thread_balance:.1%}")
     if step.program is not None and step.program.vertices:
         lines.append(f"  Vertices: {', '.join(f'{name} ({count:,})' for name, count in step.program.vertices.items())}")
     sent, received = int(step.bytesSentByTile.sum()), int(step.bytesReceivedByTile.sum())

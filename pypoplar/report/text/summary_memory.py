@@ -93,9 +93,7 @@ def fullest(memory: MemoryByTile, target: ReportTarget) -> list[str]:
     if not len(used):
         return []
     lines = maxima(used, whole, target.bytesPerTile)
-    out = int(np.count_nonzero(whole > target.bytesPerTile))
-    groups = equal_tiles(memory, np.argsort(-whole, kind="stable")[:out])
-    for tiles in groups[:FULLEST]:
+    for tiles in equal_tiles(memory, tiles_beyond(whole, target.bytesPerTile))[:FULLEST]:
         rows = [(f"{words(name)}:", size(int(sizes[tiles[0]]))) for name, sizes in memory.categories.items()]
         rows.append(("Over by:", size(int(whole[tiles[0]]) - target.bytesPerTile)))
         title = (
@@ -103,6 +101,12 @@ def fullest(memory: MemoryByTile, target: ReportTarget) -> list[str]:
         )
         lines += [f"  {title}", *columns(rows, 4)]
     return lines
+
+
+def tiles_beyond(whole: Int64s, limit: int) -> Int64s:
+    """The tiles that hold more than they have, the fullest first."""
+    order: Int64s = np.argsort(-whole, kind="stable")[: np.count_nonzero(whole > limit)]
+    return order
 
 
 def equal_tiles(memory: MemoryByTile, tiles: Int64s) -> list[list[int]]:
@@ -131,9 +135,8 @@ def by_ipu(compilation: Compilation) -> list[str]:
 
 def variable_storage(compilation: Compilation) -> list[str]:
     """What is always live, what lives at the step with the most live bytes, and how many bytes live at each step."""
-    memory, variables = compilation.memory, compilation.loweredVariables
-    sizes = variables.total_bytes()
-    always = int(memory.always_live.sum()) if len(memory.always_live) else int(sizes[variables.always].sum())
+    variables = compilation.loweredVariables
+    sizes, always = variables.total_bytes(), always_live_bytes(compilation)
     live = live_bytes(variables, len(compilation.step_programs))
     lines = ["Variable Storage Liveness: All tiles", f"  Always-live bytes: {always:,}"]
     lines += ["  Always-live variables:", *variable_list(variables, sizes, np.flatnonzero(variables.always))]
@@ -147,6 +150,12 @@ def variable_storage(compilation: Compilation) -> list[str]:
     ]
     lines += variable_list(variables, sizes, variables.living(peak))
     return [*lines, "  Not-always-live bytes by program step:", *liveness(compilation.step_programs, live)]
+
+
+def always_live_bytes(compilation: Compilation) -> int:
+    """Bytes on all tiles whose memory is never used for anything else."""
+    memory, variables = compilation.memory, compilation.loweredVariables
+    return int(memory.always_live.sum()) if len(memory.always_live) else int(variables.total_bytes()[variables.always].sum())
 
 
 def variable_list(variables: LoweredVariables, sizes: Int64s, numbers: Int64s) -> list[str]:
