@@ -25,6 +25,12 @@ def check_tensor(call: str, tensor: object) -> None:
         raise PoplarTypeError(f"{call} takes a tensor, got {tensor!r}; graph.addConstant makes one of values")
 
 
+def check_writeable(call: str, tensor: Tensor) -> None:
+    """`PoplibsError` for a tensor that a call cannot write: it holds an element twice, or a constant."""
+    if not tensor.isParallelWriteable():
+        raise PoplibsError(f"{call}: {tensor!r} cannot be written: it holds an element twice, or a constant")
+
+
 def check_call(call: str, graph: object, prog: object, debugContext: object) -> None:
     """`PoplarTypeError` unless a call has a graph, a Sequence to extend, and a string or nothing for its debug name."""
     check_graph(call, graph)

@@ -111,7 +111,7 @@ UNARY = (
     _unary("LOGARITHM_ONE_PLUS", "log1p", "Log1p", FLOATS, "math.log1p({a})", "the natural logarithm of 1 + a"),
     _unary("LOGICAL_NOT", "logicalNot", "Not", (BOOL,), "not {a}", "not a", relation=True, flops=0),
     _unary("NEGATE", "neg", "Neg", SIGNED, "-{a}", "-a"),
-    _unary("NEARBY_INT", "nearbyInt", "NearbyInt", FLOATS, "round({a})", "a rounded to the nearest integer, halves to even"),
+    _unary("NEARBY_INT", "nearbyint", "NearbyInt", FLOATS, "round({a})", "a rounded to the nearest integer, halves to even"),
     _unary("POPCOUNT", "popcount", "", WORDS, "ipu.popcount({a})", "how many bits of a are set", flops=0),
     _unary("RELU", "relu", "", FLOATS, "max({a}, {T}(0.0))", "a, or 0 where it is negative"),
     _unary("ROUND", "round", "Round", FLOATS, meaning="a rounded to the nearest integer, halves away from 0",

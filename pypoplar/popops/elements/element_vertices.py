@@ -10,7 +10,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
-from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.arguments import check_writeable
 
 
 def add_element_vertices(
@@ -29,8 +29,7 @@ def add_element_vertices(
     reads. `edges` are connected to every vertex as they are, `values` are plain fields.
     """
     out = operands[written]
-    if not out.isParallelWriteable():
-        raise PoplibsError(f"{out!r} cannot be written: it holds an element twice, or a constant")
+    check_writeable("popops", out)
     if out.numElements() == 0:
         return
     shared: dict[str, object] = {**(edges or {}), **(values or {})}

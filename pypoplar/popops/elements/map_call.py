@@ -20,7 +20,7 @@ from pypoplar.popops.elements.element_vertices import add_element_vertices
 from pypoplar.popops.elements.map_codelet import MapCodelet, codelet_class
 from pypoplar.popops.elements.map_types import TypedTrees
 from pypoplar.popops.expr import BinaryOpType, Cast, Const, Expr, OperationOf, PlaceHolder, TernaryOpType, UnaryOpType, walk
-from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.arguments import check_call, check_tensor, check_writeable
 from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.copies import apart
@@ -29,6 +29,7 @@ from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 from pypoplar.tracebacks import public
+from pypoplar.types import ElementType
 
 MAP_OPTIONS: dict[str, Kind] = {
     "enableGenerateCodelet": bool,
@@ -136,7 +137,7 @@ class MapCall:
         name: str, graph: Graph, trees: list[Expr], tensors: list[Tensor], prog: Sequence, debug: str, fuses: bool = True
     ) -> MapCall:
         """A call with arguments of the right kinds; shapes and types that do not go together are refused."""
-        return MapCall(name, graph, trees, tensors, prog, debug, fuses, _common_shape(name, tensors), _typed(name, trees, tensors))
+        return MapCall(name, graph, trees, tensors, prog, debug, fuses, common_shape(name, tensors), _typed(name, trees, tensors))
 
     def plain(self) -> list[Tensor]:
         """The results as new tensors, each mapped like one of the operands."""
@@ -158,10 +159,9 @@ class MapCall:
         self._compute([out])
 
     def _check_fit(self, outs: list[Tensor]) -> None:
-        """`PoplibsError` unless each tensor has the type of its result and the common shape."""
+        """`PoplibsError` unless each result can be written to its tensor."""
         for out, result in zip(outs, self.typed.results, strict=True):
-            if out.shape() != self.shape or out.elementType() is not result.type:
-                raise PoplibsError(f"{self.name} gives {result.type!r} {self.shape}, which does not fit into {out!r}")
+            check_result(self.name, out, self.shape, result.type)
 
     def _compute(self, outs: list[Tensor], in_place: int = 0) -> None:
         """Extend the program by what computes the trees into `outs`; the first of them replace tensors."""
@@ -175,7 +175,7 @@ class MapCall:
     def outputs(self, typed: TypedTrees, tensors: list[Tensor]) -> list[Tensor]:
         """New tensors for the results of trees over tensors; without any of one element, on the first tile of the call's."""
         if tensors:
-            shape = _common_shape(self.name, tensors)
+            shape = common_shape(self.name, tensors)
             wide = [broadcastToMatch(tensor, shape) for tensor in tensors]
             return [createOutputForElementWiseOp(self.graph, wide, result.type, self.debug) for result in typed.results]
         outs = [self.graph.addVariable(result.type, [], self.debug) for result in typed.results]
@@ -216,6 +216,13 @@ class MapCall:
         cs = self.graph.addComputeSet(self.debug)
         add_element_vertices(self.graph, cs, _codelet_in_a_file(codelet) or codelet_class(codelet), codelet.result(0), fields)
         self.prog.add(Execute(cs))
+
+
+def check_result(call: str, out: Tensor, shape: list[int], type: ElementType) -> None:
+    """`PoplibsError` unless a result of this shape and type can be written to `out`."""
+    if out.shape() != shape or out.elementType() is not type:
+        raise PoplibsError(f"{call} gives {type!r} {shape}, which does not fit into {out!r}")
+    check_writeable(call, out)
 
 
 def _codelet_in_a_file(codelet: MapCodelet) -> str | None:
@@ -337,7 +344,8 @@ def _operations(tree: Expr) -> int:
     return builtins.sum(not isinstance(node, Const | PlaceHolder) for node in walk(tree))
 
 
-def _common_shape(name: str, tensors: list[Tensor]) -> list[int]:
+def common_shape(name: str, tensors: list[Tensor]) -> list[int]:
+    """The shape that tensors are broadcast to; `PoplibsError` where there is none."""
     shape = tensors[0].shape()
     for tensor in tensors[1:]:
         common = broadcast_shape(shape, tensor.shape())

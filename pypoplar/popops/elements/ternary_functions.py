@@ -1,0 +1,105 @@
+"""The named functions on elements with three operands: select and clamp."""
+
+from __future__ import annotations
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.elements.element_call import Operand, Options, plain_result, replace_first, write_result
+from pypoplar.popops.elements.element_operations import OPERATIONS
+from pypoplar.program import Sequence
+from pypoplar.tracebacks import public
+
+SELECT = OPERATIONS["SELECT"]
+CLAMP = OPERATIONS["CLAMP"]
+
+
+@public
+def select(
+    graph: Graph,
+    A: Operand,
+    B: Operand,
+    conditions: Operand,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> Tensor:
+    """The element of A where `conditions`, which are BOOL, hold, else that of B, as a new tensor; `prog` is extended.
+
+    A and B have one type, any that there is. Shapes are broadcast as NumPy does; an operand may be a number, but not both A and B.
+    """
+    return plain_result("select", SELECT, graph, [A, B, conditions], prog, debugContext, options)
+
+
+@public
+def selectInPlace(
+    graph: Graph,
+    A: Tensor,
+    B: Operand,
+    conditions: Operand,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> None:
+    """The elements of B in the place of those of A where `conditions` do not hold; see `select`."""
+    replace_first("selectInPlace", SELECT, graph, [A, B, conditions], prog, debugContext, options)
+
+
+@public
+def selectWithOutput(
+    graph: Graph,
+    A: Operand,
+    B: Operand,
+    conditions: Operand,
+    out: Tensor,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> None:
+    """`select` into `out`, which has the operands' common shape and the type of A."""
+    write_result("selectWithOutput", SELECT, graph, [A, B, conditions], out, prog, debugContext, options)
+
+
+@public
+def clamp(
+    graph: Graph,
+    values: Operand,
+    minimums: Operand,
+    maximums: Operand,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> Tensor:
+    """``min(max(value, minimum), maximum)`` for each element, as a new tensor; `prog` is extended.
+
+    All have one type: FLOAT, HALF, INT or UNSIGNED_INT. Shapes are broadcast as NumPy does; an operand may be a number.
+    """
+    return plain_result("clamp", CLAMP, graph, [values, minimums, maximums], prog, debugContext, options)
+
+
+@public
+def clampInPlace(
+    graph: Graph,
+    values: Tensor,
+    minimums: Operand,
+    maximums: Operand,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> None:
+    """`clamp` in the place of `values`."""
+    replace_first("clampInPlace", CLAMP, graph, [values, minimums, maximums], prog, debugContext, options)
+
+
+@public
+def clampWithOutput(
+    graph: Graph,
+    values: Operand,
+    minimums: Operand,
+    maximums: Operand,
+    out: Tensor,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> None:
+    """`clamp` into `out`, which has the operands' common shape and type."""
+    write_result("clampWithOutput", CLAMP, graph, [values, minimums, maximums], out, prog, debugContext, options)
