@@ -167,7 +167,8 @@ def _default(case):
 
 def _element_wise(name, parameter):
     function = getattr(popops, name)
-    tensors = [parameter for parameter in inspect.signature(function).parameters if parameter in ("A", "B", "C", "out")]
+    given = ("graph", "prog", "debugContext", "options")
+    tensors = [parameter for parameter in inspect.signature(function).parameters if parameter not in given]
 
     def call(case):
         arguments = {**dict.fromkeys(tensors, case.x), "prog": case.prog}
@@ -176,8 +177,14 @@ def _element_wise(name, parameter):
     return call
 
 
+OPERANDS = {  # what the operands of functions on elements are called, where not A and B
+    "CLAMP": ("values", "minimums", "maximums"),
+    "SELECT": ("A", "B", "conditions"),
+    "INV_STD_DEV_TO_VARIANCE": ("invStdDev", "epsilon"),
+    "VARIANCE_TO_INV_STD_DEV": ("variance", "epsilon"),
+}
 ELEMENT_WISE = {  # the functions on elements, and their operands that may be numbers
-    f"{row.function}{suffix}": () if row.operands == 1 else tuple("ABC"[suffix == "InPlace" : row.operands])
+    f"{row.function}{suffix}": () if row.operands == 1 else OPERANDS.get(row.name, ("A", "B"))[suffix == "InPlace" :]
     for row in OPERATIONS.values()
     for suffix in ("", "InPlace", "WithOutput")
     if row.name != "RELU" and not ("VARIANCE" in row.name and not suffix)
@@ -255,7 +262,11 @@ REFUSED = {
     ),
     "createOutputForElementWiseOp.inputs": lambda case: popops.createOutputForElementWiseOp(case.graph, {case.x}, HALF),
     "varianceToInvStdDev.epsilon": lambda case: popops.varianceToInvStdDev(case.graph, case.x, {1.0}, case.prog),
+    "varianceToInvStdDev.variance": lambda case: popops.varianceToInvStdDev(case.graph, {1.0}, case.x, case.prog, "name"),
+    "varianceToInvStdDev.options": lambda case: popops.varianceToInvStdDev(case.graph, case.x, 1.0, case.prog, "", {"x"}),
     "invStdDevToVariance.epsilon": lambda case: popops.invStdDevToVariance(case.graph, case.x, {1.0}, case.prog),
+    "invStdDevToVariance.invStdDev": lambda case: popops.invStdDevToVariance(case.graph, {1.0}, case.x, case.prog, "name"),
+    "invStdDevToVariance.options": lambda case: popops.invStdDevToVariance(case.graph, case.x, 1.0, case.prog, "", {"x"}),
     "map.expression": lambda case: popops.map(case.graph, {popops.expr._1}, [case.x], case.prog),
     "map.ts": lambda case: popops.map(case.graph, popops.expr._1, {case.x}, case.prog),
     "map.options": lambda case: popops.map(case.graph, popops.expr._1, [case.x], case.prog, "", {"x"}),
@@ -265,6 +276,9 @@ REFUSED = {
     "mapWithOutput.ts": lambda case: popops.mapWithOutput(case.graph, popops.expr._1, {case.x}, case.x, case.prog),
     "mapWithOutput.options": lambda case: popops.mapWithOutput(case.graph, popops.expr._1, [case.x], case.x, case.prog, "", {"x"}),
     "scaledAddTo.options": lambda case: popops.scaledAddTo(
+        case.graph, case.x, case.x, 1.0, case.prog, options={"optimizeForSpeed"}
+    ),
+    "scaledSubtractFrom.options": lambda case: popops.scaledSubtractFrom(
         case.graph, case.x, case.x, 1.0, case.prog, options={"optimizeForSpeed"}
     ),
     **{

@@ -39,9 +39,6 @@ from pypoplar.popops.elements.element_functions import (
     ceil,
     ceilInPlace,
     ceilWithOutput,
-    clamp,
-    clampInPlace,
-    clampWithOutput,
     cos,
     cosInPlace,
     cosWithOutput,
@@ -80,9 +77,6 @@ from pypoplar.popops.elements.element_functions import (
     gtWithOutput,
     inv,
     invInPlace,
-    invStdDevToVariance,
-    invStdDevToVarianceInPlace,
-    invStdDevToVarianceWithOutput,
     invWithOutput,
     isFinite,
     isFiniteInPlace,
@@ -123,9 +117,9 @@ from pypoplar.popops.elements.element_functions import (
     mul,
     mulInPlace,
     mulWithOutput,
-    nearbyInt,
-    nearbyIntInPlace,
-    nearbyIntWithOutput,
+    nearbyint,
+    nearbyintInPlace,
+    nearbyintWithOutput,
     neg,
     negInPlace,
     negWithOutput,
@@ -147,9 +141,6 @@ from pypoplar.popops.elements.element_functions import (
     rsqrt,
     rsqrtInPlace,
     rsqrtWithOutput,
-    select,
-    selectInPlace,
-    selectWithOutput,
     shiftLeft,
     shiftLeftInPlace,
     shiftLeftWithOutput,
@@ -186,14 +177,27 @@ from pypoplar.popops.elements.element_functions import (
     trunc,
     truncInPlace,
     truncWithOutput,
-    varianceToInvStdDev,
-    varianceToInvStdDevInPlace,
-    varianceToInvStdDevWithOutput,
 )
 from pypoplar.popops.elements.element_output import createOutputForElementWiseOp
 from pypoplar.popops.elements.fill import fill, zero
 from pypoplar.popops.elements.map_call import map, mapInPlace, mapWithOutput
-from pypoplar.popops.elements.scaled_add import scaledAddTo
+from pypoplar.popops.elements.scaled_add import ScaledAddSpecialisation, scaledAddTo, scaledSubtractFrom
+from pypoplar.popops.elements.ternary_functions import (
+    clamp,
+    clampInPlace,
+    clampWithOutput,
+    select,
+    selectInPlace,
+    selectWithOutput,
+)
+from pypoplar.popops.elements.variance_functions import (
+    invStdDevToVariance,
+    invStdDevToVarianceInPlace,
+    invStdDevToVarianceWithOutput,
+    varianceToInvStdDev,
+    varianceToInvStdDevInPlace,
+    varianceToInvStdDevWithOutput,
+)
 from pypoplar.popops.encoding.encoding_calls import MASKED_LABEL_CODE, encodeOneHot, iota
 from pypoplar.popops.loops.counted_loops import addForLoopCounterVertex, countedForLoop, countedLoop
 from pypoplar.popops.padding.pad_call import pad
@@ -223,8 +227,10 @@ __all__ = [
     "map",
     "mapInPlace",
     "mapWithOutput",
-    # a += s b
+    # a += s b, a = r a + s b
+    "ScaledAddSpecialisation",
     "scaledAddTo",
+    "scaledSubtractFrom",
     # sums and the like over dimensions
     "Operation",
     "ReduceParams",
@@ -296,9 +302,9 @@ __all__ = [
     "neg",
     "negInPlace",
     "negWithOutput",
-    "nearbyInt",
-    "nearbyIntInPlace",
-    "nearbyIntWithOutput",
+    "nearbyint",
+    "nearbyintInPlace",
+    "nearbyintWithOutput",
     "popcount",
     "popcountInPlace",
     "popcountWithOutput",

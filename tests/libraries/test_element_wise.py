@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import call, new_graph, run, variable
 
-from pypoplar import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, InvalidOption, MissingFeature, popops, poputil
+from pypoplar import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, InvalidOption, popops, poputil
 from pypoplar.program import Copy, Sequence
 
 OPERATIONS = {
@@ -233,56 +233,6 @@ def test_wrong_operands_are_refused_with_their_names():
 def test_the_functions_say_what_they_do():
     assert popops.subInPlace.__name__ == "subInPlace"
     assert popops.mul.__doc__.startswith("a * b for each element, as a new tensor")
-
-
-@pytest.mark.parametrize(("a_type", "b_type"), [(FLOAT, FLOAT), (HALF, HALF), (FLOAT, HALF), (HALF, FLOAT)])
-@pytest.mark.parametrize("scale", [-0.0009, 3.0, "tensor"])
-def test_a_scaled_add_is_taken_in_float_and_rounded_once(a_type, b_type, scale, mode):
-    a, b = numbers(a_type, [7, 11], 14), numbers(b_type, [7, 11], 15)
-
-    def function(graph, t, prog):
-        factor = scale
-        if scale == "tensor":
-            factor = graph.addConstant(FLOAT, [1], 0.7)
-            graph.setTileMapping(factor, 2)
-        popops.scaledAddTo(graph, *t, factor, prog, "scaled")
-        return t[0]
-
-    result, _ = call(function, [a_type, b_type], [a, b], mode=mode)
-    factor = np.float32(0.7 if scale == "tensor" else scale)
-    expected = (a.astype(np.float32) + factor * b.astype(np.float32)).astype(a_type.dtype)
-    assert (bits(result) == bits(expected)).all()
-
-
-def test_a_scaled_add_is_done_where_the_sum_lives():
-    graph, device = new_graph()
-    a, b = variable(graph, FLOAT, [96], "a"), variable(graph, FLOAT, [96], "b", tile=9)
-    prog = Sequence()
-    popops.scaledAddTo(graph, a, b, 2.0, prog)
-    values = np.arange(96, dtype=np.float32)
-    read, engine = run(graph, device, prog, {"a": values, "b": values}, {"a": a})
-    assert (read["a"] == 3 * values).all()
-    (before,) = [one for one in engine.executable.exchanges if one.phase == "before"]
-    assert before.messages["variable"].tolist() == ["b"] * 3
-    assert before.bytes_received[:3].tolist() == [128] * 3
-
-
-def test_wrong_scaled_adds_are_refused():
-    graph, _ = new_graph()
-    a, b = variable(graph, FLOAT, [4], "a"), variable(graph, FLOAT, [5], "b")
-    prog = Sequence()
-    with pytest.raises(poputil.PoplibsError, match="one shape"):
-        popops.scaledAddTo(graph, a, b, 1.0, prog)
-    with pytest.raises(poputil.PoplibsError, match=r"FLOAT or HALF, got .*INT"):
-        popops.scaledAddTo(graph, a, variable(graph, INT, [4], "i"), 1.0, prog)
-    with pytest.raises(poputil.PoplibsError, match="one FLOAT or HALF element"):
-        popops.scaledAddTo(graph, a, a, b, prog)
-    with pytest.raises(MissingFeature, match="scaleA"):
-        popops.scaledAddTo(graph, a, 2.0, a, 1.0, prog)
-    with pytest.raises(poputil.PoplibsError, match="constant"):
-        constant = graph.addConstant(FLOAT, [4], 1.0)
-        graph.setTileMapping(constant, 0)
-        popops.scaledAddTo(graph, constant, a, 1.0, prog)
 
 
 def test_an_empty_tensor_needs_no_vertex():

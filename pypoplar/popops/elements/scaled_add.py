@@ -1,66 +1,264 @@
-"""Adding a multiple of one tensor to another."""
+"""Adding a multiple of one tensor to another, or to a multiple of it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from enum import Enum
+from typing import overload
 
-import numpy as np
+from attrs import evolve, frozen
 
-from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.host_values import values_of
+from pypoplar.popops.elements.cast import cast
+from pypoplar.popops.elements.element_functions import mulInPlace
 from pypoplar.popops.elements.element_vertices import add_element_vertices
-from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.arguments import check_writeable
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.half_accuracy import castToDeviceHalfValue, checkAccuracyWhenCast
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
-from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT, HALF
+from pypoplar.types import FLOAT, HALF, INT, UNSIGNED_INT, ElementType
 
 OPTIONS: dict[str, Kind] = {"optimizeForSpeed": bool, "scaleFloatToHalfTolerance": float}
+TOLERANCE = 1e-6
+REALS = (FLOAT, HALF)
+TYPES = (FLOAT, HALF, INT, UNSIGNED_INT)
+Scale = float | Tensor
 
 
-@public
+class ScaledAddSpecialisation(Enum):
+    """What becomes of A: DEFAULT scales it by `scaleA`, X_MINUS_AX_PLUS_BY takes `scaleA` A from it."""
+
+    DEFAULT = "DEFAULT"
+    X_MINUS_AX_PLUS_BY = "X_MINUS_AX_PLUS_BY"
+
+
+@overload
 def scaledAddTo(
+    graph: Graph, A: Tensor, B: Tensor, scaleB: float | Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def scaledAddTo(
+    graph: Graph, A: Tensor, scaleA: float, B: Tensor, scaleB: float, prog: Sequence, debugContext: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def scaledAddTo(
+    graph: Graph, A: Tensor, scaleA: Tensor, B: Tensor, scaleB: Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def scaledAddTo(
+    graph: Graph, A: Tensor, scaleA: float, B: Tensor, scaleB: float, prog: Sequence, speciality: ScaledAddSpecialisation,
+    debugContext: str | None = None, options: Mapping[str, object] | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def scaledAddTo(
+    graph: Graph, A: Tensor, scaleA: Tensor, B: Tensor, scaleB: Tensor, prog: Sequence, speciality: ScaledAddSpecialisation,
+    debugContext: str | None = None, options: Mapping[str, object] | None = None,
+) -> None: ...  # fmt: skip
+@overloaded("popops.scaledAddTo")
+def scaledAddTo(  # noqa: PLR0913 (PopLibs' arguments)
     graph: Graph,
     A: Tensor,
     B: Tensor,
     scaleB: float | Tensor,
     prog: Sequence,
+    scaleA: float | Tensor | None = None,
+    speciality: ScaledAddSpecialisation = ScaledAddSpecialisation.DEFAULT,
     debugContext: str | None = None,
     options: Mapping[str, object] | None = None,
 ) -> None:
-    """A += scaleB B for each element; `prog` is extended. A and B have one shape and are FLOAT or HALF, not necessarily the same.
+    """A += scaleB B for each element, or A = scaleA A + scaleB B, or A = A - scaleA A + scaleB B; `prog` is extended.
 
-    `scaleB` is a number or a tensor of one element, FLOAT or HALF. The sum is taken in float and rounded once to A's
-    type, whatever the options `optimizeForSpeed` and `scaleFloatToHalfTolerance` say. The work is done where A lives.
+    A and B have one shape and are FLOAT, HALF, INT or UNSIGNED_INT, not necessarily the same. Scales are numbers, or tensors of one
+    element. `speciality` X_MINUS_AX_PLUS_BY, for FLOAT and HALF, gives the third. The work is done where A lives.
+
+    For FLOAT and HALF the sum is taken in float and rounded once to A's type. For integers, which wrap, B and the scales become A's
+    type first: a number has to be one of them. B of integers becomes A's type as well. Options:
+
+    - ``scaleFloatToHalfTolerance`` (1e-6): where A and B are HALF, numbers that are HALFs but for a smaller relative error are
+      taken as such, both or none. Scales in tensors are taken as they are.
+    - ``optimizeForSpeed`` (false): changes nothing. What it would have in memory to be faster is not modelled.
     """
-    if isinstance(prog, float | int | Tensor):
-        raise MissingFeature("popops.scaledAddTo has no form A = scaleA A + scaleB B yet; it takes (graph, A, B, scaleB, prog)")
-    check_call("popops.scaledAddTo", graph, prog, debugContext)
-    for tensor in (A, B):
-        check_tensor("popops.scaledAddTo", tensor)
-    if not isinstance(scaleB, float | int | Tensor | np.number):
-        raise PoplarTypeError(f"popops.scaledAddTo: the scale is a number or a tensor of one element, got {scaleB!r}")
-    read_options("popops.scaledAddTo", options, OPTIONS)
-    if A.shape() != B.shape():
-        raise PoplibsError(f"popops.scaledAddTo takes tensors of one shape, got {A!r} and {B!r}")
-    for tensor in (A, B):
-        if tensor.elementType() not in (FLOAT, HALF):
-            raise PoplibsError(f"popops.scaledAddTo takes FLOAT or HALF, got {tensor!r}")
-    B = apart(graph, B, A, prog, below(debugContext, "AddTo", "copy"))
-    cs = graph.addComputeSet(below(debugContext, "AddTo"))
-    types = (A.elementType(), B.elementType())
-    if isinstance(scaleB, Tensor):
-        if scaleB.numElements() != 1 or scaleB.elementType() not in (FLOAT, HALF):
-            raise PoplibsError(f"popops.scaledAddTo takes a scale of one FLOAT or HALF element, got {scaleB!r}")
-        scaleB = apart(graph, scaleB, A, prog, below(debugContext, "AddTo", "copy"))
-        vertex = templateVertex("popops::ScaledAddTensor", *types, scaleB.elementType())
-        add_element_vertices(graph, cs, vertex, "A", {"A": A, "B": B}, edges={"scaleB": scaleB.reshape([])})
-    else:
-        vertex = templateVertex("popops::ScaledAdd", *types)
-        add_element_vertices(graph, cs, vertex, "A", {"A": A, "B": B}, values={"scale": float(scaleB)})
-    prog.add(Execute(cs))
+    debug, tolerance = below(debugContext, "AddTo"), _tolerance("popops.scaledAddTo", options)
+    shrinks = speciality is ScaledAddSpecialisation.X_MINUS_AX_PLUS_BY
+    ScaledSum("popops.scaledAddTo", graph, A, B, scaleA, scaleB, prog, debug, tolerance, shrinks=shrinks).build()
+
+
+@overload
+def scaledSubtractFrom(
+    graph: Graph, A: Tensor, B: Tensor, scaleB: float | Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def scaledSubtractFrom(
+    graph: Graph, A: Tensor, scaleA: float, B: Tensor, scaleB: float, prog: Sequence, debugContext: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def scaledSubtractFrom(
+    graph: Graph, A: Tensor, scaleA: Tensor, B: Tensor, scaleB: Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> None: ...  # fmt: skip
+@overloaded("popops.scaledSubtractFrom")
+def scaledSubtractFrom(
+    graph: Graph,
+    A: Tensor,
+    B: Tensor,
+    scaleB: float | Tensor,
+    prog: Sequence,
+    scaleA: float | Tensor | None = None,
+    debugContext: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> None:
+    """A -= scaleB B for each element, or A = scaleA A - scaleB B; `prog` is extended. All else is as for `scaledAddTo`."""
+    debug, tolerance = below(debugContext, "AddTo"), _tolerance("popops.scaledSubtractFrom", options)
+    ScaledSum("popops.scaledSubtractFrom", graph, A, B, scaleA, scaleB, prog, debug, tolerance, subtracts=True).build()
+
+
+@frozen(eq=False)
+class ScaledSum:
+    """A call. `subtracts` takes scaleB B from A, `shrinks` takes scaleA A from it."""
+
+    call: str
+    graph: Graph
+    A: Tensor
+    B: Tensor
+    scaleA: Scale | None
+    scaleB: Scale
+    prog: Sequence
+    debug: str
+    tolerance: float
+    subtracts: bool = False
+    shrinks: bool = False
+
+    def _check(self) -> None:
+        """Shapes and types that go together; `PoplibsError`, before the graph is changed."""
+        if self.A.shape() != self.B.shape():
+            raise PoplibsError(f"{self.call} takes tensors of one shape, got {self.A!r} and {self.B!r}")
+        for tensor in (self.A, self.B):
+            if tensor.elementType() not in TYPES:
+                raise PoplibsError(f"{self.call} takes {_names(TYPES)}, got {tensor!r}")
+        if self.shrinks and self.A.elementType() not in REALS:
+            raise PoplibsError(f"{self.call} has X_MINUS_AX_PLUS_BY of FLOAT and HALF, got {self.A!r}")
+        for name, scale in (("scaleA", self.scaleA), ("scaleB", self.scaleB)):
+            if scale is not None:
+                _check_scale(self.call, name, scale, self.A)
+        check_writeable(self.call, self.A)
+
+    def build(self) -> None:
+        """Extend the graph and the program."""
+        self._check()
+        (self._of_integers() if self.A.elementType() not in REALS else self._of_floats())._add()
+
+    def _of_integers(self) -> ScaledSum:
+        """The sum with B and the scales in A's type, once A is scaled."""
+        scaleA, scaleB = (self._cast(scale, (self.A.elementType(),)) for scale in (self.scaleA, self.scaleB))
+        if scaleA is not None and not (isinstance(scaleA, int) and scaleA == 1):
+            mulInPlace(self.graph, self.A, scaleA.reshape([]) if isinstance(scaleA, Tensor) else scaleA, self.prog, self.debug)
+        assert scaleB is not None
+        return evolve(self, B=self._cast_tensor(self.B, (self.A.elementType(),)), scaleA=None, scaleB=scaleB)
+
+    def _of_floats(self) -> ScaledSum:
+        """The sum with B and the scales in FLOAT or HALF, both scales in one of the two."""
+        B = self._cast_tensor(self.B, (self.A.elementType(), *REALS))
+        scaleA, scaleB = (self._cast(scale, (FLOAT, HALF)) for scale in (self.scaleA, self.scaleB))
+        if isinstance(scaleA, Tensor) and isinstance(scaleB, Tensor) and scaleA.elementType() is not scaleB.elementType():
+            scaleA, scaleB = (self._cast_tensor(scale, (FLOAT,)) for scale in (scaleA, scaleB))
+        assert scaleB is not None
+        return evolve(self, B=B, scaleA=scaleA, scaleB=scaleB)
+
+    def _cast(self, scale: Scale | None, types: tuple[ElementType, ...]) -> Scale | None:
+        if isinstance(scale, Tensor):
+            return self._cast_tensor(scale, types)
+        return int(scale) if scale is not None and types[0] not in REALS else scale
+
+    def _cast_tensor(self, tensor: Tensor, types: tuple[ElementType, ...]) -> Tensor:
+        """The tensor itself if it has one of the types, else as the first of them."""
+        return tensor if tensor.elementType() in types else cast(self.graph, tensor, types[0], self.prog, self.debug)
+
+    def _add(self) -> None:
+        """A compute set of the sum, with what it reads apart from what it writes."""
+        scales = {name: scale for name, scale in (("scaleA", self.scaleA), ("scaleB", self.scaleB)) if scale is not None}
+        B = self._apart(self.B)
+        edges = {name: self._apart(scale).reshape([]) for name, scale in scales.items() if isinstance(scale, Tensor)}
+        values = self._numbers({name: scale for name, scale in scales.items() if not isinstance(scale, Tensor)})
+        cs = self.graph.addComputeSet(self.debug)
+        add_element_vertices(
+            self.graph, cs, self._vertex(B, edges, values), "A", {"A": self.A, "B": B}, edges=edges, values=self._fields(values)
+        )
+        self.prog.add(Execute(cs))
+
+    def _apart(self, tensor: Tensor) -> Tensor:
+        return apart(self.graph, tensor, self.A, self.prog, f"{self.debug}/copy")
+
+    def _numbers(self, scales: Mapping[str, float]) -> dict[str, float]:
+        """Numbers as vertices take them: HALFs where they are as good, what is subtracted negative."""
+        numbers = dict(scales)
+        if self._takes_halves(numbers):
+            numbers = {name: castToDeviceHalfValue(self.graph.getTarget(), scale) for name, scale in numbers.items()}
+        if self.subtracts and "scaleB" in numbers:
+            numbers["scaleB"] = -numbers["scaleB"]
+        return numbers
+
+    def _takes_halves(self, scales: Mapping[str, float]) -> bool:
+        """Whether numbers are HALFs within the tolerance, where all else is HALF."""
+        target = self.graph.getTarget()
+        return self.A.elementType() is self.B.elementType() is HALF and all(
+            checkAccuracyWhenCast(target, scale, FLOAT, HALF, self.tolerance) for scale in scales.values()
+        )
+
+    def _vertex(self, B: Tensor, edges: Mapping[str, Tensor], numbers: Mapping[str, float]) -> str:
+        """The vertex type of codelets/popops_scaled_add.py."""
+        data = self.A.elementType()
+        if data not in REALS:
+            name = "ScaledSubtractInteger" if edges and self.subtracts else "ScaledAddInteger"
+            return templateVertex(f"popops::{name}Tensor" if edges else f"popops::{name}", data)
+        scale = edges["scaleB"].elementType() if edges else HALF if self._takes_halves(numbers) else FLOAT
+        if self.scaleA is None:
+            name = "ScaledSubtract" if edges and self.subtracts else "ScaledAdd"
+            types = (scale,) if edges else ()
+        else:
+            name = "XMinusaXPlusbY" if self.shrinks else "aXMinusbY" if edges and self.subtracts else "aXPlusbY"
+            types = (scale,)
+        return templateVertex(f"popops::{name}Tensor" if edges else f"popops::{name}", data, B.elementType(), *types)
+
+    def _fields(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        """The plain fields: a number that B alone is scaled by is called `scale`."""
+        if self.A.elementType() is UNSIGNED_INT:
+            numbers = {name: int(number) % 2**32 for name, number in numbers.items()}
+        return {"scale": numbers["scaleB"]} if numbers and self.scaleA is None else dict(numbers)
+
+
+def _tolerance(call: str, options: Mapping[str, object] | None) -> float:
+    tolerance = float(read_options(call, options, OPTIONS).get("scaleFloatToHalfTolerance", TOLERANCE))
+    if not tolerance >= 0:
+        raise PoplibsError(f"{call}: the option 'scaleFloatToHalfTolerance' is 0 at least, got {tolerance}")
+    return tolerance
+
+
+def _check_scale(call: str, name: str, scale: Scale, A: Tensor) -> None:
+    """`PoplibsError` for a scale of several elements or another type; `PoplarTypeError` for a number that A's type has not."""
+    if isinstance(scale, Tensor):
+        if scale.numElements() != 1 or scale.elementType() not in TYPES:
+            raise PoplibsError(f"{call}: {name} is a number or a tensor of one element, {_names(TYPES)}, got {scale!r}")
+        return
+    if math.isnan(scale):
+        raise PoplibsError(f"{call}: {name} is a number, got {scale!r}")
+    if A.elementType() not in REALS:
+        whole = int(scale) if math.isfinite(scale) and scale == int(scale) else scale
+        values_of(A.elementType(), whole, 1, f"{name} of {call}")
+
+
+def _names(types: tuple[ElementType, ...]) -> str:
+    names = [type.__name__ for type in types]
+    return f"{', '.join(names[:-1])} or {names[-1]}"
