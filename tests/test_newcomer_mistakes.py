@@ -160,7 +160,7 @@ MISTAKES = {  # as it is written: the error, and a part of what it says
     "popnn.softmax": (MissingMember, "PopLibs has popnn.softmax, and pypoplar does not have it yet"),
     "poputil.mapTensorLinearly(x, graph)": (PoplarTypeError, "poputil.mapTensorLinearly: the first argument is the graph"),
     "poputil.mapTensorLinearly(graph, 'x')": (PoplarTypeError, "poputil.mapTensorLinearly takes a tensor, got 'x'"),
-    "poputil.mapTensorLinearly(graph, x, '3', 1)": (PoplarTypeError, "whole numbers, got '3'"),
+    "poputil.mapTensorLinearly(graph, x, '3', 1)": (PoplarTypeError, "minElementsPerTile is a whole number, got '3'"),
     "poputil.unflattenIndex(4, [2, 2])": (PoplarTypeError, "write unflattenIndex([2, 3], 4)"),
     "poputil.templateVertex(Increase, FLOAT)": (PoplarTypeError, "templateVertex takes the name of a codelet"),
     "testing.run_vertex(Increase, [1.0])": (PoplarTypeError, "a dict from names to values, got [1.0]"),
