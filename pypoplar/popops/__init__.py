@@ -203,6 +203,23 @@ from pypoplar.popops.loops.counted_loops import addForLoopCounterVertex, counted
 from pypoplar.popops.padding.pad_call import pad
 from pypoplar.popops.reduction.reduce_call import reduce, reduceMany, reduceWithOutput
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams, SingleReduceOp
+from pypoplar.popops.slicing.dynamic_slice import (
+    createDynamicSliceOutput,
+    dynamicSlice,
+    dynamicSliceWithOutput,
+    dynamicUpdate,
+    getSliceMapping,
+)
+from pypoplar.popops.slicing.slice_plan import SlicePlan
+from pypoplar.popops.slicing.slice_tensors import (
+    createGroupedIndicesTensor,
+    createGroupedSliceableTensor,
+    createGroupedSliceTensor,
+    createIndicesTensor,
+    createSliceableTensor,
+    createSliceableTensorFromSlice,
+    createSliceTensor,
+)
 from pypoplar.poputil.absent_members import absent_member
 
 __all__ = [
@@ -422,6 +439,20 @@ __all__ = [
     "select",
     "selectInPlace",
     "selectWithOutput",
+    # slices
+    "SlicePlan",
+    "createDynamicSliceOutput",
+    "createGroupedIndicesTensor",
+    "createGroupedSliceTensor",
+    "createGroupedSliceableTensor",
+    "createIndicesTensor",
+    "createSliceTensor",
+    "createSliceableTensor",
+    "createSliceableTensorFromSlice",
+    "dynamicSlice",
+    "dynamicSliceWithOutput",
+    "dynamicUpdate",
+    "getSliceMapping",
 ]
 
 if not TYPE_CHECKING:

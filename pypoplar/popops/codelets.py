@@ -8,6 +8,7 @@ from pypoplar.poputil.arguments import check_graph
 from pypoplar.tracebacks import public
 
 FILES = (
+    "popops_dynamic_slice.py",
     "popops_elementwise.py",
     "popops_encoding.py",
     "popops_fill.py",

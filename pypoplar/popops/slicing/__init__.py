@@ -1,0 +1,1 @@
+"""Slices of tensors at offsets that are known when the program runs, and updates of such slices."""

@@ -1,0 +1,292 @@
+"""Tensors that are laid out to be sliced and updated, and the slices and indices that go with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import overload
+
+from pypoplar.arrays.intervals import Interval
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
+from pypoplar.popops.slicing.blocks import permuted
+from pypoplar.popops.slicing.slice_arguments import (
+    Extent,
+    Options,
+    check_element_type,
+    check_name,
+    check_tensors,
+    read_extent,
+    whole_number,
+    whole_numbers,
+)
+from pypoplar.popops.slicing.slice_plan import SlicePlan, planned_layout
+from pypoplar.popops.slicing.sliceable_layout import sliceable_tensor, start_tile
+from pypoplar.poputil.arguments import check_graph
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.tile_mapping import mapTensorLinearlyWithOffset
+from pypoplar.tracebacks import public
+from pypoplar.types import UNSIGNED_INT, ElementType, check_type
+
+MIN_INDICES_PER_TILE = 32
+
+
+@overload
+def createSliceableTensor(
+    graph: Graph,
+    type: ElementType,
+    shape: Iterable[int],
+    dims: Iterable[int],
+    sizes: Iterable[int],
+    minGrainSize: int = 0,
+    debugContext: str | None = None,
+) -> Tensor: ...
+@overload
+def createSliceableTensor(
+    graph: Graph,
+    type: ElementType,
+    shape: Iterable[int],
+    dims: Iterable[int],
+    sizes: Iterable[int],
+    plan: SlicePlan,
+    options: Options,
+    debugContext: str | None = None,
+) -> Tensor: ...
+@overloaded("popops.createSliceableTensor")
+def createSliceableTensor(
+    graph: Graph,
+    type: ElementType,
+    shape: Iterable[int],
+    dims: Iterable[int],
+    sizes: Iterable[int],
+    minGrainSize: int = 0,
+    plan: SlicePlan | None = None,
+    options: Options = None,
+    debugContext: str | None = None,
+) -> Tensor:
+    """A new tensor that is sliced in `dims`, `sizes` elements at a time, without moving its elements between tiles.
+
+    Every tile has all rows of the sliced dimensions, of `minGrainSize` unsliced elements at least; or it is spread as `plan` says.
+    """
+    call = "popops.createSliceableTensor"
+    element = check_type(type)
+    extent = read_extent(call, shape, dims, sizes)
+    grain = whole_number(call, "minGrainSize", minGrainSize)
+    debug = below(debugContext, "sliceable")
+    if plan is not None and plan.planned:
+        return planned_layout(call, graph, plan, 1, extent).base(element, debug).squeeze([0])
+    return sliceable_tensor(graph, element, extent, extent.best_order(), grain, _first_tile(graph, extent), debug)
+
+
+@overload
+def createSliceTensor(
+    graph: Graph,
+    t: Tensor,
+    dims: Iterable[int],
+    sizes: Iterable[int],
+    numIndices: int,
+    debugContext: str | None = None,
+) -> Tensor: ...
+@overload
+def createSliceTensor(
+    graph: Graph,
+    type: ElementType,
+    shape: Iterable[int],
+    dims: Iterable[int],
+    sizes: Iterable[int],
+    numIndices: int,
+    plan: SlicePlan,
+    options: Options,
+    debugContext: str | None = None,
+) -> Tensor: ...
+@overloaded("popops.createSliceTensor")
+def createSliceTensor(
+    graph: Graph,
+    dims: Iterable[int],
+    sizes: Iterable[int],
+    numIndices: int,
+    t: Tensor | None = None,
+    type: ElementType | None = None,
+    shape: Iterable[int] = (),
+    plan: SlicePlan | None = None,
+    options: Options = None,
+    debugContext: str | None = None,
+) -> Tensor:
+    """A new tensor ``[numIndices, *shape of a slice]`` for slices of a tensor, or for what it is updated with.
+
+    It goes with the tensor `t`: a single slice is mapped like the first slice of `t`. Or it goes with a tensor of `type` and
+    `shape`, as the plan says, or with an empty plan as for a tensor that `createSliceableTensor` makes.
+    """
+    call = "popops.createSliceTensor"
+    if t is not None:
+        check_tensors(call, graph, t=t)
+    extent = read_extent(call, shape if t is None else t.shape(), dims, sizes)
+    count = whole_number(call, "numIndices", numIndices)
+    debug = below(debugContext, "slices")
+    if t is not None and count == 1:
+        return graph.clone(t.slice([0] * t.rank(), extent.slice_shape), debug).expand([0])
+    element = check_type(type) if t is None else t.elementType()
+    if plan is not None and plan.planned:
+        return planned_layout(call, graph, plan, 1, extent).slices(element, count, debug).squeeze([0])
+    return slices_tensor(graph, element, extent, count, debug)
+
+
+def slices_tensor(graph: Graph, type: ElementType, extent: Extent, count: int, name: str) -> Tensor:
+    """`count` slices, whose elements lie where those of a sliceable tensor do."""
+    several = Extent((count, *extent.slice_shape), (0, *(dim + 1 for dim in extent.dims)), (1, *extent.sizes))
+    order = [*(place + 1 for place in extent.best_order()), 0]
+    return sliceable_tensor(graph, type, several, order, 0, _first_tile(graph, extent), name)
+
+
+@public
+def createIndicesTensor(
+    graph: Graph,
+    dims: Iterable[int],
+    numIndices: int,
+    plan: SlicePlan,
+    options: Options = None,
+    debugContext: str | None = None,
+) -> Tensor:
+    """A new UNSIGNED_INT tensor ``[numIndices, len(dims)]`` for the offsets of so many slices; 32 at least lie on a tile."""
+    call = "popops.createIndicesTensor"
+    shape = _indices_shape(call, graph, dims, numIndices, plan, debugContext)
+    return _indices(graph, shape, plan, below(debugContext, "indices"))
+
+
+@public
+def createGroupedIndicesTensor(
+    graph: Graph,
+    groupSize: int,
+    dims: Iterable[int],
+    numIndices: int,
+    plan: SlicePlan,
+    options: Options = None,
+    debugContext: str | None = None,
+) -> Tensor:
+    """A new UNSIGNED_INT tensor ``[groupSize, numIndices, len(dims)]`` for the offsets of slices of each group of a plan."""
+    call = "popops.createGroupedIndicesTensor"
+    shape = _indices_shape(call, graph, dims, numIndices, plan, debugContext)
+    plan.check_group(call, whole_number(call, "groupSize", groupSize, 1))
+    return _indices(graph, [groupSize, *shape], plan, below(debugContext, "groupedIndices"))
+
+
+def _indices_shape(
+    call: str, graph: Graph, dims: Iterable[int], numIndices: int, plan: SlicePlan, debugContext: str | None
+) -> list[int]:
+    check_graph(call, graph)
+    check_name(call, debugContext)
+    _check_plan(call, plan)
+    return [whole_number(call, "numIndices", numIndices), len(whole_numbers(call, "dims", dims))]
+
+
+def _indices(graph: Graph, shape: list[int], plan: SlicePlan, name: str) -> Tensor:
+    indices = graph.addVariable(UNSIGNED_INT, shape, name)
+    mapTensorLinearlyWithOffset(graph, indices, MIN_INDICES_PER_TILE, 1, plan.start_tile if plan.planned else 0)
+    return indices
+
+
+@public
+def createGroupedSliceableTensor(
+    graph: Graph,
+    type: ElementType,
+    groupSize: int,
+    shape: Iterable[int],
+    dims: Iterable[int],
+    sizes: Iterable[int],
+    plan: SlicePlan,
+    options: Options = None,
+    debugContext: str | None = None,
+) -> Tensor:
+    """A new tensor ``[groupSize, *shape]``, each group of which is sliced as the plan says; the plan may not be empty."""
+    call = "popops.createGroupedSliceableTensor"
+    check_graph(call, graph)
+    check_name(call, debugContext)
+    element = check_element_type(call, type)
+    extent = read_extent(call, shape, dims, sizes)
+    _check_plan(call, plan)
+    groups = whole_number(call, "groupSize", groupSize, 1)
+    return planned_layout(call, graph, plan, groups, extent).base(element, below(debugContext, "sliceable"))
+
+
+@public
+def createGroupedSliceTensor(
+    graph: Graph,
+    type: ElementType,
+    groupSize: int,
+    shape: Iterable[int],
+    dims: Iterable[int],
+    sizes: Iterable[int],
+    numIndices: int,
+    plan: SlicePlan,
+    options: Options = None,
+    debugContext: str | None = None,
+) -> Tensor:
+    """A new tensor ``[groupSize, numIndices, *shape of a slice]`` for slices of each group; the plan may not be empty."""
+    call = "popops.createGroupedSliceTensor"
+    check_graph(call, graph)
+    check_name(call, debugContext)
+    element = check_element_type(call, type)
+    extent = read_extent(call, shape, dims, sizes)
+    _check_plan(call, plan)
+    groups, count = whole_number(call, "groupSize", groupSize, 1), whole_number(call, "numIndices", numIndices)
+    return planned_layout(call, graph, plan, groups, extent).slices(element, count, below(debugContext, "slices"))
+
+
+@public
+def createSliceableTensorFromSlice(
+    graph: Graph, s: Tensor, dims: Iterable[int], numSlices: Iterable[int], debugContext: str | None = None
+) -> Tensor:
+    """A new tensor with `numSlices` slices like `s` along each of `dims`, spread over tiles as `s` is.
+
+    Dimension ``dims[i]`` of the result is ``numSlices[i]`` times that of `s`.
+    """
+    call = "popops.createSliceableTensorFromSlice"
+    check_tensors(call, graph, s=s)
+    check_name(call, debugContext)
+    given = read_extent(call, s.shape(), dims, numSlices, "numSlices")
+    counts = dict(zip(given.dims, given.sizes, strict=True))
+    shape = tuple(size * counts.get(dim, 1) for dim, size in enumerate(given.shape))
+    whole = Extent(shape, given.dims, tuple(given.shape[dim] for dim in given.dims))
+    order = whole.best_order()
+    copies = _copies_by_tile(graph, s, prod(given.sizes), below(debugContext, "sliceable"))
+    factored = copies.reshape([*(given.sizes[place] for place in order), *given.shape])
+    outer = {given.dims[place]: number for number, place in enumerate(order)}
+    back: list[int] = []
+    for dim in range(s.rank()):
+        back += [outer[dim], len(order) + dim] if dim in outer else [len(order) + dim]
+    return permuted(factored, back).reshape(list(shape))
+
+
+def _copies_by_tile(graph: Graph, s: Tensor, count: int, name: str) -> Tensor:
+    """``[count, elements of s]``; a tile has all copies of each of its elements behind each other, copy by copy."""
+    flat = graph.addVariable(s.elementType(), [count * s.numElements()], name)
+    mapping: dict[int, list[Interval]] = {}
+    pieces: list[tuple[int, Tensor]] = []
+    begin = 0
+    for tile, regions in enumerate(graph.getTileMapping(s)):
+        held = sum(region.size() for region in regions)
+        if not held:
+            continue
+        block = flat.slice(begin, begin + count * held).reshape([count, held])
+        place = 0
+        for region in regions:
+            pieces.append((region.begin(), block.slice(place, place + region.size(), 1)))
+            place += region.size()
+        mapping[tile] = [Interval(begin, begin + count * held)]
+        begin += count * held
+    graph.setTileMapping(flat, mapping)
+    if not pieces:
+        return flat.reshape([count, 0])
+    return concat([piece for _, piece in sorted(pieces, key=lambda pair: pair[0])], dimension=1)
+
+
+def _first_tile(graph: Graph, extent: Extent) -> int:
+    return start_tile(graph, extent.shape, extent.dims, extent.sizes)
+
+
+def _check_plan(call: str, plan: object) -> None:
+    if not isinstance(plan, SlicePlan):
+        raise PoplarTypeError(f"{call}: the plan is a SlicePlan, an empty one for none, got {plan!r}")
