@@ -44,7 +44,11 @@ TILES = 12  # tiles whose intervals are shown
 TYPES = 8  # vertex types shown of a graph
 TEXT = 120  # characters of one value
 COLOURS = {name: colour.light for name, colour in palette.PHASES.items()}
+STRIPED = ("threads",)  # what has another's colour has stripes, as in the page
+SQUARES = {True: "&#9637;", False: "&#9632;"}  # of a legend: striped or not
+STRIPE = 8  # thousandths of a bar from one stripe to the next
 OVER = palette.TEXTS["warn"].light
+GROUND = palette.GROUNDS["paper"].light
 FIXED = 'vector-effect="non-scaling-stroke"'  # a line is one pixel wide, however the strip is stretched
 INDENT = "margin-left: 16px"
 
@@ -108,9 +112,14 @@ def shares(parts: Sequence[tuple[str, str, float]]) -> str:
         if amount <= 0:
             continue
         colour = COLOURS[name]
-        bars.append(f'<rect x="{begin:.4g}" y="0" width="{1000 * amount / whole:.4g}" height="16" fill="{colour}"/>')
-        legend.append(f'<span style="color: {colour}">&#9632;</span> {escape(label)} {amount / whole:.1%}')
-        begin += 1000 * amount / whole
+        wide = 1000 * amount / whole
+        bars.append(f'<rect x="{begin:.4g}" y="0" width="{wide:.4g}" height="16" fill="{colour}"/>')
+        if name in STRIPED:
+            places = np.arange(0, wide - STRIPE / 2, STRIPE)
+            stripes = "".join(f"M{begin + place:.4g} 0h{STRIPE // 2}v16h-{STRIPE // 2}z" for place in places)
+            bars.append(f'<path d="{stripes}" fill="{GROUND}"/>' if stripes else "")
+        legend.append(f'<span style="color: {colour}">{SQUARES[name in STRIPED]}</span> {escape(label)} {amount / whole:.1%}')
+        begin += wide
     return (
         '<svg viewBox="0 0 1000 16" preserveAspectRatio="none" role="img" width="100%" height="16" '
         f'style="max-width: 900px; display: block">{"".join(bars)}</svg><div>{" &nbsp; ".join(legend)}</div>'

@@ -1,5 +1,6 @@
 """What notebooks show: whole HTML that loads nothing, with all of the user's text escaped."""
 
+import re
 import tempfile
 import webbrowser
 from html.parser import HTMLParser
@@ -28,6 +29,7 @@ from pypoplar.program import Call, Copy, Execute, If, PrintTensor, Program, Repe
 from pypoplar.program.base import Nothing
 from pypoplar.report.execution import Execution, Run, Step
 from pypoplar.report.memory_report import MemoryByTile
+from pypoplar.report.notebook_tables import COLOURS, STRIPE, shares
 from pypoplar.report.program_nodes import ComputeSet, VertexInstances
 from pypoplar.report.program_nodes import Program as ReportProgram
 from pypoplar.report.report import Compilation, Report, ReportGraph, ReportTarget, Version
@@ -271,6 +273,26 @@ def halving(name=NASTY):
     stream = graph.addHostToDeviceFIFO(name, FLOAT, 3)
     graph.createHostRead("x", x)
     return graph, Sequence([Copy(stream, x), Execute(halve)])
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(COLOURS)), st.floats(0, 1e9)), min_size=1, max_size=9, unique_by=lambda row: row[0])
+)
+def test_parts_of_a_bar_that_have_one_colour_are_told_apart_by_stripes(rows):
+    html = shares([(name, name, amount) for name, amount in rows])
+    marks = re.findall(r'<span style="color: (#\w+)">(&#\d+;)</span> (\w+) ', html)
+    assert [name for *_, name in marks] == [name for name, amount in rows if amount > 0]
+    assert len({(colour, square) for colour, square, _ in marks}) == len(marks)
+    threads, whole = dict(rows).get("threads", 0), sum(amount for _, amount in rows)
+    assert ("<path" in html) == bool(threads and 1000 * threads / whole > STRIPE / 2)
+
+
+def test_a_report_draws_idle_threads_with_stripes():
+    html = full_report()._repr_html_()
+    assert "&#9637;</span> Compute, idle threads" in html
+    assert "&#9632;</span> Compute " in html
+    bar = html[html.index("<svg", html.index("cycles of the mean tile")) :]
+    assert bar[: bar.index("</svg>")].count("<path") == 1
 
 
 def test_a_graph_shows_how_much_it_has_of_everything():
