@@ -15,6 +15,7 @@ FILES = (
     "popops_loops.py",
     "popops_reduce.py",
     "popops_scaled_add.py",
+    "popops_topk.py",
 )
 
 
