@@ -200,9 +200,9 @@ from pypoplar.popops.elements.variance_functions import (
 )
 from pypoplar.popops.encoding.encoding_calls import MASKED_LABEL_CODE, encodeOneHot, iota
 from pypoplar.popops.loops.counted_loops import addForLoopCounterVertex, countedForLoop, countedLoop
-from pypoplar.popops.ordering.sort_calls import sort, sortInPlace, sortKeyValue, sortKeyValueInPlace
-from pypoplar.popops.ordering.topk_call import SortOrder, TopKParams, createTopKInput, topK, topKKeyValue, topKWithPermutation
 from pypoplar.popops.padding.pad_call import pad
+from pypoplar.popops.reduction.all_true import allTrue
+from pypoplar.popops.reduction.not_finite import hasNaN, hasNaNOrInf
 from pypoplar.popops.reduction.reduce_call import reduce, reduceMany, reduceWithOutput
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams, SingleReduceOp
 from pypoplar.popops.slicing.dynamic_slice import (
@@ -242,17 +242,6 @@ __all__ = [
     "iota",
     "pad",
     "padding",
-    # the best of rows, and order
-    "SortOrder",
-    "TopKParams",
-    "createTopKInput",
-    "sort",
-    "sortInPlace",
-    "sortKeyValue",
-    "sortKeyValueInPlace",
-    "topK",
-    "topKKeyValue",
-    "topKWithPermutation",
     # trees of operations
     "map",
     "mapInPlace",
@@ -261,6 +250,10 @@ __all__ = [
     "ScaledAddSpecialisation",
     "scaledAddTo",
     "scaledSubtractFrom",
+    # whether elements are true, NaN, infinite
+    "allTrue",
+    "hasNaN",
+    "hasNaNOrInf",
     # sums and the like over dimensions
     "Operation",
     "ReduceParams",

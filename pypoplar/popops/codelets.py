@@ -13,9 +13,9 @@ FILES = (
     "popops_encoding.py",
     "popops_fill.py",
     "popops_loops.py",
+    "popops_nan.py",
     "popops_reduce.py",
     "popops_scaled_add.py",
-    "popops_topk.py",
 )
 
 

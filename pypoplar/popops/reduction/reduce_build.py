@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from attrs import frozen
@@ -14,31 +15,19 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
+from pypoplar.popops.reduction.local_plan import LocalPlan, ReduceTypes
 from pypoplar.popops.reduction.partial_matrix import PartialMatrix, matrices_of
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
-from pypoplar.popops.reduction.reduce_plan import Stage
+from pypoplar.popops.reduction.reduce_plan import WORD, ReducePlan, Stage
 from pypoplar.popops.reduction.regular_views import pieces_view
 from pypoplar.popops.reduction.tile_holdings import Holding
-from pypoplar.popops.reduction.work_split import output_share, place_share, worker_pieces
+from pypoplar.popops.reduction.work_split import WorkerPieces, output_share, place_share
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
-from pypoplar.types import BOOL, FLOAT, HALF, UNSIGNED_INT, ElementType
+from pypoplar.types import ElementType
 
-WIDE: dict[ElementType, ElementType] = {HALF: FLOAT, BOOL: UNSIGNED_INT}  # workers write whole words only
-
-
-@frozen
-class ReduceTypes:
-    """The types in which vertices combine, and in which partial results go from tile to tile."""
-
-    in_vertex: ElementType
-    inter_tile: ElementType
-
-    @property
-    def wide(self) -> ElementType:
-        """That of partial results which several workers write side by side."""
-        return WIDE.get(self.inter_tile, self.inter_tile)
+ColumnsOfTile = tuple[int, PartialMatrix, int, int]  # a tile, and columns of a matrix that a vertex of it reduces
 
 
 @frozen(eq=False)
@@ -72,33 +61,31 @@ class ReduceBuilder:
 
     # -- on the tiles that hold what is reduced ---------------------------------------------------------------------------------
 
-    def local(self, holdings: Sequence[Holding], total: int, splits: bool) -> list[PartialMatrix]:
-        """Reduce what each tile holds; what is left to be reduced. What a tile holds all of goes to `out`, unless it `splits`."""
+    def local(self, holdings: Sequence[Holding], plan: LocalPlan) -> list[PartialMatrix]:
+        """Reduce what each tile holds; what is left to be reduced."""
         cs = self.sets.at(0, "ReduceOnTile")
-        if splits:
-            return self._split(cs, holdings)
-        result = self.types.inter_tile
-        complete = [holding for holding in holdings if holding.places == total and self._written_alone(holding, holdings)]
-        open_ = [holding for holding in holdings if holding not in complete]
-        for holding in complete:
+        if plan.pieces is not None:
+            return self._split(cs, plan.pieces)
+        for number in sorted(plan.complete):
+            holding = holdings[number]
             self._final_vertex(cs, holding.tile, holding.rows, holding.inner, slice(holding.output, holding.end))
-        if not open_:
+        left = [holding for number, holding in enumerate(holdings) if number not in plan.complete]
+        if not left:
             return []
-        places = np.cumsum([0, *(holding.outputs for holding in open_)])
-        partials = self._variable(result, int(places[-1]), [holding.tile for holding in open_], places, "tile_data")
-        for holding, begin, end in zip(open_, places[:-1].tolist(), places[1:].tolist(), strict=True):
+        result = plan.type
+        places = np.cumsum([0, *(holding.outputs for holding in left)])
+        partials = self._variable(result, int(places[-1]), [holding.tile for holding in left], places, "tile_data")
+        for holding, (begin, end) in zip(left, pairwise(places.tolist()), strict=True):
             name = self._vertex("Reduce", self.params.op, holding.rows[0].elementType(), result)
             share = output_share(self.graph.getTarget(), holding.outputs, holding.inner, result)
             fields = {"partials": list(holding.rows), "out": partials.slice(begin, end), "inner": holding.inner, "share": share}
             self.graph.setTileMapping(self.graph.addVertex(cs, name, fields), holding.tile)
-        outputs = np.array([holding.output for holding in open_])
-        return matrices_of(partials, places[:-1], outputs, np.diff(places))
+        return matrices_of(partials, places[:-1], np.array([holding.output for holding in left]), np.diff(places))
 
-    def _split(self, cs: ComputeSet, holdings: Sequence[Holding]) -> list[PartialMatrix]:
-        pieces = list(worker_pieces(self.graph.getTarget(), holdings))
+    def _split(self, cs: ComputeSet, pieces: Sequence[WorkerPieces]) -> list[PartialMatrix]:
         places = np.cumsum([0, *(piece.size for piece in pieces)])
         partials = self._variable(self.types.wide, int(places[-1]), [piece.tile for piece in pieces], places, "tile_data")
-        for piece, begin, end in zip(pieces, places[:-1].tolist(), places[1:].tolist(), strict=True):
+        for piece, (begin, end) in zip(pieces, pairwise(places.tolist()), strict=True):
             form = "ReducePieces" if piece.outputs is None else "ReduceInParts"
             name = self._vertex(form, self.params.op, piece.rows[0].elementType(), self.types.wide)
             fields = {"partials": list(piece.rows), "out": partials.slice(begin, end), "inner": piece.inner, "share": piece.share}
@@ -109,10 +96,6 @@ class ReduceBuilder:
         output = np.concatenate([piece.first_outputs for piece in pieces])
         width = np.concatenate([piece.widths for piece in pieces])
         return matrices_of(partials, place, output, width)
-
-    def _written_alone(self, holding: Holding, holdings: Sequence[Holding]) -> bool:
-        """Whether no other vertex of the tile writes into a word of this one's outputs."""
-        return self.out.elementType().size >= 4 or sum(other.tile == holding.tile for other in holdings) == 1
 
     def _variable(self, type: ElementType, size: int, tiles: Sequence[int], places: Int64s, name: str) -> Tensor:
         """A vector whose pieces between `places` are on their tiles."""
@@ -129,21 +112,25 @@ class ReduceBuilder:
         self, number: int, matrices: Sequence[PartialMatrix], stage: Stage, operation: Operation, first: int
     ) -> list[PartialMatrix]:
         """Reduce columns of matrices in groups; the matrices of what is left."""
-        left = max(ceiling(matrix.partials, stage.partials) for matrix in matrices)
-        reduced = []
-        for matrix in matrices:
-            if matrix.partials <= left and matrix.partials < max(other.partials for other in matrices):
-                reduced.append(matrix)
-            else:
-                reduced.append(self._grouped(self.sets.at(number, f"ReduceStage{number}"), matrix, stage, operation, first))
-        return reduced
+        most = max(matrix.partials for matrix in matrices)
+        left = ceiling(most, stage.partials)
+        waiting = [matrix.partials < most and matrix.partials <= left for matrix in matrices]
+        vertices = sum(
+            ceiling(matrix.partials, stage.partials) * ceiling(len(matrix.outputs), stage.width)
+            for matrix, waits in zip(matrices, waiting, strict=True)
+            if not waits
+        )
+        tiles = _Tiles(self.graph, first, vertices)
+        cs = self.sets.at(number, f"ReduceStage{number}")
+        return [
+            matrix if waits else self._grouped(cs, matrix, stage, operation, tiles)
+            for matrix, waits in zip(matrices, waiting, strict=True)
+        ]
 
-    def _grouped(self, cs: ComputeSet, matrix: PartialMatrix, stage: Stage, operation: Operation, start: int) -> PartialMatrix:
-        groups = ceiling(matrix.partials, stage.partials)
+    def _grouped(self, cs: ComputeSet, matrix: PartialMatrix, stage: Stage, operation: Operation, tiles: _Tiles) -> PartialMatrix:
         type = self.types.wide if stage.splits else self.types.inter_tile
-        tiles = _Tiles(self.graph, start, groups * len(stage.column_bounds(len(matrix.outputs))[:-1]))
         values = []
-        for begin, end, count in _equal_parts(matrix.partials, groups):
+        for begin, end, count in _equal_parts(matrix.partials, ceiling(matrix.partials, stage.partials)):
             rows = (end - begin) // count
             values.append(self._rows(cs, matrix.values.slice(begin, end), rows, stage, operation, type, tiles))
         return PartialMatrix(matrix.outputs, concat(values))
@@ -178,22 +165,33 @@ class ReduceBuilder:
             mapping.setdefault(tile, []).append(Interval(row * length, (row + 1) * length))
         self.graph.setTileMapping(tensor.flatten(), mapping)
 
-    def final(self, number: int, matrices: Sequence[PartialMatrix], stage: Stage, operation: Operation, first: int) -> None:
-        """Reduce what is left to `out`. Where results are smaller than a word, no two matrices share a tile in a compute set."""
-        words = self.out.elementType().size >= 4
-        tiles = self.graph.getTarget().getNumTiles()
-        used = 0
-        for matrix in matrices:
-            bounds = stage.column_bounds(len(matrix.outputs))
-            if used and not words and used + len(bounds) - 1 > tiles:
-                number, used = number + 1, 0
-            cs = self.sets.at(number, "ReduceFinalStage")
-            for place, (low, high) in enumerate(_pairs(bounds)):
-                tile = int(_Tiles(self.graph, first + used, len(bounds) - 1).number(place))
-                row = matrix.values.slice(low, high, 1).flatten()
-                outputs = matrix.outputs[low:high]
-                self._final_vertex(cs, tile, (row,), high - low, outputs, operation)
-            used += len(bounds) - 1
+    def final(self, number: int, matrices: Sequence[PartialMatrix], plan: ReducePlan, operation: Operation, first: int) -> None:
+        """Reduce what is left to `out`. Where results are smaller than a word, each compute set has one vertex of a tile."""
+        places = self._places_of_output(matrices) if plan.at_output else self._places_anywhere(matrices, plan.stages[-1], first)
+        turn: Counter[int] = Counter()
+        for tile, matrix, low, high in places:
+            cs = self.sets.at(number + (turn[tile] if self.out.elementType().size < WORD else 0), "ReduceFinalStage")
+            row = matrix.values.slice(low, high, 1).flatten()
+            self._final_vertex(cs, tile, (row,), high - low, matrix.outputs[low:high], operation)
+            turn[tile] += 1
+
+    def _places_anywhere(self, matrices: Sequence[PartialMatrix], stage: Stage, first: int) -> list[ColumnsOfTile]:
+        """The columns of each vertex, of outputs that follow each other where there are tiles for that."""
+        columns = [(matrix, low, high) for matrix in matrices for low, high in _pairs(stage.column_bounds(len(matrix.outputs)))]
+        in_row = [(matrix, low, high) for matrix, *bounds in columns for low, high in _in_row(matrix.outputs, *bounds)]
+        chosen = in_row if len(in_row) <= self.graph.getTarget().getNumTiles() else columns
+        tiles = _Tiles(self.graph, first, len(chosen)).take(len(chosen)).tolist()
+        return [(tile, *column) for tile, column in zip(tiles, chosen, strict=True)]
+
+    def _places_of_output(self, matrices: Sequence[PartialMatrix]) -> list[ColumnsOfTile]:
+        """The columns whose outputs lie side by side on a tile."""
+        columns = []
+        for tile, regions in enumerate(self.graph.getTileMapping(self.out)):
+            for region, matrix in product(regions, matrices):
+                low, high = np.searchsorted(matrix.outputs, (region.begin(), region.end())).tolist()
+                if low < high:
+                    columns.append((tile, matrix, low, high))
+        return columns
 
     def _final_vertex(
         self,
@@ -237,6 +235,12 @@ class _Tiles:
 
 def _pairs(bounds: Sequence[int]) -> list[tuple[int, int]]:
     return [(low, high) for low, high in pairwise(bounds) if low < high]
+
+
+def _in_row(outputs: Int64s, low: int, high: int) -> list[tuple[int, int]]:
+    """Columns [low, high), cut where an output is not the one before and one."""
+    cuts = np.flatnonzero(np.diff(outputs[low:high]) != 1) + low + 1
+    return list(pairwise([low, *cuts.tolist(), high]))
 
 
 def _equal_parts(size: int, parts: int) -> list[tuple[int, int, int]]:

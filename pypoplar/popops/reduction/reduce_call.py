@@ -16,8 +16,9 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.popops.elements.element_vertices import add_element_vertices
+from pypoplar.popops.reduction.local_plan import ReduceTypes, plan_local
 from pypoplar.popops.reduction.partial_matrix import PartialMatrix
-from pypoplar.popops.reduction.reduce_build import ComputeSets, ReduceBuilder, ReduceTypes
+from pypoplar.popops.reduction.reduce_build import ComputeSets, ReduceBuilder
 from pypoplar.popops.reduction.reduce_params import (
     PRECISE,
     SUMS,
@@ -25,10 +26,11 @@ from pypoplar.popops.reduction.reduce_params import (
     Operation,
     ReduceParams,
     SingleReduceOp,
+    added,
     listed_types,
     params_of,
 )
-from pypoplar.popops.reduction.reduce_plan import plan_stages
+from pypoplar.popops.reduction.reduce_plan import Results
 from pypoplar.popops.reduction.tile_holdings import holdings_of
 from pypoplar.poputil.arguments import check_debug, check_graph, check_tensor, dimension_of
 from pypoplar.poputil.call_options import Kind, read_options
@@ -39,9 +41,10 @@ from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute, Sequence
 from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT, HALF, ElementType, check_type
+from pypoplar.types import BOOL, FLOAT, HALF, UNSIGNED_INT, ElementType, check_type
 
 OPTIONS: dict[str, Kind] = {"accumType.interTile": ("float", "half"), "accumType.inVertex": ("float", "half")}
+WIDE: dict[ElementType, ElementType] = {HALF: FLOAT, BOOL: UNSIGNED_INT}  # of results that workers write side by side
 IDENTITY: dict[Operation, int] = {Operation.MUL: 1, Operation.LOGICAL_AND: 1}  # 0 of the others but MIN and MAX
 Options = Mapping[str, object] | None
 Work = Sequence | list[ComputeSet]
@@ -343,23 +346,33 @@ class ReduceCall:
         builder = ReduceBuilder(self.graph, sets, self.params, self.types, out, placed, self.debug)
         operation, stage = self.params.op, 0
         first = holdings[0].tile + number
-        if any(holding.places > 1 for holding in holdings) or self._places == 1:
-            splits = any(holding.places >= 64 and holding.outputs < 6 for holding in holdings)
-            matrices = builder.local(holdings, self._places, splits)
-            stage = 1
-            operation = Operation.ADD if operation is Operation.SQUARE_ADD else operation
+        results = Results(self.out_type, self.params.update, self._most_outputs(out) if placed else 0)
+        local = plan_local(target, operation.name, holdings, self._places, self.types, results)
+        if local.reduces:
+            matrices, stage, operation = builder.local(holdings, local), 1, added(operation)
         else:
             kept = [dimension for dimension in range(self.in_.rank()) if dimension not in self.dims]
             values = self.in_.dimShuffle([*self.dims, *kept]).reshape([self._places, out.numElements()])
             matrices = [PartialMatrix.whole(values)]
-        if not matrices:
+        plan = local.after
+        if plan is None:
             return
-        plan = plan_stages(target, max(matrix.partials for matrix in matrices), out.numElements())
-        for across in plan[:-1]:
+        for across in plan.stages[:-1]:
             matrices = builder.across(stage, matrices, across, operation, first)
-            operation = Operation.ADD if operation is Operation.SQUARE_ADD else operation
+            operation = added(operation)
             stage += 1
-        builder.final(stage, matrices, plan[-1], operation, first)
+        builder.final(stage, matrices, plan, operation, first)
+
+    def _most_outputs(self, out: Tensor) -> int:
+        """Of the tile that has most."""
+        return max(sum(region.size() for region in regions) for regions in self.graph.getTileMapping(out))
+
+
+def any_true(name: str, graph: Graph, flags: Tensor, prog: Sequence, debug: str) -> Tensor:
+    """Whether one of some UNSIGNED_INTs is not 0: a BOOL of shape []."""
+    params = ReduceParams(Operation.LOGICAL_OR)
+    types = ReduceTypes(BOOL, UNSIGNED_INT, UNSIGNED_INT)
+    return ReduceCall(name, graph, flags, BOOL, [0], params, types, prog, below(debug, "reduce")).add(None)
 
 
 def _dimensions(name: str, in_: Tensor, dims: Any) -> list[int]:
@@ -391,6 +404,5 @@ def _types(name: str, op: Operation, type: ElementType, out: ElementType, option
     chosen = read_options(name, options, OPTIONS)
     named = {"float": FLOAT, "half": HALF}
     asked = [named.get(str(chosen.get(f"accumType.{where}")), usual) for where in ("inVertex", "interTile")]
-    if not out.is_floating:
-        return ReduceTypes(out, out)
-    return ReduceTypes(*(wanted if wanted.size >= out.size else out for wanted in asked))
+    in_vertex, between = (wanted if wanted.size >= out.size else out for wanted in asked) if out.is_floating else (out, out)
+    return ReduceTypes(in_vertex, between, WIDE.get(between, between))

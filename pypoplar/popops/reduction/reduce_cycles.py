@@ -8,7 +8,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
-from pypoplar.poputil.cycles import ceiling
+from pypoplar.poputil.cycles import Count, ceiling
 from pypoplar.types import BY_SPELLING, FLOAT, HALF, ElementType
 
 LANES: dict[ElementType, int] = {HALF: 8, FLOAT: 4}  # of the accumulators
@@ -54,27 +54,36 @@ class ReduceKind:
         return max(DATA_PATH // self.type.size, 1)
 
 
-def single_output_cycles(kind: ReduceKind, partials: int) -> int:
+def chosen(condition: Count | bool, first: Count, second: Count) -> Count:
+    """`first` where the condition holds, else `second`: of numbers, or of many at once."""
+    value: Count = second + condition * (first - second)
+    return value
+
+
+def single_output_cycles(kind: ReduceKind, partials: Count) -> Count:
     """getCyclesEstimateForSingleInput: one output of partials that lie side by side."""
     at_once = min(kind.lanes, kind.loaded)
     loads = max(kind.lanes // at_once, 1)
     vector = at_once * loads
-    cycles = 3 + 6 + max(loads, kind.operation_cycles) * partials // vector + 5 + partials % vector + 3
-    return cycles + (0 if kind.result is FLOAT else 5)
+    loop: Count = max(loads, kind.operation_cycles) * partials // vector + partials % vector
+    return loop + 3 + 6 + 5 + 3 + (0 if kind.result is FLOAT else 5)
 
 
-def contiguous_cycles(kind: ReduceKind, outputs: int, partials: int) -> int:
+def contiguous_cycles(kind: ReduceKind, outputs: Count, partials: Count) -> Count:
     """getCycleEstimateReduceAllRegionsContinuous: outputs whose partials lie side by side, output by output."""
     at_once = min(kind.lanes, kind.loaded)
-    cycles = kind.operation_cycles * outputs * (partials // at_once) + (2 if partials & 1 else 0)
-    return cycles + 12 * outputs + 10 + kind.update + 7
+    cycles: Count = (
+        kind.operation_cycles * outputs * (partials // at_once) + 2 * (partials & 1) + 12 * outputs + 10 + kind.update + 7
+    )
+    return cycles
 
 
-def strided_cycles(kind: ReduceKind, outputs: int, partials: int, regions: int) -> int:
+def strided_cycles(kind: ReduceKind, outputs: Count, partials: Count, regions: int = 1) -> Count:
     """getCyclesEstimateForStridedReduce: outputs side by side, in rows of partials; such regions one after the other."""
     at_once = min(kind.strided_lanes, kind.loaded)
     outer = 3 + _strided_store_cycles(kind) + regions * (3 + kind.strided_operation_cycles * (partials - 1))
-    return 3 + 2 + 6 + 5 + outer * ceiling(outputs, at_once)
+    cycles: Count = 3 + 2 + 6 + 5 + outer * ceiling(outputs, at_once)
+    return cycles
 
 
 def _strided_store_cycles(kind: ReduceKind) -> int:
@@ -87,13 +96,11 @@ def _strided_store_cycles(kind: ReduceKind) -> int:
     return (3 if kind.operation == "ADD" else 2) + stored
 
 
-def worker_cycles(kind: ReduceKind, outputs: int, inner: int, partials: int, regions: int = 1) -> int:
+def worker_cycles(kind: ReduceKind, outputs: Count, inner: Count, partials: Count, regions: int = 1) -> Count:
     """What a worker takes for its outputs, each with so many partials in each of the regions."""
-    if inner > 1:
-        return strided_cycles(kind, outputs, partials, regions)
-    if outputs == 1:
-        return single_output_cycles(kind, partials) + (regions - 1) * (single_output_cycles(kind, partials) - 3)
-    return contiguous_cycles(kind, outputs, partials) + (regions - 1) * (contiguous_cycles(kind, outputs, partials) - 17)
+    single, several = single_output_cycles(kind, partials), contiguous_cycles(kind, outputs, partials)
+    single, several = single + (regions - 1) * (single - 3), several + (regions - 1) * (several - 17)
+    return chosen(inner > 1, strided_cycles(kind, outputs, partials, regions), chosen(outputs == 1, single, several))
 
 
 def flops_of(kind: ReduceKind, outputs: int, elements: int) -> int:

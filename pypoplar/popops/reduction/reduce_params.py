@@ -118,5 +118,10 @@ def params_of(call: str, params: ReduceParams | Operation) -> ReduceParams:
     return params
 
 
+def added(operation: Operation) -> Operation:
+    """How partial results of an operation are reduced: squares have been taken by then."""
+    return Operation.ADD if operation is Operation.SQUARE_ADD else operation
+
+
 def listed_types(types: Sequence[ElementType]) -> str:
     return ", ".join(type.__name__ for type in types)

@@ -143,8 +143,9 @@ def _held(flat: Tensor, pieces: Pieces, blocks: _Blocks, cluster: Int64s) -> Ite
         over = inside.chosen((inside.output <= output) & (inside.output + inside.width >= end))
         if len(over.tile) == 0:
             continue
-        cut = Pieces(over.tile, over.begin + output - over.output, over.output, np.full(len(over.tile), end - output), over.places)
-        yield Holding(tile, output, end - output, end - output, (_row(flat, cut),), int(over.places.sum()))
+        begin, length = over.begin + output - over.output, (end - output) * over.places
+        rows = tuple(flat.slice(low, low + size) for low, size in zip(begin.tolist(), length.tolist(), strict=True))
+        yield Holding(tile, output, end - output, end - output, rows, int(over.places.sum()))
 
 
 def _row(flat: Tensor, pieces: Pieces) -> Tensor:

@@ -66,18 +66,36 @@ def _in_parts(target: Target, holding: Holding) -> WorkerPieces:
 
 
 def _in_pieces(target: Target, held: Sequence[Holding]) -> WorkerPieces:
-    """Rows of one output each, cut so that the workers have about as much."""
+    """Pieces of one output each, as many for every worker, whose pieces together are as long as any other's."""
+    whole = [
+        (row.slice(number * places, (number + 1) * places), holding.output + number)
+        for holding in held
+        for row in holding.rows
+        for places in (row.numElements() // holding.outputs,)
+        for number in range(holding.outputs)
+    ]
+    ends = np.cumsum([row.numElements() for row, _ in whole])
+    workers = min(target.getNumWorkerContexts(), int(ends[-1]))
+    cuts = [worker * int(ends[-1]) // workers for worker in range(workers + 1)]
+    shares = [sorted({low, high, *ends[(ends > low) & (ends < high)].tolist()}) for low, high in pairwise(cuts)]
+    share = min(max(len(bounds) for bounds in shares) - 1, min(high - low for low, high in pairwise(cuts)))
     rows: list[Tensor] = []
     outputs: list[int] = []
-    most = ceiling(sum(holding.places * holding.outputs for holding in held), target.getNumWorkerContexts())
-    for holding in held:
-        for row in holding.rows:
-            places = row.numElements() // holding.outputs
-            for number in range(holding.outputs):
-                cuts = ceiling(places, most)
-                bounds = [number * places + cut * places // cuts for cut in range(cuts + 1)]
-                rows += [row.slice(low, high) for low, high in pairwise(bounds)]
-                outputs += [holding.output + number] * cuts
-    share = ceiling(len(rows), target.getNumWorkerContexts())
+    for bounds in shares:
+        for low, high in pairwise(_more(bounds, share)):
+            number = int(np.searchsorted(ends, low, "right"))
+            row, output = whole[number]
+            begin = int(ends[number]) - row.numElements()
+            rows.append(row.slice(low - begin, high - begin))
+            outputs.append(output)
+    share = ceiling(len(rows), workers)
     ones = np.ones(len(rows), np.int64)
     return WorkerPieces(held[0].tile, tuple(rows), 1, share, None, np.arange(len(rows)), np.array(outputs), ones)
+
+
+def _more(bounds: list[int], pieces: int) -> list[int]:
+    """Bounds with so many pieces at least between them: the longest is cut."""
+    while len(bounds) <= pieces:
+        low, high = max(pairwise(bounds), key=lambda piece: piece[1] - piece[0])
+        bounds = sorted([*bounds, (low + high) // 2])
+    return bounds

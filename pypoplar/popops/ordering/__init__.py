@@ -1,1 +1,0 @@
-"""The largest and smallest elements of rows, and sorting."""

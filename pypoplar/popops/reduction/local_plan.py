@@ -1,0 +1,140 @@
+"""What tiles do with what they hold before anything is exchanged: reduce it wholly, or into a part for each worker."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.popops.reduction.reduce_cycles import ReduceKind, single_output_cycles, worker_cycles
+from pypoplar.popops.reduction.reduce_plan import WORD, ReducePlan, Results, Spread, plan_stages, sync_cycles
+from pypoplar.popops.reduction.tile_holdings import Holding
+from pypoplar.popops.reduction.work_split import WorkerPieces, output_share, worker_pieces
+from pypoplar.poputil.cycles import ceiling
+from pypoplar.target import Target
+from pypoplar.types import ElementType
+
+FEW = 16  # places of an output on a tile up to which they may go to other tiles as they are
+
+
+@frozen
+class ReduceTypes:
+    """The types in which vertices combine, in which partial results go from tile to tile, and those of several workers."""
+
+    in_vertex: ElementType
+    inter_tile: ElementType
+    wide: ElementType
+
+
+@frozen(eq=False)
+class LocalPlan:
+    """The vertices of the tiles that hold something, and the plan of what comes after them, None if nothing does.
+
+    Unless it `reduces`, there are none. Without `pieces` every tile reduces its holdings wholly, and `complete` ones are results.
+    """
+
+    reduces: bool
+    complete: frozenset[int]  # numbers of holdings
+    pieces: tuple[WorkerPieces, ...] | None
+    type: ElementType  # of partial results
+    cycles: int  # of these vertices
+    after: ReducePlan | None
+
+    @property
+    def all_cycles(self) -> int:
+        return self.cycles + (self.after.cycles if self.after else 0)
+
+
+def plan_local(
+    target: Target, operation: str, holdings: Sequence[Holding], places: int, types: ReduceTypes, results: Results
+) -> LocalPlan:
+    """The cheapest of these ways, with what follows each. An output has so many `places` in all."""
+    plans = []
+    most = max(holding.places for holding in holdings)
+    if most > 1 or places == 1:
+        plans.append(_whole(target, operation, holdings, places, types, results))
+    if most > 1:
+        plans.append(_split(target, operation, holdings, types, results))
+    if places > 1 and most <= FEW:
+        plans.append(_untouched(target, operation, holdings, places, types, results))
+    return min(plans, key=lambda plan: plan.all_cycles)
+
+
+def _untouched(
+    target: Target, operation: str, holdings: Sequence[Holding], places: int, types: ReduceTypes, results: Results
+) -> LocalPlan:
+    """Everything is taken to other tiles as it is."""
+    outputs = max(holding.end for holding in holdings)
+    adjacent, width = max(holding.places for holding in holdings), max(holding.outputs for holding in holdings)
+    spread = Spread(places, outputs, adjacent, width, holdings[0].rows[0].elementType())
+    after = plan_stages(target, operation, spread, (types.inter_tile, types.wide), results)
+    return LocalPlan(False, frozenset(), None, spread.type, 0, after)
+
+
+def _whole(
+    target: Target, operation: str, holdings: Sequence[Holding], places: int, types: ReduceTypes, results: Results
+) -> LocalPlan:
+    complete = frozenset(_complete(holdings, places, results.type))
+    open_ = [holding for number, holding in enumerate(holdings) if number not in complete]
+    alone = len({holding.tile for holding in open_}) == len(open_)
+    between = types.inter_tile if alone else types.wide
+    cycles: Counter[int] = Counter()
+    for number, holding in enumerate(holdings):
+        result = results.type if number in complete else between
+        kind = ReduceKind(operation, holding.rows[0].elementType(), result, results.update and number in complete)
+        share = min(output_share(target, holding.outputs, holding.inner, result), holding.outputs)
+        rows = len(holding.rows)
+        cycles[holding.tile] += worker_cycles(kind, share, holding.inner, ceiling(holding.places, rows), rows)
+    after = None
+    if open_:
+        spread = _spread([(holding.output, holding.outputs) for holding in open_], 1, between)
+        after = _after(target, operation, spread, types, results)
+    return LocalPlan(True, complete, None, between, _tile_cycles(target, cycles), after)
+
+
+def _complete(holdings: Sequence[Holding], places: int, result: ElementType) -> list[int]:
+    """Holdings with all of their outputs; where results are smaller than a word, only one of a tile."""
+    complete = [number for number, holding in enumerate(holdings) if holding.places == places]
+    of_tile = Counter(holdings[number].tile for number in complete)
+    return [number for number in complete if result.size >= WORD or of_tile[holdings[number].tile] == 1]
+
+
+def _split(target: Target, operation: str, holdings: Sequence[Holding], types: ReduceTypes, results: Results) -> LocalPlan:
+    pieces = tuple(worker_pieces(target, holdings))
+    cycles: Counter[int] = Counter()
+    for piece in pieces:
+        kind = ReduceKind(operation, piece.rows[0].elementType(), types.wide)
+        sizes = [row.numElements() for row in piece.rows]
+        if piece.outputs is None:
+            shares = [sizes[begin : begin + piece.share] for begin in range(0, len(sizes), piece.share)]
+            cycles[piece.tile] += max(sum(single_output_cycles(kind, size) for size in share) for share in shares)
+        else:
+            places = sum(sizes) // piece.outputs
+            regions = ceiling(piece.share * len(sizes), places)
+            cycles[piece.tile] += worker_cycles(kind, piece.outputs, piece.inner, ceiling(piece.share, regions), regions)
+    runs = [(int(output), int(width)) for piece in pieces for output, width in zip(piece.first_outputs, piece.widths, strict=True)]
+    spread = _spread(runs, max(len(piece.places) if piece.outputs else 1 for piece in pieces), types.wide)
+    after = _after(target, operation, spread, types, results)
+    return LocalPlan(True, frozenset(), pieces, types.wide, _tile_cycles(target, cycles), after)
+
+
+def _after(target: Target, operation: str, spread: Spread, types: ReduceTypes, results: Results) -> ReducePlan:
+    operation = "ADD" if operation == "SQUARE_ADD" else operation
+    return plan_stages(target, operation, spread, (types.inter_tile, types.wide), results)
+
+
+def _tile_cycles(target: Target, worker: Counter[int]) -> int:
+    return sync_cycles(target) + target.getNumWorkerContexts() * max(worker.values())
+
+
+def _spread(runs: Sequence[tuple[int, int]], adjacent: int, type: ElementType) -> Spread:
+    """How partial results lie that are there for runs of outputs, first and count."""
+    begin, count = np.array(runs, np.int64).T
+    bounds, place = np.unique(np.concatenate((begin, begin + count)), return_inverse=True)
+    depth = np.zeros(len(bounds), np.int64)
+    np.add.at(depth, place, np.repeat([1, -1], len(runs)))
+    depth = np.cumsum(depth)[:-1]
+    outputs = int(np.diff(bounds)[depth > 0].sum())
+    return Spread(int(depth.max()), outputs, min(adjacent, int(depth.max())), int(count.max()), type)
