@@ -200,6 +200,8 @@ from pypoplar.popops.elements.variance_functions import (
 )
 from pypoplar.popops.encoding.encoding_calls import MASKED_LABEL_CODE, encodeOneHot, iota
 from pypoplar.popops.loops.counted_loops import addForLoopCounterVertex, countedForLoop, countedLoop
+from pypoplar.popops.ordering.sort_calls import sort, sortInPlace, sortKeyValue, sortKeyValueInPlace
+from pypoplar.popops.ordering.topk_call import SortOrder, TopKParams, createTopKInput, topK, topKKeyValue, topKWithPermutation
 from pypoplar.popops.padding.pad_call import pad
 from pypoplar.popops.reduction.all_true import allTrue
 from pypoplar.popops.reduction.not_finite import hasNaN, hasNaNOrInf
@@ -242,6 +244,17 @@ __all__ = [
     "iota",
     "pad",
     "padding",
+    # the best of rows, and order
+    "SortOrder",
+    "TopKParams",
+    "createTopKInput",
+    "sort",
+    "sortInPlace",
+    "sortKeyValue",
+    "sortKeyValueInPlace",
+    "topK",
+    "topKKeyValue",
+    "topKWithPermutation",
     # trees of operations
     "map",
     "mapInPlace",

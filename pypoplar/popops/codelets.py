@@ -16,6 +16,7 @@ FILES = (
     "popops_nan.py",
     "popops_reduce.py",
     "popops_scaled_add.py",
+    "popops_topk.py",
 )
 
 

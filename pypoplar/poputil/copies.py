@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -29,10 +30,25 @@ def duplicate(
 
 def apart(graph: Graph, tensor: Tensor, written: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
     """`tensor` if it has no element of `written`, else a copy of it: vertices read nothing that is written in their compute set."""
-    shared = set(tensor.variable_numbers()) & set(written.variable_numbers())
-    if shared and concat(tensor.flatten(), written.flatten()).containsAliases():
-        return duplicate(graph, tensor, prog, debugContext)
-    return tensor
+    return duplicate(graph, tensor, prog, debugContext) if shares_elements(graph, tensor, written) else tensor
+
+
+def shares_elements(graph: Graph, tensor: Tensor, other: Tensor) -> bool:
+    """Whether some element is in both."""
+    if not set(tensor.variable_numbers()) & set(other.variable_numbers()):
+        return False
+    both = concat(tensor.flatten(), other.reinterpret(tensor.elementType()).flatten())  # elements of a variable have one size
+    if not both.containsAliases():
+        return False
+    if not tensor.containsAliases() and not other.containsAliases():
+        return True
+    return _distinct(graph, both) < _distinct(graph, tensor) + _distinct(graph, other)
+
+
+def _distinct(graph: Graph, tensor: Tensor) -> int:
+    """How many different elements a tensor has."""
+    regions = graph.getSortedContiguousRegions(tensor, [Interval(0, tensor.numElements())], removeAliasedIntervals=True)
+    return sum(interval.size() for intervals in regions for interval in intervals)
 
 
 @public

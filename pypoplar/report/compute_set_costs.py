@@ -23,9 +23,7 @@ class ComputeSetCost:
     tiles: int  # of the target; 0 where the report has no cycles by tile
     flops: int
     memory_bytes: int
-    saved_evenly: float  # machine cycles that an even spread of every step over all tiles would save
     vertices: Mapping[str, int] = field(factory=dict)
-    slowest: Step | None = None  # its step that an even spread would gain the most
 
     @property
     def balance(self) -> float:
@@ -40,13 +38,6 @@ class ComputeSetCost:
 
 def compute_set_name(step: Step) -> str:
     return step.program.computeset.name if step.program is not None and step.program.computeset is not None else step.name
-
-
-def saved_evenly(step: Step) -> float:
-    """Cycles of the machine that an even spread of a step over all tiles would save: at most those that it adds to other steps'."""
-    if not len(step.cyclesByTile):
-        return 0.0
-    return min(float(step.compute_cycles), step.slowest_tile_cycles - float(step.cyclesByTile.mean()))
 
 
 def compute_sets(execution: Execution) -> list[ComputeSetCost]:
@@ -71,9 +62,7 @@ def compute_sets(execution: Execution) -> list[ComputeSetCost]:
             tiles=max(len(step.cyclesByTile) for step in steps),
             flops=sum(step.flops for step in steps),
             memory_bytes=sum(step.memory_bytes for step in steps),
-            saved_evenly=sum(map(saved_evenly, steps)),
             vertices=steps[0].program.vertices if steps[0].program is not None else {},
-            slowest=max(steps, key=saved_evenly),
         )
         for name, steps in by_name.items()
     ]

@@ -6,35 +6,62 @@ from typing import overload
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popops.elements.map_call import MapCall
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.popops.elements.map_call import MapCall, check_result
 from pypoplar.popops.expr import Cast, PlaceHolder
-from pypoplar.poputil.arguments import check_call, check_graph, check_tensor
+from pypoplar.poputil.arguments import check_call, check_tensor
 from pypoplar.poputil.naming import below
-from pypoplar.program import Sequence
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.program import Copy, Program, Sequence
 from pypoplar.tracebacks import public
-from pypoplar.types import ElementType
+from pypoplar.types import INT, LONGLONG, UNSIGNED_INT, UNSIGNED_LONGLONG, ElementType
+
+SAME_BITS = ({INT, UNSIGNED_INT}, {LONGLONG, UNSIGNED_LONGLONG})  # a cast between the two is a copy
 
 
 @overload
-def cast(graph: Graph, src: Tensor, dst: ElementType, prog: Sequence, debugContext: str | None = None) -> Tensor: ...
+def cast(graph: Graph, src: Tensor, dstType: ElementType, prog: Sequence, debugContext: str | None = None) -> Tensor: ...
 @overload
-def cast(graph: Graph, src: Tensor, dst: Tensor, prog: None = None, debugContext: str | None = None) -> Sequence: ...
-@public
+def cast(graph: Graph, src: Tensor, dst: Tensor, debugContext: str | None = None) -> Program: ...
+@overload
+def cast(graph: Graph, src: Tensor, dst: Tensor, cs: ComputeSet) -> None: ...
+@overload
+def cast(graph: Graph, src: Tensor, dstType: ElementType, cs: ComputeSet, debugContext: str | None = None) -> Tensor: ...
+@overloaded("popops.cast")
 def cast(
-    graph: Graph, src: Tensor, dst: ElementType | Tensor, prog: Sequence | None = None, debugContext: str | None = None
-) -> Tensor | Sequence:
-    """The elements of `src` as another type: as a new tensor of type `dst`, where `prog` is extended; or into the tensor `dst`.
+    graph: Graph,
+    src: Tensor,
+    dstType: ElementType | None = None,
+    dst: Tensor | None = None,
+    prog: Sequence | None = None,
+    cs: ComputeSet | None = None,
+    debugContext: str | None = None,
+) -> Tensor | Program | None:
+    """The elements of `src` as another type: as a new tensor of type `dstType`, mapped like `src`, or into the tensor `dst`.
 
-    The second form takes no `prog` and returns the program that does it. Floats become integers by cutting towards 0, held at the
-    ends of the range; integers wrap; what is not 0 becomes true. `PoplibsError` where `dst` has another shape.
+    `prog` is extended, or vertices are added to the compute set `cs`; with `dst` alone the result is the program that does it.
+    Floats become integers by cutting towards 0, held at the ends of the range; integers wrap; what is not 0 becomes true. To the
+    same type, and between INT and UNSIGNED_INT, a program is a copy. `PoplibsError` where `dst` has another shape, and where it has
+    elements of `src` that a compute set would read.
     """
-    check_graph("popops.cast", graph)
-    check_tensor("popops.cast", src)
-    if isinstance(dst, Tensor):
-        program = Sequence() if prog is None else prog
-        _call("cast", graph, src, dst.elementType(), program, debugContext).into(dst)
+    if dst is not None and cs is not None:
+        _call("cast", graph, src, dst.elementType(), Sequence(), debugContext).into_set(cs, dst)
+        return None
+    if dst is not None:
+        program = Sequence()
+        _write("cast", graph, src, dst, program, debugContext)
         return program
-    return _call("cast", graph, src, dst, prog, debugContext).plain()[0]  # type: ignore[arg-type]  # a wrong one is refused there
+    assert dstType is not None
+    if cs is not None:
+        call = _call("cast", graph, src, dstType, Sequence(), debugContext)
+        (result,) = call.outputs(call.typed, call.tensors)
+        call.into_set(cs, result)
+        return result
+    assert prog is not None
+    call = _call("cast", graph, src, dstType, prog, debugContext)
+    (result,) = call.outputs(call.typed, call.tensors)
+    _write("cast", graph, src, result, prog, debugContext)
+    return result
 
 
 @public
@@ -42,10 +69,19 @@ def castWithOutput(graph: Graph, src: Tensor, dst: Tensor, prog: Sequence, debug
     """The elements of `src` into `dst`, which has its shape, as the type of `dst`; `prog` is extended."""
     for tensor in (src, dst):
         check_tensor("popops.castWithOutput", tensor)
-    _call("castWithOutput", graph, src, dst.elementType(), prog, debugContext).into(dst)
+    check_call("popops.castWithOutput", graph, prog, debugContext)
+    _write("castWithOutput", graph, src, dst, prog, debugContext)
+
+
+def _write(name: str, graph: Graph, src: Tensor, dst: Tensor, prog: Sequence, debugContext: str | None) -> None:
+    """Extend a program by the cast into a tensor: a copy, where the bits stay."""
+    types = {src.elementType(), dst.elementType()}
+    if len(types) > 1 and types not in SAME_BITS:
+        _call(name, graph, src, dst.elementType(), prog, debugContext).into(dst)
+        return
+    check_result(f"popops.{name}", dst, src.shape(), dst.elementType())
+    prog.add(Copy(src.reinterpret(dst.elementType()), dst, below(debugContext, "cast")))
 
 
 def _call(name: str, graph: Graph, src: Tensor, type: ElementType, prog: Sequence, debugContext: str | None) -> MapCall:
-    call = f"popops.{name}"
-    check_call(call, graph, prog, debugContext)
-    return MapCall.of(call, graph, [Cast(PlaceHolder(1), type)], [src], prog, below(debugContext, "cast"))
+    return MapCall.of(f"popops.{name}", graph, [Cast(PlaceHolder(1), type)], [src], prog, below(debugContext, "cast"))

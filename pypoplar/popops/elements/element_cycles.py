@@ -6,6 +6,7 @@ The loops' rounds are the tables in `loop_cycles`. Flops are those of `element_o
 from __future__ import annotations
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
+from pypoplar.popops.elements.cast_cycles import cast_start_cycles
 from pypoplar.popops.elements.element_operations import OPERATIONS, ElementOperation
 from pypoplar.popops.elements.loop_cycles import Form, loop_round
 from pypoplar.poputil.cycles import share_of_worker, supervisor_slots
@@ -14,8 +15,6 @@ from pypoplar.types import FLOAT, HALF, ElementType
 SUPERVISOR_CYCLES = 11  # basicOpSupervisorOverhead
 SUPERVISOR = supervisor_slots(SUPERVISOR_CYCLES)
 UNARY_SUPERVISOR = supervisor_slots(20)  # of UnaryOp1D
-CAST_SUPERVISOR = supervisor_slots(12)  # of Cast1D
-CAST_START = 18 + 19
 UNARY_START = 17
 EXPONENT_START = 33
 UNARY_START_IN_PLACE = 55
@@ -36,7 +35,7 @@ def start_cycles(operation: ElementOperation | None, type: ElementType, form: Fo
     """Worker cycles in front of the loop, by the operation that gives the result; None is a cast."""
     in_place = form in ("in place", "broadcast in place")
     if operation is None:
-        return CAST_SUPERVISOR + CAST_START
+        return cast_start_cycles()
     if operation.operands == 1:
         plain = EXPONENT_START if operation.name == "EXPONENT" else UNARY_START
         return UNARY_SUPERVISOR + (UNARY_START_IN_PLACE if in_place else plain)

@@ -15,40 +15,55 @@ from pypoplar.poputil.arguments import check_writeable
 
 def add_element_vertices(
     graph: Graph,
-    computeSet: ComputeSet,
+    computeSet: ComputeSet | str,
     vertexType: str | type[Vertex],
     written: str,
     operands: Mapping[str, Tensor],
     *,
     edges: Mapping[str, Tensor] | None = None,
     values: Mapping[str, float | bool] | None = None,
-) -> None:
+) -> ComputeSet:
     """Add a MultiVertex of `vertexType` to each tile that holds elements of ``operands[written]``.
 
     Operands have as many elements as the one that is written, in the same order, or a single one, which every vertex
-    reads. `edges` are connected to every vertex as they are, `values` are plain fields.
+    reads. `edges` are connected to every vertex as they are, `values` are plain fields. A compute set that is named is made.
     """
     out = operands[written]
     check_writeable("popops", out)
-    if out.numElements() == 0:
-        return
-    shared: dict[str, object] = {**(edges or {}), **(values or {})}
     single = {name: operand.flatten() for name, operand in operands.items() if operand.numElements() == 1 != out.numElements()}
     names = [name for name in operands if name not in single and name != written]
     # In the order of memory a tile's elements are one piece, whatever the view of them.
     out, others = graph.reorderToSimplify(out, [operands[name] for name in names])
     views = {written: out, **dict(zip(names, others, strict=True))}
-    for alike in _alike(graph.getTileMapping(out)):
+    mapping = graph.getTileMapping(out)
+    cs = computeSet if isinstance(computeSet, ComputeSet) else graph.addComputeSet(computeSet)
+    add_vertices_on_tiles(graph, cs, vertexType, views, mapping, edges={**single, **(edges or {})}, values=values)
+    return cs
+
+
+def add_vertices_on_tiles(
+    graph: Graph,
+    computeSet: ComputeSet,
+    vertexType: str | type[Vertex],
+    views: Mapping[str, Tensor],
+    mapping: Sequence[Sequence[Interval]],
+    *,
+    edges: Mapping[str, Tensor] | None = None,
+    values: Mapping[str, float | bool] | None = None,
+) -> None:
+    """Add a MultiVertex of `vertexType` to each tile of a mapping: `views` are flat tensors of which it has the tile's regions."""
+    shared: dict[str, object] = {**(edges or {}), **(values or {})}
+    for alike in _alike(mapping):
         first, regions = alike[0]
         count = len(alike)
         if count == 1:
             fields = {name: concat(view.slices(regions)) for name, view in views.items()}
-            vertex = graph.addVertex(computeSet, vertexType, {**fields, **single, **shared})
+            vertex = graph.addVertex(computeSet, vertexType, {**fields, **shared})
             graph.setTileMapping(vertex, first)
             continue
         begin, end = regions[0].begin(), alike[-1][1][0].end()
         rows = {name: view.slice(begin, end).reshape([count, regions[0].size()]) for name, view in views.items()}
-        every = {name: operand.expand([0]).broadcast(count, 0) for name, operand in {**single, **(edges or {})}.items()}
+        every = {name: operand.expand([0]).broadcast(count, 0) for name, operand in (edges or {}).items()}
         graph.add_vertices(computeSet, vertexType, {**rows, **every, **(values or {})}, [tile for tile, _ in alike])
 
 

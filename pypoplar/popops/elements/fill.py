@@ -2,42 +2,86 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence as SequenceOf
+from typing import overload
 
-from pypoplar.errors import PoplarTypeError
+from attrs import frozen
+
+from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popops.elements.element_vertices import add_element_vertices
-from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.graph.views import concat
+from pypoplar.host_values import values_of
+from pypoplar.popops.elements.element_vertices import add_element_vertices, add_vertices_on_tiles
+from pypoplar.poputil.arguments import check_writeable, whole_number
+from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
-from pypoplar.tracebacks import public
 from pypoplar.types import HALF, ElementType
 
-
-@public
-def fill(graph: Graph, t: Tensor, prog: Sequence, fillValue: float, debugContext: str | None = None) -> None:
-    """Set all elements of `t` to a value of its type; `prog` is extended. Each tile fills what it holds."""
-    check_call("popops.fill", graph, prog, debugContext)
-    check_tensor("popops.fill", t)
-    if not isinstance(fillValue, bool | int | float | np.generic):
-        raise PoplarTypeError(f"popops.fill: the value is a number, got {fillValue!r}")
-    _fill(graph, t, prog, fillValue, below(debugContext, "fill"))
+Regions = SequenceOf[Interval]
 
 
-@public
-def zero(graph: Graph, t: Tensor, prog: Sequence, debugContext: str | None = None) -> None:
-    """Set all elements of `t` to 0, of a BOOL to false; `prog` is extended. Each tile fills what it holds."""
-    check_call("popops.zero", graph, prog, debugContext)
-    check_tensor("popops.zero", t)
-    _fill(graph, t, prog, 0, below(debugContext, "zero"))
+@overload
+def fill(
+    graph: Graph, t: Tensor, tileRegions: SequenceOf[Interval], tile: int, fillCS: ComputeSet, fillValue: float | bool
+) -> None: ...
+@overload
+def fill(graph: Graph, t: Tensor, tile: int, fillCS: ComputeSet, fillValue: float | bool) -> None: ...
+@overload
+def fill(
+    graph: Graph, t: Tensor, mapping: SequenceOf[SequenceOf[Interval]], fillCS: ComputeSet, fillValue: float | bool
+) -> None: ...
+@overload
+def fill(graph: Graph, t: Tensor, prog: Sequence, fillValue: float | bool, debugContext: str | None = None) -> None: ...
+@overloaded("popops.fill")
+def fill(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    t: Tensor,
+    fillValue: float | bool,
+    prog: Sequence | None = None,
+    fillCS: ComputeSet | None = None,
+    tile: int | None = None,
+    tileRegions: Regions | None = None,
+    mapping: SequenceOf[Regions] | None = None,
+    debugContext: str | None = None,
+) -> None:
+    """Set all elements of `t` to a value of its type; `prog` is extended. Each tile fills what it holds.
+
+    Or add vertices to the compute set `fillCS`: on one tile for all of `t` or the regions `tileRegions` of it flattened, or on each
+    tile for its regions in `mapping`. `PoplarTypeError` for a value that the type has not.
+    """
+    _Filling("popops.fill", graph, t, fillValue).build(prog, fillCS, tile, tileRegions, mapping, below(debugContext, "fill"))
 
 
-def _fill(graph: Graph, t: Tensor, prog: Sequence, value: float, debug: str) -> None:
-    cs = graph.addComputeSet(debug)
-    add_element_vertices(graph, cs, templateVertex("popops::Fill", t.elementType()), "out", {"out": t}, values={"in": value})
-    prog.add(Execute(cs))
+@overload
+def zero(graph: Graph, t: Tensor, tileRegions: SequenceOf[Interval], tile: int, zeroCS: ComputeSet) -> None: ...
+@overload
+def zero(graph: Graph, t: Tensor, tile: int, zeroCS: ComputeSet) -> None: ...
+@overload
+def zero(graph: Graph, t: Tensor, mapping: SequenceOf[SequenceOf[Interval]], zeroCS: ComputeSet) -> None: ...
+@overload
+def zero(graph: Graph, t: Tensor, prog: Sequence, debugContext: str | None = None) -> None: ...
+@overloaded("popops.zero")
+def zero(
+    graph: Graph,
+    t: Tensor,
+    prog: Sequence | None = None,
+    zeroCS: ComputeSet | None = None,
+    tile: int | None = None,
+    tileRegions: Regions | None = None,
+    mapping: SequenceOf[Regions] | None = None,
+    debugContext: str | None = None,
+) -> None:
+    """Set all elements of `t` to 0, of a BOOL to false; `prog` is extended. Each tile fills what it holds.
+
+    Or add vertices to the compute set `zeroCS`: on one tile for all of `t` or the regions `tileRegions` of it flattened, or on each
+    tile for its regions in `mapping`.
+    """
+    _Filling("popops.zero", graph, t, 0).build(prog, zeroCS, tile, tileRegions, mapping, below(debugContext, "zero"))
 
 
 def fill_cycles(elements: int, type: ElementType) -> int:
@@ -50,3 +94,64 @@ def fill_cycles(elements: int, type: ElementType) -> int:
     if type is HALF or size == 2:
         return {1: 15, 2: 21}.get(elements, 26 + elements // 4)
     return 23 + elements // 2 + elements % 2
+
+
+@frozen(eq=False)
+class _Filling:
+    """A call that fills elements of a tensor."""
+
+    call: str
+    graph: Graph
+    t: Tensor
+    value: float
+
+    def build(
+        self,
+        prog: Sequence | None,
+        cs: ComputeSet | None,
+        tile: int | None,
+        regions: Regions | None,
+        mapping: SequenceOf[Regions] | None,
+        debug: str,
+    ) -> None:
+        """Extend the program, or the compute set on a tile or by a mapping."""
+        values_of(self.t.elementType(), self.value, 1, f"the value of {self.call}")
+        check_writeable(self.call, self.t)
+        vertex, values = templateVertex("popops::Fill", self.t.elementType()), {"in": self.value}
+        if prog is not None:
+            prog.add(Execute(add_element_vertices(self.graph, debug, vertex, "out", {"out": self.t}, values=values)))
+            return
+        assert cs is not None
+        tiles = [*([[]] * self._tile(tile)), self._whole() if regions is None else regions] if tile is not None else mapping
+        assert tiles is not None
+        by_tile = self._checked(tiles)
+        add_vertices_on_tiles(self.graph, cs, vertex, {"out": self.t.flatten()}, by_tile, values=values)
+
+    def _whole(self) -> list[Interval]:
+        return [Interval(0, self.t.numElements())]
+
+    def _tile(self, tile: int) -> int:
+        number, tiles = whole_number(self.call, "tile", tile), self.graph.getTarget().getNumTiles()
+        if number >= tiles:
+            raise PoplibsError(f"{self.call}: tile {number} is beyond the {tiles} tiles of the target")
+        return number
+
+    def _checked(self, mapping: SequenceOf[Regions]) -> list[list[Interval]]:
+        """The regions of each tile in the order of memory; `PoplibsError` for what is not there, or there twice."""
+        tiles = self.graph.getTarget().getNumTiles()
+        if len(mapping) > tiles:
+            raise PoplibsError(f"{self.call}: a mapping to {len(mapping)} tiles is beyond the {tiles} tiles of the target")
+        flat = self.t.flatten()
+        beyond = [region for regions in mapping for region in regions if region.end() > flat.numElements()]
+        if beyond:
+            begin, end = beyond[0]
+            raise PoplibsError(f"{self.call}: the region [{begin}:{end}) is beyond the {flat.numElements()} elements of {self.t!r}")
+        by_tile = [self._in_memory(flat, regions) for regions in mapping]
+        every = [region for regions in by_tile for region in regions]
+        if every and concat(flat.slices(every)).containsAliases():
+            raise PoplibsError(f"{self.call}: the regions have an element of {self.t!r} twice")
+        return by_tile
+
+    def _in_memory(self, flat: Tensor, regions: Regions) -> list[Interval]:
+        contiguous = self.graph.getSortedContiguousRegions(flat, regions)
+        return [region for piece in contiguous for region in piece if region.size()]

@@ -13,6 +13,7 @@ from attrs import field, frozen
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet
 from pypoplar.popops import expr
 from pypoplar.popops.elements.element_operations import OPERATIONS
 from pypoplar.popops.elements.element_output import createOutputForElementWiseOp, first_tile
@@ -23,11 +24,11 @@ from pypoplar.popops.expr import BinaryOpType, Cast, Const, Expr, OperationOf, P
 from pypoplar.poputil.arguments import check_call, check_tensor, check_writeable
 from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
 from pypoplar.poputil.call_options import Kind, read_options
-from pypoplar.poputil.copies import apart
+from pypoplar.poputil.copies import apart, shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
-from pypoplar.program import Execute, Sequence
+from pypoplar.program import Copy, Execute, Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
@@ -153,13 +154,27 @@ class MapCall:
         self._check_fit(targets)
         self._compute(targets, len(targets))
 
-    def into(self, out: Tensor) -> None:
-        """The result in a given tensor."""
+    def into(self, *outs: Tensor) -> None:
+        """The results in given tensors."""
+        if len(outs) != len(self.trees):
+            raise PoplibsError(f"{self.name}: {len(self.trees)} expressions have as many results, got {len(outs)} tensors for them")
+        self._check_fit(list(outs))
+        self._compute(list(outs))
+
+    def into_set(self, cs: ComputeSet, out: Tensor) -> None:
+        """The result in a given tensor, by vertices in a compute set that there is; nothing is copied first."""
         self._check_fit([out])
-        self._compute([out])
+        for tensor in self.tensors:
+            if shares_elements(self.graph, tensor, out):
+                raise PoplibsError(f"{self.name}: {tensor!r} has elements of {out!r}, which is written in the same compute set")
+        self._vertices(cs, self.typed, self.tensors, [out], 0)
 
     def _check_fit(self, outs: list[Tensor]) -> None:
-        """`PoplibsError` unless each result can be written to its tensor."""
+        """`PoplibsError` unless each result can be written to its tensor, and no two to one element."""
+        for place, out in enumerate(outs):
+            for other in outs[:place]:
+                if shares_elements(self.graph, out, other):
+                    raise PoplibsError(f"{self.name} cannot write two results to one element: {other!r} and {out!r} share some")
         for out, result in zip(outs, self.typed.results, strict=True):
             check_result(self.name, out, self.shape, result.type)
 
@@ -169,8 +184,12 @@ class MapCall:
             self.fused(*self._narrow_parts_first(), outs, in_place)
             return
         values = _Unfused(self, {})
-        for tree, out in zip(self.trees, outs, strict=True):
-            values.compute(tree, out)
+        if len(self.trees) == 1:
+            values.compute(self.trees[0], outs[0])
+            return
+        results = [values.result(tree) for tree in self.trees]  # before any of them replaces what the others read
+        for result, out in zip(results, outs, strict=True):
+            self.prog.add(Copy(result, out, f"{self.debug}/copy"))
 
     def outputs(self, typed: TypedTrees, tensors: list[Tensor]) -> list[Tensor]:
         """New tensors for the results of trees over tensors; without any of one element, on the first tile of the call's."""
@@ -202,7 +221,17 @@ class MapCall:
         return out
 
     def fused(self, typed: TypedTrees, tensors: list[Tensor], outs: list[Tensor], in_place: int) -> None:
-        """One compute set with a vertex of the trees' codelet on each tile."""
+        """One compute set that computes trees; what it reads of the results' elements, but in their places, is copied before."""
+        copies = dict(enumerate(tensors, 1))
+        for number in typed.read:
+            for out in outs if number > in_place else ():
+                copies[number] = apart(self.graph, copies[number], out, self.prog, f"{self.debug}/copy")
+        self.prog.add(Execute(self._vertices(self.debug, typed, list(copies.values()), outs, in_place)))
+
+    def _vertices(
+        self, cs: ComputeSet | str, typed: TypedTrees, tensors: list[Tensor], outs: list[Tensor], in_place: int
+    ) -> ComputeSet:
+        """The compute set with a vertex of the trees' codelet on each tile."""
         elements = outs[0].numElements()
         read = sorted(number for number in typed.read if number > in_place)
         single = frozenset(number for number in read if tensors[number - 1].numElements() == 1 != elements)
@@ -210,12 +239,9 @@ class MapCall:
         fields = {codelet.result(number): out for number, out in enumerate(outs)}
         for number in read:
             tensor = tensors[number - 1]
-            for out in outs:
-                tensor = apart(self.graph, tensor, out, self.prog, f"{self.debug}/copy")
             fields[codelet.field(number)] = tensor if number in single else broadcastToMatch(tensor, outs[0].shape())
-        cs = self.graph.addComputeSet(self.debug)
-        add_element_vertices(self.graph, cs, _codelet_in_a_file(codelet) or codelet_class(codelet), codelet.result(0), fields)
-        self.prog.add(Execute(cs))
+        vertex = _codelet_in_a_file(codelet) or codelet_class(codelet)
+        return add_element_vertices(self.graph, cs, vertex, codelet.result(0), fields)
 
 
 def check_result(call: str, out: Tensor, shape: list[int], type: ElementType) -> None:
@@ -295,6 +321,13 @@ class _Unfused:
             if node is not tree and not isinstance(node, Const | PlaceHolder) and id(node) not in self.values:
                 self.values[id(node)] = self._value(node, None)
         self._value(tree, out)
+
+    def result(self, tree: Expr) -> Tensor:
+        """The value of a tree in a tensor that nothing else has."""
+        for node in walk(tree):
+            if not isinstance(node, Const | PlaceHolder) and id(node) not in self.values:
+                self.values[id(node)] = self._value(node, None)
+        return self.values[id(tree)] if id(tree) in self.values else self._value(tree, None)
 
     def _value(self, node: Expr, out: Tensor | None) -> Tensor:
         """The value of an operation whose operands are computed; in place where `out` is one of them."""

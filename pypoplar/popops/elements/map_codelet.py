@@ -11,6 +11,7 @@ from attrs import frozen
 
 from pypoplar.codelet.language.fields import MultiVertex
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
+from pypoplar.popops.elements.cast_cycles import cast_cycles, cast_round
 from pypoplar.popops.elements.element_cycles import FORMS, operation_flops, start_cycles
 from pypoplar.popops.elements.element_operations import HELPERS
 from pypoplar.popops.elements.loop_cycles import Form, LoopRound, loop_round
@@ -129,6 +130,8 @@ class MapCodelet:
 
     def cycles(self, share: int) -> int:
         """Worker cycles of a vertex whose busiest worker has so many elements: its start, and the loops of all operations."""
+        if len(self.trees.operations) == 1 and self.trees.operations[0].operation is None and not self.once:
+            return cast_cycles(share, self.trees.operations[0].operands[0].type, self.trees.operations[0].type)
         steps = ((number, step) for number, step in enumerate(self.trees.steps) if not step.placeholder)
         loops = sum(self.round_of(step).of(1 if number in self.once else share) for number, step in steps)
         return self._start() + loops
@@ -189,15 +192,6 @@ def cast_text(operand: str, source: ElementType, target: ElementType) -> str:
     if target is HALF and source is not FLOAT:
         return f"HALF(float({operand}))"
     return f"{target.__name__}({operand})"
-
-
-def cast_round(source: ElementType, target: ElementType) -> LoopRound:
-    """The round of a cast's loop: castWorkerCycles of PopLibs' PerformanceEstimation."""
-    if source in (FLOAT, HALF) and target in (FLOAT, HALF):
-        return LoopRound(2, 4) if target is HALF else LoopRound(1, 2)
-    if target.dtype.itemsize == 8:
-        return LoopRound(5, 1)
-    return LoopRound(2, 1)
 
 
 _CLASSES: dict[str, type[MultiVertex]] = {}

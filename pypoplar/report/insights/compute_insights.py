@@ -2,44 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlencode
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import Bools
-from pypoplar.report.compute_set_costs import compute_sets
+from pypoplar.report.compute_set_costs import compute_set_name
 from pypoplar.report.escaping import escaped
-from pypoplar.report.execution import Execution, Step, step_number
+from pypoplar.report.execution import Execution, step_number
+from pypoplar.report.insights.compute_savings import ComputeSavings, StepSavings
 from pypoplar.report.insights.insight import TOLD, Insight, shown, weigh
+from pypoplar.report.plurals import counted
 from pypoplar.report.report import Compilation, Report
-from pypoplar.report.slowest_tile import SlowestTiles
+from pypoplar.report.slowest_tile import SlowestTile, SlowestTiles
 
 
 def worst_balance(report: Report) -> Insight | None:
-    """The compute set that would gain the most cycles from an even spread, and its slowest tile."""
+    """The compute set that would gain the most cycles if the tiles that compute shared its work evenly, and its slowest tile."""
     execution = report.execution
-    costs = [cost for cost in compute_sets(execution) if cost.tiles] if execution is not None else []
-    if execution is None or not costs:
+    savings = ComputeSavings.of(execution)
+    by_name: dict[str, list[StepSavings]] = {}
+    for of_step in savings.steps:
+        by_name.setdefault(compute_set_name(of_step.step), []).append(of_step)
+    if execution is None or not by_name:
         return None
-    worst, total = max(costs, key=lambda cost: cost.saved_evenly), execution.totalCycles.total
-    if worst.saved_evenly < 1:
+    name, worst = max(by_name.items(), key=lambda entry: _balance(entry[1]))
+    total, saved, saved_together = execution.totalCycles.total, _balance(worst), savings.sum("balance")
+    if saved < 1:
         return None
-    saved = sum(cost.saved_evenly for cost in costs)
+    computing, slowest = int(savings.used.sum()), sum(int(of_step.step.cyclesByTile.max()) for of_step in worst)
+    mean = sum(int(of_step.step.cyclesByTile.sum()) for of_step in worst) / computing
+    among, the_mean = "all tiles", "the mean tile"
+    if not savings.used.all():
+        among = f"the {computing:,} tiles that compute"
+        the_mean = f"the mean of {among}"
     text = (
-        f"In compute set {shown(worst.name)} the mean tile works {worst.balance:.1%} of the time of the slowest."
-        f" Spread evenly over all tiles it would save {worst.saved_evenly:,.0f} cycles,"
-        f" {worst.saved_evenly / total:.1%} of the total;"
-        f" all compute sets together would save {saved / total:.1%}."
+        f"In compute set {shown(name)} {the_mean} works {mean / slowest:.1%} of the time of the slowest."
+        f" Spread evenly over {among} it would save {saved:,.0f} cycles{_beside(savings.sum('unused'), 'unused tiles')},"
+        f" {saved / total:.1%} of the total;"
+        f" all compute sets together would save {saved_together / total:.1%}."
     )
-    link, tile = "balance", SlowestTiles.of(execution).computing(worst.slowest) if worst.slowest is not None else None
-    if worst.slowest is not None and tile is not None:
+    step = max(worst, key=lambda of_step: of_step.balance).step
+    tile = SlowestTiles.of(execution).computing(step)
+    if tile is not None:
         text += f" The slowest is tile {tile.told()}."
-        link = f"balance?step={step_number(worst.slowest, execution.steps.index(worst.slowest))}"
-    advice = "Give every tile the same share: split the largest vertices, and map them and their data linearly over all tiles."
-    share = saved / total
-    title, lines = f"Worst tile balance: {shown(worst.name)}", lines_link(execution, set=worst.name)
+    advice = f"Give every tile the same share: {_divide(tile)}, and map vertices and their data linearly over all tiles."
+    share, title, lines = saved_together / total, f"Worst tile balance: {shown(name)}", lines_link(execution, set=name)
+    link = f"balance?step={step_number(step, execution.steps.index(step))}"
     return Insight("worst_balance", weigh(share), title, text, advice, link, share, lines=lines)
+
+
+def _balance(savings: Iterable[StepSavings]) -> float:
+    return sum(of_step.balance for of_step in savings)
+
+
+def _beside(claimed: float, what: str) -> str:
+    """That a saving comes on top of another one, if there is one."""
+    return f" beside what {what} would" if claimed >= 1 else ""
+
+
+def _divide(tile: SlowestTile | None) -> str:
+    """What to do with the vertices of a tile: to split a single one, to move some of many."""
+    count = sum(vertices.count for vertices in tile.vertices) if tile is not None else 0
+    if tile is None or not count:
+        return "split the largest vertices"
+    which = f"tile {tile.number:,}"
+    return (
+        f"split the vertex of {which}" if count == 1 else f"move some of the {count:,} vertices of {which} to others, or split them"
+    )
 
 
 def lines_link(execution: Execution, **of: str) -> str:
@@ -50,67 +80,100 @@ def lines_link(execution: Execution, **of: str) -> str:
 
 
 def dearest_vertex_type(report: Report) -> Insight | None:
-    """The vertex type that takes the most cycles."""
+    """The vertex type that takes the most worker slots, and what its code could save of the cycles that nothing else claims."""
     execution = report.execution
     costs = execution.cycles_by_vertex_type if execution is not None else {}
-    total = sum(cost.cycles for cost in costs.values())
-    if execution is None or not total or not execution.totalCycles.total:
+    slots = sum(cost.cycles for cost in costs.values())
+    if execution is None or not slots or not execution.totalCycles.total:
         return None
-    name = max(costs, key=lambda vertex_type: costs[vertex_type].cycles)
-    of_vertices = costs[name].cycles / total
-    text = f"The {costs[name].instances:,} vertices of {shown(name)} take {costs[name].cycles:,} worker slots,"
-    text += f" {of_vertices:.1%} of all vertices' slots."
+    name = _dearest(execution)
+    text = f"The {counted(costs[name].instances, 'vertex', 'vertices')} of {shown(name)} take {costs[name].cycles:,} worker slots,"
+    text += f" {costs[name].cycles / slots:.1%} of all vertices' slots."
+    bound = _bound(report.compilation, execution, name)
+    if bound is not None:
+        text += f" Hand-written code could do with {bound:,}."
     advice = "Look at its inner loop first: what runs once per element is worth moving out, and half halves the bytes it loads."
     title = f"Most expensive vertex type: {shown(name)}"
-    share, lines = of_vertices * _compute_share(execution), lines_link(execution, type=name)
-    return Insight("dearest_vertex_type", "good to know", title, text, advice, "vertices", share, lines=lines)
+    share, lines = saved_by_code(report.compilation, execution), lines_link(execution, type=name)
+    return Insight("dearest_vertex_type", weigh(share), title, text, advice, "vertices", share, lines=lines)
+
+
+def _dearest(execution: Execution) -> str:
+    costs = execution.cycles_by_vertex_type
+    return max(costs, key=lambda vertex_type: costs[vertex_type].cycles)
+
+
+def saved_by_code(compilation: Compilation, execution: Execution) -> float:
+    """Share of the total that the code of the dearest vertex type could save at most: down to its bound where that is known."""
+    costs, name = execution.cycles_by_vertex_type, _dearest(execution)
+    bound = _bound(compilation, execution, name)
+    saved = costs[name].cycles - (bound or 0)
+    return (
+        ComputeSavings.of(execution).sum("left") * saved / sum(cost.cycles for cost in costs.values()) / execution.totalCycles.total
+    )
+
+
+def _bound(compilation: Compilation, execution: Execution, name: str) -> int | None:
+    """Slots that hand-written code could reach; None where it is not known, or an estimate decides."""
+    priced = next((kind.priced_by for kind in compilation.vertex_types if kind.name == name), {})
+    cost, lines = execution.cycles_by_vertex_type[name], execution.lines
+    if any(count for source, count in priced.items() if source != "code"):
+        return None
+    if cost.compiled_cycles:
+        return min(cost.bound_cycles, cost.cycles)
+    if lines is None or not lines.compiled or name not in lines.vertex_types:
+        return None
+    return min(sum(line.bound or 0 for line in lines.lines(name)), cost.cycles)
 
 
 def idle_worker_threads(report: Report) -> Insight | None:
     """Worker threads without work while their tile computes: what the slowest tiles would save if theirs all had some."""
     execution = report.execution
     steps = execution.steps if execution is not None else ()
-    counted = [step for step in steps if len(step.cyclesByTile) and len(step.activeCyclesByTile)]
-    busy = sum(int(step.cyclesByTile.sum()) for step in counted)
+    of_threads = [step for step in steps if len(step.cyclesByTile) and len(step.activeCyclesByTile)]
+    busy = sum(int(step.cyclesByTile.sum()) for step in of_threads)
     if execution is None or not busy:
         return None
-    idle = 1 - sum(int(step.activeCyclesByTile.sum()) for step in counted) / busy
-    saved = sum(map(saved_by_threads, counted))
+    idle = 1 - sum(int(step.activeCyclesByTile.sum()) for step in of_threads) / busy
+    savings = ComputeSavings.of(execution)
+    saved = savings.sum("threads")
     share = saved / execution.totalCycles.total
     if share < TOLD:
         return None
     workers = report.compilation.target.numWorkerContexts
+    others = _beside(savings.sum("unused") + savings.sum("balance"), "more tiles and their balance")
     text = (
         f"While tiles compute, {idle:.1%} of their worker threads' cycles are idle. A tile has {workers} of them, which take turns."
-        f" If those of the slowest tiles all had work, it would save {saved:,.0f} cycles, {share:.1%} of the total."
+        f" If those of the slowest tiles all had work, it would save {saved:,.0f} cycles{others}, {share:.1%} of the total."
     )
     advice = f"Put a multiple of {workers} equal vertices on each tile, or use a MultiVertex, which runs on all of them."
     lines = lines_link(execution)
     return Insight("idle_worker_threads", weigh(share), "Idle worker threads", text, advice, "balance", share, lines=lines)
 
 
-def saved_by_threads(step: Step) -> float:
-    """Cycles of the machine that a compute step would save if all worker threads of its tiles were busy until the end."""
-    slowest = int(step.cyclesByTile.max())
-    return step.compute_cycles * (1 - int(step.activeCyclesByTile.max()) / slowest) if slowest else 0.0
-
-
 def unused_tiles(report: Report) -> Insight | None:
-    """Tiles that never compute: what it would save if they took their share of all compute."""
-    execution = report.execution
-    used = _computing(execution) if execution is not None else None
-    if execution is None or used is None or not used.any() or used.all():
+    """Tiles that never compute: what it would save if they took their share of all compute, as far as it can be divided."""
+    execution, savings = report.execution, ComputeSavings.of(report.execution)
+    used = savings.used
+    if execution is None or not used.any() or used.all() or not execution.totalCycles.total:
         return None
     count, tiles = int(np.count_nonzero(~used)), len(used)
-    share = count / tiles * _compute_share(execution)
+    saved = savings.sum("unused")
+    share = saved / execution.totalCycles.total
     text = f"{count:,} of {tiles:,} tiles never compute, {count / tiles:.1%}; the first is tile {int(np.argmin(used)):,}."
-    text += f" With their share of the work, up to {share:.1%} of the total cycles would be saved."
+    text += f" With their share of the work, up to {saved:,.0f} cycles would be saved, {share:.1%} of the total."
+    step = max(savings.steps, key=lambda of_step: of_step.unused).step
+    tile = SlowestTiles.of(execution).computing(step)
+    text += f" The most in compute set {shown(compute_set_name(step))}, on tile {tile.told()}." if tile is not None else ""
     advice = "Map vertices and variables over all tiles, or take a smaller target if the problem does not need more."
     return Insight("unused_tiles", weigh(share), "Unused tiles", text, advice, "balance", share)
 
 
 def far_from_peak(report: Report) -> Insight | None:
-    """Floating-point operations against what the target could do of their kind. Few programs reach it: it is never a warning."""
+    """Floating-point operations against what the target could do of their kind. Few programs reach it: it is never a warning.
+
+    What it could save is what other findings do not claim.
+    """
     execution, target = report.execution, report.compilation.target
     known = any(target.peak_flops_per_cycle.values()) and target.numTiles > 0 and target.clockFrequency > 0
     if execution is None or not execution.flops or not execution.seconds or not known:
@@ -121,8 +184,8 @@ def far_from_peak(report: Report) -> Insight | None:
     text = f"{execution.flops:,} floating-point operations in {execution.seconds * 1e6:,.1f} \u00b5s: {rate(achieved)},"
     text += f" {achieved / peak:.2%} of the {rate(peak)} of {name}."
     advice = "Matrix products in half come closest to the peak; the roofline shows which compute sets are bound by memory instead."
-    computing = _compute_share(execution)
-    share = max(0.0, computing - achieved / peak)
+    left = ComputeSavings.of(execution).sum("left") / execution.totalCycles.total
+    share = max(0.0, left - saved_by_code(report.compilation, execution) - achieved / peak)
     lines = lines_link(execution)
     return Insight("far_from_peak", "good to know", "Floating-point rate", text, advice, "roofline", share, lines=lines)
 
@@ -158,17 +221,3 @@ def rate(operations: float) -> str:
             break
         operations, unit = operations / 1000, larger
     return f"{operations:,.1f} {unit}"
-
-
-def _compute_share(execution: Execution) -> float:
-    """Share of the total cycles in which the machine computes."""
-    total = execution.totalCycles.total
-    return sum(step.compute_cycles for step in execution.steps) / total if total else 0.0
-
-
-def _computing(execution: Execution) -> Bools | None:
-    rows = [step.cyclesByTile for step in execution.steps if len(step.cyclesByTile)]
-    used: Bools = np.zeros(len(rows[0]), bool) if rows else np.zeros(0, bool)
-    for cycles in rows:
-        used = used | (cycles > 0)
-    return used if rows else None

@@ -7,7 +7,6 @@ from typing import Literal
 from attrs import frozen
 
 Weight = Literal["grave", "notable", "good to know"]
-WEIGHTS: tuple[Weight, ...] = ("grave", "notable", "good to know")
 # From which share a finding is told at all, from which it is worth a warning, and from which it is the first thing to look at.
 TOLD, NOTED, GRAVE = 0.005, 0.15, 0.4
 NAMED = 3  # variables named in a sentence
@@ -17,7 +16,8 @@ NAMED = 3  # variables named in a sentence
 class Insight:
     """A finding. `link` is the place in the page that shows it.
 
-    `share` is what it could save at most: of the total cycles, or of a tile's memory where `of_memory`. `lines` is the place of the
+    `share` is what it could save at most, and no other finding claims: of the total cycles, or of what a tile has or holds where
+    `of_memory`. `lines` is the place of the
     lines of code that it is about; empty where it is about none, or they are not known.
     """
 

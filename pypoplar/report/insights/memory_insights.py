@@ -6,6 +6,7 @@ import numpy as np
 
 from pypoplar.report.insights.insight import NAMED, Insight, Weight, shown
 from pypoplar.report.memory_report import category_label, live_bytes
+from pypoplar.report.plurals import counted
 from pypoplar.report.report import Report
 
 ROOM = 0.85  # of a tile's memory: what holds more has hardly room for another variable
@@ -29,7 +30,7 @@ def largest_tile(report: Report) -> Insight | None:
         return None
     tile = int(whole.argmax())
     total, mean = int(whole[tile]), float(whole.mean())
-    share = max(total - mean, total - ROOM * limit) / limit
+    share = max(total - mean, total - ROOM * limit) / max(total, limit)
     if share <= 0:
         return None
     category = max(memory.categories, key=lambda name: int(memory.categories[name][tile]), default="")
@@ -43,6 +44,10 @@ def largest_tile(report: Report) -> Insight | None:
         text += (
             " Its largest variables: " + ", ".join(f"{shown(variable.name)} {variable.size:,} B" for variable in variables) + "."
         )
+    if over:
+        empty = int(np.count_nonzero(whole == 0))
+        text += f" {counted(empty, 'tile is', 'tiles are')} empty." if empty else ""
+        text += " The option pypoplar.run_out_of_memory runs the program all the same."
     weight: Weight = "grave" if over else "notable" if total > ROOM * limit else "good to know"
     advice = WHAT_FILLS.get(category, "")
     title = f"Out of memory: {over:,} of {len(whole):,} tiles" if over else f"Fullest tile: {tile:,}"

@@ -1,4 +1,7 @@
-"""All findings of a report, those that could save the most first. Each rule looks at a report and finds one thing, or nothing."""
+"""All findings of a report, those that could save the most first. Each rule looks at a report and finds one thing, or nothing.
+
+What one finding claims of the total no other claims too: `ComputeSavings` divides what compute could save among its findings.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from pypoplar.report.insights.compute_insights import (
     unused_tiles,
     worst_balance,
 )
-from pypoplar.report.insights.insight import TOLD, WEIGHTS, Insight
+from pypoplar.report.insights.insight import TOLD, Insight
 from pypoplar.report.insights.memory_insights import largest_tile, peak_liveness
 from pypoplar.report.insights.waiting_insights import biggest_exchange, host_bound, sync_bound
 from pypoplar.report.report import Report
@@ -34,9 +37,18 @@ RULES: tuple[Callable[[Report], Insight | None], ...] = (
 
 
 def insights(report: Report) -> list[Insight]:
-    """All findings that could save enough to be told: the gravest first, of one weight the one that could save the most."""
+    """All findings that could save enough to be told, those that could save the most first.
+
+    What does not fit comes before all else; memory that has room comes last, as it costs no time.
+    """
     findings = [finding for rule in RULES if (finding := rule(report)) is not None and finding.share >= TOLD]
-    return sorted(findings, key=lambda finding: (WEIGHTS.index(finding.weight), -finding.share))
+    return sorted(findings, key=lambda finding: (_place(finding), -finding.share))
+
+
+def _place(finding: Insight) -> int:
+    if not finding.of_memory:
+        return 1
+    return {"grave": 0, "notable": 1, "good to know": 2}[finding.weight]
 
 
 def insight_data(report: Report) -> list[dict[str, Any]]:

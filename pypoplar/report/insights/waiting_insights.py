@@ -17,13 +17,18 @@ def biggest_exchange(report: Report) -> Insight | None:
         return None
     place, most = max(steps, key=lambda pair: exchange_cycles(pair[1]))
     total = execution.totalCycles.total
-    share = sum(exchange_cycles(step) for _, step in steps) / total
+    share = exchange_cycles(most) / total
     streamed = most.type == "StreamCopy"
     what = f"Rearranging the stream {shown(most.name)} between its order and the tensor's tiles" if streamed else shown(most.name)
-    text = f"{what} takes {exchange_cycles(most):,} cycles, {exchange_cycles(most) / total:.1%} of the total, in"
+    equals = sum(step.name == most.name for _, step in steps)
+    number = step_number(most, place)
+    what += f" (step {number:,}, one of {equals:,} exchanges of this name)" if equals > 1 else ""
+    text = f"{what} takes {exchange_cycles(most):,} cycles, {share:.1%} of the total,"
+    text += f" and {most.sync_cycles:,} more for its syncs," if most.sync_cycles else ""
+    text += " in"
     sent, received = int(most.bytesSentByTile.sum()), int(most.bytesReceivedByTile.sum())
     text += f" {counted(most.executions, 'execution')}, and {_moved(sent, received)}."
-    text += f" All exchanges together take {share:.1%}."
+    text += f" All exchanges together take {sum(exchange_cycles(step) for _, step in steps) / total:.1%}."
     sends, limiting = _limiting(most)
     text += limiting
     if streamed:
@@ -32,8 +37,9 @@ def biggest_exchange(report: Report) -> Insight | None:
         advice = "Map data to the tiles that use it; where one tile sends much more than the others, spread what they read of it."
     else:
         advice = "Map data to the tiles that use it; where one tile receives much more than the others, spread what it gathers."
-    link = f"exchange?step={step_number(most, place)}" if sent or received else "trace"
-    return Insight("biggest_exchange", weigh(share), f"Biggest exchange: {shown(most.name)}", text, advice, link, share)
+    title = f"Biggest exchange: {shown(most.name)}" + (f", step {number:,}" if equals > 1 else "")
+    link = f"exchange?step={number}" if sent or received else "trace"
+    return Insight("biggest_exchange", weigh(share), title, text, advice, link, share)
 
 
 def exchange_cycles(step: Step) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from page_reports import LIMIT, compute, exchange, memory, report, variables
 from profile_reports import reports
 
@@ -17,6 +18,7 @@ from pypoplar.report.page.blocks import plain
 from pypoplar.report.report import VertexType
 from pypoplar.report.slowest_tile import SlowestTile, SlowestTiles, busiest_tile, critical_tile
 from pypoplar.report.text.summary_values import summary_values
+from pypoplar.report.tile_vertices import FieldSizes, SizedVertices
 
 EVEN = compute("even", 0, [100, 100, 100, 100])
 
@@ -72,7 +74,7 @@ def test_the_worst_balance_is_that_which_loses_the_most_cycles():
 
 def test_a_compute_set_that_is_executed_in_two_places_is_balanced_as_one():
     finding = rules.worst_balance(
-        report(compute("a", 0, [100, 0, 0, 0]), compute("a", 1, [100, 0, 0, 0]), compute("b", 2, [150, 0, 0, 0]))
+        report(compute("a", 0, [100, 0, 0, 0]), compute("a", 1, [100, 0, 0, 0]), compute("b", 2, [150, 0, 0, 0]), EVEN)
     )
     assert finding.title == 'Worst tile balance: "a"'
 
@@ -223,7 +225,7 @@ def test_the_floating_point_rate_stands_beside_the_highest_peak():
 def rated(*types, flops):
     """The rate of vertices of these precisions."""
     names = [f"Work{number}" for number in range(len(types))]
-    costs = {name: VertexTypeCycles(1, 100, count) for name, count in zip(names, flops, strict=True)}
+    costs = {name: VertexTypeCycles(1, 100, count, 0, 100, 100) for name, count in zip(names, flops, strict=True)}
     peaks = {"half, units": 8.0, "float, units": 2.0, "float, code": 1.0}
     ran = report(compute("a", 0, [100] * 4, flops=sum(flops)), peaks=peaks, types=costs)
     made = tuple(VertexType(name, 1, 64, {}, precision) for name, precision in zip(names, types, strict=True))
@@ -273,15 +275,119 @@ def test_no_rule_fails_for_want_of_data(rule):
         assert finding is None or finding.text
 
 
-def test_findings_stand_with_the_gravest_first():
+def test_findings_stand_with_those_first_that_could_save_the_most():
     findings = insights(report(compute("a", 0, [100, 1, 1, 1], sync=20)))
-    order = ["grave", "notable", "good to know"]
-    places = [order.index(finding.weight) for finding in findings]
-    assert places == sorted(places)
-    assert [finding.share for finding in findings] == [
-        finding.share for finding in sorted(findings, key=lambda finding: (order.index(finding.weight), -finding.share))
-    ]
+    shares = [finding.share for finding in findings]
+    assert shares[:-1] == sorted(shares[:-1], reverse=True)
+    assert findings[-1].rule == "largest_tile"  # there is room: it costs no time
     assert len({finding.rule for finding in findings}) == len(findings) >= 3
+    types = {"Dear": VertexTypeCycles(4, 400)}
+    shares = {
+        finding.rule: (place, finding.weight)
+        for place, finding in enumerate(insights(report(compute("a", 0, [100] * 4, sync=10), types=types)))
+    }
+    assert shares["dearest_vertex_type"] == (0, "grave")
+    assert shares["sync_bound"] == (1, "good to know")
+
+
+def test_what_does_not_fit_comes_before_all_else_and_a_tile_without_room_among_what_costs_time():
+    def order(held):
+        return [
+            finding.rule
+            for finding in insights(report(compute("a", 0, [100] * 4, sync=10), tile_memory=memory([held, 300, 300, 300])))
+        ]
+
+    assert order(LIMIT + 1)[0] == "largest_tile"
+    assert order(990) == ["dearest_vertex_type", "largest_tile", "sync_bound"]
+    assert order(800) == ["dearest_vertex_type", "sync_bound", "largest_tile"]
+
+
+COMPUTE_RULES = ("worst_balance", "unused_tiles", "idle_worker_threads", "dearest_vertex_type", "far_from_peak")
+
+
+@given(
+    st.lists(st.tuples(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 6)), min_size=4, max_size=4), st.integers(0, 9))),
+    st.integers(0, 100),
+    st.integers(0, 4000),
+)
+def test_no_cycle_is_claimed_by_two_findings(rows, bound, flops):
+    steps = [
+        compute("abc"[n % 3], n, [c for c, _ in tiles], active=[c * busy // 6 for c, busy in tiles], sync=sync, flops=flops)
+        for n, (tiles, sync) in enumerate(rows)
+    ]
+    types = {"Work": VertexTypeCycles(4, 100, flops, 0, 100, bound), "Rest": VertexTypeCycles(4, 50)}
+    made = report(*steps, types=types, peaks={"float": 4.0})
+    findings = [finding for rule in RULES if (finding := rule(made)) is not None and not finding.of_memory]
+    assert sum(finding.share for finding in findings) <= 1 + 1e-9
+    total = sum(step.cycles for step in steps)
+    computing = sum(step.compute_cycles for step in steps) / total if total else 0
+    assert sum(finding.share for finding in findings if finding.rule in COMPUTE_RULES) <= computing + 1e-9
+
+
+def test_work_on_one_tile_is_told_once_and_no_further_than_it_can_be_divided():
+    step = compute("alone", 0, [294, 0, 0, 0], active=[49, 0, 0, 0])
+    ran = report(step, types={"Work": VertexTypeCycles(1, 49)})
+    assert rules.worst_balance(ran) is None
+    assert rules.unused_tiles(ran).share == pytest.approx(3 / 4)
+    assert rules.idle_worker_threads(ran).share == pytest.approx(1 / 4 * 5 / 6)
+    for elements, share in ((1, 0), (2, 1 / 2), (100, 3 / 4)):
+        sized = {0: (SizedVertices("Work", 1, (FieldSizes("x", elements, elements),)),)}
+        few = evolve(ran, execution=evolve(ran.execution, slowest_vertices=sized))
+        assert rules.unused_tiles(few).share == pytest.approx(share)
+    assert 'The most in compute set "alone", on tile 0: 294 cycles against 74 of the mean tile' in rules.unused_tiles(ran).text
+
+
+def test_balance_is_told_of_the_tiles_that_compute_beside_what_the_others_would_save():
+    finding = rules.worst_balance(report(compute("a", 0, [100, 50, 0, 0])))
+    assert finding.text.startswith(
+        'In compute set "a" the mean of the 2 tiles that compute works 75.0% of the time of the slowest.'
+        " Spread evenly over the 2 tiles that compute it would save 12 cycles beside what unused tiles would, 12.5% of the total;"
+    )
+    assert finding.share == pytest.approx(0.125)
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(1, "split the vertex of tile 0,"), (18, "move some of the 18 vertices of tile 0 to others, or split them,")],
+)
+def test_what_to_do_for_balance_depends_on_the_vertices_of_the_slowest_tile(count, words):
+    ran = report(compute("a", 0, [100, 10, 10, 10]))
+    sized = {0: (SizedVertices("Work", count, (FieldSizes("x", 100, 100),)),)}
+    assert words in rules.worst_balance(evolve(ran, execution=evolve(ran.execution, slowest_vertices=sized))).advice
+
+
+def test_what_hand_written_code_needs_is_not_claimed():
+    step = compute("a", 0, [100] * 4)
+
+    def finding(cost, priced):
+        ran = report(step, types={"Work": cost})
+        types = (VertexType("Work", 4, 64, priced),)
+        return rules.dearest_vertex_type(evolve(ran, compilation=evolve(ran.compilation, vertex_types=types)))
+
+    by_code = finding(VertexTypeCycles(4, 400, 0, 0, 400, 100), {"code": 4, "estimate": 0})
+    assert (by_code.share, by_code.weight) == (pytest.approx(0.75), "grave")
+    assert by_code.text.endswith(" Hand-written code could do with 100.")
+    assert finding(VertexTypeCycles(4, 400, 0, 0, 400, 400), {"code": 4}).share == 0
+    by_estimate = finding(VertexTypeCycles(4, 400, 0, 0, 900, 100), {"code": 2, "estimate": 2})
+    assert (by_estimate.share, "Hand-written" in by_estimate.text) == (1, False)
+
+
+def test_exchanges_of_one_name_are_told_apart_and_weigh_what_they_take_themselves():
+    copies = [evolve(exchange("Copy", number, [10 + number] * 4, [8] * 4, [8] * 4), sync_cycles=50) for number in (1, 2)]
+    finding = rules.biggest_exchange(report(EVEN, *copies))
+    assert finding.title == 'Biggest exchange: "Copy", step 2'
+    assert finding.text.startswith(
+        '"Copy" (step 2, one of 2 exchanges of this name) takes 12 cycles, 5.4% of the total, and 50 more for its syncs, in'
+    )
+    assert finding.share == pytest.approx(12 / 223)
+    assert "All exchanges together take 10.3%." in finding.text
+
+
+def test_tiles_that_do_not_fit_stand_beside_the_empty_ones_and_the_way_to_run_all_the_same():
+    finding = rules.largest_tile(report(tile_memory=memory([LIMIT * 3, 0, 0, LIMIT + 1])))
+    assert finding.text.startswith("2 of 4 tiles do not fit. Tile 0 holds 3,000 B")
+    assert finding.text.endswith(" 2 tiles are empty. The option pypoplar.run_out_of_memory runs the program all the same.")
+    assert finding.share == pytest.approx((3000 - 850) / 3000)
 
 
 @pytest.mark.parametrize(("sync", "told"), [(4, False), (5, True), (6, True)])
@@ -302,7 +408,7 @@ def test_steps_without_numbers_are_known_by_their_place():
 
 def test_names_are_said_as_they_are():
     name = '<b>"x"\\n\u2028'
-    finding = rules.worst_balance(report(compute(name, 0, [np.int64(100), 0, 0, 0])))
+    finding = rules.worst_balance(report(compute(name, 0, [np.int64(100), 1, 1, 1])))
     assert name in finding.title
 
 

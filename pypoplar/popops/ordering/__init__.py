@@ -1,0 +1,1 @@
+"""The largest and smallest elements of rows, and sorting."""

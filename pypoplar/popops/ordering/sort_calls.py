@@ -1,0 +1,77 @@
+"""`popops.sort` and its kin: what PopLibs keeps beside top-k."""
+
+from __future__ import annotations
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.ordering.topk_call import SortOrder, TopKParams, topK, topKKeyValue
+from pypoplar.poputil.arguments import check_call, check_tensor, dimension_of
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.program import Copy, Sequence
+from pypoplar.tracebacks import public
+
+
+@public
+def sort(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> Tensor:
+    """A new tensor with the elements of `t` in ascending order along dimension `dim`; `prog` is extended. See `topK`."""
+    dimension = _check("popops.sort", graph, t, t, dim, prog, debugContext)
+    return _sorted(graph, t, dimension, prog, debugContext)
+
+
+@public
+def sortInPlace(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> None:
+    """Put the elements of `t` in ascending order along dimension `dim`; `prog` is extended."""
+    dimension = _check("popops.sortInPlace", graph, t, t, dim, prog, debugContext, written=True)
+    prog.add(Copy(_sorted(graph, t, dimension, prog, debugContext), t))
+
+
+@public
+def sortKeyValue(graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> Tensor:
+    """A new tensor with the elements of `v` in the order that sorts `k`, of its shape, along dimension `dim`; `prog` is extended.
+
+    In which order elements of equal keys stand is open.
+    """
+    dimension = _check("popops.sortKeyValue", graph, k, v, dim, prog, debugContext)
+    return _sorted_pair(graph, k, v, dimension, prog, debugContext)[1]
+
+
+@public
+def sortKeyValueInPlace(graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> None:
+    """Put the elements of `k` in ascending order along dimension `dim`, and those of `v`, of its shape, in theirs."""
+    dimension = _check("popops.sortKeyValueInPlace", graph, k, v, dim, prog, debugContext, written=True)
+    keys, values = _sorted_pair(graph, k, v, dimension, prog, debugContext)
+    prog.add(Copy(keys, k))
+    prog.add(Copy(values, v))
+
+
+def _check(
+    call: str, graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, debugContext: str | None, written: bool = False
+) -> int:
+    check_call(call, graph, prog, debugContext)
+    for tensor in (k, v):
+        check_tensor(call, tensor)
+        if written and not tensor.isParallelWriteable():
+            raise PoplibsError(f"{call}: {tensor!r} cannot be written: it holds an element twice, or a constant")
+    if k.shape() != v.shape():
+        raise PoplibsError(f"{call}: keys and values have one shape, got {k!r} and {v!r}")
+    return dimension_of(call, "dim", k, dim)
+
+
+def _ascending(t: Tensor, dimension: int) -> TopKParams:
+    return TopKParams(t.dim(dimension), True, SortOrder.ASCENDING)
+
+
+def _sorted(graph: Graph, t: Tensor, dimension: int, prog: Sequence, debugContext: str | None) -> Tensor:
+    last = t.rank() - 1
+    result = topK(graph, prog, t.dimRoll(dimension, last), _ascending(t, dimension), below(debugContext, "sort"))
+    return result.dimRoll(last, dimension)
+
+
+def _sorted_pair(
+    graph: Graph, k: Tensor, v: Tensor, dimension: int, prog: Sequence, debugContext: str | None
+) -> tuple[Tensor, Tensor]:
+    last = k.rank() - 1
+    rolled = k.dimRoll(dimension, last), v.dimRoll(dimension, last)
+    keys, values = topKKeyValue(graph, prog, *rolled, _ascending(k, dimension), below(debugContext, "sort"))
+    return keys.dimRoll(last, dimension), values.dimRoll(last, dimension)
