@@ -268,7 +268,7 @@ def _refuse_the_same(profile: Path, other: Path) -> None:
     """Two names of one file have no difference, which would look like good news."""
     files = _profile_file(profile), _profile_file(other)
     if all(file.exists() for file in files) and files[0].samefile(files[1]):
-        raise click.UsageError(f"{escaped(str(profile))} and {escaped(str(other))} are the same file: nothing to compare")
+        raise click.UsageError(f"{escaped(str(profile))} and {escaped(str(other))} are the same profile: nothing to compare")
 
 
 def _refuse_to_overwrite(place: Path, *profiles: Path) -> None:

@@ -185,12 +185,22 @@ class Compilation:
         return tuple(compute_sets.values())
 
     @property
+    def program_steps(self) -> Sequence[int]:
+        """The numbers of the static steps that stand in a program; of all of them where the programs are not known.
+
+        What no program has is the host's own reading and writing of tensors.
+        """
+        if not self.programs:
+            return range(len(self.step_programs))
+        return sorted({node.step for root in self.programs for node in root.nodes() if node.step >= 0})
+
+    @property
     def livenessProgramSteps(self) -> Sequence[LivenessProgramStep]:
-        """The static steps in program order with what lives at each besides what is always live."""
-        live_by_step = live_bytes(self.loweredVariables, len(self.step_programs))
+        """The static steps of the programs, in order, with what lives at each besides what is always live."""
+        live_by_step = live_bytes(self.loweredVariables, len(self.step_programs)).tolist()
         return [
-            LivenessProgramStep(program, Bytes(int(size)), self.loweredVariables, number)
-            for number, (program, size) in enumerate(zip(self.step_programs, live_by_step, strict=True))
+            LivenessProgramStep(self.step_programs[number], Bytes(live_by_step[number]), self.loweredVariables, number)
+            for number in self.program_steps
         ]
 
     @property

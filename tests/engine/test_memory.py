@@ -51,7 +51,7 @@ def test_the_error_has_the_whole_report(make):
     assert report.compilation.graph.numVertices == 1
     held = {one.name: (one.size, one.always_live) for one in report.compilation.loweredVariables.forTile(6)}
     steps = report.compilation.livenessProgramSteps
-    assert [step.program.type for step in steps if step.program.name] == ["StreamCopy", "DoExchange", "OnTileExecute"]
+    assert [step.program.type for step in steps if step.program.name] == ["DoExchange", "OnTileExecute"]
     assert [program.type for _, program in report.compilation.programs[0].walk()] == ["Sequence", "DoExchange", "OnTileExecute"]
     assert held == {"large": (report.compilation.target.bytesPerTile, True), "small": (400, True), "value": (4, True)}
 

@@ -63,7 +63,7 @@ def test_one_file_by_two_names_is_refused(profile, tmp_path):
     for other in (path, tmp_path / "linked.pop"):
         result = compare(path, other)
         assert result.exit_code == 2
-        assert "are the same file: nothing to compare" in result.stderr
+        assert "are the same profile: nothing to compare" in result.stderr
 
 
 def test_equal_profiles_say_so(profile):

@@ -12,6 +12,8 @@ from pypoplar.report.report import Compilation
 
 MOST_PLACES = 4_000_000  # pairs of a variable and a tile; beyond it, the page shows variables without their tiles
 
+HOST = "the host's own reading and writing of tensors"
+
 
 def memory_data(compilation: Compilation, blocks: Blocks) -> dict[str, Any]:
     """Bytes by tile."""
@@ -67,5 +69,8 @@ def _always_live(compilation: Compilation) -> int:
 
 
 def step_names(compilation: Compilation, blocks: Blocks) -> Reference:
-    """Name and type of every static step."""
-    return blocks.value([[program.name, program.type] for program in compilation.step_programs])
+    """Name and type of every static step; what stands in no program is what the host does by itself."""
+    known = set(compilation.program_steps)
+    return blocks.value(
+        [[program.name if number in known else HOST, program.type] for number, program in enumerate(compilation.step_programs)]
+    )

@@ -30,7 +30,7 @@ def summary_data(report: Report) -> dict[str, Any]:
             fact("Variables", graph.numVars),
             fact("Compute sets", graph.numComputeSets),
             fact("Vertex types", len(compilation.vertex_types)),
-            fact("Steps of the program", len(compilation.step_programs)),
+            fact("Steps of the program", len(compilation.program_steps)),
         ],
         "options": [fact(name, value, "text") for name, value in compilation.options.items()],
         "programs": list(execution.programs) if execution else [],

@@ -149,7 +149,7 @@ def variable_storage(compilation: Compilation) -> list[str]:
         "  Not-always-live variables at that step:",
     ]
     lines += variable_list(variables, sizes, variables.living(peak))
-    return [*lines, "  Not-always-live bytes by program step:", *liveness(compilation.step_programs, live)]
+    return [*lines, "  Not-always-live bytes by program step:", *liveness(compilation, live)]
 
 
 def always_live_bytes(compilation: Compilation) -> int:
@@ -170,13 +170,15 @@ def variable_list(variables: LoweredVariables, sizes: Int64s, numbers: Int64s) -
     return columns(rows, 4)
 
 
-def liveness(steps: tuple[Program, ...], live: Int64s) -> list[str]:
-    """A line for each step, or for neighbours with as many live bytes."""
-    starts = np.flatnonzero(np.concatenate(([True], live[1:] != live[:-1])))
-    ends = np.append(starts[1:], len(live)) - 1
+def liveness(compilation: Compilation, live: Int64s) -> list[str]:
+    """A line for each step of the programs, or for neighbours with as many live bytes."""
+    numbers = np.array(compilation.program_steps, np.int64)
+    sizes = live[numbers]
+    parts = np.flatnonzero((sizes[1:] != sizes[:-1]) | (numbers[1:] != numbers[:-1] + 1)) + 1
     rows = []
-    for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
-        title = step_title(steps, first) if first == last else f"steps {first:,} to {last:,}"
+    for part in np.split(numbers, parts):
+        first, last = int(part[0]), int(part[-1])
+        title = step_title(compilation.step_programs, first) if first == last else f"steps {first:,} to {last:,}"
         rows.append((f"{title}:", f"{int(live[first]):,}"))
     return labelled(rows, 4)
 

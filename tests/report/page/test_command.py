@@ -71,7 +71,7 @@ def test_a_comparison_stands_beside_the_first_profile_and_leaves_its_page_alone(
 def test_a_profile_is_not_compared_with_itself(run, profile):
     result = run(profile, profile.parent)
     assert result.exit_code == 2
-    assert "are the same file: nothing to compare" in result.stderr
+    assert "are the same profile: nothing to compare" in result.stderr
     assert not list(profile.parent.glob("*.html"))
 
 
