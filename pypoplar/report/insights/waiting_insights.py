@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pypoplar.report.execution import Step, step_number
 from pypoplar.report.insights.insight import NOTED, Insight, shown, weigh
+from pypoplar.report.ipu_links import BetweenIpus, between_ipus
 from pypoplar.report.plurals import counted
 from pypoplar.report.report import Report
 from pypoplar.report.slowest_tile import busiest_tile
@@ -29,7 +30,7 @@ def biggest_exchange(report: Report) -> Insight | None:
     sent, received = int(most.bytesSentByTile.sum()), int(most.bytesReceivedByTile.sum())
     text += f" {counted(most.executions, 'execution')}, and {_moved(sent, received)}."
     text += f" All exchanges together take {sum(exchange_cycles(step) for _, step in steps) / total:.1%}."
-    sends, limiting = _limiting(most)
+    sends, limiting = _limiting(most, between_ipus(report).get(number))
     text += limiting
     if streamed:
         advice = "Map the tensor in the stream's order, one contiguous piece on each tile: then nothing is rearranged."
@@ -47,14 +48,15 @@ def exchange_cycles(step: Step) -> int:
     return step.exchange_cycles + step.copy_cycles + step.global_exchange_cycles
 
 
-def _limiting(step: Step) -> tuple[bool, str]:
+def _limiting(step: Step, links: BetweenIpus | None) -> tuple[bool, str]:
     """Whether the tile that an exchange waits for sends more than it receives, and the sentences about it."""
     tile = busiest_tile(step)
-    between = f" {step.global_exchange_cycles:,} of its cycles go between IPUs, at the pace of the slowest link or tile."
+    pace = "at the pace of the slowest link or tile" if links is None else links.told()
+    between = f" {step.global_exchange_cycles:,} of its cycles go between IPUs, {pace}."
     text = f" {step.copy_cycles:,} of its cycles are copies on the tiles." if step.copy_cycles and step.exchange_cycles else ""
     text += between if step.global_exchange_cycles else ""
     if tile is None or step.global_exchange_cycles > step.exchange_cycles + step.copy_cycles:
-        return False, text
+        return links is not None and links.sent > links.received, text
     return tile.sent > tile.received, f"{text} The limit is tile {tile.told()}."
 
 

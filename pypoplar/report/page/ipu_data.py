@@ -5,32 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from attrs import frozen
 
-from pypoplar.arrays.dtypes import Float64s, Int64s
-from pypoplar.report.execution import Step, numbered_steps
-from pypoplar.report.report import ExchangeReport, Report
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.report.ipu_links import Crossing, crossings
+from pypoplar.report.report import Report
 
 MOST_STEPS = 1000  # that are listed
-
-
-@frozen(eq=False)
-class Crossing:
-    """What an exchange moves from IPU to IPU each time it runs: int64 [source IPUs, destination IPUs], the diagonal within IPUs."""
-
-    step: int
-    name: str
-    executions: int
-    cycles: int  # of all executions, between IPUs
-    bytes: Int64s
-
-    def use(self, link: float) -> Float64s:
-        """Shares of what links carry in the exchange's cycles between IPUs, both ways together; 0 where they are not known."""
-        both = (self.bytes + self.bytes.T).astype(np.float64)
-        np.fill_diagonal(both, 0)
-        capacity = link * self.cycles / max(self.executions, 1)
-        shares: Float64s = np.minimum(both / capacity, 1.0) if capacity else np.zeros_like(both)
-        return shares
 
 
 def ipu_data(report: Report) -> dict[str, Any] | None:
@@ -43,15 +23,15 @@ def ipu_data(report: Report) -> dict[str, Any] | None:
     target = report.compilation.target
     if target.numIPUs < 2:
         return None
-    crossings = _crossings(report)
+    crossed = crossings(report)
     whole = np.zeros((target.numIPUs, target.numIPUs), np.int64)
-    for crossing in crossings:
+    for crossing in crossed:
         whole += crossing.bytes * (crossing.executions if report.execution is not None else 1)
-    cycles = sum(crossing.cycles for crossing in crossings)
+    cycles = sum(crossing.cycles for crossing in crossed)
     between = Crossing(-1, "", 1, cycles, whole)
     link = target.link_bytes_per_cycle
     crossing_steps = sorted(
-        (crossing for crossing in crossings if crossing.bytes.sum() > np.trace(crossing.bytes)),
+        (crossing for crossing in crossed if crossing.bytes.sum() > np.trace(crossing.bytes)),
         key=lambda crossing: (-crossing.cycles, crossing.step),
     )
     return {
@@ -66,40 +46,9 @@ def ipu_data(report: Report) -> dict[str, Any] | None:
     }
 
 
-def _crossings(report: Report) -> list[Crossing]:
-    """By step: copies that go together are one exchange."""
-    steps, target = numbered_steps(report.execution), report.compilation.target
-    names: dict[int, str] = {}
-    sums: dict[int, Int64s] = {}
-    for exchange in report.compilation.exchanges:
-        bytes = bytes_between(exchange, steps.get(exchange.step), target.tilesPerIpu, target.numIPUs)
-        sums[exchange.step] = sums[exchange.step] + bytes if exchange.step in sums else bytes
-        names.setdefault(exchange.step, exchange.name)
-    ran = {number: (step.executions, step.global_exchange_cycles) for number, step in steps.items()}
-    return [Crossing(number, names[number], *ran.get(number, (0, 0)), sums[number]) for number in sums]
-
-
-def bytes_between(exchange: ExchangeReport, step: Step | None, per_ipu: int, ipus: int) -> Int64s:
-    """What goes from IPU to IPU in an execution.
-
-    What several tiles of an IPU receive alike crosses once. Messages are known by pairs of tiles, so no more is counted for a tile
-    that sends than it sends in all, which the step says if it has run.
-    """
-    tiles = per_ipu * ipus
-    arrives = np.bincount(
-        exchange.source.astype(np.int64) * ipus + exchange.destination // per_ipu, weights=exchange.bytes, minlength=tiles * ipus
-    ).reshape(tiles, ipus)
-    if step is not None and step.executions and len(step.bytesSentByTile):
-        sent = step.bytesSentByTile // step.executions
-        own = np.arange(tiles)[:, None] // per_ipu == np.arange(ipus)[None]
-        arrives = np.where(own, arrives, np.minimum(arrives, sent[:, None]))
-    between: Int64s = arrives.reshape(ipus, per_ipu, ipus).sum(1).astype(np.int64)
-    return between
-
-
 def _step_row(crossing: Crossing, link: float) -> dict[str, Any]:
     use = crossing.use(link)
-    one, other = sorted(divmod(int((crossing.bytes + crossing.bytes.T - 2 * np.diag(np.diag(crossing.bytes))).argmax()), len(use)))
+    one, other = crossing.busiest()
     return {
         "step": crossing.step,
         "name": crossing.name,

@@ -12,12 +12,12 @@ from pypoplar.report.line_profile import LineProfile
 from pypoplar.report.phases import PHASES
 from pypoplar.report.report import Compilation
 from pypoplar.report.slowest_tile import SlowestTiles
-from pypoplar.report.text.summary_execution import achieved, longest_steps
+from pypoplar.report.text.summary_execution import Between, achieved, longest_steps
 
 FLOPS_OPTION = "profiler.includeFlopEstimates"
 
 
-def execution_values(execution: Execution, compilation: Compilation, top: int | None) -> dict[str, Any]:
+def execution_values(execution: Execution, compilation: Compilation, between: Between, top: int | None) -> dict[str, Any]:
     """All runs together, vertex types, lines, slowest vertices, and the `top` longest steps, or all in program order for None."""
     mean, slowest = execution.tile_average, SlowestTiles.of(execution)
     steps: Iterable[Step] = execution.steps if top is None else longest_steps(execution, top)
@@ -35,7 +35,11 @@ def execution_values(execution: Execution, compilation: Compilation, top: int | 
         "lines": None if execution.lines is None else _lines(execution.lines),
         "slowest_vertices": None if execution.lines is None else [asdict(vertex) for vertex in execution.lines.slowest],
         "step_count": len(execution.steps),
-        "steps": [_step(step, slowest, copies_known=known, with_flops=with_flops) for step in steps],
+        "steps": [
+            _step(step, slowest, copies_known=known, with_flops=with_flops)
+            | {"between_ipus": asdict(between[step.number]) if step.number in between else None}
+            for step in steps
+        ],
     }
 
 

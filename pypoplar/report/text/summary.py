@@ -9,6 +9,7 @@ from pypoplar.braces import ordered
 from pypoplar.errors import InvalidOption
 from pypoplar.options import OptionValue, read_flag
 from pypoplar.report.escaping import escaped
+from pypoplar.report.ipu_links import between_ipus
 from pypoplar.report.report import Report, ReportGraph, ReportTarget
 from pypoplar.report.text.summary_execution import execution_section, longest_section, steps_section
 from pypoplar.report.text.summary_lines import lines_section
@@ -37,9 +38,9 @@ def summary(report: Report, options: Mapping[str, OptionValue] | None = None, to
         if execution.lines is not None:
             lines += ["", *lines_section(execution.lines)]
         if top:
-            lines += ["", *longest_section(execution, top)]
+            lines += ["", *longest_section(execution, top, between_ipus(report))]
         if flags["showExecutionSteps"]:
-            lines += ["", *steps_section(execution, compilation.programs)]
+            lines += ["", *steps_section(execution, compilation.programs, between_ipus(report))]
     return escaped("\n".join(lines) + "\n")
 
 

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from attrs import frozen
+
 from pypoplar.report.execution import Execution, Step, VertexTypeCycles
+from pypoplar.report.ipu_links import BetweenIpus
 from pypoplar.report.phases import PHASES
 from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ReportTarget
 from pypoplar.report.slowest_tile import SlowestTiles
 from pypoplar.report.text.text_columns import Line, heading, labelled, shown_name
+
+Between = Mapping[int, BetweenIpus]  # by step
+
+
+@frozen
+class StepTiles:
+    """What the steps wait for: tiles, and between IPUs links and ports."""
+
+    slowest: SlowestTiles
+    between: Between
 
 
 def execution_section(execution: Execution, compilation: Compilation) -> list[str]:
@@ -95,17 +108,18 @@ def pricing(counts: Mapping[str, int]) -> str:
     return f"priced by {', '.join(shown)}" if kinds else ""
 
 
-def steps_section(execution: Execution, programs: Sequence[Program]) -> list[str]:
+def steps_section(execution: Execution, programs: Sequence[Program], between: Between) -> list[str]:
     """The steps that ran with what all their executions cost, within the loops, branches and calls of the program.
 
     A function's steps stand at its first call, with what all its calls cost together.
     """
-    slowest = SlowestTiles({step.number: step for step in execution.steps if step.number >= 0}, execution.slowest_vertices)
+    ran = {step.number: step for step in execution.steps if step.number >= 0}
+    tiles = StepTiles(SlowestTiles(ran, execution.slowest_vertices), between)
     lines = ["  Execution steps:"]
     seen: set[int] = set()
     shown: set[int] = set()
     for number, program in enumerate(programs):
-        below = tree_lines(program, slowest, seen, shown)
+        below = tree_lines(program, tiles, seen, shown)
         if below and len(programs) > 1:
             title = f"Program {number}" + (f" ({shown_name(program.name)})" if program.name else "")
             lines.append(f"    {title}:")
@@ -113,16 +127,16 @@ def steps_section(execution: Execution, programs: Sequence[Program]) -> list[str
         lines += below
     for step in execution.steps:
         if step.number not in seen:
-            lines += step_lines(step, slowest, " " * (4 + 2 * step.depth))
+            lines += step_lines(step, tiles, " " * (4 + 2 * step.depth))
     return lines
 
 
-def longest_section(execution: Execution, top: int) -> list[str]:
+def longest_section(execution: Execution, top: int, between: Between) -> list[str]:
     """The `top` steps that took the most cycles, the longest first."""
-    total, slowest = execution.totalCycles.total, SlowestTiles.of(execution)
+    total, tiles = execution.totalCycles.total, StepTiles(SlowestTiles.of(execution), between)
     lines = [f"  Longest steps ({min(top, len(execution.steps)):,} of {len(execution.steps):,}):"]
     for step in longest_steps(execution, top):
-        first, *rest = step_lines(step, slowest, "    ")
+        first, *rest = step_lines(step, tiles, "    ")
         lines += [f"{first}, {step.cycles / total if total else 0.0:.1%} of total", *rest]
     return lines
 
@@ -132,12 +146,12 @@ def longest_steps(execution: Execution, top: int) -> list[Step]:
     return sorted(execution.steps, key=lambda step: -step.cycles)[:top]
 
 
-def tree_lines(root: Program, slowest: SlowestTiles, seen: set[int], shown: set[int]) -> list[str]:
+def tree_lines(root: Program, tiles: StepTiles, seen: set[int], shown: set[int]) -> list[str]:
     """A program tree as far as its steps ran; nameless sequences are not shown, nor is the one at the root.
 
     What stands in several places is written out at the first. `seen` are the steps, `shown` the ids of the programs so far.
     """
-    ran = slowest.steps
+    ran = tiles.slowest.steps
     alive = ran_below(root, ran)
     lines: list[str] = []
     pending = [(4, root)]
@@ -149,7 +163,7 @@ def tree_lines(root: Program, slowest: SlowestTiles, seen: set[int], shown: set[
         margin = " " * indent
         if node.step in ran:
             if node.step not in seen:
-                lines += step_lines(ran[node.step], slowest, margin)
+                lines += step_lines(ran[node.step], tiles, margin)
                 seen.add(node.step)
             continue
         above = id(node) in shown or (node.type == "Call" and not has_more(node, ran, seen, shown))
@@ -185,7 +199,7 @@ def ran_below(root: Program, ran: Mapping[int, Step]) -> dict[int, bool]:
     return alive
 
 
-def step_lines(step: Step, slowest: SlowestTiles, indent: str) -> list[str]:
+def step_lines(step: Step, tiles: StepTiles, indent: str) -> list[str]:
     """A step with its cycles, tiles, balance and bytes, and the tile that it waits for."""
     times = f" ({counted(step.executions, 'execution')})" if step.executions != 1 else ""
     lines = [f"{step.type}: {shown_name(step.name)}{times}", f"  Cycles: {step.cycles:,}{composition(step)}"]
@@ -194,9 +208,11 @@ def step_lines(step: Step, slowest: SlowestTiles, indent: str) -> list[str]:
     if step.activeTiles:
         balance = f"(balance {step.tileBalance:.1%}, of active tiles {step.activeTileBalance:.1%})"
         lines.append(f"  Active tiles: {step.activeTiles:,} {balance}")
-    tile = slowest.of_step(step)
+    tile = tiles.slowest.of_step(step)
     if tile is not None:
         lines.append(f"  Slowest tile {tile.told()}")
+    if step.number in tiles.between:
+        lines.append(f"  Between IPUs: {tiles.between[step.number].told()}")
     if step.cyclesByTile.any():
         lines.append(f"  Thread balance: {step.thread_balance:.1%}")
     if step.program is not None and step.program.vertices:

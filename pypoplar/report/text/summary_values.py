@@ -9,6 +9,7 @@ from attrs import asdict
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.insights.ranking import insight_data
+from pypoplar.report.ipu_links import between_ipus
 from pypoplar.report.memory_report import MemoryByTile, live_bytes
 from pypoplar.report.report import Compilation, Report
 from pypoplar.report.text.execution_values import execution_values
@@ -33,7 +34,9 @@ def summary_values(report: Report, *, top: int = TOP, all_steps: bool = False, v
         "graph": asdict(compilation.graph),
         "memory": _memory(compilation),
         **({"variables": _variables(compilation), "liveness": _liveness(compilation)} if variables else {}),
-        "execution": None if execution is None else execution_values(execution, compilation, None if all_steps else top),
+        "execution": None
+        if execution is None
+        else execution_values(execution, compilation, between_ipus(report), None if all_steps else top),
         "insights": insight_data(report),
     }
 

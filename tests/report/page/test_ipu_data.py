@@ -7,7 +7,11 @@ from page_reports import exchange, messages, report, two_ipus
 
 from pypoplar import FLOAT, Engine, Graph, IPUModel
 from pypoplar.program import Copy, Repeat, Sequence
-from pypoplar.report.page.ipu_data import bytes_between, ipu_data
+from pypoplar.report.insights.ranking import biggest_exchange
+from pypoplar.report.ipu_links import BetweenIpus, between_ipus, bytes_between
+from pypoplar.report.page.ipu_data import ipu_data
+from pypoplar.report.text.summary import summary
+from pypoplar.report.text.summary_values import summary_values
 
 
 def test_one_ipu_has_no_matrix():
@@ -81,3 +85,25 @@ def test_a_copy_that_the_link_limits_uses_all_of_it(size):
     ports = 4 * size / 8 / graph.getTarget().getExchangeBytesPerCycle()
     rate = 4 * size / data["link_bytes_per_cycle"]
     assert link == pytest.approx(min(1.0, rate / max(ports, rate)), rel=0.01)
+
+
+def test_the_busiest_link_and_port_of_an_exchange_between_ipus_are_named():
+    assert between_ipus(report()) == {}
+    ran = two_ipus()  # 50 B over a link of 4 B a cycle in 20 cycles
+    found = between_ipus(ran)
+    assert found == {0: BetweenIpus((0, 1), 50 / 80, 0, 40, 0, 1)}  # tile 2 receives as much
+    told = "busiest link: IPUs 0 and 1, 62.5% used; busiest port: tile 0 (1 other moves as much), 40 B sent, 0 B received"
+    assert found[0].told() == told
+    assert f"  Between IPUs: {told}" in summary(ran, {"showExecutionSteps": "true"})
+    assert summary_values(ran)["execution"]["steps"][0]["between_ipus"]["link"] == (0, 1)
+    finding = biggest_exchange(ran)
+    assert finding.text.endswith(f" 40 of its cycles go between IPUs, {told}.")
+    assert "sends much more" in finding.advice
+
+
+def test_a_link_that_is_full_is_the_limit_and_equal_ports_are_counted():
+    between = BetweenIpus((1, 3), 1.0, 5, 8, 8, 2)
+    assert between.told() == (
+        "limited by the link of IPUs 1 and 3; busiest port: tile 5 (2 others move as much), 8 B sent, 8 B received"
+    )
+    assert evolve(between, use=None).told().startswith("busiest link: IPUs 1 and 3; busiest port: tile 5 (2 others")
