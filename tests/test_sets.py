@@ -267,24 +267,32 @@ REFUSED = {
         case.graph.getTarget(), {pypoplar.Interval(0, 8)}, 1
     ),
     "createOutputForElementWiseOp.inputs": lambda case: popops.createOutputForElementWiseOp(case.graph, {case.x}, HALF),
-    "varianceToInvStdDev.epsilon": lambda case: popops.varianceToInvStdDev(case.graph, case.x, {1.0}, case.prog),
-    "varianceToInvStdDev.variance": lambda case: popops.varianceToInvStdDev(case.graph, {1.0}, case.x, case.prog, "name"),
-    "varianceToInvStdDev.options": lambda case: popops.varianceToInvStdDev(case.graph, case.x, 1.0, case.prog, "", {"x"}),
-    "invStdDevToVariance.epsilon": lambda case: popops.invStdDevToVariance(case.graph, case.x, {1.0}, case.prog),
-    "invStdDevToVariance.invStdDev": lambda case: popops.invStdDevToVariance(case.graph, {1.0}, case.x, case.prog, "name"),
-    "invStdDevToVariance.options": lambda case: popops.invStdDevToVariance(case.graph, case.x, 1.0, case.prog, "", {"x"}),
-    "map.expression": lambda case: popops.map(case.graph, {popops.expr._1}, [case.x], case.prog),
-    "map.ts": lambda case: popops.map(case.graph, popops.expr._1, {case.x}, case.prog),
-    "map.options": lambda case: popops.map(case.graph, popops.expr._1, [case.x], case.prog, "", {"x"}),
-    "mapInPlace.expression": lambda case: popops.mapInPlace(case.graph, {popops.expr._1}, [case.x], case.prog),
-    "mapInPlace.ts": lambda case: popops.mapInPlace(case.graph, popops.expr._1, {case.x}, case.prog),
-    "mapInPlace.options": lambda case: popops.mapInPlace(case.graph, popops.expr._1, [case.x], case.prog, "", {"x"}),
-    "mapWithOutput.ts": lambda case: popops.mapWithOutput(case.graph, popops.expr._1, {case.x}, case.x, case.prog),
-    "mapWithOutput.options": lambda case: popops.mapWithOutput(case.graph, popops.expr._1, [case.x], case.x, case.prog, "", {"x"}),
-    "scaledAddTo.options": lambda case: popops.scaledAddTo(
+    "the epsilon of a deviation": lambda case: popops.varianceToInvStdDev(case.graph, case.x, {1.0}, case.prog),
+    "a variance": lambda case: popops.varianceToInvStdDev(case.graph, {1.0}, case.x, case.prog, "name"),
+    "the options of a deviation": lambda case: popops.varianceToInvStdDev(case.graph, case.x, 1.0, case.prog, "", {"x"}),
+    "the epsilon of a variance": lambda case: popops.invStdDevToVariance(case.graph, case.x, {1.0}, case.prog),
+    "a standard deviation": lambda case: popops.invStdDevToVariance(case.graph, {1.0}, case.x, case.prog, "name"),
+    "the options of a variance": lambda case: popops.invStdDevToVariance(case.graph, case.x, 1.0, case.prog, "", {"x"}),
+    "the trees of a map": lambda case: popops.map(case.graph, {popops.expr._1}, [case.x], case.prog),
+    "the options of a map": lambda case: popops.map(case.graph, popops.expr._1, [case.x], case.prog, "", {"x"}),
+    "the trees of a map in place": lambda case: popops.mapInPlace(case.graph, {popops.expr._1}, [case.x], case.prog),
+    "the options of a map in place": lambda case: popops.mapInPlace(case.graph, popops.expr._1, [case.x], case.prog, "", {"x"}),
+    "the tensors of a map into one": lambda case: popops.mapWithOutput(case.graph, popops.expr._1, {case.x}, case.x, case.prog),
+    "the options of a map into one": lambda case: popops.mapWithOutput(
+        case.graph, popops.expr._1, [case.x], case.x, case.prog, "", {"x"}
+    ),
+    "the tensors of a map": lambda case: popops.map(case.graph, popops.expr._1, {case.x}, case.prog),
+    "the tensors of a map in place": lambda case: popops.mapInPlace(case.graph, popops.expr._1, {case.x}, case.prog),
+    "the tensors of a codelet to be shown": lambda case: popops.outputGeneratedCodelet(
+        case.graph.getTarget(), popops.expr._1, {case.x}, {}, io.StringIO()
+    ),
+    "outputGeneratedCodelet.options": lambda case: popops.outputGeneratedCodelet(
+        case.graph.getTarget(), popops.expr._1, [case.x], {"x"}, io.StringIO()
+    ),
+    "the options of a scaled sum": lambda case: popops.scaledAddTo(
         case.graph, case.x, case.x, 1.0, case.prog, options={"optimizeForSpeed"}
     ),
-    "scaledSubtractFrom.options": lambda case: popops.scaledSubtractFrom(
+    "the options of a scaled difference": lambda case: popops.scaledSubtractFrom(
         case.graph, case.x, case.x, 1.0, case.prog, options={"optimizeForSpeed"}
     ),
     **{

@@ -180,7 +180,7 @@ from pypoplar.popops.elements.element_functions import (
 )
 from pypoplar.popops.elements.element_output import createOutputForElementWiseOp
 from pypoplar.popops.elements.fill import fill, zero
-from pypoplar.popops.elements.map_call import map, mapInPlace, mapWithOutput
+from pypoplar.popops.elements.map_functions import map, mapInPlace, mapWithOutput, outputGeneratedCodelet
 from pypoplar.popops.elements.scaled_add import ScaledAddSpecialisation, scaledAddTo, scaledSubtractFrom
 from pypoplar.popops.elements.ternary_functions import (
     clamp,
@@ -259,6 +259,7 @@ __all__ = [
     "map",
     "mapInPlace",
     "mapWithOutput",
+    "outputGeneratedCodelet",
     # a += s b, a = r a + s b
     "ScaledAddSpecialisation",
     "scaledAddTo",

@@ -1,5 +1,7 @@
 """popops.map and the named functions on elements: every operation, type and form against NumPy; trees fused and not."""
 
+import io
+
 import numpy as np
 import pytest
 from element_references import STEPS, TOLERANCE, expected, operands
@@ -36,6 +38,7 @@ from pypoplar.popops.expr import (
     PlaceHolder,
     Select,
     Tanh,
+    TernaryOpType,
     UnaryOp,
     UnaryOpType,
     _1,
@@ -213,6 +216,64 @@ def test_several_trees_are_computed_at_once_and_in_place_from_the_values_before(
     assert sum(step.type == "OnTileExecute" for step in steps) == 2
 
 
+@pytest.mark.parametrize("fuses", ["true", "false"])
+def test_trees_in_place_read_the_values_before(fuses):
+    bench = Bench()
+    x, y = np.arange(6, dtype=np.float32), np.arange(6, 12).astype(np.float32)
+    a, b = bench.variable(x, "a"), bench.variable(y, "b")
+    popops.mapInPlace(bench.graph, [_1 * 2.0 + _2, _1 - _2 * 3.0], [a, b], bench.prog, "swap", {"enableGenerateCodelet": fuses})
+    bench.result("a", a)
+    bench.result("b", b)
+    for mode in ("native", "interpret"):
+        results, _ = bench.run(mode)
+        np.testing.assert_array_equal(results["a"], x * 2 + y)
+        np.testing.assert_array_equal(results["b"], x - y * 3)
+
+
+def test_every_form_of_map_gives_the_same():
+    bench = Bench()
+    values = [np.linspace(-3, 3, 7).astype(np.float32) + number for number in range(3)]
+    a, b, c = (bench.variable(value, name) for value, name in zip(values, "abc", strict=True))
+    g, p, outs = bench.graph, bench.prog, [bench.variable(np.zeros(7, np.float32), f"out {number}") for number in range(5)]
+    forms = {
+        UnaryOpType.TANH: ([a], np.tanh(values[0])),
+        BinaryOpType.MAXIMUM: ([a, b], np.maximum(values[0], values[1])),
+        TernaryOpType.CLAMP: ([a, b, c], np.minimum(np.maximum(values[0], values[1]), values[2])),
+    }
+    wanted = {}
+    for (op, (given_to, value)), out in zip(forms.items(), outs, strict=False):
+        popops.mapWithOutput(g, op, *given_to, out, p)
+        copy = poputil.duplicate(g, a, p)
+        popops.mapInPlace(g, op, copy, *given_to[1:], p)
+        for form, tensor in (("plain", popops.map(g, op, *given_to, p)), ("listed", popops.map(g, op, given_to, p)),
+                             ("out", out), ("in place", copy)):  # fmt: skip
+            bench.result(f"{op.name} {form}", tensor)
+            wanted[f"{op.name} {form}"] = value
+    popops.mapWithOutput(g, [_1 + _2, _2 - _1], [a, b], outs[3:], p)
+    bench.result("sum", outs[3])
+    bench.result("difference", outs[4])
+    results, _ = bench.run()
+    for name, value in wanted.items():
+        np.testing.assert_allclose(results[name], value, rtol=1e-6, err_msg=name)
+    np.testing.assert_array_equal(results["sum"], values[0] + values[1])
+    np.testing.assert_array_equal(results["difference"], values[1] - values[0])
+
+
+def test_the_text_of_a_codelet_can_be_had_without_a_call():
+    bench, file = Bench(), io.StringIO()
+    a, b = bench.variable(np.ones([3, 4], np.float32), "a"), bench.variable(np.ones([], np.float32), "b")
+    popops.outputGeneratedCodelet(bench.graph.getTarget(), Exp(_1) + _2, [a, b], {}, file)
+    assert "class Map(MultiVertex, name='popops::Map<add(exp(_1),_2),float,float scalar>'):" in file.getvalue()
+    names: dict[str, object] = {}
+    exec(file.getvalue(), names)
+    assert names["Map"]
+    with pytest.raises(PoplarTypeError, match=r"os is a text file, got 3"):
+        popops.outputGeneratedCodelet(bench.graph.getTarget(), Exp(_1) + _2, [a, b], {}, 3)
+    with pytest.raises(PoplarTypeError, match=r"target is a Target such as graph.getTarget\(\), got"):
+        popops.outputGeneratedCodelet(bench.graph, Exp(_1) + _2, [a, b], {}, file)
+    assert bench.graph.numComputeSets() == 0
+
+
 def test_casts_cut_floats_hold_them_at_the_ends_and_wrap_integers():
     bench = Bench()
     values = np.array([-3e10, -2.75, -0.5, 0.0, 1.5, 300.25, 3e10], np.float32)
@@ -312,6 +373,14 @@ def test_mistakes_are_told_by_name():
         popops.mapWithOutput(g, _1 + 1.0, [a], b, p)
     with pytest.raises(PoplibsError, match="2 expressions replace as many tensors, got 1"):
         popops.mapInPlace(g, [_1, _1], [a], p)
+    with pytest.raises(PoplibsError, match="2 expressions have as many results, got 1 tensors"):
+        popops.mapWithOutput(g, [_1, _1], [a], [a], p)
+    with pytest.raises(PoplibsError, match=r"cannot write two results to one element: .*'a'"):
+        popops.mapInPlace(g, [_1 * 2.0, _2 + _1], [a, a], p)
+    with pytest.raises(PoplarTypeError, match=r"popops.map takes a tensor, got 'a'"):
+        popops.map(g, BinaryOpType.ADD, a, "a", p)
+    with pytest.raises(PoplarTypeError, match=r"popops.map: .*prog.* got None"):
+        popops.map(g, _1, [a], None)
     with pytest.raises(InvalidOption, match="no option 'enableGenerateCodlet'; did you mean 'enableGenerateCodelet'"):
         popops.map(g, _1, [a], p, None, {"enableGenerateCodlet": "true"})
     with pytest.raises(PoplarTypeError, match="which has no truth value"):

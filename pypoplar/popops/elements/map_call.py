@@ -1,4 +1,4 @@
-"""`map`: trees of operations over the elements of tensors, as a new tensor, in place, or into a given one."""
+"""A call of map: trees of operations over the elements of tensors, as new tensors, in place, or into given ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute, Sequence
-from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
 
 MAP_OPTIONS: dict[str, Kind] = {
@@ -38,55 +37,6 @@ MAP_OPTIONS: dict[str, Kind] = {
     "enableVectorBroadcastOptimisations": bool,
     "enableExpressionOptimizations": bool,
 }
-Tree = Expr | UnaryOpType | BinaryOpType | TernaryOpType
-
-
-@public
-def map(
-    graph: Graph,
-    expression: Tree | SequenceOf[Tree],
-    ts: SequenceOf[Tensor],
-    prog: Sequence,
-    debugContext: str | None = None,
-    options: Mapping[str, object] | None = None,
-) -> Tensor | list[Tensor]:
-    """The value of an expression for each element of tensors, as a new tensor; `prog` is extended.
-
-    `expression` is a tree of `popops.expr`, whose ``_1`` is the first of the tensors `ts`, or an operation's type such as
-    ``UnaryOpType.EXPONENT``; of a list of trees the result is a list of tensors. Shapes are broadcast as NumPy does. A tree becomes
-    one codelet, unless ``enableGenerateCodelet`` is false: then each operation is a compute set of its own, with the same bits.
-    """
-    call = MapCall.read("popops.map", graph, expression, ts, prog, debugContext, options)
-    results = call.plain()
-    return results if isinstance(expression, list | tuple) else results[0]
-
-
-@public
-def mapInPlace(
-    graph: Graph,
-    expression: Tree | SequenceOf[Tree],
-    ts: SequenceOf[Tensor],
-    prog: Sequence,
-    debugContext: str | None = None,
-    options: Mapping[str, object] | None = None,
-) -> None:
-    """The value of an expression for each element, in the place of the first tensor; of a list, of the first so many."""
-    MapCall.read("popops.mapInPlace", graph, expression, ts, prog, debugContext, options).in_place()
-
-
-@public
-def mapWithOutput(
-    graph: Graph,
-    expression: Tree,
-    ts: SequenceOf[Tensor],
-    out: Tensor,
-    prog: Sequence,
-    debugContext: str | None = None,
-    options: Mapping[str, object] | None = None,
-) -> None:
-    """The value of an expression for each element, in `out`, which has the common shape and the expression's type."""
-    check_tensor("popops.mapWithOutput", out)
-    MapCall.read("popops.mapWithOutput", graph, expression, ts, prog, debugContext, options).into(out)
 
 
 def read_fusing(name: str, options: Mapping[str, object] | None) -> bool:
@@ -113,7 +63,7 @@ class MapCall:
     def read(
         name: str,
         graph: Graph,
-        expression: Tree | SequenceOf[Tree],
+        expression: object,
         ts: SequenceOf[Tensor],
         prog: Sequence,
         debugContext: str | None,
@@ -122,14 +72,7 @@ class MapCall:
         """A call with arguments as a program gives them, which are checked."""
         check_call(name, graph, prog, debugContext)
         fuses = read_fusing(name, options)
-        ordered(expression, f"the expressions of {name}", "[_1 + _2, _1 - _2]")
-        given = expression if isinstance(expression, list | tuple) else [expression]
-        tensors = list(ordered(ts, f"the tensors of {name}", TENSORS))
-        for tensor in tensors:
-            check_tensor(name, tensor)
-        trees = [_tree(name, tree) for tree in given]
-        if not trees or not tensors:
-            raise PoplibsError(f"{name} needs an expression and a tensor, got {len(trees)} and {len(tensors)}")
+        trees, tensors = _trees(name, expression), _tensors(name, ts)
         debug = below(debugContext, name.removeprefix("popops."))
         return MapCall.of(name, graph, trees, tensors, prog, debug, fuses)
 
@@ -362,6 +305,35 @@ def _with_operands(node: Expr, operands: tuple[Expr, ...]) -> Expr:
         case Cast(type=type):
             return Cast(operands[0], type)
     return operands[0]
+
+
+def generated_text(name: str, expression: object, ts: SequenceOf[Tensor], options: Mapping[str, object] | None) -> str:
+    """The text of the codelet that a call of map over tensors would make of a tree."""
+    read_fusing(name, options)
+    trees, tensors = _trees(name, expression), _tensors(name, ts)
+    elements = math.prod(common_shape(name, tensors))
+    single = frozenset(number for number, tensor in enumerate(tensors, 1) if tensor.numElements() == 1 != elements)
+    typed = _typed(name, trees, tensors)
+    return MapCodelet(typed, single & typed.read, 0).text
+
+
+def _trees(name: str, expression: object) -> list[Expr]:
+    """The trees of a call, one or several."""
+    ordered(expression, f"the expressions of {name}", "[_1 + _2, _1 - _2]")
+    trees = [_tree(name, tree) for tree in (expression if isinstance(expression, list | tuple) else [expression])]
+    if not trees:
+        raise PoplibsError(f"{name} needs an expression and a tensor, got 0 expressions")
+    return trees
+
+
+def _tensors(name: str, ts: SequenceOf[Tensor]) -> list[Tensor]:
+    """The tensors of a call."""
+    tensors = list(ordered(ts, f"the tensors of {name}", TENSORS))
+    for tensor in tensors:
+        check_tensor(name, tensor)
+    if not tensors:
+        raise PoplibsError(f"{name} needs an expression and a tensor, got 0 tensors")
+    return tensors
 
 
 def _tree(name: str, given: object) -> Expr:

@@ -1,0 +1,147 @@
+"""`map` and its kin: trees of operations over the elements of tensors, as a new tensor, in place, or into a given one.
+
+An operation's type, with its operands one by one or in a list, stands for the operation of the first tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence as SequenceOf
+from typing import TYPE_CHECKING, Any, TextIO, overload
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.elements.map_call import MapCall, generated_text
+from pypoplar.popops.expr import BinaryOpType, Expr, TernaryOpType, UnaryOpType
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.program import Sequence
+from pypoplar.target import Target
+from pypoplar.tracebacks import public
+
+if TYPE_CHECKING:
+    Tree = Expr | UnaryOpType | BinaryOpType | TernaryOpType
+    Tensors = SequenceOf[Tensor]
+else:  # what is none of these, the call says better than a form that does not fit
+    Tree = Tensors = Any
+Options = Mapping[str, object]
+
+
+@overload
+def map(
+    graph: Graph, op: UnaryOpType, t: Tensor, prog: Sequence, debugContext: str | None = None, options: Options | None = None
+) -> Tensor: ...
+@overload
+def map(
+    graph: Graph, op: BinaryOpType, a: Tensor, b: Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Options | None = None,
+) -> Tensor: ...  # fmt: skip
+@overload
+def map(
+    graph: Graph, op: TernaryOpType, a: Tensor, b: Tensor, c: Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Options | None = None,
+) -> Tensor: ...  # fmt: skip
+@overload
+def map(
+    graph: Graph, exprs: SequenceOf[Tree], ts: Tensors, prog: Sequence, debugContext: str | None = None,
+    options: Options | None = None,
+) -> list[Tensor]: ...  # fmt: skip
+@overload
+def map(
+    graph: Graph, expr: Tree, ts: Tensors, prog: Sequence, debugContext: str | None = None, options: Options | None = None
+) -> Tensor: ...
+@overloaded("popops.map")
+def map(
+    graph: Graph, prog: Sequence, debugContext: str | None = None, options: Options | None = None, **given: Any
+) -> Tensor | list[Tensor]:
+    """The value of an expression for each element of tensors, as a new tensor; `prog` is extended.
+
+    `expr` is a tree of `popops.expr`, whose ``_1`` is the first of the tensors `ts`; of a list of trees the result is a list of
+    tensors. Or `op` is an operation's type such as ``UnaryOpType.EXPONENT``, before its operands. Shapes are broadcast as NumPy
+    does. A tree becomes one codelet, unless the option ``enableGenerateCodelet`` is false: then each operation is a compute set of
+    its own, with the same bits.
+    """
+    results = _call("map", graph, prog, debugContext, options, given).plain()
+    return results if "exprs" in given else results[0]
+
+
+@overload
+def mapInPlace(
+    graph: Graph, op: UnaryOpType, t: Tensor, prog: Sequence, debugContext: str | None = None, options: Options | None = None
+) -> None: ...
+@overload
+def mapInPlace(
+    graph: Graph, op: BinaryOpType, a: Tensor, b: Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Options | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def mapInPlace(
+    graph: Graph, op: TernaryOpType, a: Tensor, b: Tensor, c: Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Options | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def mapInPlace(
+    graph: Graph, exprs: SequenceOf[Tree], ts: Tensors, prog: Sequence, debugContext: str | None = None,
+    options: Options | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def mapInPlace(
+    graph: Graph, expr: Tree, ts: Tensors, prog: Sequence, debugContext: str | None = None, options: Options | None = None
+) -> None: ...
+@overloaded("popops.mapInPlace")
+def mapInPlace(graph: Graph, prog: Sequence, debugContext: str | None = None, options: Options | None = None, **given: Any) -> None:
+    """The value of an expression for each element, in the place of the first tensor; of a list, of the first so many."""
+    _call("mapInPlace", graph, prog, debugContext, options, given).in_place()
+
+
+@overload
+def mapWithOutput(
+    graph: Graph, op: UnaryOpType, in_: Tensor, out: Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Options | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def mapWithOutput(
+    graph: Graph, op: BinaryOpType, a: Tensor, b: Tensor, out: Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Options | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def mapWithOutput(
+    graph: Graph, op: TernaryOpType, a: Tensor, b: Tensor, c: Tensor, out: Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Options | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def mapWithOutput(
+    graph: Graph, exprs: SequenceOf[Tree], ts: Tensors, outs: SequenceOf[Tensor], prog: Sequence, debugContext: str | None = None,
+    options: Options | None = None,
+) -> None: ...  # fmt: skip
+@overload
+def mapWithOutput(
+    graph: Graph, expr: Tree, ts: Tensors, out: Tensor, prog: Sequence, debugContext: str | None = None,
+    options: Options | None = None,
+) -> None: ...  # fmt: skip
+@overloaded("popops.mapWithOutput")
+def mapWithOutput(
+    graph: Graph, prog: Sequence, debugContext: str | None = None, options: Options | None = None, **given: Any
+) -> None:
+    """The value of an expression for each element, in `out`, of the common shape and its type; or the values of several."""
+    outs = list(given.pop("outs")) if "outs" in given else [given.pop("out")]
+    _call("mapWithOutput", graph, prog, debugContext, options, given).into(*outs)
+
+
+@public
+def outputGeneratedCodelet(target: Target, expr: Tree, ts: Tensors, options: Options | None, os: TextIO) -> None:
+    """Write the Python text of the codelet that `map` would make of an expression over tensors to `os`, a file for instance."""
+    if not isinstance(target, Target):
+        raise PoplarTypeError(f"popops.outputGeneratedCodelet: target is a Target such as graph.getTarget(), got {target!r}")
+    if not callable(getattr(os, "write", None)):
+        raise PoplarTypeError(f"popops.outputGeneratedCodelet: os is a text file, got {os!r}")
+    os.write(generated_text("popops.outputGeneratedCodelet", expr, ts, options))
+
+
+def _call(
+    name: str, graph: Graph, prog: Sequence, debugContext: str | None, options: Options | None, given: dict[str, Any]
+) -> MapCall:
+    """The call with its tree, or trees, and tensors; operands that are given one by one are the tensors."""
+    expression = given.get("expr", given.get("exprs", given.get("op")))
+    tensors = given["ts"] if "ts" in given else [given[operand] for operand in ("t", "in_", "a", "b", "c") if operand in given]
+    return MapCall.read(f"popops.{name}", graph, expression, tensors, prog, debugContext, options)
