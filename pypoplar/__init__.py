@@ -1,7 +1,8 @@
 """Poplar-like graph programs, with codelets in Python, on a simulated Graphcore IPU.
 
 The names are Poplar's. Programs are in `pypoplar.program`, device intrinsics in `pypoplar.ipu`, the libraries in
-`pypoplar.poputil`, `pypoplar.popops`, `pypoplar.poplin` and `pypoplar.popnn`, help for unit tests in `pypoplar.testing`.
+`pypoplar.poputil`, `pypoplar.popops`, `pypoplar.poprand`, `pypoplar.poplin` and `pypoplar.popnn`, help for unit tests in
+`pypoplar.testing`.
 """
 
 from typing import TYPE_CHECKING
@@ -60,7 +61,7 @@ from pypoplar.types import (
 )
 
 if TYPE_CHECKING:
-    from pypoplar import ipu, poplin, popnn, popops, poputil, program, testing  # noqa: F401
+    from pypoplar import ipu, poplin, popnn, popops, poprand, poputil, program, testing  # noqa: F401
     from pypoplar.arrays.intervals import Interval, VariableInterval
     from pypoplar.codelet.language.fields import (
         Aligned,
@@ -98,7 +99,7 @@ if TYPE_CHECKING:
     )
     from pypoplar.target import GlobalExchangeConstraint, GlobalExchangeFlow, RelativeSyncDelayType, Target, TargetType
 
-_MODULES = ("ipu", "poplin", "popnn", "popops", "poputil", "program", "testing")
+_MODULES = ("ipu", "poplin", "popnn", "popops", "poprand", "poputil", "program", "testing")
 _HOMES = {
     "pypoplar.arrays.intervals": "Interval VariableInterval",
     "pypoplar.codelet.language.fields": "Aligned InOut Input MultiVertex Output SupervisorVertex Vector VectorList Vertex default",

@@ -73,6 +73,11 @@ def random_uint() -> int:
     return random.getrandbits(32)
 
 
+def random_ulonglong() -> int:
+    """A random UNSIGNED_LONGLONG: the next 64 bits of the worker's generator."""
+    return random.getrandbits(64)
+
+
 def random_float() -> float:
     """A random FLOAT, uniform in [0, 1): the upper 24 of the next 64 bits of the worker's generator, over 2**24."""
     return random.getrandbits(24) * 2.0**-24

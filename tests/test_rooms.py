@@ -59,7 +59,7 @@ FLOORS = (
     "popops.expr",
     "popops.elements",
     "popops",
-    "poplin popnn",
+    "poprand poplin popnn",
     "testing",
     "cli",
     "__main__",

@@ -279,7 +279,7 @@ class Calls(Casts, ScratchArrays):
                 self.emit(Breakpoint(self.where(node)))
             case _:
                 self.value(node)
-                random = meaning.sort == "ipu" and meaning.value in ("random_uint", "random_float")  # the generator goes on
+                random = meaning.sort == "ipu" and str(meaning.value).startswith("random_")  # the generator goes on
                 return random or meaning.sort in ("helper", "method")
         return True
 

@@ -91,6 +91,10 @@ def _random_uint_recipe(emitter: ReadingEmitter) -> Any:
     return builder.trunc(builder.lshr(bits, emitter.constant(bits, 32)), emitter.register("u32"))
 
 
+def _random_ulonglong_recipe(emitter: ReadingEmitter) -> Any:
+    return emitter.next_random()
+
+
 def _random_float_recipe(emitter: ReadingEmitter) -> Any:
     builder, bits = emitter.builder, emitter.next_random()
     upper = builder.uitofp(builder.lshr(bits, emitter.constant(bits, 40)), emitter.register("f32"))
@@ -115,6 +119,11 @@ READINGS: Mapping[str, TileReading] = {
             name="random_u32", result="u32", call="ipu.random_uint", prices=slots("", 1, "I"),
             meaning=lambda vertex: vertex.next_random() >> 32,
             llvm=_random_uint_recipe,
+        ),
+        TileReading(  # the instruction urand64, which PopLibs' random codelets use
+            name="random_u64", result="u64", call="ipu.random_ulonglong", prices=slots("", 1, "S"),
+            meaning=lambda vertex: vertex.next_random(),
+            llvm=_random_ulonglong_recipe,
         ),
         TileReading(  # uniform in [0, 1): the upper 24 bits
             name="random_f32", result="f32", call="ipu.random_float", prices=slots("", 3, "I"),  # made with two more instructions

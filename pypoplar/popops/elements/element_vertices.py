@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from pypoplar.arrays.intervals import Interval
 from pypoplar.codelet.language.fields import Vertex
 from pypoplar.graph.graph import Graph
@@ -50,21 +52,28 @@ def add_vertices_on_tiles(
     *,
     edges: Mapping[str, Tensor] | None = None,
     values: Mapping[str, float | bool] | None = None,
+    tile_field: str | None = None,
 ) -> None:
-    """Add a MultiVertex of `vertexType` to each tile of a mapping: `views` are flat tensors of which it has the tile's regions."""
+    """Add a MultiVertex of `vertexType` to each tile of a mapping: `views` are flat tensors of which it has the tile's regions.
+
+    `edges` are connected to every vertex as they are, `values` are plain fields; `tile_field` is one that gets the tile's number.
+    """
     shared: dict[str, object] = {**(edges or {}), **(values or {})}
     for alike in _alike(mapping):
         first, regions = alike[0]
         count = len(alike)
         if count == 1:
             fields = {name: concat(view.slices(regions)) for name, view in views.items()}
-            vertex = graph.addVertex(computeSet, vertexType, {**fields, **shared})
+            place = {tile_field: first} if tile_field else {}
+            vertex = graph.addVertex(computeSet, vertexType, {**fields, **shared, **place})
             graph.setTileMapping(vertex, first)
             continue
         begin, end = regions[0].begin(), alike[-1][1][0].end()
         rows = {name: view.slice(begin, end).reshape([count, regions[0].size()]) for name, view in views.items()}
         every = {name: operand.expand([0]).broadcast(count, 0) for name, operand in (edges or {}).items()}
-        graph.add_vertices(computeSet, vertexType, {**rows, **every, **(values or {})}, [tile for tile, _ in alike])
+        tiles = np.array([tile for tile, _ in alike])
+        places = {tile_field: tiles} if tile_field else {}
+        graph.add_vertices(computeSet, vertexType, {**rows, **every, **(values or {}), **places}, tiles)
 
 
 def _alike(mapping: Sequence[Sequence[Interval]]) -> Iterator[list[tuple[int, Sequence[Interval]]]]:

@@ -490,6 +490,11 @@ def test_random_numbers_are_the_workers_and_go_on():
     assert all(0 <= value < 1 for value in one["f"])
 
 
+def test_a_random_number_of_64_bits_is_a_whole_draw():
+    cls = vertex("self.u = ipu.random_ulonglong()", fields="u: UNSIGNED_LONGLONG")
+    assert run(cls, u=0, random=[2**63 + 1, 2**62 + 3])["u"] == [0xC000000000000004]
+
+
 def test_bit_counts():
     ran = run(
         vertex("self.a = ipu.popcount(self.u)\nself.b = ipu.clz(self.u)", fields="u: UNSIGNED_INT\na: INT\nb: INT"),

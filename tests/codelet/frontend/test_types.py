@@ -84,7 +84,8 @@ TYPES = [
     ("math.exp(self.h)", "f16"), ("math.exp(self.f)", "f32"), ("math.sqrt(self.i)", "f32"), ("math.atan2(self.h, 1)", "f16"),
     ("math.pow(self.f, self.h)", "f32"), ("math.isnan(self.h)", "bool"), ("math.floor(self.f)", "f32"), ("round(self.h)", "f16"),
     ("ipu.sigmoid(self.h)", "f16"), ("ipu.popcount(self.u)", "u32"), ("ipu.clz(self.c)", "i32"), ("ipu.random_uint()", "u32"),
-    ("ipu.random_float()", "f32"), ("ipu.cycle_count()", "u32"), ("math.floor(2.5)", "f32"), ("round(2.5)", "f32"),
+    ("ipu.random_ulonglong()", "u64"), ("ipu.random_float()", "f32"), ("ipu.cycle_count()", "u32"), ("math.floor(2.5)", "f32"),
+    ("round(2.5)", "f32"),
 ]  # fmt: skip
 
 

@@ -1,0 +1,20 @@
+"""Random numbers in the layout of a tensor, and masks of them."""
+
+from typing import TYPE_CHECKING, NoReturn
+
+from pypoplar.poprand.codelets import addCodelets
+from pypoplar.poprand.distributions import uniform
+from pypoplar.poprand.master_seed import setSeed
+from pypoplar.poputil.absent_members import absent_member
+
+__all__ = [
+    "addCodelets",
+    "setSeed",
+    # distributions
+    "uniform",
+]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise absent_member(__name__, name, __all__)

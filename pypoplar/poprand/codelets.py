@@ -1,0 +1,18 @@
+"""The device code of poprand."""
+
+from __future__ import annotations
+
+from pypoplar import resources
+from pypoplar.graph.graph import Graph
+from pypoplar.poputil.arguments import check_graph
+from pypoplar.tracebacks import public
+
+FILES = ("poprand_distributions.py",)
+
+
+@public
+def addCodelets(graph: Graph) -> None:
+    """Make the device code of poprand known to the graph; once is enough, more does no harm."""
+    check_graph("poprand.addCodelets", graph)
+    for file in FILES:
+        graph.addCodelets(resources.codelets(file))
