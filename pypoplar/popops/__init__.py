@@ -199,6 +199,8 @@ from pypoplar.popops.elements.variance_functions import (
     varianceToInvStdDevWithOutput,
 )
 from pypoplar.popops.encoding.encoding_calls import MASKED_LABEL_CODE, encodeOneHot, iota
+from pypoplar.popops.images.normalise_image import createNormaliseImageInput, normaliseImage
+from pypoplar.popops.loops.circ_buf import CircBuf
 from pypoplar.popops.loops.counted_loops import addForLoopCounterVertex, countedForLoop, countedLoop
 from pypoplar.popops.ordering.sort_calls import sort, sortInPlace, sortKeyValue, sortKeyValueInPlace
 from pypoplar.popops.ordering.topk_call import SortOrder, TopKParams, createTopKInput, topK, topKKeyValue, topKWithPermutation
@@ -224,6 +226,7 @@ from pypoplar.popops.slicing.slice_tensors import (
     createSliceableTensorFromSlice,
     createSliceTensor,
 )
+from pypoplar.popops.statistics.histogram_call import histogram
 from pypoplar.poputil.absent_members import absent_member
 
 __all__ = [
@@ -255,6 +258,11 @@ __all__ = [
     "topK",
     "topKKeyValue",
     "topKWithPermutation",
+    # statistics, images, buffers
+    "CircBuf",
+    "createNormaliseImageInput",
+    "histogram",
+    "normaliseImage",
     # trees of operations
     "map",
     "mapInPlace",

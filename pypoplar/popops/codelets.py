@@ -12,6 +12,8 @@ FILES = (
     "popops_elementwise.py",
     "popops_encoding.py",
     "popops_fill.py",
+    "popops_histogram.py",
+    "popops_images.py",
     "popops_loops.py",
     "popops_nan.py",
     "popops_reduce.py",

@@ -8,7 +8,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.mapping import TileToTensorMapping
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
-from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.arguments import check_call, check_tensor, check_writeable
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -37,7 +37,7 @@ def iota(graph: Graph, t: Tensor, startInteger: int, prog: Sequence, debugContex
         raise PoplibsError(f"popops.iota fills a vector, got {t!r} of rank {t.rank()}")
     if t.elementType() not in WHOLE:
         raise PoplibsError(f"popops.iota fills a vector of INT or UNSIGNED_INT, got {t!r}")
-    _check_written("popops.iota", t)
+    check_writeable("popops.iota", t)
     low, high = (0, 2**32) if t.elementType() is UNSIGNED_INT else (-(2**31), 2**31)
     if not hasattr(startInteger, "__index__") or not low <= startInteger <= high - max(t.numElements(), 1):
         raise PoplibsError(f"popops.iota: {t.elementType()!r} has no {t.numElements()} numbers from {startInteger!r} on")
@@ -113,12 +113,7 @@ def _check_one_hot(indices: Tensor, encoded: Tensor, values: list[Tensor | int])
     for name, value in zip(("on", "off"), values, strict=True):
         if isinstance(value, Tensor) and (value.numElements(), value.elementType()) != (1, encoded.elementType()):
             raise PoplibsError(f"{call}: {name} is one {encoded.elementType()!r}, as encoded has, got {value!r}")
-    _check_written(call, encoded)
-
-
-def _check_written(call: str, tensor: Tensor) -> None:
-    if not tensor.isParallelWriteable():
-        raise PoplibsError(f"{call}: {tensor!r} cannot be written: it holds an element twice, or a constant")
+    check_writeable(call, encoded)
 
 
 def _add_vertices(

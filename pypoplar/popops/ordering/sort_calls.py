@@ -5,7 +5,7 @@ from __future__ import annotations
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.ordering.topk_call import SortOrder, TopKParams, topK, topKKeyValue
-from pypoplar.poputil.arguments import check_call, check_tensor, dimension_of
+from pypoplar.poputil.arguments import check_call, check_tensor, check_writeable, dimension_of
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.program import Copy, Sequence
@@ -51,8 +51,8 @@ def _check(
     check_call(call, graph, prog, debugContext)
     for tensor in (k, v):
         check_tensor(call, tensor)
-        if written and not tensor.isParallelWriteable():
-            raise PoplibsError(f"{call}: {tensor!r} cannot be written: it holds an element twice, or a constant")
+        if written:
+            check_writeable(call, tensor)
     if k.shape() != v.shape():
         raise PoplibsError(f"{call}: keys and values have one shape, got {k!r} and {v!r}")
     return dimension_of(call, "dim", k, dim)

@@ -1,0 +1,1 @@
+"""Images as networks take them."""
