@@ -63,8 +63,9 @@ def normaliseImage(
 ) -> Tensor:
     """The pixels of `tIn`, 3 channels in the last dimension, as pixels of 4: ``(tIn * inScale - offsets) * scales``, and a zero.
 
-    `tIn` are FLOATs, HALFs or UNSIGNED_CHARs; the result, a new tensor, is HALF for UNSIGNED_CHARs, else of their type.
-    `offsets` and `scales` [3] have the type of the result, in which is computed. Each tile works on the pixels that it holds; `seq` is extended.
+    `tIn` are FLOATs, HALFs or UNSIGNED_CHARs; the result, a new tensor, is HALF for UNSIGNED_CHARs, else of their type. `offsets`
+    and `scales` [3] have the type of the result, in which is computed. Each tile works on the pixels that it holds; `seq` is
+    extended.
     `PoplibsError` where a pixel is on two tiles: `createNormaliseImageInput` makes a tensor whose pixels are not.
     """
     call = "popops.normaliseImage"

@@ -52,7 +52,7 @@ class CircBuf:
         graph.setTileMapping(self._index, 0)
 
     def prev(self, i: int, seq: Sequence, debugContext: str | None = None) -> Tensor:
-        """The tensor added `i` before the newest one, as a new tensor; `seq` is extended. `PoplibsError` for one beyond the size."""
+        """The tensor added `i` before the newest one, as a new tensor; `seq` is extended. `PoplibsError` if there is none."""
         call = "CircBuf.prev"
         check_call(call, self._graph, seq, debugContext)
         if whole_number(call, "i", i) >= self._size:
