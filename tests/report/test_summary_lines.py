@@ -1,12 +1,13 @@
 """The summary's cycles by source line: codelets' text with what lines cost, and slowest vertices."""
 
+import pytest
 from attrs import evolve
 from page_reports import compute, report
 from profile_reports import full_lines, full_report
 
 from pypoplar.report.line_profile import CodeletText, LinePart, LineProfile, SourceLine, VertexGroup
 from pypoplar.report.text.summary import summary
-from pypoplar.report.text.summary_lines import lines_section
+from pypoplar.report.text.summary_lines import lines_section, text_lines
 
 
 def test_lines_stand_with_slots_share_compiled_and_bound():
@@ -37,6 +38,29 @@ def test_long_texts_are_shown_as_far_as_they_cost():
     profile = LineProfile(False, (CodeletText("Long", 1, rows + helper, blocks),), (VertexGroup("set", "Long", 1, 40, (1,)),))
     texts = [line.split()[-1] if "--" not in line else line.split("-- ")[1] for line in lines_section(profile)[3:]]
     assert texts == ["compute, f.py", "0", "1", "2", "...", "6", "7", "8", "helper, g.py", "helper"]
+
+
+def shown(lines, costly):
+    """The numbers of the lines that are shown, "..." for gaps, where lines at these places cost something."""
+    rows = tuple(SourceLine("compute", "f.py", 10 + place, text) for place, text in enumerate(lines))
+    text = CodeletText("Long", 1, rows, (tuple(LinePart(place, 5, 0) for place in costly),))
+    profile = LineProfile(False, (text,), (VertexGroup("set", "Long", 1, 5 * len(costly), (1,)),))
+    entries = [line.split() for line in text_lines(profile.lines("Long"))][2:]
+    return [entry[0] if entry[0] == "..." else int(entry[2 if "%" in entry[1] else 0]) for entry in entries]
+
+
+@pytest.mark.parametrize(("between", "gap"), [(0, []), (1, []), (2, []), (3, []), (4, []), (5, ["..."]), (9, ["..."])])
+def test_a_gap_stands_for_three_lines_at_least(between, gap):
+    lines = ["def compute(self):", *["a line"] * (between + 1)]
+    numbers = shown(lines, [0, between + 1])
+    assert [number for number in numbers if number == "..."] == gap
+    if not gap:
+        assert numbers == list(range(10, 12 + between))
+
+
+def test_a_function_begins_with_its_head_also_behind_a_long_docstring():
+    lines = ["@decorated", "def body(self, i):", '    """Says', *["much"] * 5, '    """', "    # comment", "    self.x[i] *= 2.0"]
+    assert shown(lines, [10]) == [11, "...", 19, 20]
 
 
 def test_the_summary_has_the_section_only_where_lines_are_known():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -12,6 +13,8 @@ from pypoplar.report.text.text_columns import shown_name
 LEAST = 0.005  # of all slots: vertex types with less are only counted
 AROUND = 1  # lines without cost that are shown around those that have one
 GAP = "..."
+FEWEST = 3  # lines that a gap stands for
+DEFINITION = re.compile(r"\s*(async\s+)?def\s")
 
 
 def lines_section(profile: LineProfile) -> list[str]:
@@ -34,10 +37,13 @@ def lines_section(profile: LineProfile) -> list[str]:
 
 
 def text_lines(costs: Sequence[LineCost]) -> Iterator[str]:
-    """The lines of a codelet that cost something and those around them, by function and file, with figures in front."""
+    """The lines of a codelet that cost something and those around them, by function and file, with figures in front.
+
+    Each function begins with its head, and a gap stands for several lines.
+    """
     compiled = any(cost.compiled is not None for cost in costs)
     heads = ["slots", "share", *(["compiled", "bound"] if compiled else []), "line"]
-    shown = [place for place in range(len(costs)) if any(_costs(costs, place + by) for by in range(-AROUND, AROUND + 1))]
+    shown = _shown(costs)
     rows = [[*_figures(costs[place], compiled), str(costs[place].source.line)] for place in shown]
     wide = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
 
@@ -54,6 +60,22 @@ def text_lines(costs: Sequence[LineCost]) -> Iterator[str]:
                 yield row([""] * len(heads), GAP)
             yield row(entries, costs[place].source.text)
             before = place
+
+
+def _shown(costs: Sequence[LineCost]) -> list[int]:
+    """Places of the lines that cost something, those around them, the head of each function that has any, and short gaps."""
+    chosen = {place for place in range(len(costs)) if any(_costs(costs, place + by) for by in range(-AROUND, AROUND + 1))}
+    functions = {_place(costs[place]) for place in chosen}
+    heads: dict[tuple[str, str], int] = {}
+    for place, cost in enumerate(costs):
+        if DEFINITION.match(cost.source.text) and _place(cost) in functions:
+            heads.setdefault(_place(cost), place)
+    shown: list[int] = []
+    for place in sorted(chosen | set(heads.values())):
+        if shown and place - shown[-1] <= FEWEST and _place(costs[place]) == _place(costs[shown[-1]]):
+            shown += range(shown[-1] + 1, place)
+        shown.append(place)
+    return shown
 
 
 def slowest_lines(profile: LineProfile) -> list[str]:
