@@ -120,6 +120,42 @@ def view(vector: Any, record: type[RecordType]) -> Sequence[RecordType]:
     raise ApplicationRuntimeError("ipu.view() sees a tile's memory: call it in a codelet; on the host write array.view(Ray.dtype)")
 
 
+def multiply_accumulate(  # noqa: PLR0913 - a product of matrices has three sizes and three strides
+    out: Any,
+    a: Any,
+    b: Any,
+    rows: int,
+    depth: int,
+    columns: int,
+    out_stride: int | None = None,
+    a_stride: int | None = None,
+    b_stride: int | None = None,
+) -> None:
+    """The matrix unit: ``out[r][j] += sum over p of a[r][p] * b[p][j]``, for `rows` times `columns` elements.
+
+    The matrices lie row by row in vectors: a row of `out` begins `out_stride` elements behind the one before, by default
+    `columns`; of `a` `a_stride`, by default `depth`; of `b` `b_stride`, by default `columns`. A part of a vector,
+    ``self.out[begin:]``, is one that begins later. `a`, `b` and `out` are FLOATs, or `a` and `b` HALFs and `out` FLOATs or HALFs.
+
+    Products and sums are taken in FLOAT, and each element's products are added in order of p to what it holds: products of halves
+    are exact, those of floats are rounded before they are added, and where `out` has HALFs the sum is rounded once. Elements
+    are done row by row; where `out` shares some with `a` or `b`, later ones see what earlier ones have become. Where a count is 0,
+    nothing changes. What lies outside of a vector, a negative count or stride, and an `out_stride` below `columns` end the run with
+    a `CodeletIndexError` in device code.
+
+    On the host the vectors are NumPy's arrays.
+    """
+    far, of_a, of_b = (
+        natural if stride is None else stride for stride, natural in ((out_stride, columns), (a_stride, depth), (b_stride, columns))
+    )
+    for r in range(rows if columns else 0):
+        for j in range(columns):
+            total = np.float32(out[r * far + j])
+            for p in range(depth):
+                total += np.float32(a[r * of_a + p]) * np.float32(b[p * of_b + j])
+            out[r * far + j] = total
+
+
 def sqrt(x: float) -> float:
     """The square root."""
     return math.sqrt(x)

@@ -10,6 +10,7 @@ from attrs import frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.device_wording import device_code
 from pypoplar.codelet.ir.typed import TypedCodelet
+from pypoplar.codelet.operations.matrix_unit import MULTIPLY_ACCUMULATE
 from pypoplar.engine.arena import Arena
 from pypoplar.engine.worker_races import worker_race
 from pypoplar.errors import (
@@ -59,6 +60,9 @@ KINDS: Mapping[FaultCode, type[PoplarError]] = {
     FaultCode.VIEW_ALIGNMENT: CodeletRuntimeError,
     FaultCode.VIEW_SIZE: CodeletRuntimeError,
     FaultCode.UNWRITTEN: CodeletRuntimeError,
+    FaultCode.VECTOR_COUNT: CodeletIndexError,
+    FaultCode.VECTOR_ROWS: CodeletIndexError,
+    FaultCode.VECTOR_EXTENT: CodeletIndexError,
 }
 
 
@@ -116,6 +120,18 @@ def _what(fault: Fault, codelet: TypedCodelet, executable: Executable, memory: A
             of_row = f" of row {row}" if codelet.fields[value].form == "list" else ""
             name = codelet.fields[value].name
             return f"the codelet promises to write all of {name!r}, by writes_all, but has left out element {element}{of_row}"
+        case FaultCode.VECTOR_COUNT:
+            parameter = MULTIPLY_ACCUMULATE.numbers[bound]
+            return f"{MULTIPLY_ACCUMULATE.call}: '{parameter}' is {value}, which is below 0"
+        case FaultCode.VECTOR_ROWS:
+            return (
+                f"{MULTIPLY_ACCUMULATE.call}: the rows of 'out' would overlap: with a stride of {value} they are {bound} long, "
+                f"write out_stride={bound} or more"
+            )
+        case FaultCode.VECTOR_EXTENT:
+            vector, length = divmod(bound, 1 << 32)
+            name = MULTIPLY_ACCUMULATE.vectors[vector]
+            return f"{MULTIPLY_ACCUMULATE.call} goes to element {value} of '{name}', which has a length of {length}"
         case unknown:
             assert_never(unknown)
 

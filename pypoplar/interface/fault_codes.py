@@ -35,6 +35,9 @@ class FaultCode(Code):
     VIEW_ALIGNMENT = auto()  # bytes from the last multiple of the alignment, the alignment: of a view of bytes as records
     VIEW_SIZE = auto()  # the bytes, those of a record
     UNWRITTEN = auto()  # the number of a field promised to be written in full; the element left out, and 2**32 times its row
+    VECTOR_COUNT = auto()  # a count or stride below 0 of an operation on vectors; which one, in their order
+    VECTOR_ROWS = auto()  # how far rows that are written lie apart, how long they are
+    VECTOR_EXTENT = auto()  # elements that are needed of a vector; its length, and 2**32 times which one it is
 
 
 class FloatingPoint(Bit):

@@ -25,7 +25,7 @@ def test_the_documents_codelets_translate(names):
     classes = [
         one for one in names.values() if isinstance(one, type) and issubclass(one, Vertex) and one.__module__ == names["__name__"]
     ]
-    assert {one.__name__ for one in classes} == {"Scale", "ScalePairs", "BinaryOp", "Trace", "Clamp", "Assembler"}
+    assert {one.__name__ for one in classes} == {"Scale", "ScalePairs", "BinaryOp", "Trace", "Clamp", "Dense", "Assembler"}
     for cls in classes:
         for found in collect(cls):
             assert (found.instance((HALF,)) if isinstance(found, Template) else found).typed.body
@@ -42,6 +42,13 @@ def test_the_documents_clamp_clamps(names):
     ran = run(names["Clamp"], data=[-1, 0.5, 9], longest=0, rows=[[1], [1, 2]])
     assert (ran["data"], ran["longest"]) == ([0, 0.5, 6], [2])
     assert run(names["Clamp"], data=np.zeros(0), longest=0, rows=[]).fault[0] == 6
+
+
+def test_the_documents_layer_multiplies(names):
+    codelet = collect(names["Dense"])[0].instance((HALF,))
+    x, weights = np.arange(14.0).reshape(7, 2), np.arange(6.0).reshape(2, 3)
+    found = run(codelet, out=np.ones(21), x=x.ravel(), weights=weights.ravel(), columns=3)["out"]
+    assert found == (1 + x @ weights).ravel().tolist()
 
 
 def test_the_documents_records_are_traced(names):

@@ -8,11 +8,12 @@ from typing import assert_never
 from attrs import define, field
 
 from pypoplar.codelet.cost.addresses import SpanValue, Stepping
-from pypoplar.codelet.cost.instructions import ALIASES, LoopKind, MachineLoop, MachineRun, Pipe, Register, may_alias
+from pypoplar.codelet.cost.instructions import ALIASES, Instruction, LoopKind, MachineLoop, MachineRun, Pipe, Register, may_alias
 from pypoplar.codelet.cost.selection import Known, Selection, Way, at_the_end, merged
 from pypoplar.codelet.cost.straight_code import select
 from pypoplar.codelet.ir.loop_limits import rounds_of
 from pypoplar.codelet.ir.typed import (
+    ApplyToVectors,
     Block,
     Break,
     Check,
@@ -94,6 +95,8 @@ class ControlCode:
                 self._for(statement, last)
             case Once():
                 self._once(statement)
+            case ApplyToVectors():
+                self._of_vectors(statement)
             case Leave() | Break() | Continue() | Return():
                 self.selection.numbering.may_end()
                 self.selection.numbering.next_run()
@@ -120,6 +123,17 @@ class ControlCode:
         self._after(stored_classes((statement,)), spans, changed)
         if any(isinstance(inner, Leave | Break | Continue | Return | Check) for inner in walk((statement,))):
             numbering.may_end()
+
+    def _of_vectors(self, statement: ApplyToVectors) -> None:
+        """A call at the end of the run, which finds its numbers in registers; it may be an error."""
+        selection, numbering = self.selection, self.selection.numbering
+        numbers = [selection.known(number) for number in statement.numbers]
+        reads = tuple(selection.moved(number, statement.where, Pipe.MAIN) for number in numbers if isinstance(number, Register))
+        call = Instruction("call", Pipe.MAIN, statement.where, reads=reads, control=True, needed=True)
+        numbering.run.ending.append(call)
+        numbering.may_end()
+        numbering.forget(stored_classes(statement.loops))
+        numbering.next_run()
 
     def _once(self, statement: Once) -> None:
         selection, numbering = self.selection, self.selection.numbering

@@ -18,6 +18,7 @@ from pypoplar.codelet.cost.block_prices import BlockPrices, Shares, SupervisorPr
 from pypoplar.codelet.cost.scalar_prices import prices_of
 from pypoplar.codelet.ir.flops import bytes_of, flops_of
 from pypoplar.codelet.ir.typed import (
+    ApplyToVectors,
     Block,
     Break,
     Continue,
@@ -37,6 +38,7 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.ir.walk import sets
+from pypoplar.codelet.operations.matrix_unit import vector_operation
 from pypoplar.codelet.operations.tile_readings import reading
 from pypoplar.errors import InvalidOption
 from pypoplar.interface.layout import NOTHING
@@ -98,7 +100,7 @@ def line_prices(codelet: TypedCodelet, pricing: Pricing) -> list[list[LinePrice]
 def _priced_body(codelet: TypedCodelet, target: Target, cost: str, in_place: InPlace, lines: list[list[LinePrice]] | None) -> Block:
     try:
         prices = _prices(codelet, target, cost, in_place)
-        return _Pricer(prices, lines).block(codelet.body, _Extra(prices.entry_and_exit, prices.bound_of_entry))
+        return _Pricer(prices, target.architecture, lines).block(codelet.body, _Extra(prices.entry_and_exit, prices.bound_of_entry))
     except Unpriced as problem:
         raise unpriced(codelet, problem) from problem
 
@@ -135,6 +137,7 @@ class _Pricer:
     """Puts prices before straight runs. `lines` gets for each block, in the order of their numbers, what its price belongs to."""
 
     prices: BlockPrices
+    architecture: str
     lines: list[list[LinePrice]] | None
 
     def block(self, block: Block, extra: _Extra = NO_EXTRA) -> Block:
@@ -164,6 +167,9 @@ class _Pricer:
                 case Once(body=body):
                     pieces.close()
                     pieces.priced.append(evolve(statement, body=self.block(body)))
+                case ApplyToVectors():
+                    pieces.close(_Extra(prices.branch, where=statement.where))
+                    pieces.priced.append(self.of_vectors(statement))
                 case Leave() | Break() | Continue() | Return():
                     pieces.close()
                     pieces.priced.append(statement)
@@ -173,6 +179,16 @@ class _Pricer:
                     assert_never(statement)
         pieces.close()
         return tuple(pieces.priced)
+
+    def of_vectors(self, statement: ApplyToVectors) -> ApplyToVectors:
+        """An operation on vectors with its price."""
+        try:
+            price = vector_operation(statement.operation).price(self.architecture, statement.vectors[-1].element)
+        except LookupError as problem:
+            raise Unpriced(str(problem), statement.where) from problem
+        if self.lines is not None:
+            self.lines.append([LinePrice(statement.where, 1, 1)])
+        return evolve(statement, price=price)
 
     def rounds(self) -> RoundsPrice | None:
         """The price of a loop's rounds together, if they have one."""

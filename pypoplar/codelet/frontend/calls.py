@@ -22,12 +22,14 @@ from pypoplar.codelet.frontend.inference import (
     common_type,
 )
 from pypoplar.codelet.frontend.scratch_arrays import ScratchArrays
+from pypoplar.codelet.frontend.vector_calls import VectorCalls
 from pypoplar.codelet.frontend.vectors import SIZES, spans_of, table_name
 from pypoplar.codelet.ir.typed import Breakpoint, Check, Operand, Special
 from pypoplar.codelet.language.diagnostics import BUILTIN_HINTS, STARS
 from pypoplar.codelet.language.environment import dotted_name
 from pypoplar.codelet.language.source import Meaning
 from pypoplar.codelet.operations.device_operation import Operation
+from pypoplar.codelet.operations.matrix_unit import vector_operation_called
 from pypoplar.codelet.operations.registers import FLOATS, INTEGERS, REGISTERS, UNSIGNED
 from pypoplar.codelet.operations.table import called, functions_of
 from pypoplar.codelet.operations.tile_readings import reading_called
@@ -42,7 +44,7 @@ _SCALARS = {
 _NEW_ARRAYS = ("zeros", "ones", "empty", "full", "array")  # of NumPy
 
 
-class Calls(Casts, ScratchArrays):
+class Calls(Casts, ScratchArrays, VectorCalls):
     """Everything that is called but helper functions."""
 
     @abstractmethod
@@ -67,7 +69,7 @@ class Calls(Casts, ScratchArrays):
         for argument in (*node.args, *node.keywords):
             if isinstance(argument, ast.Starred) or (isinstance(argument, ast.keyword) and argument.arg is None):
                 self.refuse(argument, STARS)
-        if node.keywords:
+        if node.keywords and not vector_operation_called(f"{meaning.sort}.{meaning.value}"):
             self.refuse(node.keywords[0], f"{ast.unparse(node.func)} takes no keyword arguments in device code")
         name = str(meaning.value)
         match meaning.sort:
@@ -200,7 +202,7 @@ class Calls(Casts, ScratchArrays):
         return self._function(node, f"math.{name}")
 
     def _ipu(self, node: ast.Call, name: str) -> Value:
-        if name in ("debug_print", "check"):
+        if name in ("debug_print", "check") or vector_operation_called(f"ipu.{name}"):
             self.refuse(node, f"{name} has no value: write it on a line of its own")
         if name == "worker_range":
             self.refuse(node, "ipu.worker_range stands in a for loop only: for i in ipu.worker_range(worker, self.out)")
@@ -266,6 +268,10 @@ class Calls(Casts, ScratchArrays):
     def call_statement(self, node: ast.Call) -> bool:
         """A call on a line of its own; whether it does anything but compute a value."""
         meaning, _ = self._callee(node.func)
+        row = vector_operation_called(f"{meaning.sort}.{meaning.value}")
+        if row is not None:
+            self.apply_to_vectors(node, row)
+            return True
         match meaning.sort, meaning.value:
             case "ipu", "check":
                 self._check(node)

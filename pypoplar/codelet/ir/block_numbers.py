@@ -2,7 +2,8 @@
 
 A block is what one `Price` pays for: the statements from it to the next one, or to where control goes apart. Blocks are numbered in
 the order of the text. A loop whose rounds are paid for together has two more, before those in its body: `RoundsPrice.width` rounds,
-and a round that is left over. Executions times prices are the slots of a vertex, to the slot.
+and a round that is left over. An operation on vectors is a block of one slot, which runs as often as the operation has slots.
+Executions times prices are the slots of a vertex, to the slot.
 
 The interpreter counts every block where it runs (`numbered`). Machine code does not: of blocks that always run together it counts
 one, and one that runs in each round of a loop it counts as the loop begins (`counted`). A vertex that faults leaves counts that
@@ -16,6 +17,7 @@ from typing import cast
 from attrs import define, evolve, field, frozen
 
 from pypoplar.codelet.ir.typed import (
+    ApplyToVectors,
     Block,
     Break,
     Continue,
@@ -85,6 +87,8 @@ def _most(block: Block) -> int:
                 most += 1 + TOGETHER + _most(body)
             case Once(body=body):
                 most += 1 + _most(body)
+            case ApplyToVectors():
+                most += 2
             case Price():
                 most += 1
             case Leave() | Break() | Continue() | Return():
@@ -122,6 +126,8 @@ class _Numbers:
                 return evolve(statement, price=price, body=self.block(body))
             case Once(body=body):
                 return evolve(statement, body=self.block(body))
+            case ApplyToVectors():
+                return evolve(statement, block=self.take(1))
             case _:
                 return statement
 
@@ -160,6 +166,9 @@ class _Leaders:
                 return self.loop(statement)
             case Once(body=body):
                 return evolve(statement, body=self.block(body, leader))
+            case ApplyToVectors(block=block):
+                self.counts_with[block] = block
+                return statement
             case _:
                 return statement
 
@@ -188,7 +197,7 @@ def _exits(block: Block) -> frozenset[type]:
     """The statements by which control may leave a block before its end, but for faults."""
     exits: frozenset[type] = frozenset()
     for statement in block:
-        if isinstance(statement, Straight | Price):
+        if isinstance(statement, Straight | Price | ApplyToVectors):
             continue
         match statement:
             case Leave() | Break() | Continue() | Return():

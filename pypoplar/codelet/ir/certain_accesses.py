@@ -20,6 +20,7 @@ from pypoplar.codelet.ir.lane_values import TYPES, LaneValue, apply
 from pypoplar.codelet.ir.span_roots import span_roots
 from pypoplar.codelet.ir.typed import (
     Apply,
+    ApplyToVectors,
     Block,
     Break,
     Breakpoint,
@@ -234,6 +235,8 @@ class _Lanes:
             case Once():
                 ending, exits = self.run(statement.body, maybe, sure)
                 return ending | exits.get(Leave, False), {kind: lanes for kind, lanes in exits.items() if kind is not Leave}
+            case ApplyToVectors(loops=loops):
+                return self.run(loops, maybe, sure)
             case Leave() | Break() | Continue() | Return():
                 return np.zeros_like(maybe), {type(statement): maybe}
             case Price() | DebugPrint() | Breakpoint():

@@ -19,6 +19,7 @@ from attrs import evolve, frozen
 from pypoplar.codelet.ir.proven_accesses import Linear, PlannedBlock, PlannedStatement, ProvenLoad, ProvenStore, Rebind
 from pypoplar.codelet.ir.typed import (
     Apply,
+    ApplyToVectors,
     Block,
     Break,
     Breakpoint,
@@ -185,7 +186,7 @@ class _Analysis:
                 planned = Once(self.inner(body))
                 self.forget(assigned(body))
                 return (planned,)
-            case For() | While():
+            case For() | While() | ApplyToVectors():
                 raise AssertionError("only innermost loops are planned")
             case Leave() | Break() | Continue() | Return() | Price() | Check() | DebugPrint() | Breakpoint():
                 pass

@@ -16,6 +16,7 @@ from typing import assert_never
 from pypoplar.codelet.ir.loop_checks import InRange, LoopPlan
 from pypoplar.codelet.ir.typed import (
     Apply,
+    ApplyToVectors,
     Block,
     Break,
     Continue,
@@ -125,7 +126,7 @@ def _most(statement: Statement) -> int | None:
                 return None if rounds is None else statement.price.total(rounds)
             of_round = round_slots(statement) if is_even(statement) else most_slots(body)
             return None if rounds is None or of_round is None else rounds * of_round
-        case While():
+        case While() | ApplyToVectors():
             return None
         case Leave() | Break() | Continue() | Return():
             return 0

@@ -18,6 +18,8 @@ from attrs import Attribute, field, frozen
 
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.terms import ACCESSES, FORMS, KINDS, Access, Form, Kind, Location, exactly
+from pypoplar.codelet.operations.matrix_price import MatrixPrice
+from pypoplar.codelet.operations.matrix_unit import VECTOR_OPERATIONS
 from pypoplar.codelet.operations.registers import REGISTERS
 from pypoplar.codelet.operations.tile_readings import READINGS
 from pypoplar.interface.layout import NOTHING
@@ -337,6 +339,25 @@ class Special:
 
 
 @frozen
+class ApplyToVectors:
+    """An operation on `vectors`, named in `pypoplar.codelet.operations.matrix_unit`; `numbers` are its counts and strides, ``i32``.
+
+    `loops` are what it means, in typed form, if its operands are no error: the statement is what they are, but in its `price`,
+    and in time. They touch what it touches, in that order, and cost nothing themselves.
+    """
+
+    operation: str = field(validator=_one_of(VECTOR_OPERATIONS))
+    vectors: tuple[Span, ...]
+    numbers: tuple[Operand, ...]
+    loops: Block
+    where: int
+    price: MatrixPrice | None = None  # None before it is priced
+    block: int = field(
+        default=NOTHING, repr=False
+    )  # number of a block of one slot, see `Price`; it runs as often as there are slots
+
+
+@frozen
 class Breakpoint:
     """``breakpoint()``: only mode="interpret" stops at it; the native engine passes over it."""
 
@@ -351,7 +372,7 @@ Binding = Row | Slice | Member | ViewAs | Scratch
 
 Statement = Union[
     Apply, Load, Store, Length, Row, Slice, Member, ViewAs, Scratch, Check, DebugPrint, Special, Breakpoint,
-    IfElse, While, For, Once, Leave, Break, Continue, Return, Price,
+    IfElse, While, For, ApplyToVectors, Once, Leave, Break, Continue, Return, Price,
 ]  # fmt: skip
 Block = tuple[Statement, ...]
 

@@ -8,6 +8,7 @@ from typing import assert_never, overload
 from pypoplar.codelet.ir.proven_accesses import PlannedBlock, PlannedStatement, ProvenLoad, ProvenStore, Rebind
 from pypoplar.codelet.ir.typed import (
     Apply,
+    ApplyToVectors,
     Block,
     Break,
     Breakpoint,
@@ -59,7 +60,7 @@ def inner_blocks(statement: PlannedStatement) -> tuple[Block, ...]:
             return (then, orelse)
         case While(head=head, body=body):
             return (head, body)
-        case For(body=body) | Once(body=body):
+        case For(body=body) | Once(body=body) | ApplyToVectors(loops=body):
             return (body,)
         case Leave() | Break() | Continue() | Return() | Price() | ProvenLoad() | ProvenStore() | Rebind():
             return ()
@@ -74,7 +75,7 @@ def sets(statement: PlannedStatement) -> Local | Span | SpanList | None:
             return statement.target
         case For(variable=variable):
             return variable
-        case IfElse() | While() | Once() | Leave() | Break() | Continue() | Return() | Price():
+        case IfElse() | While() | ApplyToVectors() | Once() | Leave() | Break() | Continue() | Return() | Price():
             return None
         case Store() | Check() | DebugPrint() | Breakpoint() | ProvenStore():
             return None
@@ -110,6 +111,8 @@ def operands(statement: PlannedStatement) -> tuple[Operand | Span | SpanList, ..
             return (condition,)
         case For(start=start, stop=stop, step=step):
             return (start, stop, step)
+        case ApplyToVectors(vectors=vectors, numbers=numbers):
+            return (*vectors, *numbers)
         case Return(value=returned):
             return () if returned is None else (returned,)
         case Scratch() | Once() | Leave() | Break() | Continue() | Price() | Special() | Breakpoint():

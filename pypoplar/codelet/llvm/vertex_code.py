@@ -8,6 +8,7 @@ from pypoplar.codelet.ir.loop_checks import never_faults
 from pypoplar.codelet.ir.proven_accesses import PlannedStatement, ProvenLoad, ProvenStore, Rebind
 from pypoplar.codelet.ir.typed import (
     Apply,
+    ApplyToVectors,
     Break,
     Breakpoint,
     Check,
@@ -39,6 +40,7 @@ from pypoplar.codelet.llvm.loop_code import emit_for, emit_while
 from pypoplar.codelet.llvm.loop_rounds import line_offset, line_pointer
 from pypoplar.codelet.llvm.memory_access import bind_row, check_written, element, load, note_touch, poison, store
 from pypoplar.codelet.llvm.memory_forms import BYTE, INT, as_read_back, widened, word
+from pypoplar.codelet.llvm.vector_code import emit_vector_operation
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import operation
 from pypoplar.interface.context_words import Context
@@ -83,6 +85,8 @@ def emit(state: EmitterState, statement: PlannedStatement) -> None:  # noqa: C90
             emit_while(state, statement)
         case For():
             emit_for(state, statement)
+        case ApplyToVectors():
+            emit_vector_operation(state, statement)
         case Once():
             emit_once(state, statement)
         case Leave():

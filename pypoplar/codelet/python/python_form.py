@@ -9,6 +9,7 @@ rows say (`pypoplar.codelet.operations`), and every access to memory goes throug
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, assert_never
@@ -20,6 +21,7 @@ from pypoplar.codelet.ir.block_numbers import numbered
 from pypoplar.codelet.ir.loop_limits import is_even, round_slots, rounds_of
 from pypoplar.codelet.ir.typed import (
     Apply,
+    ApplyToVectors,
     Block,
     Break,
     Breakpoint,
@@ -69,6 +71,7 @@ from pypoplar.codelet.python.interpreted import (
     scratch_view,
     table_view,
 )
+from pypoplar.codelet.python.vector_statements import begin_vector_operation
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
 from pypoplar.interface.fault_codes import FaultCode
 from pypoplar.interface.layout import NOTHING
@@ -209,6 +212,7 @@ class _FunctionWriter:
         self.fields = set(codelet.wholes)
         self.used: set[str] = set()  # operations
         self.readings: set[str] = set()
+        self.begun: dict[str, Callable[..., None]] = {}  # what begins operations on vectors
         first = codelet.locations[0] if codelet.locations else None
         self.file = first.file if first is not None else f"<codelet {codelet.name}>"
         self.line = first.line if first is not None else 1
@@ -233,6 +237,7 @@ class _FunctionWriter:
         namespace: dict[str, Any] = {":" + name: meaning_of(name) for name in self.used}
         namespace |= {"?" + name: reading(name).meaning for name in self.readings}
         namespace |= {".rounds": _rounds, ".rounds_together": _rounds_together, ".fields": Fields, ".scalars": scalars}
+        namespace |= self.begun
         namespace |= {".operands": _check_operands, ".float": _check_float, ".check": _check}
         exec(compile(module, self.file, "exec"), namespace)  # the tree above, made of the typed form alone
         return namespace["compute"]  # type: ignore[no-any-return]
@@ -288,10 +293,10 @@ class _FunctionWriter:
                 once = self._at(ast.While(_constant(True), [], []))
                 once.body = [*self._block(statement.body), self._at(ast.Break())]
                 return [once]
-            case Break() | Leave():
-                return [self._at(ast.Break())]
-            case Continue():
-                return [self._at(ast.Continue())]
+            case ApplyToVectors():
+                return [self._begin(statement), *self._block(statement.loops)]
+            case Break() | Leave() | Continue():
+                return [self._at(ast.Continue() if isinstance(statement, Continue) else ast.Break())]
             case Return(value=value):
                 return [self._at(ast.Return(_constant(True) if value is None else _operand(value)))]
             case Apply():
@@ -348,6 +353,13 @@ class _FunctionWriter:
             checked = _call(".float", name, where, mask, _name(".result"), *arguments)
             return [*checks, self._do(checked), self._assign(target, _name(".result"))]
         return [*checks, self._assign(target, result)]
+
+    def _begin(self, statement: ApplyToVectors) -> ast.stmt:
+        """Judge an operation on vectors, and pay for it."""
+        name = f".{statement.operation}{len(self.begun)}"
+        self.begun[name] = functools.partial(begin_vector_operation, statement)
+        vectors = (_name(self._span(vector)) for vector in statement.vectors)
+        return self._do(_call(name, _name(".context"), *vectors, *map(_operand, statement.numbers)))
 
     def _span(self, span: Span | SpanList) -> str:
         return "@" + span.name if span.name in self.fields else span.name

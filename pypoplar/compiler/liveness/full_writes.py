@@ -18,6 +18,7 @@ from pypoplar.arrays.dtypes import Bools, Int64s, Integers
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.typed import (
     Apply,
+    ApplyToVectors,
     Block,
     Break,
     Breakpoint,
@@ -146,7 +147,7 @@ class _CodeletSearch:
                     leaves = True
                 case Apply() | Length() | Row() | Load() | Slice() | Member() | ViewAs() | Scratch() | Special():
                     self._note(statement)
-                case Check() | DebugPrint() | Breakpoint() | Price():
+                case Check() | DebugPrint() | Breakpoint() | Price() | ApplyToVectors():
                     pass
                 case _:
                     assert_never(statement)

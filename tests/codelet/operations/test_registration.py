@@ -34,6 +34,7 @@ from pypoplar.codelet.operations.device_operation import (
     slots,
 )
 from pypoplar.codelet.operations.float_functions import _in_double
+from pypoplar.codelet.operations.matrix_unit import VECTOR_OPERATIONS
 from pypoplar.codelet.operations.registers import FLOATS
 from pypoplar.codelet.operations.table import OPERATIONS, called, operation, register, remove
 from pypoplar.codelet.operations.tile_readings import READINGS, TileReading
@@ -430,7 +431,7 @@ def test_every_chip_of_the_presets_has_prices():
 
 def test_what_users_call_in_ipu_has_its_signature_there_and_nothing_else_stands_there():
     calls = {call.removeprefix("ipu.") for operation in OPERATIONS.values() for call in operation.row.calls if call[:4] == "ipu."}
-    calls |= {reading.call.removeprefix("ipu.") for reading in READINGS.values()}
+    calls |= {row.call.removeprefix("ipu.") for row in (*READINGS.values(), *VECTOR_OPERATIONS.values())}
     own = {name for name, value in vars(ipu).items() if isinstance(value, FunctionType) and value.__module__ == "pypoplar.ipu"}
     assert calls | {"array", "bit_cast", "debug_print", "check", "view", "worker_range"} == own
 
