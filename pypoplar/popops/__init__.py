@@ -216,6 +216,17 @@ from pypoplar.popops.slicing.dynamic_slice import (
     dynamicUpdate,
     getSliceMapping,
 )
+from pypoplar.popops.slicing.multi_slice import groupedMultiSlice, multiSlice
+from pypoplar.popops.slicing.multi_update import (
+    groupedMultiUpdate,
+    groupedMultiUpdateAdd,
+    groupedMultiUpdateMax,
+    groupedMultiUpdateMul,
+    multiUpdate,
+    multiUpdateAdd,
+    multiUpdateMax,
+    multiUpdateMul,
+)
 from pypoplar.popops.slicing.slice_plan import SlicePlan
 from pypoplar.popops.slicing.slice_tensors import (
     createGroupedIndicesTensor,
@@ -480,7 +491,18 @@ __all__ = [
     "dynamicSlice",
     "dynamicSliceWithOutput",
     "dynamicUpdate",
+    "embedding",
     "getSliceMapping",
+    "groupedMultiSlice",
+    "groupedMultiUpdate",
+    "groupedMultiUpdateAdd",
+    "groupedMultiUpdateMax",
+    "groupedMultiUpdateMul",
+    "multiSlice",
+    "multiUpdate",
+    "multiUpdateAdd",
+    "multiUpdateMax",
+    "multiUpdateMul",
 ]
 
 if not TYPE_CHECKING:

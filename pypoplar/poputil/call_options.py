@@ -8,11 +8,11 @@ from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import InvalidOption
 from pypoplar.spelling import nearest
 
-Kind = type[bool] | type[float] | type[int] | Sequence[str]
+Kind = type[bool] | type[float] | type[int] | type[str] | Sequence[str]
 
 
 def read_options(call: str, options: Mapping[str, object] | None, known: Mapping[str, Kind]) -> dict[str, bool | float | int | str]:
-    """The options of a call, converted to their kinds; a kind is bool, int, float or a list of words.
+    """The options of a call, converted to their kinds; a kind is bool, int, float, str or a list of words.
 
     `InvalidOption` for a name that the call does not know, with the nearest one, and for a value of another kind.
     """

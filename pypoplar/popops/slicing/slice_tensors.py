@@ -153,7 +153,7 @@ def createIndicesTensor(
     """A new UNSIGNED_INT tensor ``[numIndices, len(dims)]`` for the offsets of so many slices; 32 at least lie on a tile."""
     call = "popops.createIndicesTensor"
     shape = _indices_shape(call, graph, dims, numIndices, plan, debugContext)
-    return _indices(graph, shape, plan, below(debugContext, "indices"))
+    return _indices(graph, shape, below(debugContext, "indices"))
 
 
 @public
@@ -170,7 +170,7 @@ def createGroupedIndicesTensor(
     call = "popops.createGroupedIndicesTensor"
     shape = _indices_shape(call, graph, dims, numIndices, plan, debugContext)
     plan.check_group(call, whole_number(call, "groupSize", groupSize, 1))
-    return _indices(graph, [groupSize, *shape], plan, below(debugContext, "groupedIndices"))
+    return _indices(graph, [groupSize, *shape], below(debugContext, "groupedIndices"))
 
 
 def _indices_shape(
@@ -182,9 +182,9 @@ def _indices_shape(
     return [whole_number(call, "numIndices", numIndices), len(whole_numbers(call, "dims", dims))]
 
 
-def _indices(graph: Graph, shape: list[int], plan: SlicePlan, name: str) -> Tensor:
+def _indices(graph: Graph, shape: list[int], name: str) -> Tensor:
     indices = graph.addVariable(UNSIGNED_INT, shape, name)
-    mapTensorLinearlyWithOffset(graph, indices, MIN_INDICES_PER_TILE, 1, plan.start_tile if plan.planned else 0)
+    mapTensorLinearlyWithOffset(graph, indices, MIN_INDICES_PER_TILE, 1, 0)
     return indices
 
 
