@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from pypoplar.popops import expr, padding
+from pypoplar.popops import expr, padding, rearrange
 from pypoplar.popops.codelets import addCodelets
 from pypoplar.popops.elements.cast import cast, castWithOutput
 from pypoplar.popops.elements.element_functions import (
@@ -258,6 +258,7 @@ __all__ = [
     "iota",
     "pad",
     "padding",
+    "rearrange",
     # the best of rows, and order
     "SortOrder",
     "TopKParams",

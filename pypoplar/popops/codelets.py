@@ -18,6 +18,7 @@ FILES = (
     "popops_loops.py",
     "popops_multi_slice.py",
     "popops_nan.py",
+    "popops_rearrange.py",
     "popops_reduce.py",
     "popops_scaled_add.py",
     "popops_topk.py",

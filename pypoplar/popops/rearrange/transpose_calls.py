@@ -1,0 +1,121 @@
+"""Transposes of many matrices, on the tiles where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pypoplar.arrays.intervals import Interval
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.graph.views import concat
+from pypoplar.poputil.arguments import check_graph, check_tensor, whole_number
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.interval_lists import entries
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.target import Target
+from pypoplar.tracebacks import public
+from pypoplar.types import FLOAT, HALF, INT, SHORT, UNSIGNED_INT, UNSIGNED_SHORT, ElementType, check_type
+
+TRANSPOSABLE = (HALF, FLOAT, UNSIGNED_SHORT, UNSIGNED_INT, SHORT, INT)
+GRAIN = 4  # rows and columns of the blocks of 16-bit elements that are transposed at once
+MOST_TRANSPOSITIONS = 2**16 - 1
+MAX_STRIDE = 1 << 9  # of the vendor's assembler, which its planners heed
+RPT_COUNT_MAX = 4095
+
+
+@public
+def canUseFastTranspose(target: Target, type: ElementType, numRows: int, numColumns: int, numTranspositions: int) -> bool:
+    """Whether the vendor's fast transposes take so many matrices of this size: of 16-bit elements, in blocks of 4 by 4."""
+    if check_type(type).dtype.itemsize != 2 or numTranspositions > MOST_TRANSPOSITIONS or numRows % GRAIN or numColumns % GRAIN:
+        return False
+    if (numRows, numColumns) == (GRAIN, GRAIN):
+        return numTranspositions - 2 <= RPT_COUNT_MAX
+    longer = numRows if numColumns == GRAIN else numColumns
+    if longer // GRAIN - 2 > RPT_COUNT_MAX or negative_stride(longer) > MAX_STRIDE:
+        return False
+    return numColumns == GRAIN or numRows // GRAIN < MAX_STRIDE
+
+
+def negative_stride(dimension: int) -> int:
+    """The step back of the vendor's assembler from one column of blocks to the next."""
+    return dimension // GRAIN * 3 - 1
+
+
+@public
+def getMinimumRegroupGrainSize(type: ElementType) -> int:
+    """The smallest groups between which elements of a type are transposed well: 4 of 16 bits, 2 of 32, 1 of others."""
+    return {2: 4, 4: 2}.get(check_type(type).dtype.itemsize, 1)
+
+
+@public
+def addTransposeVertices(
+    graph: Graph,
+    cs: ComputeSet,
+    dType: ElementType,
+    rows: int,
+    cols: int,
+    mapping: Iterable[Iterable[Interval]],
+    getInOut: Callable[[int], tuple[Tensor, Tensor]],
+    debugContext: str | None = None,
+) -> None:
+    """Add vertices that transpose matrices of `rows` and `cols`: those whose numbers are in the intervals of a tile in `mapping`.
+
+    ``getInOut(number)`` gives a matrix and where its transpose goes, both flat; the latter is mapped to the tile.
+    """
+    call = "popops.rearrange.addTransposeVertices"
+    check_graph(call, graph)
+    _check_type(call, dType)
+    size = whole_number(call, "rows", rows, 1) * whole_number(call, "cols", cols, 1)
+    if not callable(getInOut):
+        raise PoplarTypeError(f"{call}: getInOut is a function of a number that gives two tensors, got {getInOut!r}")
+    for tile, intervals in enumerate(entries(call, mapping)):
+        pairs = [getInOut(number) for interval in intervals for number in range(*interval)]
+        for pair in pairs:
+            for tensor in pair:
+                if tensor.numElements() != size or tensor.elementType() is not dType:
+                    raise PoplibsError(f"{call}: getInOut gives two tensors of {size} elements of {dType!r}, got {tensor!r}")
+        if pairs:
+            ends = [concat([tensor.flatten() for tensor in several]) for several in zip(*pairs, strict=True)]
+            _add_vertex(graph, cs, tile, rows, cols, *ends)
+
+
+@public
+def partialTranspose(graph: Graph, in_: Tensor, cs: ComputeSet, debugContext: str | None = None) -> Tensor:
+    """A new tensor with the last two dimensions of `in_` swapped: each matrix is transposed on the tile that has its first element.
+
+    The vertices go into `cs`, which the caller executes. `PoplibsError` for a vector and for types but those of 16 and 32 bits.
+    """
+    call = "popops.rearrange.partialTranspose"
+    check_graph(call, graph)
+    check_tensor(call, in_)
+    _check_type(call, in_.elementType())
+    if in_.rank() < 2:
+        raise PoplibsError(f"{call} swaps the last two dimensions, got {in_!r}")
+    *outer, rows, columns = in_.shape()
+    if in_.numElements() == 0:
+        return graph.addVariable(in_.elementType(), [*outer, columns, rows], below(debugContext, "partialTranspose"))
+    matrices = in_.reshape([in_.numElements() // (rows * columns), rows * columns])
+    mapping = graph.getTileMapping(matrices[:, 0])
+    out = graph.addVariable(in_.elementType(), [*outer, columns, rows], below(debugContext, "partialTranspose"))
+    transposed = out.reshape(matrices.shape())
+    for tile, intervals in enumerate(mapping):
+        if intervals:
+            ends = [concat([t.slice(interval).flatten() for interval in intervals]) for t in (matrices, transposed)]
+            _add_vertex(graph, cs, tile, rows, columns, *ends)
+    return out
+
+
+def _check_type(call: str, type: ElementType) -> None:
+    if type not in TRANSPOSABLE:
+        raise PoplibsError(f"{call} transposes elements of 16 and 32 bits, got {type!r}")
+
+
+def _add_vertex(graph: Graph, cs: ComputeSet, tile: int, rows: int, columns: int, source: Tensor, destination: Tensor) -> None:
+    fields: dict[str, Any] = {"src": source, "dst": destination, "numSrcRows": rows, "numSrcColumns": columns}
+    vertex = graph.addVertex(cs, templateVertex("popops::Transpose1D", source.elementType()), fields)
+    graph.setTileMapping(vertex, tile)
+    graph.setTileMapping(destination, tile)
