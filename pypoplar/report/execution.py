@@ -16,6 +16,7 @@ from pypoplar.report.libpva_hints import missing
 from pypoplar.report.line_profile import ExecutedBlock, LineProfile
 from pypoplar.report.memory_report import Total
 from pypoplar.report.phases import PHASES
+from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.tile_vertices import SizedVertices
 from pypoplar.report.trace import Trace
@@ -232,7 +233,7 @@ class TileAverage:
     copies: float = 0.0  # on the tile, before and after exchanges
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Execution(ShownInNotebooks):
     """What the runs since the engine was loaded, or its profile reset, cost."""
 
@@ -250,6 +251,12 @@ class Execution(ShownInNotebooks):
 
     if not TYPE_CHECKING:
         __getattr__ = missing
+
+    def __repr__(self) -> str:
+        runs = sum(run.count for run in self.runs)
+        return (
+            f"<Execution of {counted(runs, 'run')}, {counted(len(self.steps), 'step')}: {counted(self.totalCycles.total, 'cycle')}>"
+        )
 
     @property
     def blocks(self) -> tuple[ExecutedBlock, ...]:

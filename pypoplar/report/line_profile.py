@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from attrs import field, frozen
 
 from pypoplar.report.libpva_hints import missing
+from pypoplar.report.plurals import counted
+from pypoplar.spelling import MOST_LISTED, nearest_or_all
 
 
 @frozen
@@ -89,8 +91,9 @@ class SlowestVertex:
 class LineCost:
     """A line with what it cost: `slots` as executed, beside them what its code takes as compiled, and its bound.
 
-    `share` is that of all slots of the lines beside it. `executions` are those of the block on it that ran most often. `compiled`
-    and `bound` are None where prices are not those of compiled code.
+    `share` is that of all slots of the lines beside it. `executions` are those of the block on it that ran most often: a loop that
+    takes several elements at a time goes round less often than there are elements. `compiled` and `bound` are None where prices are
+    not those of compiled code.
     """
 
     source: SourceLine
@@ -118,7 +121,7 @@ class ExecutedBlock:
     compiled: int | None = None
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class LineProfile:
     """Cycles by source line, of all runs together. `compiled` says whether prices are those of compiled code."""
 
@@ -135,6 +138,14 @@ class LineProfile:
     def _by_vertex_type(self) -> Mapping[str, CodeletText]:
         return {text.vertex_type: text for text in self.texts}
 
+    def __repr__(self) -> str:
+        """How much it is, not all of it: ``<LineProfile of 2 vertex types: 'Scale', 'Sum'>``."""
+        names = ", ".join(map(repr, self.vertex_types[:MOST_LISTED])) + (", ..." if len(self.vertex_types) > MOST_LISTED else "")
+        return f"<LineProfile of {counted(len(self.vertex_types), 'vertex type')}{f': {names}' if names else ''}>"
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is not iterable: lines(vertex_type) gives the lines of a vertex type")
+
     @property
     def vertex_types(self) -> tuple[str, ...]:
         """The vertex types that ran, those with the most slots first."""
@@ -145,14 +156,24 @@ class LineProfile:
         return tuple(sorted(ran, key=lambda name: (-slots[name], name)))
 
     def groups_of(self, vertex_type: str) -> tuple[VertexGroup, ...]:
-        """The vertices of a type, by compute set, those with the most slots first."""
+        """The vertices of a type, by compute set, those with the most slots first. `KeyError` for a type that has not run."""
+        if vertex_type not in self._text:
+            raise KeyError(f"no vertex of the type {vertex_type!r} has run{nearest_or_all(vertex_type, self._text)}")
         groups = [group for group in self.groups if group.vertex_type == vertex_type]
         return tuple(sorted(groups, key=lambda group: -group.slots))
 
     def lines(self, vertex_type: str, compute_set: str | None = None) -> tuple[LineCost, ...]:
-        """All lines of a vertex type's text with what they cost, in one compute set or in all. `KeyError` for an unknown type."""
-        text = self._text[vertex_type]
-        groups = [group for group in self.groups_of(vertex_type) if compute_set in (None, group.compute_set)]
+        """All lines of a vertex type's text with what they cost, in one compute set or in all.
+
+        Raises `KeyError` for a type that has not run, or not in this compute set.
+        """
+        of_type = self.groups_of(vertex_type)
+        text, groups = self._text[vertex_type], [group for group in of_type if compute_set in (None, group.compute_set)]
+        if compute_set is not None and not groups:
+            sets = [group.compute_set for group in of_type]
+            raise KeyError(
+                f"no vertex of {vertex_type!r} has run in compute set {compute_set!r}{nearest_or_all(compute_set, sets)}"
+            )
         charged, code, bounds = ([0] * len(text.lines) for _ in range(3))
         executions = [0] * len(text.lines)
         for group in groups:

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import sums_between
 from pypoplar.report.libpva_hints import missing
+from pypoplar.report.plurals import counted
 from pypoplar.report.tile_vertices import VertexMemory, VerticesByTile
 
 if TYPE_CHECKING:
@@ -136,6 +137,14 @@ class MemoryByTile:
         return total
 
 
+def _place(number: int, count: int, noun: str) -> int:
+    """A place in a sequence of so many, counted from its end if it is negative. `IndexError` where there is none."""
+    if not -count <= number < count:
+        known = f"they go from 0 to {count - 1:,}" if count else "there are none"
+        raise IndexError(f"there is no {noun} {number:,}: {known}")
+    return int(number) % count
+
+
 @frozen(eq=False)
 class TileMemories(Sequence[Tile]):
     """The tiles of the target, made when asked for."""
@@ -152,8 +161,7 @@ class TileMemories(Sequence[Tile]):
     def __getitem__(self, number: int | slice) -> Tile | list[Tile]:
         if isinstance(number, slice):
             return [self[number] for number in range(*number.indices(len(self)))]
-        memory = self.memory
-        tile = range(len(self))[number]
+        memory, tile = self.memory, _place(number, len(self), "tile")
         category = {name: int(sizes[tile]) for name, sizes in memory.categories.items()}
         used = sum(category.values())
         always, rest = (int(live[tile]) if len(live) else 0 for live in (memory.always_live, memory.not_always_live))
@@ -181,7 +189,7 @@ class Variable:
     end: int = -1
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class LoweredVariables(Sequence[Variable]):
     """The variables, when they live and where they lie.
 
@@ -209,7 +217,10 @@ class LoweredVariables(Sequence[Variable]):
     def __getitem__(self, number: int | slice) -> Variable | list[Variable]:
         if isinstance(number, slice):
             return [self[number] for number in range(*number.indices(len(self)))]
-        return self._variable(range(len(self))[number], None)
+        return self._variable(_place(number, len(self), "variable"), None)
+
+    def __repr__(self) -> str:
+        return f"<{counted(len(self), 'variable')}>"
 
     def _variable(self, number: int, size: int | None) -> Variable:
         if size is None:
@@ -256,7 +267,7 @@ class LivenessProgramStep:
 
     program: Program
     notAlwaysLiveMemory: Bytes
-    variables: LoweredVariables
+    variables: LoweredVariables = field(repr=False)
     number: int  # of the static step
 
     @property

@@ -30,6 +30,7 @@ from pypoplar.report.memory_report import (
     Variable,
     live_bytes,
 )
+from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import ComputeSet, Program
 
 PROFILE_VERSION = 4
@@ -148,7 +149,7 @@ class InstrumentationSettings:
     externalExchangeInstrumentationLevel: str
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Compilation:
     """What the compiler made of the graph and its programs."""
 
@@ -164,6 +165,10 @@ class Compilation:
 
     if not TYPE_CHECKING:
         __getattr__ = missing
+
+    def __repr__(self) -> str:
+        target, vertices = self.target, counted(self.graph.numVertices, "vertex", "vertices")
+        return f"<Compilation for {counted(target.numTiles, 'tile')} of {target.system or target.architecture}, {vertices}>"
 
     @property
     def tiles(self) -> TileMemories:
@@ -218,7 +223,7 @@ class Compilation:
         return rows
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Report(ShownInNotebooks):
     """Everything that is known of a program. `execution` is None until the program has run."""
 
@@ -236,6 +241,10 @@ class Report(ShownInNotebooks):
 
     if not TYPE_CHECKING:
         __getattr__ = missing
+
+    def __repr__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        return f"<Report{name}: {self.compilation!r}, {self.execution!r}>"
 
     def open_page(self, path: str | os.PathLike[str] | None = None) -> Path:
         """Write the report's page to `path`, or to a directory for temporary files, and open it in the browser.

@@ -193,7 +193,8 @@ def test_lines_of_a_library_share_its_estimate():
     engine.run()
     report = engine.getReport()
     (name,) = report.execution.lines.vertex_types
-    assert report.compilation.vertex_types[0].priced_by["estimator"] > 0
+    (kind,) = [kind for kind in report.compilation.vertex_types if kind.name == name]
+    assert kind.priced_by["estimator"] > 0
     lines = report.execution.lines.lines(name)
     assert sum(line.slots for line in lines) == report.execution.cycles_by_vertex_type[name].cycles
     assert sum(line.slots > 0 for line in lines) > 1
@@ -237,5 +238,38 @@ def test_what_costs_nothing_as_code_is_charged_to_its_first_line():
     text = CodeletText("Nothing", 1, lines, ((LinePart(1, 0, 0),),))
     profile = LineProfile(True, (text,), (VertexGroup("set", "Nothing", 2, 50, (2,)),))
     assert [line.slots for line in profile.lines("Nothing")] == [50, 0]
-    with pytest.raises(KeyError):
-        profile.lines("Unknown")
+
+
+def test_lines_of_what_has_not_run_are_refused_with_the_nearest_name(bench):
+    lines = ran(bench).execution.lines
+    with pytest.raises(KeyError, match="no vertex of the type 'Halv' has run; did you mean 'Halve'"):
+        lines.lines("Halv")
+    with pytest.raises(KeyError, match="no vertex of the type 'Nope' has run; there are 'Halve'"):
+        lines.groups_of("Nope")
+    with pytest.raises(KeyError, match="no vertex of 'Halve' has run in compute set 'rest'; there are 'work'"):
+        lines.lines("Halve", "rest")
+    with pytest.raises(TypeError, match=r"<LineProfile of 4 vertex types: 'Guessed', .* is not iterable: lines\(vertex_type\)"):
+        list(lines)
+
+
+def test_reports_are_short_where_they_are_printed(bench):
+    report = ran(bench)
+    for shown in (report, report.compilation, report.execution, report.execution.lines, report.compilation.loweredVariables):
+        assert len(repr(shown)) < 250
+    assert all(len(repr(step)) < 600 for step in report.compilation.livenessProgramSteps)
+    assert (
+        repr(report.execution)
+        == f"<Execution of 1 run, {len(report.execution.steps)} steps: {report.execution.totalCycles.total:,} cycles>"
+    )
+    assert repr(report.compilation).startswith("<Compilation for 8 tiles of ")
+    assert repr(LineProfile(True)) == "<LineProfile of 0 vertex types>"
+
+
+def test_tiles_and_variables_that_are_not_there_are_refused_by_number(bench):
+    compilation = ran(bench).compilation
+    assert compilation.tiles[-1].number == 7
+    for number in (8, -9):
+        with pytest.raises(IndexError, match=f"there is no tile {number}: they go from 0 to 7"):
+            compilation.tiles[number]
+    with pytest.raises(IndexError, match="there is no variable 1,000: they go from 0 to"):
+        compilation.loweredVariables[1000]

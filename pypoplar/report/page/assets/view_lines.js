@@ -117,7 +117,7 @@ if (page.data.kind === "report") {
           ),
         );
       });
-      const titles = { Compiled: COMPILED, Bound: BOUND, Runs: "executions of the block on the line that ran most often" };
+      const titles = { Compiled: COMPILED, Bound: BOUND, Runs: "executions of the block on the line that ran most often; a loop may take several elements at a time" };
       return page.element(
         "div",
         { class: "scroll", tabindex: "0", role: "region", "aria-label": "Code" },
