@@ -102,11 +102,11 @@ class _Reduction(MultiVertex, Generic[T, A, R]):
         return total
 
     def whole(self, output, outputs):
-        row = self.partials[0]
-        total = self.part(row, output, outputs, 0, len(row) // outputs)
-        for number in range(1, len(self.partials)):
+        total = A(0)
+        for number in range(len(self.partials)):
             row = self.partials[number]
-            total = self.join(total, self.part(row, output, outputs, 0, len(row) // outputs))
+            part = self.part(row, output, outputs, 0, len(row) // outputs)
+            total = part if number == 0 else self.join(total, part)
         return total
 
 
@@ -141,7 +141,7 @@ class _ReduceInParts(_Reduction[T, A, R], Generic[T, A, R]):
     def between(self, output, outputs, begin, end):
         before = 0
         empty = True
-        total = self.load(self.partials[0][0])
+        total = A(0)
         for row in self.partials:
             places = len(row) // outputs
             low = max(begin - before, 0)

@@ -16,6 +16,7 @@ from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 from pypoplar.types import ElementType
 
+FEW_OUTPUTS = 48  # of a tile, up to which workers may share each
 FEW = 16  # places of an output on a tile up to which they may go to other tiles as they are
 
 
@@ -55,11 +56,20 @@ def plan_local(
     most = max(holding.places for holding in holdings)
     if most > 1 or places == 1:
         plans.append(_whole(target, operation, holdings, places, types, results))
-    if most > 1:
+    if most > 1 and _outputs_of_tile(holdings) <= FEW_OUTPUTS:
         plans.append(_split(target, operation, holdings, types, results))
-    if places > 1 and most <= FEW:
+    side_by_side = all(holding.inner == holding.outputs for holding in holdings)
+    if places > 1 and most <= FEW and side_by_side:
         plans.append(_untouched(target, operation, holdings, places, types, results))
     return min(plans, key=lambda plan: plan.all_cycles)
+
+
+def _outputs_of_tile(holdings: Sequence[Holding]) -> int:
+    """The most outputs of a tile, those side by side as one."""
+    outputs: Counter[int] = Counter()
+    for holding in holdings:
+        outputs[holding.tile] += holding.outputs // holding.inner * len(holding.rows)
+    return max(outputs.values())
 
 
 def _untouched(

@@ -1,4 +1,4 @@
-"""Partial results of outputs, as matrices: a column for each output, with all that is to be reduced to it."""
+"""Partial results of outputs, as matrices: a row for each output, with all that is to be reduced to it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pypoplar.popops.reduction.regular_views import places_view
 
 @frozen(eq=False)
 class PartialMatrix:
-    """Partial results ``values[k, j]`` of outputs ``outputs[j]``."""
+    """Partial results ``values[j, k]`` of outputs ``outputs[j]``, which ascend."""
 
     outputs: Int64s
     values: Tensor
 
     @staticmethod
     def whole(values: Tensor) -> PartialMatrix:
-        """A matrix with a column for each output."""
-        return PartialMatrix(np.arange(values.dim(1)), values)
+        """A matrix with a row for each output."""
+        return PartialMatrix(np.arange(values.dim(0)), values)
 
     @property
     def partials(self) -> int:
-        return self.values.dim(0)
+        return self.values.dim(1)
 
 
 def matrices_of(vector: Tensor, place: Int64s, output: Int64s, width: Int64s) -> list[PartialMatrix]:
@@ -48,6 +48,6 @@ def matrices_of(vector: Tensor, place: Int64s, output: Int64s, width: Int64s) ->
         sizes = np.diff(bounds)[chosen]
         heads = begin[depth[interval] == partials].reshape(len(chosen), partials)
         inside = ragged(np.zeros(len(chosen), np.int64), sizes)
-        places = np.repeat(heads.T, sizes, axis=1) + inside
+        places = np.repeat(heads, sizes, axis=0) + inside[:, None]
         matrices.append(PartialMatrix(ragged(bounds[chosen], sizes), places_view(vector, places)))
     return matrices

@@ -21,6 +21,7 @@ from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
 from pypoplar.popops.reduction.reduce_plan import WORD, ReducePlan, Stage
 from pypoplar.popops.reduction.regular_views import pieces_view
 from pypoplar.popops.reduction.tile_holdings import Holding
+from pypoplar.popops.reduction.vertex_batch import VertexBatch
 from pypoplar.popops.reduction.work_split import WorkerPieces, output_share, place_share
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
@@ -66,32 +67,36 @@ class ReduceBuilder:
         cs = self.sets.at(0, "ReduceOnTile")
         if plan.pieces is not None:
             return self._split(cs, plan.pieces)
+        batch = self._final_batch()
         for number in sorted(plan.complete):
             holding = holdings[number]
-            self._final_vertex(cs, holding.tile, holding.rows, holding.inner, slice(holding.output, holding.end))
+            out = self.out.slice(holding.output, holding.end)
+            self._add_final(batch, cs, holding.tile, holding.rows, holding.inner, out, self.params.op)
+        batch.flush()
         left = [holding for number, holding in enumerate(holdings) if number not in plan.complete]
         if not left:
             return []
-        result = plan.type
         places = np.cumsum([0, *(holding.outputs for holding in left)])
-        partials = self._variable(result, int(places[-1]), [holding.tile for holding in left], places, "tile_data")
+        partials = self._variable(plan.type, int(places[-1]), [holding.tile for holding in left], places, "tile_data")
+        batch = VertexBatch(self.graph, {})
         for holding, (begin, end) in zip(left, pairwise(places.tolist()), strict=True):
-            name = self._vertex("Reduce", self.params.op, holding.rows[0].elementType(), result)
-            share = output_share(self.graph.getTarget(), holding.outputs, holding.inner, result)
-            fields = {"partials": list(holding.rows), "out": partials.slice(begin, end), "inner": holding.inner, "share": share}
-            self.graph.setTileMapping(self.graph.addVertex(cs, name, fields), holding.tile)
+            name = self._vertex("Reduce", self.params.op, holding.rows[0].elementType(), plan.type)
+            share = output_share(self.graph.getTarget(), holding.outputs, holding.inner, plan.type)
+            values = {"inner": holding.inner, "share": share}
+            batch.add(cs, name, holding.rows, partials.slice(begin, end), holding.tile, values)
+        batch.flush()
         return matrices_of(partials, places[:-1], np.array([holding.output for holding in left]), np.diff(places))
 
     def _split(self, cs: ComputeSet, pieces: Sequence[WorkerPieces]) -> list[PartialMatrix]:
         places = np.cumsum([0, *(piece.size for piece in pieces)])
         partials = self._variable(self.types.wide, int(places[-1]), [piece.tile for piece in pieces], places, "tile_data")
+        batch = VertexBatch(self.graph, {})
         for piece, (begin, end) in zip(pieces, pairwise(places.tolist()), strict=True):
             form = "ReducePieces" if piece.outputs is None else "ReduceInParts"
             name = self._vertex(form, self.params.op, piece.rows[0].elementType(), self.types.wide)
-            fields = {"partials": list(piece.rows), "out": partials.slice(begin, end), "inner": piece.inner, "share": piece.share}
-            if piece.outputs is not None:
-                fields["outputs"] = piece.outputs
-            self.graph.setTileMapping(self.graph.addVertex(cs, name, fields), piece.tile)
+            values = {"inner": piece.inner, "share": piece.share} | ({"outputs": piece.outputs} if piece.outputs else {})
+            batch.add(cs, name, piece.rows, partials.slice(begin, end), piece.tile, values)
+        batch.flush()
         place = np.concatenate([begin + piece.places for begin, piece in zip(places[:-1], pieces, strict=True)])
         output = np.concatenate([piece.first_outputs for piece in pieces])
         width = np.concatenate([piece.widths for piece in pieces])
@@ -132,31 +137,35 @@ class ReduceBuilder:
         values = []
         for begin, end, count in _equal_parts(matrix.partials, ceiling(matrix.partials, stage.partials)):
             rows = (end - begin) // count
-            values.append(self._rows(cs, matrix.values.slice(begin, end), rows, stage, operation, type, tiles))
-        return PartialMatrix(matrix.outputs, concat(values))
+            values.append(self._rows(cs, matrix.values.slice(begin, end, 1), rows, stage, operation, type, tiles))
+        return PartialMatrix(matrix.outputs, concat(values, 1))
 
     def _rows(
         self, cs: ComputeSet, values: Tensor, rows: int, stage: Stage, operation: Operation, type: ElementType, tiles: _Tiles
     ) -> Tensor:
-        """Groups of as many rows each."""
-        groups, columns = values.dim(0) // rows, values.dim(1)
+        """Groups of as many partial results each: a vertex for each group and `width` outputs."""
+        outputs, groups = values.dim(0), values.dim(1) // rows
         share = place_share(self.graph.getTarget(), rows) if stage.splits else rows
         parts = ceiling(rows, share)
-        result = self.graph.addVariable(type, [groups, parts, columns], below(self.debug, "partials"))
-        for low, high in _pairs(stage.column_bounds(columns)):
-            width = high - low
-            edge = values.slice(low, high, 1).reshape([groups, rows * width])
-            out = result.slice(low, high, 2).reshape([groups, parts * width])
-            own = tiles.take(groups)
+        result = self.graph.addVariable(type, [groups, parts, outputs], below(self.debug, "partials"))
+        whole = outputs // stage.width * stage.width
+        for low, high, width in ((0, whole, stage.width), (whole, outputs, outputs - whole)):
+            if low == high:
+                continue
+            count = (high - low) // width
+            edge = values.slice(low, high).reshape([count, width, groups, rows]).dimShuffle([2, 0, 3, 1])
+            out = result.slice(low, high, 2).reshape([groups, parts, count, width]).dimShuffle([0, 2, 1, 3])
+            out = out.reshape([groups * count, parts * width])
+            own = tiles.take(groups * count)
             self._map_rows(out, own)
-            fields: dict[str, object] = {"partials": edge.expand([1]), "out": out, "inner": width}
+            fields: dict[str, object] = {"partials": edge.reshape([groups * count, 1, rows * width]), "out": out, "inner": width}
             if stage.splits:
                 fields |= {"share": share, "outputs": width}
             else:
                 fields["share"] = output_share(self.graph.getTarget(), width, width, type)
             form = "ReduceInParts" if stage.splits else "Reduce"
             self.graph.add_vertices(cs, self._vertex(form, operation, values.elementType(), type), fields, own)
-        return result.reshape([groups * parts, columns])
+        return result.dimShuffle([2, 0, 1]).reshape([outputs, groups * parts])
 
     def _map_rows(self, tensor: Tensor, tiles: Int64s) -> None:
         length = tensor.dim(1)
@@ -169,11 +178,15 @@ class ReduceBuilder:
         """Reduce what is left to `out`. Where results are smaller than a word, each compute set has one vertex of a tile."""
         places = self._places_of_output(matrices) if plan.at_output else self._places_anywhere(matrices, plan.stages[-1], first)
         turn: Counter[int] = Counter()
+        batch = self._final_batch()
         for tile, matrix, low, high in places:
             cs = self.sets.at(number + (turn[tile] if self.out.elementType().size < WORD else 0), "ReduceFinalStage")
-            row = matrix.values.slice(low, high, 1).flatten()
-            self._final_vertex(cs, tile, (row,), high - low, matrix.outputs[low:high], operation)
+            row = matrix.values.slice(low, high)
+            row = row.flatten() if high - low == 1 else row.transpose().flatten()
+            out = pieces_view(self.out, matrix.outputs[low:high], np.ones(high - low, np.int64))
+            self._add_final(batch, cs, tile, (row,), high - low, out, operation)
             turn[tile] += 1
+        batch.flush()
 
     def _places_anywhere(self, matrices: Sequence[PartialMatrix], stage: Stage, first: int) -> list[ColumnsOfTile]:
         """The columns of each vertex, of outputs that follow each other where there are tiles for that."""
@@ -193,29 +206,26 @@ class ReduceBuilder:
                     columns.append((tile, matrix, low, high))
         return columns
 
-    def _final_vertex(
+    def _final_batch(self) -> VertexBatch:
+        return VertexBatch(self.graph, {} if self.params.scale is None else {"scale": self.params.scale.reshape([])})
+
+    def _add_final(
         self,
+        batch: VertexBatch,
         cs: ComputeSet,
         tile: int,
         rows: Sequence[Tensor],
         inner: int,
-        outputs: Int64s | slice,
-        operation: Operation | None = None,
+        out: Tensor,
+        operation: Operation,
     ) -> None:
-        op = self.params.op if operation is None else operation
-        if isinstance(outputs, slice):
-            out = self.out.slice(outputs.start, outputs.stop)
-        else:
-            out = pieces_view(self.out, outputs, np.ones(len(outputs), np.int64))
+        """Note a vertex that gives results."""
         if not self.placed:
             self.graph.setTileMapping(out, tile)
         form = f"{'Scaled' if self.params.useScale else ''}Reduce{'Update' if self.params.update else ''}"
+        name = self._vertex(form, operation, rows[0].elementType(), out.elementType())
         share = output_share(self.graph.getTarget(), out.numElements(), inner, out.elementType())
-        fields: dict[str, object] = {"partials": list(rows), "out": out, "inner": inner, "share": share}
-        if self.params.scale is not None:
-            fields["scale"] = self.params.scale.reshape([])
-        name = self._vertex(form, op, rows[0].elementType(), out.elementType())
-        self.graph.setTileMapping(self.graph.addVertex(cs, name, fields), tile)
+        batch.add(cs, name, rows, out, tile, {"inner": inner, "share": share})
 
 
 class _Tiles:

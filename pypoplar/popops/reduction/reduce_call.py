@@ -352,7 +352,7 @@ class ReduceCall:
             matrices, stage, operation = builder.local(holdings, local), 1, added(operation)
         else:
             kept = [dimension for dimension in range(self.in_.rank()) if dimension not in self.dims]
-            values = self.in_.dimShuffle([*self.dims, *kept]).reshape([self._places, out.numElements()])
+            values = self.in_.dimShuffle([*kept, *self.dims]).reshape([out.numElements(), self._places])
             matrices = [PartialMatrix.whole(values)]
         plan = local.after
         if plan is None:

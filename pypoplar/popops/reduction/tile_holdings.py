@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from attrs import frozen
@@ -61,7 +62,7 @@ def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holdi
     head = np.flatnonzero(~chained)
     end = np.append(head[1:], len(first)) - 1
     blocks = _Blocks(tile[head], output[head], output[end] + width[end], width[head], places[head], first[head], last[end])
-    return [holding for cluster in _clusters(blocks) for holding in _held(flat, pieces, blocks, cluster)]
+    return list(_holdings(flat, pieces, blocks))
 
 
 @frozen(eq=False)
@@ -116,30 +117,44 @@ def _output_steps(shape: Sequence[int], dims: Sequence[int]) -> tuple[list[int],
     return (sizes, steps) if sizes else ([1], [0])
 
 
-def _clusters(blocks: _Blocks) -> Iterator[Int64s]:
-    """Blocks of a tile whose outputs overlap, together."""
+def _holdings(flat: Tensor, pieces: Pieces, blocks: _Blocks) -> Iterator[Holding]:
+    """The holdings of all blocks: one of each, or those of blocks of a tile whose outputs overlap."""
     order = np.lexsort((blocks.output, blocks.tile))
     span = int(blocks.end.max()) + 1
     reach = np.maximum.accumulate(blocks.tile[order] * span + blocks.end[order])
     begins = np.ones(len(order), bool)
     begins[1:] = blocks.tile[order][1:] * span + blocks.output[order][1:] >= reach[:-1]
-    yield from np.split(order, np.flatnonzero(begins)[1:])
+    heads = np.flatnonzero(begins)
+    # Where a block is one piece of the flattened tensor it is a slice of it.
+    length = pieces.width * pieces.places
+    breaks = np.zeros(len(length) + 1, np.int64)
+    breaks[1:-1] = np.cumsum(pieces.begin[1:] != pieces.begin[:-1] + length[:-1])
+    single = breaks[blocks.last - 1] == breaks[blocks.first]
+    low, high = pieces.begin[blocks.first], pieces.begin[blocks.last - 1] + length[blocks.last - 1]
+    columns = [column.tolist() for column in (blocks.tile, blocks.output, blocks.end, blocks.width, blocks.places, low, high)]
+    for begin, end in pairwise([*heads.tolist(), len(order)]):
+        block = int(order[begin])
+        if end - begin > 1:
+            yield from _overlapping(flat, pieces, blocks, np.sort(order[begin:end]))
+            continue
+        tile, output, bound, width, places, first, last = (column[block] for column in columns)
+        row = flat.slice(first, last) if single[block] else _row(flat, pieces, blocks, block)
+        yield Holding(tile, output, bound - output, width, (row,), places)
 
 
-def _held(flat: Tensor, pieces: Pieces, blocks: _Blocks, cluster: Int64s) -> Iterator[Holding]:
+def _overlapping(flat: Tensor, pieces: Pieces, blocks: _Blocks, cluster: Int64s) -> Iterator[Holding]:
     """The holdings of blocks that overlap: with a row of each, where these have the same outputs, else with rows cut to fit."""
-    cluster = np.sort(cluster)
     alike = all((column[cluster] == column[cluster[0]]).all() for column in (blocks.output, blocks.end, blocks.width))
     first = int(cluster[0])
     tile = int(blocks.tile[first])
     if alike:
-        rows = tuple(_row(flat, pieces.chosen(slice(int(blocks.first[block]), int(blocks.last[block])))) for block in cluster)
+        rows = tuple(_row(flat, pieces, blocks, block) for block in cluster.tolist())
         output, end = int(blocks.output[first]), int(blocks.end[first])
         yield Holding(tile, output, end - output, int(blocks.width[first]), rows, int(blocks.places[cluster].sum()))
         return
     inside = pieces.chosen(np.concatenate([np.arange(blocks.first[block], blocks.last[block]) for block in cluster]))
     bounds = np.unique(np.concatenate((inside.output, inside.output + inside.width)))
-    for output, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    for output, end in pairwise(bounds.tolist()):
         over = inside.chosen((inside.output <= output) & (inside.output + inside.width >= end))
         if len(over.tile) == 0:
             continue
@@ -148,5 +163,7 @@ def _held(flat: Tensor, pieces: Pieces, blocks: _Blocks, cluster: Int64s) -> Ite
         yield Holding(tile, output, end - output, end - output, rows, int(over.places.sum()))
 
 
-def _row(flat: Tensor, pieces: Pieces) -> Tensor:
-    return pieces_view(flat, pieces.begin, pieces.width * pieces.places)
+def _row(flat: Tensor, pieces: Pieces, blocks: _Blocks, block: int) -> Tensor:
+    """What a block has, as one vector."""
+    own = slice(int(blocks.first[block]), int(blocks.last[block]))
+    return pieces_view(flat, pieces.begin[own], pieces.width[own] * pieces.places[own])

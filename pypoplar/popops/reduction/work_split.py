@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 
 import numpy as np
 from attrs import frozen
@@ -74,18 +75,18 @@ def _in_pieces(target: Target, held: Sequence[Holding]) -> WorkerPieces:
         for places in (row.numElements() // holding.outputs,)
         for number in range(holding.outputs)
     ]
-    ends = np.cumsum([row.numElements() for row, _ in whole])
-    workers = min(target.getNumWorkerContexts(), int(ends[-1]))
-    cuts = [worker * int(ends[-1]) // workers for worker in range(workers + 1)]
-    shares = [sorted({low, high, *ends[(ends > low) & (ends < high)].tolist()}) for low, high in pairwise(cuts)]
+    ends = list(accumulate(row.numElements() for row, _ in whole))
+    workers = min(target.getNumWorkerContexts(), ends[-1])
+    cuts = [worker * ends[-1] // workers for worker in range(workers + 1)]
+    shares = [[low, *ends[bisect_right(ends, low) : bisect_left(ends, high)], high] for low, high in pairwise(cuts)]
     share = min(max(len(bounds) for bounds in shares) - 1, min(high - low for low, high in pairwise(cuts)))
     rows: list[Tensor] = []
     outputs: list[int] = []
     for bounds in shares:
         for low, high in pairwise(_more(bounds, share)):
-            number = int(np.searchsorted(ends, low, "right"))
+            number = bisect_right(ends, low)
             row, output = whole[number]
-            begin = int(ends[number]) - row.numElements()
+            begin = ends[number] - row.numElements()
             rows.append(row.slice(low - begin, high - begin))
             outputs.append(output)
     share = ceiling(len(rows), workers)
