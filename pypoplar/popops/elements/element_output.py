@@ -32,7 +32,8 @@ def createOutputForElementWiseOp(
     if not fitting and inputs[0].numElements() == 1:
         fitting = [inputs[0]]
     if fitting:
-        return graph.clone(outputType, min(fitting, key=lambda tensor: _spread(graph, tensor)), debugContext or "")
+        best = fitting[0] if len(fitting) == 1 else min(fitting, key=lambda tensor: _spread(graph, tensor))
+        return graph.clone(outputType, best, debugContext or "")
     output = graph.addVariable(outputType, inputs[0].shape(), debugContext or "")
     mapTensorLinearly(graph, output, 0, graph.getTarget().getVectorWidth(outputType))
     return output
