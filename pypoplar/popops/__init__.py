@@ -216,6 +216,7 @@ from pypoplar.popops.slicing.dynamic_slice import (
     dynamicUpdate,
     getSliceMapping,
 )
+from pypoplar.popops.slicing.gather_call import GatherParams, createGatherInput, gather
 from pypoplar.popops.slicing.multi_slice import groupedMultiSlice, multiSlice
 from pypoplar.popops.slicing.multi_update import (
     groupedMultiUpdate,
@@ -227,6 +228,7 @@ from pypoplar.popops.slicing.multi_update import (
     multiUpdateMax,
     multiUpdateMul,
 )
+from pypoplar.popops.slicing.scatter_call import UpdateComputationFunc, scatter
 from pypoplar.popops.slicing.slice_plan import SlicePlan
 from pypoplar.popops.slicing.slice_tensors import (
     createGroupedIndicesTensor,
@@ -480,7 +482,9 @@ __all__ = [
     "selectInPlace",
     "selectWithOutput",
     # slices
+    "GatherParams",
     "SlicePlan",
+    "UpdateComputationFunc",
     "createDynamicSliceOutput",
     "createGroupedIndicesTensor",
     "createGroupedSliceTensor",
@@ -492,7 +496,9 @@ __all__ = [
     "dynamicSlice",
     "dynamicSliceWithOutput",
     "dynamicUpdate",
+    "createGatherInput",
     "embedding",
+    "gather",
     "getSliceMapping",
     "groupedMultiSlice",
     "groupedMultiUpdate",
@@ -504,6 +510,7 @@ __all__ = [
     "multiUpdateAdd",
     "multiUpdateMax",
     "multiUpdateMul",
+    "scatter",
 ]
 
 if not TYPE_CHECKING:
