@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import sys
 import threading
 from pathlib import Path
@@ -43,11 +42,11 @@ def module_of_file(path: Path) -> ModuleType:
 
 def _imported(path: Path, whole: Path, ours: str) -> ModuleType | None:
     """The module whose file it is, the running program before others; not one that was run for its codelets."""
-    main = sys.modules.get("__main__")
+    main, endings = sys.modules.get("__main__"), (path.name, whole.name)
     for module in (main, *list(sys.modules.values())):
         names = object.__getattribute__(module, "__dict__") if isinstance(module, ModuleType) else {}  # a lazy one stays so
         file = names.get("__file__")
-        if not isinstance(file, str) or os.path.basename(file) not in (path.name, whole.name) or names.get("__name__") == ours:
+        if not isinstance(file, str) or not file.endswith(endings) or names.get("__name__") == ours:
             continue
         if Path(file).resolve() == whole:
             return module
