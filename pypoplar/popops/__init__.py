@@ -239,6 +239,7 @@ from pypoplar.popops.slicing.slice_tensors import (
     createSliceableTensorFromSlice,
     createSliceTensor,
 )
+from pypoplar.popops.splines.spline_calls import splineBasis, splineWeighting
 from pypoplar.popops.statistics.histogram_call import histogram
 from pypoplar.poputil.absent_members import absent_member
 
@@ -277,6 +278,8 @@ __all__ = [
     "createNormaliseImageInput",
     "histogram",
     "normaliseImage",
+    "splineBasis",
+    "splineWeighting",
     # trees of operations
     "map",
     "mapInPlace",

@@ -26,6 +26,7 @@ FILES = (
     "popops_rearrange.py",
     "popops_reduce.py",
     "popops_scaled_add.py",
+    "popops_splines.py",
     "popops_topk.py",
 )
 

@@ -1,0 +1,1 @@
+"""B-spline kernels of graph networks."""
