@@ -10,14 +10,21 @@ from typing import Generic, TypeVar
 from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, UNSIGNED_LONGLONG, Input, MultiVertex, Output, Vector, ipu
 from pypoplar.poprand.random_cycles import (
     MULTIPLY_ADD_OF_DRAW,
+    MULTIPLY_OF_DRAW,
+    bernoulli_loop,
+    dropout_loop,
     loop_slots,
+    normal_loop,
     random_flops,
     random_slots,
+    truncated_normal_loop,
     uniform_int_cycles,
     uniform_loop,
 )
 
-T = TypeVar("T", FLOAT, HALF, INT)
+Number = TypeVar("Number", FLOAT, HALF, INT)
+Real = TypeVar("Real", FLOAT, HALF)
+Whole = TypeVar("Whole", INT, UNSIGNED_INT)
 
 FIVES = 31 * sum(1 << 10 * k for k in range(6))  # every second one of the twelve groups of 5 bits
 ONES = sum(1 << 10 * k for k in range(6))
@@ -36,21 +43,31 @@ def rotated(value, bits):
     return (value << bits) | (value >> (64 - bits))
 
 
+def centred(bits, width):
+    """The number of the lowest bits, 16 or 32, less one half: in [-0.5, 0.5]."""
+    if width == 16:
+        return float(INT(bits & 0xFFFF) - 0x8000) * 2.0**-16
+    return float(INT(UNSIGNED_INT(bits) ^ 0x80000000)) * 2.0**-32
+
+
+def chosen(bits, width, prob):
+    """Whether the upper 16 of the lowest bits, 16 or 32, are below `prob`."""
+    return INT((bits >> (width - 16)) & 0xFFFF) < prob
+
+
 def grand(bits):
     """The sum of twelve numbers of 5 bits, less its mean, over 32: nearly normal, with a deviation of nearly 1."""
     pairs = (bits & FIVES) + ((bits >> 5) & FIVES)
     return float(INT(((pairs * ONES) >> 50) & 1023) - MIDDLE) * 0.03125
 
 
-class Drawing(MultiVertex, Generic[T]):
+class Drawing(MultiVertex, Generic[Number]):
     """A vertex with a seed of two elements, or none: then `seedModifier` and `tile` mean nothing."""
 
     seed: Input[Vector[UNSIGNED_INT]]
     seedModifier: UNSIGNED_INT
     tile: UNSIGNED_INT
-    out: Output[Vector[T]]
-
-    numbers = 2  # of a draw
+    out: Output[Vector[Number]]
 
     def begin(self, worker, state):
         """The state of xoroshiro128aox with which setSeed would begin."""
@@ -73,38 +90,28 @@ class Drawing(MultiVertex, Generic[T]):
         state[1] = rotated(either, 36)
         return either ^ (rotated(both, 1) | rotated(both, 2))
 
-    def next_bits(self, i, bits, state):
-        """Bits whose lowest ones are for element `i`, after those of the element before it."""
-        if i % self.numbers == 0:
+    def next_bits(self, i, width, bits, state):
+        """Bits whose lowest `width` are for element `i`, after those of the element before it."""
+        if i & (64 // width - 1) == 0:
             return self.draw(state)
-        return bits >> (64 // self.numbers)
-
-    def centred(self, bits):
-        """The number of the lowest bits, less one half: in [-0.5, 0.5]."""
-        if self.numbers == 2:
-            return float(INT(UNSIGNED_INT(bits) ^ 0x80000000)) * 2.0**-32
-        return float(INT(bits & 0xFFFF) - 0x8000) * 2.0**-16
-
-    def chosen(self, bits, prob):
-        """Whether the upper 16 bits of an element's are below `prob`."""
-        if self.numbers == 2:
-            return INT((bits >> 16) & 0xFFFF) < prob
-        return INT(bits & 0xFFFF) < prob
+        return bits >> width
 
 
-class UniformDrawing(Drawing[T], Generic[T]):
+class Uniform(Drawing[Real], Generic[Real], name="poprand::Uniform"):
     """A random number from -1/2 to 1/2, times scale, plus offset."""
 
+    width: INT  # bits of a number
     scale: FLOAT
     offset: FLOAT
 
     def compute(self, worker):
         state = ipu.array(UNSIGNED_LONGLONG, 2)
         self.begin(worker, state)
+        width = self.width
         bits = UNSIGNED_LONGLONG(0)
         for i in ipu.worker_range(worker, self.out):
-            bits = self.next_bits(i, bits, state)
-            self.out[i] = T(self.centred(bits) * self.scale + self.offset)
+            bits = self.next_bits(i, width, bits, state)
+            self.out[i] = Real(centred(bits, width) * self.scale + self.offset)
 
     def cycles(self, vertex):
         return loop_slots(vertex, uniform_loop(vertex.getFieldInfo("out").elementType()))
@@ -113,31 +120,117 @@ class UniformDrawing(Drawing[T], Generic[T]):
         return random_flops(vertex, MULTIPLY_ADD_OF_DRAW)
 
 
-class UniformFloat(UniformDrawing[FLOAT], name="poprand::Uniform<float>"):
-    numbers = 2
-
-
-class UniformHalf(UniformDrawing[HALF], name="poprand::Uniform<half>"):
-    numbers = 4
-
-
-class UniformInt(Drawing[INT], name="poprand::Uniform<int>"):
+class UniformInteger(Drawing[Whole], Generic[Whole], name="poprand::UniformInteger"):
     """offset, plus a random number of 32 bits times scale / 2**32; a scale of 0 stands for 2**32."""
 
     scale: UNSIGNED_INT
-    offset: INT
+    offset: Whole
 
     def compute(self, worker):
         state = ipu.array(UNSIGNED_LONGLONG, 2)
         self.begin(worker, state)
         bits = UNSIGNED_LONGLONG(0)
         for i in ipu.worker_range(worker, self.out):
-            bits = self.next_bits(i, bits, state)
+            bits = self.next_bits(i, 32, bits, state)
             number = UNSIGNED_INT(bits)
             if self.scale != 0:
                 number = UNSIGNED_INT((UNSIGNED_LONGLONG(self.scale) * UNSIGNED_LONGLONG(number)) >> 32)
-            self.out[i] = INT(number) + self.offset
+            self.out[i] = Whole(number) + self.offset
 
     def cycles(self, vertex):
         elements, workers = vertex.fieldSize("out"), vertex.target.getNumWorkerContexts()
         return random_slots(vertex, uniform_int_cycles(elements, vertex.value("scale"), workers))
+
+
+class Normal(Drawing[Real], Generic[Real], name="poprand::Normal"):
+    """Nearly normal numbers: see `grand`."""
+
+    mean: FLOAT
+    stdDev: FLOAT
+
+    def compute(self, worker):
+        state = ipu.array(UNSIGNED_LONGLONG, 2)
+        self.begin(worker, state)
+        for i in ipu.worker_range(worker, self.out):
+            self.out[i] = Real(grand(self.draw(state)) * self.stdDev + self.mean)
+
+    def cycles(self, vertex):
+        return loop_slots(vertex, normal_loop(vertex.getFieldInfo("out").elementType()))
+
+    def flops(self, vertex):
+        return random_flops(vertex, MULTIPLY_ADD_OF_DRAW)
+
+
+class TruncatedNormal(Drawing[Real], Generic[Real], name="poprand::TruncatedNormal"):
+    """The first of some normal numbers that is not farther from 0 than alpha; if there is none, the sum of two uniform numbers."""
+
+    mean: FLOAT
+    stdDev: FLOAT
+    alpha: FLOAT
+    iterations: INT
+
+    def within(self, state):
+        for _ in range(self.iterations):
+            number = grand(self.draw(state))
+            if abs(number) <= self.alpha:
+                return number
+        bits = self.draw(state)
+        return self.alpha * (centred(bits, 16) + centred(bits >> 16, 16))
+
+    def compute(self, worker):
+        state = ipu.array(UNSIGNED_LONGLONG, 2)
+        self.begin(worker, state)
+        for i in ipu.worker_range(worker, self.out):
+            self.out[i] = Real(self.within(state) * self.stdDev + self.mean)
+
+    def cycles(self, vertex):
+        return loop_slots(vertex, truncated_normal_loop(vertex.getFieldInfo("out").elementType(), vertex.value("iterations")))
+
+    def flops(self, vertex):
+        return random_flops(vertex, MULTIPLY_ADD_OF_DRAW)
+
+
+class Bernoulli(Drawing[Number], Generic[Number], name="poprand::Bernoulli"):
+    """1 where the upper 16 bits of an element's are below prob, else 0."""
+
+    width: INT  # bits of a number
+    prob: INT  # in parts of 2**16
+
+    def compute(self, worker):
+        state = ipu.array(UNSIGNED_LONGLONG, 2)
+        self.begin(worker, state)
+        width = self.width
+        bits = UNSIGNED_LONGLONG(0)
+        for i in ipu.worker_range(worker, self.out):
+            bits = self.next_bits(i, width, bits, state)
+            self.out[i] = Number(1) if chosen(bits, width, self.prob) else Number(0)
+
+    def cycles(self, vertex):
+        return loop_slots(vertex, bernoulli_loop(vertex.getFieldInfo("out").elementType()))
+
+    def flops(self, vertex):
+        return random_flops(vertex, 1)
+
+
+class Dropout(Drawing[Real], Generic[Real], name="poprand::Dropout"):
+    """in times scale where the upper 16 bits of an element's are below prob, else 0."""
+
+    in_: Input[Vector[Real]]
+    width: INT  # bits of a number
+    scale: Real
+    prob: INT  # in parts of 2**16
+
+    def compute(self, worker):
+        state = ipu.array(UNSIGNED_LONGLONG, 2)
+        self.begin(worker, state)
+        width = self.width
+        bits = UNSIGNED_LONGLONG(0)
+        for i in ipu.worker_range(worker, self.out):
+            bits = self.next_bits(i, width, bits, state)
+            self.out[i] = self.in_[i] * self.scale if chosen(bits, width, self.prob) else Real(0)
+
+    def cycles(self, vertex):
+        return loop_slots(vertex, dropout_loop(vertex.getFieldInfo("out").elementType()))
+
+    def flops(self, vertex):
+        return random_flops(vertex, MULTIPLY_OF_DRAW)

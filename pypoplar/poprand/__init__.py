@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from pypoplar.poprand.codelets import addCodelets
-from pypoplar.poprand.distributions import uniform
+from pypoplar.poprand.distributions import bernoulli, logUniform, normal, truncatedNormal, uniform
+from pypoplar.poprand.dropouts import dropout, shapedDropout
 from pypoplar.poprand.master_seed import setSeed
 from pypoplar.poputil.absent_members import absent_member
 
@@ -11,7 +12,14 @@ __all__ = [
     "addCodelets",
     "setSeed",
     # distributions
+    "bernoulli",
+    "logUniform",
+    "normal",
+    "truncatedNormal",
     "uniform",
+    # masks
+    "dropout",
+    "shapedDropout",
 ]
 
 if not TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pypoplar import resources
 from pypoplar.graph.graph import Graph
+from pypoplar.popops.codelets import addCodelets as add_codelets_of_popops
 from pypoplar.poputil.arguments import check_graph
 from pypoplar.tracebacks import public
 
@@ -12,7 +13,8 @@ FILES = ("poprand_distributions.py",)
 
 @public
 def addCodelets(graph: Graph) -> None:
-    """Make the device code of poprand known to the graph; once is enough, more does no harm."""
+    """Make the device code of poprand and of popops, which it uses, known to the graph; once is enough, more does no harm."""
     check_graph("poprand.addCodelets", graph)
+    add_codelets_of_popops(graph)
     for file in FILES:
         graph.addCodelets(resources.codelets(file))

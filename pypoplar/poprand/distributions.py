@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poprand.drawing_call import DrawingCall
+from pypoplar.popops import expr
+from pypoplar.popops.elements.cast import cast
+from pypoplar.popops.elements.map_functions import mapInPlace
+from pypoplar.poprand.drawing_call import DrawingCall, width_of
 from pypoplar.poprand.drawn_intervals import DrawnInterval
+from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF, INT, ElementType
 
 REALS = (FLOAT, HALF)
 NUMBERS = (FLOAT, HALF, INT)
+STEP = 1 / 32  # of normal numbers, in deviations
+FARTHEST = 186 * STEP
 
 
 @public
@@ -38,7 +48,135 @@ def uniform(
     call = DrawingCall.of("uniform", graph, seed, seedModifier, reference, prog, debugContext)
     call.check_type("outType", outType, NUMBERS)
     interval = DrawnInterval.within(call.call, outType, call.number("minVal", minVal), call.number("maxVal", maxVal))
-    scale, offset = (interval.integer_scale(), interval.low) if outType is INT else interval.scale_and_offset(call.call)
+    if outType is INT:
+        vertex, values = "UniformInteger", {"scale": interval.integer_scale(), "offset": interval.low}
+    else:
+        scale, offset = interval.scale_and_offset(call.call)
+        vertex, values = "Uniform", {"scale": scale, "offset": offset, **width_of(outType)}
     out = call.output(outType)
-    call.draw("Uniform", out, {"scale": scale, "offset": offset})
+    call.draw(vertex, out, values)
     return out
+
+
+@public
+def normal(
+    graph: Graph,
+    seed: Tensor | None,
+    seedModifier: int,
+    reference: Tensor,
+    outType: ElementType,
+    mean: float,
+    stdDev: float,
+    prog: Sequence,
+    debugContext: str | None = None,
+) -> Tensor:
+    """Random numbers of `outType` (FLOAT, HALF), normal with a mean and a standard deviation, as the hardware makes them.
+
+    `reference`, `seed` and `seedModifier` are those of `uniform`; `prog` is extended. A number is the sum of twelve random ones
+    of 5 bits, less 186, over 32, times `stdDev`, plus `mean`, computed in float, and rounded to a HALF at the end. So there are 373
+    different numbers, a 32nd of `stdDev` apart, none more than 5.8125 `stdDev` from the mean. `PoplibsError` where the type does
+    not go that far.
+    """
+    call = DrawingCall.of("normal", graph, seed, seedModifier, reference, prog, debugContext)
+    call.check_type("outType", outType, REALS)
+    values = {"mean": call.number("mean", mean), "stdDev": call.number("stdDev", stdDev)}
+    call.check_spread(outType, values["mean"], values["stdDev"], FARTHEST)
+    out = call.output(outType)
+    call.draw("Normal", out, values)
+    return out
+
+
+@public
+def truncatedNormal(
+    graph: Graph,
+    seed: Tensor | None,
+    seedModifier: int,
+    reference: Tensor,
+    outType: ElementType,
+    mean: float,
+    stdDev: float,
+    alpha: float,
+    prog: Sequence,
+    debugContext: str | None = None,
+) -> Tensor:
+    """Random numbers of `outType` (FLOAT, HALF), normal, but none more than `alpha` times `stdDev` from the mean.
+
+    `reference`, `seed` and `seedModifier` are those of `uniform`; `prog` is extended. A number is the first of `normal`'s that is
+    not too far. There are so many attempts that one of 10,000 numbers has none: it is the sum of two uniform ones from
+    ``-alpha / 2`` to ``alpha / 2``. `stdDev` is that of the whole normal distribution. `PoplibsError` for an `alpha` below 1/32,
+    since numbers are that far apart, and where the type does not go as far.
+    """
+    call = DrawingCall.of("truncatedNormal", graph, seed, seedModifier, reference, prog, debugContext)
+    call.check_type("outType", outType, REALS)
+    values = {"mean": call.number("mean", mean), "stdDev": call.number("stdDev", stdDev), "alpha": call.number("alpha", alpha)}
+    if alpha < STEP:
+        raise PoplibsError(f"{call.call}: alpha is 1/32 at least, the distance of the numbers drawn, got {alpha!r}")
+    values["alpha"] = min(values["alpha"], FARTHEST)
+    call.check_spread(outType, values["mean"], values["stdDev"], values["alpha"])
+    out = call.output(outType)
+    call.draw("TruncatedNormal", out, {**values, "iterations": attempts(values["alpha"])})
+    return out
+
+
+def attempts(alpha: float) -> int:
+    """How many normal numbers are drawn so that one of 10,000 results has none within alpha deviations."""
+    return math.ceil(-4 / math.log10(math.erfc(alpha / math.sqrt(2))))
+
+
+@public
+def bernoulli(
+    graph: Graph,
+    seed: Tensor | None,
+    seedModifier: int,
+    reference: Tensor,
+    outType: ElementType,
+    prob: float,
+    prog: Sequence,
+    debugContext: str | None = None,
+) -> Tensor:
+    """Ones with a probability of `prob`, rounded down to a multiple of 2**-16, and zeros, of `outType` (FLOAT, HALF, INT).
+
+    `reference`, `seed` and `seedModifier` are those of `uniform`; `prog` is extended.
+    """
+    call = DrawingCall.of("bernoulli", graph, seed, seedModifier, reference, prog, debugContext)
+    call.check_type("outType", outType, NUMBERS)
+    parts = call.probability("prob", prob)
+    out = call.output(outType)
+    call.draw("Bernoulli", out, {"prob": parts, **width_of(outType)})
+    return out
+
+
+@public
+def logUniform(
+    graph: Graph,
+    seed: Tensor | None,
+    seedModifier: int,
+    reference: Tensor,
+    outType: ElementType,
+    minVal: float,
+    maxVal: float,
+    prog: Sequence,
+    base: float = math.e,
+    debugContext: str | None = None,
+) -> Tensor:
+    """Random numbers of `outType` (FLOAT, HALF, INT) from `minVal` to `maxVal` whose logarithms are uniform; `prog` is extended.
+
+    `reference`, `seed` and `seedModifier` are those of `uniform`. The logarithms, to `base`, are drawn as FLOATs; their powers are
+    held within the interval, narrowed to numbers that the type has, and cast to it: an INT is cut towards 0. `PoplibsError`
+    unless ``1 <= minVal < maxVal``, for a `base` of 1 or less, for ends of INTs that are not whole, and for an interval without
+    numbers of the type, or beyond the type's.
+    """
+    call = DrawingCall.of("logUniform", graph, seed, seedModifier, reference, prog, debugContext)
+    call.check_type("outType", outType, NUMBERS)
+    low, high, power = call.number("minVal", minVal), call.number("maxVal", maxVal), call.number("base", base)
+    if not 1 <= low < high:
+        raise PoplibsError(f"{call.call}: minVal is 1 at least and below maxVal, got [{minVal}, {maxVal}]")
+    if power <= 1:
+        raise PoplibsError(f"{call.call}: base is above 1, got {base!r}")
+    held = DrawnInterval.within(call.call, outType, low, high)
+    factor = float(np.float32(math.log(power)))
+    first, last = (float(np.float32(math.log(end) / factor)) for end in (held.low, held.high))
+    logs = uniform(graph, seed, seedModifier, reference, FLOAT, first, last, prog, call.debug)
+    tree = expr.Clamp(expr.Exp(expr.Mul(expr._1, expr.Const(factor))), expr.Const(float(held.low)), expr.Const(float(held.high)))
+    mapInPlace(graph, tree, [logs], prog, call.debug)
+    return logs if outType is FLOAT else cast(graph, logs, outType, prog, call.debug)

@@ -75,6 +75,15 @@ class DrawingCall:
             raise PoplibsError(f"{self.call}: {what} is from 0 to 1, got {value!r}")
         return int(number * 2**16)
 
+    def check_spread(self, type: ElementType, mean: float, stdDev: float, extent: float) -> None:
+        """`PoplibsError` for a negative deviation, and for numbers, as many deviations from the mean, that a type does not have."""
+        if stdDev < 0:
+            raise PoplibsError(f"{self.call}: stdDev is 0 at least, got {stdDev}")
+        farthest, largest = abs(mean) + extent * stdDev, float(np.finfo(type.dtype).max)
+        if farthest > largest:
+            numbers = f"with mean {mean} and stdDev {stdDev} there are numbers of {farthest:.7g}"
+            raise PoplibsError(f"{self.call}: {type!r} ends at {largest:.7g}, and {numbers}")
+
     def output(self, type: ElementType) -> Tensor:
         """A new tensor shaped and mapped like the reference."""
         return self.graph.clone(type, self.reference, below(self.debug, "out"))
@@ -102,6 +111,11 @@ class DrawingCall:
             tile_field="tile",
         )
         self.prog.add(Execute(cs))
+
+
+def width_of(type: ElementType) -> dict[str, int]:
+    """The field that says how many bits of a draw of 64 each number of a type takes."""
+    return {"width": 8 * type.dtype.itemsize}
 
 
 def seed_modifier(call: str, modifier: int) -> int:

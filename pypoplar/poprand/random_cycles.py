@@ -12,7 +12,7 @@ from attrs import frozen
 from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.types import HALF, INT, ElementType
 
-MULTIPLY_ADD_OF_DRAW = 3  # a random number counts as one operation
+MULTIPLY_OF_DRAW, MULTIPLY_ADD_OF_DRAW = 2, 3  # a random number counts as one operation
 
 
 @frozen

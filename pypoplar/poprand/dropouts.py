@@ -1,0 +1,126 @@
+"""Masks of random zeros over a tensor."""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.elements.element_functions import mul, mulInPlace
+from pypoplar.poprand.distributions import REALS, bernoulli
+from pypoplar.poprand.drawing_call import DrawingCall, width_of
+from pypoplar.poputil.arguments import check_tensor
+from pypoplar.poputil.broadcast import broadcast_shape
+from pypoplar.poputil.copies import duplicate
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.program import Copy, Sequence
+from pypoplar.tracebacks import public
+
+CERTAIN = 2**16  # a probability of 1
+
+
+@overload
+def dropout(
+    graph: Graph,
+    seed: Tensor | None,
+    seedModifier: int,
+    input: Tensor,
+    reference: Tensor,
+    keepProbability: float,
+    scale: float,
+    prog: Sequence,
+    debugContext: str | None = None,
+) -> Tensor: ...
+@overload
+def dropout(
+    graph: Graph,
+    seed: Tensor | None,
+    seedModifier: int,
+    input: Tensor,
+    reference: Tensor,
+    keepProbability: float,
+    scale: float,
+    outputClonesRef: bool,
+    prog: Sequence,
+    debugContext: str | None = None,
+) -> Tensor: ...
+@overloaded("poprand.dropout")
+def dropout(
+    graph: Graph,
+    seed: Tensor | None,
+    seedModifier: int,
+    input: Tensor,
+    reference: Tensor,
+    keepProbability: float,
+    scale: float,
+    prog: Sequence,
+    outputClonesRef: bool = True,
+    debugContext: str | None = None,
+) -> Tensor:
+    """The elements of `input` (FLOAT, HALF) times `scale`, each kept with a probability of `keepProbability`, or 0 instead.
+
+    `prog` is extended. The mask depends on the seed, the modifier, the probability (rounded down to a multiple of 2**-16) and the
+    layout of `reference`, which has the shape of `input`: with a `seed` (UNSIGNED_INT [2]) it is the same in the backward pass.
+    With None the workers' generators go on. The result is laid out as `reference`, or as `input` where `outputClonesRef` is
+    False. Where all elements are kept and the scale is 1 it is a copy of `input`. `PoplibsError` for another shape or type.
+    """
+    call = DrawingCall.of("dropout", graph, seed, seedModifier, reference, prog, debugContext)
+    kept = _kept(call, input, keepProbability, scale)
+    if input.shape() != reference.shape():
+        raise PoplibsError(f"{call.call}: input and reference have one shape, got {input!r} and {reference!r}")
+    if kept == CERTAIN and scale == 1:
+        return duplicate(graph, input, prog, below(call.debug, "out"))
+    type = input.elementType()
+    masked = call.output(type)
+    call.draw("Dropout", masked, {"prob": kept, "scale": scale, **width_of(type)}, {"in": input})
+    if outputClonesRef:
+        return masked
+    out = graph.clone(input, below(call.debug, "out"))
+    prog.add(Copy(masked, out, call.debug))
+    return out
+
+
+@public
+def shapedDropout(
+    graph: Graph,
+    seed: Tensor | None,
+    seedModifier: int,
+    input: Tensor,
+    reference: Tensor,
+    keepProbability: float,
+    scale: float,
+    prog: Sequence,
+    debugContext: str | None = None,
+) -> Tensor:
+    """`dropout` of whole rows, columns or other parts: `reference` has the mask's shape, which is broadcast to that of `input`.
+
+    The mask is `bernoulli`'s of `reference`. `PoplibsError` for a shape that cannot be broadcast to that of `input`.
+    """
+    call = DrawingCall.of("shapedDropout", graph, seed, seedModifier, reference, prog, debugContext)
+    kept = _kept(call, input, keepProbability, scale)
+    if broadcast_shape(input.shape(), reference.shape()) != input.shape():
+        raise PoplibsError(
+            f"{call.call}: the shape of reference can be broadcast to that of input, got {reference!r} and {input!r}"
+        )
+    if kept == CERTAIN and scale == 1:
+        return duplicate(graph, input, prog, below(call.debug, "out"))
+    mask = bernoulli(graph, seed, seedModifier, reference, input.elementType(), keepProbability, prog, call.debug)
+    if scale != 1:
+        mulInPlace(graph, mask, float(scale), prog, call.debug)
+    return mul(graph, input, mask, prog, call.debug)
+
+
+def _kept(call: DrawingCall, input: Tensor, keepProbability: float, scale: float) -> int:
+    """The probability that an element is kept, in parts of 2**16; refuses arguments that both calls refuse."""
+    check_tensor(call.call, input)
+    call.graph.getTopLevelGraph().getTileMapping(input)
+    call.check_type("input of", input.elementType(), REALS)
+    kept = call.probability("keepProbability", keepProbability)
+    largest = float(np.finfo(input.elementType().dtype).max)
+    if abs(call.number("scale", scale)) > largest:
+        raise PoplibsError(f"{call.call}: {input.elementType()!r} ends at {largest:.7g}, and the scale is {scale!r}")
+    return kept
