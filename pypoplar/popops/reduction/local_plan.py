@@ -58,7 +58,7 @@ def plan_local(
         plans.append(_whole(target, operation, holdings, places, types, results))
     if most > 1 and _outputs_of_tile(holdings) <= FEW_OUTPUTS:
         plans.append(_split(target, operation, holdings, types, results))
-    side_by_side = all(holding.inner == holding.outputs for holding in holdings)
+    side_by_side = all(holding.inner == holding.outputs or holding.places == 1 for holding in holdings)
     if places > 1 and most <= FEW and side_by_side:
         plans.append(_untouched(target, operation, holdings, places, types, results))
     return min(plans, key=lambda plan: plan.all_cycles)

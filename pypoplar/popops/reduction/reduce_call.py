@@ -31,7 +31,7 @@ from pypoplar.popops.reduction.reduce_params import (
     params_of,
 )
 from pypoplar.popops.reduction.reduce_plan import Results
-from pypoplar.popops.reduction.tile_holdings import holdings_of
+from pypoplar.popops.reduction.tile_holdings import Holding, holdings_of
 from pypoplar.poputil.arguments import check_debug, check_graph, check_tensor, dimension_of
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.exceptions import PoplibsError
@@ -248,6 +248,7 @@ class ReduceCall:
     types: ReduceTypes
     prog: Work
     debug: str
+    holdings: list[Holding]
 
     @staticmethod
     def read(  # noqa: PLR0913 (what calls have)
@@ -273,7 +274,27 @@ class ReduceCall:
         type = in_.elementType() if outType is None else check_type(outType)
         _check_types(name, given, in_, type)
         types = _types(name, given.op, in_.elementType(), type, options)
-        return ReduceCall(name, graph, in_, type, numbers, given, types, prog, below(debugContext, "reduce"))
+        if given.op is Operation.LOG_ADD and any(in_.dim(dimension) == 0 for dimension in numbers):
+            raise PoplibsError(f"{name}: LOG_ADD of no elements has no value in {in_!r} over dimensions {numbers}")
+        if given.scale is not None:
+            graph.getTileMapping(given.scale)
+        return ReduceCall.of(name, graph, in_, type, numbers, given, types, prog, below(debugContext, "reduce"))
+
+    @staticmethod
+    def of(  # noqa: PLR0913 (what calls have)
+        name: str,
+        graph: Graph,
+        in_: Tensor,
+        type: ElementType,
+        dims: list[int],
+        params: ReduceParams,
+        types: ReduceTypes,
+        prog: Work,
+        debug: str,
+    ) -> ReduceCall:
+        """A call whose arguments are right; what it reduces has tiles."""
+        holdings = holdings_of(graph, in_, dims) if in_.numElements() else []
+        return ReduceCall(name, graph, in_, type, dims, params, types, prog, debug, holdings)
 
     @property
     def shape(self) -> list[int]:
@@ -282,6 +303,7 @@ class ReduceCall:
 
     def check_output(self, out: Tensor) -> None:
         """Whether `out` can take the result."""
+        self.graph.getTileMapping(out, False)
         if [size for size in out.shape() if size != 1] != [size for size in self.shape if size != 1]:
             raise PoplibsError(f"{self.name} of {self.in_!r} over dimensions {self.dims} gives shape {self.shape}, got {out!r}")
         if not out.isParallelWriteable():
@@ -325,8 +347,6 @@ class ReduceCall:
 
     def _start(self, css: list[ComputeSet], out: Tensor, placed: bool) -> None:
         """What reducing nothing gives; an update adds nothing."""
-        if self.params.op is Operation.LOG_ADD:
-            raise PoplibsError(f"{self.name}: LOG_ADD of no elements has no value in {self.in_!r} over dimensions {self.dims}")
         if not placed:
             mapTensorLinearly(self.graph, out)
         if self.params.update:
@@ -341,7 +361,7 @@ class ReduceCall:
 
     def _reduce(self, css: list[ComputeSet], out: Tensor, placed: bool, number: int) -> None:
         target = self.graph.getTarget()
-        holdings = holdings_of(self.graph, self.in_, self.dims)
+        holdings = self.holdings
         sets = ComputeSets(self.graph, css, self.debug)
         builder = ReduceBuilder(self.graph, sets, self.params, self.types, out, placed, self.debug)
         operation, stage = self.params.op, 0
@@ -372,7 +392,7 @@ def any_true(name: str, graph: Graph, flags: Tensor, prog: Sequence, debug: str)
     """Whether one of some UNSIGNED_INTs is not 0: a BOOL of shape []."""
     params = ReduceParams(Operation.LOGICAL_OR)
     types = ReduceTypes(BOOL, UNSIGNED_INT, UNSIGNED_INT)
-    return ReduceCall(name, graph, flags, BOOL, [0], params, types, prog, below(debug, "reduce")).add(None)
+    return ReduceCall.of(name, graph, flags, BOOL, [0], params, types, prog, below(debug, "reduce")).add(None)
 
 
 def _dimensions(name: str, in_: Tensor, dims: Any) -> list[int]:
@@ -390,7 +410,8 @@ def _check_types(name: str, params: ReduceParams, in_: Tensor, out: ElementType)
     if type not in TYPES[op]:
         raise PoplibsError(f"{name}: {op.name} takes {listed_types(TYPES[op])}, got {in_!r}")
     if out is not type and not (op in PRECISE and type.is_floating and out.is_floating):
-        raise PoplibsError(f"{name}: {op.name} of {type!r} gives {type!r}{' or HALF or FLOAT' * (op in PRECISE)}, not {out!r}")
+        results = "FLOAT or HALF" if op in PRECISE and type.is_floating else repr(type)
+        raise PoplibsError(f"{name}: {op.name} of {type!r} gives {results}, not {out!r}")
     if (params.update or params.useScale) and op not in SUMS:
         what = "scaled" if params.useScale else "updated"
         raise PoplibsError(f"{name}: only ADD, SQUARE_ADD and LOG_ADD are {what}, got {op.name}")
