@@ -217,6 +217,7 @@ from pypoplar.popops.slicing.dynamic_slice import (
     getSliceMapping,
 )
 from pypoplar.popops.slicing.gather_call import GatherParams, createGatherInput, gather
+from pypoplar.popops.slicing.host_slices import IndicesAndTensor, createHostSliceableTensor, createHostTransferableTensor
 from pypoplar.popops.slicing.multi_slice import groupedMultiSlice, multiSlice
 from pypoplar.popops.slicing.multi_update import (
     groupedMultiUpdate,
@@ -228,7 +229,9 @@ from pypoplar.popops.slicing.multi_update import (
     multiUpdateMax,
     multiUpdateMul,
 )
+from pypoplar.popops.slicing.row_scalars import selectScalarFromRows, updateScalarInRows
 from pypoplar.popops.slicing.scatter_call import UpdateComputationFunc, scatter
+from pypoplar.popops.slicing.sequence_slice import sequenceSlice
 from pypoplar.popops.slicing.slice_plan import SlicePlan
 from pypoplar.popops.slicing.slice_tensors import (
     createGroupedIndicesTensor,
@@ -486,6 +489,7 @@ __all__ = [
     "selectWithOutput",
     # slices
     "GatherParams",
+    "IndicesAndTensor",
     "SlicePlan",
     "UpdateComputationFunc",
     "createDynamicSliceOutput",
@@ -500,6 +504,8 @@ __all__ = [
     "dynamicSliceWithOutput",
     "dynamicUpdate",
     "createGatherInput",
+    "createHostSliceableTensor",
+    "createHostTransferableTensor",
     "embedding",
     "gather",
     "getSliceMapping",
@@ -514,6 +520,9 @@ __all__ = [
     "multiUpdateMax",
     "multiUpdateMul",
     "scatter",
+    "selectScalarFromRows",
+    "sequenceSlice",
+    "updateScalarInRows",
 ]
 
 if not TYPE_CHECKING:

@@ -25,6 +25,7 @@ FILES = (
     "popops_nan.py",
     "popops_rearrange.py",
     "popops_reduce.py",
+    "popops_rows.py",
     "popops_scaled_add.py",
     "popops_splines.py",
     "popops_topk.py",

@@ -106,3 +106,16 @@ def update_op_cycles(
     else:
         each += (atoms - 1) * (3 + scale_is_wider)
     return cycles + each * in_range + (0 if in_order else 5 * (offsets - in_range))
+
+
+def row_scalar_cycles(type: ElementType, rows: int) -> int:
+    """SelectFromIntervals and UpdateIntervalsDEC: one element of so many rows by a worker; a half is read, changed and written."""
+    return 5 + 1 + 1 + 20 + (12 if type.size == 2 else 8) * rows
+
+
+def sequence_slice_cycles(target: Target, type: ElementType, elements: int, sequences: int) -> int:
+    """SequenceSlice: `elements`, in sequences of one length, four bytes in two cycles; each takes 60 cycles of the supervisor."""
+    if sequences == 0:
+        return supervisor_slots(40)
+    of_sequence = ceiling(elements * type.size // 4 * 2, sequences)
+    return supervisor_slots(60 + 60 * sequences) + of_sequence * share_of_worker(sequences, target)
