@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from pypoplar.popops import expr, padding, rearrange
+from pypoplar.popops import embedding, expr, padding, rearrange
 from pypoplar.popops.codelets import addCodelets
 from pypoplar.popops.elements.cast import cast, castWithOutput
 from pypoplar.popops.elements.element_functions import (

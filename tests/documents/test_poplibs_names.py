@@ -2,7 +2,7 @@
 
 import pytest
 
-from pypoplar import MissingFeature, MissingMember, PoplarAttributeError, popnn, popops
+from pypoplar import MissingFeature, MissingMember, PoplarAttributeError, poplin, popnn, popops, poprand, poputil
 from pypoplar.poputil.poplibs_names import Declaration, declarations, names_of
 
 
@@ -29,7 +29,7 @@ def test_a_module_has_the_names_of_its_functions_and_of_the_modules_below():
     assert "Reduce" not in names_of("popops")
 
 
-@pytest.mark.parametrize(("library", "name"), [(popnn, "pooling"), (popnn, "lstm"), (popops, "splineBasis")])
+@pytest.mark.parametrize(("library", "name"), [(popnn, "pooling"), (popnn, "lstm"), (poplin, "cholesky")])
 def test_a_name_of_poplibs_that_is_not_there_is_a_missing_feature_and_no_attribute(library, name):
     assert not hasattr(library, name)
     with pytest.raises(MissingMember, match=f"PopLibs has .*{name}, and pypoplar does not have it yet") as caught:
@@ -42,3 +42,8 @@ def test_a_misspelt_name_is_no_missing_feature():
     with pytest.raises(PoplarAttributeError, match="did you mean 'addInPlace'") as caught:
         popops.addInplace
     assert not isinstance(caught.value, MissingFeature)
+
+
+@pytest.mark.parametrize("library", [poplin, popnn, popops, poprand, poputil])
+def test_every_public_name_of_a_library_is_there(library):
+    assert [name for name in library.__all__ if not hasattr(library, name)] == []
