@@ -148,6 +148,13 @@ def test_operands_may_have_elements_of_the_sum():
 
     assert (call(function, [FLOAT], [a])[0] == a + a[1, 2] * a.T).all()
     assert (call(twice, [FLOAT], [a])[0] == 2 * a - np.float32(0.5) * a).all()
+    whole = np.arange(36, dtype=np.int32).reshape(6, 6)
+
+    def turned(graph, t, prog):
+        popops.scaledAddTo(graph, t[0], t[0][0, 3], t[0].transpose(), t[0][0, 2], prog)
+        return t[0]
+
+    assert (call(turned, [INT], [whole])[0] == 3 * whole + 2 * whole.T).all()
 
 
 def test_a_scaled_add_is_done_where_the_sum_lives():

@@ -161,12 +161,15 @@ class ScaledSum:
         (self._of_integers() if self.A.elementType() not in REALS else self._of_floats())._add()
 
     def _of_integers(self) -> ScaledSum:
-        """The sum with B and the scales in A's type, once A is scaled."""
+        """The sum with B and the scales in A's type, once A is scaled; they are taken before it is."""
         scaleA, scaleB = (self._cast(scale, (self.A.elementType(),)) for scale in (self.scaleA, self.scaleB))
+        B = self._cast_tensor(self.B, (self.A.elementType(),))
+        if scaleA is not None:
+            B, scaleB = self._apart(B), self._apart(scaleB) if isinstance(scaleB, Tensor) else scaleB
         if scaleA is not None and not (isinstance(scaleA, int) and scaleA == 1):
             mulInPlace(self.graph, self.A, scaleA.reshape([]) if isinstance(scaleA, Tensor) else scaleA, self.prog, self.debug)
         assert scaleB is not None
-        return evolve(self, B=self._cast_tensor(self.B, (self.A.elementType(),)), scaleA=None, scaleB=scaleB)
+        return evolve(self, B=B, scaleA=None, scaleB=scaleB)
 
     def _of_floats(self) -> ScaledSum:
         """The sum with B and the scales in FLOAT or HALF, both scales in one of the two."""
