@@ -31,6 +31,7 @@ from pypoplar.report.escaping import escaped
 from pypoplar.report.file.sqlite_file import NAME as PROFILE_NAME
 from pypoplar.report.file.sqlite_file import load_report
 from pypoplar.report.page.blocks import json_text
+from pypoplar.report.perfetto.perfetto_trace import ENDINGS as TRACE_ENDINGS
 from pypoplar.report.perfetto.perfetto_trace import TILES, write_trace
 from pypoplar.report.report import Report
 from pypoplar.report.text.summary import summary
@@ -154,7 +155,12 @@ def summarize(show_traceback: bool, profile: Path, steps: bool, variables: bool,
 
 @main.command(short_help="Write a trace of a profile for the Perfetto UI.")
 @click.argument("profile", type=PROFILE)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The trace; compressed if it ends in .gz.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The trace, .pftrace or .perfetto-trace; compressed if it ends in .gz.",
+)
 @click.option("--tiles", type=click.IntRange(0), default=TILES, show_default=True, help="Slowest tiles of each IPU to show.")
 @click.pass_obj
 def trace(show_traceback: bool, profile: Path, output: Path | None, tiles: int) -> None:
@@ -166,6 +172,7 @@ def trace(show_traceback: bool, profile: Path, output: Path | None, tiles: int) 
     place = output or _profile_file(profile).with_suffix(".pftrace.gz")
     with _short_errors(show_traceback):
         _refuse_to_overwrite(place, profile)
+        _refuse_other_endings(place)
         for note in write_trace(load_report(profile), place, tiles):
             click.echo(f"note: {note}", err=True)
     click.echo(f"{escaped(str(place))}  {_file_size(place)}, for https://ui.perfetto.dev")
@@ -278,6 +285,13 @@ def _refuse_to_overwrite(place: Path, *profiles: Path) -> None:
             raise click.ClickException(f"{place}: this is the profile itself; choose another file for -o")
     if not place.absolute().parent.is_dir():
         raise click.ClickException(f"{place}: there is no directory {place.parent}")
+
+
+def _refuse_other_endings(place: Path) -> None:
+    """What is no trace's name would hold one all the same, which no other program expects there."""
+    if not place.name.endswith(TRACE_ENDINGS):
+        known = f"{', '.join(TRACE_ENDINGS[:-1])} or {TRACE_ENDINGS[-1]}"
+        raise click.UsageError(f"{escaped(str(place))}: a trace's name ends in {known}")
 
 
 def _named(report: Report, profile: Path) -> Report:

@@ -64,6 +64,20 @@ def test_trace_is_written_beside_the_profile_or_where_it_is_asked_for(run, profi
     assert (tmp_path / "other.pftrace").read_bytes() == (tmp_path / "expected").read_bytes()
 
 
+@pytest.mark.parametrize("name", ["trace.pftrace", "trace.pftrace.gz", "trace.perfetto-trace", "trace.perfetto-trace.gz"])
+def test_a_trace_has_one_of_the_known_endings(run, profile, tmp_path, name):
+    assert run("trace", profile, "-o", tmp_path / name).exit_code == 0
+    assert (tmp_path / name).stat().st_size
+
+
+@pytest.mark.parametrize("name", ["x.txt", "trace", "x.json", "x.gz", "x.pftrace.zip", "x.html"])
+def test_a_trace_of_another_ending_is_refused_with_the_known_ones(run, profile, tmp_path, name):
+    result = run("trace", profile, "-o", tmp_path / name)
+    assert result.exit_code == 2
+    assert f"{name}: a trace's name ends in .pftrace.gz, .pftrace, .perfetto-trace.gz or .perfetto-trace" in result.stderr
+    assert not (tmp_path / name).exists()
+
+
 def test_trace_says_when_executions_were_not_recorded(run, tmp_path):
     save_report(evolve(REPORT, execution=evolve(REPORT.execution, trace=Trace())), tmp_path / "profile.pop")
     assert "laid end to end" in run("trace", tmp_path).stderr
@@ -82,7 +96,7 @@ def test_a_damaged_profile_is_one_line_on_stderr(run, tmp_path, command):
 
 
 def test_trace_without_its_package_or_place_says_so(run, profile, tmp_path, monkeypatch):
-    result = run("trace", profile, "-o", tmp_path / "none" / "trace")
+    result = run("trace", profile, "-o", tmp_path / "none" / "trace.pftrace")
     assert result.exit_code == 1
     assert f"there is no directory {tmp_path / 'none'}" in result.stderr
     monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)

@@ -1,8 +1,10 @@
 """The summary's cycles by source line: codelets' text with what lines cost, and slowest vertices."""
 
+import itertools
+
 import pytest
 from attrs import evolve
-from page_reports import compute, report
+from page_reports import compute, ran_without_steps, report
 from profile_reports import full_lines, full_report
 
 from pypoplar.report.line_profile import CodeletText, LinePart, LineProfile, SourceLine, VertexGroup
@@ -61,6 +63,18 @@ def test_a_gap_stands_for_three_lines_at_least(between, gap):
 def test_a_function_begins_with_its_head_also_behind_a_long_docstring():
     lines = ["@decorated", "def body(self, i):", '    """Says', *["much"] * 5, '    """', "    # comment", "    self.x[i] *= 2.0"]
     assert shown(lines, [10]) == [11, "...", 19, 20]
+
+
+def test_no_heading_stands_without_anything_below_it():
+    assert lines_section(LineProfile(True)) == []
+    ran = ran_without_steps()
+    nothing = evolve(ran, execution=evolve(ran.execution, lines=LineProfile(True)))
+    for empty in (ran, nothing, evolve(nothing, execution=evolve(nothing.execution, cycles_by_vertex_type={}))):
+        text = summary(empty, {"showExecutionSteps": "true", "showVarStorage": "true"}, top=3)
+        lines = [*text.splitlines(), ""]
+        for line, after in itertools.pairwise(lines):
+            if line.endswith(":") and line.strip() not in ("By Category:", "By Data Type:"):
+                assert len(after) - len(after.lstrip()) > len(line) - len(line.lstrip()), line
 
 
 def test_the_summary_has_the_section_only_where_lines_are_known():

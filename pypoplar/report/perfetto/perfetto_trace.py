@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SEQUENCE = 1  # all packets come from one writer
 CYCLES = "cycles"  # what a slice lasts
+ENDINGS = tuple(f".{kind}{packed}" for kind in ("pftrace", "perfetto-trace") for packed in (".gz", ""))
+"""What the names of traces end in, as the Perfetto UI and its tools know them."""
 TILES = 4  # tiles of each IPU that a trace shows
 
 

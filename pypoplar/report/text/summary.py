@@ -35,12 +35,13 @@ def summary(report: Report, options: Mapping[str, OptionValue] | None = None, to
     lines += memory_section(compilation, per_ipu=flags["showPerIpuMemoryUsage"], variables=flags["showVarStorage"])
     if execution is not None:
         lines += ["", *execution_section(execution, compilation)]
-        if execution.lines is not None:
-            lines += ["", *lines_section(execution.lines)]
-        if top:
-            lines += ["", *longest_section(execution, top, between_ipus(report))]
-        if flags["showExecutionSteps"]:
-            lines += ["", *steps_section(execution, compilation.programs, between_ipus(report))]
+        between = between_ipus(report)
+        sections = [
+            lines_section(execution.lines) if execution.lines is not None else [],
+            longest_section(execution, top, between) if top else [],
+            steps_section(execution, compilation.programs, between) if flags["showExecutionSteps"] else [],
+        ]
+        lines += [line for section in sections if section for line in ("", *section)]
     return escaped("\n".join(lines) + "\n")
 
 

@@ -115,6 +115,8 @@ def steps_section(execution: Execution, programs: Sequence[Program], between: Be
     """
     ran = {step.number: step for step in execution.steps if step.number >= 0}
     tiles = StepTiles(SlowestTiles(ran, execution.slowest_vertices), between)
+    if not execution.steps:
+        return []
     lines = ["  Execution steps:"]
     seen: set[int] = set()
     shown: set[int] = set()
@@ -134,6 +136,8 @@ def steps_section(execution: Execution, programs: Sequence[Program], between: Be
 def longest_section(execution: Execution, top: int, between: Between) -> list[str]:
     """The `top` steps that took the most cycles, the longest first."""
     total, tiles = execution.totalCycles.total, StepTiles(SlowestTiles.of(execution), between)
+    if not execution.steps:
+        return []
     lines = [f"  Longest steps ({min(top, len(execution.steps)):,} of {len(execution.steps):,}):"]
     for step in longest_steps(execution, top):
         first, *rest = step_lines(step, tiles, "    ")

@@ -22,7 +22,7 @@ def lines_section(profile: LineProfile) -> list[str]:
     totals = {name: sum(group.slots for group in profile.groups_of(name)) for name in profile.vertex_types}
     whole = sum(totals.values())
     named = [name for name, slots in totals.items() if slots and slots >= LEAST * whole]
-    lines = ["  Cycles by source line, in worker slots of all executions:"]
+    lines = ["  Cycles by source line, in worker slots of all executions:"] if whole else []
     for name in named:
         groups = profile.groups_of(name)
         vertices = sum(group.vertices for group in groups)
@@ -31,7 +31,7 @@ def lines_section(profile: LineProfile) -> list[str]:
         )
         lines += [f"      {line}" for line in text_lines(profile.lines(name))]
     others = [slots for name, slots in totals.items() if name not in named]
-    if others:
+    if others and whole:
         lines.append(f"    {counted(len(others), 'more vertex type')}: {sum(others):,} slots")
     return [*lines, *slowest_lines(profile)]
 
