@@ -19,6 +19,7 @@ from pypoplar.report.escaping import escaped
 from pypoplar.report.execution import Execution, Run
 from pypoplar.report.phase_cycles import mean_tile_cycles
 from pypoplar.report.phases import PHASES
+from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import Program as ReportProgram
 from pypoplar.report.report import Report, ReportTarget
 from pypoplar.report.text.text_columns import heading
@@ -141,7 +142,8 @@ def tensor_html(tensor: Tensor) -> str:
     if not tensor.valid():
         return block("<b>Tensor()</b>: the null tensor")
     size = tensor.elementType().size
-    head = f"<b>{escape(tensor._described())}</b>: {tensor.numElements():,} elements, {tensor.numElements() * size:,} bytes"
+    sizes = f"{counted(tensor.numElements(), 'element')}, {counted(tensor.numElements() * size, 'byte')}"
+    head = f"<b>{escape(tensor._described())}</b>: {sizes}"
     if tensor.containsAliases():
         head += ", some of them several times"
     graph = tensor.graph
@@ -154,7 +156,7 @@ def mapping_html(mapping: TileToTensorMapping) -> str:
     rows = [(interval.begin(), interval.end(), tile) for tile, intervals in enumerate(mapping) for interval in intervals]
     begin, end, tile = np.array(rows, np.int64).reshape(-1, 3).T
     note = "" if mapping.complete else "; some elements have no tile"
-    head = f"<b>tile mapping</b> of {int((end - begin).sum()):,} elements{note}"
+    head = f"<b>tile mapping</b> of {counted(int((end - begin).sum()), 'element')}{note}"
     return block(head, *spread(begin, end, tile, int((end - begin).sum()), len(mapping), 0))
 
 
@@ -215,7 +217,7 @@ def graph_html(graph: Graph) -> str:
         ("target", f"{escape(target.getTargetSystemString())}, {shown_tiles}"),
         ("variables", f"{len(sizes) - len(constants):,}, {int(sizes.sum()) - int(sizes[constants].sum()):,} bytes"),
         ("constants", f"{len(constants):,}, {int(sizes[constants].sum()):,} bytes"),
-        ("vertices", f"{len(vertices):,} in {len(table_of_vertices.set_names):,} compute sets"),
+        ("vertices", f"{len(vertices):,} in {counted(len(table_of_vertices.set_names), 'compute set')}"),
         *_vertex_rows(vertices, {number: kind.codelet.name for number, kind in table_of_vertices.kinds.items()}),
         *_link_rows(host),
     ]
@@ -291,10 +293,7 @@ def run_html(run: Run) -> str:
     """A run: its cycles by phase, and its longest steps."""
     phases = [(phase.name, phase.label, float(sum(getattr(step, phase.cycles) for step in run.steps))) for phase in PHASES]
     longest = sorted(run.steps, key=lambda step: -step.cycles)[:TILES]
-    rows = [
-        (step.name or step.type, f"{step.cycles:,} cycles in {step.executions:,} execution{'' if step.executions == 1 else 's'}")
-        for step in longest
-    ]
+    rows = [(step.name or step.type, f"{step.cycles:,} cycles in {counted(step.executions, 'execution')}") for step in longest]
     head = f"<b>run</b> <i>{escape(_run_title(run))}</i>: {run.cycles:,} cycles"
     rest = f"<div>{more(len(run.steps) - TILES)} steps</div>" if len(run.steps) > TILES else ""
     return block(head, shares(phases), "<div>its longest steps</div>", table(rows), rest)
@@ -317,8 +316,8 @@ def _report_html(report: Report) -> str:
     compilation, execution = report.compilation, report.execution
     target, graph = compilation.target, compilation.graph
     rows = [("target", machine(target))]
-    counts = (graph.numVertices, "vertices"), (graph.numEdges, "edges"), (graph.numVars, "variables")
-    rows.append(("graph", ", ".join(f"{count:,} {what}" for count, what in (*counts, (graph.numComputeSets, "compute sets")))))
+    counts = (graph.numVertices, "vertex", "vertices"), (graph.numEdges, "edge"), (graph.numVars, "variable")
+    rows.append(("graph", ", ".join(counted(*row) for row in (*counts, (graph.numComputeSets, "compute set")))))
     whole = compilation.memory.including_gaps()
     if len(whole) and target.bytesPerTile:
         rows.append(("fullest tile", fullest(whole, target.bytesPerTile)))
@@ -348,7 +347,8 @@ def fullest(whole: Int64s, limit: int) -> str:
     tile = int(whole.argmax())
     text = f"tile {tile:,}: {int(whole[tile]):,} of {limit:,} bytes ({whole[tile] / limit:.1%})"
     over = int(np.count_nonzero(whole > limit))
-    return f'{text}, <span style="color: {OVER}">{over:,} tiles out of memory</span>' if over else text
+    short = counted(over, "tile")
+    return f'{text}, <span style="color: {OVER}">{short} out of memory</span>' if over else text
 
 
 # Programs

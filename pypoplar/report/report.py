@@ -244,7 +244,8 @@ class Report(ShownInNotebooks):
 
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
-        return f"<Report{name}: {self.compilation!r}, {self.execution!r}>"
+        ran = "has not run" if self.execution is None else repr(self.execution)
+        return f"<Report{name}: {self.compilation!r}, {ran}>"
 
     def open_page(self, path: str | os.PathLike[str] | None = None) -> Path:
         """Write the report's page to `path`, or to a directory for temporary files, and open it in the browser.

@@ -13,6 +13,7 @@ from pypoplar.report.execution import Execution, Run, Step
 from pypoplar.report.memory_report import live_bytes
 from pypoplar.report.nesting import Nesting
 from pypoplar.report.phases import PHASES as STEP_PHASES
+from pypoplar.report.plurals import counted
 from pypoplar.report.report import Report
 from pypoplar.report.slowest_tile import critical_tile
 
@@ -104,7 +105,8 @@ def make_timeline(report: Report, tiles: int = 4) -> Timeline:
         events = _end_to_end(runs)
     notes = [] if recorded else [END_TO_END]
     if recorded and execution.trace.missed:
-        notes.append(f"{execution.trace.missed:,} later executions of steps were not recorded")
+        missed = counted(execution.trace.missed, "later execution of a step was", "later executions of steps were")
+        notes.append(f"{missed} not recorded")
     if not execution.copies_known:
         notes.append(COPIES_UNKNOWN)
     clock = execution.clockFrequency or report.compilation.target.clockFrequency or 1e9

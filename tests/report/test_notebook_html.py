@@ -164,7 +164,7 @@ def test_a_report_shows_the_machine_the_fullest_tile_and_the_cycles_of_the_mean_
     report = engine.getReport()
     page = shown(report)
     whole = report.compilation.memory.including_gaps()
-    assert "1 vertices" in page.text
+    assert "1 vertex" in page.text
     assert f"tile {whole.argmax()}: {whole.max():,} of {report.compilation.target.bytesPerTile:,} bytes" in page.text
     assert f"{report.execution.totalCycles.total:,}" in page.text
     share = sum(step.sync_cycles for step in report.execution.steps) / report.execution.totalCycles.total
@@ -175,7 +175,7 @@ def test_a_report_shows_the_machine_the_fullest_tile_and_the_cycles_of_the_mean_
 def test_the_report_of_a_program_without_memory_enough_says_so():
     with pytest.raises(GraphMemoryAllocationError) as caught:
         ran_engine(size=400_000)
-    assert "1 tiles out of memory" in shown(caught.value.report).text
+    assert "1 tile out of memory" in shown(caught.value.report).text
 
 
 def test_a_report_of_nothing_is_shown():
@@ -301,7 +301,7 @@ def test_a_graph_shows_how_much_it_has_of_everything():
     constant = graph.addConstant(INT, [2], 1)
     graph.setTileMapping(constant, 1)
     page = shown(graph)
-    for words in ("16 tiles", "variables2, 32 bytes", "constants1, 8 bytes", "vertices3 in 1 compute sets", "3 of Halve", NASTY):
+    for words in ("16 tiles", "variables2, 32 bytes", "constants1, 8 bytes", "vertices3 in 1 compute set", "3 of Halve", NASTY):
         assert words in page.text
     assert "5 elements of variables and constants have no tile" in page.text
     assert "tile 1: 12 of" in page.text

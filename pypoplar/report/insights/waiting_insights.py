@@ -91,7 +91,8 @@ def sync_bound(report: Report) -> Insight | None:
         return None
     share = cycles / execution.totalCycles.total
     times = sum(step.executions for step in execution.steps if step.sync_cycles)
-    text = f"{times:,} steps synchronise, for {cycles:,} cycles: {share:.1%} of the total, {cycles / max(1, times):,.0f} each time."
+    text = f"{counted(times, 'step synchronises', 'steps synchronise')}, for {cycles:,} cycles: {share:.1%} of the total,"
+    text += f" {cycles / max(1, times):,.0f} each time."
     advice = "Put independent vertices into one compute set, and independent copies into one Copy: fewer, larger supersteps."
     title = "Bound by synchronisation" if share >= NOTED else "Synchronisation"
     return Insight("sync_bound", weigh(share), title, text, advice, "trace", share)

@@ -7,6 +7,7 @@ import numpy as np
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.number_ranges import number_ranges
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile, live_bytes
+from pypoplar.report.plurals import counted
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ReportTarget
 from pypoplar.report.text.text_columns import Line, columns, labelled, shown_name, size, words
@@ -42,14 +43,14 @@ def shortage(whole: Int64s, target: ReportTarget) -> list[str]:
     over = int(np.count_nonzero(whole > target.bytesPerTile))
     if not over:
         return []
-    text = f"{over:,} of {len(whole):,} tiles hold more than their {target.bytesPerTile:,} B"
+    text = f"{over:,} of {counted(len(whole), 'tile')} {'holds' if over == 1 else 'hold'} more than their {target.bytesPerTile:,} B"
     return [f"  Out of memory: {text}. The option pypoplar.run_out_of_memory runs the program all the same."]
 
 
 def vertex_data(compilation: Compilation) -> list[str]:
     """The memory of vertices by category and by type, the largest first."""
     memory = compilation.memory
-    lines = [f"  Vertex Data ({compilation.graph.numVertices:,} vertices):"]
+    lines = [f"  Vertex Data ({counted(compilation.graph.numVertices, 'vertex', 'vertices')}):"]
     for title, table in (("By Category:", memory.vertex_data), ("By Type:", memory.vertex_data_by_type)):
         if not table:
             continue
