@@ -39,7 +39,7 @@ class AutoReport:
     """The profile file of one engine: `graph` makes a report of the executable, `whole` one with the runs so far.
 
     It is written when the engine is made, after runs that have accounts of their own, and when the engine is gone or the program
-    ends, so that later runs are in it too.
+    ends, so that later runs are in it too. `runs` counts them, and those that failed, of which the report tells how far they came.
     """
 
     def __init__(self, options: EngineOptions, name: str, runs: Callable[[], int], graph: Make, whole: Make) -> None:

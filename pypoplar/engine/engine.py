@@ -243,7 +243,8 @@ class Engine(ShownEngine):
         """Run program number `program` to its end. `name` labels the run in reports.
 
         Raises the error of the first step in which a vertex failed, and whatever a callback raises. The engine can be used again;
-        a run that failed is not part of the report. Ctrl-C ends a run midway and leaves memory as it is then; `load` resets it.
+        a run that failed is in no figure of the report, which tells how far it came. Ctrl-C ends a run midway and leaves memory as
+        it is then; `load` resets it.
         """
         entries = len(self.executable.entry_streams)
         try:
@@ -447,7 +448,7 @@ def _auto_report(engine: Engine, runs: Runs, make: Callable[[RunHistory | None],
     options = engine.executable.options
     if not (options.output_graph_profile or options.output_execution_profile):
         return None
-    report = AutoReport(options, make(None).name, lambda: runs.finished, lambda: make(None), lambda: make(runs.history()))
+    report = AutoReport(options, make(None).name, lambda: runs.told, lambda: make(None), lambda: make(runs.history()))
     report.attach(engine)
     return report
 

@@ -19,10 +19,11 @@ from pypoplar.engine.run_tables import RunTables
 from pypoplar.interface.context_words import WORK_WORDS, Work
 from pypoplar.interface.driver_records import SLOWEST_WORDS, Slowest, VertexCount
 from pypoplar.interface.header_slots import Slot
-from pypoplar.report.run_account import RunAccount, RunHistory, TileCounts, VertexCounts
+from pypoplar.report.run_account import FailedAccount, RunAccount, RunHistory, TileCounts, VertexCounts
 
 LATER = "later runs"
 PACKED = 1 << 17  # tiles of all compute steps: with more, a run is kept in fewer bytes
+MOST_FAILED = 10  # runs that failed, of which the report tells; the last ones
 MOST_NAMES = 1000  # of runs in the report; of further ones only the number is known
 
 
@@ -37,7 +38,9 @@ class KeptRun:
 
 @define(eq=False, slots=False)
 class Runs:
-    """Counts what runs cost, and forgets the runs that failed. `keep` runs have an account each, and their steps are logged.
+    """Counts what runs cost; of those that failed it only notes how far they came.
+
+    `keep` runs have an account each, and their steps are logged.
 
     A later run counts into one account with all others. What it would be without the run is kept beside it, for a run that fails
     and for reports that are asked for by a callback.
@@ -55,6 +58,8 @@ class Runs:
     _aside: RunTables | None = None  # takes what is not to be reported
     _names: list[str] = field(factory=list)
     _resets: int = 0
+    _failed: list[FailedAccount] = field(factory=list)
+    _failures: int = 0
     _lock: threading.Lock = field(factory=threading.Lock)  # reports may be asked for in other threads
 
     def __attrs_post_init__(self) -> None:
@@ -66,6 +71,8 @@ class Runs:
             self._resets += 1
             self._kept.clear()
             self._names.clear()
+            self._failed.clear()
+            self._failures = 0
             self.log.clear()
             self._later_count, self._later_name = 0, ""
             self._later, self._settled = self.state.new_account(), self.state.new_account()
@@ -75,6 +82,11 @@ class Runs:
     def finished(self) -> int:
         """How many runs are counted."""
         return len(self._kept) + self._later_count
+
+    @property
+    def told(self) -> int:
+        """How many runs the report tells something of: those that are counted, and those that failed."""
+        return self.finished + self._failures
 
     def count(self, name: str, work: Callable[[], None]) -> None:
         """Do `work`, a run called `name`. It counts unless it fails, or profiling is off or the profile reset meanwhile."""
@@ -90,6 +102,10 @@ class Runs:
             if self.profiling and account is not self._aside and resets == self._resets:
                 self._settle(name, account)
                 done = True
+        except BaseException as problem:
+            if self.profiling and account is not self._aside and resets == self._resets:
+                self._note_failure(name, account, problem)
+            raise
         finally:
             if self.state.account is not self._later:
                 self.state.count_into(self._later)
@@ -115,6 +131,17 @@ class Runs:
             if self._names[-1:] != [name] and len(self._names) < MOST_NAMES:
                 self._names.append(name)
 
+    def _note_failure(self, name: str, account: RunTables, problem: BaseException) -> None:
+        """Keep what the steps counted that were complete."""
+        executions, cycles = (account.tables[which].copy() for which in (Slot.EXECUTIONS, Slot.COMPUTE_CYCLES))
+        if account is self._later:
+            executions -= self._settled.tables[Slot.EXECUTIONS]
+            cycles -= self._settled.tables[Slot.COMPUTE_CYCLES]
+        error = f"{type(problem).__name__}: {str(problem).strip()}".splitlines()[0].rstrip(": ")
+        with self._lock:
+            self._failures += 1
+            self._failed = [*self._failed, FailedAccount(name, error, executions, cycles)][-MOST_FAILED:]
+
     def _kept_run(self, name: str, account: RunTables) -> KeptRun:
         if len(account.tables[Slot.TILE_CYCLES]) <= PACKED:
             return KeptRun(name, account.settled(copied=False))
@@ -136,7 +163,7 @@ class Runs:
             is_handle = np.array([step.kind == "handle" for step in self.state.executable.steps])
             executions = sum(int(run.executions[~is_handle].sum()) for run in runs)
             trace = self.log.trace(len(self._kept), executions, np.flatnonzero(is_handle))
-            return RunHistory(tuple(self._names), tuple(runs), trace, self._vertex_counts())
+            return RunHistory(tuple(self._names), tuple(runs), trace, self._vertex_counts(), tuple(self._failed))
 
     def _vertex_counts(self) -> VertexCounts | None:
         """What the vertices of all runs counted together."""

@@ -19,6 +19,7 @@ from attrs import field, frozen
 from pypoplar.arrays.dtypes import Int32s, Int64s
 from pypoplar.notebook import ShownInNotebooks
 from pypoplar.report.execution import Execution
+from pypoplar.report.failed_runs import FailedRun
 from pypoplar.report.libpva_hints import missing
 from pypoplar.report.memory_report import (
     Bytes,
@@ -225,13 +226,14 @@ class Compilation:
 
 @frozen(eq=False, repr=False)
 class Report(ShownInNotebooks):
-    """Everything that is known of a program. `execution` is None until the program has run."""
+    """Everything that is known of a program. `execution` is None until a run of it has come to its end."""
 
     compilation: Compilation
     execution: Execution | None
     poplarVersion: Version
     name: str = ""  # of the engine, or of the file that the report was read from
     created: str = ""  # when, ISO 8601
+    failed_runs: tuple[FailedRun, ...] = ()  # the last ones, which are in no figure of `execution`
 
     def __attrs_post_init__(self) -> None:
         """Let compute sets know what they cost."""

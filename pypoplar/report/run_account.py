@@ -73,6 +73,16 @@ class RunAccount:
 
 
 @frozen(eq=False)
+class FailedAccount:
+    """A run that an error ended: what steps counted whose execution was complete, by static step of the executable."""
+
+    name: str
+    error: str
+    executions: Int64s  # [steps]
+    compute_cycles: Int64s  # [steps]
+
+
+@frozen(eq=False)
 class VertexCounts:
     """How often blocks of codelets ran, in all runs together: row i is about the vertices of ``codelet[i]`` in ``compute[i]``.
 
@@ -98,3 +108,4 @@ class RunHistory:
     runs: tuple[RunAccount, ...]  # those kept apart, then all further ones together
     trace: Trace
     counts: VertexCounts | None = None  # where a profile of the execution is asked for
+    failed: tuple[FailedAccount, ...] = ()  # runs that an error ended, whose counts are nowhere else

@@ -1,10 +1,14 @@
 """Vertices that fail while they run: which error, for which vertex, with which words, and what is left behind."""
 
+import gc
+import io
+
 import numpy as np
 import pytest
 from engine_builder import Add, Bench, everywhere
 
 from pypoplar import (
+    FLOAT,
     INT,
     LONGLONG,
     SHORT,
@@ -22,8 +26,10 @@ from pypoplar import (
     VectorList,
     Vertex,
     ipu,
+    pva,
 )
-from pypoplar.program import Execute, If, Repeat, Sequence
+from pypoplar.program import Copy, Execute, If, Repeat, Sequence
+from pypoplar.report.failed_runs import FailedRun
 
 
 class Pick(Vertex):
@@ -497,6 +503,69 @@ def test_a_run_that_fails_is_not_in_the_report():
         return [one.cyclesByTile for one in after.steps]
 
     everywhere(work)
+
+
+def test_the_report_tells_how_far_a_run_came_that_failed():
+    """Whether runs are kept apart or counted together."""
+
+    def work(mode, options):
+        bench = Bench()
+        good, bad = filling(bench, [4, 2], [3, 4], "good"), filling(bench, [4, 9], [3, 4], "bad")
+        programs = [good, Sequence([Repeat(3, good), bad, good])]
+        engine = bench.engine(programs, mode, {**options, "autoReport.executionProfileProgramRunCount": "1"})
+        told = []
+        for _ in range(2):
+            with pytest.raises(IndexError):
+                engine.run(1)
+            engine.run(0)
+            report = engine.getReport()
+            told.append(report.failed_runs)
+            (step,) = report.execution.steps
+        (first,), (_, second) = told
+        assert first == second  # the first had an account of its own, the second one with others
+        assert (first.name, [(step.name, step.executions) for step in first.steps]) == ("program 1", [("good", 3)])
+        assert first.error.startswith("CodeletIndexError: ")
+        assert first.cycles == 3 * step.cycles // step.executions
+        text = io.StringIO()
+        engine.printProfileSummary(text)
+        assert f"  before it, 3 steps took {first.cycles:,} cycles, which are in no other figure:" in text.getvalue()
+        engine.load(bench.device)
+        assert engine.getReport().failed_runs == ()
+        return first
+
+    everywhere(work)
+
+
+def test_a_run_that_fails_at_once_and_one_of_a_callback_are_told(tmp_path):
+    bench = Bench()
+    stream = bench.graph.addHostToDeviceFIFO("in", FLOAT, 1)
+    value = bench.variable("value", 0.0, 3)
+    options = {"autoReport.all": "true", "autoReport.directory": str(tmp_path)}
+    engine = bench.engine(Copy(stream, value), "native", options)
+
+    def refuse(_):
+        raise RuntimeError("no data\nat all")
+
+    engine.connectStreamToCallback("in", refuse)
+    with pytest.raises(RuntimeError):
+        engine.run(name="epoch")
+    report = engine.getReport()
+    assert (report.execution, report.failed_runs) == (None, (FailedRun("epoch", "RuntimeError: no data"),))
+    text = io.StringIO()
+    engine.printProfileSummary(text)
+    assert text.getvalue().endswith("Failed runs:\n  epoch: RuntimeError: no data\n    no step was complete before it\n")
+    del engine
+    gc.collect()
+    assert pva.openReport(tmp_path).failed_runs == report.failed_runs  # written though no run has come to its end
+
+
+def test_the_last_ten_runs_that_failed_are_told():
+    bench = Bench()
+    engine = bench.engine(filling(bench, [9], [3], "bad"))
+    for number in range(12):
+        with pytest.raises(IndexError):
+            engine.run(name=f"run {number}")
+    assert [run.name for run in engine.getReport().failed_runs] == [f"run {number}" for number in range(2, 12)]
 
 
 def test_a_result_of_execute_keeps_its_value_when_a_vertex_fails():

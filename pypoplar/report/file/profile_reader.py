@@ -18,6 +18,7 @@ from pypoplar.errors import FileLoadError
 from pypoplar.executable.claims import claim, claim_each, claim_number, claim_range
 from pypoplar.presets import TIMINGS
 from pypoplar.report.execution import COSTS, STEP_TYPES, Execution, Run, Step, VertexTypeCycles, summed_runs
+from pypoplar.report.failed_runs import read_failed
 from pypoplar.report.file.column_kinds import COUNT, MAYBE, PLACE, REAL, TEXT, ColumnKind
 from pypoplar.report.file.line_tables import read_lines
 from pypoplar.report.file.profile_writer import ALL_RUNS
@@ -48,7 +49,12 @@ class ProfileReader:
         about = dict(self.rows("meta", "key", key=TEXT, value=TEXT))
         for key in ("created", "name", "poplar_version"):
             claim(key in about, f"meta has no row {key}")
-        return Report(self._compilation(), self._execution(), Version(about["poplar_version"]), about["name"], about["created"])
+        try:
+            failed = read_failed(about.get("failed_runs", "[]"))
+        except ValueError as problem:
+            raise FileLoadError(f"meta.failed_runs: {problem}") from problem
+        version = Version(about["poplar_version"])
+        return Report(self._compilation(), self._execution(), version, about["name"], about["created"], failed)
 
     # Reading tables
 

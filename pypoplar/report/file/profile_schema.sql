@@ -2,7 +2,7 @@
 -- Cycles are tile cycles, but those of vertex types are worker slots, of which a tile has one in turn for each of its workers; sizes are bytes, steps are numbers of static steps, tiles are numbered over all IPUs.
 -- Rows of a table stand in the report's order. "by tile" tables have no row for a tile that has nothing.
 
-CREATE TABLE meta (  -- About the file: name, created (ISO 8601), poplar_version.
+CREATE TABLE meta (  -- About the file: name, created (ISO 8601), poplar_version; failed_runs, as JSON, if runs failed.
     key TEXT PRIMARY KEY,  -- what is said
     value TEXT NOT NULL  -- in text
 ) WITHOUT ROWID;

@@ -13,6 +13,7 @@ from attrs import astuple
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.report.escaping import escaped
 from pypoplar.report.execution import COSTS, Execution, Step, summed_runs
+from pypoplar.report.failed_runs import failed_text
 from pypoplar.report.file.line_tables import line_rows
 from pypoplar.report.file.tile_profile_table import BY_TILE, MessageTable, TileProfileTable
 from pypoplar.report.program_table import ProgramTable
@@ -35,6 +36,8 @@ class ProfileWriter:
     def write(self) -> None:
         report = self._report
         about = {"name": report.name, "created": report.created, "poplar_version": report.poplarVersion.string}
+        if report.failed_runs:
+            about["failed_runs"] = failed_text(report.failed_runs)
         self._rows("meta", sorted(about.items()))
         self._compilation(report.compilation)
         if report.execution is not None:

@@ -17,6 +17,7 @@ from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.variable_lives import Lives
 from pypoplar.options import option_text
 from pypoplar.report.execution import Execution, Run, Step, VertexTypeCycles, summed_runs
+from pypoplar.report.failed_runs import FailedRun, FailedStep
 from pypoplar.report.making.exchange_buffers import with_exchange_buffers
 from pypoplar.report.making.make_lines import make_line_profile
 from pypoplar.report.making.make_programs import make_programs, make_step_programs, step_type
@@ -24,7 +25,7 @@ from pypoplar.report.making.make_vertices import SizedVerticesTable, make_vertic
 from pypoplar.report.memory_report import LoweredVariables, MemoryByTile
 from pypoplar.report.program_nodes import Program
 from pypoplar.report.report import Compilation, ExchangeReport, Report, ReportGraph, ReportTarget, Version, VertexType
-from pypoplar.report.run_account import RunAccount, RunHistory
+from pypoplar.report.run_account import FailedAccount, RunAccount, RunHistory
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF
 
@@ -64,7 +65,22 @@ def make_report(executable: Executable, history: RunHistory | None = None) -> Re
         options={name: option_text(value) for name, value in executable.options.given},
     )
     execution = _execution(executable, history, steps) if history is not None and history.runs else None
-    return Report(compilation, execution, Version(version("pypoplar")))
+    failed = tuple(_failed_run(executable, account) for account in history.failed) if history is not None else ()
+    return Report(compilation, execution, Version(version("pypoplar")), failed_runs=failed)
+
+
+def _failed_run(executable: Executable, account: FailedAccount) -> FailedRun:
+    """The steps of a failed run that were complete, in program order."""
+    executed = [
+        (number, executable.steps[number], int(account.executions[number]))
+        for number in np.flatnonzero(account.executions).tolist()
+        if executable.steps[number].kind != "handle"
+    ]
+    steps = (
+        FailedStep(number, step.name, step_type(step), times, step.fixed_cycles * times + int(account.compute_cycles[number]))
+        for number, step, times in executed
+    )
+    return FailedRun(account.name, account.error, tuple(steps))
 
 
 def _target(target: Target) -> ReportTarget:

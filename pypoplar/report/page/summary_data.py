@@ -33,6 +33,7 @@ def summary_data(report: Report) -> dict[str, Any]:
             fact("Steps of the program", len(compilation.program_steps)),
         ],
         "options": [fact(name, value, "text") for name, value in compilation.options.items()],
+        "failed": ["\n".join(run.told()) for run in report.failed_runs],
         "programs": list(execution.programs) if execution else [],
         "machine": machine_parts(execution) if execution else None,
         "mean_tile": mean_tile_parts(execution) if execution else None,

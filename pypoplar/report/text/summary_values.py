@@ -37,6 +37,7 @@ def summary_values(report: Report, *, top: int = TOP, all_steps: bool = False, v
         "execution": None
         if execution is None
         else execution_values(execution, compilation, between_ipus(report), None if all_steps else top),
+        "failed_runs": [{**asdict(run), "cycles": run.cycles} for run in report.failed_runs],
         "insights": insight_data(report),
     }
 

@@ -4,6 +4,8 @@ if (page.data.kind === "report") {
   page.view("summary", "Summary", (panel) => {
     const summary = page.data.summary;
     panel.append(page.cards(summary.headline));
+    for (const run of summary.failed)
+      panel.append(page.element("p", { class: "notice", style: "white-space: pre-wrap" }, `This run failed. ${run}`));
     panel.append(page.element("h2", {}, "Where the time goes"));
     if (!summary.machine) panel.append(page.notice(page.NOT_RUN));
     else {
