@@ -20,6 +20,7 @@ from benchmarks.measure import Figure, Row
 
 ROWS = (
     "matvec",
+    "matmul",
     "regression",
     "superstep",
     "stencil",

@@ -49,33 +49,35 @@ class OuterProduct(MultiVertex, Generic[T, R], name="poplin::OuterProduct"):
 
 
 class BlockProduct(MultiVertex, Generic[T], name="poplin::BlockProduct", writes_all="out"):
-    """out = a b for blocks a [rows, depth], b [depth, columns] and out [rows, columns], row by row.
+    """out = a b for blocks a [rows, depth], b [depth, columns] and out [rows, columns], which lie row by row.
 
-    The workers form `rowGroups` times ``6 / rowGroups`` groups: a worker takes every `rowGroups`-th row, and of it
-    `columnShare` columns. An element's products are added in order of depth.
+    The workers form `rowGroups` times ``6 / rowGroups`` groups: each takes a share of the rows, and of them `columnShare` columns.
     """
 
-    a: Input[VectorList[T]]
-    b: Input[VectorList[T]]
-    out: Output[VectorList[FLOAT]]
+    a: Input[Vector[T]]
+    b: Input[Vector[T]]
+    out: Output[Vector[FLOAT]]
+    depth: INT
+    columns: INT
     rowGroups: INT
     columnShare: INT
 
     def compute(self, worker):
-        group = worker // self.rowGroups
-        begin = group * self.columnShare
-        for row in range(worker - group * self.rowGroups, len(self.out), self.rowGroups):
-            self.multiply(self.a[row], self.out[row], begin)
+        rows = len(self.out) // self.columns
+        share = (rows + self.rowGroups - 1) // self.rowGroups
+        first = worker % self.rowGroups * share
+        left = worker // self.rowGroups * self.columnShare
+        count = min(share, rows - first)
+        width = min(self.columnShare, self.columns - left)
+        if count > 0 and width > 0:
+            self.multiply(first, count, left, width)
 
-    def multiply(self, factors, target, begin):
-        end = min(begin + self.columnShare, len(target))
-        for j in range(begin, end):
-            target[j] = 0.0
-        for p in range(len(factors)):
-            factor = float(factors[p])
-            source = self.b[p]
-            for j in range(begin, end):
-                target[j] += factor * float(source[j])
+    def multiply(self, first, count, left, width):
+        for row in range(first, first + count):
+            for j in range(row * self.columns + left, row * self.columns + left + width):
+                self.out[j] = 0.0
+        out, a, b = self.out[first * self.columns + left :], self.a[first * self.depth :], self.b[left:]
+        ipu.multiply_accumulate(out, a, b, count, self.depth, width, out_stride=self.columns, b_stride=self.columns)
 
 
 class SumPartials(Vertex, Generic[R], name="poplin::SumPartials"):

@@ -16,9 +16,10 @@ from pypoplar.poplin.cycle_estimators import block_product_cycles, reduce_add_cy
 from pypoplar.poplin.splitting import bounds, largest
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
-from pypoplar.types import FLOAT, ElementType
+from pypoplar.types import FLOAT, HALF, ElementType
 
 MESSAGE = 3  # cycles that a tile needs for a message, however short: a row of a block is one
+HALVES_COPIED = 2  # bytes a cycle, on a tile
 SUPERSTEP = 120  # cycles of a compute set and its exchange beyond the sync, whatever they do
 WORKERS = 6
 WORKER_SHAPES = ((6, 1), (3, 2), (2, 3), (1, 6))  # how six workers share a block: groups of rows, groups of columns
@@ -115,12 +116,15 @@ def _costs(
     for row_groups, column_groups in WORKER_SHAPES:
         worker_columns = -(-ceiling(block_columns, grain) // column_groups) * grain
         cost = target.getNumWorkerContexts() * block_product_cycles(
-            -(-block_rows // row_groups), block_depth, np.minimum(worker_columns, block_columns), type
+            target, -(-block_rows // row_groups), block_depth, np.minimum(worker_columns, block_columns), type
         )
         better = cost < compute
         compute, groups = np.where(better, cost, compute), np.where(better, row_groups, groups)
     arriving = np.maximum(ceiling(received, rate), MESSAGE * (block_rows + block_depth))
     cycles = superstep_cycles(target) + arriving + compute
+    if type is HALF:  # rows of an odd number of halves are put behind each other, a half at a time
+        uneven = (depth % 2) * block_rows * block_depth + (columns % 2) * block_depth * block_columns
+        cycles = cycles + uneven * HALF.size // HALVES_COPIED
 
     summed = (cuts[:, 1] > 1) | (result is not FLOAT)
     outputs = -(-rows * columns // target.getNumTiles())

@@ -6,6 +6,7 @@ from itertools import product
 
 from attrs import frozen
 
+from pypoplar.codelet.operations.matrix_unit import MULTIPLY_ACCUMULATE
 from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.poputil.cycles import Count, Estimator, by_type, ceiling, share_of_worker
 from pypoplar.poputil.vertex_templates import templateVertex
@@ -21,16 +22,13 @@ def dot_products_cycles(rows: int, length: int, type: ElementType) -> int:
     return ENTRY + rows * (by_type(type, 7, 6) + rounds + (3 if rest else 0))
 
 
-def block_product_cycles(rows: Count, depth: Count, columns: Count, type: ElementType) -> Count:
-    """A worker's part of a block product, as ConvPartial1x1Out with the convolution units.
+def block_product_cycles(target: Target, rows: Count, depth: Count, columns: Count, type: ElementType) -> Count:
+    """A worker's part of a block product, as ConvPartial1x1Out: the outputs are zeroed in the first of the input groups only.
 
-    `rows` and `columns` are the worker's. Weights of 8 x 16 floats, or 16 x 16 halves, are loaded at a time; a row of
-    inputs then takes 16 or 4 cycles, 8 or 4 of which begin with the fourth row.
+    `rows` and `columns` are the worker's; the supervisor's loading of the weights is included.
     """
-    groups = ceiling(depth, by_type(type, 8, 16)) * ceiling(columns, 16)
-    later: Count = abs(rows - 3) + (rows - 3)  # twice the rows beyond the third
-    cycles: Count = groups * (24 + 8 * rows + 4 * later) + 34 if type is FLOAT else groups * (29 + 2 * later) + 18
-    cycles = cycles + ENTRY - (rows < 2) * by_type(type, 0, 5)
+    price = MULTIPLY_ACCUMULATE.price(target.architecture, type.code)
+    cycles: Count = price.slots(rows, depth, columns, zeroes=True)
     return cycles
 
 
@@ -69,9 +67,9 @@ class BlockProductCycles:
     type: ElementType
 
     def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
-        rows = ceiling(vertex.fieldSize("out"), int(vertex.value("rowGroups")))
-        columns = min(vertex.getFieldInfo("out").getSizeAtIndex(0), int(vertex.value("columnShare")))
-        return int(block_product_cycles(rows, vertex.fieldSize("b"), columns, self.type))
+        depth, columns = int(vertex.value("depth")), int(vertex.value("columns"))
+        rows = ceiling(ceiling(vertex.fieldSize("out"), columns), int(vertex.value("rowGroups")))
+        return int(block_product_cycles(target, rows, depth, min(columns, int(vertex.value("columnShare"))), self.type))
 
 
 def sum_partials(vertex: VertexIntrospector, target: Target) -> int:

@@ -17,9 +17,7 @@ def dot_products(vertex: VertexIntrospector, target: Target) -> int:
 
 def block_product(vertex: VertexIntrospector, target: Target) -> int:
     """ConvPartial1x1Out: rows times depth times columns."""
-    rows = vertex.getFieldInfo("out")
-    columns = rows.getSizeAtIndex(0) if rows.size() else 0
-    return MULTIPLY_ADD * rows.size() * vertex.fieldSize("b") * columns
+    return MULTIPLY_ADD * vertex.fieldSize("out") * int(vertex.value("depth"))
 
 
 def reduce_add(vertex: VertexIntrospector, target: Target) -> int:

@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
+from itertools import groupby, pairwise
+
+from attrs import frozen
+
+from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.cycles import ceiling
 
 
+@frozen
+class EqualParts:
+    """Parts of a dimension that follow each other and are of one size."""
+
+    first: int  # number of the first part
+    count: int
+    begin: int
+    size: int
+
+    @property
+    def numbers(self) -> range:
+        return range(self.first, self.first + self.count)
+
+    def of(self, tensor: Tensor, dimension: int) -> Tensor:
+        """What the parts are of a tensor, together."""
+        return tensor.slice(self.begin, self.begin + self.count * self.size, dimension)
+
+
 def bounds(size: int, parts: int, grain: int = 1) -> list[int]:
-    """Where the `parts` of `size` elements begin, and the end: nearly equal parts of whole grains."""
-    grains = ceiling(size, grain)
-    return [min(size, part * grains // parts * grain) for part in range(parts)] + [size]
+    """Where the `parts` of `size` elements begin, and the end: nearly equal parts of whole grains, the larger ones first."""
+    few, larger = divmod(ceiling(size, grain), parts)
+    return [(part * few + min(part, larger)) * grain for part in range(parts)] + [size]
+
+
+def equal_parts(cuts: list[int]) -> list[EqualParts]:
+    """Parts by their bounds, those of one size together."""
+    found, first = [], 0
+    for size, group in groupby(end - begin for begin, end in pairwise(cuts)):
+        count = len(list(group))
+        found.append(EqualParts(first, count, cuts[first], size))
+        first += count
+    return found
 
 
 def largest(size: int, parts: int, grain: int = 1) -> int:

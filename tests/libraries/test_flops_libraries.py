@@ -52,7 +52,6 @@ class Field:
     [
         ("poplin::OuterProduct<float,float>", lambda n: {"out": n}, lambda n: n),
         ("poplin::DotProducts<half>", lambda n: {"out": 3, "b": n}, lambda n: 6 * n),
-        ("poplin::BlockProduct<half>", lambda n: {"out": [16] * n, "b": [16] * 16}, lambda n: 2 * 16 * 16 * n),
         ("poplin::SumPartials<float>", lambda n: {"partials": [n, 1]}, lambda n: n - 1),
         ("poplin::ReduceAdd<float>", lambda n: {"out": n, "partials": [n] * 8}, lambda n: 7 * n),
         ("popnn::NonLinearity1DInPlace<TANH,half>", lambda n: {"data": n}, lambda n: n),
@@ -64,6 +63,11 @@ class Field:
 )
 def test_flops_are_those_of_poplibs(vertex, fields, flops, n):
     assert Fields(fields(n)).flops(vertex) == flops(n)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_a_block_product_multiplies_and_adds_for_each_element_of_the_depth(n):
+    assert Fields({"out": 16 * n}, {"depth": 7}).flops("poplin::BlockProduct<half>") == 2 * 16 * 7 * n
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -242,8 +242,10 @@ def convolution(rows, timing):
     device, graph = one_tile("bow", timing)
     poplin.addCodelets(graph)
     compute_set = graph.addComputeSet("conv")
-    fields = {"a": on_tile(graph, HALF, [rows, 16]), "b": on_tile(graph, HALF, [16, 16]), "out": on_tile(graph, FLOAT, [rows, 16])}
-    vertex = graph.addVertex(compute_set, "poplin::BlockProduct<half>", {**fields, "rowGroups": 6, "columnShare": 16})
+    lengths = {"a": (HALF, 16 * rows), "b": (HALF, 16 * 16), "out": (FLOAT, 16 * rows)}
+    fields = {name: on_tile(graph, type, [length]) for name, (type, length) in lengths.items()}
+    shape = {"depth": 16, "columns": 16, "rowGroups": 6, "columnShare": 16}
+    vertex = graph.addVertex(compute_set, "poplin::BlockProduct<half>", {**fields, **shape})
     graph.setTileMapping(vertex, 0)
     return compute_cycles(device, graph, compute_set)
 

@@ -156,8 +156,8 @@ class DeviceOperation:
     """A row.
 
     The signature names arguments and result by register types; ``T`` is each of `types` in turn, and then an operation's full
-    name ends in it: ``add_f32``. ``f32[]`` is a vector and ``f32[][]`` the rows of a list; no part of pypoplar runs operations on
-    these yet, and using one is refused.
+    name ends in it: ``add_f32``. ``f32[]`` is a vector and ``f32[][]`` the rows of a list; operations on these
+    are rows of another kind, `VectorOperation`, and using one of this kind is refused.
     """
 
     name: str
