@@ -64,9 +64,10 @@ class DrawingCall:
         """The argument `what` as a float; `PoplarTypeError` for what is no number, `PoplibsError` for NaN and infinity."""
         if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
             raise PoplarTypeError(f"{self.call}: {what} is a number, got {value!r}")
-        if not -LARGEST <= value <= LARGEST:
+        number = value if isinstance(value, int) else float(value)  # not every int is a float
+        if not -LARGEST <= number <= LARGEST:
             raise PoplibsError(f"{self.call}: {what} is a finite number, got {value!r}")
-        return float(value)
+        return float(number)
 
     def probability(self, what: str, value: float) -> int:
         """The argument `what`, from 0 to 1, in parts of 2**16, rounded down."""

@@ -530,6 +530,35 @@ def test_what_does_not_fit_is_refused_before_the_graph_changes():
         poprand.setSeed(graph, seed, -1, prog)
 
 
+@pytest.mark.filterwarnings("error")
+def test_numpys_numbers_are_numbers():
+    def numbers(graph, seed, reference, prog):
+        first = poprand.uniform(graph, seed, np.uint32(1), reference, FLOAT, np.float32(0), np.float16(2), prog)
+        return stack([first, poprand.uniform(graph, seed, 1, reference, FLOAT, 0, np.int64(2), prog)])
+
+    first, second = drawn(numbers, (20,))[0]
+    np.testing.assert_array_equal(first, second)
+
+
+def test_dropout_of_a_virtual_graph_is_that_of_its_tiles():
+    def on_virtual(call):
+        def inner(graph, seed, reference, prog):
+            virtual = graph.createVirtualGraph(2, 4)
+            mapped = virtual.addVariable(FLOAT, reference.shape(), "mapped")
+            virtual.setTileMapping(mapped, 1)
+            x = virtual.addConstant(FLOAT, reference.shape(), 1.0)
+            virtual.setTileMapping(x, 0)
+            return call(virtual, seed, 1, x, mapped, 0.5, 2, prog)
+
+        return inner
+
+    calls = {"whole": on_virtual(poprand.dropout), "shaped": on_virtual(poprand.shapedDropout)}
+    read, _ = drawn_by_all(calls, (30,))
+    expected, _ = drawn(dropout(FLOAT, 0.5, 2), (30,), tile=3)
+    for name in calls:
+        np.testing.assert_array_equal(read[name], expected, err_msg=name)
+
+
 def test_arguments_of_distributions_are_judged():
     graph, _ = machine()
     reference, prog = variable(graph, FLOAT, [4], "reference"), Sequence()
