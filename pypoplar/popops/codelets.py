@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-from types import ModuleType
-
-from pypoplar import resources
-from pypoplar.codelet.language.codelet_file import module_of_file
 from pypoplar.graph.graph import Graph
 from pypoplar.poputil.arguments import check_graph
+from pypoplar.poputil.codelet_modules import codelet_module
 from pypoplar.tracebacks import public
 
 FILES = (
@@ -37,10 +32,4 @@ def addCodelets(graph: Graph) -> None:
     """Make the device code of popops known to the graph; once is enough, more does no harm."""
     check_graph("popops.addCodelets", graph)
     for file in FILES:
-        graph.addCodelets(_module(file))
-
-
-@cache
-def _module(file: str) -> ModuleType:
-    """The module of a file of codelets, which Python runs once for all graphs."""
-    return module_of_file(Path(resources.codelets(file)))
+        graph.addCodelets(codelet_module(file))

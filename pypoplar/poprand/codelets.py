@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pypoplar import resources
 from pypoplar.graph.graph import Graph
 from pypoplar.popops.codelets import addCodelets as add_codelets_of_popops
 from pypoplar.poputil.arguments import check_graph
+from pypoplar.poputil.codelet_modules import codelet_module
 from pypoplar.tracebacks import public
 
 FILES = ("poprand_distributions.py",)
@@ -17,4 +17,4 @@ def addCodelets(graph: Graph) -> None:
     check_graph("poprand.addCodelets", graph)
     add_codelets_of_popops(graph)
     for file in FILES:
-        graph.addCodelets(resources.codelets(file))
+        graph.addCodelets(codelet_module(file))
