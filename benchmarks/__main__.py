@@ -29,6 +29,7 @@ ROWS = (
     "exchange",
     "vertices",
     "elements",
+    "reductions",
     "copies",
     "many_ipus",
     "startup",

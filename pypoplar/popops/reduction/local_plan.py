@@ -96,7 +96,7 @@ def _whole(
         kind = ReduceKind(operation, holding.rows[0].elementType(), result, results.update and number in complete)
         share = min(output_share(target, holding.outputs, holding.inner, result), holding.outputs)
         rows = len(holding.rows)
-        cycles[holding.tile] += worker_cycles(kind, share, holding.inner, ceiling(holding.places, rows), rows)
+        cycles[holding.tile] += int(worker_cycles(kind, share, holding.inner, ceiling(holding.places, rows), rows))
     after = None
     if open_:
         spread = _spread([(holding.output, holding.outputs) for holding in open_], 1, between)
@@ -123,7 +123,7 @@ def _split(target: Target, operation: str, holdings: Sequence[Holding], types: R
         else:
             places = sum(sizes) // piece.outputs
             regions = ceiling(piece.share * len(sizes), places)
-            cycles[piece.tile] += worker_cycles(kind, piece.outputs, piece.inner, ceiling(piece.share, regions), regions)
+            cycles[piece.tile] += int(worker_cycles(kind, piece.outputs, piece.inner, ceiling(piece.share, regions), regions))
     runs = [(int(output), int(width)) for piece in pieces for output, width in zip(piece.first_outputs, piece.widths, strict=True)]
     spread = _spread(runs, max(len(piece.places) if piece.outputs else 1 for piece in pieces), types.wide)
     after = _after(target, operation, spread, types, results)

@@ -5,6 +5,7 @@ The planner calls the same functions as the codelets' estimators.
 
 from __future__ import annotations
 
+import numpy as np
 from attrs import frozen
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
@@ -78,11 +79,11 @@ def contiguous_cycles(kind: ReduceKind, outputs: Count, partials: Count) -> Coun
     return cycles
 
 
-def strided_cycles(kind: ReduceKind, outputs: Count, partials: Count, regions: int = 1) -> Count:
-    """getCyclesEstimateForStridedReduce: outputs side by side, in rows of partials; such regions one after the other."""
-    at_once = min(kind.strided_lanes, kind.loaded)
+def strided_cycles(kind: ReduceKind, outputs: Count, stride: Count, partials: Count, regions: int = 1) -> Count:
+    """getCyclesEstimateForStridedReduce: outputs side by side, `stride` from row to row of partials; such regions in turn."""
+    at_once = np.gcd(min(kind.strided_lanes, kind.loaded), stride)
     outer = 3 + _strided_store_cycles(kind) + regions * (3 + kind.strided_operation_cycles * (partials - 1))
-    cycles: Count = 3 + 2 + 6 + 5 + outer * ceiling(outputs, at_once)
+    cycles: Count = 3 + 2 + 6 + 5 + outer * -(-outputs // at_once)
     return cycles
 
 
@@ -100,7 +101,7 @@ def worker_cycles(kind: ReduceKind, outputs: Count, inner: Count, partials: Coun
     """What a worker takes for its outputs, each with so many partials in each of the regions."""
     single, several = single_output_cycles(kind, partials), contiguous_cycles(kind, outputs, partials)
     single, several = single + (regions - 1) * (single - 3), several + (regions - 1) * (several - 17)
-    return chosen(inner > 1, strided_cycles(kind, outputs, partials, regions), chosen(outputs == 1, single, several))
+    return chosen(inner > 1, strided_cycles(kind, outputs, inner, partials, regions), chosen(outputs == 1, single, several))
 
 
 def flops_of(kind: ReduceKind, outputs: int, elements: int) -> int:
@@ -130,7 +131,8 @@ def reduce_estimate(vertex: VertexIntrospector, update: bool = False) -> VertexP
     outputs, inner, rows = vertex.fieldSize("out"), int(vertex.value("inner")), _elements(vertex)
     share = min(int(vertex.value("share")), outputs)
     places = ceiling(sum(rows), outputs * len(rows))
-    return VertexPerfEstimate(worker_cycles(kind, share, inner, places, len(rows)), flops_of(kind, outputs, sum(rows)))
+    cycles = int(worker_cycles(kind, share, inner, places, len(rows)))
+    return VertexPerfEstimate(cycles, flops_of(kind, outputs, sum(rows)))
 
 
 def reduce_in_parts_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
@@ -141,7 +143,7 @@ def reduce_in_parts_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
     share = min(int(vertex.value("share")), places)
     regions = ceiling(share * len(rows), places)
     parts = vertex.fieldSize("out") // outputs
-    cycles = worker_cycles(kind, outputs, inner, ceiling(share, regions), regions)
+    cycles = int(worker_cycles(kind, outputs, inner, ceiling(share, regions), regions))
     return VertexPerfEstimate(cycles, flops_of(kind, parts * outputs, sum(rows)))
 
 

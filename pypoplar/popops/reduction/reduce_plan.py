@@ -21,7 +21,7 @@ from pypoplar.types import ElementType
 MESSAGE = 3  # cycles that a tile needs for a contiguous piece that it sends or receives, however short
 WORD = 4  # bytes that two vertices of a tile do not share
 FEW, FINER = 16, 1.12  # groups of up to so many partial results are all looked at, larger ones at this ratio
-WIDER = (1, 2, 8)  # outputs of a vertex, times the fewest for which there are tiles
+WIDER = (1, 2, 8)  # outputs of a vertex beside the fewest for which there are tiles: times these in whole vectors
 UNEVEN = 48  # cycles by which more partial results can take less: some make whole vectors
 
 
@@ -234,10 +234,11 @@ class _Search:
         """All beginnings with each stage that leaves less and has tiles enough."""
         groups, place = self._groups(fronts.partials, splits)
         least = self._least_width(groups)
-        width = np.concatenate([np.minimum(least * times, self.spread.outputs) for times in WIDER])
-        place = np.tile(place, len(WIDER))
+        vectors = ceiling(least, kind.loaded) * kind.loaded  # loads are of whole ones
+        width = np.minimum(np.concatenate([least, *(vectors * times for times in WIDER)]), self.spread.outputs)
+        place = np.tile(place, len(WIDER) + 1)
         grid = fronts.chosen(place)
-        group = -(-grid.partials // np.tile(groups, len(WIDER)))
+        group = -(-grid.partials // np.tile(groups, len(WIDER) + 1))
         cycles = self._stage_cycles(kind, grid, group, width, splits)
         one = np.ones_like(group)
         parts = -(-group // ceiling(group, self.target.getNumWorkerContexts())) if splits else one

@@ -1,0 +1,174 @@
+"""Plans of reductions: the cheapest of all, near what the Engine measures, priced as PopLibs prices its vertices."""
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from law_examples import examples
+from library_programs import new_graph, variable
+
+from pypoplar import FLOAT, HALF, INT, Engine, Graph, IPUModel, Target, concat, popops
+from pypoplar.popops import Operation
+from pypoplar.popops.reduction.local_plan import ReduceTypes, plan_local
+from pypoplar.popops.reduction.reduce_cycles import (
+    ReduceKind,
+    contiguous_cycles,
+    flops_of,
+    single_output_cycles,
+    strided_cycles,
+)
+from pypoplar.popops.reduction.reduce_plan import (
+    WIDER,
+    Results,
+    Spread,
+    Stage,
+    exchange_cycles,
+    plan_stages,
+    return_cycles,
+    sync_cycles,
+    vertex_cycles,
+)
+from pypoplar.popops.reduction.regular_views import pieces_view, places_view
+from pypoplar.popops.reduction.tile_holdings import holdings_of
+from pypoplar.program import Sequence
+
+
+def stage_cycles(target, spread, kind, group, width, splits):
+    adjacent, lying = np.int64(spread.adjacent), np.int64(spread.width)
+    moved = exchange_cycles(target, spread.type.size, spread.outputs, adjacent, lying, np.int64(group), np.int64(width))
+    return sync_cycles(target) + int(moved) + int(vertex_cycles(kind, target, np.int64(group), np.int64(width), splits))
+
+
+def least_cycles(target, spread, types, results, depth=0):
+    """The cycles of the cheapest of all plans, found one after the other."""
+    kind = ReduceKind("ADD", spread.type, results.type)
+    fewest = -(-spread.outputs // target.getNumTiles())
+    widths = {min(max(1 << power, fewest), spread.outputs) for power in range(12)}
+    back = {width: int(return_cycles(target, results, np.int64(width))) if results.placed else 0 for width in widths}
+    found = [stage_cycles(target, spread, kind, spread.partials, width, False) + back[width] for width in widths]
+    if results.placed:
+        found.append(stage_cycles(target, spread, kind, spread.partials, results.placed, False))
+    for splits in (False, True):
+        kind = ReduceKind("ADD", spread.type, types[splits])
+        for groups in {-(-spread.partials // size) for size in range(2, spread.partials + 1)}:
+            if groups > target.getNumTiles() or (groups == 1 and not splits) or depth == 3:
+                continue
+            group = -(-spread.partials // groups)
+            parts = -(-group // -(-group // 6)) if splits else 1
+            left = -(-spread.partials // group) * parts
+            least = -(-spread.outputs // max(target.getNumTiles() // groups, 1))
+            for width in {least, *(min(-(-least // 2) * 2 * times, spread.outputs) for times in WIDER)}:
+                if left < spread.partials:
+                    rest = Spread(left, spread.outputs, parts, width, types[splits])
+                    cycles = stage_cycles(target, spread, kind, group, width, splits)
+                    found.append(cycles + least_cycles(target, rest, types, results, depth + 1))
+    return min(found)
+
+
+@examples(25)
+@given(
+    st.integers(2, 14), st.integers(1, 20), st.integers(1, 6), st.integers(1, 20), st.sampled_from([1, 4, 40]), st.integers(0, 20)
+)
+def test_no_plan_is_cheaper_than_the_chosen_one(partials, outputs, adjacent, width, tiles, placed):
+    target = Target.createIPUTarget(1, tiles, "bow")
+    spread = Spread(partials, outputs, min(adjacent, partials), min(width, outputs), FLOAT)
+    results = Results(FLOAT, placed=min(placed, outputs))
+    plan = plan_stages(target, "ADD", spread, (FLOAT, FLOAT), results)
+    assert plan.cycles == least_cycles(target, spread, (FLOAT, FLOAT), results)
+
+
+@given(st.integers(1, 3000), st.integers(1, 3000), st.integers(1, 6))
+def test_a_plan_leaves_one_result_of_each_output_and_is_not_dearer_than_one_stage(partials, outputs, adjacent):
+    target = Target.createIPUTarget(1, 1472, "bow")
+    spread = Spread(partials, outputs, min(adjacent, partials), outputs, FLOAT)
+    plan = plan_stages(target, "ADD", spread, (FLOAT, FLOAT), Results(FLOAT))
+    left = partials
+    for stage in plan.stages:
+        groups = -(-left // stage.partials)
+        assert groups * -(-outputs // stage.width) <= max(1472, groups)
+        left = groups * (-(-stage.partials // -(-stage.partials // 6)) if stage.splits else 1)
+    assert left == 1
+    kind = ReduceKind("ADD", FLOAT, FLOAT)
+    assert plan.cycles <= stage_cycles(target, spread, kind, partials, outputs, False)
+
+
+def test_partial_results_of_all_tiles_are_not_gathered_on_one():
+    target = Target.createIPUTarget(1, 1472, "bow")
+    spread = Spread(1472, 1, 1, 1, FLOAT)
+    plan = plan_stages(target, "ADD", spread, (FLOAT, FLOAT), Results(FLOAT))
+    assert len(plan.stages) > 1
+    assert plan.cycles < stage_cycles(target, spread, ReduceKind("ADD", FLOAT, FLOAT), 1472, 1, False) / 4
+
+
+@pytest.mark.parametrize("type", [FLOAT, HALF])
+@pytest.mark.parametrize(
+    ("shape", "dims"),
+    [
+        ([1_000_000], [0]),
+        ([1000, 1000], [0]),
+        ([1000, 1000], [1]),
+        ([64, 23552], [0]),
+        ([32, 32, 28, 28], [0, 2, 3]),
+        ([5000], [0]),
+    ],
+)
+def test_the_prediction_is_near_what_the_engine_measures(type, shape, dims):
+    device = IPUModel("bow").createDevice()
+    graph = Graph(device)
+    popops.addCodelets(graph)
+    x = variable(graph, type, shape, "x")
+    prog = Sequence()
+    types = ReduceTypes(FLOAT, FLOAT, FLOAT)
+    places = prod(shape[dimension] for dimension in dims)
+    plan = plan_local(graph.getTarget(), "ADD", holdings_of(graph, x, dims), places, types, Results(type))
+    popops.reduce(graph, x, dims, Operation.ADD, prog)
+    engine = Engine(graph, prog)
+    engine.load(device)
+    engine.run()
+    measured = engine.getReport().execution.totalCycles.total
+    assert abs(plan.all_cycles - measured) <= 0.05 * measured + 30
+
+
+@pytest.mark.parametrize(
+    ("type", "result", "outputs", "partials", "single", "contiguous", "strided"),
+    [
+        (FLOAT, FLOAT, 10, 1, 18, 139, 71),
+        (FLOAT, FLOAT, 10, 64, 49, 457, 386),
+        (FLOAT, FLOAT, 10, 1024, 529, 5257, 5186),
+        (HALF, FLOAT, 10, 64, 33, 297, 244),
+        (HALF, HALF, 10, 4096, 1046, 10377, 12343),
+        (INT, INT, 10, 64, 86, 777, 756),
+    ],
+)
+def test_vertices_cost_what_poplibs_says(type, result, outputs, partials, single, contiguous, strided):
+    kind = ReduceKind("ADD", type, result)
+    assert single_output_cycles(kind, partials) == single
+    assert contiguous_cycles(kind, outputs, partials) == contiguous
+    assert strided_cycles(kind, outputs, 8, partials) == strided
+    assert strided_cycles(kind, outputs, 7, partials) >= strided
+
+
+def test_flops_are_those_of_each_element_but_the_first():
+    assert flops_of(ReduceKind("ADD", FLOAT, FLOAT), 3, 30) == 27
+    assert flops_of(ReduceKind("SQUARE_ADD", HALF, FLOAT, True), 3, 30) == 60
+    assert flops_of(ReduceKind("ADD", INT, INT), 3, 30) == 0
+    assert Stage(4, 3).column_bounds(7) == [0, 3, 6, 7]
+
+
+@given(st.integers(0, 9), st.integers(1, 7), st.integers(0, 9), st.integers(1, 5), st.integers(1, 5), st.booleans())
+def test_views_of_places_have_the_elements_at_these(first, length, gap, rows, columns, turned):
+    graph, _ = new_graph(1)
+    vector = graph.addVariable(FLOAT, [400], "v")
+    begin = first + np.arange(rows) * (length + gap)
+    wanted = [element for low in begin.tolist() for element in range(low, low + length)]
+    assert pieces_view(vector, begin, np.full(rows, length)) == elements(vector, np.array(wanted))
+    places = first + np.arange(rows)[:, None] * (columns * (gap + 1)) + np.arange(columns) * (gap + 1)
+    places = places.T if turned else places
+    assert places_view(vector, places) == elements(vector, places)
+
+
+def elements(vector, places):
+    """The elements at places, one by one."""
+    return concat([vector[place].reshape([1]) for place in places.reshape(-1).tolist()]).reshape(list(places.shape))
