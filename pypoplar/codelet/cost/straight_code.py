@@ -28,7 +28,7 @@ from pypoplar.codelet.ir.typed import (
     Straight,
     ViewAs,
 )
-from pypoplar.codelet.operations.device_operation import Operation
+from pypoplar.codelet.operations.device_operation import TypedOperation
 from pypoplar.codelet.operations.registers import WIDTH
 from pypoplar.codelet.operations.table import operation
 from pypoplar.codelet.operations.tile_readings import reading
@@ -104,7 +104,7 @@ def _apply(selection: Selection, statement: Apply) -> None:
     selection.locals[statement.target.name] = value or _computed(selection, statement, row, known)
 
 
-def _constant(row: Operation, known: list[Known]) -> Literal | None:
+def _constant(row: TypedOperation, known: list[Known]) -> Literal | None:
     """The result of an operation on constants alone, which the compiler works out."""
     values = [value.value for value in known if isinstance(value, Literal)]
     if len(values) < len(known) or (row.fault is not None and row.fault(*(int(value) for value in values))):
@@ -115,7 +115,7 @@ def _constant(row: Operation, known: list[Known]) -> Literal | None:
         return None
 
 
-def _masked(row: Operation, known: list[Known]) -> bool:
+def _masked(row: TypedOperation, known: list[Known]) -> bool:
     """Whether a division is by a power of two: a shift, or a mask for its rest."""
     divisor = known[-1]
     if row.row.name not in ("floordiv", "mod") or row.type not in ("i32", "u32") or not isinstance(divisor, Literal):
@@ -123,7 +123,7 @@ def _masked(row: Operation, known: list[Known]) -> bool:
     return divisor.value > 0 and int(divisor.value) & (int(divisor.value) - 1) == 0
 
 
-def _computed(selection: Selection, statement: Apply, row: Operation, known: list[Known]) -> Register:
+def _computed(selection: Selection, statement: Apply, row: TypedOperation, known: list[Known]) -> Register:
     price, where = row.price(selection.architecture), statement.where
     floats = row.result[0] == "f" or any(type[0] == "f" for type in row.arguments)
     masked = _masked(row, known)
@@ -174,7 +174,7 @@ def _index(selection: Selection, statement: Apply, known: list[Known]) -> Affine
     return None
 
 
-def _most(selection: Selection, row: Operation, known: list[Known]) -> int | None:
+def _most(selection: Selection, row: TypedOperation, known: list[Known]) -> int | None:
     """The most that a result can be which is not negative: what the compiler knows of masked and shifted integers."""
     name = row.name.rpartition("_")[0]
     bounds = [selection.bound(value) for value in known]

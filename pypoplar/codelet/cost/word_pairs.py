@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pypoplar.codelet.operations.device_operation import Operation
+from pypoplar.codelet.operations.device_operation import TypedOperation
 
 _SLOTS: Mapping[str, int] = {
     "and": 2, "or": 2, "xor": 2, "add": 4, "sub": 4, "mul": 21, "invert": 2, "equal": 8, "not_equal": 8, "less": 7, "less_equal": 7,
@@ -17,6 +17,6 @@ _SLOTS: Mapping[str, int] = {
 }  # fmt: skip
 
 
-def pair_slots(row: Operation) -> int | None:
+def pair_slots(row: TypedOperation) -> int | None:
     """The instructions of an operation on pairs of words; None for one that nobody has measured, or on anything else."""
     return _SLOTS.get(row.row.name) if row.type in ("i64", "u64") else None

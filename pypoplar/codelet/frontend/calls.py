@@ -28,7 +28,7 @@ from pypoplar.codelet.ir.typed import Breakpoint, Check, Operand, Special
 from pypoplar.codelet.language.diagnostics import BUILTIN_HINTS, STARS
 from pypoplar.codelet.language.environment import dotted_name
 from pypoplar.codelet.language.source import Meaning
-from pypoplar.codelet.operations.device_operation import Operation
+from pypoplar.codelet.operations.device_operation import TypedOperation
 from pypoplar.codelet.operations.matrix_unit import vector_operation_called
 from pypoplar.codelet.operations.registers import FLOATS, INTEGERS, REGISTERS, UNSIGNED
 from pypoplar.codelet.operations.table import called, functions_of
@@ -242,7 +242,7 @@ class Calls(Casts, ScratchArrays, VectorCalls):
             self.refuse(node, f"{call} is for integers, got {NAMES[operands[0].type]}")
         return self.operate(call, operands, node)
 
-    def _fixed(self, node: ast.Call, call: str, numbers: list[Number], operation: Operation) -> tuple[Operand, ...]:
+    def _fixed(self, node: ast.Call, call: str, numbers: list[Number], operation: TypedOperation) -> tuple[Operand, ...]:
         """Arguments of an operation whose types its row gives; literals take them."""
         given = [
             type if isinstance(number, Weak) else number.type for number, type in zip(numbers, operation.arguments, strict=True)

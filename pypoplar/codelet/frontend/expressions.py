@@ -28,7 +28,7 @@ from pypoplar.codelet.ir.typed import Apply, IfElse, Literal, Load, Local, Opera
 from pypoplar.codelet.language.diagnostics import unsupported
 from pypoplar.codelet.language.environment import dotted_name
 from pypoplar.codelet.language.source import Meaning
-from pypoplar.codelet.operations.device_operation import Operation
+from pypoplar.codelet.operations.device_operation import TypedOperation
 from pypoplar.codelet.operations.table import called, refused
 
 _SYMBOLS: dict[type[ast.AST], tuple[str, Callable[[Any, Any], Any]]] = {  # and what it does with literals
@@ -45,7 +45,7 @@ _LONGEST = 4096  # bits of a folded integer; nothing longer can be meant
 TRUE, FALSE = Literal(True, "bool"), Literal(False, "bool")
 
 
-def operation_on(call: str, type: str) -> Operation:
+def operation_on(call: str, type: str) -> TypedOperation:
     """The operation that users write as `call`, on operands of one type; `Mixed` if there is none."""
     by_type = called(call)
     if type not in by_type:

@@ -16,7 +16,7 @@ from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.halves import alike, constant
 from pypoplar.codelet.llvm.machine import SYMBOL_PREFIX
 from pypoplar.codelet.operations.c_library import arguments_of
-from pypoplar.codelet.operations.device_operation import Operation
+from pypoplar.codelet.operations.device_operation import TypedOperation
 from pypoplar.codelet.operations.registers import SIGNED, WIDTH
 from pypoplar.codelet.operations.table import operation
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode, FloatingPoint
@@ -33,7 +33,7 @@ class LlvmEmitter:
     """The `Emitter` of recipes."""
 
     builder: Any
-    operation: Operation
+    operation: TypedOperation
     type: str
 
     @property

@@ -177,7 +177,7 @@ class DeviceOperation:
 
 
 @frozen(eq=False)
-class Operation:
+class TypedOperation:
     """An operation with its types fixed, as the typed form names it."""
 
     name: str  # "add_f32"

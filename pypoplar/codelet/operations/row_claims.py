@@ -22,7 +22,7 @@ from pypoplar.codelet.operations.device_operation import (
     Flops,
     IssueSlots,
     OperandFault,
-    Operation,
+    TypedOperation,
 )
 from pypoplar.codelet.operations.registers import FLOATS, INTEGERS, REGISTERS
 from pypoplar.interface.fault_codes import FaultCode
@@ -102,7 +102,7 @@ def _judge_words(row: DeviceOperation) -> None:
             raise wrong(row.name, f": `words` are texts in which {{type}} may stand, got {text!r}") from None
 
 
-def judge_operations(operations: Sequence[Operation], called: Mapping[str, Mapping[str, Operation]]) -> None:
+def judge_operations(operations: Sequence[TypedOperation], called: Mapping[str, Mapping[str, TypedOperation]]) -> None:
     """What can be said of a row's operations; `called` are those that there are already, by how users write them."""
     first = operations[0]
     row, arguments = first.row, first.arguments
@@ -122,7 +122,7 @@ def judge_operations(operations: Sequence[Operation], called: Mapping[str, Mappi
             _judge_call(operation, call, called.get(call, {}))
 
 
-def _judge_arguments(operation: Operation, what: str, function: object, count: int, besides: str = "") -> None:
+def _judge_arguments(operation: TypedOperation, what: str, function: object, count: int, besides: str = "") -> None:
     if not callable(function):
         raise wrong(operation.name, f": its {what} is a function, got {function!r}")
     if not takes(function, count):
@@ -156,7 +156,7 @@ def takes(function: Callable[..., Any], count: int) -> bool:
     return True
 
 
-def _judge_prices(operation: Operation) -> None:
+def _judge_prices(operation: TypedOperation) -> None:
     """Every architecture has one price."""
     name, type = operation.name, operation.type
     own = [price for price in operation.row.prices if not type or type in price.types]
@@ -168,7 +168,7 @@ def _judge_prices(operation: Operation) -> None:
             raise wrong(name, f" has {len(fitting)} prices for architecture '{architecture}'")
 
 
-def _judge_figures(operation: Operation) -> None:
+def _judge_figures(operation: TypedOperation) -> None:
     """What the row says of work and slots; no price is for a type or an architecture that there is not."""
     row, name = operation.row, operation.name
     if not isinstance(row.flops, Flops):
@@ -184,7 +184,7 @@ def _judge_figures(operation: Operation) -> None:
                 raise wrong(name, f": the {field} of a price are a tuple of some of ({', '.join(known)}), got {given!r}")
 
 
-def _judge_fault(operation: Operation) -> None:
+def _judge_fault(operation: TypedOperation) -> None:
     """A fault records an integer, the last argument, and the engine must know what to say of its code."""
     name, fault = operation.name, operation.fault
     if fault is None:
@@ -205,7 +205,7 @@ def _judge_fault(operation: Operation) -> None:
             raise wrong(name, f": the {what} of its fault is a function of the last argument{besides}, got {function!r}")
 
 
-def _judge_pole(operation: Operation) -> None:
+def _judge_pole(operation: TypedOperation) -> None:
     pole, arguments = operation.row.pole, operation.arguments
     if pole is None:
         return
@@ -217,7 +217,7 @@ def _judge_pole(operation: Operation) -> None:
     raise wrong(operation.name, f": {claim}; got {pole!r}")
 
 
-def _judge_call(operation: Operation, call: str, others: Mapping[str, Operation]) -> None:
+def _judge_call(operation: TypedOperation, call: str, others: Mapping[str, TypedOperation]) -> None:
     """That it can be called so, as the translator will, and by nothing else."""
     name, row, arguments = operation.name, operation.row, operation.arguments
     reason = never_called(call)

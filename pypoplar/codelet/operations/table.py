@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from pypoplar.codelet.operations import bit_patterns, conversions, float_arithmetic, float_functions, integer_arithmetic
-from pypoplar.codelet.operations.device_operation import ByType, DeviceOperation, Meaning, Operation
+from pypoplar.codelet.operations.device_operation import ByType, DeviceOperation, Meaning, TypedOperation
 from pypoplar.codelet.operations.registers import REGISTERS, rounding
 from pypoplar.codelet.operations.row_claims import judge_operations, judge_row, wrong
 from pypoplar.spelling import nearest
 
-_operations: dict[str, Operation] = {}
-_called: dict[str, dict[str, Operation]] = {}  # by how users write it, and T
+_operations: dict[str, TypedOperation] = {}
+_called: dict[str, dict[str, TypedOperation]] = {}  # by how users write it, and T
 _numbers = itertools.count(1)
 
-OPERATIONS: Mapping[str, Operation] = MappingProxyType(_operations)
+OPERATIONS: Mapping[str, TypedOperation] = MappingProxyType(_operations)
 """All operations by full name, such as ``add_f32``."""
 
 
@@ -40,14 +40,14 @@ def remove(row: DeviceOperation) -> None:
             del _called[call][operation.type]
 
 
-def operation(name: str) -> Operation:
+def operation(name: str) -> TypedOperation:
     """The operation of a full name; `LookupError` with the nearest name if there is none."""
     if name in _operations:
         return _operations[name]
     raise LookupError(f"there is no device operation '{name}'{nearest(name, _operations)}")
 
 
-def called(call: str) -> Mapping[str, Operation]:
+def called(call: str) -> Mapping[str, TypedOperation]:
     """What users write so, by the type that it is used on; empty where nothing is."""
     return MappingProxyType(_called.get(call, {}))
 
@@ -58,7 +58,7 @@ def refused(call: str, type: str) -> str | None:
     return next((row.words[type] for row in rows if type in row.words), None)
 
 
-def functions_of(module: str) -> dict[str, Mapping[str, Operation]]:
+def functions_of(module: str) -> dict[str, Mapping[str, TypedOperation]]:
     """The functions of a module of users, "math" or "ipu", that are operations: by their name there."""
     prefix = module + "."
     return {call.removeprefix(prefix): by_type for call, by_type in _called.items() if call.startswith(prefix) and by_type}
@@ -87,7 +87,7 @@ def _add(row: DeviceOperation, number: int) -> None:
             _called.setdefault(call, {})[new.type] = new
 
 
-def _of_type(row: DeviceOperation, type: str, number: int) -> Operation:
+def _of_type(row: DeviceOperation, type: str, number: int) -> TypedOperation:
     """A row's operation on one type, if the row is complete."""
     name = f"{row.name}_{type}" if type else row.name
     arguments, result = _signature(row, name, type)
@@ -101,7 +101,7 @@ def _of_type(row: DeviceOperation, type: str, number: int) -> Operation:
     scalar = result in REGISTERS and all(argument in REGISTERS for argument in arguments)
     compute: Meaning = rounding(result, meaning, len(arguments)) if scalar and not row.exact else meaning
     fault = row.fault(type) if row.fault is not None else None
-    return Operation(name, row, type, arguments, result, compute, fault, number)
+    return TypedOperation(name, row, type, arguments, result, compute, fault, number)
 
 
 def _signature(row: DeviceOperation, name: str, type: str) -> tuple[tuple[str, ...], str]:

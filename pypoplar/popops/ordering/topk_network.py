@@ -16,7 +16,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
-from pypoplar.popops.ordering.topk_plan import Division, NetworkStep
+from pypoplar.popops.ordering.topk_plan import NetworkStep, RowDivision
 
 FIELDS = {"keys": ("lower", "upper", "first", "second"), "values": ("lowerValues", "upperValues", "firstValues", "secondValues")}
 
@@ -79,7 +79,7 @@ class Lane:
         return flat.slice(self.first, last, 1).reshape([len(self.tiles), self.each])
 
 
-def lanes(division: Division, pairs: int, rows: int) -> Iterator[list[Lane]]:
+def lanes(division: RowDivision, pairs: int, rows: int) -> Iterator[list[Lane]]:
     """How a matrix ``[pairs, rows]`` is divided, group by group of rows; at most two groups, of two lanes each."""
     whole = rows // division.rows
     tile = 0
@@ -97,7 +97,7 @@ def lanes(division: Division, pairs: int, rows: int) -> Iterator[list[Lane]]:
         tile += count * division.parts
 
 
-def tiles_of_pairs(division: Division, pairs: int, rows: int) -> Int64s:
+def tiles_of_pairs(division: RowDivision, pairs: int, rows: int) -> Int64s:
     """The tile of each pair of a matrix ``[pairs, rows]``."""
     tiles = np.zeros((pairs, rows), np.int64)
     for group in lanes(division, pairs, rows):
@@ -112,7 +112,7 @@ def add_step(
     computeSet: ComputeSet,
     vertexType: str,
     step: NetworkStep,
-    division: Division,
+    division: RowDivision,
     operands: Mapping[str, Tensor],
     betterFirst: bool,
     name: str,

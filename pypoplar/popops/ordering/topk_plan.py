@@ -69,7 +69,7 @@ def _cleaning(elements: int, block: int) -> Iterator[NetworkStep]:
 
 
 @frozen
-class Division:
+class RowDivision:
     """Rows in groups, and the pairs of a group in parts: a tile has one part."""
 
     rows: int  # of a group
@@ -81,7 +81,7 @@ class Division:
         return min(pairs * rows, ceiling(each, PAIRS_OF_A_WORKER) * PAIRS_OF_A_WORKER)
 
 
-def step_cycles(target: Target, division: Division, pairs: int, type: ElementType, companions: Companions) -> int:
+def step_cycles(target: Target, division: RowDivision, pairs: int, type: ElementType, companions: Companions) -> int:
     """Cycles of a step in which so many pairs of each row are compared: a vertex, and an exchange if rows are on several tiles."""
     each = division.pairs_of_tile(pairs, division.rows)
     workers = target.getNumWorkerContexts()
@@ -95,10 +95,10 @@ def step_cycles(target: Target, division: Division, pairs: int, type: ElementTyp
 
 def plan_division(
     target: Target, rows: int, elements: int, k: int, ordered: bool, type: ElementType, companions: Companions
-) -> Division:
+) -> RowDivision:
     """The cheapest of all numbers of tiles for a row: the powers of two, and all tiles over the rows."""
     tiles = target.getNumTiles()
     candidates = {1 << power for power in range(tiles.bit_length())} | {max(tiles // max(rows, 1), 1)}
     pairs = [step.pairs() for step in network_steps(elements, k, ordered)]
-    divisions = [Division(ceiling(rows, min(rows, tiles // parts)), parts) for parts in sorted(candidates)]
+    divisions = [RowDivision(ceiling(rows, min(rows, tiles // parts)), parts) for parts in sorted(candidates)]
     return min(divisions, key=lambda division: sum(step_cycles(target, division, each, type, companions) for each in pairs))

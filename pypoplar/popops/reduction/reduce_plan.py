@@ -119,7 +119,7 @@ def plan_stages(
     target: Target, operation: str, spread: Spread, types: tuple[ElementType, ElementType], results: Results
 ) -> ReducePlan:
     """The cheapest plan. `types` are those of partial results between tiles, of whole vertices and of vertices that split."""
-    return _Search(target, operation, spread, types, results).best()
+    return _StageSearch(target, operation, spread, types, results).best()
 
 
 @frozen(eq=False)
@@ -150,7 +150,7 @@ class _Fronts:
 
 
 @frozen(eq=False)
-class _Search:
+class _StageSearch:
     target: Target
     operation: str
     spread: Spread

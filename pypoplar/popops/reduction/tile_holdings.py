@@ -32,7 +32,7 @@ class Holding:
 
 
 @frozen(eq=False)
-class Pieces:
+class HeldPieces:
     """Pieces of a flattened tensor in the order of the tiles and their memory.
 
     A piece has one element for each of `width` outputs that follow each other, or, where that is 1, `places` elements of one.
@@ -44,8 +44,8 @@ class Pieces:
     width: Int64s
     places: Int64s
 
-    def chosen(self, which: Int64s | Bools | slice) -> Pieces:
-        return Pieces(self.tile[which], self.begin[which], self.output[which], self.width[which], self.places[which])
+    def chosen(self, which: Int64s | Bools | slice) -> HeldPieces:
+        return HeldPieces(self.tile[which], self.begin[which], self.output[which], self.width[which], self.places[which])
 
 
 def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holding]:
@@ -61,12 +61,12 @@ def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holdi
     chained[1:] = ~opens(tile, width, places)[1:] & (output[1:] == output[:-1] + width[:-1])
     head = np.flatnonzero(~chained)
     end = np.append(head[1:], len(first)) - 1
-    blocks = _Blocks(tile[head], output[head], output[end] + width[end], width[head], places[head], first[head], last[end])
+    blocks = _HeldBlocks(tile[head], output[head], output[end] + width[end], width[head], places[head], first[head], last[end])
     return list(_holdings(flat, pieces, blocks))
 
 
 @frozen(eq=False)
-class _Blocks:
+class _HeldBlocks:
     tile: Int64s
     output: Int64s
     end: Int64s
@@ -76,7 +76,7 @@ class _Blocks:
     last: Int64s
 
 
-def _pieces(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> Pieces:
+def _pieces(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> HeldPieces:
     flat, elements = tensor.flatten(), tensor.numElements()
     sizes, steps = _output_steps(tensor.shape(), dims)
     side_by_side = steps[-1] == 1
@@ -94,7 +94,7 @@ def _pieces(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> Pieces:
     for size, step in zip(reversed(sizes), reversed(steps), strict=True):
         output, rest = output + rest % size * step, rest // size
     one = np.ones(len(begin), np.int64)
-    pieces = Pieces(tile, begin, output, length if side_by_side else one, one if side_by_side else length)
+    pieces = HeldPieces(tile, begin, output, length if side_by_side else one, one if side_by_side else length)
     return pieces.chosen(np.lexsort((memory, tile)))
 
 
@@ -117,7 +117,7 @@ def _output_steps(shape: Sequence[int], dims: Sequence[int]) -> tuple[list[int],
     return (sizes, steps) if sizes else ([1], [0])
 
 
-def _holdings(flat: Tensor, pieces: Pieces, blocks: _Blocks) -> Iterator[Holding]:
+def _holdings(flat: Tensor, pieces: HeldPieces, blocks: _HeldBlocks) -> Iterator[Holding]:
     """The holdings of all blocks: one of each, or those of blocks of a tile whose outputs overlap."""
     order = np.lexsort((blocks.output, blocks.tile))
     span = int(blocks.end.max()) + 1
@@ -142,7 +142,7 @@ def _holdings(flat: Tensor, pieces: Pieces, blocks: _Blocks) -> Iterator[Holding
         yield Holding(tile, output, bound - output, width, (row,), places)
 
 
-def _overlapping(flat: Tensor, pieces: Pieces, blocks: _Blocks, cluster: Int64s) -> Iterator[Holding]:
+def _overlapping(flat: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, cluster: Int64s) -> Iterator[Holding]:
     """The holdings of blocks that overlap: with a row of each, where these have the same outputs, else with rows cut to fit."""
     alike = all((column[cluster] == column[cluster[0]]).all() for column in (blocks.output, blocks.end, blocks.width))
     first = int(cluster[0])
@@ -163,7 +163,7 @@ def _overlapping(flat: Tensor, pieces: Pieces, blocks: _Blocks, cluster: Int64s)
         yield Holding(tile, output, end - output, end - output, rows, int(over.places.sum()))
 
 
-def _row(flat: Tensor, pieces: Pieces, blocks: _Blocks, block: int) -> Tensor:
+def _row(flat: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, block: int) -> Tensor:
     """What a block has, as one vector."""
     own = slice(int(blocks.first[block]), int(blocks.last[block]))
     return pieces_view(flat, pieces.begin[own], pieces.width[own] * pieces.places[own])
