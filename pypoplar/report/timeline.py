@@ -94,6 +94,8 @@ def make_timeline(report: Report, tiles: int = 4) -> Timeline:
     Raises `ApplicationRuntimeError` if nothing has run, or no step was executed.
     """
     execution = report.execution
+    if execution is None and report.failed_runs:
+        raise ApplicationRuntimeError("no run has come to its end: the profile has only runs that failed, which have no trace")
     if execution is None:
         raise ApplicationRuntimeError("the profile has no runs to trace: run the program before it is saved")
     if not execution.steps:

@@ -392,7 +392,10 @@ def test_the_values_have_what_the_text_has():
     assert multiply["thread_balance"] == step.thread_balance == int(step.activeCyclesByTile.sum()) / int(step.cyclesByTile.sum())
     assert multiply["vertices"] == {"Multiply<float>": 8, "Zero": 1}
     assert (gather["thread_balance"], out["tile_balance"], out["active_tile_balance"]) == (None, None, None)
-    assert values["liveness"]["most_live_bytes"] == max(values["liveness"]["not_always_live_bytes"]) == 100
+    assert (
+        values["liveness"]["most_live_bytes"] == max(step["not_always_live_bytes"] for step in values["liveness"]["steps"]) == 100
+    )
+    assert [step["step"] for step in values["liveness"]["steps"]] == [0, 1, 2]
     assert values["memory"]["vertex_data"] == dict(report.compilation.memory.vertex_data)
 
 

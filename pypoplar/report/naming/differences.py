@@ -113,7 +113,8 @@ def obstacles(first: Report, second: Report) -> list[str]:
         told.append(f"the targets differ: {_target(one, differing)} in A, {_target(other, differing)} in B")
     for letter, report in (("A", first), ("B", second)):
         if report.execution is None:
-            told.append(f"{letter} has not run: it has no cycles to compare")
+            why = "no run of {} has come to its end" if report.failed_runs else "{} has not run"
+            told.append(f"{why.format(letter)}: it has no cycles to compare")
     counts = [sum(run.count for run in report.execution.runs) if report.execution is not None else 0 for report in (first, second)]
     if all(counts) and counts[0] != counts[1]:
         told.append(f"A has {counted(counts[0], 'run')} and B {counts[1]:,}: cycles are of all runs together")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from attrs import asdict
 
 from pypoplar.arrays.dtypes import Int64s
@@ -84,6 +83,6 @@ def _liveness(compilation: Compilation) -> dict[str, Any] | None:
     return {
         "always_live_bytes": always_live_bytes(compilation),
         "most_live_step": peak,
-        "most_live_bytes": int(np.max(live)) if len(live) else 0,
-        "not_always_live_bytes": live.tolist(),
+        "most_live_bytes": int(live[peak]) if peak is not None else 0,
+        "steps": [{"step": step, "not_always_live_bytes": int(live[step])} for step in compilation.program_steps],
     }

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from page_reports import compute, exchange, memory, ran_without_steps, report, variables
 
 from benchmarks.made_report import made_report
+from pypoplar import ApplicationRuntimeError
 from pypoplar.report.execution import Run
+from pypoplar.report.failed_runs import FailedRun
 from pypoplar.report.naming.differences import (
     Difference,
     comparable,
@@ -22,6 +24,7 @@ from pypoplar.report.naming.differences import (
     totals,
     unchanged_total,
 )
+from pypoplar.report.timeline import make_timeline
 
 
 def halo(cycles, sync=30, **more):
@@ -202,6 +205,13 @@ def test_what_has_run_without_a_cycle_is_no_other_than_what_has_run():
     assert "no difference in cycles" not in comparison_text(never, ran, 20)
     assert "all cycles of B: 0" in comparison_text(never, idle, 20)
     assert comparison_text(never, never, 20).splitlines()[2:] == ["no difference in memory"]
+
+
+def test_what_has_only_failed_runs_has_no_cycles_and_no_trace_and_says_why(tmp_path):
+    failed = evolve(report(), failed_runs=(FailedRun("main", "IndexError: 4"),))
+    assert obstacles(halo(10), failed) == ["no run of B has come to its end: it has no cycles to compare"]
+    with pytest.raises(ApplicationRuntimeError, match="no run has come to its end"):
+        make_timeline(failed)
 
 
 def test_where_the_profiles_went_is_no_difference():
