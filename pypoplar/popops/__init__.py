@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pypoplar.popops import embedding, expr, padding, rearrange
 from pypoplar.popops.codelets import addCodelets
-from pypoplar.popops.elements.cast import cast, castWithOutput
+from pypoplar.popops.elements.cast import cast, castWithOutput, checkAccuracyWhenCast
 from pypoplar.popops.elements.element_functions import (
     abs,
     absInPlace,
@@ -253,6 +253,7 @@ __all__ = [
     # another type, one value
     "cast",
     "castWithOutput",
+    "checkAccuracyWhenCast",
     "fill",
     "zero",
     # ranges, one-hot vectors, padding, loops

@@ -135,6 +135,31 @@ def test_casts_of_any_shape_agree_in_both_engines(shape, types, tiles, turned):
     assert steps[0] == steps[1]
 
 
+@pytest.mark.parametrize("mode", ["native", "interpret"])
+def test_the_device_tells_which_floats_are_halves_as_the_host_does(mode):
+    numbers, tolerance = [0.0, 1.0, -0.3, 0.3, 65504.0, 70000.0, 1e-9, np.inf, np.nan], 2e-4
+    graph, device = new_graph(4)
+    prog, values, results = Sequence(), {}, {}
+    for place, number in enumerate(numbers):
+        values[f"x{place}"] = np.array([number], np.float32)
+        x = variable(graph, FLOAT, [1], f"x{place}")
+        results[str(place)] = popops.checkAccuracyWhenCast(graph, x, HALF, tolerance, prog)
+    half = variable(graph, HALF, [], "half")
+    values["half"] = np.array(0.3, np.float16)
+    results["half"] = popops.checkAccuracyWhenCast(graph, half, FLOAT, 0.0, prog)
+    read, _ = run(graph, device, prog, values, results, mode)
+    target = graph.getTarget()
+    wanted = [poputil.checkAccuracyWhenCast(target, number, FLOAT, HALF, tolerance) for number in numbers]
+    assert [bool(read[str(place)]) for place in range(len(numbers))] == wanted
+    assert True in wanted[2:6]
+    assert False in wanted[2:6]
+    assert read["half"]
+    with pytest.raises(PoplibsError, match=r"judges the cast of one FLOAT to HALF or back, got .*'half'.* to HALF"):
+        popops.checkAccuracyWhenCast(graph, half, HALF, 0.1, prog)
+    with pytest.raises(PoplibsError, match=r"tolerance is a number, 0 at least, got -1"):
+        popops.checkAccuracyWhenCast(graph, half, FLOAT, -1, prog)
+
+
 def test_a_cast_costs_what_poplibs_says():
     figures = [  # worker cycles and 12 of the supervisor, which are 2 slots
         (FLOAT, HALF, 1, 43),

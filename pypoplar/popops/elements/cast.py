@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import overload
 
+import numpy as np
+
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.popops.elements.map_call import MapCall, check_result
-from pypoplar.popops.expr import Cast, PlaceHolder
+from pypoplar.popops.expr import Abs, Cast, Equal, Lt, Or, PlaceHolder, _1
 from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.program import Copy, Program, Sequence
 from pypoplar.tracebacks import public
-from pypoplar.types import INT, LONGLONG, UNSIGNED_INT, UNSIGNED_LONGLONG, ElementType
+from pypoplar.types import FLOAT, HALF, INT, LONGLONG, UNSIGNED_INT, UNSIGNED_LONGLONG, ElementType
 
 SAME_BITS = ({INT, UNSIGNED_INT}, {LONGLONG, UNSIGNED_LONGLONG})  # a cast between the two is a copy
 
@@ -71,6 +74,29 @@ def castWithOutput(graph: Graph, src: Tensor, dst: Tensor, prog: Sequence, debug
         check_tensor("popops.castWithOutput", tensor)
     check_call("popops.castWithOutput", graph, prog, debugContext)
     _write("castWithOutput", graph, src, dst, prog, debugContext)
+
+
+@public
+def checkAccuracyWhenCast(
+    graph: Graph, input: Tensor, outputType: ElementType, tolerance: float, prog: Sequence, debugContext: str | None = None
+) -> Tensor:
+    """Whether the one element of `input` keeps its value as `outputType` but for a relative error below `tolerance`.
+
+    The result is a BOOL of shape []. FLOAT to HALF and back; an exact value does, infinities and NaN do not. `prog` is extended.
+    """
+    call = "popops.checkAccuracyWhenCast"
+    check_call(call, graph, prog, debugContext)
+    check_tensor(call, input)
+    type = input.elementType()
+    if {type, outputType} != {FLOAT, HALF} or input.numElements() != 1:
+        raise PoplibsError(f"{call} judges the cast of one FLOAT to HALF or back, got {input!r} to {outputType!r}")
+    given: object = tolerance
+    if isinstance(given, bool) or not isinstance(given, int | float | np.integer | np.floating) or not given >= 0:
+        raise PoplibsError(f"{call}: tolerance is a number, 0 at least, got {tolerance!r}")
+    error = Abs(Cast(Cast(_1, outputType), type) - _1)
+    accurate = Or(Equal(error, 0.0), Lt(error, Abs(_1) * float(tolerance)))
+    debug = below(debugContext, "checkAccuracyWhenCast")
+    return MapCall.of(call, graph, [accurate], [input.reshape([])], prog, debug).plain()[0]
 
 
 def _write(name: str, graph: Graph, src: Tensor, dst: Tensor, prog: Sequence, debugContext: str | None) -> None:
