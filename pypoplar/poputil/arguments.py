@@ -25,6 +25,23 @@ def check_tensor(call: str, tensor: object) -> None:
         raise PoplarTypeError(f"{call} takes a tensor, got {tensor!r}; graph.addConstant makes one of values")
 
 
+def check_own(call: str, graph: object, *tensors: object) -> None:
+    """`PoplarTypeError` unless `graph` is one and all are tensors of it."""
+    check_graph(call, graph)
+    for tensor in tensors:
+        check_tensor(call, tensor)
+        assert isinstance(graph, Graph)
+        assert isinstance(tensor, Tensor)
+        if not tensor.valid() or tensor.graph is not graph.getTopLevelGraph():
+            raise PoplarTypeError(f"{call}: {tensor!r} belongs to {'another' if tensor.valid() else 'no'} graph")
+
+
+def check_flag(call: str, name: str, value: object) -> None:
+    """`PoplarTypeError` unless the argument `name` is True or False."""
+    if not isinstance(value, bool):
+        raise PoplarTypeError(f"{call}: {name} is True or False, got {value!r}")
+
+
 def check_writeable(call: str, tensor: Tensor) -> None:
     """`PoplibsError` for a tensor that a call cannot write: it holds an element twice, or a constant."""
     if not tensor.isParallelWriteable():

@@ -7,7 +7,7 @@ from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
-from pypoplar.poputil.arguments import check_prog
+from pypoplar.poputil.arguments import check_call, check_debug, check_own, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Copy, Sequence
 from pypoplar.tracebacks import public
@@ -22,7 +22,8 @@ def duplicate(
     method: TensorCloneMethod = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES,
 ) -> Tensor:
     """A new tensor shaped and mapped like `in_`; the Sequence `p` is extended by the copy of its values."""
-    check_prog("poputil.duplicate", p)
+    check_call("poputil.duplicate", graph, p, debugContext)
+    check_own("poputil.duplicate", graph, in_)
     copy = graph.clone(in_, debugContext or "", method)
     p.add(Copy(in_, copy))
     return copy
@@ -60,6 +61,8 @@ def cloneN(
     method: TensorCloneMethod = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES,
 ) -> Tensor:
     """N new tensors shaped and mapped like `t`, stacked in a new first dimension: the result is ``[N, *shape]``."""
-    if N < 1:
+    check_own("poputil.cloneN", graph, t)
+    check_debug("poputil.cloneN", debugContext)
+    if whole_number("poputil.cloneN", "N", N) < 1:
         raise PoplibsError(f"cloneN makes at least one clone of {t!r}, got N = {N}")
     return graph.cloneN(t, N, debugContext or "", method)

@@ -17,9 +17,10 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.host_links import Function
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poputil.arguments import check_graph, check_prog, check_tensor
+from pypoplar.poputil.arguments import check_debug, check_flag, check_graph, check_own, check_prog, check_tensor
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import fits
 from pypoplar.program import Call, Copy, Program
 from pypoplar.program import Sequence as Steps
 from pypoplar.signatures import misfit
@@ -88,10 +89,15 @@ class _Reusable:
         body: Callable[[list[Any], Steps, str], object],
         inlined: bool,
         debugContext: str | None,
+        results: Iterable[ArgSig] = (),
     ) -> None:
         check_graph(call, graph)
+        check_debug(call, debugContext)
+        check_flag(call, "inlined", inlined)
         self._call, self._graph, self._name = call, graph, debugContext or ""
-        self._signature = list(signature)
+        if not fits(signature, Iterable[Any]):
+            raise PoplarTypeError(f"{call}: a signature is a list of input(t), inout(t), output(t), created(), got {signature!r}")
+        self._signature = [*signature, *results]
         for place, argument in enumerate(self._signature):
             if not isinstance(argument, ArgSig):
                 raise PoplarTypeError(
@@ -122,7 +128,7 @@ class _Reusable:
             similar = argument.similarTensor
             if similar is None:
                 continue
-            check_tensor(self._call, tensor)
+            check_own(self._call, self._graph, tensor)
             if (tensor.shape(), tensor.elementType()) != (similar.shape(), similar.elementType()):
                 raise PoplibsError(f"{self._call}: argument {place} is like {similar!r}, got {tensor!r}")
             if argument.type is not ArgType.InputArg and not tensor.isParallelWriteable():
@@ -217,7 +223,7 @@ class TensorFunction:
                 raise PoplarTypeError(f"graphfn.TensorFunction: the function returns a tensor, got {result!r}")
             parameters[:] = [*given, result]
 
-        self._reusable = _Reusable("graphfn.TensorFunction", graph, [*sig, created()], body, inlined, debugContext)
+        self._reusable = _Reusable("graphfn.TensorFunction", graph, sig, body, inlined, debugContext, [created()])
 
     def __call__(self, args: list[Any], prog: Steps, debugContext: str | None = None) -> Tensor:
         """Extend `prog` by a call with the tensors of the list `args`, and return its result; see `VoidFunction`."""

@@ -8,7 +8,7 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT, HALF, ElementType
+from pypoplar.types import FLOAT, HALF, ElementType, check_type
 
 
 @public
@@ -25,6 +25,11 @@ def checkAccuracyWhenCast(target: Target, input: float, inputType: ElementType, 
     A HALF always does as a FLOAT, and so does what is a HALF exactly; infinities and NaN never do. `PoplibsError` for other types.
     """
     number = _number("checkAccuracyWhenCast", target, input)
+    largest = _number("checkAccuracyWhenCast", target, tolerance)
+    if not largest >= 0:
+        raise PoplibsError(f"checkAccuracyWhenCast: the tolerance is 0 at least, got {tolerance!r}")
+    check_type(inputType)
+    check_type(outputType)
     if (inputType, outputType) == (HALF, FLOAT):
         return True
     if (inputType, outputType) != (FLOAT, HALF):
@@ -32,12 +37,12 @@ def checkAccuracyWhenCast(target: Target, input: float, inputType: ElementType, 
     with np.errstate(over="ignore"):
         single = float(np.float32(number))
     error = abs(castToDeviceHalfValue(target, single) - single)
-    return error == 0 or error < abs(single) * _number("checkAccuracyWhenCast", target, tolerance)
+    return error == 0 or error < abs(single) * largest
 
 
 def _number(call: str, target: object, value: object) -> float:
     if not isinstance(target, Target):
         raise PoplarTypeError(f"{call}: the first argument is a Target, got {target!r}; write graph.getTarget()")
-    if not isinstance(value, int | float | np.number):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise PoplarTypeError(f"{call} takes numbers, got {value!r}")
     return float(value)

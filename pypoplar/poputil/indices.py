@@ -19,9 +19,11 @@ def unflattenIndex(shape: Iterable[int], index: int) -> list[int]:
     `PoplarIndexError` unless ``0 <= index <`` the number of elements.
     """
     sizes = check_shape(shape)
-    if not hasattr(index, "__index__"):
-        raise PoplarTypeError(f"unflattenIndex takes a shape and a whole number, got {index!r}; write unflattenIndex([2, 3], 4)")
-    place = operator.index(index)
+    try:
+        place = operator.index(index)
+    except TypeError:
+        hint = "write unflattenIndex([2, 3], 4)"
+        raise PoplarTypeError(f"unflattenIndex takes a shape and a whole number, got {index!r}; {hint}") from None
     if not 0 <= place < prod(sizes):
         raise PoplarIndexError(f"index {place} is out of range for the shape {list(sizes)} of {prod(sizes)} elements")
     coordinates = []

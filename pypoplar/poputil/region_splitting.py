@@ -11,7 +11,7 @@ from attrs import frozen
 
 from pypoplar.arrays.intervals import Interval
 from pypoplar.errors import PoplarTypeError
-from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.arguments import whole_number
 from pypoplar.poputil.interval_lists import as_intervals, bounds, entries, is_interval
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
@@ -56,11 +56,12 @@ def splitRegions(
     listed = entries("splitRegions", regions)
     nested = bool(listed) and not is_interval(listed[0])
     sequences = [_Sequence.of(as_intervals(*bounds("splitRegions", several))) for several in (listed if nested else [listed])]
-    for given in (grainSize, maxPartitions, minElementsPerPartition):
-        if not hasattr(given, "__index__"):
-            raise PoplarTypeError(f"splitRegions takes whole numbers, got {given!r}")
-    if grainSize < 1 or maxPartitions < 1:
-        raise PoplibsError(f"splitRegions needs a grain and a number of parts of at least 1, got {grainSize} and {maxPartitions}")
+    whole_number("splitRegions", "grainSize", grainSize, 1)
+    whole_number("splitRegions", "maxPartitions", maxPartitions, 1)
+    whole_number("splitRegions", "minElementsPerPartition", minElementsPerPartition)
+    for name, limit in (("maxElementsPerPartition", maxElementsPerPartition), ("maxElementsPerRegion", maxElementsPerRegion)):
+        if limit is not None:
+            whole_number("splitRegions", name, limit)
     items = [Interval(0, sequence.first[-1]) for sequence in sequences] if nested else sequences[0].regions
     total = sum(sequence.first[-1] for sequence in sequences)
     if total == 0:
@@ -113,6 +114,8 @@ def splitRegionsBetweenWorkers(
     maxElementsPerRegion: int | None = None,
 ) -> list[Any]:
     """`splitRegions` into one part per worker of a tile of `target`."""
+    if not isinstance(target, Target):
+        raise PoplarTypeError(f"splitRegionsBetweenWorkers takes a target first, got {target!r}; write graph.getTarget()")
     workers = target.getNumWorkerContexts()
     return splitRegions(regions, grainSize, workers, minElementsPerPartition, maxElementsPerPartition, maxElementsPerRegion)
 

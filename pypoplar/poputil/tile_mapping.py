@@ -11,7 +11,7 @@ from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import check_shape
-from pypoplar.poputil.arguments import check_graph, check_tensor, whole_number
+from pypoplar.poputil.arguments import check_graph, check_own, check_tensor, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.interval_lists import intervalSequenceNumElements
 from pypoplar.poputil.overloads import overloaded
@@ -146,6 +146,7 @@ def mapTensorLinearly(graph: Graph, t: Tensor, minElementsPerTile: int = 0, grai
     Without `minElementsPerTile` and `grainSize` a tile gets whole vectors (2 floats, 4 halves) and at least 128
     bytes, so that a small tensor stays on few tiles. Either both are given or neither.
     """
+    check_own("poputil.mapTensorLinearly", graph, t)
     graph.setTileMapping(t, _of_tensor(graph, t, minElementsPerTile, grainSize, 0, True))
 
 
@@ -160,6 +161,7 @@ def mapTensorLinearlyWithOffset(
     graph: Graph, t: Tensor, minElementsPerTile: int = 0, grainSize: int | None = None, offset: int = 0, ascendingOrder: bool = True
 ) -> None:
     """`mapTensorLinearly` from tile `offset` on, or with ``ascendingOrder=False`` from the last tile but `offset` downwards."""
+    check_own("poputil.mapTensorLinearlyWithOffset", graph, t)
     graph.setTileMapping(t, _of_tensor(graph, t, minElementsPerTile, grainSize, offset, ascendingOrder))
 
 

@@ -117,7 +117,7 @@ def test_workers_share_regions_in_six_parts():
     split = poputil.splitRegionsBetweenWorkers(target, [Interval(0, 24)], 2)
     assert list(split) == [[Interval(4 * worker, 4 * worker + 4)] for worker in range(6)]
     assert poputil.splitRegions([], 2, 6) == []
-    with pytest.raises(poputil.PoplibsError, match="at least 1"):
+    with pytest.raises(poputil.PoplibsError, match="grainSize is 1 at least, got 0"):
         poputil.splitRegions([Interval(0, 4)], 0, 6)
 
 

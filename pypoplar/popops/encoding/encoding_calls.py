@@ -8,11 +8,11 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.mapping import TileToTensorMapping
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
-from pypoplar.poputil.arguments import check_call, check_tensor, check_writeable
+from pypoplar.poputil.arguments import check_call, check_own, check_writeable
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.overloads import fits, overloaded
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute, Sequence
@@ -32,14 +32,14 @@ def iota(graph: Graph, t: Tensor, startInteger: int, prog: Sequence, debugContex
     does not have.
     """
     check_call("popops.iota", graph, prog, debugContext)
-    check_tensor("popops.iota", t)
+    check_own("popops.iota", graph, t)
     if t.rank() > 1:
         raise PoplibsError(f"popops.iota fills a vector, got {t!r} of rank {t.rank()}")
     if t.elementType() not in WHOLE:
         raise PoplibsError(f"popops.iota fills a vector of INT or UNSIGNED_INT, got {t!r}")
     check_writeable("popops.iota", t)
     low, high = (0, 2**32) if t.elementType() is UNSIGNED_INT else (-(2**31), 2**31)
-    if not hasattr(startInteger, "__index__") or not low <= startInteger <= high - max(t.numElements(), 1):
+    if not fits(startInteger, int) or not low <= startInteger <= high - max(t.numElements(), 1):
         raise PoplibsError(f"popops.iota: {t.elementType()!r} has no {t.numElements()} numbers from {startInteger!r} on")
     mapping = graph.getTileMapping(t.flatten())
     if t.numElements() == 0:
@@ -82,6 +82,7 @@ def encodeOneHot(
     element of its type, and are 1 and 0 if they are left out. A row whose index is no column, such as MASKED_LABEL_CODE (-1 as an
     INT), is `off` throughout. `encoded` has tiles; `prog` is extended. `PoplibsError` for other shapes and types.
     """
+    check_own("popops.encodeOneHot", graph, indices, encoded, *(value for value in (on, off) if value is not None))
     values: list[Tensor | int] = [1 if on is None else on, 0 if off is None else off]
     _check_one_hot(indices, encoded, values)
     mapping = graph.getTileMapping(encoded.flatten())

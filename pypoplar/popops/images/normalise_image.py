@@ -10,7 +10,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import check_shape
 from pypoplar.graph.views import concat
-from pypoplar.poputil.arguments import check_call, check_graph, check_tensor
+from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_own
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -20,7 +20,7 @@ from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT, HALF, UNSIGNED_CHAR, ElementType
+from pypoplar.types import FLOAT, HALF, UNSIGNED_CHAR, ElementType, check_type
 
 CHANNELS, OUT_CHANNELS = 3, 4
 TYPES = (FLOAT, HALF, UNSIGNED_CHAR)
@@ -43,8 +43,9 @@ def createNormaliseImageInput(graph: Graph, type: ElementType, shape: Iterable[i
     """
     call = "popops.createNormaliseImageInput"
     check_graph(call, graph)
+    check_debug(call, debugContext)
     sizes = check_shape(shape)
-    _check_image(call, type, list(sizes))
+    _check_image(call, check_type(type), list(sizes))
     t = graph.addVariable(type, sizes, below(debugContext, "createNormaliseImageInput"))
     grain = CHANNELS * (4 // graph.getTarget().getTypeSize(type))
     mapTensorLinearly(graph, t, grain * graph.getTarget().getNumWorkerContexts(), grain)
@@ -70,8 +71,7 @@ def normaliseImage(
     """
     call = "popops.normaliseImage"
     check_call(call, graph, seq, debugContext)
-    for tensor in (tIn, offsets, scales):
-        check_tensor(call, tensor)
+    check_own(call, graph, tIn, offsets, scales)
     inType = tIn.elementType()
     _check_image(call, inType, tIn.shape())
     outType = HALF if inType is UNSIGNED_CHAR else inType

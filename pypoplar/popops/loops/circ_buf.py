@@ -12,7 +12,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import check_shape
 from pypoplar.popops.padding.pad_call import pad
 from pypoplar.popops.slicing.dynamic_slice import dynamicSlice, dynamicUpdate, getSliceMapping
-from pypoplar.poputil.arguments import check_call, check_graph, check_tensor, whole_number
+from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_own, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.region_splitting import splitRegions
@@ -35,6 +35,7 @@ class CircBuf:
         self, graph: Graph, dataType: ElementType, size: int, shape: Iterable[int], debugContext: str | None = None
     ) -> None:
         check_graph("popops.CircBuf", graph)
+        check_debug("popops.CircBuf", debugContext)
         self._size = whole_number("popops.CircBuf", "size", size, 1)
         self._shape = list(check_shape(shape))
         self._graph, self._type = graph, dataType
@@ -73,7 +74,7 @@ class CircBuf:
         """Make `t` the newest entry; `seq` is extended. `PoplibsError` unless it has the buffer's shape and type."""
         call = "CircBuf.add"
         check_call(call, self._graph, seq, debugContext)
-        check_tensor(call, t)
+        check_own(call, self._graph, t)
         if t.shape() != self._shape or t.elementType() is not self._type:
             raise PoplibsError(f"{call}: the buffer has tensors of {self._type!r} {self._shape}, got {t!r}")
         cs = self._graph.addComputeSet(below(debugContext, "CircBufSet"))

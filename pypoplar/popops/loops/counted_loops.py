@@ -9,10 +9,10 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.elements.element_functions import addInPlace
-from pypoplar.poputil.arguments import check_call, check_tensor, whole_number
+from pypoplar.poputil.arguments import check_call, check_own, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.overloads import fits, overloaded
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute, Program, Repeat, RepeatWhileTrue, Sequence
 from pypoplar.tracebacks import public
@@ -72,7 +72,9 @@ def addForLoopCounterVertex(
     """
     call = "popops.addForLoopCounterVertex"
     check_call(call, graph, prog, di)
-    _check_counters(call, count, countLimit, countStep)
+    _check_counters(call, graph, count, countLimit, countStep)
+    if whole_number(call, "tile", tile) >= graph.getTarget().getNumTiles():
+        raise PoplibsError(f"{call}: tile {tile}, and the graph has {graph.getTarget().getNumTiles()} tiles")
     predicate = graph.addVariable(UNSIGNED_INT, [], below(di, "predicate"))
     graph.setTileMapping(predicate, tile)
     cs = graph.addComputeSet(below(di, "ForLoopCounter"))
@@ -114,7 +116,7 @@ def countedForLoop(
     limit: one that it steps over is never reached.
     """
     call = "popops.countedForLoop"
-    _check_counters(call, countLimit if count is None else count, countLimit, countStep)
+    _check_counters(call, graph, countLimit if count is None else count, countLimit, countStep)
     type = countLimit.elementType()
     low, high = (0, UNSIGNED_END) if type is UNSIGNED_INT else (-(2**31), 2**31)
     if not low <= initialCount < high:
@@ -131,14 +133,14 @@ def countedForLoop(
     return Sequence([Copy(start, count.reshape([])), loop])
 
 
-def _check_counters(call: str, count: Tensor, limit: Tensor, step: int) -> None:
+def _check_counters(call: str, graph: Graph, count: Tensor, limit: Tensor, step: int) -> None:
+    check_own(call, graph, count, limit)
     for name, tensor in (("count", count), ("countLimit", limit)):
-        check_tensor(call, tensor)
         if tensor.numElements() != 1 or tensor.elementType() not in WHOLE:
             raise PoplibsError(f"{call}: {name} is one INT or UNSIGNED_INT, got {tensor!r}")
     if count.elementType() is not limit.elementType():
         raise PoplibsError(f"{call}: count and countLimit have one type, got {count!r} and {limit!r}")
     if count is not limit and not count.isParallelWriteable():
         raise PoplibsError(f"{call}: {count!r} is counted, and cannot be written: it is a constant")
-    if not hasattr(step, "__index__") or step == 0 or not -(2**31) <= step < 2**31:
+    if not fits(step, int) or step == 0 or not -(2**31) <= step < 2**31:
         raise PoplibsError(f"{call}: countStep is a whole number other than 0, of 32 bits, got {step!r}")

@@ -17,7 +17,7 @@ from pypoplar.popops.encoding.encoding_calls import iota
 from pypoplar.popops.ordering.topk_cycles import Companions
 from pypoplar.popops.ordering.topk_network import add_step, tiles_of_pairs
 from pypoplar.popops.ordering.topk_plan import NetworkStep, network_steps, plan_division
-from pypoplar.poputil.arguments import check_call, check_graph, check_tensor, whole_number
+from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_own, whole_number
 from pypoplar.poputil.copies import duplicate
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -56,6 +56,7 @@ def createTopKInput(
     """A new tensor mapped as the first step of a top-k with these parameters, in its last dimension, reads it."""
     call = "popops.createTopKInput"
     check_graph(call, graph)
+    check_debug(call, debugContext)
     sizes = check_shape(shape)
     if not sizes:
         raise PoplibsError(f"{call}: a tensor of rank 0 has no last dimension")
@@ -143,8 +144,8 @@ def _check_params(call: str, params: object, elements: int) -> None:
 
 def _check_call(call: str, graph: Graph, prog: Sequence, debugContext: str | None, params: TopKParams, **tensors: Tensor) -> None:
     check_call(call, graph, prog, debugContext)
+    check_own(call, graph, *tensors.values())
     for name, tensor in tensors.items():
-        check_tensor(call, tensor)
         if tensor.rank() == 0:
             raise PoplibsError(f"{call}: {name} has a last dimension, got {tensor!r}")
         if tensor.elementType() not in TYPES:

@@ -11,7 +11,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.padding import MappingMethod, Type
-from pypoplar.poputil.arguments import dimension_of
+from pypoplar.poputil.arguments import check_own, dimension_of
 from pypoplar.poputil.broadcast import broadcastToMatch
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
@@ -69,6 +69,8 @@ def pad(
         _check_amounts(t, dimension, lower[dimension], upper[dimension], type, mappingMethod)
     if isinstance(val, Tensor) and (val.numElements(), val.elementType()) != (1, t.elementType()):
         raise PoplibsError(f"popops.pad: val is one {t.elementType()!r}, as {t!r} has, got {val!r}")
+    if graph is not None:
+        check_own("popops.pad", graph, t, *([val] if isinstance(val, Tensor) else []))
     padding = _of_elements(type) if graph is None else _of_value(graph, val, mappingMethod)
     for dimension in range(t.rank()):
         t = _padded(t, dimension, lower[dimension], upper[dimension], padding)

@@ -20,7 +20,7 @@ from pypoplar.popops.rearrange.transpose_calls import (
     negative_stride,
     partialTranspose,
 )
-from pypoplar.poputil.arguments import check_call, check_graph, check_tensor, dimension_of, whole_number
+from pypoplar.poputil.arguments import check_call, check_own, dimension_of, whole_number
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -69,6 +69,7 @@ def regroupTensor(
     that do not divide their dimension, for two of one dimension, and for types but those of 16 and 32 bits.
     """
     call = "popops.rearrange.regroupTensor"
+    check_own(call, graph, t)
     source, wanted = _grouping(call, t, "from_", from_), _grouping(call, t, "to", to)
     if t.rank() <= 1 or t.numElements() == 0:
         return t
@@ -167,7 +168,7 @@ def regroupIfPossible(graph: Graph, t: Tensor, prog: Sequence, to: GroupingInfo,
     """
     call = "popops.rearrange.regroupIfPossible"
     check_call(call, graph, prog, debugContext)
-    check_tensor(call, t)
+    check_own(call, graph, t)
     if t.rank() <= 1 or t.numElements() == 0:
         return t
     wanted = _grouping(call, t, "to", to)
@@ -205,7 +206,7 @@ def regroupIfBeneficial(
     list `copies` and the vertices into `transposeCS`, which the caller executes behind it.
     """
     call = "popops.rearrange.regroupIfBeneficial"
-    check_graph(call, graph)
+    check_own(call, graph, in_, *(() if ref is None else (ref,)))
     if ref is not None and in_.shape() != ref.shape():
         raise PoplibsError(f"{call}: in_ and ref have one shape, got {in_!r} and {ref!r}")
     if ref is None and in_.rank():

@@ -11,7 +11,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
-from pypoplar.poputil.arguments import check_graph, check_tensor, whole_number
+from pypoplar.poputil.arguments import check_debug, check_graph, check_own, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.interval_lists import entries
 from pypoplar.poputil.naming import below
@@ -30,6 +30,11 @@ RPT_COUNT_MAX = 4095
 @public
 def canUseFastTranspose(target: Target, type: ElementType, numRows: int, numColumns: int, numTranspositions: int) -> bool:
     """Whether the vendor's fast transposes take so many matrices of this size: of 16-bit elements, in blocks of 4 by 4."""
+    call = "popops.rearrange.canUseFastTranspose"
+    if not isinstance(target, Target):
+        raise PoplarTypeError(f"{call}: the first argument is a target, got {target!r}; write graph.getTarget()")
+    numbers = {"numRows": numRows, "numColumns": numColumns, "numTranspositions": numTranspositions}
+    numRows, numColumns, numTranspositions = (whole_number(call, name, number) for name, number in numbers.items())
     if check_type(type).dtype.itemsize != 2 or numTranspositions > MOST_TRANSPOSITIONS or numRows % GRAIN or numColumns % GRAIN:
         return False
     if (numRows, numColumns) == (GRAIN, GRAIN):
@@ -68,7 +73,8 @@ def addTransposeVertices(
     """
     call = "popops.rearrange.addTransposeVertices"
     check_graph(call, graph)
-    _check_type(call, dType)
+    _check_names(call, cs, debugContext)
+    _check_type(call, check_type(dType))
     size = whole_number(call, "rows", rows, 1) * whole_number(call, "cols", cols, 1)
     if not callable(getInOut):
         raise PoplarTypeError(f"{call}: getInOut is a function of a number that gives two tensors, got {getInOut!r}")
@@ -90,8 +96,8 @@ def partialTranspose(graph: Graph, in_: Tensor, cs: ComputeSet, debugContext: st
     The vertices go into `cs`, which the caller executes. `PoplibsError` for a vector and for types but those of 16 and 32 bits.
     """
     call = "popops.rearrange.partialTranspose"
-    check_graph(call, graph)
-    check_tensor(call, in_)
+    check_own(call, graph, in_)
+    _check_names(call, cs, debugContext)
     _check_type(call, in_.elementType())
     if in_.rank() < 2:
         raise PoplibsError(f"{call} swaps the last two dimensions, got {in_!r}")
@@ -107,6 +113,12 @@ def partialTranspose(graph: Graph, in_: Tensor, cs: ComputeSet, debugContext: st
             ends = [concat([t.slice(interval).flatten() for interval in intervals]) for t in (matrices, transposed)]
             _add_vertex(graph, cs, tile, rows, columns, *ends)
     return out
+
+
+def _check_names(call: str, cs: object, debugContext: object) -> None:
+    check_debug(call, debugContext)
+    if not isinstance(cs, ComputeSet):
+        raise PoplarTypeError(f"{call}: vertices go into a compute set, got {cs!r}; graph.addComputeSet makes one")
 
 
 def _check_type(call: str, type: ElementType) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poputil.arguments import check_call, check_tensor, check_writeable, whole_number
+from pypoplar.poputil.arguments import check_call, check_own, check_writeable, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
@@ -39,6 +39,7 @@ def splineBasis(  # noqa: PLR0913 (PopLibs' arguments)
     """
     call = "popops.splineBasis"
     check_call(call, graph, prog, debugContext)
+    check_own(call, graph, pseudo, kernelSize, isOpenSpline, basis, weightIndex)
     type = _real(call, "pseudo", pseudo, 2)
     edges, dimensions = pseudo.shape()
     if whole_number(call, "degree", degree) not in DEGREES:
@@ -92,6 +93,7 @@ def splineWeighting(
     """
     call = "popops.splineWeighting"
     check_call(call, graph, prog, debugContext)
+    check_own(call, graph, input, weight, basis, weightIndex)
     type = _real(call, "input", input, 2)
     if _real(call, "weight", weight, 3) is not type or _real(call, "basis", basis, 2) is not type:
         raise PoplibsError(f"{call}: input, weight and basis have one type, got {input!r}, {weight!r} and {basis!r}")
@@ -125,13 +127,11 @@ def splineWeighting(
 
 
 def _real(call: str, name: str, tensor: Tensor, rank: int) -> ElementType:
-    check_tensor(call, tensor)
     if tensor.elementType() not in (FLOAT, HALF) or tensor.rank() != rank:
         raise PoplibsError(f"{call}: {name} is FLOAT or HALF of {rank} dimensions, got {tensor!r}")
     return tensor.elementType()
 
 
 def _check(call: str, name: str, tensor: Tensor, type: ElementType, shape: list[int]) -> None:
-    check_tensor(call, tensor)
     if tensor.elementType() is not type or tensor.shape() != shape:
         raise PoplibsError(f"{call}: {name} is {type!r} {shape}, got {tensor!r}")

@@ -14,7 +14,7 @@ from pypoplar.popops.elements.element_functions import addInPlace
 from pypoplar.popops.reduction.reduce_call import reduce, reduceWithOutput
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
 from pypoplar.popops.statistics.histogram_cycles import by_data_cycles, by_limit_cycles
-from pypoplar.poputil.arguments import check_writeable
+from pypoplar.poputil.arguments import check_own, check_writeable
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -81,6 +81,7 @@ def histogram(  # noqa: PLR0913 (PopLibs' arguments)
         raise InvalidOption(
             f"{call}: the options 'useFloatArithmetic' and 'useFloatArithmeticWithUnsignedIntOutput' exclude each other"
         )
+    check_own(call, graph, input, levels, *(() if output is None else (output,)))
     _check(call, input, levels, output, whole_output)
     debug = below(debugContext, "histogram")
     partials = _partials(graph, input, levels, absoluteOfInput, prog, debug)

@@ -7,13 +7,13 @@ import numpy as np
 from pypoplar.arrays.interval_algebra import keys, union
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poputil.arguments import check_graph, check_tensor, dimension_of
+from pypoplar.poputil.arguments import check_debug, check_flag, check_own, dimension_of
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.placement.tiles_of_elements import mapped_pieces
 from pypoplar.poputil.placement.use_tracking import TensorUseTracker
 from pypoplar.poputil.tile_mapping import chooseMappingOffset, mapTensorLinearly, moved
 from pypoplar.tracebacks import public
-from pypoplar.types import ElementType
+from pypoplar.types import ElementType, check_type
 
 
 @public
@@ -25,8 +25,10 @@ def createBroadcastOperand(
     So least is exchanged when the two are combined. With `ditherMapping` the tiles are moved on by a number that the shape of
     `fullTensor` decides. An empty tensor gives one that is mapped linearly.
     """
-    check_graph("createBroadcastOperand", graph)
-    check_tensor("createBroadcastOperand", fullTensor)
+    check_own("createBroadcastOperand", graph, fullTensor)
+    check_type(type)
+    check_flag("createBroadcastOperand", "ditherMapping", ditherMapping)
+    check_debug("createBroadcastOperand", debugContext)
     dimension = dimension_of("createBroadcastOperand", "dim", fullTensor, dim)
     size = fullTensor.dim(dimension)
     begin, end, tile = mapped_pieces(graph, fullTensor.dimRoll(dimension, fullTensor.rank() - 1))

@@ -9,7 +9,7 @@ from pypoplar.graph.cloning import TensorCloneMethod
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
-from pypoplar.poputil.arguments import check_graph, check_prog, check_tensor, whole_number
+from pypoplar.poputil.arguments import check_debug, check_graph, check_own, check_prog, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.tile_mapping import TileMapping, calcLinearTileMappingAndNewOffset
 from pypoplar.program import Copy, Sequence
@@ -31,8 +31,8 @@ def cloneToIpu(
 
 
 def _clone_to_ipu(call: str, graph: Graph, t: Tensor, ipu: int, debugContext: str | None, method: TensorCloneMethod) -> Tensor:
-    check_graph(call, graph)
-    check_tensor(call, t)
+    check_own(call, graph, t)
+    check_debug(call, debugContext)
     _check_method(call, method)
     number, target = whole_number(call, "dstIPU", ipu), graph.getTarget()
     if number >= target.getNumIPUs():
@@ -58,9 +58,9 @@ def cloneToGraph(
 
     Both are parts of one graph, made by `Graph.createVirtualGraph`. `PoplibsError` if `dstGraph` has not so many tiles.
     """
-    check_graph("cloneToGraph", srcGraph)
+    check_own("cloneToGraph", srcGraph, t)
     check_graph("cloneToGraph", dstGraph)
-    check_tensor("cloneToGraph", t)
+    check_debug("cloneToGraph", debugContext)
     _check_method("cloneToGraph", method)
     if srcGraph.getTopLevelGraph() is not dstGraph.getTopLevelGraph():
         raise PoplibsError(f"cloneToGraph: the graphs to clone {t!r} from and to are no parts of one graph")
@@ -80,8 +80,8 @@ def cloneAndExpandAliasing(graph: Graph, t: Tensor, offset: int = 0, debugContex
     These are mapped linearly from tile `offset` on, so that a tile whose element is broadcast does not hold all of them. Returns
     the tensor, and the tile behind the last one used so, which is `offset` for a tensor without aliases.
     """
-    check_graph("cloneAndExpandAliasing", graph)
-    check_tensor("cloneAndExpandAliasing", t)
+    check_own("cloneAndExpandAliasing", graph, t)
+    check_debug("cloneAndExpandAliasing", debugContext)
     first = whole_number("cloneAndExpandAliasing", "offset", offset)
     again = _repeated(graph, t.flatten())
     if not again:

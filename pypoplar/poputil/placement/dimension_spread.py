@@ -5,7 +5,7 @@ from __future__ import annotations
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poputil.arguments import check_graph, check_tensor, dimension_of
+from pypoplar.poputil.arguments import check_own, dimension_of
 from pypoplar.poputil.placement.tiles_of_elements import tiles_of_elements
 from pypoplar.tracebacks import public
 
@@ -13,16 +13,14 @@ from pypoplar.tracebacks import public
 @public
 def dimIsSplitOverTiles(graph: Graph, t: Tensor, dimension: int) -> bool:
     """Whether elements of `t` that differ in this dimension alone lie on different tiles."""
-    check_graph("dimIsSplitOverTiles", graph)
-    check_tensor("dimIsSplitOverTiles", t)
+    check_own("dimIsSplitOverTiles", graph, t)
     return _changes(tiles_of_elements(graph, t), dimension_of("dimIsSplitOverTiles", "dimension", t, dimension))
 
 
 @public
 def dimIsSplitOverIPUs(graph: Graph, t: Tensor, dimension: int) -> bool:
     """Whether elements of `t` that differ in this dimension alone lie on different IPUs."""
-    check_graph("dimIsSplitOverIPUs", graph)
-    check_tensor("dimIsSplitOverIPUs", t)
+    check_own("dimIsSplitOverIPUs", graph, t)
     tiles = tiles_of_elements(graph, t)
     return _changes(tiles // graph.getTarget().getTilesPerIPU(), dimension_of("dimIsSplitOverIPUs", "dimension", t, dimension))
 

@@ -19,7 +19,7 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import whole_variables
-from pypoplar.poputil.arguments import check_graph, whole_number
+from pypoplar.poputil.arguments import check_flag, check_graph, check_own, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.region_splitting import splitRegions
@@ -114,6 +114,7 @@ class TensorUseTracker:
     def __init__(self, numTiles: int, startTile: int = 0, ascendingMappingOrder: bool = True) -> None:
         self._tiles = whole_number("TensorUseTracker", "numTiles", numTiles, 1)
         self._start = whole_number("TensorUseTracker", "startTile", startTile)
+        check_flag("TensorUseTracker", "ascendingMappingOrder", ascendingMappingOrder)
         self._ascending = ascendingMappingOrder
         self._variables: dict[int, Tensor] = {}
         self._uses: dict[int, list[Uses]] = {}
@@ -130,6 +131,7 @@ class TensorUseTracker:
         if other is not None:
             self._add_all(other)
             return
+        check_own("TensorUseTracker.add", graph, t)
         assert t is not None
         number = whole_number("TensorUseTracker.add", "tile", tile)
         if number >= self._tiles:
@@ -178,6 +180,7 @@ class TensorUseTracker:
         check_graph("TensorUseTracker.resolve", graph)
         grain = whole_number("TensorUseTracker.resolve", "grainSize", grainSize, 1)
         least = whole_number("TensorUseTracker.resolve", "minElementsPerTile", minElementsPerTile)
+        check_flag("TensorUseTracker.resolve", "extendPartialUsage", extendPartialUsage)
         if not isinstance(mappingMethod, UseMapping):
             raise PoplarTypeError(
                 f"TensorUseTracker.resolve: a mapping method is a TensorUseTracker.MappingMethod, got {mappingMethod!r}"

@@ -6,7 +6,7 @@ from math import gcd
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poputil.arguments import check_graph, check_tensor
+from pypoplar.poputil.arguments import check_own
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.tracebacks import public
 
@@ -20,8 +20,7 @@ def detectInnermostGrouping(graph: Graph, t: Tensor) -> int:
     Judged by the first row alone. The groups divide the dimension evenly. `PoplibsError` for a scalar, and an error for a tensor
     without a mapping.
     """
-    check_graph("detectInnermostGrouping", graph)
-    check_tensor("detectInnermostGrouping", t)
+    check_own("detectInnermostGrouping", graph, t)
     if t.rank() == 0:
         raise PoplibsError(f"detectInnermostGrouping: {t!r} is a scalar, and has no last dimension")
     if t.numElements() == 0:
@@ -43,8 +42,7 @@ def detectDimGroupings(graph: Graph, t: Tensor) -> list[GroupingInfo]:
     A dimension may occur more than once. Of a matrix in row-major order, on one tile, the pairs are those of its columns and then
     of its rows. `PoplibsError` for a scalar.
     """
-    check_graph("detectDimGroupings", graph)
-    check_tensor("detectDimGroupings", t)
+    check_own("detectDimGroupings", graph, t)
     if t.rank() == 0:
         raise PoplibsError(f"detectDimGroupings: {t!r} is a scalar, and has no dimensions")
     found: list[GroupingInfo] = []

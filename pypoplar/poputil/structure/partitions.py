@@ -11,7 +11,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import check_shape
 from pypoplar.graph.views import concat
-from pypoplar.poputil.arguments import check_graph, check_tensor
+from pypoplar.poputil.arguments import check_debug, check_graph, check_tensor
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.tracebacks import public
@@ -28,6 +28,7 @@ def createPartitionableTensor(
     `PoplibsError` unless there is a number for each dimension, of 1 at least.
     """
     check_graph("createPartitionableTensor", graph)
+    check_debug("createPartitionableTensor", debugContext)
     sizes, counts = check_shape(shape), check_shape(nPartitions)
     _check_counts("createPartitionableTensor", f"the shape {list(sizes)}", len(sizes), counts)
     name = below(debugContext, "partitionable")
