@@ -16,6 +16,7 @@ from pypoplar import (
     FLOAT,
     HALF,
     INT,
+    UNSIGNED_INT,
     Device,
     DeviceManager,
     Engine,
@@ -23,6 +24,7 @@ from pypoplar import (
     GlobalExchangeFlow,
     Graph,
     InOut,
+    InvalidOption,
     IPUModel,
     Output,
     Target,
@@ -183,6 +185,65 @@ def _element_wise(name, parameter):
     return call
 
 
+OPERANDS_OF_LISTS = {  # fitting arguments by name, of the calls whose lists are tried below
+    "t": lambda case: case.m,
+    "s": lambda case: case.m[:1].reshape([1, 1, 4]),
+    "output": lambda case: case.m[:1],
+    "offset": lambda case: case.graph.addConstant(UNSIGNED_INT, [1], [0]),
+    "offsets": lambda case: case.graph.addConstant(UNSIGNED_INT, [1, 1], [0]),
+    "scale": lambda case: case.x[0],
+    "dims": lambda case: [0],
+    "sizes": lambda case: [1],
+    "shape": lambda case: [4, 4],
+    "numSlices": lambda case: [4],
+    "numIndices": lambda case: 1,
+    "groupSize": lambda case: 1,
+    "size": lambda case: 2,
+    "type": lambda case: FLOAT,
+    "dataType": lambda case: FLOAT,
+    "plan": lambda case: popops.embedding.plan(case.graph, FLOAT, 4, 4, [1], {}),
+    "params": lambda case: popops.TopKParams(1, True, popops.SortOrder.NONE),
+    "reductions": lambda case: [],
+    "outputs": lambda case: [],
+    "options": lambda case: {},
+    "prog": lambda case: case.prog,
+    "graph": lambda case: case.graph,
+}
+LISTS = {  # the calls, and their parameters that take lists or options
+    **dict.fromkeys(
+        ("createDynamicSliceOutput", "dynamicSlice", "dynamicSliceWithOutput", "dynamicUpdate"), ("dims", "sizes", "options")
+    ),
+    **{f"groupedMulti{kind}": ("dims", "sizes", "options") for kind in ("Slice", "Update", "UpdateAdd", "UpdateMax", "UpdateMul")},
+    **{f"multiUpdate{kind}": ("dims", "sizes", "options") for kind in ("", "Max", "Mul")},
+    "CircBuf": ("shape",),
+    "createGroupedIndicesTensor": ("dims", "options"),
+    "createGroupedSliceTensor": ("shape", "dims", "sizes", "options"),
+    "createGroupedSliceableTensor": ("shape", "dims", "sizes", "options"),
+    "createIndicesTensor": ("dims", "options"),
+    "createNormaliseImageInput": ("shape",),
+    "createSliceableTensorFromSlice": ("dims", "numSlices"),
+    "createTopKInput": ("shape",),
+    "getSliceMapping": ("dims", "sizes"),
+    "reduceMany": ("outputs", "options"),
+}
+
+
+def _call_of_lists(name, case, parameter, value):
+    """A call that fits but for one of its arguments."""
+    function = getattr(popops, name)
+    given = {
+        other: OPERANDS_OF_LISTS[other](case)
+        for other, declared in inspect.signature(function).parameters.items()
+        if declared.default is declared.empty
+    }
+    return function(**{**given, parameter: value})
+
+
+def _with_lists(name, parameter):
+    """The call with a set for one of its arguments."""
+    return lambda case: _call_of_lists(name, case, parameter, {"x"} if parameter == "options" else {1})
+
+
 OPERANDS = {  # what the operands of functions on elements are called, where not A and B
     "CLAMP": ("values", "minimums", "maximums"),
     "SELECT": ("A", "B", "conditions"),
@@ -296,6 +357,11 @@ REFUSED = {
         case.graph, case.x, case.x, 1.0, case.prog, options={"optimizeForSpeed"}
     ),
     **{
+        f"{name}.{'__init__.' if name == 'CircBuf' else ''}{parameter}": _with_lists(name, parameter)
+        for name, parameters in LISTS.items()
+        for parameter in parameters
+    },
+    **{
         f"{name}.{parameter}": _element_wise(name, parameter)
         for name, operands in ELEMENT_WISE.items()
         for parameter in (*operands, "options")
@@ -399,3 +465,9 @@ def test_a_set_is_refused_and_the_message_says_what_to_write(name):
     with pytest.raises((PoplarTypeError, CodeletError), match=r"a set has no order; write \S") as refusal:
         REFUSED[name](Case())
     assert "got " in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", [name for name, parameters in LISTS.items() if "options" in parameters])
+def test_an_unknown_option_is_refused_by_every_call_that_takes_options(name):
+    with pytest.raises(InvalidOption, match=f"{name} has no option 'nonsense'"):
+        _call_of_lists(name, Case(), "options", {"nonsense": "1"})

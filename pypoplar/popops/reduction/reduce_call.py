@@ -186,7 +186,8 @@ def reduceMany(
     asked = list(ordered(reductions, f"the reductions of {name}", "[SingleReduceOp(...), ...]"))
     if not isinstance(prog, Sequence):
         raise PoplarTypeError(f"{name}: the argument prog is the Sequence that the call extends, got {prog!r}")
-    if not isinstance(outputs, list):
+    read_options(name, options, OPTIONS)
+    if not isinstance(ordered(outputs, f"the outputs of {name}", "[a, b]"), list):
         raise PoplarTypeError(f"{name}: outputs is a list of tensors, or an empty one that is filled, got {outputs!r}")
     if outputs and len(outputs) != len(asked):
         raise PoplibsError(f"{name} has {len(asked)} reductions, got {len(outputs)} outputs; an empty list has them made")

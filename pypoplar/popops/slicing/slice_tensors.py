@@ -22,6 +22,7 @@ from pypoplar.popops.slicing.slice_arguments import (
     whole_number,
     whole_numbers,
 )
+from pypoplar.popops.slicing.slice_options import SliceOptions
 from pypoplar.popops.slicing.slice_plan import SlicePlan, planned_layout
 from pypoplar.popops.slicing.sliceable_layout import sliceable_tensor, start_tile
 from pypoplar.poputil.arguments import check_graph
@@ -72,6 +73,7 @@ def createSliceableTensor(
     Every tile has all rows of the sliced dimensions, of `minGrainSize` unsliced elements at least; or it is spread as `plan` says.
     """
     call = "popops.createSliceableTensor"
+    SliceOptions.read(call, options)
     element = check_type(type)
     extent = read_extent(call, shape, dims, sizes)
     grain = whole_number(call, "minGrainSize", minGrainSize)
@@ -121,6 +123,7 @@ def createSliceTensor(
     `shape`, as the plan says, or with an empty plan as for a tensor that `createSliceableTensor` makes.
     """
     call = "popops.createSliceTensor"
+    SliceOptions.read(call, options)
     if t is not None:
         check_tensors(call, graph, t=t)
     extent = read_extent(call, shape if t is None else t.shape(), dims, sizes)
@@ -152,6 +155,7 @@ def createIndicesTensor(
 ) -> Tensor:
     """A new UNSIGNED_INT tensor ``[numIndices, len(dims)]`` for the offsets of so many slices; 32 at least lie on a tile."""
     call = "popops.createIndicesTensor"
+    SliceOptions.read(call, options)
     shape = _indices_shape(call, graph, dims, numIndices, plan, debugContext)
     return _indices(graph, shape, below(debugContext, "indices"))
 
@@ -168,6 +172,7 @@ def createGroupedIndicesTensor(
 ) -> Tensor:
     """A new UNSIGNED_INT tensor ``[groupSize, numIndices, len(dims)]`` for the offsets of slices of each group of a plan."""
     call = "popops.createGroupedIndicesTensor"
+    SliceOptions.read(call, options)
     shape = _indices_shape(call, graph, dims, numIndices, plan, debugContext)
     plan.check_group(call, whole_number(call, "groupSize", groupSize, 1))
     return _indices(graph, [groupSize, *shape], below(debugContext, "groupedIndices"))
@@ -202,6 +207,7 @@ def createGroupedSliceableTensor(
 ) -> Tensor:
     """A new tensor ``[groupSize, *shape]``, each group of which is sliced as the plan says; the plan may not be empty."""
     call = "popops.createGroupedSliceableTensor"
+    SliceOptions.read(call, options)
     check_graph(call, graph)
     check_name(call, debugContext)
     element = check_element_type(call, type)
@@ -226,6 +232,7 @@ def createGroupedSliceTensor(
 ) -> Tensor:
     """A new tensor ``[groupSize, numIndices, *shape of a slice]`` for slices of each group; the plan may not be empty."""
     call = "popops.createGroupedSliceTensor"
+    SliceOptions.read(call, options)
     check_graph(call, graph)
     check_name(call, debugContext)
     element = check_element_type(call, type)
