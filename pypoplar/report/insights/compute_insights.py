@@ -166,7 +166,8 @@ def unused_tiles(report: Report) -> Insight | None:
     tile = SlowestTiles.of(execution).computing(step)
     text += f" The most in compute set {shown(compute_set_name(step))}, on tile {tile.told()}." if tile is not None else ""
     advice = "Map vertices and variables over all tiles, or take a smaller target if the problem does not need more."
-    return Insight("unused_tiles", weigh(share), "Unused tiles", text, advice, "balance", share)
+    link = f"balance?step={step_number(step, execution.steps.index(step))}"
+    return Insight("unused_tiles", weigh(share), "Unused tiles", text, advice, link, share)
 
 
 def far_from_peak(report: Report) -> Insight | None:

@@ -192,7 +192,7 @@ def test_a_program_is_sync_bound_by_its_share_of_sync_cycles(cycles, weight):
 def test_unused_tiles_are_those_that_never_compute():
     finding = rules.unused_tiles(report(compute("a", 0, [5, 0, 0, 0]), compute("b", 1, [0, 5, 0, 0])))
     assert finding.text.startswith("2 of 4 tiles never compute, 50.0%; the first is tile 2. With their share of the work,")
-    assert finding.share == pytest.approx(0.5)
+    assert (finding.share, finding.link) == (pytest.approx(0.5), "balance?step=0")
     assert rules.unused_tiles(report(EVEN, compute("b", 1, [0, 5, 0, 0]))) is None
 
 
