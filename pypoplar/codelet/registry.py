@@ -23,7 +23,7 @@ from pypoplar.types import BY_SPELLING, ElementType
 _ROOTS = (Vertex, MultiVertex, SupervisorVertex)
 _CELLS = ("ipykernel_", "ipython-input-", "python-input-", "marimo_")  # in the names of files that are cells of a notebook
 INSTANCES = 6  # most names of instances in a message
-_LIBRARIES = ("poplin", "popnn", "popops", "poputil")
+_LIBRARIES = ("poplin", "popnn", "popops", "poprand", "poputil")
 
 
 @frozen

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from attrs import frozen
 
-from pypoplar.errors import PoplarTypeError
+from pypoplar.errors import PoplarTypeError, UnknownVertexType
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.elements.element_vertices import add_vertices_on_tiles
@@ -17,7 +17,7 @@ from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
-from pypoplar.types import UNSIGNED_INT, ElementType
+from pypoplar.types import FLOAT, UNSIGNED_INT, ElementType
 
 LARGEST_MODIFIER = 2**32 - 1
 LARGEST = sys.float_info.max
@@ -47,6 +47,8 @@ class DrawingCall:
             check_seed(call, graph, seed)
         check_tensor(call, reference)
         graph.getTopLevelGraph().getTileMapping(reference)  # refuses one of another graph, and elements without a tile
+        if not graph.hasCodelet(templateVertex("poprand::Normal", FLOAT)):
+            raise UnknownVertexType(f"{call}: the graph does not know poprand's codelets; call poprand.addCodelets(graph) first")
         return DrawingCall(name, graph, seed, number, reference, prog, below(debugContext, name))
 
     @property

@@ -8,7 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from library_programs import run, variable
 
-from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, Engine, Graph, IPUModel, PoplarError, PoplarTypeError, poprand, poputil, stack
+from pypoplar import (
+    FLOAT,
+    HALF,
+    INT,
+    UNSIGNED_INT,
+    Engine,
+    Graph,
+    IPUModel,
+    PoplarError,
+    PoplarTypeError,
+    UnknownVertexType,
+    poprand,
+    poputil,
+    stack,
+)
 from pypoplar.poprand.distributions import attempts
 from pypoplar.poprand.drawn_intervals import DrawnInterval
 from pypoplar.poprand.random_cycles import (
@@ -528,6 +542,15 @@ def test_what_does_not_fit_is_refused_before_the_graph_changes():
             poprand.setSeed(graph, masterSeed, 0, prog)
     with pytest.raises(PoplibsError, match="seedModifier"):
         poprand.setSeed(graph, seed, -1, prog)
+
+
+def test_a_graph_without_the_codelets_is_told_where_to_get_them():
+    graph = Graph(IPUModel("tiny").createDevice().getTarget())
+    reference, prog = variable(graph, FLOAT, [4], "reference"), Sequence()
+    for call in (uniform(), normal(), log_uniform(), bernoulli()):
+        with pytest.raises(UnknownVertexType, match=r"poprand\..*call poprand\.addCodelets\(graph\) first"):
+            call(graph, None, reference, prog)
+    assert (graph.numComputeSets(), graph.numVertices(), len(graph.freeze().variables.names)) == (0, 0, 1)
 
 
 @pytest.mark.filterwarnings("error")
