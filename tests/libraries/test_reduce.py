@@ -19,6 +19,7 @@ from pypoplar import (
     InvalidTileMapping,
     IPUModel,
     PoplarTypeError,
+    Tensor,
     concat,
     popops,
     poputil,
@@ -280,6 +281,12 @@ def refused(error, text, call):
     assert before == (graph.numComputeSets(), graph.numVertices(), len(graph.freeze().variables.names))
 
 
+def with_scale_later():
+    params = ReduceParams(ADD)
+    params.useScale = True
+    return params
+
+
 def reduced(graph, x, prog, options):
     return popops.reduce(graph, x, [0], ADD, prog, "", options)
 
@@ -314,6 +321,10 @@ def many(graph, x, prog, outputs, params=ADD):
         (PoplarTypeError, "update is True or False", lambda g, x, p: ReduceParams(ADD, 0.5)),
         (PoplarTypeError, "a popops.Operation, got 'ADD'", lambda g, x, p: ReduceParams("ADD")),
         (PoplarTypeError, "graph.addConstant", lambda g, x, p: ReduceParams(ADD, False, 0.5)),
+        (PoplarTypeError, "null tensor", lambda g, x, p: popops.reduce(g, Tensor(), [0], ADD, p)),
+        (PoplarTypeError, "dims is a list of dimensions, got 0", lambda g, x, p: SingleReduceOp(x, 0, ADD)),
+        (PoplarTypeError, "reductions is a list", lambda g, x, p: popops.reduceMany(g, SingleReduceOp(x, [0], ADD), [], p)),
+        (PoplarTypeError, "useScale, and no scale", lambda g, x, p: popops.reduce(g, x, [0], with_scale_later(), p)),
         (PoplarTypeError, "a popops.SingleReduceOp", lambda g, x, p: popops.reduceMany(g, [x], [], p)),
         (PoplibsError, "1 reductions, got 2 outputs", lambda g, x, p: many(g, x, p, [x, x])),
         (PoplibsError, "reduction 0 updates", lambda g, x, p: many(g, x, p, [], ReduceParams(ADD, True))),

@@ -183,7 +183,9 @@ def reduceMany(
     """
     name = "popops.reduceMany"
     check_graph(name, graph)
-    asked = list(ordered(reductions, f"the reductions of {name}", "[SingleReduceOp(...), ...]"))
+    if not isinstance(ordered(reductions, f"the reductions of {name}", "[SingleReduceOp(...), ...]"), Iterable):
+        raise PoplarTypeError(f"{name}: reductions is a list of popops.SingleReduceOp, got {reductions!r}")
+    asked = list(reductions)
     if not isinstance(prog, Sequence):
         raise PoplarTypeError(f"{name}: the argument prog is the Sequence that the call extends, got {prog!r}")
     read_options(name, options, OPTIONS)
@@ -267,6 +269,8 @@ class ReduceCall:
         check_graph(name, graph)
         check_tensor(name, in_)
         check_debug(name, debugContext)
+        if not in_.valid():
+            raise PoplarTypeError(f"{name} takes a tensor, got the null tensor, which belongs to no graph")
         prog = [] if work is None else work
         if isinstance(prog, list) and not all(isinstance(cs, ComputeSet) for cs in prog):
             raise PoplarTypeError(f"{name}: css is a list of compute sets, got {prog!r}")

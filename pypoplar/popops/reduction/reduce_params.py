@@ -102,7 +102,9 @@ class SingleReduceOp:
         if not isinstance(debugName, str):
             raise PoplarTypeError(f"SingleReduceOp: a debug name is a string, got {debugName!r}")
         self.in_ = in_
-        self.dims = list(ordered(dims, "the dimensions of SingleReduceOp", NUMBERS))
+        if not isinstance(ordered(dims, "the dimensions of SingleReduceOp", NUMBERS), Iterable):
+            raise PoplarTypeError(f"SingleReduceOp: dims is a list of dimensions, got {dims!r}")
+        self.dims = list(dims)
         self.params = params_of("SingleReduceOp", params)
         self.useOutType = outType is not None
         self.outType = BOOL if outType is None else check_type(outType)
@@ -115,7 +117,9 @@ def params_of(call: str, params: ReduceParams | Operation) -> ReduceParams:
         return ReduceParams(params)
     if not isinstance(getattr(params, "op", None), Operation):
         raise PoplarTypeError(f"{call}: params is a popops.ReduceParams with an operation, or a popops.Operation, got {params!r}")
-    return params
+    if params.useScale and params.scale is None:
+        raise PoplarTypeError(f"{call}: params has useScale, and no scale: a tensor of one FLOAT")
+    return ReduceParams(params.op, bool(params.update), params.scale if params.useScale else None)
 
 
 def added(operation: Operation) -> Operation:
