@@ -16,9 +16,11 @@ from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
-from pypoplar.program import Execute, Sequence
+from pypoplar.program import Copy, Execute, Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF
+
+MANY_PIECES = 2  # for each row and tile
 
 
 @frozen
@@ -38,6 +40,7 @@ def selectScalarFromRows(graph: Graph, params: Tensor, indices: Tensor, prog: Se
     call = "popops.selectScalarFromRows"
     _check(call, graph, params, indices, prog, debugContext)
     debug = below(debugContext, "selectScalarFromRows")
+    params = _in_rows(graph, params, prog, debug)
     result = graph.addVariable(params.elementType(), [params.dim(0)], debug)
     held = _pieces_of_tiles(graph, params)
     parts: list[list[Tensor]] = [[] for _ in range(params.dim(0))]
@@ -86,14 +89,28 @@ def updateScalarInRows(graph: Graph, params: Tensor, indices: Tensor, program: S
     check_written(call, params)
     debug = below(debugContext, "updateScalarInRows")
     places = apart(graph, indices, params, program, f"{debug}/copy")
+    rows = _in_rows(graph, params, program, debug)
     cs = graph.addComputeSet(debug)
     atom = ATOM // params.elementType().size
-    for tile, pieces in _pieces_of_tiles(graph, params).items():
+    for tile, pieces in _pieces_of_tiles(graph, rows).items():
         bounds = [params.dim(1), *(bound for piece in pieces for bound in piece.columns)]
-        fields = {**_fields(params, places, pieces), "divides": not any(bound % atom for bound in bounds)}
+        fields = {**_fields(rows, places, pieces), "divides": not any(bound % atom for bound in bounds)}
         vertex = graph.addVertex(cs, templateVertex("popops::UpdateIntervalsDEC", params.elementType()), fields)
         graph.setTileMapping(vertex, tile)
     program.add(Execute(cs))
+    if rows is not params:
+        program.add(Copy(rows, params))
+
+
+def _in_rows(graph: Graph, params: Tensor, prog: Sequence, debug: str) -> Tensor:
+    """The matrix, or a copy that is spread in order of its elements if its rows lie in many pieces, as those of columns do."""
+    pieces = sum(map(len, graph.getTileMapping(params)))
+    if pieces <= MANY_PIECES * (params.dim(0) + graph.getTarget().getNumTiles()):
+        return params
+    rows = graph.addVariable(params.elementType(), params.shape(), f"{debug}/rows")
+    mapTensorLinearly(graph, rows)
+    prog.add(Copy(params, rows))
+    return rows
 
 
 def _check(call: str, graph: Graph, params: Tensor, indices: Tensor, prog: Sequence, debugContext: str | None) -> None:

@@ -35,11 +35,10 @@ def widths(size: int) -> list[int]:
 
 @frozen
 class SliceCost:
-    """What a partition costs: cycles of a lookup and of an update; bytes of a tile's part of the table, and more while they run."""
+    """What a partition costs: cycles of a lookup and of an update, and bytes on a tile while they run."""
 
     lookup: int
     update: int
-    held: int
     memory: int
 
 
@@ -86,8 +85,16 @@ class SliceModel:
             lookup += workers * groups * select_part_cycles(self.target, self.type, width, share_of_worker(results, self.target))
             memory += gathered + groups * searched * width * size
         update, brought = self._update(groups, entries, _widths_of_tiles(table.outputSize, width), searched, parts)
-        held = ceiling(groups * entries * width * size, split.lookupParallelSplit)
-        return SliceCost(lookup * passes, update * passes, held, max(memory if table.forSlice else 0, brought))
+        if not table.forSlice:
+            return SliceCost(0, update * passes, brought)
+        return SliceCost(lookup * passes, update * passes, max(memory, brought))
+
+    def held(self, split: SlicePartition) -> int:
+        """Bytes of the table that a tile has."""
+        table = self.table
+        groups, entries = ceiling(table.groups, split.groupSplit), ceiling(table.entries, split.slicedDimSplit)
+        grains = ceiling(ceiling(table.outputSize, split.unslicedGrainSize), split.unslicedDimSplit)
+        return ceiling(groups * entries * grains * split.unslicedGrainSize * self.type.size, split.lookupParallelSplit)
 
     def _update(self, groups: int, entries: int, widths: Sequence[int], rows: int, parts: int) -> tuple[int, int]:
         """Cycles of an update by so many rows, of which tiles have `widths`, and bytes that a tile holds for it."""
@@ -116,30 +123,51 @@ def cheapest_partition(target: Target, type: ElementType, table: PlannedTable, o
     It takes no more for a lookup, and no more for an update, than a table without a plan does.
     """
     model = SliceModel(target, type, table, options)
-    budget = target.getBytesPerTile() * options.memory
-    unplanned = unplanned_partition(target, table)
-    plain = model.cost(unplanned) if table.groups == 1 and not options.constraints else None
-    slack = STEPS * (target.getMaxIPUSyncDelay() - target.getMinIPUSyncDelay())
+    search = PartitionSearch(model, unplanned_partition(target, table))
     serial = options.constraints.get("lookupSerialSplit", 1)
-    best: tuple[tuple[float, ...], SlicePartition] | None = None
-    while best is None or best[0][0] > 0:
-        for split in _partitions(target, type, table, options, serial):
+    best = search.best_of(serial)
+    while best is not None and best[0][0] > 0 and "lookupSerialSplit" not in options.constraints and serial < table.lookups:
+        serial = min(2 * serial, table.lookups)
+        best = min(filter(None, (best, search.best_of(serial))), key=lambda pair: pair[0])
+    if best is not None:
+        return best[1]
+    splits = list(_partitions(target, type, table, options, serial))
+    if not splits:
+        raise PoplibsError(f"popops.embedding.plan: no plan for {table} meets the constraints {dict(options.constraints)}")
+    return min(splits, key=model.held)  # a table that no machine of this size holds
+
+
+@frozen
+class PartitionSearch:
+    """The search among partitions with one number of passes; those whose table does not fit on the tiles are left out."""
+
+    model: SliceModel
+    unplanned: SlicePartition
+
+    def best_of(self, serial: int) -> tuple[tuple[float, ...], SlicePartition] | None:
+        """The best partition, after what it is judged by: bytes too many, whether it is dearer than no plan, cycles, tiles."""
+        model = self.model
+        target, table, options = model.target, model.table, model.options
+        plain = model.cost(self.unplanned) if table.groups == 1 and not options.constraints else None
+        best: tuple[tuple[float, ...], SlicePartition] | None = None
+        for split in _partitions(target, model.type, table, options, serial):
+            held = model.held(split)
+            if held > target.getBytesPerTile():
+                continue
             cost = model.cost(split)
-            dearer = plain is not None and (
-                cost.lookup + slack > plain.lookup or cost.update + slack * bool(plain.update) > plain.update
-            )
-            worse = dearer and split != unplanned
-            cycles = cost.update + (cost.lookup if table.forSlice else 0)
-            crowded = max(cost.memory - budget, 0) + max(cost.memory + cost.held - target.getBytesPerTile(), 0)
-            key = (crowded, float(worse), cycles, _tiles(split))
+            crowded = max(cost.memory - target.getBytesPerTile() * options.memory, cost.memory + held - target.getBytesPerTile(), 0)
+            dearer = plain is not None and split != self.unplanned and self._is_dearer(cost, plain)
+            key = (crowded, float(dearer), cost.update + cost.lookup, _tiles(split))
             if best is None or key < best[0]:
                 best = key, split
-        serial *= 2
-        if "lookupSerialSplit" in options.constraints or serial > max(table.lookups, 1):
-            break
-    if best is None:
-        raise PoplibsError(f"popops.embedding.plan: no plan for {table} meets the constraints {dict(options.constraints)}")
-    return best[1]
+        return best
+
+    def _is_dearer(self, cost: SliceCost, plain: SliceCost) -> bool:
+        """Whether a lookup or an update may take more cycles than without a plan; syncs may take longer than the model knows."""
+        target = self.model.target
+        slack = STEPS * (target.getMaxIPUSyncDelay() - target.getMinIPUSyncDelay())
+        pairs = ((cost.lookup, plain.lookup), (cost.update, plain.update))
+        return any(cycles + slack > without for cycles, without in pairs if without)
 
 
 def unplanned_partition(target: Target, table: PlannedTable) -> SlicePartition:
