@@ -161,6 +161,7 @@ def test_what_does_not_fit_is_refused():
     before = graph.numVertices(), graph.numComputeSets()
     refusals = [
         (PoplibsError, "params is a matrix, got", lambda: select(t[0])),
+        (PoplibsError, "rows have one column at least", lambda: select(t.slice(0, 0, 1))),
         (PoplibsError, "params is of FLOATs or HALFs, got", lambda: select(whole)),
         (PoplibsError, "offsets are UNSIGNED_INT", lambda: select(indices=signed)),
         (PoplibsError, r"the offsets have the shape \[4\], one for each row", lambda: select(indices=i.slice(0, 3))),

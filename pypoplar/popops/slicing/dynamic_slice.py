@@ -12,6 +12,7 @@ from pypoplar.popops.slicing.slice_arguments import (
     Extent,
     IndexOptions,
     Options,
+    check_mapped,
     check_name,
     check_offsets,
     check_same_type,
@@ -205,4 +206,5 @@ def _read(
     index = IndexOptions.read(call, options)
     if extent.dims:
         check_offsets(call, offset, [len(extent.dims)], "one for each of dims")
+    check_mapped(graph, t, extent)
     return extent, index

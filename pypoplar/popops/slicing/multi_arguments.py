@@ -9,7 +9,15 @@ from attrs import evolve, frozen
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.slicing.index_range import remapped, validate
-from pypoplar.popops.slicing.slice_arguments import Extent, Options, check_offsets, check_same_type, check_tensors, read_extent
+from pypoplar.popops.slicing.slice_arguments import (
+    Extent,
+    Options,
+    check_mapped,
+    check_offsets,
+    check_same_type,
+    check_tensors,
+    read_extent,
+)
 from pypoplar.popops.slicing.slice_options import SliceOptions
 from pypoplar.popops.slicing.slice_plan import PlannedLayout, SlicePlan, planned_layout
 from pypoplar.poputil.exceptions import PoplibsError
@@ -51,6 +59,8 @@ class MultiCall:
         lookups = offsets.dim(int(grouped)) if offsets.rank() == 2 + grouped else 0
         meaning = f"{'[groups, ' if grouped else '['}lookups, len(dims)]"
         check_offsets(name, offsets, [*wanted, lookups, len(extent.dims)], meaning)
+        if every.numElements():
+            check_mapped(graph, every[0], extent)
         layout = None
         if plan.planned or grouped:
             layout = planned_layout(name, graph, plan, every.dim(0), extent)

@@ -118,6 +118,8 @@ def _check(call: str, graph: Graph, params: Tensor, indices: Tensor, prog: Seque
     check_tensors(call, graph, params=params, indices=indices)
     if params.rank() != 2:
         raise PoplibsError(f"{call}: params is a matrix, got {params!r}")
+    if params.dim(0) and not params.dim(1):
+        raise PoplibsError(f"{call}: rows have one column at least, got {params!r}")
     if params.elementType() not in (FLOAT, HALF):
         raise PoplibsError(f"{call}: params is of FLOATs or HALFs, got {params!r}")
     check_offsets(call, indices, [params.dim(0)], "one for each row")

@@ -98,6 +98,11 @@ def check_tensors(call: str, graph: Graph, **tensors: object) -> None:
             graph._own(tensor)
 
 
+def check_mapped(graph: Graph, t: Tensor, extent: Extent) -> None:
+    """`InvalidTileMapping` if elements of the first slice of a tensor have no tile."""
+    graph.getTileMapping(t.slice([0] * t.rank(), extent.slice_shape))
+
+
 def check_name(call: str, debugContext: object) -> None:
     """`PoplarTypeError` unless a debug name is a string or None."""
     if not isinstance(debugContext, str | None):
