@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pypoplar.braces import OPTIONS, ordered
-from pypoplar.errors import InvalidOption
+from pypoplar.errors import InvalidOption, PoplarTypeError
 from pypoplar.spelling import nearest
 
 Kind = type[bool] | type[float] | type[int] | type[str] | Sequence[str]
@@ -14,10 +14,14 @@ Kind = type[bool] | type[float] | type[int] | type[str] | Sequence[str]
 def read_options(call: str, options: Mapping[str, object] | None, known: Mapping[str, Kind]) -> dict[str, bool | float | int | str]:
     """The options of a call, converted to their kinds; a kind is bool, int, float, str or a list of words.
 
-    `InvalidOption` for a name that the call does not know, with the nearest one, and for a value of another kind.
+    `InvalidOption` for a name that the call does not know, with the nearest one, and for a value of another kind;
+    `PoplarTypeError` for what is no dict.
     """
     chosen: dict[str, bool | float | int | str] = {}
-    for name, value in (ordered(options, f"the options of {call}", OPTIONS) or {}).items():
+    given: object = ordered(options, f"the options of {call}", OPTIONS)
+    if not isinstance(given, Mapping | None):
+        raise PoplarTypeError(f"the options of {call} are a dict, got {given!r}")
+    for name, value in (given or {}).items():
         if name not in known:
             hint = nearest(name, known, f"; it has {', '.join(known)}")
             raise InvalidOption(f"{call} has no option {name!r}{hint}")

@@ -14,6 +14,7 @@ from pypoplar import (
     UNSIGNED_INT,
     Graph,
     InvalidOption,
+    InvalidTileMapping,
     IPUModel,
     PoplarError,
     PoplarTypeError,
@@ -208,6 +209,31 @@ def mistakes_of(graph, row, form, prog):
     if form == "InPlace" and result is row.types[0]:
         mistakes.append((fits, f"popops.{name}: .*cannot be written", given(constant, *operands[1:], prog)))
     return mistakes
+
+
+def test_tensors_without_tiles_and_lists_of_no_tensors_are_refused_first():
+    graph, _ = new_graph(4)
+    unmapped, a, prog = graph.addVariable(FLOAT, [4], "unmapped"), variable(graph, FLOAT, [4], "a"), Sequence()
+    before = graph.numComputeSets(), len(graph._variables.names)
+    for mistake in (
+        lambda: popops.exp(graph, unmapped, prog),
+        lambda: popops.expInPlace(graph, unmapped, prog),
+        lambda: popops.addInPlace(graph, unmapped, 1.0, prog),
+        lambda: popops.add(graph, a, unmapped, prog),
+    ):
+        with pytest.raises(InvalidTileMapping, match="4 of 4 elements of 'unmapped'"):
+            mistake()
+    output = popops.createOutputForElementWiseOp
+    for text, mistake in (
+        ("the first argument is the graph, got None", lambda: output(None, [a], FLOAT)),
+        ("takes a tensor, got 3", lambda: output(graph, [a, 3], FLOAT)),
+        ("at least one input in a list, got <Tensor", lambda: output(graph, a, FLOAT)),
+        ("the options of popops.add are a dict, got 'fast'", lambda: popops.add(graph, a, a, prog, "x", "fast")),
+    ):
+        with pytest.raises(PoplarError, match=text):
+            mistake()
+    assert (graph.numComputeSets(), len(graph._variables.names)) == before
+    assert len(prog) == 0
 
 
 def test_a_number_that_the_type_has_not_and_shapes_beside_numbers_are_refused_first():

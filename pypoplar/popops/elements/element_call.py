@@ -107,6 +107,7 @@ def _operands(call: str, row: ElementOperation, operands: list[Any]) -> tuple[li
 
 def _constant(graph: Graph, type: ElementType, value: float, beside: Tensor, debug: str) -> Tensor:
     """A constant on the first tile of another tensor."""
+    tile = first_tile(graph, beside)
     constant = graph.addConstant(type, [], value, below(debug, "constant"))
-    graph.setTileMapping(constant, first_tile(graph, beside))
+    graph.setTileMapping(constant, tile)
     return constant

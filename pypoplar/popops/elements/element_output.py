@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.poputil.arguments import check_graph, check_tensor
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.tracebacks import public
@@ -23,8 +24,12 @@ def createOutputForElementWiseOp(
     then the one in fewest pieces. Inputs that hold an element twice do not count; without any other, the mapping is
     linear.
     """
-    if not ordered(inputs, "the inputs of an element-wise operation", TENSORS):
-        raise PoplibsError("createOutputForElementWiseOp needs at least one input")
+    check_graph("popops.createOutputForElementWiseOp", graph)
+    given: object = ordered(inputs, "the inputs of an element-wise operation", TENSORS)
+    if isinstance(given, Tensor) or not given:
+        raise PoplibsError(f"createOutputForElementWiseOp needs at least one input in a list, got {given!r}")
+    for tensor in inputs:
+        check_tensor("popops.createOutputForElementWiseOp", tensor)
     for tensor in inputs[1:]:
         if tensor.shape() != inputs[0].shape():
             raise PoplibsError(f"inputs of an element-wise operation have one shape, got {inputs[0]!r} and {tensor!r}")
@@ -32,16 +37,15 @@ def createOutputForElementWiseOp(
     if not fitting and inputs[0].numElements() == 1:
         fitting = [inputs[0]]
     if fitting:
-        best = fitting[0] if len(fitting) == 1 else min(fitting, key=lambda tensor: _spread(graph, tensor))
-        return graph.clone(outputType, best, debugContext or "")
+        return graph.clone(outputType, min(fitting, key=lambda tensor: _spread(graph, tensor)), debugContext or "")
     output = graph.addVariable(outputType, inputs[0].shape(), debugContext or "")
     mapTensorLinearly(graph, output, 0, graph.getTarget().getVectorWidth(outputType))
     return output
 
 
 def first_tile(graph: Graph, tensor: Tensor) -> int:
-    """The first tile that holds elements of a tensor; 0 where none does."""
-    return next((tile for tile, regions in enumerate(graph.getTileMapping(tensor, False)) if regions), 0)
+    """The first tile that holds elements of a tensor; 0 of an empty one, `InvalidTileMapping` where one has no tile."""
+    return next((tile for tile, regions in enumerate(graph.getTileMapping(tensor)) if regions), 0)
 
 
 def _spread(graph: Graph, tensor: Tensor) -> tuple[int, int, int]:

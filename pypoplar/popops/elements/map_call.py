@@ -140,9 +140,10 @@ class MapCall:
             shape = common_shape(self.name, tensors)
             wide = [broadcastToMatch(tensor, shape) for tensor in tensors]
             return [createOutputForElementWiseOp(self.graph, wide, result.type, self.debug) for result in typed.results]
+        tile = first_tile(self.graph, self.tensors[0])
         outs = [self.graph.addVariable(result.type, [], self.debug) for result in typed.results]
         for out in outs:
-            self.graph.setTileMapping(out, first_tile(self.graph, self.tensors[0]))
+            self.graph.setTileMapping(out, tile)
         return outs
 
     def _narrow_parts_first(self) -> tuple[TypedTrees, list[Tensor]]:
