@@ -18,6 +18,7 @@ from pypoplar import (
     CodeletError,
     CodeletIndexError,
     Engine,
+    Executable,
     Graph,
     GraphCycleError,
     InOut,
@@ -518,3 +519,38 @@ def test_the_profile_of_lines_has_every_slot_of_the_unit(mode, cost):
     unit = MULTIPLY_ACCUMULATE.price("ipu2", "f32").slots(2, 2, 3)
     assert of_lines["ipu.multiply_accumulate(self.out, self.a, self.b, 2, 2, 3)"] > unit
     assert costs.bound_cycles <= costs.cycles
+
+
+class InPlace(Vertex):
+    x: Input[Vector[FLOAT]]
+    y: Output[Vector[FLOAT]]
+    w: Input[Vector[FLOAT]]
+
+    def compute(self):
+        for row in range(2):
+            ipu.multiply_accumulate(self.y[2 * row :], self.x[2 * row :], self.w, 1, 2, 2)
+
+
+def test_an_output_that_is_the_input_is_added_to_as_the_loops_do():
+    """Also by an executable that has been saved, and read in again."""
+    found = []
+    for mode in ("native", "interpret", "saved"):
+        device = IPUModel("tiny").createDevice()
+        graph = Graph(device)
+        x, w = graph.addVariable(FLOAT, [4], "x"), graph.addVariable(FLOAT, [4], "w")
+        for tensor in (x, w):
+            graph.setTileMapping(tensor, 0)
+            graph.setInitialValue(tensor, np.array([1, 2, 3, 4], np.float32))
+        graph.createHostRead("x", x)
+        compute_set = graph.addComputeSet("product")
+        graph.setTileMapping(graph.addVertex(compute_set, InPlace, {"x": x, "y": x, "w": w}), 0)
+        engine = Engine(graph, Execute(compute_set), mode="interpret" if mode == "interpret" else "native")
+        if mode == "saved":
+            engine = Engine(Executable.deserialize(engine.executable.serialize()))
+        engine.load(device)
+        engine.run()
+        found.append(engine.readTensor("x").tolist())
+    x = np.array([1, 2, 3, 4], np.float32)
+    for row in range(2):
+        ipu.multiply_accumulate(x[2 * row :], x[2 * row :], np.array([1, 2, 3, 4], np.float32), 1, 2, 2)
+    assert found == [x.tolist()] * 3
