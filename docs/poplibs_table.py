@@ -33,6 +33,8 @@ def status(declaration: Declaration) -> str:
             lacking = _lacking_values(member, declaration)
         case "fields":
             lacking = [name for name in declaration.members if not _has_field(member, _python(name.strip(WRITTEN)))]
+        case "class" if not declaration.arguments:  # a struct that is filled in C++
+            return THERE
         case _:
             return _form(member, declaration, isinstance(owner, type))
     return THERE if not lacking else f"without {', '.join(lacking)}"
@@ -45,6 +47,12 @@ def beyond(module: str) -> list[str]:
     except (ModuleNotFoundError, MissingFeature):
         return []
     return [name for name in public if name not in names_of(module)]
+
+
+def differences() -> dict[str, str]:
+    """Declarations of what is there, but not in this form."""
+    statuses = {f"{declaration.module}.{declaration}": status(declaration) for declaration in declarations()}
+    return {name: text for name, text in statuses.items() if text not in (THERE, ABSENT)}
 
 
 def modules() -> list[str]:
