@@ -123,7 +123,7 @@ MISTAKES = {
     ),
     "a region that is none": (
         lambda case: poputil.splitRegions([4], 1, 2),
-        *(PoplarTypeError, "a region is an Interval or a pair (begin, end), got 4; write (0, 4)"),
+        *(PoplarTypeError, "splitRegions takes a list of intervals, got 4; write [(0, 4), (4, 8)]"),
     ),
     "fields of a model for arguments": (
         lambda case: IPUModel(tilesPerIPU=4),
