@@ -16,7 +16,10 @@ from pypoplar.codelet.ir.walk import walk
 from pypoplar.codelet.operations.table import operation
 
 # The packages and modules that decide what code is, whatever backend makes it; the backend's own come to them.
-SOURCES = ("pypoplar.codelet.ir", "pypoplar.codelet.cost", "pypoplar.codelet.operations", "pypoplar.interface", "pypoplar.types")
+SOURCES = (
+    *("pypoplar.codelet.ir", "pypoplar.codelet.cost", "pypoplar.codelet.operations"),
+    *("pypoplar.interface", "pypoplar.types", "pypoplar.ipu"),
+)
 _compiled: dict[str, NativeCodelet] = {}
 
 
