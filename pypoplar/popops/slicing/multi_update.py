@@ -58,10 +58,7 @@ def multiUpdate(
 
     What goes to an offset out of range is dropped, or goes to 0 with the option ``remapOutOfBoundIndices``. `prog` is extended.
     """
-    call = "popops.multiUpdate"
-    check_call(call, graph, prog, debugContext)
-    what = MultiCall.read(call, graph, t, offsets, dims, sizes, plan, options, grouped=False)
-    _update(what, what.check_slices(s, grouped=False), prog, below(debugContext, "multiUpdate"), None, None)
+    _combine("", graph, t, s, offsets, dims, sizes, prog, plan, options, debugContext, grouped=False)
 
 
 @public
@@ -78,10 +75,7 @@ def groupedMultiUpdate(
     debugContext: str | None = None,
 ) -> None:
     """`multiUpdate` of each group of `t` with its own slices and offsets, by a plan for groups: all have the groups first."""
-    call = "popops.groupedMultiUpdate"
-    check_call(call, graph, prog, debugContext)
-    what = MultiCall.read(call, graph, t, offsets, dims, sizes, plan, options, grouped=True)
-    _update(what, what.check_slices(s, grouped=True), prog, below(debugContext, "groupedMultiUpdate"), None, None)
+    _combine("", graph, t, s, offsets, dims, sizes, prog, plan, options, debugContext, grouped=True)
 
 
 @overload
@@ -131,15 +125,13 @@ def multiUpdateAdd(
     `scale` is a scalar of the type of `t`, or FLOAT where that is HALF; halves are added in float and rounded once each time, or
     once after all with the option ``partialType`` float. `offsets` may be whole numbers known now. `prog` is extended.
     """
-    call = "popops.multiUpdateAdd"
-    debug = below(debugContext, "multiUpdateAdd")
     if not isinstance(offsets, Tensor):
+        call, debug = "popops.multiUpdateAdd", below(debugContext, "multiUpdateAdd")
         numbers = whole_numbers(call, "offsets", offsets)
         _add_static(call, graph, t, s, numbers, scale, whole_number(call, "dim", dim), prog, optionFlags, debug)
         return
-    what = MultiCall.read(call, graph, t, offsets, dims, sizes, plan or SlicePlan(), options, grouped=False)
-    _check_scale(call, graph, scale, t.elementType())
-    _update(what, what.check_slices(s, grouped=False), prog, debug, "add", scale)
+    plan = plan or SlicePlan()
+    _combine("Add", graph, t, s, offsets, dims, sizes, prog, plan, options, debugContext, grouped=False, scale=scale)
 
 
 @public
@@ -157,11 +149,7 @@ def groupedMultiUpdateAdd(
     debugContext: str | None = None,
 ) -> None:
     """`multiUpdateAdd` of each group of `t` with its own slices and offsets, by a plan for groups: all have the groups first."""
-    call = "popops.groupedMultiUpdateAdd"
-    check_call(call, graph, prog, debugContext)
-    what = MultiCall.read(call, graph, t, offsets, dims, sizes, plan, options, grouped=True)
-    _check_scale(call, graph, scale, t.elementType())
-    _update(what, what.check_slices(s, grouped=True), prog, below(debugContext, "groupedMultiUpdateAdd"), "add", scale)
+    _combine("Add", graph, t, s, offsets, dims, sizes, prog, plan, options, debugContext, grouped=True, scale=scale)
 
 
 @public
@@ -245,16 +233,22 @@ def _combine(
     options: Options,
     debugContext: str | None,
     grouped: bool,
+    scale: Tensor | None = None,
 ) -> None:
+    """The update that is called so: "Add" (with a scale), "Max", "Mul", or "" for the one that replaces."""
     name = f"{'groupedMultiUpdate' if grouped else 'multiUpdate'}{operation}"
-    check_call(f"popops.{name}", graph, prog, debugContext)
-    what = MultiCall.read(f"popops.{name}", graph, t, offsets, dims, sizes, plan, options, grouped)
-    _update(what, what.check_slices(s, grouped), prog, below(debugContext, name), operation.lower(), None)
+    call = f"popops.{name}"
+    check_call(call, graph, prog, debugContext)
+    what = MultiCall.read(call, graph, t, offsets, dims, sizes, plan, options, grouped)
+    if operation == "Add":
+        _check_scale(call, graph, scale, t.elementType())
+    _update(what, what.check_slices(s, grouped), prog, below(debugContext, name), operation.lower() or None, scale)
 
 
-def _check_scale(call: str, graph: Graph, scale: Tensor, type: ElementType) -> None:
+def _check_scale(call: str, graph: Graph, scale: Tensor | None, type: ElementType) -> None:
     """`PoplibsError` unless the scale is a scalar of a type that goes with the table's."""
     check_tensors(call, graph, scale=scale)
+    assert scale is not None
     if scale.rank() != 0:
         raise PoplibsError(f"{call}: the scale is a scalar, of shape [], got {scale!r}")
     allowed = (HALF, FLOAT) if type is HALF else (type,)
