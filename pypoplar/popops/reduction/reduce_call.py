@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from math import inf, prod
 from typing import Any, overload
 
-import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.groups import stepped
 from pypoplar.braces import NUMBERS, ordered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
@@ -34,6 +32,7 @@ from pypoplar.popops.reduction.reduce_plan import Results
 from pypoplar.popops.reduction.tile_holdings import Holding, holdings_of
 from pypoplar.poputil.arguments import check_debug, check_graph, check_tensor, dimension_of
 from pypoplar.poputil.call_options import Kind, read_options
+from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -223,19 +222,12 @@ def _check_apart(name: str, calls: list[ReduceCall], outputs: list[Tensor]) -> N
         return
     for number, out in enumerate(outputs):
         for other, call in enumerate(calls):
-            shared = _share(out, call.in_) or (other != number and _share(out, outputs[other]))
+            graph = call.graph
+            shared = shares_elements(graph, out, call.in_) or (other != number and shares_elements(graph, out, outputs[other]))
             if shared:
                 raise PoplibsError(
                     f"{name}: output {number}, {out!r}, has elements that reduction {other} uses, and they run at once"
                 )
-
-
-def _share(first: Tensor, second: Tensor) -> bool:
-    """Whether two tensors have an element in common."""
-    if not set(first.variable_numbers()) & set(second.variable_numbers()):
-        return False
-    ids = [stepped(runs.start, runs.count, runs.step) for runs in (first.runs(), second.runs())]
-    return bool(np.isin(ids[0], ids[1]).any())
 
 
 @frozen(eq=False)
@@ -314,7 +306,7 @@ class ReduceCall:
         if not out.isParallelWriteable():
             raise PoplibsError(f"{self.name}: {out!r} cannot be written: it holds an element twice, or a constant")
         for what, tensor in (("what is reduced", self.in_), ("the scale", self.params.scale)):
-            if tensor is not None and _share(out, tensor):
+            if tensor is not None and shares_elements(self.graph, out, tensor):
                 raise PoplibsError(f"{self.name}: the output {out!r} has elements of {what}, {tensor!r}")
 
     def add(self, out: Tensor | None, number: int = 0) -> Tensor:
