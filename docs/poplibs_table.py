@@ -8,6 +8,7 @@ import keyword
 import typing
 from collections.abc import Callable, Iterator
 from enum import Enum
+from types import ModuleType
 
 import attrs
 
@@ -25,6 +26,8 @@ def status(declaration: Declaration) -> str:
         for name in declaration.name.split(".") if declaration.name else ():
             owner, member = member, getattr(member, _python(name))
     except (ModuleNotFoundError, MissingFeature, AttributeError):
+        return ABSENT
+    if isinstance(member, ModuleType) and declaration.kind != "values":  # a room of that name
         return ABSENT
     match declaration.kind:
         case "values":

@@ -1,0 +1,1 @@
+"""Convolutions: parameters, plans, calls."""
