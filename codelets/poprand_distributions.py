@@ -61,8 +61,11 @@ def grand(bits):
     return float(INT(((pairs * ONES) >> 50) & 1023) - MIDDLE) * 0.03125
 
 
-class Drawing(MultiVertex, Generic[Number]):
-    """A vertex with a seed of two elements, or none: then `seedModifier` and `tile` mean nothing."""
+class Drawing(MultiVertex, Generic[Number], rounding="nearest"):
+    """A vertex with a seed of two elements, or none: then `seedModifier` and `tile` mean nothing.
+
+    Its numbers do not depend on how the program rounds.
+    """
 
     seed: Input[Vector[UNSIGNED_INT]]
     seedModifier: UNSIGNED_INT

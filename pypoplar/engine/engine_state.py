@@ -20,9 +20,9 @@ from pypoplar.executable.executable import Executable
 from pypoplar.interface.context_words import CONTEXT_WORDS, RANDOM_WORDS, WORK_SUM_WORDS, WORK_WORDS, Context
 from pypoplar.interface.debug_records import MARK_WORDS, NO_MARK
 from pypoplar.interface.driver_records import FAULT_WORDS, STATE_WORDS, STREAM_WORDS, Shared, State, shared_words
-from pypoplar.interface.fault_codes import FloatingPoint
+from pypoplar.interface.fault_codes import EXCEPTIONS
 from pypoplar.interface.header_slots import HEADER_WORDS, ONE_VERTEX, PRICED, Slot
-from pypoplar.interface.layout import NOTHING, mask
+from pypoplar.interface.layout import NOTHING
 from pypoplar.interface.vertex_kinds import VertexKind
 
 UNINITIALISED = 0xFF  # every byte of memory that nothing has written: NaN as a float or half, -1 or the largest integer
@@ -214,16 +214,16 @@ class EngineState:
         """Clock, random numbers and floating-point behaviour as a machine has them that was just switched on."""
         self.clock = 0
         self.seed(DEFAULT_SEED)
-        self.floating_point_mask = mask(FloatingPoint) if self.executable.options.floating_point_exceptions else 0
+        self.floating_point_mask = EXCEPTIONS if self.executable.options.floating_point_exceptions else 0
 
     @property
     def floating_point_mask(self) -> int:
-        """The floating-point exceptions that are faults: bits of `FloatingPoint`."""
+        """How floating-point arithmetic behaves: bits of `FloatingPoint`."""
         return int(self.rows(Slot.CONTEXTS, CONTEXT_WORDS)[0, Context.FLOATING_POINT])
 
     @floating_point_mask.setter
-    def floating_point_mask(self, exceptions: int) -> None:
-        self.rows(Slot.CONTEXTS, CONTEXT_WORDS)[:, Context.FLOATING_POINT] = exceptions
+    def floating_point_mask(self, bits: int) -> None:
+        self.rows(Slot.CONTEXTS, CONTEXT_WORDS)[:, Context.FLOATING_POINT] = bits
 
     def seed(self, seed: int, modifier: int = 0) -> None:
         """Seed the random generators of all workers; the same seed and modifier give the same numbers on every machine."""

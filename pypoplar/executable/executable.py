@@ -27,6 +27,8 @@ from pypoplar.executable.steps import StaticStep
 from pypoplar.executable.touched_edges import Touches
 from pypoplar.executable.variable_lives import Lives
 from pypoplar.interface.context_words import UNLIMITED
+from pypoplar.interface.fault_codes import FloatingPoint
+from pypoplar.interface.opcodes import FloatingPointOperand, Opcode, ProgramRow
 from pypoplar.options import EngineOptions
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
@@ -90,6 +92,12 @@ class Executable:
     def shares_memory(self) -> bool:
         """Whether any variables share memory on a tile."""
         return int(self.lives.bytes.sum()) > int(self.memory.variables.sum() + self.memory.constants.sum())
+
+    @property
+    def may_round_at_random(self) -> bool:
+        """Whether some program turns stochastic rounding on."""
+        settings = self.program[self.program[:, ProgramRow.OPERATION] == Opcode.FLOATING_POINT]
+        return bool((settings[:, FloatingPointOperand.SET] & FloatingPoint.STOCHASTIC).any())
 
     def slot_limit(self, kind: Kind) -> int:
         """The option `pypoplar.cycle_limit` in slots of a kind of vertex: a worker's are several cycles, a supervisor's one."""

@@ -40,7 +40,7 @@ class Context(Layout):
     DEBUG_USED = auto()  # goes on counting when the buffer is full
     FIRST_WORKER = auto()  # of a MultiVertex
     WORKERS = auto()  # of a tile, also of a MultiVertex
-    FLOATING_POINT = auto()  # `FloatingPoint` exceptions that are faults; holds from run to run
+    FLOATING_POINT = auto()  # `FloatingPoint` bits; they hold from run to run
     WORK = auto()  # where work is counted: address of rows of `Work`, one for each entry of the slots
     BLOCKS = auto()  # where blocks are counted: address of the words to which their executions are added, by number
     TILE_SLOTS = auto()  # the driver's own: slots of all vertices of the tile that was scheduled last

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import auto
 from typing import Any
 
-from pypoplar.interface.layout import Bit, Code
+from pypoplar.interface.layout import Bit, Code, mask
 
 NO_FAULT = 0
 
@@ -41,8 +41,13 @@ class FaultCode(Code):
 
 
 class FloatingPoint(Bit):
-    """Exceptions of floating-point arithmetic that can be faults."""
+    """How floating-point arithmetic behaves: exceptions that can be faults, and how results are rounded to halves."""
 
     INVALID = auto()
     OVERFLOW = auto()
     DIVISION_BY_ZERO = auto()
+    STOCHASTIC = auto()  # rounds at random
+
+
+EXCEPTIONS = mask(FloatingPoint) - FloatingPoint.STOCHASTIC
+"""The bits of the exceptions."""

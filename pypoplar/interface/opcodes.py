@@ -36,7 +36,7 @@ class Opcode(Code):
     STAMP = auto()  # set a clock to the cycles so far
     ELAPSED = auto()  # store the cycles since a clock's stamp
     CLOCK = auto()  # store the cycles so far
-    FLOATING_POINT = auto()  # choose the exceptions that stop the program
+    FLOATING_POINT = auto()  # choose the exceptions that stop the program, and how halves are rounded
     SYNC = auto()
 
 
@@ -136,7 +136,8 @@ class ClockOperand(Operand):
 
 
 class FloatingPointOperand(Operand):
-    MASK = auto()  # `FloatingPoint` bits
+    KEPT = auto()  # `FloatingPoint` bits that stay as they are
+    SET = auto()  # those that are set; all others are cleared
 
 
 class SyncOperand(Operand):

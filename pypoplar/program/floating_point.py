@@ -14,10 +14,10 @@ from pypoplar.tracebacks import public
 
 @frozen
 class FloatingPointBehaviour:
-    """Which floating-point results stop the program: `inv` invalid, `div0` division by zero, `oflo` overflow.
+    """Which floating-point results stop the program, and how HALFs are rounded.
 
-    `esr` (stochastic rounding) and `nanoo` (NaN on overflow of a half) change nothing: halves round to nearest and overflow to
-    infinity.
+    `inv`: invalid ones; `div0`: divisions by zero; `oflo`: overflow. `esr`: HALFs are rounded at random (`setStochasticRounding`).
+    `nanoo` (NaN on overflow of a HALF) changes nothing: HALFs overflow to infinity.
     """
 
     inv: bool = True
@@ -65,7 +65,11 @@ class SetStochasticRounding(Program):
 
 @public
 def setFloatingPointBehaviour(graph: Graph, sequence: Sequence, behaviour: FloatingPointBehaviour, name: str = "") -> None:
-    """Append a step that sets which floating-point results stop the program from then on."""
+    """Append a step that sets which floating-point results stop the program from then on, and how HALFs are rounded.
+
+    It holds for all tiles, also those that `graph` has not, from run to run, until another step sets something else. Engines begin
+    with stochastic rounding off, and with the exceptions that the option `debug.floatPointOpException` says.
+    """
     if not isinstance(behaviour, FloatingPointBehaviour):
         raise PoplarTypeError(f"expected a FloatingPointBehaviour, got {behaviour!r}")
     check_sequence(sequence, "setFloatingPointBehaviour")
@@ -74,6 +78,16 @@ def setFloatingPointBehaviour(graph: Graph, sequence: Sequence, behaviour: Float
 
 @public
 def setStochasticRounding(graph: Graph, sequence: Sequence, enable: bool, name: str = "") -> None:
-    """Append a step that turns stochastic rounding of halves on or off."""
+    """Append a step that turns stochastic rounding of HALFs on or off; floating-point exceptions stay as they are set.
+
+    While it is on, every operation of a codelet whose result is rounded to a HALF, conversions among them, gives one of the two
+    HALFs around it at random: the upper one with the probability that is the distance from the lower one, in units of the distance
+    of the two. Each takes 64 bits of the worker's random generator (see `setSeed`), also where the result is a HALF already.
+    Codelets whose class says ``rounding="nearest"`` are excepted, those of poprand among them. Copies, conversions on the host and
+    constants in device code are never rounded at random. It takes no cycles.
+
+    It holds for all tiles, also those that `graph` has not, from run to run, until another step sets something else. Engines begin
+    with it off.
+    """
     check_sequence(sequence, "setStochasticRounding")
     sequence.add(SetStochasticRounding(bool(enable), name))

@@ -9,7 +9,6 @@ from pypoplar import (
     INT,
     UNSIGNED_INT,
     ApplicationRuntimeError,
-    MissingFeature,
     MultiVertex,
     Output,
     PoplarTypeError,
@@ -21,7 +20,6 @@ from pypoplar import (
     cycleStamp,
     ipu,
     setSeed,
-    setStochasticRounding,
 )
 from pypoplar.engine.engine_state import DEFAULT_SEED, seeded_generators
 from pypoplar.program import Abort, Execute, Repeat, Sequence, Sync
@@ -264,15 +262,6 @@ def test_a_seed_decides_the_numbers(bench, mode):
     assert found[4] == found[0]
     del found[4]
     assert len({str(one) for one in found}) == 5
-
-
-def test_stochastic_rounding_is_refused_and_turning_it_off_is_not(bench):
-    off, on = Sequence([bench.spin]), Sequence()
-    setStochasticRounding(bench.graph, off, False)
-    bench.engine(off).run()
-    setStochasticRounding(bench.graph, on, True)
-    with pytest.raises(MissingFeature, match=r"test_clock\.py:\d+: stochastic rounding"):
-        bench.engine(on)
 
 
 def test_a_seed_is_two_unsigned_ints(bench):

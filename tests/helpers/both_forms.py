@@ -7,6 +7,7 @@ import numpy as np
 from native_rig import Array, Fields, run_interpreted, run_native
 
 from pypoplar.codelet.ir.typed import PricedCodelet
+from pypoplar.interface.fault_codes import EXCEPTIONS
 
 
 def same_bits(one: Array, other: Array) -> bool:
@@ -23,7 +24,7 @@ def compare_forms(codelet: PricedCodelet, group: Sequence[Fields], **options: An
     native_options = {
         "record_touches": options.pop("touches", False),
         "uninitialised_checks": options.pop("unwritten", False),
-        "floating_point_checks": bool(options.get("mask", 0)),
+        "floating_point_checks": options.get("mask", 0) & EXCEPTIONS != 0,
         "count_flops": options.pop("flops", False),
     }
     native = run_native(codelet, group, **options, **native_options)

@@ -15,6 +15,7 @@ from pypoplar.codelet.ir.typed import Literal, Local, PricedCodelet, Span, SpanL
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.interface.context_words import UNLIMITED
+from pypoplar.interface.fault_codes import EXCEPTIONS
 from pypoplar.target import Target
 from pypoplar.testing.comparing import assert_same_bits
 
@@ -101,8 +102,8 @@ def run(cls: Any, *, nan_bits: bool = False, **settings: Any) -> Ran:
     mask, limit = settings.get("floating_point_mask", 0), settings.get("cycle_limit", UNLIMITED)
     second = run_native(
         priced_codelet(cls), [fields], cycle_limit=limit, clock=settings.get("clock", 0), random=settings.get("random"), mask=mask,
-        workers=settings.get("workers", 6), record_touches=settings.get("touches", False), floating_point_checks=bool(mask),
-        uninitialised_checks=settings.get("uninitialised_is_fault", False),
+        workers=settings.get("workers", 6), record_touches=settings.get("touches", False),
+        floating_point_checks=mask & EXCEPTIONS != 0, uninitialised_checks=settings.get("uninitialised_is_fault", False),
     )  # fmt: skip
     native_fault = (second.fault[0], *second.fault[2:]) if second.fault else None
     assert first.fault == native_fault

@@ -17,16 +17,20 @@ C_TYPES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def module_of(name: str) -> str:
-    """LLVM's text of a module with one function: the operation, called by its name from C."""
+def module_of(name: str, *, at_random: bool = False) -> str:
+    """LLVM's text of a module with one function: the operation, called by its name from C.
+
+    With `at_random` its last argument is the bits by which a half is rounded.
+    """
     operation = OPERATIONS[name]
     module = ir.Module(name)
     forms = [ir.IntType(8) if kind == "bool" else REGISTER_FORMS[kind] for kind in (*operation.arguments, operation.result)]
-    function = ir.Function(module, ir.FunctionType(forms[-1], forms[:-1]), name)
+    bits = [ir.IntType(64)] if at_random else []
+    function = ir.Function(module, ir.FunctionType(forms[-1], forms[:-1] + bits), name)
     builder = ir.IRBuilder(function.append_basic_block())
-    given = zip(function.args, operation.arguments, strict=True)
+    given = zip(function.args, operation.arguments, strict=False)
     values = [builder.trunc(value, BOOL) if kind == "bool" else value for value, kind in given]
-    result = emit(builder, name, values)
+    result = emit(builder, name, values, function.args[-1] if at_random else None)
     builder.ret(builder.zext(result, ir.IntType(8)) if operation.result == "bool" else result)
     return str(module)
 
@@ -58,6 +62,12 @@ class Functions(dict[str, Any]):
 
 
 FUNCTIONS = Functions()
+
+
+def random_function(name: str) -> Any:
+    """An operation that rounds to a half at random, by 64 bits that are its last argument."""
+    operation = OPERATIONS[name]
+    return _compiled(name, module_of(name, at_random=True), operation.result, *operation.arguments, "u64")
 
 
 def fault_function(name: str) -> Any:

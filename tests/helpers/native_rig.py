@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from pypoplar.codelet.backend.native_codelet import compile_codelet
 from pypoplar.codelet.ir.block_numbers import most_blocks
 from pypoplar.codelet.ir.checks import Checks
+from pypoplar.codelet.ir.random_rounding import may_round_at_random
 from pypoplar.codelet.ir.typed import PricedCodelet, TypedField
 from pypoplar.codelet.python.interpreted import VertexContext, VertexFault
 from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.interface.context_words import CALL_ARGUMENTS, CONTEXT_WORDS, UNLIMITED, WORK_WORDS, CallArgument, Context, Work
 from pypoplar.interface.edge_rows import FieldWords, RowEntry, edge_row, entry_words
-from pypoplar.interface.fault_codes import NO_FAULT
+from pypoplar.interface.fault_codes import NO_FAULT, FloatingPoint
 from pypoplar.interface.layout import NOTHING
 
 Array = NDArray[Any]
@@ -157,9 +158,10 @@ def run_native(  # noqa: PLR0913 - a rig has a knob for everything
     count_blocks: bool = False,
 ) -> Outcome:
     """Run a group of vertices natively; `vertices` is a list of dicts, field name to array (or list of arrays)."""
+    stochastic = mask & FloatingPoint.STOCHASTIC != 0 and may_round_at_random(codelet)
     machine_code = compile_codelet(
         codelet,
-        Checks(record_touches, uninitialised_checks, floating_point_checks, count_flops, count_blocks),
+        Checks(record_touches, uninitialised_checks, floating_point_checks, count_flops, count_blocks, stochastic),
     )
     memory = Memory(codelet, vertices, touches=record_touches)
     count = len(vertices)

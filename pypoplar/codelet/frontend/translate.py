@@ -67,6 +67,7 @@ def _pass(attempt: Statements) -> TypedCodelet:
         _arrays(attempt, tuple(attempt.blocks[0])),
         source.distinct,
         source.writes_all,
+        source.always_nearest,
     )
 
 

@@ -1,4 +1,4 @@
-"""What the code of a codelet looks after besides indices."""
+"""What the code of a codelet looks after besides indices, and whether it may round at random."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class Checks:
     floating_point: bool = False  # floating-point exceptions
     flops: bool = False  # how many floating-point operations are done, and bytes loaded and stored
     blocks: bool = False  # how often each block runs
+    stochastic: bool = False  # halves are rounded at random while the context says so
 
     @property
     def only_counts(self) -> bool:

@@ -65,7 +65,7 @@ class LanesPlan:
 
 def plan_vertices(codelet: PricedCodelet, checks: Checks) -> LanesPlan | None:
     """The shape of a codelet for running eight vertices at a time, if it has it and gains by it."""
-    if codelet.kind == "multi" or codelet.in_place or not checks.only_counts:
+    if codelet.kind == "multi" or codelet.in_place or checks.stochastic or not checks.only_counts:
         return None
     return _plan(codelet.body, codelet, read_first)
 
@@ -75,7 +75,9 @@ def plan_rounds(loop: For, codelet: PricedCodelet, checks: Checks) -> LanesPlan 
 
     No round may read what another one sets, in locals or in memory.
     """
-    if codelet.in_place or not checks.only_counts or loop.variable.name in assigned(loop.body):
+    if codelet.in_place or checks.stochastic or not checks.only_counts:
+        return None
+    if loop.variable.name in assigned(loop.body):
         return None
     if read_first(loop.body) & assigned(loop.body):
         return None

@@ -429,6 +429,7 @@ class TypedCodelet:
     arrays: tuple[TypedArray, ...] = ()
     distinct: tuple[tuple[str, str], ...] = ()  # fields that never overlap, as the user demands
     writes_all: tuple[str, ...] = ()  # Outputs that every run writes in full, as the user promises
+    always_nearest: bool = False  # halves are never rounded at random, as the user wants it
 
     @property
     def wholes(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from pypoplar.codelet.language.constant_tables import ConstantTable, NoTable, ta
 from pypoplar.codelet.language.constraints import distinct_fields
 from pypoplar.codelet.language.declaration import Bindings, base_name, bindings_of, fields_of, full_name, kind_of, user_classes
 from pypoplar.codelet.language.fields import Vertex
+from pypoplar.codelet.language.half_rounding import always_nearest
 from pypoplar.codelet.language.promises import promised_fields
 from pypoplar.codelet.language.record_layout import RecordLayout
 from pypoplar.codelet.language.records import Record, is_record, layout_of
@@ -60,6 +61,7 @@ def codelet_source(cls: type[Vertex], bindings: Bindings) -> CodeletSource:
         tuple(collection.records),
         distinct_fields(cls, fields),
         promised_fields(cls, fields),
+        always_nearest(cls),
     )
 
 

@@ -43,6 +43,8 @@ def default(value: float | Sequence[float] | AnyArray) -> Any:
     return value
 
 
+NEAREST = "nearest"
+"""The value of the class keyword `rounding`."""
 UNSAID: Any = object()
 """The value of a class keyword that a class does not have."""
 
@@ -58,16 +60,19 @@ class Declared:
     scope: dict[str, Any] = field(eq=False, repr=False)  # the names of its module
     constraint: object = UNSAID  # from ``class Add(Vertex, constraint="elem(*x) != elem(*y)")``
     writes_all: object = UNSAID  # from ``class Add(Vertex, writes_all="out")``
+    rounding: object = UNSAID  # from ``class Add(Vertex, rounding="nearest")``
 
 
-def noted(cls: type, name: str | None, constraint: object = UNSAID, writes_all: object = UNSAID) -> Declared:
+def noted(
+    cls: type, name: str | None, constraint: object = UNSAID, writes_all: object = UNSAID, rounding: object = UNSAID
+) -> Declared:
     """What the class statement said that has just made `cls`; called by its ``__init_subclass__``."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__") != cls.__module__:
         frame = frame.f_back
     words = " ".join(text for text in vars(cls).get("__annotations__", {}).values() if isinstance(text, str))
     names = {} if frame.f_locals is frame.f_globals else {key: value for key, value in frame.f_locals.items() if key in words}
-    return Declared(name, frame.f_code.co_filename, frame.f_lineno, names, frame.f_globals, constraint, writes_all)
+    return Declared(name, frame.f_code.co_filename, frame.f_lineno, names, frame.f_globals, constraint, writes_all, rounding)
 
 
 class Vertex:
@@ -88,6 +93,9 @@ class Vertex:
     memory may be another variable's. Where loops go from end to end pypoplar sees as much itself.
     ``Engine(..., mode="interpret")`` holds a codelet to its promise.
 
+    ``class Scale(Vertex, rounding="nearest")`` rounds to the nearest HALF also while stochastic rounding is on
+    (`setStochasticRounding`), and so do derived classes.
+
     A method ``cycles(self, vertex)`` is an estimator: host Python that returns the worker cycles of a vertex, given a
     `VertexIntrospector`: ``fieldSize(name)``, ``value(name)``, ``templateArguments()``, ``target``. It is called once for all
     vertices with equal sizes and values, and replaces the price derived from the code as executed.
@@ -101,13 +109,14 @@ class Vertex:
         name: str | None = None,
         constraint: str | Sequence[str] = UNSAID,
         writes_all: str | Sequence[str] = UNSAID,
+        rounding: str = UNSAID,
         **keywords: Any,
     ) -> None:
         for keyword in keywords:
-            if hint := nearest(keyword, ("name", "constraint", "writes_all")):
+            if hint := nearest(keyword, ("name", "constraint", "writes_all", "rounding")):
                 raise PoplarTypeError(f"class {cls.__name__} has the unknown keyword {keyword!r}{hint}")
         super().__init_subclass__(**keywords)
-        cls.__declared__ = noted(cls, name, constraint, writes_all)
+        cls.__declared__ = noted(cls, name, constraint, writes_all, rounding)
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
         raise PoplarTypeError(f"{cls.__name__} is a codelet: it runs on the device and has no instances; use graph.addVertex")

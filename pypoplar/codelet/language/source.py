@@ -19,7 +19,7 @@ from pypoplar.codelet.language.annotations import NotAField
 from pypoplar.codelet.language.constant_tables import ConstantTable
 from pypoplar.codelet.language.declaration import Field
 from pypoplar.codelet.language.defaults import Default, default_value
-from pypoplar.codelet.language.fields import Aligned
+from pypoplar.codelet.language.fields import NEAREST, Aligned
 from pypoplar.codelet.language.record_layout import RecordLayout
 from pypoplar.codelet.language.source_text import Listing
 from pypoplar.errors import FileLoadError
@@ -63,6 +63,7 @@ class CodeletSource:
     records: tuple[RecordLayout, ...] = ()  # that device code names
     distinct: tuple[tuple[str, str], ...] = ()  # fields that are demanded not to overlap
     writes_all: tuple[str, ...] = ()  # Outputs that every run writes in full, as is promised
+    always_nearest: bool = False  # halves are never rounded at random
 
     def to_json(self) -> dict[str, Any]:
         """A tree of dicts, lists, strings and numbers, as the json module writes them."""
@@ -98,6 +99,7 @@ class CodeletSource:
             "records": [record.to_json() for record in self.records],
             "distinct": [list(pair) for pair in self.distinct],
             "writes_all": list(self.writes_all),
+            "rounding": NEAREST if self.always_nearest else "",
         }
 
     @staticmethod
@@ -124,6 +126,7 @@ class CodeletSource:
                 tuple(RecordLayout.from_json(record) for record in tree["records"]),
                 tuple((_text(first), _text(second)) for first, second in tree["distinct"]),
                 tuple(map(_text, tree["writes_all"])),
+                _one_of(tree["rounding"], "", NEAREST) == NEAREST,
             )
             source._check()
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -35,6 +35,7 @@ class LlvmEmitter:
     builder: Any
     operation: TypedOperation
     type: str
+    bits: Any = None  # an ``i64`` of random ones, where halves are rounded at random
 
     @property
     def width(self) -> int:
@@ -97,11 +98,17 @@ class LlvmEmitter:
         return halves.from_half(self.builder, bits)
 
     def rounded(self, value: Any, type: str = "") -> Any:
-        return value if (type or self.type) == "f32" else halves.round_to_half(self.builder, value)
+        if (type or self.type) == "f32":
+            return value
+        if self.bits is not None:
+            return halves.round_at_random(self.builder, value, self.bits)
+        return halves.round_to_half(self.builder, value)
 
     def narrowed(self, value: Any, type: str = "") -> Any:
         if (type or self.type) == "f32":
             return self.builder.fptrunc(value, FLOAT)
+        if self.bits is not None:
+            return halves.round_at_random(self.builder, self.builder.fptrunc(value, FLOAT), self.bits)
         return halves.narrow_double(self.builder, value)
 
     def refusal(self, does: str) -> ValueError:
@@ -120,8 +127,11 @@ def _call(builder: Any, name: str, *arguments: Any) -> Any:
     return builder.call(function, arguments)
 
 
-def emit(builder: Any, name: str, arguments: Sequence[Any]) -> Any:
-    """Write the operation `name` and return its result; `LookupError` if there is none."""
+def emit(builder: Any, name: str, arguments: Sequence[Any], bits: Any = None) -> Any:
+    """Write the operation `name` and return its result; `LookupError` if there is none.
+
+    With random `bits`, an ``i64``, a half is rounded by them.
+    """
     called = operation(name)
     for type in (*called.arguments, called.result):
         if type not in REGISTER_FORMS:
@@ -129,7 +139,7 @@ def emit(builder: Any, name: str, arguments: Sequence[Any]) -> Any:
                 f"device operation {name} has '{type}' in its signature: machine code operates on scalars only"
             )
     assert called.row.llvm is not None
-    emitter = LlvmEmitter(builder, called, called.type or called.result)
+    emitter = LlvmEmitter(builder, called, called.type or called.result, bits)
     return _of_form(emitter, called.row.llvm(emitter, *arguments), alike(arguments[0].type, REGISTER_FORMS[called.result]))
 
 

@@ -1,20 +1,22 @@
 """The code of a codelet in LLVM's language: one function, that goes through the vertices of a group.
 
-A vertex that faults stops, the others run; of a MultiVertex the workers run one after the other, and its result is the AND of
-theirs.
+Where halves may be rounded at random there are two, one that does so and one that knows nothing of it, and a call goes to the one
+that the context says. A vertex that faults stops, the others run; of a MultiVertex the workers run one after the other, and its
+result is the AND of theirs.
 """
 
 from __future__ import annotations
 
 from typing import Any, assert_never
 
+from attrs import evolve
 from llvmlite import ir
 
 from pypoplar.codelet.ir.checks import Checks
 from pypoplar.codelet.ir.eight_lanes_plan import LanesPlan, plan_vertices
 from pypoplar.codelet.ir.typed import PricedCodelet
 from pypoplar.codelet.llvm.eight_lanes import FEWEST, LANES, emit_eight_vertices
-from pypoplar.codelet.llvm.emitter_state import CodeletFunction
+from pypoplar.codelet.llvm.emitter_state import CodeletFunction, load_context
 from pypoplar.codelet.llvm.machine import ENTRY, SYMBOL_PREFIX
 from pypoplar.codelet.llvm.memory_forms import BYTE, INT, WORD, word
 from pypoplar.codelet.llvm.vertex_code import emit
@@ -29,16 +31,43 @@ from pypoplar.codelet.llvm.vertex_life import (
 )
 from pypoplar.codelet.operations.table import library_functions
 from pypoplar.interface.context_words import CALL_ARGUMENTS, CallArgument, Context
+from pypoplar.interface.fault_codes import FloatingPoint
 
 
 def assembly_text(codelet: PricedCodelet, checks: Checks = Checks()) -> str:  # noqa: B008  # frozen
     """The codelet in LLVM's language, before LLVM works on it."""
     module = ir.Module(ENTRY)
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD] * CALL_ARGUMENTS), ENTRY)
-    function.attributes.add("nounwind")
-    _emit_group(CodeletFunction.begin(function, codelet, checks))
+    function = _function(module, ENTRY)
+    if checks.stochastic:
+        _emit_choice(function, codelet, checks)
+    else:
+        _emit_group(CodeletFunction.begin(function, codelet, checks))
     _check_calls(module, codelet)
     return str(module)
+
+
+def _function(module: Any, name: str) -> Any:
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD] * CALL_ARGUMENTS), name)
+    function.attributes.add("nounwind")
+    return function
+
+
+def _emit_choice(entry: Any, codelet: PricedCodelet, checks: Checks) -> None:
+    """Both functions, and the one that calls one of them."""
+    functions = []
+    for stochastic in (False, True):
+        function = _function(entry.module, "at_random" if stochastic else "to_nearest")
+        function.linkage = "internal"
+        _emit_group(CodeletFunction.begin(function, codelet, evolve(checks, stochastic=stochastic)))
+        functions.append(function)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    bits = load_context(builder, entry.args[CallArgument.CONTEXT], Context.FLOATING_POINT)
+    asked = builder.icmp_unsigned("!=", builder.and_(bits, word(FloatingPoint.STOCHASTIC)), word(0))
+    with builder.if_else(asked) as branches:
+        for branch, function in zip(branches, reversed(functions), strict=True):
+            with branch:
+                builder.call(function, entry.args)
+    builder.ret_void()
 
 
 def _check_calls(module: Any, codelet: PricedCodelet) -> None:

@@ -41,6 +41,7 @@ from pypoplar.codelet.llvm import halves
 from pypoplar.codelet.llvm.alias_scopes import AliasScopes, alias_scopes
 from pypoplar.codelet.llvm.arithmetic import REGISTER_FORMS
 from pypoplar.codelet.llvm.memory_forms import BYTE, WORD, constant, load_volatile, widened, word
+from pypoplar.codelet.operations.table import operation
 from pypoplar.interface.context_words import CallArgument, Context, Work
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
 from pypoplar.interface.fault_codes import NO_FAULT, FaultCode
@@ -230,9 +231,15 @@ class EmitterState:
         """Whether a statement may go before the judgement of its round: it sets locals, faults, or is a loop that sees to it."""
         if isinstance(statement, For):
             return is_even(statement)
-        return isinstance(statement, Apply | Length | Row | Slice | Member | ViewAs | Price | Check) or (
+        if isinstance(statement, Apply):
+            return not self.rounds_at_random(statement)  # the generator goes on
+        return isinstance(statement, Length | Row | Slice | Member | ViewAs | Price | Check) or (
             isinstance(statement, Load) and not self.checks.touches
         )
+
+    def rounds_at_random(self, statement: Apply) -> bool:
+        """Whether an operation asks the worker's generator how to round."""
+        return self.checks.stochastic and operation(statement.operation).rounds_to_half
 
     # Where to go
 
@@ -393,10 +400,13 @@ def _kept_scalars(codelet: PricedCodelet) -> frozenset[str]:
 
 
 def _lay(module: Any, table: TypedTable) -> LaidTable:
-    """Put a table into the module of a codelet's code."""
-    content = ir.Constant(ir.ArrayType(ir.IntType(8), len(table.data)), bytearray(table.data))
-    variable = ir.GlobalVariable(module, content.type, f"table.{table.name}")
-    variable.linkage, variable.global_constant, variable.align, variable.initializer = "private", True, _ALIGNMENT, content
+    """Put a table into the module of a codelet's code, once."""
+    name = f"table.{table.name}"
+    variable = module.globals.get(name)
+    if variable is None:
+        content = ir.Constant(ir.ArrayType(ir.IntType(8), len(table.data)), bytearray(table.data))
+        variable = ir.GlobalVariable(module, content.type, name)
+        variable.linkage, variable.global_constant, variable.align, variable.initializer = "private", True, _ALIGNMENT, content
     return LaidTable(Place(variable.ptrtoint(WORD), word(table.shape[0])), table.shape[1] if len(table.shape) == 2 else None)
 
 
@@ -418,8 +428,11 @@ def load_context(builder: Any, context: Any, number: Context) -> Any:
 
 
 def _fault_recorder(module: Any) -> Any:
-    """``record_fault(context, number, code, where, value, bound)``: writes down the group's first fault."""
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD] * 6), "record_fault")
+    """``record_fault(context, number, code, where, value, bound)``: writes down the group's first fault; made once."""
+    name = "record_fault"
+    if name in module.globals:
+        return module.globals[name]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD] * 6), name)
     function.linkage = "internal"
     for attribute in ("noinline", "cold", "nounwind"):
         function.attributes.add(attribute)

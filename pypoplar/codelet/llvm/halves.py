@@ -111,6 +111,39 @@ def round_to_half(builder: Any, value: Any) -> Any:
     return from_half(builder, to_half(builder, value))
 
 
+def round_at_random(builder: Any, value: Any, bits: Any) -> Any:
+    """The float32 that is one of the two halves around a float32: `pypoplar.codelet.operations.registers.half_at_random`.
+
+    A fraction of a half's last place is cut after random bits were added to it: 13 bits for a normal half, more for a subnormal
+    one, whose fraction is held in 24 bits.
+    """
+    pattern, upper = builder.bitcast(value, WORD), builder.trunc(builder.lshr(bits, bits.type(40)), WORD)
+    sign, magnitude = builder.and_(pattern, WORD(0x80000000)), builder.and_(pattern, WORD(0x7FFFFFFF))
+    normal = builder.and_(builder.add(magnitude, builder.lshr(upper, WORD(11))), WORD(0xFFFFE000))
+    normal = builder.select(builder.icmp_unsigned(">=", normal, WORD(_TWO_TO_16)), WORD(_INFINITY), normal)
+
+    exponent = builder.lshr(magnitude, WORD(23))
+    leading = builder.select(builder.icmp_unsigned("!=", exponent, WORD(0)), WORD(1 << 23), WORD(0))
+    significand = builder.or_(builder.and_(magnitude, WORD(0x7FFFFF)), leading)
+    exponent = _limited(builder, exponent, 1, _SMALLEST_NORMAL >> 23)
+    dropped = builder.sub(WORD(126), exponent)  # bits of the significand below 2**-24
+    within = _limited(builder, dropped, 1, 24)
+    beyond = _limited(builder, builder.sub(dropped, within), 0, 31)
+    added = builder.add(builder.lshr(significand, beyond), builder.lshr(upper, builder.sub(WORD(24), within)))
+    units = builder.uitofp(builder.lshr(added, within), FLOAT)
+    subnormal = builder.bitcast(builder.fmul(units, FLOAT(2.0**-24)), WORD)
+
+    rounded = builder.select(builder.icmp_unsigned("<", magnitude, WORD(_SMALLEST_NORMAL)), subnormal, normal)
+    rounded = builder.bitcast(builder.or_(rounded, sign), FLOAT)
+    return builder.select(builder.icmp_unsigned(">=", magnitude, WORD(_TWO_TO_16)), round_to_half(builder, value), rounded)
+
+
+def _limited(builder: Any, value: Any, least: int, most: int) -> Any:
+    """An integer without a sign, held within limits."""
+    value = builder.select(builder.icmp_unsigned("<", value, value.type(least)), value.type(least), value)
+    return builder.select(builder.icmp_unsigned(">", value, value.type(most)), value.type(most), value)
+
+
 def narrow_double(builder: Any, value: Any) -> Any:
     """The float32 that is the nearest half of a float64, rounded once.
 

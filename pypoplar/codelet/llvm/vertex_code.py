@@ -34,7 +34,7 @@ from pypoplar.codelet.ir.typed import (
     While,
 )
 from pypoplar.codelet.llvm import arithmetic
-from pypoplar.codelet.llvm.debug_and_random import emit_debug_print, emit_special
+from pypoplar.codelet.llvm.debug_and_random import LlvmReadingEmitter, emit_debug_print, emit_special
 from pypoplar.codelet.llvm.emitter_state import EmitterState, Place
 from pypoplar.codelet.llvm.loop_code import emit_for, emit_while
 from pypoplar.codelet.llvm.loop_rounds import line_offset, line_pointer
@@ -151,7 +151,8 @@ def emit_apply(state: EmitterState, statement: Apply) -> None:
     arguments = [state.value(argument) for argument in statement.arguments]
     if not never_faults(statement):
         _check_operands(state, statement, arguments[-1])
-    result = arithmetic.emit(builder, name, arguments)
+    bits = LlvmReadingEmitter(state).next_random() if state.rounds_at_random(statement) else None
+    result = arithmetic.emit(builder, name, arguments, bits)
     if state.checks.floating_point and statement.target.type in FLOATS:
         mask = state.function.load_context(Context.FLOATING_POINT)
         code = arithmetic.emit_floating_fault(builder, name, mask, result, arguments)

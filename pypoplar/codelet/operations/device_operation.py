@@ -188,6 +188,12 @@ class TypedOperation:
     compute: Meaning  # the meaning, rounded: Python's numbers in, a number of the result's type out
     fault: OperandFault | None
     number: int  # of its registration from outside; 0 for ours
+    unrounded: Meaning | None = None  # where it rounds to a half: the float32 that is rounded to nearest, or at random
+
+    @property
+    def rounds_to_half(self) -> bool:
+        """Whether its result is a half that has been rounded."""
+        return self.unrounded is not None
 
     @property
     def flops(self) -> int:

@@ -39,6 +39,7 @@ def single(value: float) -> float:
 
 _frexp = math.frexp
 _BEYOND_HALVES = 65520.0  # from here on the nearest half is infinity
+_BEYOND_ROUNDING = 65536.0  # from here on any rounding gives infinity
 # A float64 loses all bits below a half's last one when this is added, by its exponent: the sum's last bit is worth the half's.
 # (What a negative exponent indexes lies at the list's end.)
 _SHIFTS = [1.5 * 2.0 ** (52 - 10 + max(exponent - 1, -14)) for exponent in (*range(17), *range(-1100, 0))]
@@ -50,6 +51,21 @@ def half(value: float) -> float:
         shift = _SHIFTS[_frexp(value)[1]]
         return value + shift - shift or value * 0.0  # a zero keeps its sign
     return value if value != value else math.copysign(math.inf, value)
+
+
+def half_at_random(value: float, bits: int) -> float:
+    """One of the two neighbouring halves of a float32, the nearer the likelier; a half stays as it is.
+
+    `bits` are 64 random ones, of which the upper 24 are a number in [0, 1): the magnitude goes up if that and its distance from the
+    lower half, in units of the upper half's distance from it, are 1 or more together. Beyond 65504 the next is infinity.
+    """
+    magnitude = abs(value)
+    if not magnitude < _BEYOND_ROUNDING:
+        return half(value)
+    unit = 2.0 ** max(_frexp(magnitude)[1] - 11, -24)
+    whole, part = divmod(magnitude / unit, 1.0)
+    rounded = (whole + (math.floor(part * 2.0**24) + (bits >> 40) >> 24)) * unit
+    return math.copysign(rounded if rounded < _BEYOND_ROUNDING else math.inf, value)
 
 
 def rounding(type: str, meaning: Callable[..., Any], arguments: int) -> Callable[..., Any]:

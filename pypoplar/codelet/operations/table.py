@@ -101,7 +101,9 @@ def _of_type(row: DeviceOperation, type: str, number: int) -> TypedOperation:
     scalar = result in REGISTERS and all(argument in REGISTERS for argument in arguments)
     compute: Meaning = rounding(result, meaning, len(arguments)) if scalar and not row.exact else meaning
     fault = row.fault(type) if row.fault is not None else None
-    return TypedOperation(name, row, type, arguments, result, compute, fault, number)
+    rounds = scalar and result == "f16" and not row.exact and name != "f16_from_f16"
+    unrounded = rounding("f32", meaning, len(arguments)) if rounds else None
+    return TypedOperation(name, row, type, arguments, result, compute, fault, number, unrounded)
 
 
 def _signature(row: DeviceOperation, name: str, type: str) -> tuple[tuple[str, ...], str]:

@@ -13,6 +13,7 @@ from attrs import define, field
 from pypoplar.arrays.dtypes import Bytes, Int64s, UInt64s
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.typed import TypedArray, TypedTable
+from pypoplar.codelet.operations.registers import half_at_random
 from pypoplar.interface.context_words import UNLIMITED
 from pypoplar.interface.edge_rows import MOST_WORKERS, WORKER_SHIFT, RowEntry, Touch, entry_words
 from pypoplar.interface.fault_codes import FaultCode
@@ -47,7 +48,7 @@ class VertexContext:
     clock: int = 0  # cycles when the compute set's vertices start
     cycle_limit: int = UNLIMITED  # slots
     random: UInt64s = field(factory=lambda: np.arange(1, 13, dtype=np.uint64).reshape(6, 2))  # states of the tile's workers
-    floating_point_mask: int = 0  # `FloatingPoint` exceptions that are faults
+    floating_point_mask: int = 0  # `FloatingPoint` bits
     uninitialised_is_fault: bool = False
     workers: int = 6
     worker: int = 0  # of a MultiVertex, the one that runs
@@ -82,6 +83,10 @@ class VertexContext:
         either, both = s0 ^ s1, s0 & s1
         self.random[self.generator] = _rotated(s0, 55) ^ either ^ (either << 14 & _ALL_BITS), _rotated(either, 36)
         return either ^ (_rotated(both, 1) | _rotated(both, 2))
+
+    def half_at_random(self, value: float) -> float:
+        """A float32 rounded to a half by the next bits of the worker's generator."""
+        return half_at_random(value, self.next_random())
 
 
 def _rotated(value: int, bits: int) -> int:

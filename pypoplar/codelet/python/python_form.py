@@ -2,8 +2,9 @@
 
 This is the specification that native code answers to. The function is compiled with the user's file name and lines, so that
 tracebacks, ``breakpoint()`` and coverage point at them. The user's locals keep their names; those of fields begin with an at
-sign, of operations with a colon, of readings of the tile with a question mark, our own with a dot. Operations mean what their
-rows say (`pypoplar.codelet.operations`), and every access to memory goes through `pypoplar.codelet.python.interpreted`.
+sign, of operations with a colon, or a percent sign where they round at random, of readings of the tile with a question mark, our
+own with a dot. Operations mean what their rows say (`pypoplar.codelet.operations`), and every access to memory goes through
+`pypoplar.codelet.python.interpreted`.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ from pypoplar.codelet.python.interpreted import (
 )
 from pypoplar.codelet.python.vector_statements import begin_vector_operation
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
-from pypoplar.interface.fault_codes import FaultCode
+from pypoplar.interface.fault_codes import EXCEPTIONS, FaultCode, FloatingPoint
 from pypoplar.interface.layout import NOTHING
 
 Function = Callable[..., bool]
@@ -97,7 +98,7 @@ class PythonForm:
     record_touches: bool = False
     count_flops: bool = False
     count_blocks: bool = False
-    _functions: dict[bool, Function] = field(factory=dict)  # without and with floating-point exceptions
+    _functions: dict[tuple[bool, bool], Function] = field(factory=dict)  # with exceptions of floats or without; rounding at random
     _edge_row: EdgeRow = field(init=False)
     _tables: dict[str, MemoryVector | MemoryRows] = field(init=False)
 
@@ -116,10 +117,12 @@ class PythonForm:
         operations and bytes of all workers together, and the largest of their bounds. With `count_blocks` the executions of each
         block are, of a MultiVertex those of the worker that takes longest, of the first if several do.
         """
-        guarded = context.floating_point_mask != 0
-        if guarded not in self._functions:
-            self._functions[guarded] = _FunctionWriter(self.codelet, guarded, self.count_flops).function(self.meaning_of)
-        function = self._functions[guarded]
+        guarded = context.floating_point_mask & EXCEPTIONS != 0
+        at_random = context.floating_point_mask & FloatingPoint.STOCHASTIC != 0 and not self.codelet.always_nearest
+        if (guarded, at_random) not in self._functions:
+            writer = _FunctionWriter(self.codelet, guarded, at_random, self.count_flops)
+            self._functions[guarded, at_random] = writer.function(self.meaning_of)
+        function = self._functions[guarded, at_random]
         views = self.views(memory, words, row, row_table, context)
         context.flops = context.bytes = context.bound = 0
         context.blocks = Counter()
@@ -205,12 +208,14 @@ def _operand(operand: Operand) -> ast.expr:
 class _FunctionWriter:
     """Writes the function of one codelet."""
 
-    def __init__(self, codelet: PricedCodelet, guarded: bool, count_flops: bool) -> None:
+    def __init__(self, codelet: PricedCodelet, guarded: bool, at_random: bool, count_flops: bool) -> None:
         self.codelet = codelet
         self.guarded = guarded  # floating-point exceptions are looked for
+        self.at_random = at_random  # halves are rounded at random
         self.counted = ("slots", "flops", "bytes", "bound") if count_flops else ("slots",)
         self.fields = set(codelet.wholes)
         self.used: set[str] = set()  # operations
+        self.rounding: set[str] = set()  # those whose results are rounded at random
         self.readings: set[str] = set()
         self.begun: dict[str, Callable[..., None]] = {}  # what begins operations on vectors
         first = codelet.locations[0] if codelet.locations else None
@@ -235,6 +240,7 @@ class _FunctionWriter:
         compute.args, compute.body, compute.lineno, compute.end_lineno = arguments, body, first, first
         self._at(module)
         namespace: dict[str, Any] = {":" + name: meaning_of(name) for name in self.used}
+        namespace |= {"%" + name: operation(name).unrounded for name in self.rounding}
         namespace |= {"?" + name: reading(name).meaning for name in self.readings}
         namespace |= {".rounds": _rounds, ".rounds_together": _rounds_together, ".fields": Fields, ".scalars": scalars}
         namespace |= self.begun
@@ -342,8 +348,12 @@ class _FunctionWriter:
         name, target, where = _constant(statement.operation), statement.target.name, _constant(statement.where)
         if operation(statement.operation).row is COPY:
             return [self._assign(target, arguments[0])]
-        self.used.add(statement.operation)
-        result = _call(":" + statement.operation, *arguments)
+        if self.at_random and operation(statement.operation).rounds_to_half:
+            self.rounding.add(statement.operation)
+            result = _call(".context.half_at_random", _call("%" + statement.operation, *arguments))
+        else:
+            self.used.add(statement.operation)
+            result = _call(":" + statement.operation, *arguments)
         checks = []
         if operation(statement.operation).fault is not None:
             checks.append(self._do(_call(".operands", name, where, arguments[-1])))

@@ -11,9 +11,8 @@ from pypoplar.compiler.control.operation_tree import Line
 from pypoplar.compiler.exchange.exchange_costs import sync_cycles
 from pypoplar.compiler.lowering.lowering_state import Lowering
 from pypoplar.compiler.lowering.rules import Around, Leaf, Rules
-from pypoplar.errors import MissingFeature
 from pypoplar.executable.steps import StaticStep
-from pypoplar.interface.fault_codes import FloatingPoint
+from pypoplar.interface.fault_codes import EXCEPTIONS, FloatingPoint
 from pypoplar.interface.opcodes import (
     BranchOperand,
     ClockOperand,
@@ -76,21 +75,20 @@ def lower_cycle_stamp(lowering: Lowering, stamp: CycleStamp) -> None:
 
 def lower_floating_point(lowering: Lowering, setting: SetFloatingPointBehaviour) -> None:
     behaviour = setting.behaviour
-    exceptions = (
+    bits = (
         (behaviour.inv, FloatingPoint.INVALID),
         (behaviour.oflo, FloatingPoint.OVERFLOW),
         (behaviour.div0, FloatingPoint.DIVISION_BY_ZERO),
+        (behaviour.esr, FloatingPoint.STOCHASTIC),
     )
-    mask = sum(bit for wanted, bit in exceptions if wanted)
-    lowering.row(Opcode.FLOATING_POINT, {FloatingPointOperand.MASK: mask})
+    wanted = sum(bit for is_wanted, bit in bits if is_wanted)
+    lowering.row(Opcode.FLOATING_POINT, {FloatingPointOperand.KEPT: 0, FloatingPointOperand.SET: wanted})
     lowering.sets_floating_point = True
 
 
 def lower_stochastic_rounding(lowering: Lowering, setting: SetStochasticRounding) -> None:
-    if setting.enabled:
-        raise MissingFeature(
-            f"{line_text(setting.location)}: stochastic rounding is not there yet: halves round to nearest, ties to even"
-        )
+    wanted = FloatingPoint.STOCHASTIC if setting.enabled else 0
+    lowering.row(Opcode.FLOATING_POINT, {FloatingPointOperand.KEPT: EXCEPTIONS, FloatingPointOperand.SET: wanted})
 
 
 def lower_seed(lowering: Lowering, seed: SetSeed) -> None:

@@ -192,7 +192,8 @@ class Interpreter:
                 case Opcode.CLOCK:
                     self._store_clock(row[ClockOperand.TILE], row[ClockOperand.OFFSET], since=0)
                 case Opcode.FLOATING_POINT:
-                    state.floating_point_mask = row[FloatingPointOperand.MASK]
+                    kept = state.floating_point_mask & row[FloatingPointOperand.KEPT]
+                    state.floating_point_mask = kept | row[FloatingPointOperand.SET]
                 case Opcode.SYNC:
                     self._pass_step(row[SyncOperand.STEP])
                 case forgotten:

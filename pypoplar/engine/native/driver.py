@@ -384,7 +384,8 @@ def drive(header: int, thread: int, threads: int) -> int:  # noqa: C901, PLR0912
             store_clock(header, thread, 0, tile, offset)
         elif code == Opcode.FLOATING_POINT:
             context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
-            put_word(context, Context.FLOATING_POINT, invariant_word(row, FloatingPointOperand.MASK))
+            kept = word(context, Context.FLOATING_POINT) & invariant_word(row, FloatingPointOperand.KEPT)
+            put_word(context, Context.FLOATING_POINT, kept | invariant_word(row, FloatingPointOperand.SET))
         elif code == Opcode.SYNC:
             pass_step(header, thread, invariant_word(row, SyncOperand.STEP), 0)
             gather_tiles(header, thread)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.backend.contract import NativeCodelet
 from pypoplar.codelet.backend.native_codelet import compile_unpriced
 from pypoplar.codelet.ir.checks import Checks
+from pypoplar.codelet.ir.random_rounding import may_round_at_random
 from pypoplar.engine.debug_prints import clear_prints
 from pypoplar.engine.engine_state import EngineState
 from pypoplar.engine.loaded_codelets import pricing_of
@@ -38,7 +39,11 @@ def machine_code(executable: Executable) -> MachineCode:
         flops=options.flop_estimates,
         blocks=options.counts_blocks,
     )
-    compiled = tuple(compile_unpriced(codelet, pricing, checks) for codelet, pricing in pricing_of(executable))
+    may_round = executable.may_round_at_random
+    compiled = tuple(
+        compile_unpriced(codelet, pricing, evolve(checks, stochastic=may_round and may_round_at_random(codelet)))
+        for codelet, pricing in pricing_of(executable)
+    )
     return MachineCode(np.array([code.address for code in compiled], np.int64), compiled)
 
 

@@ -89,7 +89,7 @@ KINDS: dict[Opcode, dict[Operand, str]] = {
     Opcode.STAMP: {StampOperand.CLOCK: CLOCK},
     Opcode.ELAPSED: {ElapsedOperand.CLOCK: CLOCK, ElapsedOperand.TILE: TILE, ElapsedOperand.OFFSET: OFFSET},
     Opcode.CLOCK: {ClockOperand.TILE: TILE, ClockOperand.OFFSET: OFFSET},
-    Opcode.FLOATING_POINT: {FloatingPointOperand.MASK: MASK},
+    Opcode.FLOATING_POINT: {FloatingPointOperand.KEPT: MASK, FloatingPointOperand.SET: MASK},
     Opcode.SYNC: {SyncOperand.STEP: STEP},
 }
 """What the operands of every operation name; any number is a value to compare with (`UnlessEqualOperand.VALUE`)."""
