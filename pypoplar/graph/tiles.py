@@ -107,7 +107,8 @@ class Tiles:
 
     def pieces(self, tensor: Tensor, mapping: Any) -> tuple[Int64s, Int64s, Int64s]:
         """A user's list of intervals per tile (or a dict from tile to intervals) as arrays (begin, end, the target's tile)."""
-        ordered(mapping, f"a tile mapping of {tensor._described()}", f"[{INTERVALS}]")
+        described = tensor._described()  # once: of a scattered view it takes as long as the view has pieces
+        ordered(mapping, f"a tile mapping of {described}", f"[{INTERVALS}]")
         if isinstance(mapping, Mapping):
             rows = list(mapping.items())
         elif isinstance(mapping, Iterable):
@@ -119,11 +120,11 @@ class Tiles:
             ordered(intervals, f"the intervals of tile {tile}", INTERVALS)
             if isinstance(intervals, str) or not isinstance(intervals, Iterable):
                 raise PoplarTypeError(
-                    f"the intervals of tile {tile} in the mapping of {tensor._described()} are a list of pairs (begin, end), got "
+                    f"the intervals of tile {tile} in the mapping of {described} are a list of pairs (begin, end), got "
                     f"{intervals!r}; write [[(0, 4)], [(4, 8)]] for tiles 0 and 1, or {{tile: [(0, 4)]}}"
                 )
             listed = (intervals,) if isinstance(intervals, Interval) else tuple(intervals)
-            number = self.check(tile, tensor._described()) if listed else 0
+            number = self.check(tile, described) if listed else 0
             for interval in listed:
                 bounds.extend((*bounds_of(interval, f"an interval of tile {tile}"), number))
         begin, end, tiles = np.array(bounds, np.int64).reshape(-1, 3).T
