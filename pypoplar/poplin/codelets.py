@@ -16,5 +16,6 @@ def addCodelets(graph: Graph) -> None:
     """Make the device code of poplin known to the graph; once is enough, more does no harm."""
     check_graph("poplin.addCodelets", graph)
     graph.addCodelets(codelet_module("poplin_matmul.py"))
+    graph.addCodelets(codelet_module("poplin_convolution.py"))
     for vertexType, estimator in with_flops(ESTIMATORS, FLOPS).items():
         graph.registerPerfEstimator(vertexType, estimator)

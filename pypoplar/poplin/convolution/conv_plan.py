@@ -1,0 +1,179 @@
+"""Plans of convolutions: how one is cut over the tiles, and what that takes, chosen by cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isqrt
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.poplin.convolution.conv_cycles import matrix_unit
+from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
+from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST, DIMENSIONS, OUTPUTS_LAST, ConvPartition
+from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm, ConvShape, ConvTypes
+from pypoplar.poplin.convolution.plan_costs import Candidates, PlanCost, costs
+from pypoplar.poplin.convolution.sliding_axis import SlidingAxis, TrimmedAxis, trimmed
+from pypoplar.poputil.cycles import ceiling
+from pypoplar.target import Target
+from pypoplar.types import FLOAT, HALF
+
+MOST_CANDIDATES = 300_000
+
+
+@frozen
+class ConvolutionPlan:
+    """How a convolution is computed: the form of its axes, its partition, and the estimated cost of the busiest tile.
+
+    `result` is the shape of what it gives, [groups, batch, output channels, *field]. One without any products is `empty`.
+    """
+
+    result: tuple[int, ...]
+    types: ConvTypes
+    form: ConvForm
+    shape: ConvShape
+    partition: ConvPartition
+    cost: PlanCost
+    empty: bool = False
+
+    @property
+    def cycles(self) -> int:
+        return int(self.cost.cycles)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the fullest tile."""
+        return int(self.cost.bytes)
+
+    @property
+    def tiles(self) -> int:
+        """Tiles at work."""
+        return self.partition.tiles
+
+    def describe(self) -> str:
+        """The plan in words, a line for each thing that was chosen."""
+        if self.empty:
+            return "no products: the result is zeros\n"
+        folded = [str(place) for place, fold in enumerate(self.form.folded) if fold]
+        parts = ", ".join(f"{name} {count}" for name, count in zip(DIMENSIONS, self.partition.parts, strict=True) if count > 1)
+        cost = self.cost
+        lines = [
+            f"vertices: {'1x1 products' if self.shape.is_product else 'n x 1 kernels'} of {self.types.operands}s",
+            f"folded dimensions: {', '.join(folded) or 'none'}",
+            f"parts: {parts or 'one'}; {self.tiles} tiles",
+            f"cycles: {self.cycles} (exchange {cost.exchange}, copies {cost.copies}, compute {cost.compute}, sums {cost.reduce})",
+            f"bytes of the fullest tile: {self.bytes}",
+        ]
+        return "".join(f"{line}\n" for line in lines)
+
+
+def plan_convolution(target: Target, params: ConvParams, options: ConvolutionOptions) -> ConvolutionPlan:
+    """The cheapest plan of a canonical convolution within a part of a tile's memory; if none is, the one that takes least.
+
+    The parameters have input padding, kernel dilation and output stride at most.
+    """
+    axes = [
+        SlidingAxis(
+            axis.input.size, axis.kernel.size, axis.input.paddingLower, axis.kernel.dilation, axis.output.stride, axis.output_size
+        )
+        for axis in params.axes()
+    ]
+    sizes = (params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup)
+    partials = HALF if {options.partials_type, params.inputType, params.outputType} == {HALF} else FLOAT
+    types = ConvTypes(params.inputType, partials, params.outputType)
+    return plan_axes(target, sizes, tuple(axes), types, options.memory)
+
+
+def plan_axes(
+    target: Target, sizes: tuple[int, int, int, int], axes: tuple[SlidingAxis, ...], types: ConvTypes, memory: float
+) -> ConvolutionPlan:
+    """The plan for groups, batch, and input and output channels of a group."""
+    result = (sizes[0], sizes[1], sizes[3], *(axis.out for axis in axes))
+    if 0 in sizes or None in map(trimmed, axes):
+        return _empty_plan(result, types)
+    plans = plans_by_form(target, sizes, axes, types, memory)
+    limit = memory * target.getBytesPerTile()
+    fitting = [plan for plan in plans if plan.bytes <= limit]
+    return min(fitting, key=lambda plan: plan.cycles) if fitting else min(plans, key=lambda plan: plan.bytes)
+
+
+def plans_by_form(
+    target: Target, sizes: tuple[int, int, int, int], axes: tuple[SlidingAxis, ...], types: ConvTypes, memory: float
+) -> list[ConvolutionPlan]:
+    """The best plan of each form of the axes that is worth a look."""
+    result = (sizes[0], sizes[1], sizes[3], *(axis.out for axis in axes))
+    trims = tuple(trim for trim in map(trimmed, axes) if trim is not None)
+    forms = [ConvForm(trims, folded) for folded in _foldings(target, types, trims, sizes[2])]
+    return [_plan(target, result, form, form.shape(*sizes), types, memory) for form in forms if len(form.sliding) <= AXES]
+
+
+def _empty_plan(result: tuple[int, ...], types: ConvTypes) -> ConvolutionPlan:
+    form = ConvForm((), ())
+    partition = ConvPartition((1,) * len(DIMENSIONS), 1, 1, CHANNELS_LAST)
+    return ConvolutionPlan(result, types, form, form.shape(1, 1, 1, 1), partition, PlanCost(0, 0, 0, 0, 0), empty=True)
+
+
+def _foldings(target: Target, types: ConvTypes, axes: tuple[TrimmedAxis, ...], channels: int) -> Iterator[tuple[bool, ...]]:
+    """Which axes are folded: none; where channels do not fill the unit, the last axis with a kernel, or all such."""
+    yield tuple(False for _ in axes)
+    slides = [trim.axis.kernel > 1 for trim in axes]
+    if channels < matrix_unit(target, types.operands).pass_depth and any(slides):
+        yield tuple(slides)
+        last = max(place for place, kernel in enumerate(slides) if kernel)
+        if sum(slides) > 1:
+            yield tuple(place == last for place in range(len(axes)))
+
+
+def _plan(
+    target: Target, result: tuple[int, ...], form: ConvForm, shape: ConvShape, types: ConvTypes, memory: float
+) -> ConvolutionPlan:
+    unit = matrix_unit(target, types.operands)
+    grains = (min(unit.pass_depth, shape.in_channels), min(unit.pass_columns, shape.out_channels))
+    parts = _candidates(target, shape, grains)
+    if types.partials is HALF:  # sums of partials are FLOAT
+        parts = parts[parts[:, 5:9].prod(axis=1) == 1]
+    limit = memory * target.getBytesPerTile()
+    best: tuple[tuple[int, int, int], ConvPartition, PlanCost] | None = None
+    for order in (CHANNELS_LAST, OUTPUTS_LAST):
+        cost = costs(target, shape, types, Candidates(parts, grains, order))
+        fitting = np.flatnonzero(cost.bytes <= limit)
+        if len(fitting):
+            place = fitting[np.lexsort((parts[fitting].prod(axis=1), cost.cycles[fitting]))[0]]
+        else:
+            place = np.lexsort((cost.cycles, cost.bytes))[0]
+        chosen = ConvPartition(tuple(int(count) for count in parts[place]), *grains, order)
+        key = (0 if len(fitting) else int(cost.bytes[place]), int(cost.cycles[place]), chosen.tiles)
+        if best is None or key < best[0]:
+            best = (key, chosen, cost.at(int(place)))
+    assert best is not None
+    return ConvolutionPlan(result, types, form, shape, best[1], best[2])
+
+
+def _candidates(target: Target, shape: ConvShape, grains: tuple[int, int]) -> Int64s:
+    """All numbers of parts worth a look that fit on the tiles, one row each."""
+    tiles = target.getNumTiles()
+    kernel = [axis.kernel for axis in shape.axes]
+    channels = (ceiling(shape.in_channels, grains[0]), ceiling(shape.out_channels, grains[1]))
+    sizes = (shape.groups, shape.batch, *shape.outputs, *kernel, *channels)
+    rows = np.ones((1, 0), np.int64)
+    used = np.ones(1, np.int64)
+    for size in sizes:
+        counts = _worthwhile(size, tiles)
+        while len(counts) > 2 and len(rows) * len(counts) > MOST_CANDIDATES:
+            counts = np.concatenate((counts[:-1:2], counts[-1:]))
+        wide = used[:, None] * counts
+        row, count = np.nonzero(wide <= tiles)
+        rows = np.concatenate((rows[row], counts[count][:, None]), axis=1)
+        used = wide[row, count]
+    busy = used >= min(int(used.max()), tiles) // 2
+    return rows[busy] if shape.products > 64 * tiles else rows
+
+
+def _worthwhile(size: int, tiles: int) -> Int64s:
+    """Numbers of parts: one for each size of the largest part, which is what costs."""
+    most = min(size, tiles)
+    root = isqrt(size)
+    many = -(-size // np.arange(1, root + 1))
+    return np.unique(np.concatenate((np.arange(1, min(root, most) + 1), many[many <= most], [most])))

@@ -1,0 +1,79 @@
+"""What is planned of a convolution: sizes and types, with the field dimensions that do not slide joined to the batch."""
+
+from __future__ import annotations
+
+from math import prod
+
+from attrs import frozen
+
+from pypoplar.poplin.convolution.sliding_axis import SlidingAxis, TrimmedAxis
+from pypoplar.types import ElementType
+
+AXES = 3  # field dimensions of device code
+
+
+@frozen
+class ConvTypes:
+    """Element types: of the operands, of partial sums, of the result."""
+
+    operands: ElementType
+    partials: ElementType
+    result: ElementType
+
+
+@frozen
+class ConvShape:
+    """A convolution as a tile's vertex sees it: groups, a batch, at most three axes, channels of a group."""
+
+    groups: int
+    batch: int
+    axes: tuple[SlidingAxis, SlidingAxis, SlidingAxis]
+    in_channels: int
+    out_channels: int
+
+    @property
+    def outputs(self) -> tuple[int, int, int]:
+        return self.axes[0].out, self.axes[1].out, self.axes[2].out
+
+    @property
+    def is_product(self) -> bool:
+        """No axis slides: a product of matrices for each group."""
+        return all(axis.is_point for axis in self.axes)
+
+    @property
+    def products(self) -> int:
+        """Multiplications of inputs and weights, without those of padding."""
+        return self.groups * self.batch * prod(axis.products() for axis in self.axes) * self.in_channels * self.out_channels
+
+
+@frozen
+class ConvForm:
+    """How the fields of a convolution become the axes of a `ConvShape`.
+
+    Each field dimension is trimmed, and then joins the batch, or is folded: its kernel's elements become input channels and its
+    outputs join the batch; or it slides.
+    """
+
+    axes: tuple[TrimmedAxis, ...]
+    folded: tuple[bool, ...]
+
+    def joins(self, place: int) -> bool:
+        return self.folded[place] or self.axes[place].axis.is_point
+
+    @property
+    def joined(self) -> list[int]:
+        """The dimensions that join the batch, in order."""
+        return [place for place in range(len(self.axes)) if self.joins(place)]
+
+    @property
+    def sliding(self) -> list[int]:
+        return [place for place in range(len(self.axes)) if not self.joins(place)]
+
+    def shape(self, groups: int, batch: int, in_channels: int, out_channels: int) -> ConvShape:
+        """The shape that device code works on."""
+        point = SlidingAxis(1, 1, 0, 1, 1, 1)
+        sliding = [self.axes[place].axis for place in self.sliding]
+        first, second, third = [point] * (AXES - len(sliding)) + sliding
+        batch *= prod(self.axes[place].axis.out for place in self.joined)
+        channels = in_channels * prod(trim.axis.kernel for trim, fold in zip(self.axes, self.folded, strict=True) if fold)
+        return ConvShape(groups, batch, (first, second, third), channels, out_channels)

@@ -1,0 +1,166 @@
+"""The vertices of a convolution, as its plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as SequenceOf
+from itertools import product
+from math import prod
+
+import numpy as np
+from attrs import frozen
+
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.poplin.convolution.conv_layout import map_partials
+from pypoplar.poplin.convolution.conv_partition import AxisWindow
+from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
+from pypoplar.poplin.convolution.conv_views import input_view, output_view, weights_view
+from pypoplar.poplin.partial_sums import add_partials
+from pypoplar.poplin.splitting import EqualParts, equal_parts
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.tile_mapping import mapTensorLinearly
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.program import Copy, Execute, Sequence
+from pypoplar.types import HALF
+
+
+@frozen(eq=False)
+class Operands:
+    """The tensors of a convolution as its vertices see them.
+
+    Input [groups, batch, 3 axes, channels], weights [groups, 3 axes, channels, output channels], and partial sums
+    [parts of the input channels, parts of the 3 kernel axes, groups, batch, 3 axes, output channels].
+    """
+
+    input: Tensor
+    weights: Tensor
+    partials: Tensor
+
+
+@frozen
+class Channels:
+    """Parts of groups, batch and channels that vertices of one kind have."""
+
+    groups: EqualParts
+    batch: EqualParts
+    depth: EqualParts
+    columns: EqualParts
+
+    @property
+    def counts(self) -> list[int]:
+        return [self.groups.count, self.batch.count, self.depth.count, self.columns.count]
+
+    def input(self, tensor: Tensor) -> Tensor:
+        """What of an input [groups, batch, 3 axes, channels] each vertex has: a row."""
+        tensor = _split(_split(_split(tensor, 5, self.depth), 1, self.batch), 0, self.groups)
+        return self._rows(tensor.dimShuffle([0, 2, 7, 1, 3, 4, 5, 6, 8]), 3, self.columns.count)
+
+    def weights(self, tensor: Tensor) -> Tensor:
+        """The same of weights [groups, 3 axes, channels, output channels]."""
+        tensor = _split(_split(_split(tensor, 5, self.columns), 4, self.depth), 0, self.groups)
+        return self._rows(tensor.dimShuffle([0, 5, 7, 1, 2, 3, 4, 6, 8]), 1, self.batch.count)
+
+    def partials(self, tensor: Tensor) -> Tensor:
+        """The same of partial sums [parts of the channels, groups, batch, 3 axes, output channels]."""
+        tensor = tensor.slice(self.depth.first, self.depth.first + self.depth.count)
+        tensor = _split(_split(_split(tensor, 6, self.columns), 2, self.batch), 1, self.groups)
+        return self._rows(tensor.dimShuffle([1, 3, 0, 8, 2, 4, 5, 6, 7, 9]), 0, 1)
+
+    def _rows(self, tensor: Tensor, dimension: int, times: int) -> Tensor:
+        """A row for each vertex of a tensor whose first dimensions are the parts, but for one whose parts share what is there."""
+        if dimension:
+            tensor = tensor.expand([dimension]).broadcast(times, dimension)
+        return tensor.reshape([prod(self.counts), tensor.numElements() // prod(self.counts)])
+
+
+def convolve(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor, prog: Sequence, debug: str | None) -> Tensor:
+    """The result [groups, batch, output channels, *field] of a convolution.
+
+    It is of input [groups, batch, channels, *field] and weights [groups, output channels, channels, *kernel].
+    """
+    if plan.empty:
+        return _zeros(graph, plan, prog, debug)
+    shape, parts = plan.shape, plan.partition.parts
+    sums = [parts[8], *parts[5:8], shape.groups, shape.batch, *shape.outputs, shape.out_channels]
+    partials = graph.addVariable(plan.types.partials, sums, below(debug, "partials"))
+    map_partials(graph, plan, partials)
+    operands = Operands(input_view(graph, plan.form, input), weights_view(plan.form, weights), partials)
+    cs = graph.addComputeSet(below(debug, "convolve"))
+    cuts = plan.partition.bounds(shape)
+    for windows in product(*plan.partition.windows(shape)):
+        for channels in product(*(equal_parts(cuts[place]) for place in (0, 1, 8, 9))):
+            _add_vertices(graph, cs, plan, operands, Channels(*channels), windows)
+    prog.add(Execute(cs))
+    rows = partials.reshape([prod(sums[:4]), *sums[4:]])
+    if len(rows) > 1 or plan.types.partials is not plan.types.result:
+        result = add_partials(graph, rows, plan.types.result, prog, below(debug, "reduce"))
+    else:
+        result = rows[0]
+    return output_view(plan.form, input.dim(1), result)
+
+
+def _zeros(graph: Graph, plan: ConvolutionPlan, prog: Sequence, debug: str | None) -> Tensor:
+    """A result without any products."""
+    result = graph.addVariable(plan.types.result, plan.result, below(debug, "zeros"))
+    mapTensorLinearly(graph, result)
+    if result.numElements():
+        zero = graph.addConstant(plan.types.result, [1], 0, below(debug, "zero"))
+        graph.setTileMapping(zero, 0)
+        prog.add(Copy(zero.broadcast(result.numElements()), result.flatten()))
+    return result
+
+
+def _split(tensor: Tensor, dimension: int, parts: EqualParts) -> Tensor:
+    """Parts that follow each other, and in the next dimension what is in each."""
+    return parts.of(tensor, dimension).reshapePartial(dimension, dimension + 1, [parts.count, parts.size])
+
+
+def _add_vertices(
+    graph: Graph, cs: ComputeSet, plan: ConvolutionPlan, operands: Operands, channels: Channels, windows: SequenceOf[AxisWindow]
+) -> None:
+    """The vertices of a window on each axis, and of equal parts of all else."""
+    input, weights, out = operands.input, operands.weights, operands.partials
+    for place, window in enumerate(windows):
+        input = input.slice(*window.inputs, 2 + place)
+        weights = weights.slice(*window.kernel, 1 + place)
+        out = out.slice(window.kernel_part, window.kernel_part + 1, 1 + place).slice(*window.outputs, 6 + place)
+    fields = {
+        "in": channels.input(input),
+        "weights": channels.weights(weights),
+        "out": channels.partials(out.squeeze([1, 2, 3])),
+        **_values(plan, channels, windows),
+    }
+    form = "ConvPartial1x1Out" if plan.shape.is_product else "ConvPartialnx1"
+    vertexType = templateVertex(f"poplin::{form}", plan.types.operands, plan.types.partials)
+    graph.add_vertices(cs, vertexType, fields, _places(plan, channels, windows))
+
+
+def _places(plan: ConvolutionPlan, channels: Channels, windows: SequenceOf[AxisWindow]) -> Int64s:
+    """The tile of each vertex."""
+    steps = plan.partition.steps()
+    field = sum(int(plan.partition.window_steps(place)[window.number]) for place, window in enumerate(windows))
+    parts = (channels.groups, channels.batch, channels.depth, channels.columns)
+    tile: Int64s = np.array([field])
+    for of_dimension, dimension in zip(parts, (0, 1, 8, 9), strict=True):
+        tile = np.add.outer(tile, np.array(of_dimension.numbers) * steps[dimension])
+    return tile.ravel()
+
+
+def _values(plan: ConvolutionPlan, channels: Channels, windows: SequenceOf[AxisWindow]) -> dict[str, int]:
+    """The plain fields of vertices of equal parts."""
+    groups, batch, depth, columns = channels.groups.size, channels.batch.size, channels.depth.size, channels.columns.size
+    positions = batch * prod(window.outputs[1] - window.outputs[0] for window in windows)
+    grain = 1
+    if plan.types.partials is HALF and columns % 2:  # two workers never store to one word
+        grain = positions if groups > 1 and positions % 2 else 2
+    values = {"groups": groups, "inChannels": depth, "outChannels": columns, "grain": grain}
+    if plan.shape.is_product:
+        return values
+    values["batch"] = batch
+    for place, (axis, window) in enumerate(zip(plan.shape.axes, windows, strict=True)):
+        out, kernel, size, first = window.form
+        values |= {f"in{place}": size, f"out{place}": out, f"kernel{place}": kernel, f"first{place}": first}
+        values |= {f"stride{place}": axis.stride, f"dilation{place}": axis.dilation}
+    return values

@@ -1,0 +1,76 @@
+"""The operands and the result of a convolution as its vertices see them: views, with zeros where a fold pads."""
+
+from __future__ import annotations
+
+from math import prod
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
+from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm
+from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
+
+
+def input_view(graph: Graph, form: ConvForm, input: Tensor) -> Tensor:
+    """Input [groups, batch, channels, *field] as [groups, batch, 3 axes, channels] of the form's shape."""
+    view = input.dimRoll(2, input.rank() - 1)
+    for place, trim in enumerate(form.axes):
+        view = view.slice(*trim.inputs, 2 + place).subSample(trim.step, 2 + place)
+        if form.folded[place]:
+            view = _folded(graph, trim.axis, view, 2 + place)
+    fields = [2 + place for place in (*form.joined, *form.sliding)]
+    view = view.dimShuffle([0, 1, *fields, *range(2 + len(form.axes), view.rank())])
+    batch = prod(view.shape()[1 : 2 + len(form.joined)])
+    sliding = [form.axes[place].axis.size for place in form.sliding]
+    channels = prod(view.shape()[2 + len(form.axes) :])
+    return view.reshape([input.dim(0), batch, *_axes(sliding), channels])
+
+
+def weights_view(form: ConvForm, weights: Tensor) -> Tensor:
+    """Weights [groups, output channels, channels, *kernel] as [groups, 3 axes, channels, output channels] of the form's shape."""
+    view = weights
+    for place, trim in enumerate(form.axes):
+        view = view.slice(*trim.kernel, 3 + place)
+    kernels = [3 + place for place in (*form.sliding, *form.joined)]
+    sliding = [form.axes[place].axis.kernel for place in form.sliding]
+    channels = prod(form.axes[place].axis.kernel for place in form.joined) * weights.dim(2)
+    return view.dimShuffle([0, *kernels, 2, 1]).reshape([weights.dim(0), *_axes(sliding), channels, weights.dim(1)])
+
+
+def output_view(form: ConvForm, batch: int, result: Tensor) -> Tensor:
+    """A result [groups, batch, 3 axes, output channels] of the form's shape as [groups, batch, output channels, *field]."""
+    order = [*form.joined, *form.sliding]
+    fields = [form.axes[place].axis.out for place in order]
+    view = result.reshape([result.dim(0), batch, *fields, result.dim(5)])
+    return view.dimShuffle([0, 1, 2 + len(order), *(2 + order.index(place) for place in range(len(order)))])
+
+
+def result_view(form: ConvForm, output: Tensor) -> Tensor:
+    """The inverse: an output [groups, batch, output channels, *field] as [groups, batch, 3 axes, output channels]."""
+    view = output.dimShuffle([0, 1, *(3 + place for place in (*form.joined, *form.sliding)), 2])
+    batch = prod(view.shape()[1 : 2 + len(form.joined)])
+    sliding = [form.axes[place].axis.out for place in form.sliding]
+    return view.reshape([output.dim(0), batch, *_axes(sliding), output.dim(2)])
+
+
+def _axes(sizes: list[int]) -> list[int]:
+    return [1] * (AXES - len(sizes)) + sizes
+
+
+def _folded(graph: Graph, axis: SlidingAxis, view: Tensor, dimension: int) -> Tensor:
+    """The inputs of each element of the kernel, in a new dimension before the channels."""
+    extent = (axis.out - 1) * axis.stride + 1
+    upper = extent + (axis.kernel - 1) * axis.dilation - axis.lower - axis.size
+    if axis.lower or upper > 0:
+        zero = graph.addConstant(view.elementType(), [1], 0, "zero")
+        graph.setTileMapping(zero, 0)
+        shape = view.shape()
+        shape[dimension] = 1
+        zeros = zero.broadcast(prod(shape)).reshape(shape)
+        view = concat([zeros.broadcast(axis.lower, dimension), view, zeros.broadcast(max(upper, 0), dimension)], dimension)
+    taken = [
+        view.slice(k * axis.dilation, k * axis.dilation + extent, dimension).subSample(axis.stride, dimension)
+        for k in range(axis.kernel)
+    ]
+    last = view.rank() - 1
+    return concat([piece.expand([last]) for piece in taken], last)

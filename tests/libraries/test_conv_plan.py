@@ -1,0 +1,82 @@
+"""poplin: plans of convolutions, and what their vertices compute."""
+
+import numpy as np
+import pytest
+from convolution_rig import axis, convolved, numbers, run_plan
+from hypothesis import given
+from hypothesis import strategies as st
+from law_examples import examples
+from library_programs import MODES
+
+from pypoplar import FLOAT, HALF, Target
+from pypoplar.poplin.convolution.conv_plan import plan_axes, plans_by_form
+from pypoplar.poplin.convolution.conv_shape import ConvTypes
+
+FLOATS = ConvTypes(FLOAT, FLOAT, FLOAT)
+TYPES = (FLOATS, ConvTypes(HALF, FLOAT, HALF), ConvTypes(HALF, HALF, HALF), ConvTypes(HALF, FLOAT, FLOAT))
+
+
+def machine(tiles, version="bow"):
+    return Target.createIPUTarget(1, tiles, version)
+
+
+@st.composite
+def drawn_axes(draw, most=3):
+    axes = []
+    for _ in range(draw(st.integers(0, most))):
+        size, kernel, dilation = draw(st.integers(1, 7)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
+        lower, upper = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+        short = (kernel - 1) * dilation + 1 - size - lower - upper
+        axes.append(axis(size, kernel, lower, upper + max(short, 0), dilation, draw(st.integers(1, 3))))
+    return axes
+
+
+def check(plan, tiles, sizes, axes, mode="native"):
+    input, weights = numbers(sizes, axes, plan.types.operands.dtype, sum(sizes))
+    result, engine = run_plan(plan, tiles, input, weights, mode)
+    expected = convolved(input, weights, axes)
+    if plan.types.partials is HALF:  # rounded after each product of the unit
+        np.testing.assert_allclose(result, expected, rtol=5e-3, atol=0.05)
+    else:
+        assert (result == expected.astype(plan.types.result.dtype)).all()
+    return result, engine
+
+
+@examples(12)
+@given(st.tuples(*map(st.integers, (1,) * 4, (3, 3, 20, 20))), drawn_axes(), st.sampled_from(TYPES), st.sampled_from((1, 4, 16)))
+def test_every_form_of_a_convolution_of_any_shape_is_exact_where_floats_are(sizes, axes, types, tiles):
+    plans = plans_by_form(machine(tiles), sizes, tuple(axes), types, 0.6)
+    for plan in plans if plan_axes(machine(tiles), sizes, tuple(axes), types, 0.6).empty is False else []:
+        check(plan, tiles, sizes, axes)
+
+
+@pytest.mark.parametrize("types", TYPES)
+def test_both_engines_agree_to_the_bit_and_the_cycle(types):
+    sizes, axes = (2, 2, 17, 5), [axis(6, 3, 1), axis(7, 3, 2, stride=2)]
+    plan = plan_axes(machine(6), sizes, tuple(axes), types, 0.6)
+    (native, engine), (interpreted, other) = (check(plan, 6, sizes, axes, mode) for mode in MODES)
+    assert native.tobytes() == interpreted.tobytes()
+    assert engine.getReport().execution.totalCycles == other.getReport().execution.totalCycles
+
+
+@pytest.mark.parametrize(
+    ("sizes", "axes"), [((1, 2, 0, 3), [axis(4, 2)]), ((1, 0, 2, 3), [axis(4, 2)]), ((1, 2, 2, 2), [axis(1, 1, 5, -1)])]
+)
+def test_without_products_the_result_is_empty_or_zeros(sizes, axes):
+    plan = plan_axes(machine(4), sizes, tuple(axes), FLOATS, 0.6)
+    assert plan.empty
+    input, weights = numbers(sizes, axes, np.float32)
+    result, _ = run_plan(plan, 4, input, weights)
+    assert result.shape == plan.result
+    assert not result.any()
+
+
+def test_a_kernel_that_is_larger_than_the_field_is_cut_to_what_meets_it():
+    plan = plan_axes(machine(4), (1, 1, 16, 16), (axis(1, 3, 1),), FLOATS, 0.6)
+    assert plan.shape.is_product
+    check(plan, 4, (1, 1, 16, 16), [axis(1, 3, 1)])
+
+
+def test_a_3x3_convolution_uses_most_tiles_of_a_bow():
+    plan = plan_axes(machine(1472), (1, 16, 64, 64), (axis(56, 3, 1), axis(56, 3, 1)), TYPES[1], 0.6)
+    assert plan.shape.products / 64 / 1472 / plan.cycles >= 0.3
