@@ -10,7 +10,7 @@ import numpy as np
 from pypoplar.arrays import strides
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList
-from pypoplar.arrays.groups import counted
+from pypoplar.arrays.groups import counted, distinct
 from pypoplar.arrays.intervals import Interval, VariableInterval
 
 Shape = tuple[int, ...]
@@ -75,7 +75,7 @@ def has_duplicates(runs: RunList) -> bool:
     if (low[order][1:] >= high[order][:-1]).all():
         return False
     ids = runs.ids()
-    return len(np.unique(ids)) < len(ids)
+    return len(distinct(ids)) < len(ids)
 
 
 def misplaced(source: RunList, target: RunList) -> int | None:

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
-from pypoplar.arrays.groups import is_sorted, ragged, stepped
+from pypoplar.arrays.groups import distinct, is_sorted, ragged, stepped
 
 LARGEST_KEY = 2**63 - 1
 
@@ -196,7 +196,7 @@ def paint(begin: Int64s, end: Int64s, value: Int64s) -> tuple[Int64s, Int64s, In
     sorted_begin, sorted_end = begin[order], end[order]
     if (sorted_begin[1:] >= sorted_end[:-1]).all():
         return sorted_begin, sorted_end, value[order]
-    bounds = np.unique(np.concatenate((begin, end)))
+    bounds = distinct(np.concatenate((begin, end)))
     top = _topmost(np.searchsorted(bounds, begin), np.searchsorted(bounds, end), len(bounds) - 1)
     seen = np.flatnonzero(top >= 0)
     top = top[seen]

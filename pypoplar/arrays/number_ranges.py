@@ -6,12 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from pypoplar.arrays.groups import distinct
+
 MOST_RANGES = 8
 
 
 def number_ranges(numbers: Iterable[int]) -> str:
     """``0-5, 7``; long lists are cut."""
-    rising = np.unique(np.fromiter(numbers, np.int64))
+    rising = distinct(np.fromiter(numbers, np.int64))
     breaks = np.flatnonzero(np.diff(rising) > 1)
     begins, ends = np.append(0, breaks + 1), np.append(breaks, len(rising) - 1)
     ranges = [

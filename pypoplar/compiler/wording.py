@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from pypoplar.arrays.groups import distinct
 from pypoplar.arrays.number_ranges import MOST_RANGES, tile_ranges
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.graph.frozen import FrozenGraph
@@ -57,7 +58,7 @@ def compute_set_name(graph: FrozenGraph, vertex: int) -> str:
 
 def and_others(graph: FrozenGraph, vertices: Iterable[int]) -> str:
     """What a message about the first of several vertices says of the rest; empty for one."""
-    every = np.unique(np.fromiter(vertices, np.int64))
+    every = distinct(np.fromiter(vertices, np.int64))
     if len(every) <= 1:
         return ""
     tiles = graph.vertices.tile[every]

@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Bytes, Int64s
-from pypoplar.arrays.groups import offsets
+from pypoplar.arrays.groups import distinct, offsets
 from pypoplar.engine.arena import Arena
 from pypoplar.errors import GraphCycleError
 from pypoplar.executable.executable import Executable
@@ -117,7 +117,7 @@ def _write_back(touches: Touches, memory: Arena, touched: _Touched, result: int)
         + (element - touches.home_begin[home]) * touches.home_width[home]
     )
     source = memory.tile_base[touches.edge_tile[edge]] + touches.edge_offset[edge] + index * width
-    for size in np.unique(width):
+    for size in distinct(width):
         chosen = np.flatnonzero((width == size) & (source != target) & (target != result))
         inside = np.arange(int(size))
         memory.whole[target[chosen][:, None] + inside] = memory.whole[source[chosen][:, None] + inside]

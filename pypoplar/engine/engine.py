@@ -14,7 +14,7 @@ import numpy as np
 from attrs import evolve
 
 from pypoplar.arrays.dtypes import AnyArray, Bytes, Int64s
-from pypoplar.arrays.groups import offsets
+from pypoplar.arrays.groups import distinct, offsets
 from pypoplar.device import Device, IPUModel
 from pypoplar.engine.auto_report import AutoReport, report_path, save
 from pypoplar.engine.division import divide
@@ -497,7 +497,7 @@ def _check_device(executable: Executable, device: object) -> None:
 def _write_image(memory: Bytes, address: Int64s, size: Int64s, data: Bytes) -> None:
     """Write the pieces of the image: those of one size together, so that a million small ones take no Python loop."""
     begin = offsets(size)[:-1]
-    for length in np.unique(size):
+    for length in distinct(size):
         pieces = size == length
         if int(length) > 4096:
             for to, start in zip(address[pieces], begin[pieces], strict=True):

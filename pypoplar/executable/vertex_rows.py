@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import distinct
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.interface.edge_rows import EdgeRow, edge_row
@@ -35,7 +36,7 @@ def rows_by_codelet(codelets: tuple[Codelet, ...], computes: Computes, *, record
     number_of = np.repeat(computes.group_codelet, computes.group_count)
     inside = np.arange(len(computes.vertex)) - np.repeat(computes.group_position, computes.group_count)
     group_row = np.repeat(computes.group_row, computes.group_count)
-    for number in np.unique(number_of):
+    for number in distinct(number_of):
         codelet = codelets[int(number)]
         chosen = np.flatnonzero(number_of == number)
         layout = edge_row(codelet.fields, record_touches=record_touches)

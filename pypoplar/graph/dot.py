@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.groups import distinct
 from pypoplar.braces import ordered
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.errors import PoplarTypeError
@@ -168,7 +169,7 @@ def edge_lines(graph: FrozenGraph, wanted: Bools) -> tuple[Iterator[str], Int64s
     whole = (np.bincount(group, minlength=len(key)) == 1) & ((step[where] == 1) | (count[where] == 1))
     edge, variable = edge[where], variable[where]
     first = start[where] - graph.variables.first[variable]
-    return _edge_texts(graph, edge, variable, first, elements, whole), np.unique(variable)
+    return _edge_texts(graph, edge, variable, first, elements, whole), distinct(variable)
 
 
 def _edge_texts(graph: FrozenGraph, edge: Int64s, variable: Int64s, first: Int64s, elements: Int64s, whole: Bools) -> Iterator[str]:

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import AnyArray, Int64s
 from pypoplar.arrays.equal_rows import first_equal
-from pypoplar.arrays.groups import offsets, sums_between
+from pypoplar.arrays.groups import distinct, offsets, sums_between
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.terms import Location, line_text
 from pypoplar.codelet.language.declaration import split_name
@@ -167,7 +167,7 @@ class SeenVertices:
 
     @staticmethod
     def _sizes(field: Int64s, value: Int64s) -> dict[int, Int64s]:
-        connected = np.unique(field[field % 2 == 0]).tolist()
+        connected = distinct(field[field % 2 == 0]).tolist()
         return {key // 2: value[field == key] for key in connected}
 
     def _plain(self, codelet: Codelet, number: int, value: np.int64) -> Any:

@@ -21,6 +21,7 @@ from pypoplar.arrays import aliasing as regions
 from pypoplar.arrays import strides
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.element_runs import RunList, compress
+from pypoplar.arrays.groups import distinct
 from pypoplar.arrays.intervals import Interval, VariableInterval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
@@ -447,7 +448,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
             return []
         if self._strides is not None:
             return [self._variables.number_of(self._offset)]
-        return [int(number) for number in np.unique(self._variables.numbers_of(self._run_list().start))]
+        return [int(number) for number in distinct(self._variables.numbers_of(self._run_list().start))]
 
     def variable_names(self) -> list[str]:
         """The names of the variables it views, in the order they were added (not part of Poplar)."""

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import sums_between
+from pypoplar.arrays.groups import distinct, sums_between
 from pypoplar.report.libpva_hints import missing
 from pypoplar.report.plurals import counted
 from pypoplar.report.tile_vertices import VertexMemory, VerticesByTile
@@ -251,7 +251,7 @@ class LoweredVariables(Sequence[Variable]):
     def living(self, step: int) -> Int64s:
         """The variables that live at a static step and not always, in order."""
         living_rows = (self.life_begin <= step) & (step < self.life_end)
-        living: Int64s = np.unique(self.life_owner()[living_rows])
+        living: Int64s = distinct(self.life_owner()[living_rows])
         return living
 
     def forTile(self, tile: int) -> tuple[Variable, ...]:

@@ -4,7 +4,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pypoplar.arrays.groups import before_in_group, counted, offsets, opens, ragged, sorting_order, stepped, sums, sums_between
+from pypoplar.arrays.groups import (
+    before_in_group,
+    counted,
+    distinct,
+    offsets,
+    opens,
+    ragged,
+    sorting_order,
+    stepped,
+    sums,
+    sums_between,
+)
 
 COUNTS = st.lists(st.integers(0, 5), max_size=8)
 NUMBERS = st.integers(-20, 20)
@@ -51,6 +62,11 @@ def test_sums_are_of_groups_and_entries_know_what_comes_before_them(rows):
     assert before_in_group(values, group).tolist() == [
         sum(value for at, value in rows[:place] if at == rows[place][0]) for place in range(len(rows))
     ]
+
+
+@given(st.lists(NUMBERS, max_size=12))
+def test_distinct_values_are_those_of_a_set_in_order(numbers):
+    assert distinct(column(numbers)).tolist() == sorted(set(numbers))
 
 
 @given(st.lists(NUMBERS, max_size=12))

@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import offsets, ragged
+from pypoplar.arrays.groups import distinct, offsets, ragged
 from pypoplar.arrays.interval_algebra import keys, ordered_strands, same_strands
 from pypoplar.compiler.check.connected_regions import Regions
 from pypoplar.compiler.field_table import INPUT, OUTPUT
@@ -60,7 +60,7 @@ def find_in_place(graph: FrozenGraph, regions: Regions) -> InPlaceEdges:
     alike = (key[outputs[known]] == key[inputs]) & (length[outputs[known]] == length[inputs])
     inputs, outputs = inputs[alike], outputs[known[alike]]
 
-    candidates = np.unique(np.concatenate((inputs, outputs)))
+    candidates = distinct(np.concatenate((inputs, outputs)))
     edge, edges = regions.edge[candidates], graph.edges
     count = edges.first_run[edge + 1] - edges.first_run[edge]
     run = ragged(edges.first_run[edge], count)

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import sorting_order
+from pypoplar.arrays.groups import distinct, sorting_order
 from pypoplar.arrays.interval_algebra import keys, meets, union
 
 
@@ -66,7 +66,7 @@ def find_overlap(claims: Claims, span: int) -> Overlap | None:
 
     zone_begin, zone_end = union(points[contested], points[contested + 1])
     party, begin, stop = touched
-    involved = np.unique(party[meets(begin, stop, zone_begin, zone_end)])
+    involved = distinct(party[meets(begin, stop, zone_begin, zone_end)])
     return Overlap(
         group,
         first - group * span,
@@ -104,7 +104,7 @@ def _by_party(claims: Claims, which: Bools, span: int) -> tuple[Int64s, Int64s, 
 
 def _depths(written: tuple[Int64s, Int64s, Int64s], touched: tuple[Int64s, Int64s, Int64s]) -> tuple[Int64s, Int64s, Int64s]:
     """Cut at all bounds: the points, and how many parties write and touch what lies between a point and the next."""
-    points = np.unique(np.concatenate((touched[1], touched[2], written[1], written[2])))
+    points = distinct(np.concatenate((touched[1], touched[2], written[1], written[2])))
 
     def depth(begin: Int64s, end: Int64s) -> Int64s:
         opened = np.bincount(np.searchsorted(points, begin), minlength=len(points))

@@ -9,6 +9,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Bools
+from pypoplar.arrays.groups import distinct
 from pypoplar.codelet.ir.terms import line_text
 from pypoplar.compiler.control.operation_tree import (
     NO_COMPUTE_SET,
@@ -120,5 +121,5 @@ def used_variables(graph: FrozenGraph, usage: Usage) -> Bools:
     for start in starts:
         if len(start):
             number = np.searchsorted(first, start, side="right") - 1
-            used[np.unique(np.clip(number, 0, max(len(used) - 1, 0)))] = True
+            used[distinct(np.clip(number, 0, max(len(used) - 1, 0)))] = True
     return used

@@ -13,7 +13,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import offsets, opens
+from pypoplar.arrays.groups import distinct, offsets, opens
 from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.compiler.exchange.copy_plan import lay_out
 from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, pieces_of_copies, pieces_within, price_exchanges
@@ -77,7 +77,7 @@ def _landing(homes: Homes, number: int, runs: ElementRuns) -> _Landing | None:
     first = np.flatnonzero(opens(side.offset - offsets(size)[:-1], tile))  # what lies behind what comes before it goes on
     stretch = np.add.reduceat(size, first)
     owner, offset = tile[first], side.offset[first]
-    holders = np.unique(owner)
+    holders = distinct(owner)
     if len(holders) == len(owner):
         return None
 

@@ -13,7 +13,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import ragged
+from pypoplar.arrays.groups import distinct, ragged
 from pypoplar.arrays.interval_algebra import keys, overlay, touched_strands, union
 from pypoplar.arrays.splitmix import splitmix64
 from pypoplar.compiler.check.connected_regions import Regions
@@ -114,7 +114,7 @@ def _joined(pieces: list[Stretches], elements: int) -> Stretches:
 
 def _cuts(stretches: Stretches, first: Int64s) -> Int64s:
     """Where an access begins or ends to treat elements otherwise, or a variable begins."""
-    return np.unique(np.concatenate((stretches.begin, stretches.end, first)))
+    return distinct(np.concatenate((stretches.begin, stretches.end, first)))
 
 
 def _too_fine(stretches: Stretches, variable: Int64s, first: Int64s) -> Bools:
@@ -152,6 +152,6 @@ def _divided(stretches: Stretches, variable: Int64s, first: Int64s, accesses: in
     atom_variable[atom] = of
 
     count = end - begin
-    key = np.unique(np.repeat(stretches.list, count) * max(len(pairs), 1) + atom[ragged(begin, count)])
+    key = distinct(np.repeat(stretches.list, count) * max(len(pairs), 1) + atom[ragged(begin, count)])
     lists = key // max(len(pairs), 1)
     return Atoms(atom_variable, np.searchsorted(lists, np.arange(accesses * KINDS + 1)), key - lists * max(len(pairs), 1))

@@ -15,6 +15,7 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
+from pypoplar.arrays.groups import distinct
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.codelet.ir.typed import (
     Apply,
@@ -260,7 +261,7 @@ def written_in_full(
     """
     bound = bounds[entry]
     full: Bools = (bound == ITSELF) | ((bound == WORKERS) & (length <= workers))
-    for deciding in np.unique(bound[bound >= 0]):
+    for deciding in distinct(bound[bound >= 0]):
         longest = np.full(int(vertex.max()) + 1 if len(vertex) else 0, -1)
         decides = (entry - first == deciding) & (row == 0)
         longest[vertex[decides]] = length[decides]

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import offsets
+from pypoplar.arrays.groups import distinct, offsets
 from pypoplar.compiler.exchange_plan import ComputePlan
 from pypoplar.compiler.lowering.codelet_shapes import CodeletShapes
 from pypoplar.compiler.lowering.places import TilePlaces
@@ -125,7 +125,7 @@ class ComputeTables:
         return edge_words
 
     def _state_words(self, edge_words: Int64s, start: Int64s, codelet: Int64s, vertex: Int64s) -> None:
-        for number in np.unique(codelet):
+        for number in distinct(codelet):
             for position in np.flatnonzero(self.shapes.state[number]):
                 chosen = np.flatnonzero(codelet == number)
                 word = start[chosen] + self.shapes.start_word[number, position]

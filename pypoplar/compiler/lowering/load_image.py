@@ -6,6 +6,7 @@ import numpy as np
 from attrs import define, field
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Bytes, Int64s
+from pypoplar.arrays.groups import distinct
 from pypoplar.compiler.exchange.host_copies import host_pieces
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.memory.vertex_state import VertexState
@@ -80,6 +81,6 @@ def _add_scalars(parts: _ImageParts, graph: FrozenGraph, state: VertexState, use
     tile = np.maximum(graph.vertices.tile[given.vertex], 0)
     offset = state.vertex_offset[given.vertex] + state.field_offset[codelet_of, given.field]
     raw = given.bits.astype("<u8").view(np.uint8).reshape(-1, 8)
-    for size in np.unique(width):
+    for size in distinct(width):
         row = used[given.vertex] & (width == size)
         parts.add(tile[row], offset[row], np.full(int(row.sum()), size), raw[row][:, : int(size)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import distinct
 from pypoplar.codelet.ir.typed import DebugPrint
 from pypoplar.codelet.ir.walk import walk
 from pypoplar.compiler.exchange.exchange_costs import ExchangeCost, sync_cycles
@@ -43,7 +44,7 @@ def lower_execute(lowering: Lowering, execute: Execute) -> None:
     )
     if lowering.phases.tables.touches is not None:
         lowering.serve("judge", compute=phases.compute, name=name)
-    if any(_prints(lowering.graph, int(codelet)) for codelet in np.unique(lowering.graph.vertices.codelet[plan.vertex])):
+    if any(_prints(lowering.graph, int(codelet)) for codelet in distinct(lowering.graph.vertices.codelet[plan.vertex])):
         lowering.serve("prints")
 
 

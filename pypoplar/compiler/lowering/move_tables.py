@@ -8,7 +8,7 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt32s
-from pypoplar.arrays.groups import offsets, sorting_order
+from pypoplar.arrays.groups import distinct, offsets, sorting_order
 from pypoplar.compiler.exchange_plan import Pieces
 from pypoplar.compiler.lowering.places import Places, TilePlaces
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
@@ -286,7 +286,7 @@ def _parts(owner: Int64s) -> list[slice]:
     """Cuts a long list into parts that the processor's caches hold, where an owner's pieces end."""
     ends = np.flatnonzero(owner[1:] != owner[:-1]) + 1
     wanted = np.arange(FOLDED_AT_ONCE, len(owner), FOLDED_AT_ONCE)
-    cuts = np.unique(ends[np.searchsorted(ends, wanted[wanted <= ends[-1]])]) if len(ends) else ends
+    cuts = distinct(ends[np.searchsorted(ends, wanted[wanted <= ends[-1]])]) if len(ends) else ends
     bounds = [0, *cuts.tolist(), len(owner)]
     return [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
 

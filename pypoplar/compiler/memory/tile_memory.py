@@ -6,6 +6,7 @@ import numpy as np
 from attrs import fields
 
 from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.groups import distinct
 from pypoplar.arrays.interval_algebra import keys, union
 from pypoplar.arrays.number_ranges import tile_ranges
 from pypoplar.codelet.codelet import Codelet
@@ -155,7 +156,7 @@ def _code(graph: FrozenGraph, target: Target, vertices: Int64s, tile: Int64s, ti
     sizes = np.array(counts) * target.instruction_bytes
     if len(vertices) == 0:
         return np.zeros(tiles, np.int64)
-    pairs = np.unique(tile * len(sizes) + graph.vertices.codelet[vertices])
+    pairs = distinct(tile * len(sizes) + graph.vertices.codelet[vertices])
     return np.bincount(pairs // len(sizes), weights=sizes[pairs % len(sizes)], minlength=tiles).astype(np.int64)
 
 

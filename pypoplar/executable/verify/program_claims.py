@@ -14,6 +14,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.groups import distinct
 from pypoplar.executable.claims import LARGEST
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.verify.host_claims import INTERNAL, TO_DEVICE, TO_HOST, chunk_bytes, handle_streams
@@ -173,7 +174,7 @@ class _Rows:
             CLOCK: (0, executable.clocks),
             MASK: (0, mask(FloatingPoint) + 1),
         }
-        for code in np.unique(self.code):
+        for code in distinct(self.code):
             rows = self.of(int(code))
             operands = OPERANDS[Opcode(code)]
             for operand, kind in KINDS[Opcode(code)].items():
@@ -351,7 +352,7 @@ def _blocks(executable: Executable, rows: _Rows) -> _Blocks:
     check_range("entries", entries, 0, size, "entries, with those of handles")
     calls = rows.of(Opcode.CALL)
     called = rows.operand(calls, CallOperand.ROW)
-    start = np.unique(np.concatenate((entries, called)))
+    start = distinct(np.concatenate((entries, called)))
     first = int(start[0]) if len(start) else size
     check_limit("program begin", first, 0, "row 0 of the program is not the start of anything")
     function = np.isin(start, called)

@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import distinct
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -137,7 +138,7 @@ def _tiles_of_matrices(graph: Graph, first: Tensor, shape: list[int]) -> Int64s:
     ipus = tiles_of_elements(graph, first) // per_ipu
     tiles = np.zeros(len(ipus), np.int64)
     start = chooseMappingOffset(per_ipu, shape)
-    for ipu in np.unique(ipus):
+    for ipu in distinct(ipus):
         own = np.flatnonzero(ipus == ipu)
         tiles[own] = ipu * per_ipu + (start + np.arange(len(own)) // ceiling(len(own), per_ipu)) % per_ipu
     return tiles

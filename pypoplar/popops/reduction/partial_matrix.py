@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import ragged
+from pypoplar.arrays.groups import distinct, ragged
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.reduction.regular_views import places_view
 
@@ -33,7 +33,7 @@ def matrices_of(vector: Tensor, place: Int64s, output: Int64s, width: Int64s) ->
 
     There is a matrix for all outputs with as many partial results.
     """
-    bounds = np.unique(np.concatenate((output, output + width)))
+    bounds = distinct(np.concatenate((output, output + width)))
     first = np.searchsorted(bounds, output)
     count = np.searchsorted(bounds, output + width) - first
     piece = np.repeat(np.arange(len(place)), count)
@@ -43,7 +43,7 @@ def matrices_of(vector: Tensor, place: Int64s, output: Int64s, width: Int64s) ->
     depth = np.bincount(interval, minlength=len(bounds) - 1)
     begin = place[piece] + bounds[interval] - output[piece]
     matrices = []
-    for partials in np.unique(depth[depth > 0]).tolist():
+    for partials in distinct(depth[depth > 0]).tolist():
         chosen = np.flatnonzero(depth == partials)
         sizes = np.diff(bounds)[chosen]
         heads = begin[depth[interval] == partials].reshape(len(chosen), partials)

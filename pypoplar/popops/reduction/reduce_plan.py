@@ -13,6 +13,7 @@ import numpy as np
 from attrs import evolve, fields, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
+from pypoplar.arrays.groups import distinct
 from pypoplar.popops.reduction.reduce_cycles import ReduceKind, chosen, worker_cycles
 from pypoplar.poputil.cycles import Count, ceiling
 from pypoplar.target import Target
@@ -249,7 +250,7 @@ class _StageSearch:
         """Numbers of groups, for each of several numbers of partial results, and the place of that number."""
         most = int(partials.max(initial=2))
         steps = np.arange(int(np.log(most) / np.log(FINER)) + 2)
-        sizes = np.unique(np.append(np.arange(2, FEW), np.minimum((FEW * FINER**steps).astype(np.int64), most)))
+        sizes = distinct(np.append(np.arange(2, FEW), np.minimum((FEW * FINER**steps).astype(np.int64), most)))
         groups = -(-partials[:, None] // sizes)
         fitting = (groups >= (1 if splits else 2)) & (groups <= self.target.getNumTiles())
         fitting[:, 1:] &= groups[:, 1:] != groups[:, :-1]
@@ -263,7 +264,7 @@ class _StageSearch:
     def _widths(self) -> Int64s:
         """Outputs of a vertex of the last stage: the fewest for which there are tiles, powers of two, and all."""
         powers = 1 << np.arange(self.spread.outputs.bit_length() + 1)
-        return np.unique(np.clip(powers, self._least_width(np.array([1])), self.spread.outputs))
+        return distinct(np.clip(powers, self._least_width(np.array([1])), self.spread.outputs))
 
 
 def _cheapest(fronts: _Fronts) -> _Fronts:

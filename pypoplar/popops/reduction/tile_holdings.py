@@ -9,7 +9,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import offsets, opens
+from pypoplar.arrays.groups import distinct, offsets, opens
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.reduction.regular_views import pieces_view
@@ -85,7 +85,7 @@ def _pieces(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> HeldPieces:
     run_first = offsets(runs.count)
     mapped = [(region.begin(), tile) for tile, regions in enumerate(graph.getTileMapping(flat)) for region in regions]
     low, owner = np.array(sorted(mapped), np.int64).reshape(-1, 2).T
-    begin = np.unique(np.concatenate((np.arange(0, elements, inner), run_first[:-1], low)))
+    begin = distinct(np.concatenate((np.arange(0, elements, inner), run_first[:-1], low)))
     length = np.diff(np.append(begin, elements))
     run = np.searchsorted(run_first, begin, "right") - 1
     memory = runs.start[run] + (begin - run_first[run]) * runs.step[run]
@@ -153,7 +153,7 @@ def _overlapping(flat: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, cluster:
         yield Holding(tile, output, end - output, int(blocks.width[first]), rows, int(blocks.places[cluster].sum()))
         return
     inside = pieces.chosen(np.concatenate([np.arange(blocks.first[block], blocks.last[block]) for block in cluster]))
-    bounds = np.unique(np.concatenate((inside.output, inside.output + inside.width)))
+    bounds = distinct(np.concatenate((inside.output, inside.output + inside.width)))
     for output, end in pairwise(bounds.tolist()):
         over = inside.chosen((inside.output <= output) & (inside.output + inside.width >= end))
         if len(over.tile) == 0:

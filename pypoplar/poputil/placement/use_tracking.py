@@ -11,7 +11,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import opens, ragged
+from pypoplar.arrays.groups import distinct, opens, ragged
 from pypoplar.arrays.interval_algebra import keys, touched_strands, union
 from pypoplar.arrays.intervals import Interval
 from pypoplar.arrays.splitmix import splitmix64
@@ -80,7 +80,7 @@ class _Regions:
 def _regions(uses: Uses) -> _Regions:
     """The regions that have the same users throughout."""
     begin, end, tile = uses
-    bounds = np.unique(np.concatenate((begin, end)))
+    bounds = distinct(np.concatenate((begin, end)))
     low, high = np.searchsorted(bounds, begin), np.searchsorted(bounds, end)
     mark = splitmix64(tile.astype(np.uint64))  # a set of tiles is known by the sum of its marks
     sums, counts = np.zeros(len(bounds), np.uint64), np.zeros(len(bounds), np.int64)

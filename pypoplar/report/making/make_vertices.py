@@ -8,6 +8,7 @@ import numpy as np
 from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import distinct
 from pypoplar.codelet.codelet import Codelet
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.vertex_rows import ListedRows, VertexRows, rows_by_codelet
@@ -83,7 +84,7 @@ class SizedVerticesTable:
             return ()
         groups = np.arange(*computes.first_group[active : active + 2])
         codelets = computes.group_codelet[groups]
-        return tuple(self._of_codelet(int(number), groups[codelets == number]) for number in np.unique(codelets))
+        return tuple(self._of_codelet(int(number), groups[codelets == number]) for number in distinct(codelets))
 
     def _of_codelet(self, number: int, groups: Int64s) -> SizedVertices:
         computes, codelet = self.executable.computes, self.executable.codelets[number]
