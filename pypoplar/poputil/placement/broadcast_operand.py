@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from pypoplar.arrays.interval_algebra import keys, union
@@ -31,13 +33,15 @@ def createBroadcastOperand(
     check_debug("createBroadcastOperand", debugContext)
     dimension = dimension_of("createBroadcastOperand", "dim", fullTensor, dim)
     size = fullTensor.dim(dimension)
-    begin, end, tile = mapped_pieces(graph, fullTensor.dimRoll(dimension, fullTensor.rank() - 1))
+    begin, end, tile = mapped_pieces(graph, fullTensor)
     operand = graph.addVariable(type, [size], below(debugContext, "broadcastOperand"))
     if len(begin) == 0:
         mapTensorLinearly(graph, operand)
         return operand
-    low, high = begin % size, (end - 1) % size + 1
-    whole, wraps = end - begin >= size, low >= high
+    inner = prod(fullTensor.shape()[dimension + 1 :])
+    first, last = begin // inner, (end - 1) // inner  # of indices that begin again after `size`
+    low, high = first % size, last % size + 1
+    whole, wraps = last - first + 1 >= size, low >= high
     low[whole], high[whole] = 0, size
     wraps &= ~whole
     parts = [(low[~wraps], high[~wraps], tile[~wraps]), (low[wraps], np.full(wraps.sum(), size), tile[wraps])]
