@@ -101,23 +101,6 @@ ONE_VALUE = {  # takes one thing, whatever its annotation says
 }
 
 
-SHAPES = ("aShape", "bShape", "options")
-PRODUCTS = {  # calls for products of matrices, and their parameters that take several values
-    "createMatMulGroupedInputLHS": SHAPES,
-    "createMatMulGroupedInputRHS": SHAPES,
-    "createMatMulGroupedOutput": SHAPES,
-    "matMulGrouped": ("options",),
-    "matMulGroupedReportPlan": SHAPES,
-    "matMulGroupedWithOutput": ("options_",),
-    "matMulReportPlan": SHAPES,
-    "matMulWithOutput": ("options_",),
-    "matmulValidateOptions": ("options",),
-    "preArrangeMatMulGroupedInputRHS": ("aShape", "options"),
-    "preplan": ("convs", "matmuls"),
-    "preplanMatMuls": ("matmuls",),
-}
-
-
 class Double(Vertex):
     x: InOut[Vector[FLOAT]]
     values: Vector[FLOAT]
@@ -191,6 +174,38 @@ def _default(case):
     case.graph.addCodelets(WithDefault)
 
 
+CONVOLUTIONS = (  # calls whose only parameter of several values is their options
+    *(
+        "calculateWeightDeltas",
+        "convolution",
+        "convolutionValidateOptions",
+        "convolutionWithOutput",
+        "createConvOutput",
+        "createInput",
+    ),
+    *("createWeights", "fullyConnectedWeightTranspose", "reportPlanEstimatedCosts", "reportPlanInfo", "reportWeightUpdatePlanInfo"),
+    "weightsTransposeChansFlipXY",
+)
+
+
+def _of_convolutions(name, parameter):
+    def call(case):
+        function, params = getattr(poplin, name), poplin.ConvParams(FLOAT, 1, [4], [1], 4, 4, 1)
+        field, weights = case.m.expand([0]), case.graph.addVariable(FLOAT, [1, 4, 4, 1])
+        fitting = {
+            "graph": case.graph, "prog": case.prog, "params": params, "fwdParams": params, "out": field, "in_": field,
+            "weights": weights, "zDeltas": field, "activations": field, "weightsIn": weights, "weightsOut": weights,
+            "transposeAndFlipWeights": False,
+        }  # fmt: skip
+        case.graph.setTileMapping(weights, 0)
+        if name.startswith("report"):
+            fitting["out"] = io.StringIO()
+        arguments = {key: fitting[key] for key in inspect.signature(function).parameters if key in fitting}
+        function(**{**arguments, parameter: {"partialsType"}})
+
+    return call
+
+
 def _element_wise(name, parameter):
     function = getattr(popops, name)
     given = ("graph", "prog", "debugContext", "options")
@@ -199,23 +214,6 @@ def _element_wise(name, parameter):
     def call(case):
         arguments = {**dict.fromkeys(tensors, case.x), "prog": case.prog}
         function(case.graph, **{**arguments, parameter: {1.0}})
-
-    return call
-
-
-def _of_products(name, parameter):
-    def call(case):
-        group = [1] if "Grouped" in name else []
-        square = case.m.reshape([*group, 4, 4])
-        fitting = {
-            "graph": case.graph, "prog": case.prog, "out": square if "WithOutput" in name else io.StringIO(),
-            **dict.fromkeys(("A", "A_", "B", "B_"), square), "aShape": [*group, 4, 4], "bShape": [*group, 4, 4],
-            **dict.fromkeys(("inputType", "outputType"), FLOAT), "convs": [], "matmuls": [],
-            "cache": poplin.PlanningCache(),
-        }  # fmt: skip
-        function = getattr(poplin, name)
-        arguments = {key: fitting[key] for key in inspect.signature(function).parameters if key in fitting}
-        function(**{**arguments, parameter: {4}})
 
     return call
 
@@ -401,6 +399,11 @@ REFUSED = {
         for name, operands in ELEMENT_WISE.items()
         for parameter in (*operands, "options")
     },
+    **{
+        f"{name}.{parameter}": _of_convolutions(name, parameter)
+        for name in CONVOLUTIONS
+        for parameter in ("fwdOptions" if "Update" in name else "options",)
+    },
     "OptionHandler.createWithEnum.valueMap": lambda case: poputil.OptionHandler.createWithEnum({"on", "off"}),
     "OptionSpec.__init__.handlers": lambda case: poputil.OptionSpec({"on"}),
     "SingleReduceOp.__init__.dims": lambda case: popops.SingleReduceOp(case.m, {0, 1}, popops.ReduceParams()),
@@ -416,9 +419,6 @@ REFUSED = {
     "iterateTensorPartitions.nPartitions": lambda case: poputil.iterateTensorPartitions(case.m, {1, 2}, print),
     "the regions of mergeAdjacentRegions": lambda case: poputil.mergeAdjacentRegions({(0, 2)}),
     "reduceMany.reductions": lambda case: popops.reduceMany(case.graph, {1}, [], case.prog),
-    **{f"{name}.{parameter}": _of_products(name, parameter) for name, parameters in PRODUCTS.items() for parameter in parameters},
-    "MatMulParams.__init__.aShape": lambda case: poplin.MatMulParams(FLOAT, FLOAT, {4, 8}, [8, 4]),
-    "MatMulParams.__init__.bShape": lambda case: poplin.MatMulParams(FLOAT, FLOAT, [4, 8], {8, 4}),
     "the options of matMul": lambda case: matMul(case.graph, case.m, case.m, case.prog, options={"partialsType"}),
     "aShape of createMatMulInputLHS": lambda case: createMatMulInputLHS(case.graph, FLOAT, {4, 8}, [8, 4]),
     "bShape of createMatMulInputLHS": lambda case: createMatMulInputLHS(case.graph, FLOAT, FLOAT, [8, 4], {4, 8}),

@@ -1,0 +1,1 @@
+"""The calls of convolutions, which write any of them as plain ones."""

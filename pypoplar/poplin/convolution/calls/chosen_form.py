@@ -1,0 +1,79 @@
+"""The way to compute a convolution that is chosen: its plain form, and their plans."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from attrs import frozen
+
+from pypoplar.poplin.convolution.calls.plain_forms import PlainForm, plain_forms
+from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
+from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan, plan_convolution
+from pypoplar.poplin.planning_cache import PlanningCache, plan_of
+from pypoplar.target import Target
+
+FAR_MORE = 8  # times the products of another form: such a form is not planned
+REMEMBERED = 256  # plans that calls without a cache find again
+
+
+@frozen
+class ChosenForm:
+    """A convolution as plain ones, and the plan of each; there are none if the result is 0 or has no elements."""
+
+    form: PlainForm
+    plans: tuple[ConvolutionPlan, ...]
+
+    @property
+    def cycles(self) -> int:
+        """Estimated cycles, those of all plain convolutions, one after the other."""
+        return sum(plan.cycles for plan in self.plans)
+
+    @property
+    def bytes(self) -> int:
+        """Estimated bytes of the fullest tile."""
+        return max((plan.bytes for plan in self.plans), default=0)
+
+    def describe(self) -> str:
+        """What a report says."""
+        if not self.plans:
+            return "  no products: the result is 0\n"
+        lines = []
+        if self.form.params.getNumFieldDims() and any(axis.input.dilation > 1 for axis in self.form.params.axes()):
+            lines.append(f"  {self.form.phases.value}: {len(self.plans)} convolution{'s' * (len(self.plans) > 1)}")
+        return "\n".join([*lines, *(plan.describe().rstrip("\n") for plan in self.plans)]) + "\n"
+
+
+def choose_form(target: Target, params: ConvParams, options: ConvolutionOptions, cache: PlanningCache | None) -> ChosenForm:
+    """The form that is estimated to take fewest cycles; parameters that are written in another way find the same one."""
+    params = params.canonicalize()
+    return plan_of(cache, ("convolution", target, params.key(), options), lambda: _chosen(target, Canonical(params), options))
+
+
+@frozen(hash=False)
+class Canonical:
+    """Parameters as a key."""
+
+    params: ConvParams
+
+    def __hash__(self) -> int:
+        return hash(self.params)
+
+
+@lru_cache(REMEMBERED)
+def _chosen(target: Target, key: Canonical, options: ConvolutionOptions) -> ChosenForm:
+    forms = plain_forms(key.params)
+    sizes = (key.params.batchSize, key.params.numConvGroups, key.params.outputChannelsPerConvGroup)
+    least = min(form.products() for form in forms)
+    if least == 0 or 0 in sizes:
+        return ChosenForm(forms[0], ())
+    worthwhile = [form for form in forms if form.products() <= FAR_MORE * least]
+    return min((_planned(target, form, options) for form in worthwhile), key=lambda chosen: (chosen.cycles, chosen.bytes))
+
+
+def _planned(target: Target, form: PlainForm, options: ConvolutionOptions) -> ChosenForm:
+    plans: dict[ConvParams, ConvolutionPlan] = {}
+    for part in form.convolutions():
+        if part.params is not None and part.params not in plans:
+            plans[part.params] = plan_convolution(target, part.params, options)
+    return ChosenForm(form, tuple(plans[part.params] for part in form.convolutions() if part.params is not None))

@@ -1,0 +1,83 @@
+"""Biases of convolutions."""
+
+from __future__ import annotations
+
+from typing import overload
+
+from pypoplar import popops
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poplin.convolution.calls.conv_call import Options
+from pypoplar.poplin.convolution.calls.conv_gradients import check_scale
+from pypoplar.poplin.convolution.calls.conv_operands import check_channels
+from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
+from pypoplar.poputil.arguments import check_call, check_own, check_writeable
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.program import Sequence
+from pypoplar.tracebacks import public
+from pypoplar.types import FLOAT
+
+
+@public
+def addBias(graph: Graph, in_: Tensor, biases: Tensor, prog: Sequence, debugContext: str | None = None) -> None:
+    """Add to all elements of `in_` [batch, channels, *field] those of `biases` [channels] of their channel; `prog` is extended."""
+    _check("poplin.addBias", graph, "in_", in_, biases, prog, debugContext, in_)
+    shape = [in_.dim(1), *[1] * (in_.rank() - 2)]
+    popops.addInPlace(graph, in_, biases.reshape(shape), prog, below(debugContext, "addBias"))
+
+
+@overload
+def convolutionBiasUpdate(
+    graph: Graph, zDeltas: Tensor, biases: Tensor, scale: Tensor, options: Options, prog: Sequence, debugContext: str | None = None
+) -> None: ...
+@overload
+def convolutionBiasUpdate(
+    graph: Graph, zDeltas: Tensor, biases: Tensor, scale: float, options: Options, prog: Sequence, debugContext: str | None = None
+) -> None: ...
+@overloaded("poplin.convolutionBiasUpdate")
+def convolutionBiasUpdate(
+    graph: Graph,
+    zDeltas: Tensor,
+    biases: Tensor,
+    scale: Tensor | float,
+    options: Options,
+    prog: Sequence,
+    debugContext: str | None = None,
+) -> None:
+    """`biases` [channels] += `scale` times the sums of `zDeltas` [batch, channels, *field] over all but the channels.
+
+    `prog` is extended. The scale is a number, or a tensor of one FLOAT. The sums have the type that the option `partialsType` says.
+    """
+    call = "poplin.convolutionBiasUpdate"
+    _check(call, graph, "zDeltas", zDeltas, biases, prog, debugContext, biases)
+    read = ConvolutionOptions.read(call, options)
+    check_scale(call, graph, scale)
+    if isinstance(scale, Tensor) and scale.elementType() is not FLOAT:
+        raise PoplibsError(f"{call}: scale is a number or a tensor of one FLOAT, got {scale!r}")
+    name = below(debugContext, "biasUpdate")
+    if not isinstance(scale, Tensor):
+        scale = graph.addConstant(FLOAT, [], scale, below(name, "scale"))
+        graph.setTileMapping(scale, 0)
+    dims = [dim for dim in range(zDeltas.rank()) if dim != 1]
+    sums = popops.ReduceParams(popops.Operation.ADD, True, scale.reshape([]))
+    partials = read.partials_type.spelling
+    types = {"accumType.interTile": partials, "accumType.inVertex": partials}
+    popops.reduceWithOutput(graph, zDeltas, biases, dims, sums, prog, name, types)
+
+
+def _check(
+    call: str, graph: Graph, name: str, tensor: Tensor, biases: Tensor, prog: Sequence, debugContext: str | None, written: Tensor
+) -> None:
+    """`PoplibsError` unless a tensor has channels, there is a bias of its type for each, and `written` can be written."""
+    check_call(call, graph, prog, debugContext)
+    check_own(call, graph, tensor, biases)
+    check_channels(call, name, tensor)
+    if biases.shape() != [tensor.dim(1)] or biases.elementType() is not tensor.elementType():
+        raise PoplibsError(
+            f"{call}: biases are [channels] = [{tensor.dim(1)}] of {tensor.elementType()!r}, as {name} has them, got {biases!r}"
+        )
+    check_writeable(call, written)
+    for operand in (tensor, biases):
+        graph.getTileMapping(operand)

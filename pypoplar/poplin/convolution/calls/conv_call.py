@@ -1,0 +1,210 @@
+"""`convolution` and `convolutionWithOutput`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from pypoplar import popops
+from pypoplar.errors import MissingFeature, PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
+from pypoplar.poplin.convolution.calls.chosen_form import ChosenForm, choose_form
+from pypoplar.poplin.convolution.calls.plain_forms import FIELD, PlainConvolution
+from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
+from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.convolution.conv_vertices import convolve
+from pypoplar.poplin.planning_cache import PlanningCache, check_cache
+from pypoplar.poputil.arguments import check_call, check_flag, check_own, check_writeable
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.tile_mapping import mapTensorLinearly
+from pypoplar.program import Copy, Sequence
+from pypoplar.tracebacks import public
+
+MOST_DIMS = 3
+Options = Mapping[str, object] | None
+
+
+@public
+def convolution(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    in_: Tensor,
+    weights: Tensor,
+    params: ConvParams,
+    transposeAndFlipWeights: bool,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """A new tensor [batch, output channels, *output field]: the convolution that `params` describe; `prog` is extended.
+
+    `in_` is [batch, input channels, *field], `weights` [groups, output channels of a group, input channels of a group, *kernel],
+    both of the input type; the result has the output type. Fields have up to three dimensions. With `transposeAndFlipWeights` the
+    weights are those of the forward pass, [groups, input channels, output channels, *kernel] as `params` call them, and are used
+    with their channels exchanged and every dimension of the kernel reversed: with `getGradientParams` that is the backward pass.
+
+    Sums are taken in the type that the option `partialsType` says. Zeros between inputs, as a backward pass with a stride has, cost
+    nothing where that is cheaper: outputs of each phase are a convolution of their own, or output channels of one.
+    """
+    call = "poplin.convolution"
+    chosen = _checked(call, graph, in_, weights, params, transposeAndFlipWeights, prog, debugContext, options, cache)
+    input, kernel = grouped_input(in_, params), used_weights(weights, transposeAndFlipWeights)
+    return external(build_convolution(graph, chosen, input, kernel, prog, debugContext))
+
+
+@public
+def convolutionWithOutput(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    in_: Tensor,
+    weights: Tensor,
+    out: Tensor,
+    params: ConvParams,
+    transposeAndFlipWeights: bool,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> None:
+    """`convolution`, whose result is copied to `out`, a tensor of the result's type and shape: `createConvOutput` makes one."""
+    call = "poplin.convolutionWithOutput"
+    chosen = _checked(call, graph, in_, weights, params, transposeAndFlipWeights, prog, debugContext, options, cache)
+    check_own(call, graph, out)
+    shape = [params.batchSize, params.getNumOutputChans(), *params.getOutputFieldShape()]
+    check_operand(call, "out", out, params.outputType, "[batch, output channels, *output field]", shape)
+    check_writeable(call, out)
+    graph.getTileMapping(out)
+    input, kernel = grouped_input(in_, params), used_weights(weights, transposeAndFlipWeights)
+    prog.add(Copy(external(build_convolution(graph, chosen, input, kernel, prog, debugContext)), out))
+
+
+def _checked(  # noqa: PLR0913 (PopLibs' arguments)
+    call: str,
+    graph: Graph,
+    in_: Tensor,
+    weights: Tensor,
+    params: ConvParams,
+    flipped: bool,
+    prog: Sequence,
+    debugContext: str | None,
+    options: Options,
+    cache: PlanningCache | None,
+) -> ChosenForm:
+    """The way to compute a convolution whose operands fit."""
+    check_call(call, graph, prog, debugContext)
+    check_own(call, graph, in_, weights)
+    check_flag(call, "transposeAndFlipWeights", flipped)
+    check_params(call, params)
+    check_cache(call, cache)
+    read = ConvolutionOptions.read(call, options)
+    shape = [params.batchSize, params.getNumInputChans(), *params.inputFieldShape]
+    check_operand(call, "in_", in_, params.inputType, "[batch, input channels, *field]", shape)
+    channels = [params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup]
+    words = "output channels, input channels"
+    if flipped:
+        channels, words = channels[::-1], "input channels, output channels"
+    shape = [params.numConvGroups, *channels, *params.kernelShape]
+    check_operand(call, "weights", weights, params.inputType, f"[groups, {words}, *kernel]", shape)
+    for operand in (in_, weights):
+        graph.getTileMapping(operand)
+    return choose_form(graph.getTarget(), params, read, cache)
+
+
+def check_params(call: str, params: object) -> None:
+    """Errors for what is no `ConvParams`, for what does not fit together, and for a field of more than three dimensions."""
+    if not isinstance(params, ConvParams):
+        raise PoplarTypeError(f"{call}: params is a poplin.ConvParams, got {params!r}")
+    params.validate()
+    if params.getNumFieldDims() > MOST_DIMS:
+        raise MissingFeature(
+            f"{call}: a field has {MOST_DIMS} dimensions at most in pypoplar, got {len(params.inputFieldShape)}, "
+            f"{params.inputFieldShape}"
+        )
+
+
+def check_operand(call: str, name: str, tensor: Tensor, type: object, words: str, shape: list[int]) -> None:
+    """`PoplibsError` unless a tensor has the type and shape that parameters say."""
+    if tensor.shape() != shape:
+        raise PoplibsError(f"{call}: {name} is {words} = {shape} by the parameters, got {tensor!r}")
+    if tensor.elementType() is not type:
+        raise PoplibsError(f"{call}: {name} is {type!r} by the parameters, got {tensor!r}")
+
+
+def grouped_input(tensor: Tensor, params: ConvParams) -> Tensor:
+    """[batch, channels, *field] as [groups, batch, channels of a group, *field]."""
+    return in_groups(tensor, params.numConvGroups, params.inputChannelsPerConvGroup)
+
+
+def in_groups(tensor: Tensor, groups: int, channels: int) -> Tensor:
+    """[batch, groups * channels, *field] as [groups, batch, channels, *field]."""
+    return tensor.reshapePartial(1, 2, [groups, channels]).dimRoll(1, 0)
+
+
+def used_weights(weights: Tensor, transposed: bool) -> Tensor:
+    """The weights as a convolution uses them."""
+    if not transposed:
+        return weights
+    for dim in range(FIELD, weights.rank()):
+        weights = weights.reverse(dim)
+    return weights.dimShufflePartial([1], [2])
+
+
+def external(result: Tensor) -> Tensor:
+    """[groups, batch, channels, *field] as [batch, channels of all groups, *field]."""
+    return result.dimRoll(0, 1).flatten(1, 3)
+
+
+def build_convolution(
+    graph: Graph, chosen: ChosenForm, input: Tensor, weights: Tensor, prog: Sequence, debug: str | None
+) -> Tensor:
+    """The result [groups, batch, output channels, *output field] of [groups, batch, input channels, *field] and weights."""
+    form, params = chosen.form, chosen.form.params
+    name = below(debug, "convolution") if debug else "convolution"
+    shape = [params.numConvGroups, params.batchSize, params.outputChannelsPerConvGroup]
+    if not chosen.plans:
+        return _zeros(graph, params, [*shape, *params.getOutputFieldShape()], prog, name)
+    seen, kernel = form.seen_input(graph, input), form.seen_weights(weights)
+    if form.whole is not None:
+        stacked = form.stacked_weights(graph, kernel)
+        whole = convolve(graph, chosen.plans[0], form.whole.input(seen), stacked, prog, name)
+        channels = params.outputChannelsPerConvGroup
+        results = [_first(whole.slice(channels * n, channels * (n + 1), 2), part) for n, part in enumerate(form.parts)]
+    else:
+        plans, results = list(chosen.plans), []
+        for part in form.parts:
+            if part.params is None:
+                results.append(_zeros(graph, params, [*shape, *(axis.count for axis in part.axes)], prog, name))
+            else:
+                results.append(convolve(graph, plans.pop(0), part.input(seen), part.weights(kernel), prog, name))
+    return _padded(graph, params, form.joined(results), prog, name)
+
+
+def _first(result: Tensor, part: PlainConvolution) -> Tensor:
+    """The outputs that a part has of those of the whole."""
+    for dim, axis in enumerate(part.axes):
+        result = result.slice(0, axis.count, FIELD + dim)
+    return result
+
+
+def _padded(graph: Graph, params: ConvParams, result: Tensor, prog: Sequence, name: str) -> Tensor:
+    """The result with its output padding."""
+    for dim, axis in enumerate(params.axes()):
+        pieces = [result]
+        for place, count in ((0, axis.output.paddingLower), (2, axis.output.paddingUpper)):
+            if count:
+                shape = result.shape()
+                shape[FIELD + dim] = count
+                pieces.insert(place, _zeros(graph, params, shape, prog, name))
+        result = concat(pieces, FIELD + dim)
+    return result
+
+
+def _zeros(graph: Graph, params: ConvParams, shape: list[int], prog: Sequence, name: str) -> Tensor:
+    """Outputs that are 0, set anew in each run."""
+    tensor = graph.addVariable(params.outputType, shape, below(name, "zeros"))
+    mapTensorLinearly(graph, tensor)
+    if prod(shape):
+        popops.zero(graph, tensor, prog, below(name, "zeros"))
+    return tensor

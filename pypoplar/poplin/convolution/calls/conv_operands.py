@@ -1,0 +1,177 @@
+"""Operands, results and biases that lie where a convolution wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import overload
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poplin.convolution.calls.chosen_form import ChosenForm, choose_form
+from pypoplar.poplin.convolution.calls.conv_call import Options, check_operand, check_params, external
+from pypoplar.poplin.convolution.calls.plain_forms import FIELD, OutputPhases, PlainConvolution
+from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_convolution_output, map_convolution_weights
+from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
+from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
+from pypoplar.poplin.planning_cache import PlanningCache, check_cache
+from pypoplar.poputil.arguments import check_debug, check_graph, check_own
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.placement.broadcast_operand import createBroadcastOperand
+from pypoplar.poputil.tile_mapping import mapTensorLinearly
+from pypoplar.tracebacks import public
+from pypoplar.types import FLOAT, HALF, ElementType
+
+Mapper = Callable[[Graph, ConvolutionPlan, Tensor], None]
+
+
+@public
+def createInput(
+    graph: Graph,
+    params: ConvParams,
+    debugContext: str | None = None,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """A new tensor [batch, input channels, *field] that `convolution` takes with little exchange.
+
+    The channels of a group are neighbours in memory.
+    """
+    chosen = _planned("poplin.createInput", graph, params, debugContext, options, cache)
+    shape = [params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, *params.inputFieldShape]
+    input = _channels_last(graph, params.inputType, shape, 2, debugContext)
+    if chosen.form.phases is OutputPhases.SEPARATE:
+        seen = chosen.form.seen_input(graph, input)
+        _map_parts(graph, chosen, map_convolution_input, lambda part: part.input(seen))
+    return external(input)
+
+
+@public
+def createWeights(
+    graph: Graph,
+    params: ConvParams,
+    debugContext: str | None = None,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """A new tensor [groups, output channels of a group, input channels of a group, *kernel] that `convolution` takes as weights.
+
+    Options of this and of all calls of convolutions:
+
+    - ``availableMemoryProportion`` (0.6): the part of a tile's memory that a convolution may take, where it can.
+    - ``partialsType`` (float): the type of partial sums, "half" or "float"; float where the result is. ``partialsType.interTile``
+      (that of partialsType) is the type of those that are added on another tile.
+    - ``planConstraints``: JSON, parts of a plan that are given.
+    - ``pass`` (NONE), ``use128BitConvUnitLoad``, ``enableMultiStageReduce``, ``enableFastReduce``, ``remapOutputTensor``,
+      ``enableConvDithering``, ``gatherConvOutput``, ``disableTransformations``, ``enableTileLevelExpandDims``,
+      ``disableSRForAMPVertices``, ``partialsType.interIPU``, ``experimental.convTransformsEstimates`` and
+      ``experimental.slicVmac16`` are checked, and change no plan. ``planConstraintsOutputFilename`` and
+      ``insertTransformsCycleCountProgs`` are `MissingFeature`.
+    """
+    chosen = _planned("poplin.createWeights", graph, params, debugContext, options, cache)
+    shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
+    weights = _channels_last(graph, params.inputType, shape, 1, debugContext)
+    if chosen.form.phases is not OutputPhases.STACKED:
+        seen = chosen.form.seen_weights(weights)
+        _map_parts(graph, chosen, map_convolution_weights, lambda part: part.weights(seen))
+    return weights
+
+
+@public
+def createConvOutput(
+    graph: Graph,
+    params: ConvParams,
+    debugContext: str | None = None,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """A new tensor [batch, output channels, *output field] that lies as the result of `convolution` does."""
+    chosen = _planned("poplin.createConvOutput", graph, params, debugContext, options, cache)
+    shape = [params.numConvGroups, params.batchSize, params.outputChannelsPerConvGroup, *params.getOutputFieldShape()]
+    output = _channels_last(graph, params.outputType, shape, 2, debugContext)
+    if chosen.form.phases is not OutputPhases.STACKED:
+        computed = output
+        for dim, axis in enumerate(chosen.form.params.axes()):
+            computed = computed.slice(axis.output.paddingLower, computed.dim(FIELD + dim) - axis.output.paddingUpper, FIELD + dim)
+        _map_parts(graph, chosen, map_convolution_output, lambda part: _outputs(part, computed))
+    return external(output)
+
+
+@overload
+def createBiases(graph: Graph, activations: Tensor, debugContext: str | None = "biases") -> Tensor: ...
+@overload
+def createBiases(
+    graph: Graph,
+    activations: Tensor,
+    params: ConvParams,
+    debugContext: str | None = "biases",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor: ...
+@overloaded("poplin.createBiases")
+def createBiases(
+    graph: Graph,
+    activations: Tensor,
+    params: ConvParams | None = None,
+    debugContext: str | None = "biases",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """A new vector with an element for each channel of `activations` [batch, channels, *field], which a convolution has given.
+
+    Each lies beside elements of its channel, so that `addBias` exchanges little. With `params`, those of the convolution, the shape
+    and type of the activations are checked by them.
+    """
+    call = "poplin.createBiases"
+    check_own(call, graph, activations)
+    check_channels(call, "activations", activations)
+    if params is not None:
+        check_params(call, params)
+        check_cache(call, cache)
+        ConvolutionOptions.read(call, options)
+        shape = [params.batchSize, params.getNumOutputChans(), *params.getOutputFieldShape()]
+        check_operand(call, "activations", activations, params.outputType, "[batch, output channels, *output field]", shape)
+    return createBroadcastOperand(graph, activations, activations.elementType(), 1, False, debugContext)
+
+
+def check_channels(call: str, name: str, tensor: Tensor) -> None:
+    """`PoplibsError` unless a tensor can be [batch, channels, *field] of floats or halves."""
+    if tensor.rank() < 2 or tensor.elementType() not in (FLOAT, HALF):
+        raise PoplibsError(f"{call}: {name} is [batch, channels, *field] of FLOAT or HALF, got {tensor!r}")
+
+
+def _planned(
+    call: str,
+    graph: Graph,
+    params: ConvParams,
+    debugContext: str | None,
+    options: Options,
+    cache: PlanningCache | None,
+) -> ChosenForm:
+    check_graph(call, graph)
+    check_params(call, params)
+    check_debug(call, debugContext)
+    check_cache(call, cache)
+    return choose_form(graph.getTarget(), params, ConvolutionOptions.read(call, options), cache)
+
+
+def _channels_last(graph: Graph, type: ElementType, shape: list[int], dimension: int, debug: str | None) -> Tensor:
+    """A new tensor mapped linearly, whose neighbours in a dimension lie together."""
+    order = [*(place for place in range(len(shape)) if place != dimension), dimension]
+    variable = graph.addVariable(type, [shape[place] for place in order], debug or "")
+    mapTensorLinearly(graph, variable)
+    return variable.dimRoll(len(shape) - 1, dimension)
+
+
+def _map_parts(graph: Graph, chosen: ChosenForm, map_as_planned: Mapper, view: Callable[[PlainConvolution], Tensor]) -> None:
+    """Map what each plain convolution wants of a tensor; what several want lies where the first one wants it."""
+    computed = [part for part in chosen.form.parts if part.params is not None]
+    for part, plan in reversed(list(zip(computed, chosen.plans, strict=False))):
+        map_as_planned(graph, plan, view(part))
+
+
+def _outputs(part: PlainConvolution, output: Tensor) -> Tensor:
+    for dim, axis in enumerate(part.axes):
+        output = output.slice(axis.first, output.dim(FIELD + dim), FIELD + dim).subSample(axis.step, FIELD + dim)
+    return output

@@ -1,0 +1,383 @@
+"""poplin's convolutions against plain NumPy: all transforms, gradients, biases, reports, and what is refused."""
+
+import io
+
+import numpy as np
+import pytest
+from convolution_reference import conv_params, reference_convolution
+from hypothesis import given
+from hypothesis import strategies as st
+from law_examples import examples
+from library_programs import MODES, call, new_graph, run, variable
+
+from pypoplar import (
+    FLOAT,
+    HALF,
+    Engine,
+    InvalidOption,
+    InvalidTileMapping,
+    MissingFeature,
+    PoplarIndexError,
+    PoplarTypeError,
+    poplin,
+)
+from pypoplar.poplin import ConvParams
+from pypoplar.poplin.convolution.calls import chosen_form
+from pypoplar.poplin.convolution.calls.plain_forms import plain_forms
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.program import Sequence
+
+# Operands are small whole numbers, so every product and sum is exact in float, and all but the largest in half, whatever the order.
+
+
+def operands(params, seed=0, largest=4):
+    random = np.random.default_rng(seed)
+    shapes = (
+        (params.batchSize, params.getNumInputChans(), *params.inputFieldShape),
+        (params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape),
+        (params.batchSize, params.getNumOutputChans(), *params.getOutputFieldShape()),
+    )
+    return [random.integers(-largest, largest + 1, shape).astype(params.inputType.dtype) for shape in shapes]
+
+
+def convolve(params, input, weights, flipped=False, tiles=16, mode="native", options=None):
+    def function(graph, t, prog):
+        return poplin.convolution(graph, *t, params, flipped, prog, "c", options)
+
+    return call(function, [params.inputType] * 2, [input, weights], tiles, mode)
+
+
+@examples(20)
+@given(conv_params(FLOAT), st.sampled_from([1, 4, 16]))
+def test_a_convolution_with_any_transforms_is_that_of_numpy(params, tiles):
+    input, weights, _ = operands(params)
+    result, _ = convolve(params, input, weights, tiles=tiles)
+    np.testing.assert_array_equal(result, reference_convolution(params, input, weights))
+
+
+@pytest.fixture
+def form_number(monkeypatch):
+    """Let convolutions be written in the way of a number, of those that there are."""
+
+    def choose(number):
+        chosen_form._chosen.cache_clear()
+        monkeypatch.setattr(chosen_form, "plain_forms", lambda params: [plain_forms(params)[number]])
+
+    yield choose
+    chosen_form._chosen.cache_clear()
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("field", "kernel", "dilation", "kernel_dilation", "stride"),
+    [
+        ([5, 4], [3, 3], [2, 2], [1, 1], [1, 1]),
+        ([6], [4], [3], [1], [2]),
+        ([4], [3], [4], [2], [1]),
+        ([3, 5], [2, 2], [1, 3], [1, 1], [1, 2]),
+    ],
+)
+def test_zeros_between_inputs_give_the_same_in_every_form(number, field, kernel, dilation, kernel_dilation, stride, form_number):
+    params = ConvParams(FLOAT, 2, field, kernel, 2, 3, 2)
+    params.inputTransform.dilation, params.kernelTransform.dilation = dilation, kernel_dilation
+    params.inputTransform.paddingLower, params.inputTransform.paddingUpper = [2] * len(field), [3] * len(field)
+    params.outputTransform.stride = stride
+    form_number(number)
+    input, weights, _ = operands(params)
+    result, _ = convolve(params, input, weights)
+    np.testing.assert_array_equal(result, reference_convolution(params, input, weights))
+
+
+@examples(12)
+@given(conv_params(HALF), st.sampled_from([HALF, FLOAT]))
+def test_halves_are_convolved_in_float_by_both_engines_alike(params, output):
+    params.outputType = output
+    input, weights, _ = operands(params, largest=2)
+    (native, engine), (interpreted, other) = (convolve(params, input, weights, mode=mode) for mode in MODES)
+    assert native.dtype == output.dtype
+    np.testing.assert_array_equal(native, interpreted)
+    np.testing.assert_array_equal(native, reference_convolution(params, input, weights))
+    assert engine.getReport().execution.totalCycles == other.getReport().execution.totalCycles
+
+
+@examples(12)
+@given(conv_params(FLOAT))
+def test_gradients_are_adjoint_to_the_convolution(params):
+    input, weights, deltas = operands(params)
+    backward = poplin.getGradientParams(params)
+    assert backward.getOutputFieldShape() == params.inputFieldShape
+    flipped = np.flip(weights.swapaxes(1, 2), tuple(range(3, weights.ndim)))
+    expected = reference_convolution(backward, deltas, flipped)
+    forward = (reference_convolution(params, input, weights) * deltas).sum()
+    assert (expected * input).sum() == forward  # <conv(x, w), y> = <x, bwd(y, w)>
+    moved, _ = convolve(backward, deltas, weights, flipped=True)
+    np.testing.assert_array_equal(moved, expected)
+
+    def function(graph, t, prog):
+        return poplin.calculateWeightDeltas(graph, *t, params, prog)
+
+    update, _ = call(function, [FLOAT] * 2, [deltas, input])
+    assert update.shape == weights.shape
+    assert (update.astype(float) * weights).sum() == forward  # = <w, wu(x, y)>
+
+
+@examples(8)
+@given(conv_params(FLOAT, dims=2), st.integers(0, 10**6))
+def test_gradients_are_what_differences_of_the_convolution_say(params, seed):
+    input, weights, deltas = operands(params)
+
+    def function(graph, t, prog):
+        return poplin.calculateWeightDeltas(graph, *t, params, prog)
+
+    update, _ = call(function, [FLOAT] * 2, [deltas, input])
+    backward, _ = convolve(poplin.getGradientParams(params), deltas, weights, flipped=True)
+    for array, gradient, name in ((weights, update, "weights"), (input, backward, "input")):
+        if array.size:
+            moved = {"input": input.copy(), "weights": weights.copy()}
+            place = np.unravel_index(seed % array.size, array.shape)
+            moved[name][place] += 1  # linear: a difference of 1 is exact
+            change = reference_convolution(params, **moved) - reference_convolution(params, input, weights)
+            assert (change * deltas).sum() == gradient[place]
+
+
+@pytest.mark.parametrize("scale", [0.5, "tensor"])
+@pytest.mark.parametrize("type", [FLOAT, HALF])
+def test_weights_and_biases_are_updated_by_scaled_gradients(type, scale):
+    params = ConvParams(type, 2, [6, 5], [3, 2], 2, 3, 2)
+    params.outputTransform.stride = [2, 1]
+    input, weights, deltas = operands(params, largest=2)
+    biases = np.arange(6).astype(type.dtype)
+    graph, device = new_graph()
+    values = {"input": input, "weights": weights, "deltas": deltas, "biases": biases, "scale": np.array([0.5], np.float32)}
+    t = {name: variable(graph, FLOAT if name == "scale" else type, value.shape, name) for name, value in values.items()}
+    prog = Sequence()
+    factor = t["scale"] if scale == "tensor" else scale
+    poplin.convolutionWeightUpdate(graph, t["deltas"], t["weights"], t["input"], params, factor, prog)
+    poplin.convolutionBiasUpdate(graph, t["deltas"], t["biases"], factor, {}, prog)
+    read, _ = run(graph, device, prog, values, {"weights": t["weights"], "biases": t["biases"]})
+    np.testing.assert_array_equal(read["biases"], biases + 0.5 * deltas.sum((0, 2, 3)))
+    update = poplin.getWeightUpdateParams(params)
+    acts = input.reshape(2, 2, 2, 6, 5).transpose(2, 1, 0, 3, 4).reshape(2, 4, 6, 5)
+    gradient = reference_convolution(update, acts, deltas.reshape(2, 2, 3, *deltas.shape[2:]).transpose(1, 2, 0, 3, 4))
+    np.testing.assert_array_equal(read["weights"], weights + 0.5 * gradient.reshape(2, 2, 3, 3, 2).transpose(1, 2, 0, 3, 4))
+
+
+@examples(12)
+@given(conv_params(FLOAT, dims=2), st.booleans())
+def test_tensors_laid_out_for_a_convolution_give_the_same_into_an_output_of_its_own(params, biased):
+    input, weights, _ = operands(params)
+    graph, device = new_graph()
+    cache = poplin.PlanningCache()
+    t = [poplin.createInput(graph, params, "input", {}, cache), poplin.createWeights(graph, params, "weights", cache=cache)]
+    out = poplin.createConvOutput(graph, params, "out", cache=cache)
+    assert [list(tensor.shape()) for tensor in t] == [list(input.shape), list(weights.shape)]
+    for name, tensor in zip(("x", "w"), t, strict=True):
+        graph.createHostWrite(name, tensor)
+    prog = Sequence()
+    poplin.convolutionWithOutput(graph, *t, out, params, False, prog, cache=cache)
+    expected = reference_convolution(params, input, weights)
+    values = {"x": input, "w": weights}
+    assert cache.size() == 1
+    if biased and out.numElements():
+        biases = poplin.createBiases(graph, out, params, cache=cache)
+        graph.createHostWrite("b", biases)
+        values["b"] = np.arange(params.getNumOutputChans(), dtype=np.float32)
+        poplin.addBias(graph, out, biases, prog)
+        expected = expected + values["b"][:, None, None]
+    read, _ = run(graph, device, prog, values, {"out": out})
+    np.testing.assert_array_equal(read["out"], expected)
+
+
+def test_a_result_can_be_written_and_is_the_same_in_every_run():
+    params = ConvParams(FLOAT, 1, [4], [2], 1, 2, 1)
+    params.outputTransform.paddingLower, params.inputTransform.dilation = [2], [2]
+    graph, device = new_graph()
+    input, weights, _ = operands(params)
+    t = [variable(graph, FLOAT, value.shape, name) for name, value in (("x", input), ("w", weights))]
+    prog = Sequence()
+    out = poplin.convolution(graph, *t, params, False, prog)
+    assert out.isParallelWriteable()
+    graph.createHostWrite("out", out)
+    graph.createHostRead("read", out)
+    engine = Engine(graph, prog)
+    engine.load(device)
+    for name, value in (("x", input), ("w", weights)):
+        engine.writeTensor(name, value)
+    for _ in range(2):
+        engine.writeTensor("out", np.full(out.shape(), np.nan, np.float32))
+        engine.run()
+        np.testing.assert_array_equal(engine.readTensor("read"), reference_convolution(params, input, weights))
+
+
+@pytest.mark.parametrize("name", ["batchSize", "inputChannelsPerConvGroup", "outputChannelsPerConvGroup", "numConvGroups"])
+def test_sizes_of_0_give_empty_results_or_zeros(name):
+    params = ConvParams(FLOAT, 2, [4, 4], [3, 3], 2, 3, 1)
+    setattr(params, name, 0)
+    graph, device = new_graph()
+    t = [poplin.createInput(graph, params, "x"), poplin.createWeights(graph, params, "w")]
+    prog = Sequence()
+    out = poplin.convolution(graph, *t, params, False, prog)
+    read, _ = run(graph, device, prog, {}, {"out": out})
+    np.testing.assert_array_equal(read["out"], np.zeros((params.batchSize, params.getNumOutputChans(), 2, 2)))
+
+
+def test_weights_are_transposed_and_flipped_also_onto_themselves():
+    random = np.random.default_rng(3)
+    weights = random.integers(-9, 9, (2, 3, 3, 4, 2)).astype(np.float32)
+    graph, device = new_graph()
+    t = variable(graph, FLOAT, weights.shape, "w")
+    out = variable(graph, FLOAT, weights.shape, "o")
+    prog = Sequence()
+    poplin.weightsTransposeChansFlipXY(graph, t, out, prog)
+    poplin.weightsTransposeChansFlipXY(graph, t, t, prog)
+    params = ConvParams(FLOAT, 4, [1], [1], 5, 7, 2)
+    fc = variable(graph, FLOAT, [2, 5, 7, 1], "fc")
+    transposed = poplin.fullyConnectedWeightTranspose(graph, fc, params, prog)
+    values = {"w": weights, "fc": random.integers(-9, 9, (2, 5, 7, 1)).astype(np.float32)}
+    read, _ = run(graph, device, prog, values, {"out": out, "w": t, "fc": transposed})
+    expected = np.flip(weights.swapaxes(1, 2), (3, 4))
+    np.testing.assert_array_equal(read["out"], expected)
+    np.testing.assert_array_equal(read["w"], expected)
+    np.testing.assert_array_equal(read["fc"], values["fc"].swapaxes(1, 2))
+
+
+@examples(40)
+@given(conv_params(FLOAT, dims=1), st.data())
+def test_ranges_of_indices_are_the_least_that_hold_what_meets(params, data):
+    def some(size):
+        begin = data.draw(st.integers(0, size))
+        return begin, data.draw(st.integers(begin, size))
+
+    outputs, kernels, inputs = (some(size) for size in (params.getOutputSize(0), params.kernelShape[0], params.inputFieldShape[0]))
+    triples = [
+        (o, k, i)
+        for o in range(*outputs)
+        for k in range(params.kernelShape[0])
+        if (i := poplin.getInputIndex(0, o, k, params)) is not None
+    ]
+    assert all(poplin.getKernelIndex(0, o, i, params) == k for o, k, i in triples)
+
+    def least(place, kernels=None, inputs=None):
+        found = [
+            t[place] for t in triples if (kernels is None or t[1] in range(*kernels)) and (inputs is None or t[2] in range(*inputs))
+        ]
+        return (min(found), max(found) + 1) if found else (0, 0)
+
+    assert poplin.getOutputRangeForKernelRange(0, outputs, kernels, params) == least(0, kernels)
+    assert poplin.getOutputRangeForInputRange(0, outputs, inputs, params) == least(0, None, inputs)
+    assert poplin.getInputRange(0, outputs, kernels, params) == least(2, kernels)
+    assert poplin.getInputRange(0, outputs, params) == least(2)
+    assert poplin.getKernelRange(0, outputs, inputs, params) == least(1, None, inputs)
+    for k in range(*kernels):
+        assert poplin.getOutputRangeForKernelIndex(0, outputs, k, params) == least(0, (k, k + 1))
+        assert poplin.getInputRange(0, outputs, k, params) == least(2, (k, k + 1))
+    for i in range(*inputs):
+        assert poplin.getOutputRangeForInputIndex(0, outputs, i, params) == least(0, None, (i, i + 1))
+        assert poplin.getKernelRange(0, outputs, i, params) == least(1, None, (i, i + 1))
+    for o in range(*outputs):
+        assert poplin.getInputRange(0, o, params) == poplin.getInputRange(0, (o, o + 1), params)
+
+
+def test_flops_and_perfect_cycles_count_no_padding():
+    params = ConvParams(HALF, 2, [8, 8], [3, 3], 16, 32, 2)
+    assert poplin.getFwdFlops(params) == poplin.getBwdFlops(params) == poplin.getWuFlops(params) == 2 * 2 * 2 * 16 * 32 * 36 * 9
+    params.inputTransform.paddingLower = params.inputTransform.paddingUpper = [1, 1]
+    assert poplin.getFwdFlops(params) == 2 * 2 * 2 * 16 * 32 * (8 + 7 + 7) ** 2
+    graph, _ = new_graph(16)
+    assert poplin.getFwdPerfectCycleCount(graph, params) == poplin.getFwdFlops(params) / 2 / (64 * 16)
+    params.inputType = params.outputType = FLOAT
+    assert poplin.getWuPerfectCycleCount(graph, params) == poplin.getBwdPerfectCycleCount(graph, params)
+    assert poplin.getWuPerfectCycleCount(graph, params) == poplin.getFwdFlops(params) / 2 / (2 * 16)
+
+
+def test_plans_are_reported_and_found_again():
+    graph, _ = new_graph()
+    params = ConvParams(HALF, 2, [8, 8], [3, 3], 16, 32, 1)
+    cache, out, update = poplin.PlanningCache(), io.StringIO(), io.StringIO()
+    poplin.reportPlanInfo(out, graph, params, {}, cache)
+    costs = poplin.reportPlanEstimatedCosts(graph, params, {}, cache)
+    assert (cache.size(), costs.cycles > 0, costs.memory > 0) == (1, True, True)
+    assert f"cycles {costs.cycles}" in out.getvalue()
+    poplin.reportWeightUpdatePlanInfo(update, graph, params, {}, cache)
+    poplin.preplanConvolutions([(graph.getTarget(), params, {})], cache)
+    poplin.preplanConvolutions(graph, [(graph.getTarget(), params, {"partialsType": "half"})], cache)
+    assert cache.size() == 3
+    assert poplin.PlanCosts() == poplin.PlanCosts(poplin.PlanCosts.unknown, poplin.PlanCosts.unknown)
+    poplin.convolutionValidateOptions({"partialsType": "half"})
+
+
+class Mistakes:
+    """Fitting arguments, to be made wrong."""
+
+    def __init__(self):
+        self.graph, _ = new_graph()
+        self.params = ConvParams(FLOAT, 2, [6, 6], [3, 3], 2, 3, 1)
+        shapes = {"x": [2, 2, 6, 6], "w": [1, 3, 2, 3, 3], "y": [2, 3, 4, 4], "b": [3], "half": [2, 2, 6, 6]}
+        for name, shape in shapes.items():
+            setattr(self, name, variable(self.graph, HALF if name == "half" else FLOAT, shape, name))
+        self.unmapped = self.graph.addVariable(FLOAT, [2, 2, 6, 6], "unmapped")
+        self.other = variable(new_graph()[0], FLOAT, [2, 2, 6, 6], "other")
+        self.prog = Sequence()
+
+    def conv(self, in_=None, weights=None, params=None, flipped=False, *rest):
+        given = [own if given is None else given for given, own in ((in_, self.x), (weights, self.w), (params, self.params))]
+        return poplin.convolution(self.graph, *given, flipped, self.prog, *rest)
+
+    def four_dimensions(self):
+        return ConvParams(FLOAT, 1, [1] * 4, [1] * 4, 1, 1, 1)
+
+
+MISTAKES = [
+    (lambda m: m.conv(m.y), PoplibsError,
+     "poplin.convolution: in_ is [batch, input channels, *field] = [2, 2, 6, 6] by the parameters"),
+    (lambda m: m.conv(None, m.x), PoplibsError, "weights is [groups, output channels, input channels, *kernel] = [1, 3, 2, 3, 3]"),
+    (lambda m: m.conv(None, m.w, None, True), PoplibsError,
+     "weights is [groups, input channels, output channels, *kernel] = [1, 2, 3, 3, 3]"),
+    (lambda m: m.conv(m.half), PoplibsError, "in_ is FLOAT by the parameters, got <Tensor 'half' HALF [2, 2, 6, 6]>"),
+    (lambda m: m.conv(m.unmapped), InvalidTileMapping, "unmapped"),
+    (lambda m: m.conv(m.other), PoplarTypeError, "belongs to another graph"),
+    (lambda m: m.conv(None, None, 3), PoplarTypeError, "params is a poplin.ConvParams, got 3"),
+    (lambda m: m.conv(None, None, ConvParams()), PoplibsError, "inputType is FLOAT or HALF, got None"),
+    (lambda m: m.conv(None, None, m.four_dimensions()), MissingFeature, "a field has 3 dimensions at most in pypoplar, got 4"),
+    (lambda m: m.conv(None, None, None, 1), PoplarTypeError, "transposeAndFlipWeights is True or False, got 1"),
+    (lambda m: m.conv(None, None, None, False, {}), PoplarTypeError, "a debug name is a string"),
+    (lambda m: m.conv(None, None, None, False, "c", {"partialType": "half"}), InvalidOption, "partialsType"),
+    (lambda m: m.conv(None, None, None, False, "c", {}, {}), PoplarTypeError, "cache is a poplin.PlanningCache, got {}"),
+    (lambda m: poplin.convolutionWithOutput(m.graph, m.x, m.w, m.x, m.params, False, m.prog), PoplibsError,
+     "out is [batch, output channels, *output field] = [2, 3, 4, 4]"),
+    (lambda m: poplin.convolutionWithOutput(m.graph, m.x, m.w, m.y[:1].broadcast(2), m.params, False, m.prog), PoplibsError,
+     "cannot be written"),
+    (lambda m: poplin.calculateWeightDeltas(m.graph, m.x, m.x, m.params, m.prog), PoplibsError, "zDeltas is"),
+    (lambda m: poplin.calculateWeightDeltas(m.graph, m.y, m.y, m.params, m.prog), PoplibsError, "activations is"),
+    (lambda m: poplin.convolutionWeightUpdate(m.graph, m.y, m.x, m.x, m.params, 1.0, m.prog), PoplibsError, "weights is"),
+    (lambda m: poplin.convolutionWeightUpdate(m.graph, m.y, m.w, m.x, m.params, m.b, m.prog), PoplibsError, "scale is a number or"),
+    (lambda m: poplin.convolutionWeightUpdate(m.graph, m.y, m.w, m.x, m.params, "1", m.prog), PoplarTypeError,
+     "takes a tensor, got '1'"),
+    (lambda m: poplin.addBias(m.graph, m.x, m.b, m.prog), PoplibsError, "biases are [channels] = [2] of FLOAT, as in_ has them"),
+    (lambda m: poplin.addBias(m.graph, m.b, m.b, m.prog), PoplibsError, "in_ is [batch, channels, *field]"),
+    (lambda m: poplin.convolutionBiasUpdate(m.graph, m.x, m.b, 1.0, {}, m.prog), PoplibsError, "biases are [channels] = [2]"),
+    (lambda m: poplin.createBiases(m.graph, m.x, m.params), PoplibsError, "activations is [batch, output channels, *output field]"),
+    (lambda m: poplin.weightsTransposeChansFlipXY(m.graph, m.w, m.w, m.prog), PoplibsError,
+     "weightsOut is [groups, input channels, output channels, *kernel] = [1, 2, 3, 3, 3]"),
+    (lambda m: poplin.fullyConnectedWeightTranspose(m.graph, m.w, m.params, m.prog), PoplibsError,
+     "the field has one dimension, got 2"),
+    (lambda m: poplin.reportPlanInfo(3, m.graph, m.params), PoplibsError, "out is a text file, such as sys.stdout, got 3"),
+    (lambda m: poplin.preplanConvolutions([3], poplin.PlanningCache()), PoplarTypeError, "a target, parameters and options each"),
+    (lambda m: poplin.getInputIndex(2, 0, 0, m.params), PoplarIndexError, "dim is 2, and the field has 2 dimensions"),
+    (lambda m: poplin.getInputIndex(0, 4, 0, m.params), PoplarIndexError, "outputIndex is 4, and there are 4"),
+    (lambda m: poplin.getInputRange(0, (0, 5), m.params), PoplarIndexError, "outputRange is [0, 5), and there are 4"),
+    (lambda m: poplin.getInputRange(0, (3, 2), m.params), PoplibsError, "outputRange begins before it ends, got [3, 2)"),
+    (lambda m: poplin.getOutputRangeForInputRange(0, 3, (0, 1), m.params), PoplarTypeError, "outputRange is a pair of"),
+    (lambda m: poplin.getDilatedSize(3, 0), PoplibsError, "dilation is 1 at least, got 0"),
+    (lambda m: poplin.createInput(m.graph, m.params, {}), PoplarTypeError, "a debug name is a string"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mistake", "error", "words"), MISTAKES, ids=range(len(MISTAKES)))
+def test_mistakes_are_told_before_the_graph_is_changed(mistake, error, words):
+    given = Mistakes()
+    before = given.graph.addVariable(FLOAT, [1]).runs().start[0]
+    with pytest.raises(error) as raised:
+        mistake(given)
+    assert words in str(raised.value)
+    assert given.graph.addVariable(FLOAT, [1]).runs().start[0] == before + 1
