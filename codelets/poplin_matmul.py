@@ -6,8 +6,16 @@ Products of halves are exact in float, and all sums are taken in float; what is 
 from typing import Generic, TypeVar
 
 from pypoplar import FLOAT, HALF, INT, Input, MultiVertex, Output, Vector, VectorList, Vertex, ipu
+from pypoplar.poplin.matmul.matmul_cycles import (
+    block_product_estimate,
+    dot_products_estimate,
+    outer_product_estimate,
+    reduce_add_estimate,
+    sum_partials_estimate,
+)
 
 T = TypeVar("T", FLOAT, HALF)  # of the operands
+P = TypeVar("P", FLOAT, HALF)  # of partial products
 R = TypeVar("R", FLOAT, HALF)  # of the result
 
 
@@ -34,6 +42,9 @@ class DotProducts(Vertex, Generic[T], name="poplin::DotProducts"):
         for row in range(len(self.out)):
             self.out[row] = dot(self.a[row], self.b)
 
+    def cycles(self, vertex):
+        return dot_products_estimate(vertex)
+
 
 class OuterProduct(MultiVertex, Generic[T, R], name="poplin::OuterProduct"):
     """out = a b for one element a and a piece of a row b."""
@@ -47,37 +58,50 @@ class OuterProduct(MultiVertex, Generic[T, R], name="poplin::OuterProduct"):
         for i in ipu.worker_range(worker, self.out):
             self.out[i] = a * float(self.b[i])
 
+    def cycles(self, vertex):
+        return outer_product_estimate(vertex)
 
-class BlockProduct(MultiVertex, Generic[T], name="poplin::BlockProduct", writes_all="out"):
-    """out = a b for blocks a [rows, depth], b [depth, columns] and out [rows, columns], which lie row by row.
 
-    The workers form `rowGroups` times ``6 / rowGroups`` groups: each takes a share of the rows, and of them `columnShare` columns.
+class BlockProduct(MultiVertex, Generic[T, P], name="poplin::BlockProduct", writes_all="out"):
+    """out = a b for blocks a [groups, rows, depth], b [groups, depth, columns] and out [groups, rows, columns], row by row.
+
+    A row of out begins `stride` elements behind the one before; what is between them becomes 0. The workers form `rowGroups`
+    times ``6 / rowGroups`` sets: each takes a share of the rows, and of them `columnShare` columns. A HALF is rounded once.
     """
 
     a: Input[Vector[T]]
     b: Input[Vector[T]]
-    out: Output[Vector[FLOAT]]
+    out: Output[Vector[P]]
+    groups: INT
     depth: INT
     columns: INT
+    stride: INT
     rowGroups: INT
     columnShare: INT
 
     def compute(self, worker):
-        rows = len(self.out) // self.columns
+        rows = len(self.out) // (self.groups * self.stride)
         share = (rows + self.rowGroups - 1) // self.rowGroups
         first = worker % self.rowGroups * share
         left = worker // self.rowGroups * self.columnShare
         count = min(share, rows - first)
         width = min(self.columnShare, self.columns - left)
         if count > 0 and width > 0:
-            self.multiply(first, count, left, width)
+            for group in range(self.groups):
+                self.multiply(group, rows, first, count, left, width)
 
-    def multiply(self, first, count, left, width):
-        for row in range(first, first + count):
-            for j in range(row * self.columns + left, row * self.columns + left + width):
+    def multiply(self, group, rows, first, count, left, width):
+        row = group * rows + first
+        padded = width + (self.stride - self.columns if left + width == self.columns else 0)
+        for begin in range(row * self.stride + left, (row + count) * self.stride + left, self.stride):
+            for j in range(begin, begin + padded):
                 self.out[j] = 0.0
-        out, a, b = self.out[first * self.columns + left :], self.a[first * self.depth :], self.b[left:]
-        ipu.multiply_accumulate(out, a, b, count, self.depth, width, out_stride=self.columns, b_stride=self.columns)
+        out = self.out[row * self.stride + left :]
+        a, b = self.a[row * self.depth :], self.b[group * self.depth * self.columns + left :]
+        ipu.multiply_accumulate(out, a, b, count, self.depth, width, out_stride=self.stride, b_stride=self.columns)
+
+    def cycles(self, vertex):
+        return block_product_estimate(vertex)
 
 
 class SumPartials(Vertex, Generic[R], name="poplin::SumPartials"):
@@ -93,16 +117,22 @@ class SumPartials(Vertex, Generic[R], name="poplin::SumPartials"):
                 total += value
             self.out[i] = total
 
+    def cycles(self, vertex):
+        return sum_partials_estimate(vertex)
 
-class ReduceAdd(MultiVertex, Generic[R], name="poplin::ReduceAdd"):
-    """out = the sum of the rows of partials."""
 
-    partials: Input[VectorList[FLOAT]]
+class ReduceAdd(MultiVertex, Generic[R, P], name="poplin::ReduceAdd"):
+    """out = the sum of the rows of partials, in float."""
+
+    partials: Input[VectorList[P]]
     out: Output[Vector[R]]
 
     def compute(self, worker):
         for i in ipu.worker_range(worker, self.out):
             total = 0.0
             for row in self.partials:
-                total += row[i]
+                total += float(row[i])
             self.out[i] = total
+
+    def cycles(self, vertex):
+        return reduce_add_estimate(vertex)

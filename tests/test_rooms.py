@@ -72,6 +72,7 @@ LIBRARIES = ("poputil", "popops", "poplin", "poprand", "popnn")  # they are buil
 COMPATIBLE = ("profile",)  # old names of public modules
 SHARED_NAMES = {  # of classes
     "ComputeSet": ("graph.vertices", "report.program_nodes"),  # Poplar's and libpva's
+    "PlanningCache": ("poplin.matmul", "poplin.planning_cache"),  # PopLibs' two
     "Program": ("program.base", "report.program_nodes"),  # Poplar's and libpva's
     "Result": ("engine.streams", "testing.running"),  # Poplar's `StreamCallback.Result`, and what a test's run gives
 }

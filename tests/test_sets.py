@@ -101,6 +101,23 @@ ONE_VALUE = {  # takes one thing, whatever its annotation says
 }
 
 
+SHAPES = ("aShape", "bShape", "options")
+PRODUCTS = {  # calls for products of matrices, and their parameters that take several values
+    "createMatMulGroupedInputLHS": SHAPES,
+    "createMatMulGroupedInputRHS": SHAPES,
+    "createMatMulGroupedOutput": SHAPES,
+    "matMulGrouped": ("options",),
+    "matMulGroupedReportPlan": SHAPES,
+    "matMulGroupedWithOutput": ("options_",),
+    "matMulReportPlan": SHAPES,
+    "matMulWithOutput": ("options_",),
+    "matmulValidateOptions": ("options",),
+    "preArrangeMatMulGroupedInputRHS": ("aShape", "options"),
+    "preplan": ("convs", "matmuls"),
+    "preplanMatMuls": ("matmuls",),
+}
+
+
 class Double(Vertex):
     x: InOut[Vector[FLOAT]]
     values: Vector[FLOAT]
@@ -214,6 +231,23 @@ def _element_wise(name, parameter):
     def call(case):
         arguments = {**dict.fromkeys(tensors, case.x), "prog": case.prog}
         function(case.graph, **{**arguments, parameter: {1.0}})
+
+    return call
+
+
+def _of_products(name, parameter):
+    def call(case):
+        group = [1] if "Grouped" in name else []
+        square = case.m.reshape([*group, 4, 4])
+        fitting = {
+            "graph": case.graph, "prog": case.prog, "out": square if "WithOutput" in name else io.StringIO(),
+            **dict.fromkeys(("A", "A_", "B", "B_"), square), "aShape": [*group, 4, 4], "bShape": [*group, 4, 4],
+            **dict.fromkeys(("inputType", "outputType"), FLOAT), "convs": [], "matmuls": [],
+            "cache": poplin.PlanningCache(),
+        }  # fmt: skip
+        function = getattr(poplin, name)
+        arguments = {key: fitting[key] for key in inspect.signature(function).parameters if key in fitting}
+        function(**{**arguments, parameter: {4}})
 
     return call
 
@@ -419,6 +453,9 @@ REFUSED = {
     "iterateTensorPartitions.nPartitions": lambda case: poputil.iterateTensorPartitions(case.m, {1, 2}, print),
     "the regions of mergeAdjacentRegions": lambda case: poputil.mergeAdjacentRegions({(0, 2)}),
     "reduceMany.reductions": lambda case: popops.reduceMany(case.graph, {1}, [], case.prog),
+    **{f"{name}.{parameter}": _of_products(name, parameter) for name, parameters in PRODUCTS.items() for parameter in parameters},
+    "MatMulParams.__init__.aShape": lambda case: poplin.MatMulParams(FLOAT, FLOAT, {4, 8}, [8, 4]),
+    "MatMulParams.__init__.bShape": lambda case: poplin.MatMulParams(FLOAT, FLOAT, [4, 8], {8, 4}),
     "the options of matMul": lambda case: matMul(case.graph, case.m, case.m, case.prog, options={"partialsType"}),
     "aShape of createMatMulInputLHS": lambda case: createMatMulInputLHS(case.graph, FLOAT, {4, 8}, [8, 4]),
     "bShape of createMatMulInputLHS": lambda case: createMatMulInputLHS(case.graph, FLOAT, FLOAT, [8, 4], {4, 8}),

@@ -9,7 +9,7 @@ import numpy as np
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops import expr
-from pypoplar.popops.elements.cast import cast
+from pypoplar.popops.elements.cast import nearest_cast
 from pypoplar.popops.elements.map_functions import mapInPlace
 from pypoplar.poprand.drawing_call import DrawingCall, width_of
 from pypoplar.poprand.drawn_intervals import DrawnInterval
@@ -179,4 +179,4 @@ def logUniform(
     logs = uniform(graph, seed, seedModifier, reference, FLOAT, first, last, prog, call.debug)
     tree = expr.Clamp(expr.Exp(expr.Mul(expr._1, expr.Const(factor))), expr.Const(float(held.low)), expr.Const(float(held.high)))
     mapInPlace(graph, tree, [logs], prog, call.debug)
-    return logs if outType is FLOAT else cast(graph, logs, outType, prog, call.debug)
+    return logs if outType is FLOAT else nearest_cast(graph, logs, outType, prog, call.debug)

@@ -10,7 +10,8 @@ from law_examples import examples
 from library_programs import MODES, call, new_graph, run, variable
 
 from pypoplar import FLOAT, HALF, INT, InvalidOption, MissingFeature, PoplarTypeError, Target, poplin, poputil
-from pypoplar.poplin.block_plan import plan_blocks
+from pypoplar.poplin.matmul.block_plan import plan_blocks
+from pypoplar.poplin.matmul.product_params import ProductParams
 from pypoplar.program import Sequence
 
 
@@ -118,23 +119,29 @@ def test_a_column_times_a_row_is_computed_where_a_linear_mapping_puts_it():
 
 
 @examples(60)
-@given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 300), st.integers(1, 200), st.sampled_from([FLOAT, HALF]))
-def test_a_block_plan_covers_the_product_once_on_no_more_tiles_than_there_are(m, k, n, tiles, type):
+@given(
+    st.integers(1, 9),
+    st.integers(1, 300),
+    st.integers(1, 300),
+    st.integers(1, 300),
+    st.integers(1, 200),
+    st.sampled_from([FLOAT, HALF]),
+)
+def test_a_block_plan_covers_the_product_once_on_no_more_tiles_than_there_are(g, m, k, n, tiles, type):
     target = Target.createIPUTarget(1, tiles, "bow")
-    plan = plan_blocks(target, m, k, n, type, type, 0.6)
-    for size, bounds in ((m, plan.row_bounds()), (k, plan.depth_bounds()), (n, plan.column_bounds())):
+    plan = plan_blocks(target, ProductParams(g, m, k, n, type, type, FLOAT, 0.6))
+    for size, bounds in ((g, plan.group_bounds()), (m, plan.row_bounds()), (k, plan.depth_bounds()), (n, plan.column_bounds())):
         assert bounds[0] == 0
         assert bounds[-1] == size
         assert all(begin < end for begin, end in pairwise(bounds))
-    places = [
-        plan.tile(i, p, j, tiles) for i in range(plan.row_parts) for p in range(plan.depth_parts) for j in range(plan.column_parts)
-    ]
+    parts = (plan.group_parts, plan.row_parts, plan.depth_parts, plan.column_parts)
+    places = plan.tiles_of(tiles, *map(range, parts)).flatten().tolist()
     assert len(set(places)) == len(places) <= tiles
 
 
 def test_more_tiles_never_make_a_plan_slower():
     costs = [
-        plan_blocks(Target.createIPUTarget(1, tiles, "bow"), 900, 600, 300, FLOAT, FLOAT, 0.6).cycles
+        plan_blocks(Target.createIPUTarget(1, tiles, "bow"), ProductParams(1, 900, 600, 300, FLOAT, FLOAT, FLOAT, 0.6)).cycles
         for tiles in (64, 128, 256, 512, 1024, 1472)
     ]
     assert costs == sorted(costs, reverse=True)
@@ -145,7 +152,7 @@ def test_a_plan_keeps_within_its_part_of_the_memory_or_takes_the_least(memory):
     target = Target.createIPUTarget(1, 64, "bow")
 
     def blocks(memory):
-        plan = plan_blocks(target, 600, 700, 500, FLOAT, FLOAT, memory)
+        plan = plan_blocks(target, ProductParams(1, 600, 700, 500, FLOAT, FLOAT, FLOAT, memory))
         sizes = (max(np.diff(bounds)) for bounds in (plan.row_bounds(), plan.depth_bounds(), plan.column_bounds()))
         rows, depth, columns = (int(one) for one in sizes)
         return plan.cycles, 4 * (rows * depth + depth * columns + rows * columns)
@@ -184,7 +191,7 @@ def test_operands_that_do_not_fit_are_refused_with_their_names():
     graph, _ = new_graph()
     a, b = variable(graph, FLOAT, [4, 5], "left"), variable(graph, FLOAT, [4, 5], "right")
     prog = Sequence()
-    with pytest.raises(poputil.PoplibsError, match=r"\[m, k\] by \[k, n\].*'left'.*'right'"):
+    with pytest.raises(poputil.PoplibsError, match=r"A is \[m, k\] = \[4, 5\], B is \[k, n\] = \[4, 5\].*'left'.*'right'"):
         poplin.matMul(graph, a, b, prog)
     with pytest.raises(poputil.PoplibsError, match=r"got .*'left'.*INT"):
         poplin.matMul(graph, a, variable(graph, INT, [5, 2], "whole"), prog)
@@ -192,11 +199,9 @@ def test_operands_that_do_not_fit_are_refused_with_their_names():
         poplin.matMul(graph, a, variable(graph, HALF, [5, 2], "halves"), prog)
     with pytest.raises(poputil.PoplibsError, match="output type INT"):
         poplin.matMul(graph, a, b.transpose(), prog, INT)
-    with pytest.raises(poputil.PoplibsError, match="at least one element"):
-        poplin.matMul(graph, variable(graph, FLOAT, [0, 5], "none"), b.transpose(), prog)
-    with pytest.raises(poputil.PoplibsError, match=r"the shapes \[4, 5\] and \[4, 5\]"):
+    with pytest.raises(poputil.PoplibsError, match=r"createMatMulInputLHS.*A is \[m, k\] = \[4, 5\], B is \[k, n\] = \[4, 5\]"):
         poplin.createMatMulInputLHS(graph, FLOAT, [4, 5], [4, 5])
-    with pytest.raises(poputil.PoplibsError, match="two shapes of two sizes each"):
+    with pytest.raises(poputil.PoplibsError, match=r"B is \[k, n\] = \[3\]"):
         poplin.createMatMulInputRHS(graph, FLOAT, [4, 5], [3])
     with pytest.raises(PoplarTypeError, match="bShape is a list, each a whole number, got 3"):
         poplin.createMatMulInputRHS(graph, FLOAT, [4, 5], 3)
@@ -213,10 +218,17 @@ def test_options_are_checked_and_what_is_not_there_says_so():
         poplin.matMul(graph, a, b, prog, "product", {"partialsType": "double"})
     with pytest.raises(InvalidOption, match="is a number"):
         poplin.matMul(graph, a, b, prog, options={"availableMemoryProportion": "much"})
-    with pytest.raises(MissingFeature, match="partialsType half"):
-        poplin.matMul(graph, a, b, prog, FLOAT, "product", {"partialsType": "half"})
-    with pytest.raises(MissingFeature, match="preArrange"):
-        poplin.matMul(graph, a, b, prog, options={"inputRHSIsPreArranged": "true"})
-    with pytest.raises(TypeError, match="cache"):
-        poplin.matMul(graph, a, b, prog, cache=None)
+    with pytest.raises(poputil.PoplibsError, match="from 0 to 1, got nan"):
+        poplin.matMul(graph, a, b, prog, options={"availableMemoryProportion": "nan"})
+    with pytest.raises(poputil.PoplibsError, match=r"from 0 to 1, got 1\.5"):
+        poplin.matmulValidateOptions({"availableMemoryProportion": 1.5})
+    with pytest.raises(MissingFeature, match="gatherOutput"):
+        poplin.matMul(graph, a, b, prog, FLOAT, "product", {"gatherOutput": True})
+    with pytest.raises(MissingFeature, match="planConstraints"):
+        poplin.matMul(graph, a, b, prog, options={"planConstraints": '{"method": "AMP"}'})
+    with pytest.raises(PoplarTypeError, match="cache is a PlanningCache"):
+        poplin.matMul(graph, a, b, prog, cache={})
+    with pytest.raises(InvalidOption, match="did you mean 'partialsType'"):
+        poplin.matmulValidateOptions({"partialType": "float"})
+    poplin.matmulValidateOptions({"partialsType": "half"})
     poplin.matMul(graph, a, b, prog, "product", {"fullyConnectedPass": "TRAINING_FWD", "availableMemoryProportion": 0.3})

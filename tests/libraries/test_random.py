@@ -21,6 +21,7 @@ from pypoplar import (
     UnknownVertexType,
     poprand,
     poputil,
+    setStochasticRounding,
     stack,
 )
 from pypoplar.poprand.distributions import attempts
@@ -130,6 +131,21 @@ CALLS = {
     "dropout half": dropout(HALF),
     "shaped dropout": shaped_dropout,
 }
+
+
+def test_numbers_do_not_depend_on_how_the_program_rounds():
+    calls = {name: call for name, call in CALLS.items() if "half" in name}
+
+    def rounded_at_random(graph, seed, reference, prog):
+        setStochasticRounding(graph, prog, True)
+        return reference
+
+    for seed in (SEED, None):
+        nearest, _ = drawn_by_all(calls, seed=seed, shape=(100,))
+        for mode in ("native", "interpret"):
+            random, _ = drawn_by_all({"": rounded_at_random, **calls}, seed=seed, shape=(100,), mode=mode)
+            for name in calls:
+                assert random[name].tobytes() == nearest[name].tobytes(), (name, seed)
 
 
 def step_cycles(engine):

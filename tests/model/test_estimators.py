@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, Engine, Graph, IPUModel, poplin, popnn, popops
-from pypoplar.poplin.cycle_estimators import ENTRY
+from pypoplar.poplin.matmul.matmul_cycles import ENTRY
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 
@@ -97,7 +97,7 @@ MULTI_VERTICES = [  # what it is, vertex type and fields, tile cycles at SIZES
     ("UnaryOp1D RELU f32", non_linearity("RELU", FLOAT), (140, 230, 1670, 6278)),
     ("NonLinearity1D GELU f32", non_linearity("GELU", FLOAT), (237, 603, 5403, 20763)),
     ("poplin ReduceAdd f32, 8 partials",
-     ("poplin::ReduceAdd<float>", lambda n: {"partials": (FLOAT, [8, n]), "out": (FLOAT, [n])}),
+     ("poplin::ReduceAdd<float,float>", lambda n: {"partials": (FLOAT, [8, n]), "out": (FLOAT, [n])}),
      (366, 750, 8190, 31998)),
 ]
 WORKER_VERTICES = [  # the same with worker cycles, and what our vertex does beyond the tabulated loop
@@ -153,6 +153,6 @@ def test_a_shared_vertex_takes_the_slots_of_its_busiest_worker(vertex, expected)
 def test_a_block_product_takes_the_tile_cycles_of_the_convolution(type, depth, expected):
     def fields(n):
         vectors = {"a": (type, [n * depth]), "b": (type, [depth * 16]), "out": (FLOAT, [n * 16])}
-        return {**vectors, "depth": depth, "columns": 16, "rowGroups": 6, "columnShare": 16}
+        return {**vectors, "groups": 1, "depth": depth, "columns": 16, "stride": 16, "rowGroups": 6, "columnShare": 16}
 
-    assert tile_cycles(templateVertex("poplin::BlockProduct", type), fields) == pytest.approx(expected, abs=ROUNDING)
+    assert tile_cycles(templateVertex("poplin::BlockProduct", type, FLOAT), fields) == pytest.approx(expected, abs=ROUNDING)

@@ -244,8 +244,8 @@ def convolution(rows, timing):
     compute_set = graph.addComputeSet("conv")
     lengths = {"a": (HALF, 16 * rows), "b": (HALF, 16 * 16), "out": (FLOAT, 16 * rows)}
     fields = {name: on_tile(graph, type, [length]) for name, (type, length) in lengths.items()}
-    shape = {"depth": 16, "columns": 16, "rowGroups": 6, "columnShare": 16}
-    vertex = graph.addVertex(compute_set, "poplin::BlockProduct<half>", {**fields, **shape})
+    shape = {"groups": 1, "depth": 16, "columns": 16, "stride": 16, "rowGroups": 6, "columnShare": 16}
+    vertex = graph.addVertex(compute_set, "poplin::BlockProduct<half,float>", {**fields, **shape})
     graph.setTileMapping(vertex, 0)
     return compute_cycles(device, graph, compute_set)
 

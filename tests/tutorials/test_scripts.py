@@ -101,7 +101,7 @@ def test_tutorial_4_prints_the_summary_the_report_and_the_exchanges(run):
         assert title in lines
     assert "    OnTileExecute: m4/matMul" in lines
     assert "  Number of tiles on target: 1472" in lines
-    assert "poplin::BlockProduct<float>" in text
+    assert "poplin::BlockProduct<float,float>" in text
     assert re.search(r"Floating-point operations \(FLOPs\): [1-9]", text)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.poplin.block_plan import MESSAGE, superstep_cycles
 from pypoplar.poplin.convolution.conv_cycles import product_cycles, sliding_cycles
 from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST
 from pypoplar.poplin.convolution.conv_shape import AXES, ConvShape, ConvTypes
-from pypoplar.poplin.cycle_estimators import reduce_add_cycles
+from pypoplar.poplin.matmul.matmul_cycles import reduce_add_cycles
+from pypoplar.poplin.superstep import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 
@@ -102,7 +102,7 @@ def _reduction(target: Target, shape: ConvShape, types: ConvTypes, parts: Int64s
     total = shape.groups * shape.batch * prod(shape.outputs) * shape.out_channels
     outputs = np.where(count > 1, -(-total // target.getNumTiles()), result // types.partials.size)
     arriving = np.where(count > 1, outputs * count * types.partials.size, 0)
-    adding = target.getNumWorkerContexts() * reduce_add_cycles(outputs, count)
+    adding = target.getNumWorkerContexts() * reduce_add_cycles(outputs, count, types.partials, types.result)
     cycles = superstep_cycles(target) + ceiling(arriving, target.getExchangeBytesPerCycle()) + adding
     needed = (count > 1) | (types.partials is not types.result)
     return np.where(needed, cycles, 0), np.where(needed, arriving + outputs * types.result.size, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import overload
 
 import numpy as np
+from attrs import evolve
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -97,6 +98,12 @@ def checkAccuracyWhenCast(
     accurate = Or(Equal(error, 0.0), Lt(error, Abs(_1) * float(tolerance)))
     debug = below(debugContext, "checkAccuracyWhenCast")
     return MapCall.of(call, graph, [accurate], [input.reshape([])], prog, debug).plain()[0]
+
+
+def nearest_cast(graph: Graph, src: Tensor, dstType: ElementType, prog: Sequence, debugContext: str) -> Tensor:
+    """`cast` to a type of another size, rounded to the nearest also while stochastic rounding is on; `prog` is extended."""
+    call = evolve(_call("cast", graph, src, dstType, prog, debugContext), always_nearest=True)
+    return call.plain()[0]
 
 
 def _write(name: str, graph: Graph, src: Tensor, dst: Tensor, prog: Sequence, debugContext: str | None) -> None:

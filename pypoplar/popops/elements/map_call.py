@@ -58,6 +58,7 @@ class MapCall:
     fuses: bool
     shape: list[int]
     typed: TypedTrees
+    always_nearest: bool = False  # halves are never rounded at random
 
     @staticmethod
     def read(
@@ -179,7 +180,7 @@ class MapCall:
         elements = outs[0].numElements()
         read = sorted(number for number in typed.read if number > in_place)
         single = frozenset(number for number in read if tensors[number - 1].numElements() == 1 != elements)
-        codelet = MapCodelet(typed, single, in_place)
+        codelet = MapCodelet(typed, single, in_place, self.always_nearest)
         fields = {codelet.result(number): out for number, out in enumerate(outs)}
         for number in read:
             tensor = tensors[number - 1]

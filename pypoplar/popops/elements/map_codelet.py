@@ -9,7 +9,7 @@ import re
 
 from attrs import frozen
 
-from pypoplar.codelet.language.fields import MultiVertex
+from pypoplar.codelet.language.fields import NEAREST, MultiVertex
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
 from pypoplar.popops.elements.cast_cycles import cast_cycles, cast_round
 from pypoplar.popops.elements.element_cycles import FORMS, operation_flops, start_cycles
@@ -30,11 +30,15 @@ from pypoplar import ipu
 
 @frozen
 class MapCodelet:
-    """Trees as a codelet. `single` are the placeholders of tensors with one element; `in_place` results replace tensors."""
+    """Trees as a codelet. `single` are the placeholders of tensors with one element; `in_place` results replace tensors.
+
+    One that is `always_nearest` never rounds at random.
+    """
 
     trees: TypedTrees
     single: frozenset[int]
     in_place: int
+    always_nearest: bool = False
 
     @functools.cached_property
     def inputs(self) -> list[int]:
@@ -58,7 +62,8 @@ class MapCodelet:
         if len(shown) > LONGEST_NAME:
             shown = f"{shown[:LONGEST_NAME]}...{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
         types = [self.trees.types[number - 1].spelling + (" scalar" if number in self.single else "") for number in self.inputs]
-        return f"popops::{'MapInPlace' if self.in_place else 'Map'}<{','.join([shown, *types])}>"
+        kind = ("MapInPlace" if self.in_place else "Map") + ("ToNearest" if self.always_nearest else "")
+        return f"popops::{kind}<{','.join([shown, *types])}>"
 
     def _shown(self, result: TypedOperand) -> str:
         texts: list[str] = []
@@ -82,7 +87,7 @@ class MapCodelet:
         stores = [f"self.{self.result(number)}[i] = {_operand(result)}" for number, result in enumerate(self.trees.results)]
         module = [
             HEAD + "\n".join(helpers),
-            f"\nclass Map(MultiVertex, name={self.name!r}):",
+            f"\nclass Map(MultiVertex, name={self.name!r}{f', rounding={NEAREST!r}' if self.always_nearest else ''}):",
             *(f"    {line}" for line in self._fields()),
             "",
             "    def compute(self, worker):",

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from law_examples import examples
 from typed_strategies import alike, codelets, sums, vertices
 
+from pypoplar.interface.fault_codes import FloatingPoint
+from pypoplar.interface.layout import mask
+
 
 @pytest.fixture(autouse=True, scope="module")
 def directory(tmp_path_factory):
@@ -20,8 +23,8 @@ def directory(tmp_path_factory):
 @given(st.data())
 def test_random_codelets_do_the_same_in_both_engines(data):
     codelet = data.draw(codelets())
-    flops = data.draw(st.booleans())
-    compare_forms(codelet, data.draw(vertices(codelet)), cycle_limit=300, clock=10**12, random=[1, 2, 3, 2**64 - 4], flops=flops)
+    options = {"flops": data.draw(st.booleans()), "mask": data.draw(st.sampled_from([0, FloatingPoint.STOCHASTIC]))}
+    compare_forms(codelet, data.draw(vertices(codelet)), cycle_limit=300, clock=10**12, random=[1, 2, 3, 2**64 - 4], **options)
 
 
 @examples(50)
@@ -30,7 +33,12 @@ def test_random_codelets_with_every_check_do_the_same_in_both_engines(data):
     codelet = data.draw(codelets())
     options = data.draw(
         st.fixed_dictionaries(
-            {"touches": st.booleans(), "unwritten": st.booleans(), "mask": st.integers(0, 7), "flops": st.booleans()}
+            {
+                "touches": st.booleans(),
+                "unwritten": st.booleans(),
+                "mask": st.integers(0, mask(FloatingPoint)),
+                "flops": st.booleans(),
+            }
         )
     )
     compare_forms(codelet, data.draw(vertices(codelet)), cycle_limit=300, **options)
@@ -40,4 +48,5 @@ def test_random_codelets_with_every_check_do_the_same_in_both_engines(data):
 @given(st.data())
 def test_random_sums_do_the_same_in_both_engines(data):
     codelet = data.draw(sums())
-    compare_forms(codelet, data.draw(alike(codelet)), cycle_limit=10**6, flops=data.draw(st.booleans()))
+    options = {"flops": data.draw(st.booleans()), "mask": data.draw(st.sampled_from([0, FloatingPoint.STOCHASTIC]))}
+    compare_forms(codelet, data.draw(alike(codelet)), cycle_limit=10**6, **options)

@@ -12,8 +12,8 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
-from pypoplar.poplin.block_plan import superstep_cycles
-from pypoplar.poplin.cycle_estimators import dot_products_cycles, sum_cycles
+from pypoplar.poplin.matmul.matmul_cycles import dot_products_cycles, sum_cycles
+from pypoplar.poplin.superstep import superstep_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex

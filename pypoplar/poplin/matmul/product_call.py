@@ -1,0 +1,166 @@
+"""A call for a product whose arguments have been checked: what it adds to the graph."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poplin.matmul.block_plan import BlockPlan, plan_blocks
+from pypoplar.poplin.matmul.block_product import block_product, map_blocks
+from pypoplar.poplin.matmul.matmul_options import MatMulOptions, Options
+from pypoplar.poplin.matmul.outer_product import outer_product
+from pypoplar.poplin.matmul.product_params import ProductParams, partials_type
+from pypoplar.poplin.matmul.vector_product import plan_vector_product, vector_product
+from pypoplar.poplin.planning_cache import PlanningCache, check_cache, plan_of
+from pypoplar.popops import zero
+from pypoplar.poputil.arguments import check_own, check_writeable
+from pypoplar.poputil.copies import shares_elements
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.tile_mapping import mapTensorLinearly
+from pypoplar.program import Copy, Sequence
+from pypoplar.target import Target
+from pypoplar.types import FLOAT, HALF, ElementType, check_type
+
+UNEVEN = 4  # times what a tile has on average
+
+
+def params_of(
+    call: str, a: list[int], b: list[int], type: ElementType, outputType: ElementType | None, options: Options, grouped: bool
+) -> ProductParams:
+    """The product of matrices of two shapes; `PoplibsError` for shapes and types that do not go together."""
+    chosen = MatMulOptions.read(call, options)
+    if len(a) != 2 + grouped or len(b) != 2 + grouped or a[-1] != b[-2] or a[:-2] != b[:-2]:
+        group = "g, " if grouped else ""
+        raise PoplibsError(f"{call} needs matrices that fit: A is [{group}m, k] = {a}, B is [{group}k, n] = {b}")
+    if type not in (FLOAT, HALF):
+        raise PoplibsError(f"{call} multiplies FLOAT or HALF matrices, got {type!r}")
+    result = type if outputType is None else check_type(outputType)
+    if result not in (FLOAT, HALF):
+        raise PoplibsError(f"{call}: a product of matrices is FLOAT or HALF, got the output type {result!r}")
+    groups = a[0] if grouped else 1
+    return ProductParams(groups, a[-2], a[-1], b[-1], type, result, partials_type(type, chosen.half_partials), chosen.memory)
+
+
+def planned(target: Target, params: ProductParams, cache: PlanningCache | None) -> BlockPlan:
+    """The plan of a product that is not empty."""
+    return plan_of(cache, (target, params), lambda: plan_blocks(target, params))
+
+
+def map_result(graph: Graph, out: Tensor, plan: BlockPlan) -> None:
+    """Place a result [groups, rows, columns] where it is computed."""
+    if plan.depth_parts == 1:
+        map_blocks(graph, out.expand([0]), plan)
+    else:
+        mapTensorLinearly(graph, out)
+
+
+@frozen(eq=False)
+class ProductCall:
+    """A call: its operands are [groups, rows, depth] and [groups, depth, columns]."""
+
+    name: str
+    graph: Graph
+    a: Tensor
+    b: Tensor
+    params: ProductParams
+    prog: Sequence
+    debug: str | None
+    cache: PlanningCache | None
+    rank: int  # of the operands as they were given
+
+    @staticmethod
+    def read(  # noqa: PLR0913 (what calls have)
+        name: str,
+        graph: Graph,
+        A: Tensor,
+        B: Tensor,
+        prog: Sequence,
+        outputType: ElementType | None,
+        debugContext: str | None,
+        options: Options,
+        cache: PlanningCache | None,
+        grouped: bool = False,
+    ) -> ProductCall:
+        """Check the arguments, before the graph changes."""
+        check_own(name, graph, A, B)
+        check_cache(name, cache)
+        if A.elementType() is not B.elementType():
+            raise PoplibsError(f"{name} takes matrices of one type, FLOAT or HALF, got {A!r} and {B!r}")
+        try:
+            params = params_of(name, A.shape(), B.shape(), A.elementType(), outputType, options, grouped)
+        except PoplibsError as error:
+            raise PoplibsError(f"{error}; got {A!r} and {B!r}") from None
+        for operand in (A, B):
+            graph.getTileMapping(operand)
+        a, b = A.reshape(params.a_shape), B.reshape(params.b_shape)
+        return ProductCall(name, graph, a, b, params, prog, debugContext, cache, 2 + grouped)
+
+    def output(self, out: Tensor) -> Tensor:
+        """`out` as [groups, rows, columns]; an error if it cannot take the product."""
+        if out.shape() != self.params.out_shape[3 - self.rank :]:
+            words = "[g, m, n]" if self.rank == 3 else "[m, n]"
+            raise PoplibsError(f"{self.name} gives {words} = {self.params.out_shape[3 - self.rank :]}, got {out!r}")
+        check_writeable(self.name, out)
+        return out.reshape(self.params.out_shape)
+
+    def add(self, out: Tensor | None = None) -> Tensor:
+        """Extend graph and program; the product [groups, rows, columns]."""
+        if self.params.empty:
+            return self._nothing(out)
+        if out is not None and any(shares_elements(self.graph, operand, out) for operand in (self.a, self.b)):
+            self.prog.add(Copy(self.add(), out))
+            return out
+        single = self._single(out)
+        return self._blocks(out) if single is None else single
+
+    def _nothing(self, out: Tensor | None) -> Tensor:
+        """The sums of no products are zeros."""
+        if out is None:
+            out = self.graph.addVariable(self.params.result, self.params.out_shape, self.debug or "")
+        if not self.graph.getTileMapping(out, False).complete:
+            mapTensorLinearly(self.graph, out)
+        if out.numElements():
+            zero(self.graph, out, self.prog, self.debug)
+        return out
+
+    def _single(self, out: Tensor | None) -> Tensor | None:
+        """The product where it is computed without blocks: a column times a row, or a matrix times a vector where it lies."""
+        params = self.params
+        if params.groups > 1:
+            return None
+        a, b, made = self.a[0], self.b[0], None
+        if params.depth == 1 and (params.result is FLOAT or params.columns % 2 == 0):  # rows of halves begin with a word
+            made = outer_product(self.graph, a, b, params.result, self.prog, self.debug)
+        elif 1 in (params.rows, params.columns):
+            left, right = (a, b) if params.columns == 1 else (b.transpose(), a.transpose())
+            plan = plan_vector_product(self.graph, left)
+            if plan is not None and plan.cycles <= self._plan().cycles:
+                made = vector_product(self.graph, left, right, params.result, plan, self.prog, self.debug)
+                made = made if params.columns == 1 else made.transpose()
+        return made if made is None else self._moved(made.expand([0]), out)
+
+    def _blocks(self, out: Tensor | None) -> Tensor:
+        plan = self._plan()
+        if out is not None and not self.graph.getTileMapping(out, False).complete:
+            map_result(self.graph, out, plan)
+        fits = out is not None and (plan.summed or self.params.stride == self.params.columns) and self._spread(out)
+        product = block_product(self.graph, self.a, self.b, plan, self.prog, self.debug, out if fits else None)
+        return product if fits else self._moved(product, out)
+
+    def _spread(self, out: Tensor) -> bool:
+        """Whether no tile has much more of `out` than the others: what is written there may be computed there."""
+        held = [sum(region.size() for region in regions) for regions in self.graph.getTileMapping(out)]
+        return max(held) * self.graph.getTarget().getNumTiles() <= UNEVEN * out.numElements()
+
+    def _plan(self) -> BlockPlan:
+        return planned(self.graph.getTarget(), self.params, self.cache)
+
+    def _moved(self, product: Tensor, out: Tensor | None) -> Tensor:
+        """The product in `out`, if there is one and it is not there yet."""
+        if out is None:
+            return product
+        if not self.graph.getTileMapping(out, False).complete:
+            self.graph.setTileMapping(out, self.graph.getTileMapping(product))
+        self.prog.add(Copy(product, out))
+        return out
