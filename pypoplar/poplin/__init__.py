@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
+from pypoplar.poplin import fc, multiconv
 from pypoplar.poplin.codelets import addCodelets
 from pypoplar.poplin.convolution.calls.conv_biases import addBias, convolutionBiasUpdate
 from pypoplar.poplin.convolution.calls.conv_call import convolution, convolutionWithOutput
@@ -68,6 +69,8 @@ __all__ = [
     "MatMulParams",
     "PlanningCache",
     "addCodelets",
+    "fc",
+    "multiconv",
     "ConvParams",
     "createMatMulGroupedInputLHS",
     "createMatMulGroupedInputRHS",

@@ -21,7 +21,7 @@ from pypoplar import (
     PoplarTypeError,
     poplin,
 )
-from pypoplar.poplin import ConvParams
+from pypoplar.poplin import ConvParams, multiconv
 from pypoplar.poplin.convolution.calls import chosen_form
 from pypoplar.poplin.convolution.calls.plain_forms import plain_forms
 from pypoplar.poputil.exceptions import PoplibsError
@@ -304,6 +304,90 @@ def test_plans_are_reported_and_found_again():
     assert cache.size() == 3
     assert poplin.PlanCosts() == poplin.PlanCosts(poplin.PlanCosts.unknown, poplin.PlanCosts.unknown)
     poplin.convolutionValidateOptions({"partialsType": "half"})
+
+
+def two_layers(graph, type=FLOAT):
+    """Two equal convolutions and another one, of multiconv, with their values."""
+    shapes = [([5, 5], [3, 3], 2, 3, 2), ([4, 6], [1, 2], 3, 2, 1), ([5, 5], [3, 3], 2, 3, 2)]
+    params = [ConvParams(type, 2, *sizes) for sizes in shapes]
+    created = [multiconv.CreateTensorArgs(one, {}, f"n{number}") for number, one in enumerate(params)]
+    return params, created, [operands(one, seed) for seed, one in enumerate(params)]
+
+
+@pytest.mark.parametrize("plan", ["serial", "parallel"])
+def test_several_convolutions_at_once_give_what_each_gives(plan):
+    graph, device = new_graph()
+    params, created, values = two_layers(graph)
+    options = {"planType": plan}
+    inputs = [multiconv.createInput(graph, created, number, options) for number in range(3)]
+    weights = [multiconv.createWeights(graph, created, number, options) for number in range(3)]
+    turned = [graph.addVariable(FLOAT, w.dimShufflePartial([1], [2]).shape(), "turned") for w in weights]
+    for w in turned:
+        graph.setTileMapping(w, 0)
+    deltas = [variable(graph, FLOAT, value[2].shape, f"y{n}") for n, value in enumerate(values)]
+    prog = Sequence()
+    args = [multiconv.ConvolutionArgs(*each) for each in zip(inputs, weights, params, strict=True)]
+    results = multiconv.convolution(graph, args, False, prog, "m", options)
+    flipped = [multiconv.ConvolutionArgs(weights=each) for each in turned]
+    for own, one in zip(flipped, params, strict=True):
+        own.params = poplin.getGradientParams(one)
+    multiconv.weightsTransposeChansFlipXY(graph, flipped, weights, prog, options, "t", None)
+    gradients = [multiconv.CalculateWeightDeltasArgs(*each) for each in zip(deltas, inputs, params, strict=True)]
+    updates = multiconv.calculateWeightDeltas(graph, gradients, prog, "u", options)
+    scaled = [multiconv.ConvWeightUpdateArgsScalar(*each) for each in zip(deltas, weights, inputs, [2.0] * 3, params, strict=True)]
+    multiconv.convolutionWeightUpdate(graph, scaled, prog, "s", options)
+    written = {}
+    for number, value in enumerate(values):
+        for tensor, array, name in ((inputs, value[0], "x"), (weights, value[1], "w")):
+            graph.createHostWrite(f"{name}{number}", tensor[number])
+            written[f"{name}{number}"] = array
+        written[f"y{number}"] = value[2]
+    named = {"r": results, "t": turned, "u": updates, "w": weights}
+    read, _ = run(graph, device, prog, written, {f"{name}{n}": t for name, several in named.items() for n, t in enumerate(several)})
+    for number, (one, (x, w, y)) in enumerate(zip(params, values, strict=True)):
+        np.testing.assert_array_equal(read[f"r{number}"], reference_convolution(one, x, w))
+        np.testing.assert_array_equal(read[f"t{number}"], np.flip(w.swapaxes(1, 2), (3, 4)))
+        assert (read[f"u{number}"] * w).sum() == (reference_convolution(one, x, w) * y).sum()
+        np.testing.assert_array_equal(read[f"w{number}"], w + 2 * read[f"u{number}"])
+
+
+@pytest.mark.parametrize(
+    ("mistake", "error", "words"),
+    [
+        (lambda g, a, p: multiconv.createInput(g, a, 3), PoplarIndexError, "inputIndex is 3, and args has 3 convolutions"),
+        (lambda g, a, p: multiconv.createInput(g, {1}, 0), PoplarTypeError, "a set has no order"),
+        (lambda g, a, p: multiconv.createInput(g, [3], 0), PoplarTypeError, "each a multiconv.CreateTensorArgs, got 3 as args[0]"),
+        (lambda g, a, p: multiconv.createInput(g, a, 0, {"planType": "x"}), InvalidOption, "serial, parallel"),
+        (lambda g, a, p: multiconv.createInput(g, a, 0, {"cycleBackOff": 2}), InvalidOption, "cycleBackOff from 0 to 1"),
+        (lambda g, a, p: multiconv.convolution(g, a, False, p), PoplarTypeError, "each a multiconv.ConvolutionArgs"),
+        (lambda g, a, p: multiconv.convolution(g, [multiconv.ConvolutionArgs()], False, p), PoplibsError, "args[0]"),
+        (lambda g, a, p: multiconv.convolution(g, [multiconv.ConvolutionArgs(params=a[0].params)], False, p), PoplarTypeError,
+         "args[0]: Tensor() belongs to no graph"),
+    ],
+)  # fmt: skip
+def test_mistakes_around_several_convolutions_are_told(mistake, error, words):
+    graph, _ = new_graph()
+    with pytest.raises(error) as raised:
+        mistake(graph, two_layers(graph)[1], Sequence())
+    assert words in str(raised.value)
+
+
+def test_the_products_of_a_fully_connected_layer_can_be_planned():
+    layer = poplin.fc.FullyConnectedParams(2, 4, 6, 8)
+    products = poplin.fc.getMatMulPrePlanParameters(layer, {"partialsType": "half"}, HALF, False)
+    assert [(each.aShape, each.bShape) for each, _ in products] == [
+        ((2, 4, 6), (2, 6, 8)),
+        ((2, 4, 8), (2, 8, 6)),
+        ((2, 6, 4), (2, 4, 8)),
+    ]
+    assert [options["fullyConnectedPass"] for _, options in products] == ["TRAINING_FWD", "TRAINING_BWD", "TRAINING_WU"]
+    assert poplin.fc.getMatMulPrePlanParameters(layer, {}, HALF, True)[0][1] == {"fullyConnectedPass": "INFERENCE_FWD"}
+    target, cache = new_graph()[0].getTarget(), poplin.PlanningCache()
+    convs = [(target, ConvParams(HALF, 2, [5], [3], 2, 3, 2), {})]
+    poplin.preplan(convs, [(target, *product) for product in products], cache)
+    assert cache.size() == 4
+    with pytest.raises(PoplarTypeError, match=r"parameters is a poplin\.fc\.FullyConnectedParams"):
+        poplin.fc.getMatMulPrePlanParameters(3, {}, HALF, True)
 
 
 class Mistakes:

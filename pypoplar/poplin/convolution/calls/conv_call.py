@@ -50,7 +50,7 @@ def convolution(  # noqa: PLR0913 (PopLibs' arguments)
     nothing where that is cheaper: outputs of each phase are a convolution of their own, or output channels of one.
     """
     call = "poplin.convolution"
-    chosen = _checked(call, graph, in_, weights, params, transposeAndFlipWeights, prog, debugContext, options, cache)
+    chosen = check_convolution(call, graph, in_, weights, params, transposeAndFlipWeights, prog, debugContext, options, cache)
     input, kernel = grouped_input(in_, params), used_weights(weights, transposeAndFlipWeights)
     return external(build_convolution(graph, chosen, input, kernel, prog, debugContext))
 
@@ -70,7 +70,7 @@ def convolutionWithOutput(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> None:
     """`convolution`, whose result is copied to `out`, a tensor of the result's type and shape: `createConvOutput` makes one."""
     call = "poplin.convolutionWithOutput"
-    chosen = _checked(call, graph, in_, weights, params, transposeAndFlipWeights, prog, debugContext, options, cache)
+    chosen = check_convolution(call, graph, in_, weights, params, transposeAndFlipWeights, prog, debugContext, options, cache)
     check_own(call, graph, out)
     shape = [params.batchSize, params.getNumOutputChans(), *params.getOutputFieldShape()]
     check_operand(call, "out", out, params.outputType, "[batch, output channels, *output field]", shape)
@@ -80,7 +80,7 @@ def convolutionWithOutput(  # noqa: PLR0913 (PopLibs' arguments)
     prog.add(Copy(external(build_convolution(graph, chosen, input, kernel, prog, debugContext)), out))
 
 
-def _checked(  # noqa: PLR0913 (PopLibs' arguments)
+def check_convolution(  # noqa: PLR0913 (PopLibs' arguments)
     call: str,
     graph: Graph,
     in_: Tensor,
@@ -116,7 +116,10 @@ def check_params(call: str, params: object) -> None:
     """Errors for what is no `ConvParams`, for what does not fit together, and for a field of more than three dimensions."""
     if not isinstance(params, ConvParams):
         raise PoplarTypeError(f"{call}: params is a poplin.ConvParams, got {params!r}")
-    params.validate()
+    try:
+        params.validate()
+    except (PoplibsError, PoplarTypeError) as error:
+        raise type(error)(f"{call}: params: {str(error).removeprefix('ConvParams: ')}") from None
     if params.getNumFieldDims() > MOST_DIMS:
         raise MissingFeature(
             f"{call}: a field has {MOST_DIMS} dimensions at most in pypoplar, got {len(params.inputFieldShape)}, "

@@ -1,0 +1,57 @@
+"""Fully connected layers: PopLibs' namespace of this name."""
+
+from __future__ import annotations
+
+from attrs import define, evolve
+
+from pypoplar.braces import OPTIONS, ordered
+from pypoplar.errors import PoplarTypeError
+from pypoplar.poplin.matmul.matmul_options import Options, matmulValidateOptions
+from pypoplar.poplin.matmul.matmul_params import MatMulParams
+from pypoplar.poputil.arguments import check_flag, whole_number
+from pypoplar.tracebacks import public
+from pypoplar.types import ElementType, check_type
+
+__all__ = ["FullyConnectedParams", "getMatMulPrePlanParameters"]
+
+
+@public
+@define
+class FullyConnectedParams:
+    """`numGroups` layers side by side, each of `batchSize` samples of `inputSize` elements in and `outputSize` elements out."""
+
+    numGroups: int = 1
+    batchSize: int = 1
+    inputSize: int = 1
+    outputSize: int = 1
+
+
+@public
+def getMatMulPrePlanParameters(
+    parameters: FullyConnectedParams, matmulOptions: Options, type: ElementType, inferenceOnly: bool
+) -> list[tuple[MatMulParams, dict[str, object]]]:
+    """The products of a layer, as pairs of parameters and options for `preplan`.
+
+    They are those of the forward pass and, unless `inferenceOnly`, of the backward pass and of the weight update. All have the
+    options given, but for `fullyConnectedPass`.
+    """
+    call = "poplin.fc.getMatMulPrePlanParameters"
+    if not isinstance(parameters, FullyConnectedParams):
+        raise PoplarTypeError(f"{call}: parameters is a poplin.fc.FullyConnectedParams, got {parameters!r}")
+    for name in ("numGroups", "batchSize", "inputSize", "outputSize"):
+        whole_number(call, name, getattr(parameters, name))
+    check_type(type)
+    check_flag(call, "inferenceOnly", inferenceOnly)
+    matmulValidateOptions(ordered(matmulOptions, f"matmulOptions of {call}", OPTIONS))
+    forward = "INFERENCE_FWD" if inferenceOnly else "TRAINING_FWD"
+    passes = {forward: parameters}
+    if not inferenceOnly:
+        size = parameters
+        passes["TRAINING_BWD"] = evolve(size, inputSize=size.outputSize, outputSize=size.inputSize)
+        passes["TRAINING_WU"] = evolve(size, inputSize=size.batchSize, batchSize=size.inputSize)
+    return [(_product(size, type), {**(matmulOptions or {}), "fullyConnectedPass": name}) for name, size in passes.items()]
+
+
+def _product(size: FullyConnectedParams, type: ElementType) -> MatMulParams:
+    left, right = [size.numGroups, size.batchSize, size.inputSize], [size.numGroups, size.inputSize, size.outputSize]
+    return MatMulParams(type, type, left, right)
