@@ -1,4 +1,7 @@
-"""Ten thousand explicit copies between tiles, each a program of its own: building the graph and its programs, and the Engine."""
+"""Ten thousand explicit copies between tiles, each a program of its own: building the graph and its programs, and the Engine.
+
+And one copy of a transposed matrix, every element of which comes from another place.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import time
 import numpy as np
 
 from benchmarks.measure import Figure, Row, in_new_process
-from pypoplar import FLOAT, Engine, Graph, IPUModel
+from pypoplar import FLOAT, Engine, Graph, IPUModel, poputil
 from pypoplar.program import Copy, Sequence
 
 
@@ -35,15 +38,33 @@ def build(copies: int) -> dict[str, float]:
     return {"graph": middle - begin, "engine": time.perf_counter() - middle}
 
 
+def transposed(size: int) -> dict[str, float]:
+    """Seconds of graph and Engine of a copy of a transposed matrix."""
+    Engine(*program(10))
+    begin = time.perf_counter()
+    graph = Graph(IPUModel().createDevice())
+    source, target = (graph.addVariable(FLOAT, [size, size], name) for name in ("source", "target"))
+    for tensor in (source, target):
+        poputil.mapTensorLinearly(graph, tensor)
+    middle = time.perf_counter()
+    Engine(graph, Copy(source.transpose(), target))
+    return {"graph": middle - begin, "engine": time.perf_counter() - middle}
+
+
 def measure(smoke: bool) -> list[Figure]:
     count = 100 if smoke else 10_000
     taken = in_new_process(f"from benchmarks import copies; copies.main({count})")
     what = f"{count} explicit copies between tiles: graph and Engine"
-    return [Figure(what, taken["graph"] + taken["engine"], "s", 3.0, details=taken)]
+    size = 64 if smoke else 2048
+    matrix = in_new_process(f"from benchmarks import copies; copies.main({size}, whole=True)")
+    return [
+        Figure(what, taken["graph"] + taken["engine"], "s", 3.0, details=taken),
+        Figure(f"Copy of a transposed {size} x {size} matrix: Engine", matrix["engine"], "s", 1.5, details=matrix),
+    ]
 
 
-def main(copies: int) -> None:
-    json.dump(build(copies), sys.stdout)
+def main(size: int, *, whole: bool = False) -> None:
+    json.dump(transposed(size) if whole else build(size), sys.stdout)
 
 
 ROW = Row("copies", measure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -71,6 +72,15 @@ def sums_between(first: Integers, values: Integers | Bools) -> Int64s:
     """[groups]: the sum of ``values[first[k] : first[k + 1]]`` of each group k."""
     total = offsets(values)
     return total[first[1:]] - total[first[:-1]]
+
+
+def whole_groups(group: Integers, size: int) -> list[slice]:
+    """Cuts a long list in which equal groups lie side by side into parts of about `size` entries, where a group ends."""
+    ends = np.flatnonzero(group[1:] != group[:-1]) + 1
+    wanted = np.arange(size, len(group), size)
+    cuts = distinct(ends[np.searchsorted(ends, wanted[wanted <= ends[-1]])]) if len(ends) else ends
+    bounds = [0, *cuts.tolist(), len(group)]
+    return [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
 
 
 def before_in_group(values: Integers, group: Integers) -> Int64s:

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s, Integers
-from pypoplar.arrays.groups import distinct, is_sorted, ragged, stepped
+from pypoplar.arrays.groups import counted, distinct, is_sorted, ragged, stepped
 
 LARGEST_KEY = 2**63 - 1
 
@@ -51,18 +51,18 @@ def union(begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
         begin, end = begin[kept], end[kept]
     if len(begin) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if not is_sorted(begin):
-        length = end - begin
-        if bool((length == length[0]).all()):
-            # sorting values is many times faster than finding the order that sorts them
-            begin = np.sort(begin)
-            end = begin + length[0]
-        else:
-            order = np.argsort(begin)
-            begin, end = begin[order], end[order]
-    reach = np.maximum.accumulate(end)
-    starts = np.flatnonzero(np.concatenate(([True], begin[1:] > reach[:-1])))
-    return begin[starts], reach[np.append(starts[1:], len(begin)) - 1]
+    # Each sorted by itself, which is many times faster than finding an order: where all that begins before an interval has ended
+    # before it, these are the first to begin, and the first to end.
+    length = end[0] - begin[0]
+    if is_sorted(begin):
+        end = end if is_sorted(end) else np.sort(end)
+    elif bool((end - begin == length).all()):
+        begin = np.sort(begin)
+        end = begin + length
+    else:
+        begin, end = np.sort(begin), np.sort(end)
+    starts = np.flatnonzero(np.concatenate(([True], begin[1:] > end[:-1])))
+    return begin[starts], end[np.append(starts[1:], len(begin)) - 1]
 
 
 def overlay(begin: Int64s, end: Int64s, other_begin: Int64s, other_end: Int64s) -> Overlay:
@@ -135,15 +135,29 @@ def ordered_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -
 
 
 def touched_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -> Strands:
-    """The same elements as a set: a run of step -1 is one stretch as well, and a broadcast run (step 0) is one element."""
+    """The same elements as a set: a broadcast run (step 0) is one element, a run of step -1 is one stretch as well.
+
+    So are runs of equal step and count that begin side by side, one for each place up to the step, as a matrix's columns do.
+    """
     kept = count > 0
     if not bool(kept.all()):
         owner, start, count, step = owner[kept], start[kept], count[kept], step[kept]
-    if not bool((step == 1).all()):
-        start = np.where(step == -1, start - (count - 1), start)
-        count = np.where(step == 0, 1, count)
-        step = np.where(np.abs(step) <= 1, 1, step)
-    return ordered_strands(owner, start, count, step)
+    if bool((step == 1).all()):
+        return _joined(Strands(owner, start, count))
+    start = np.where(step < 0, start + (count - 1) * step, start)
+    count = np.where(step == 0, 1, count)
+    step = np.where(count == 1, 1, np.abs(step))
+    beside = (start[1:] == start[:-1] + 1) & (step[1:] > 1)
+    for column in (owner, count, step):
+        beside &= column[1:] == column[:-1]
+    first = np.flatnonzero(np.concatenate(([True], ~beside)))
+    runs = np.diff(np.append(first, len(start)))
+    owner, start, count, step = owner[first], start[first], count[first], step[first]
+    # Of runs that begin side by side as many as the step are one stretch; of what is left over each round of them is one.
+    blocks, rest = np.divmod(runs, step)
+    pieces = blocks + np.where(rest > 0, count, 0)
+    length = np.where(counted(pieces) < np.repeat(blocks, pieces), np.repeat(step * count, pieces), np.repeat(rest, pieces))
+    return _joined(Strands(np.repeat(owner, pieces), stepped(start, pieces, step), length))
 
 
 def same_strands(strands: Strands, left: Int64s, right: Int64s) -> Bools:

@@ -79,6 +79,20 @@ def test_touched_strands_hold_the_same_elements_as_a_set(runs: list[tuple[int, i
         assert found.length[mine].sum() == len({first + k * by for k in range(size)})
 
 
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(0, 4), st.integers(-4, 4)), max_size=4))
+def test_runs_that_begin_side_by_side_are_touched_as_a_whole(blocks: list[tuple[int, int, int, int]]) -> None:
+    runs = [(owner, first + k, size, by) for owner, (first, many, size, by) in enumerate(blocks) for k in range(many)]
+    found = intervals.touched_strands(*columns(runs, 4))
+    assert (np.diff(found.owner) >= 0).all()
+    for owner, (_, many, size, by) in enumerate(blocks):
+        mine = found.owner == owner
+        begin, end = found.begin[mine], found.begin[mine] + found.length[mine]
+        assert members(begin, end) == {start + k * by for number, start, *_ in runs if number == owner for k in range(size)}
+        assert found.length[mine].sum() == many * (min(size, 1) if by == 0 else size)
+        if size > 1 and abs(by) > 1 and many % abs(by) == 0:
+            assert len(begin) == many // abs(by)  # a stretch for each round of them
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=10).map(sorted))
 def test_sums_and_places_in_groups(entries: list[tuple[int, int]]) -> None:
     group, value = columns(entries)

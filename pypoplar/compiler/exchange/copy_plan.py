@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import is_sorted, offsets, opens
+from pypoplar.arrays.groups import distinct, is_sorted, offsets, opens
 from pypoplar.arrays.interval_algebra import ordered_strands, overlay
-from pypoplar.compiler.exchange.message_account import Transfers, account, share_out
-from pypoplar.compiler.exchange.pieces import chosen, continue_each_other, joined, joined_where, make_pieces
+from pypoplar.compiler.exchange.message_account import Transfers, account, constant, share_out
+from pypoplar.compiler.exchange.pieces import chosen, columns, continue_each_other, joined, joined_where, make_pieces
 from pypoplar.compiler.exchange_plan import CopyPlan, CopyShares, Homes, Pieces
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
 from pypoplar.graph.frozen import ElementRuns, FrozenGraph
+
+CUT_AT_ONCE = 1 << 16  # stretches of both sides: about what the processor's caches hold
 
 
 @frozen(eq=False)
 class Side:
     """One side of a copy: stretches of it, in order, that are contiguous in one tile's memory."""
 
-    place: Int64s  # elements from the start of the view
+    place: Int64s  # elements from the start of the views
     home: Int64s  # index into Homes
     offset: Int64s  # bytes in that tile's memory
+    end: int  # the place behind the last stretch
 
 
 @frozen(eq=False)
@@ -31,12 +35,12 @@ class CopyPieces:
     """What copies move, piece by piece in their order; pieces are contiguous on both sides."""
 
     pieces: Pieces
-    home: Int64s  # of each piece's source, index into Homes
+    variable: Int64s  # of each piece
     copy: Int64s  # of each piece
 
     def chosen(self, which: Bools | Int64s) -> CopyPieces:
         """Some of them."""
-        return CopyPieces(chosen(self.pieces, which), self.home[which], self.copy[which])
+        return CopyPieces(chosen(self.pieces, which), self.variable[which], self.copy[which])
 
 
 def copy_pieces(homes: Homes, sources: Sequence[ElementRuns], targets: Sequence[ElementRuns]) -> CopyPieces:
@@ -45,9 +49,36 @@ def copy_pieces(homes: Homes, sources: Sequence[ElementRuns], targets: Sequence[
         if source.elements() != target.elements():
             raise TensorShapeError(f"cannot copy {source.elements()} elements into {target.elements()}")
     elements = offsets([source.elements() for source in sources])
-    cut = _cut(lay_out_views(homes, sources), lay_out_views(homes, targets), homes, elements)
-    moves = (cut.pieces.source_tile != cut.pieces.target_tile) | (cut.pieces.source_offset != cut.pieces.target_offset)
+    sides = _Views.of(sources), _Views.of(targets)
+    parts = max(1, sum(side.strands() for side in sides) // CUT_AT_ONCE)
+    bounds = np.linspace(0, elements[-1], parts + 1).astype(np.int64)
+    cuts = (
+        _cut(_lay_out(homes, *source), _lay_out(homes, *target), homes, elements)
+        for source, target in zip(*(side.parts(bounds) for side in sides), strict=True)
+    )
+    return _appended([_moving(cut) for cut in cuts])
+
+
+def _moving(cut: CopyPieces) -> CopyPieces:
+    """The pieces that do not lie where they go."""
+    pieces = cut.pieces
+    moves = (pieces.source_tile != pieces.target_tile) | (pieces.source_offset != pieces.target_offset)
     return cut if bool(moves.all()) else cut.chosen(moves)
+
+
+def _appended(parts: list[CopyPieces]) -> CopyPieces:
+    if len(parts) == 1:
+        return parts[0]
+    pieces = Pieces(*(np.concatenate(column) for column in zip(*(columns(part.pieces) for part in parts), strict=True)))
+    return CopyPieces(pieces, *(_as_one([getattr(part, name) for part in parts]) for name in ("variable", "copy")))
+
+
+def _as_one(values: list[Int64s]) -> Int64s:
+    """The values of parts, one after the other, without memory of their own where all are equal."""
+    first = next((value[0] for value in values if len(value)), np.int64(0))
+    if all(len(value) == 0 or (value.strides[0] == 0 and value[0] == first) for value in values):
+        return np.broadcast_to(first, sum(map(len, values)))
+    return np.concatenate(values)
 
 
 def plan_copies(
@@ -68,15 +99,14 @@ def plan_copies(
     tiles = graph.tiles
     number = np.arange(len(sources)) if machine is None else machine
     moved = copy_pieces(homes, sources, targets)
-    transfers, sender = _transfers(homes, moved)
-    shared = share_out(transfers, sender, len(sources)) if machine is not None and shares else None
+    shared = None
+    if machine is not None and shares:
+        remote = moved.chosen(moved.pieces.source_tile != moved.pieces.target_tile)
+        shared = share_out(_transfers(remote), remote.copy, len(sources))
     machines = int(number[-1]) + 1
     if machines > 1:
         moved = evolve(moved, pieces=_on_machines(moved.pieces, number[moved.copy] * tiles))
-        shift = number[sender] * tiles
-        transfers = evolve(transfers, source=transfers.source + shift, destination=transfers.destination + shift)
-    accounted = account(tiles, transfers, machines)
-    del transfers, sender
+    accounted = account(tiles, _transfers(moved), machines)
     order = _order_by_target_tile(moved.pieces, machines * tiles)
     moved = moved if order is None else moved.chosen(order)
     if machine is None:
@@ -86,19 +116,9 @@ def plan_copies(
     return CopyPlan(pieces, accounted.exchange, accounted.offset, told)
 
 
-def _transfers(homes: Homes, moved: CopyPieces) -> tuple[Transfers, Int64s]:
-    """What crosses between tiles, and the copy of each transfer."""
+def _transfers(moved: CopyPieces) -> Transfers:
     pieces = moved.pieces
-    crosses = pieces.source_tile != pieces.target_tile
-    remote = slice(None) if bool(crosses.all()) else crosses
-    transfers = Transfers(
-        pieces.source_tile[remote],
-        pieces.target_tile[remote],
-        homes.variable[moved.home[remote]],
-        pieces.source_offset[remote],
-        pieces.bytes[remote],
-    )
-    return transfers, moved.copy[remote]
+    return Transfers(pieces.source_tile, pieces.target_tile, moved.variable, pieces.source_offset, pieces.bytes)
 
 
 def _on_machines(pieces: Pieces, shift: Int64s) -> Pieces:
@@ -121,15 +141,60 @@ def _joined_by_copy(moved: CopyPieces) -> tuple[Pieces, Int64s, Int64s]:
 
 def lay_out(homes: Homes, runs: ElementRuns) -> Side:
     """The elements of a view in order, as stretches of memory; `InvalidTileMapping` where an element has no place."""
-    return lay_out_views(homes, [runs])
+    views = _Views.of([runs])
+    return _lay_out(homes, views, 0, views.elements)
 
 
-def lay_out_views(homes: Homes, views: Sequence[ElementRuns]) -> Side:
-    """The elements of views, one after the other; no stretch belongs to two of them."""
-    view = np.repeat(np.arange(len(views)), [len(runs.start) for runs in views])
-    start, count, step = (np.concatenate([getattr(runs, column) for runs in views]) for column in ("start", "count", "step"))
-    strands = ordered_strands(view, start, count, step)
+@frozen(eq=False)
+class _Views:
+    """The runs of views, one after the other."""
+
+    view: Int64s  # of each run, rising
+    start: Int64s
+    count: Int64s
+    step: Int64s
+
+    @staticmethod
+    def of(views: Sequence[ElementRuns]) -> _Views:
+        view = np.repeat(np.arange(len(views)), [len(runs.start) for runs in views])
+        return _Views(view, *(np.concatenate([getattr(runs, column) for runs in views]) for column in ("start", "count", "step")))
+
+    @property
+    def elements(self) -> int:
+        return int(self.count.sum())
+
+    def strands(self) -> int:
+        """How many stretches of consecutive elements there are at most."""
+        return int(np.where(self.step == 1, 1, self.count).sum())
+
+    def parts(self, bounds: Int64s) -> list[tuple[_Views, int, int]]:
+        """What lies between two bounds each, counted in elements: the runs there, and the bounds."""
+        if len(bounds) == 2:
+            return [(self, 0, int(bounds[1]))]
+        full = self.count > 0
+        place = offsets(self.count[full])
+        cuts = distinct(np.concatenate((place[:-1], bounds[:-1])))
+        run = np.searchsorted(place, cuts, "right") - 1
+        step = self.step[full][run]
+        start = self.start[full][run] + (cuts - place[run]) * step
+        runs = _Views(self.view[full][run], start, np.diff(cuts, append=place[-1]), step)
+        first = np.append(np.searchsorted(cuts, bounds[:-1]), len(cuts)).tolist()
+        return [
+            (runs.between(*ends), *of_part)
+            for ends, of_part in zip(itertools.pairwise(first), itertools.pairwise(bounds.tolist()), strict=True)
+        ]
+
+    def between(self, first: int, last: int) -> _Views:
+        """Some of the runs."""
+        part = slice(first, last)
+        return _Views(self.view[part], self.start[part], self.count[part], self.step[part])
+
+
+def _lay_out(homes: Homes, views: _Views, first: int, last: int) -> Side:
+    """The elements of views, one after the other, which are those from `first` up to `last`; no stretch belongs to two of them."""
+    strands = ordered_strands(views.view, views.start, views.count, views.step)
     place = offsets(strands.length)[:-1]
+    place += first
     parts = overlay(strands.begin, strands.begin + strands.length, homes.begin, homes.end)
     if int((parts.end - parts.begin).sum()) != int(strands.length.sum()):
         raise InvalidTileMapping("a copy touches elements that have no place in any tile's memory")
@@ -141,7 +206,7 @@ def lay_out_views(homes: Homes, views: Sequence[ElementRuns]) -> Side:
     offset = begin - homes.begin[parts.right]
     offset *= homes.width[parts.right]
     offset += homes.offset[parts.right]
-    return Side(place, parts.right, offset)
+    return Side(place, parts.right, offset, last)
 
 
 def _cut(source: Side, target: Side, homes: Homes, elements: Int64s) -> CopyPieces:
@@ -165,11 +230,12 @@ def _cut(source: Side, target: Side, homes: Homes, elements: Int64s) -> CopyPiec
         at = np.searchsorted(target.place, place, "right") - 1
         target_home = target.home[at]
         target_offset = target.offset[at] + (place - target.place[at]) * width
-    bytes = np.diff(place, append=elements[-1]) * width
+    bytes = np.diff(place, append=source.end) * width
     source_tile, target_tile = homes.tile[source_home], homes.tile[target_home]
     # one copy needs no memory to say that all is its own
     copy = np.searchsorted(elements, place, "right") - 1 if len(elements) > 2 else np.broadcast_to(np.int64(0), len(place))
-    return CopyPieces(make_pieces(source_tile, source_offset, target_tile, target_offset, bytes), source_home, copy)
+    pieces = make_pieces(source_tile, source_offset, target_tile, target_offset, bytes)
+    return CopyPieces(pieces, constant(homes.variable[source_home]), copy)
 
 
 def _order_by_target_tile(pieces: Pieces, tiles: int) -> Int64s | None:

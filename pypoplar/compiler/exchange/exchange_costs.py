@@ -162,10 +162,12 @@ def _shared(target: Target, messages: Messages, sharing: int, machines: int, spa
     """Bytes by tile that all tiles of its super tile receive alike: these come over all their buses together."""
     tiles, per_ipu = target.getNumTiles(), target.getTilesPerIPU()
     groups = -(-per_ipu // sharing)  # of an IPU
-    ipu, tile = np.divmod(messages.rows["destination"].astype(np.int64), per_ipu)
+    ipu, tile = np.divmod(np.arange(machines * tiles), per_ipu)
     group, member = ipu * groups + tile // sharing, tile % sharing
-    begin = keys(group * tiles + messages.rows["source"] % tiles, messages.offset, span)
+    pair = (group * tiles)[messages.rows["destination"]] + np.tile(np.arange(tiles), machines)[messages.rows["source"]]
+    begin = keys(pair, messages.offset, span)
     end = begin + messages.rows["bytes"]
+    member = member[messages.rows["destination"]]
     first = member == 0
     common_begin, common_end = union(begin[first], end[first])
     for number in range(1, sharing):
@@ -175,8 +177,7 @@ def _shared(target: Target, messages: Messages, sharing: int, machines: int, spa
     by_group = np.bincount(
         common_begin // span // tiles, weights=common_end - common_begin, minlength=machines * tiles // per_ipu * groups
     )
-    tile = np.arange(machines * tiles)
-    shared: Int64s = by_group.astype(np.int64)[tile // per_ipu * groups + tile % per_ipu // sharing]
+    shared: Int64s = by_group.astype(np.int64)[group]
     return shared
 
 

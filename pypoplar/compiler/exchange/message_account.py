@@ -10,20 +10,31 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s, Integers, StructuredArray
-from pypoplar.arrays.groups import is_sorted
+from pypoplar.arrays.groups import is_sorted, whole_groups
 from pypoplar.arrays.interval_algebra import LARGEST_KEY, keys, union
 from pypoplar.executable.exchange_account import MESSAGE, Exchange
+
+AT_ONCE = 1 << 16  # transfers: what the processor's caches hold
 
 
 @frozen(eq=False)
 class Transfers:
-    """Bytes that leave one tile's memory for another tile: the raw material of an account, in any order."""
+    """Bytes that leave one tile's memory for another tile: the raw material of an account, in any order.
+
+    What stays on its tile may be among them where it is said.
+    """
 
     source: Int64s  # tiles
     destination: Int64s  # tiles
     variable: Int64s
     offset: Int64s  # bytes in the source's memory
     bytes: Int64s  # at least 1
+
+    def crossing(self, part: slice) -> Transfers:
+        """A part of them without what stays on its tile."""
+        columns = [column[part] for column in (self.source, self.destination, self.variable, self.offset, self.bytes)]
+        crosses = columns[0] != columns[1]
+        return Transfers(*(columns if bool(crosses.all()) else (column[crosses] for column in columns)))
 
 
 @frozen(eq=False)
@@ -33,20 +44,37 @@ class MessageAccount:
 
 
 def account(tiles: int, transfers: Transfers, machines: int = 1) -> MessageAccount:
-    """The account of these transfers.
+    """The account of these transfers; what stays on its tile is left out.
 
     Exchanges of several machines are accounted at once: tile t of machine m is tile ``m * tiles + t``, and nothing goes from one
     machine to another.
     """
-    if len(transfers.bytes) == 0:
+    messages, offset = _by_receiver(tiles, transfers, machines)
+    if len(messages) == 0:
         nothing = np.zeros(machines * tiles, np.int64)
-        return MessageAccount(Exchange(np.zeros(0, MESSAGE), nothing, nothing), np.zeros(0, np.int64))
-    messages, pair, offset = _messages(transfers.destination * tiles + transfers.source % tiles, transfers)
-    destination, source = np.divmod(pair, tiles)
-    messages["destination"], messages["source"] = destination, destination - destination % tiles + source
+        return MessageAccount(Exchange(messages, nothing, nothing), offset)
     received = _per_tile(machines * tiles, messages["destination"], messages["bytes"])
     source, size = _sent(messages["source"], messages["bytes"], offset)
     return MessageAccount(Exchange(messages, _per_tile(machines * tiles, source, size), received), offset)
+
+
+def _by_receiver(tiles: int, transfers: Transfers, machines: int) -> tuple[StructuredArray, Int64s]:
+    """The messages, and their places in the source's memory; many transfers are looked at receiver by receiver."""
+    parts = whole_groups(transfers.destination, AT_ONCE) if is_sorted(transfers.destination) else [slice(None)]
+    messages, offsets = [np.zeros(0, MESSAGE)], [np.zeros(0, np.int64)]
+    for part in parts:
+        some = transfers.crossing(part)
+        if len(some.bytes) == 0:
+            continue
+        sender = some.source if machines == 1 else some.source % tiles
+        rows, pair, offset = _messages(some.destination * tiles + sender, some)
+        destination, source = np.divmod(pair, tiles)
+        rows["destination"], rows["source"] = destination, source
+        if machines > 1:
+            rows["source"] += destination // tiles * tiles
+        messages.append(rows)
+        offsets.append(offset)
+    return np.concatenate(messages), np.concatenate(offsets)
 
 
 def share_out(transfers: Transfers, copy: Int64s, copies: int) -> tuple[StructuredArray, Int64s, Int64s]:
@@ -89,7 +117,7 @@ def _messages(group: Int64s, transfers: Transfers) -> tuple[StructuredArray, Int
 def _sorted(group: Int64s, transfers: Transfers, span: int) -> tuple[Int64s, Int64s, Int64s]:
     """The transfers by group and offset: key of the first byte, bytes, variable."""
     begin = keys(group, transfers.offset, span)
-    size, variable = _constant(transfers.bytes), _constant(transfers.variable)
+    size, variable = constant(transfers.bytes), constant(transfers.variable)
     if is_sorted(begin):
         return begin, size, variable
     if not size.strides[0] and not variable.strides[0]:
@@ -99,8 +127,10 @@ def _sorted(group: Int64s, transfers: Transfers, span: int) -> tuple[Int64s, Int
     return begin[order], size[order] if size.strides[0] else size, variable[order] if variable.strides[0] else variable
 
 
-def _constant(values: Int64s) -> Int64s:
+def constant(values: Int64s) -> Int64s:
     """The same values, without memory of their own (stride 0) where all are equal."""
+    if len(values) == 0 or values.strides[0] == 0:
+        return values
     return np.broadcast_to(values[0], values.shape) if bool((values == values[0]).all()) else values
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 from attrs import define, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt32s
-from pypoplar.arrays.groups import distinct, offsets, sorting_order
+from pypoplar.arrays.groups import offsets, sorting_order, whole_groups
 from pypoplar.compiler.exchange_plan import Pieces
 from pypoplar.compiler.lowering.places import Places, TilePlaces
 from pypoplar.executable.move_lists import LISTED_BYTES, Moves
@@ -214,13 +212,15 @@ class MoveLists:
 
     def _fold(self) -> None:
         """Fold the lists that wait."""
-        names = ("source", "target", "bytes", "tile")
-        source, target, bytes, tile = (np.concatenate([getattr(listed, name) for listed in self._waiting]) for name in names)
-        number = np.repeat(np.arange(len(self._waiting)), [len(listed.tile) for listed in self._waiting])
-        tiles = int(tile.max()) + 1
-        owner = number * tiles + tile  # a record is of one tile, so it will be of one list
+        source, target, bytes, tile = (
+            columns[0] if len(columns) == 1 else np.concatenate(columns)
+            for columns in ([getattr(listed, name) for listed in self._waiting] for name in ("source", "target", "bytes", "tile"))
+        )
+        tiles, owner = int(tile.max()) + 1, tile
+        if len(self._waiting) > 1:  # a record is of one tile, so it will be of one list
+            owner = tiles * np.repeat(np.arange(len(self._waiting)), [len(listed.tile) for listed in self._waiting]) + tile
         lengths = np.zeros(len(self._waiting), np.int64)
-        for part in _parts(owner):
+        for part in whole_groups(owner, FOLDED_AT_ONCE):
             records = fold(source[part], target[part], bytes[part], owner[part])
             lengths += np.bincount(records.tile // tiles, minlength=len(lengths))
             self._folded.append(evolve(records, tile=records.tile % tiles))
@@ -280,15 +280,6 @@ class MoveLists:
             tile=column("tile"),
             places=np.concatenate([np.zeros(0, np.uint32), *(records.places for records in self._folded)]),
         )
-
-
-def _parts(owner: Int64s) -> list[slice]:
-    """Cuts a long list into parts that the processor's caches hold, where an owner's pieces end."""
-    ends = np.flatnonzero(owner[1:] != owner[:-1]) + 1
-    wanted = np.arange(FOLDED_AT_ONCE, len(owner), FOLDED_AT_ONCE)
-    cuts = distinct(ends[np.searchsorted(ends, wanted[wanted <= ends[-1]])]) if len(ends) else ends
-    bounds = [0, *cuts.tolist(), len(owner)]
-    return [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
 
 
 def _by_pair(source: Int64s, target: Int64s) -> list[tuple[tuple[int, int], Int64s | slice]]:

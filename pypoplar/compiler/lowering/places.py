@@ -53,4 +53,6 @@ class TilePlaces:
         return Places(self.ipu[tile], self.offset[tile] + offset)
 
     def _resolved(self, tile: Int64s, offset: Int64s, in_buffer: Bools) -> Places:
-        return self.on_tiles(tile, np.where(in_buffer, self.buffer[tile], 0) + offset)
+        if bool(in_buffer.any()):
+            offset = np.where(in_buffer, self.buffer[tile], 0) + offset
+        return self.on_tiles(tile, offset)

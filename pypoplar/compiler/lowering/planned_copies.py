@@ -96,9 +96,10 @@ class PlannedCopies:
         first_tiles = np.arange(machines + 1) * tiles
         first_piece = np.searchsorted(pieces.target_tile, first_tiles).tolist()
         first_message = np.searchsorted(messages["destination"], first_tiles).tolist()
-        pieces.source_tile[:], pieces.target_tile[:] = pieces.source_tile % tiles, pieces.target_tile % tiles
-        for end in ("source", "destination"):
-            messages[end] %= tiles
+        if machines > 1:
+            pieces.source_tile[:], pieces.target_tile[:] = pieces.source_tile % tiles, pieces.target_tile % tiles
+            for end in ("source", "destination"):
+                messages[end] %= tiles
         first_copy = offsets([len(step) for step in steps]).tolist()
         return [
             PlannedCopy(

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from attrs import astuple
 from hypothesis import given
 from hypothesis import strategies as st
 from passes_builder import Builder, all_used, frozen_runs
 from passes_simulator import Tiles, element
 
 from pypoplar import IPUModel, Target
+from pypoplar.compiler.exchange import copy_plan, message_account
 from pypoplar.compiler.exchange.copy_plan import plan_copies
 from pypoplar.compiler.exchange.exchange_costs import pieces_within, price_exchanges, rearrange_cycles
 from pypoplar.compiler.exchange.message_account import Transfers, share_out
+from pypoplar.compiler.exchange.pieces import columns
 from pypoplar.compiler.exchange_plan import CopyPlan
 from pypoplar.compiler.memory.placement import place_variables
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
@@ -255,6 +259,25 @@ def test_copies_on_one_machine_are_one_exchange_in_which_each_has_its_share(made
         arrives = alone.pieces.source_tile != alone.pieces.target_tile
         arriving = plan.shares.arriving_tile[plan.shares.arriving_copy == copy]
         assert arriving.tolist() == alone.pieces.target_tile[arrives].tolist()
+
+
+@given(machines_of_copies(), st.integers(1, 4))
+def test_copies_that_are_planned_part_by_part_have_the_same_plan(made: Any, size: int) -> None:
+    builder, pairs, machine = made
+    graph = builder.freeze()
+    homes = place_variables(graph, all_used(graph))
+    ends = [frozen_runs(source) for source, _ in pairs], [frozen_runs(target) for _, target in pairs]
+    for machines in (None, machine):
+        whole = plan_copies(graph, homes, *ends, machines)
+        with patch.object(copy_plan, "CUT_AT_ONCE", size), patch.object(message_account, "AT_ONCE", size):
+            parted = plan_copies(graph, homes, *ends, machines)
+        tables = [
+            (*columns(plan.pieces), *astuple(plan.account, recurse=False), plan.offset)
+            + (() if plan.shares is None else astuple(plan.shares, recurse=False))
+            for plan in (whole, parted)
+        ]
+        for one, other in zip(*tables, strict=True):
+            assert one.tolist() == other.tolist()
 
 
 @given(machines_of_copies())
