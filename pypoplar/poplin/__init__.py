@@ -1,4 +1,4 @@
-"""Linear algebra: products of matrices, convolutions."""
+"""Linear algebra: products of matrices, convolutions, norms of activations."""
 
 from typing import TYPE_CHECKING, NoReturn
 
@@ -61,6 +61,15 @@ from pypoplar.poplin.matmul.matmul_operands import (
 )
 from pypoplar.poplin.matmul.matmul_options import matmulValidateOptions
 from pypoplar.poplin.matmul.matmul_params import MatMulParams, matMulGroupedReportPlan, matMulReportPlan, preplanMatMuls
+from pypoplar.poplin.norms.norm_gradients import (
+    distributedNormStatisticsGradients,
+    normGradients,
+    normParamGradients,
+    normStatisticsGradients,
+)
+from pypoplar.poplin.norms.norm_parameters import createNormBeta, createNormGamma, createNormParams
+from pypoplar.poplin.norms.norm_statistics import DistributedNormReduceCallback, distributedNormStatistics, normStatistics
+from pypoplar.poplin.norms.norm_whitening import normalise, normWhiten
 from pypoplar.poplin.planning_cache import PlanningCache
 from pypoplar.poplin.preplanning import preplan
 from pypoplar.poputil.absent_members import absent_member
@@ -68,6 +77,7 @@ from pypoplar.poputil.absent_members import absent_member
 __all__ = [
     "MatMulParams",
     "PlanningCache",
+    "DistributedNormReduceCallback",
     "addCodelets",
     "fc",
     "multiconv",
@@ -127,6 +137,17 @@ __all__ = [
     "preplan",
     "preplanMatMuls",
     "transposeGroupedMatrix",
+    "createNormBeta",
+    "createNormGamma",
+    "createNormParams",
+    "distributedNormStatistics",
+    "distributedNormStatisticsGradients",
+    "normGradients",
+    "normParamGradients",
+    "normStatistics",
+    "normStatisticsGradients",
+    "normWhiten",
+    "normalise",
 ]
 
 if not TYPE_CHECKING:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pypoplar.graph.graph import Graph
+from pypoplar.popops.codelets import addCodelets as add_codelets_of_popops
 from pypoplar.poputil.arguments import check_graph
 from pypoplar.poputil.codelet_modules import codelet_module
 from pypoplar.tracebacks import public
 
-FILES = ("poplin_convolution.py", "poplin_matmul.py")
+FILES = ("poplin_convolution.py", "poplin_matmul.py", "poplin_norms.py")
 
 
 @public
 def addCodelets(graph: Graph) -> None:
-    """Make the device code of poplin known to the graph; once is enough, more does no harm."""
+    """Make the device code of poplin and of popops, which it uses, known to the graph; once is enough, more does no harm."""
     check_graph("poplin.addCodelets", graph)
+    add_codelets_of_popops(graph)
     for file in FILES:
         graph.addCodelets(codelet_module(file))

@@ -9,7 +9,6 @@ from pypoplar.braces import TENSORS, ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.views import whole_variables
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 
@@ -47,13 +46,6 @@ def check_writeable(call: str, tensor: Tensor) -> None:
     """`PoplibsError` for a tensor that a call cannot write: it holds an element twice, or a constant."""
     if not tensor.isParallelWriteable():
         raise PoplibsError(f"{call}: {tensor!r} cannot be written: it holds an element twice, or a constant")
-
-
-def check_mapped(graph: Graph, *tensors: Tensor) -> None:
-    """`InvalidTileMapping` for a tensor with elements that have no tile; whole variables are looked at first, which is quick."""
-    for tensor in tensors:
-        if not all(graph.getTileMapping(whole, False).complete for whole in whole_variables(tensor)):
-            graph.getTileMapping(tensor)
 
 
 def check_call(call: str, graph: object, prog: object, debugContext: object) -> None:

@@ -15,7 +15,7 @@ from pypoplar.poplin.convolution.conv_axis import ConvAxis, FieldAxis, OutputAxi
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams, with_axes
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.poputil.arguments import check_call, check_mapped, check_own, check_writeable
+from pypoplar.poputil.arguments import check_call, check_own, check_writeable
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -178,7 +178,7 @@ def update_weights(  # noqa: PLR0913 (PopLibs' arguments)
     shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
     check_operand(call, "weights", weights, params.inputType, "[groups, output channels, input channels, *kernel]", shape)
     check_writeable(call, weights)
-    check_mapped(graph, weights)
+    graph.getTileMapping(weights)
     check_scale(call, graph, scale)
 
     def update() -> None:
@@ -194,7 +194,7 @@ def check_scale(call: str, graph: Graph, scale: Tensor | float) -> None:
         check_own(call, graph, scale)
         if scale.numElements() != 1:
             raise PoplibsError(f"{call}: scale is a number or a tensor of one element, got {scale!r}")
-        check_mapped(graph, scale)
+        graph.getTileMapping(scale)
 
 
 def weight_deltas(  # noqa: PLR0913 (PopLibs' arguments)
@@ -218,7 +218,8 @@ def weight_deltas(  # noqa: PLR0913 (PopLibs' arguments)
     check_operand(call, "zDeltas", zDeltas, params.inputType, "[batch, output channels, *output field]", shape)
     shape = [params.batchSize, params.getNumInputChans(), *params.inputFieldShape]
     check_operand(call, "activations", activations, params.inputType, "[batch, input channels, *field]", shape)
-    check_mapped(graph, zDeltas, activations)
+    for operand in (zDeltas, activations):
+        graph.getTileMapping(operand)
     chosen = choose_form(graph.getTarget(), getWeightUpdateParams(params), read, cache)
 
     def build(name: str) -> Tensor:

@@ -1,0 +1,1 @@
+"""Normalisation of the channels of activations: parameters, statistics, whitening, gradients."""

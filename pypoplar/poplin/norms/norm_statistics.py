@@ -1,0 +1,120 @@
+"""Mean and inverse standard deviation of each channel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pypoplar.errors import MissingFeature
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poplin.norms.channel_layout import ChannelLayout
+from pypoplar.poplin.norms.channel_vertices import ChannelOperation
+from pypoplar.poplin.norms.norm_arguments import check_activations, check_epsilon, check_partials
+from pypoplar.poplin.norms.norm_parameters import channel_vector
+from pypoplar.popops.elements.cast import cast
+from pypoplar.popops.elements.element_vertices import add_element_vertices
+from pypoplar.popops.reduction.reduce_call import reduceMany, reduceWithOutput
+from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams, SingleReduceOp
+from pypoplar.poputil.arguments import check_call, check_flag
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.program import Execute, Sequence
+from pypoplar.tracebacks import public
+from pypoplar.types import FLOAT, ElementType
+
+DistributedNormReduceCallback = Callable[..., Any]
+
+
+@public
+def normStatistics(
+    graph: Graph,
+    actsUngrouped: Tensor,
+    eps: float,
+    prog: Sequence,
+    unbiasedVarEstimate: bool,
+    stableAlgo: bool = False,
+    partialsType: ElementType = FLOAT,
+    debugContext: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and inverse standard deviation of each channel of activations [N, C, ...], over all else: two new vectors [C].
+
+    The deviation is ``1 / sqrt(variance + eps)``; the variance is divided by the number of elements, or by one less with
+    `unbiasedVarEstimate`. It is the mean of the squares less the mean's square, and 0 at least, or with `stableAlgo` the mean of
+    the squares of what is left of the activations without the mean: that takes a copy of them, and is right also where the mean
+    is much larger than the deviation. Both vectors have the activations' type; until then they are `partialsType`, FLOAT, or HALF
+    for HALF activations; sums are taken in float in any case. Channels without elements have mean 0 and variance 0. `prog` is
+    extended.
+    """
+    call = "poplin.normStatistics"
+    check_call(call, graph, prog, debugContext)
+    check_activations(call, graph, "actsUngrouped", actsUngrouped)
+    check_epsilon(call, eps)
+    check_flag(call, "unbiasedVarEstimate", unbiasedVarEstimate)
+    check_flag(call, "stableAlgo", stableAlgo)
+    check_partials(call, partialsType, actsUngrouped)
+    debug = below(debugContext, "normStatistics")
+    mean, power = _moments(graph, actsUngrouped, prog, stableAlgo, partialsType, debug)
+    count = _elements_of_channel(actsUngrouped)
+    scale = count / (count - 1) if unbiasedVarEstimate and count > 1 else 1.0
+    return _deviation(graph, actsUngrouped, mean, power, prog, {"scaleVar": scale, "eps": float(eps)}, stableAlgo, debug)
+
+
+def _elements_of_channel(acts: Tensor) -> int:
+    return acts.numElements() // max(acts.dim(1), 1)
+
+
+def _moments(graph: Graph, acts: Tensor, prog: Sequence, stable: bool, type: ElementType, debug: str) -> tuple[Tensor, Tensor]:
+    """The mean, and the mean of the squares of the activations, or of what they have beside the mean."""
+    layout = ChannelLayout.of(graph, acts)
+    mean = channel_vector(graph, acts, type, below(debug, "mean"))
+    power = graph.clone(type, mean, below(debug, "power"))
+    scale = graph.addConstant(FLOAT, [], 1 / max(_elements_of_channel(acts), 1), below(debug, "scale"))
+    graph.setTileMapping(scale, 0)
+    of_mean, of_power = (ReduceParams(operation, False, scale) for operation in (Operation.ADD, Operation.SQUARE_ADD))
+    outputs = [vector.reshape(layout.channel_shape) for vector in (mean, power)]
+    if not stable:
+        views = [layout.ordered(acts)] * 2
+        names = zip(views, (of_mean, of_power), ("mean", "power"), strict=True)
+        reduceMany(
+            graph, [SingleReduceOp(view, layout.reduced, params, name) for view, params, name in names], outputs, prog, debug
+        )
+        return mean, power
+    reduceWithOutput(graph, layout.ordered(acts), outputs[0], layout.reduced, of_mean, prog, below(debug, "mean"))
+    remove = ChannelOperation(graph, templateVertex("poplin::NormRemoveMean", acts.elementType(), type), below(debug, "removeMean"))
+    centred = remove.new_result(prog, {"acts": acts}, {"mean": mean})
+    reduceWithOutput(graph, layout.ordered(centred), outputs[1], layout.reduced, of_power, prog, below(debug, "power"))
+    return mean, power
+
+
+def _deviation(
+    graph: Graph, acts: Tensor, mean: Tensor, power: Tensor, prog: Sequence, values: dict[str, float], stable: bool, debug: str
+) -> tuple[Tensor, Tensor]:
+    """The mean as it is returned, and the inverse deviation, in one compute set."""
+    type = acts.elementType()
+    deviation = graph.clone(type, mean, below(debug, "iStdDev"))
+    if acts.dim(1) == 0:
+        return graph.clone(type, mean, below(debug, "mean")), deviation
+    name = templateVertex("poplin::InverseStdDeviation", stable, mean.elementType(), power.elementType(), type)
+    operands = {"mean": mean, "power": power, "iStdDev": deviation}
+    cs = add_element_vertices(graph, below(debug, "iStdDev"), name, "iStdDev", operands, values=values)
+    result = mean if mean.elementType() is type else cast(graph, mean, type, cs, below(debug, "mean"))
+    prog.add(Execute(cs))
+    return result, deviation
+
+
+@public
+def distributedNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
+    replicatedGraph: Graph,
+    actsUngrouped: Tensor,
+    eps: float,
+    prog: Sequence,
+    unbiasedVarEstimate: bool,
+    allReduceCallback: DistributedNormReduceCallback | None,
+    normSize: int,
+    stableAlgo: bool = False,
+    partialsType: ElementType = FLOAT,
+    debugContext: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Statistics over the batches of several replicas: `MissingFeature`, until graphs replicate."""
+    raise MissingFeature("poplin.distributedNormStatistics: graphs do not replicate yet; poplin.normStatistics is for one")
