@@ -281,6 +281,11 @@ class Graph(ShownInNotebooks):
         """
         return self._tiles.mapping_of(tensor, *self._mapping.pieces_of(self._own(tensor)), requireComplete)
 
+    def elements_without_tile(self, tensor: Tensor) -> int:
+        """How many elements of a tensor have no tile, here or outside a virtual graph (not part of Poplar)."""
+        begin, end, _ = self._mapping.pieces_of(self._own(tensor))
+        return tensor.numElements() - int((end - begin).sum())
+
     def getSortedContiguousRegions(
         self, tensor: Tensor, intervals: Iterable[Any], removeAliasedIntervals: bool = False
     ) -> list[list[Interval]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +22,22 @@ if TYPE_CHECKING:
     from pypoplar.graph.graph import Graph
 
 
+MOST_ELEMENTS = 1 << 40  # of a shape: more than all memory there is has bytes, and far from where 64 bits end
+
+
 def check_shape(shape: Any) -> tuple[int, ...]:
-    """The shape as a tuple; an int is the shape of a vector. `TensorShapeError` for negative sizes."""
+    """The shape as a tuple; an int is the shape of a vector. `TensorShapeError` for negative sizes, and for too many elements."""
     ordered(shape, "a shape")
     try:
+        if isinstance(shape, bytes | Mapping):
+            raise TypeError
         sizes = (operator.index(shape),) if not isinstance(shape, Iterable) else tuple(operator.index(size) for size in shape)
     except TypeError:
         raise PoplarTypeError(f"a shape is a list of whole numbers, got {shape!r}") from None
     if any(size < 0 for size in sizes):
         raise TensorShapeError(f"a shape has no negative sizes, got {list(sizes)}")
+    if prod(sizes) > MOST_ELEMENTS:
+        raise TensorShapeError(f"a shape of {prod(sizes)} elements is more than a graph has, {MOST_ELEMENTS}: got {list(sizes)}")
     return sizes
 
 

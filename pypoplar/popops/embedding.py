@@ -15,10 +15,11 @@ from pypoplar.popops.slicing.slice_options import SliceOptions
 from pypoplar.popops.slicing.slice_plan import PlannedTable, SlicePlan
 from pypoplar.popops.slicing.slice_planner import cheapest_partition
 from pypoplar.popops.slicing.sliceable_layout import start_tile
+from pypoplar.poputil.arguments import element_type, shape_of
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.tracebacks import public
-from pypoplar.types import ElementType, check_type
+from pypoplar.types import ElementType
 
 __all__ = ["SlicePlanningParameters", "plan", "planMultiple"]
 
@@ -62,13 +63,21 @@ def plan(
     operation = chosen.operation if chosen.for_update else None
     if chosen.constraints.get("lookupParallelSplit", 1) > 1 and operation is not None:
         raise PoplibsError(f"{call}: lookupParallelSplit is for plans with usedForUpdate false, got {dict(chosen.constraints)}")
-    element = check_type(dataType)
-    chosen.accumulates_in(call, element)
+    element = element_type(call, dataType)
+    if operation == "add":
+        chosen.accumulates_in(call, element)
+    groups, entries, width = (
+        whole_number(call, name, number, 1)
+        for name, number in (("groupSize", groupSize), ("numEntries", numEntries), ("outputSize", outputSize))
+    )
+    lookups = max(whole_numbers(call, "numLookups", numLookups), default=1)
+    shape_of(call, [groups, entries, width])
+    shape_of(call, [groups, lookups, width])
     table = PlannedTable(
-        groups=whole_number(call, "groupSize", groupSize, 1),
-        entries=whole_number(call, "numEntries", numEntries, 1),
-        outputSize=whole_number(call, "outputSize", outputSize, 1),
-        lookups=max(whole_numbers(call, "numLookups", numLookups), default=1),
+        groups=groups,
+        entries=entries,
+        outputSize=width,
+        lookups=lookups,
         forSlice=chosen.for_slice,
         operation=operation,
         sorted=chosen.in_order,
@@ -124,6 +133,8 @@ class SlicePlanningParameters:
 @public
 def planMultiple(spds: SequenceOf[SlicePlanningParameters]) -> list[SlicePlan]:
     """`plan` for each of several sets of parameters, in their order."""
+    if not isinstance(spds, SequenceOf):
+        raise PoplarTypeError(f"popops.embedding.planMultiple takes a list of SlicePlanningParameters, got {spds!r}")
     for parameters in spds:
         if not isinstance(parameters, SlicePlanningParameters):
             raise PoplarTypeError(f"popops.embedding.planMultiple takes a list of SlicePlanningParameters, got {parameters!r}")

@@ -12,7 +12,7 @@ from pypoplar.errors import PoplarTypeError, UnknownVertexType
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.elements.element_vertices import add_vertices_on_tiles
-from pypoplar.poputil.arguments import check_call, check_tensor, whole_number
+from pypoplar.poputil.arguments import check_call, check_operands, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
@@ -45,8 +45,7 @@ class DrawingCall:
         number = seed_modifier(call, modifier)
         if seed is not None:
             check_seed(call, graph, seed)
-        check_tensor(call, reference)
-        graph.getTopLevelGraph().getTileMapping(reference)  # refuses one of another graph, and elements without a tile
+        check_operands(call, graph, reference)
         if not graph.hasCodelet(templateVertex("poprand::Normal", FLOAT)):
             raise UnknownVertexType(f"{call}: the graph does not know poprand's codelets; call poprand.addCodelets(graph) first")
         return DrawingCall(name, graph, seed, number, reference, prog, below(debugContext, name))
@@ -137,7 +136,7 @@ def check_seed(call: str, graph: Graph, seed: Tensor) -> None:
         )
     if seed.elementType() is not UNSIGNED_INT or seed.shape() != [2]:
         raise PoplibsError(f"{call}: the seed is UNSIGNED_INT [2], 64 bits, got {seed!r}")
-    graph.getTopLevelGraph().getTileMapping(seed)
+    check_operands(call, graph, seed)
 
 
 def _listed(types: tuple[ElementType, ...]) -> str:

@@ -11,7 +11,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.elements.element_functions import mul, mulInPlace
 from pypoplar.poprand.distributions import REALS, bernoulli
 from pypoplar.poprand.drawing_call import DrawingCall, width_of
-from pypoplar.poputil.arguments import check_tensor
+from pypoplar.poputil.arguments import check_operands
 from pypoplar.poputil.broadcast import broadcast_shape
 from pypoplar.poputil.copies import duplicate
 from pypoplar.poputil.exceptions import PoplibsError
@@ -116,8 +116,7 @@ def shapedDropout(
 
 def _kept(call: DrawingCall, input: Tensor, keepProbability: float, scale: float) -> int:
     """The probability that an element is kept, in parts of 2**16; refuses arguments that both calls refuse."""
-    check_tensor(call.call, input)
-    call.graph.getTopLevelGraph().getTileMapping(input)
+    check_operands(call.call, call.graph, input)
     call.check_type("input of", input.elementType(), REALS)
     kept = call.probability("keepProbability", keepProbability)
     largest = float(np.finfo(input.elementType().dtype).max)

@@ -6,11 +6,15 @@ import operator
 from typing import Any
 
 from pypoplar.braces import TENSORS, ordered
-from pypoplar.errors import PoplarIndexError, PoplarTypeError
+from pypoplar.errors import InvalidTileMapping, PoplarError, PoplarIndexError, PoplarTypeError, UnknownVertexType
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.variables import check_shape
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.graph.views import whole_variables
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
+from pypoplar.types import ElementType, check_type
 
 
 def check_graph(call: str, graph: object) -> None:
@@ -34,6 +38,35 @@ def check_own(call: str, graph: object, *tensors: object) -> None:
         assert isinstance(tensor, Tensor)
         if not tensor.valid() or tensor.graph is not graph.getTopLevelGraph():
             raise PoplarTypeError(f"{call}: {tensor!r} belongs to {'another' if tensor.valid() else 'no'} graph")
+
+
+def check_operands(call: str, graph: object, *tensors: object) -> None:
+    """`PoplarTypeError` unless all are tensors of the graph, `InvalidTileMapping` unless each of their elements has a tile."""
+    check_own(call, graph, *tensors)
+    for tensor in tensors:
+        assert isinstance(graph, Graph)
+        assert isinstance(tensor, Tensor)
+        if not any(graph.elements_without_tile(whole) for whole in whole_variables(tensor)):  # which is quick
+            continue
+        missing = graph.elements_without_tile(tensor)
+        if missing:
+            raise InvalidTileMapping(
+                f"{call}: {missing} of {tensor.numElements()} elements of {tensor!r} have no tile; map it first, "
+                "with poputil.mapTensorLinearly(graph, tensor) for instance"
+            )
+
+
+def check_compute_set(call: str, graph: Graph, cs: ComputeSet) -> None:
+    """`PoplarTypeError` unless a compute set, to which a call adds vertices, is the graph's."""
+    if cs.graph is not graph.getTopLevelGraph():
+        raise PoplarTypeError(f"{call}: {cs!r} belongs to another graph")
+
+
+def check_codelet(call: str, graph: Graph, vertexType: str) -> None:
+    """`UnknownVertexType` unless the graph has a codelet that a call needs, before the call changes anything."""
+    if not graph.hasCodelet(vertexType):
+        library = vertexType.partition("::")[0]
+        raise UnknownVertexType(f"{call}: no codelet is called '{vertexType}'; call {library}.addCodelets(graph) first")
 
 
 def check_flag(call: str, name: str, value: object) -> None:
@@ -78,6 +111,22 @@ def whole_number(call: str, name: str, value: Any, least: int = 0) -> int:
     if number < least:
         raise PoplibsError(f"{call}: {name} is {least} at least, got {number}")
     return number
+
+
+def shape_of(call: str, shape: object) -> tuple[int, ...]:
+    """The argument for a shape as a tuple; `PoplarTypeError` or `TensorShapeError` for what is none."""
+    try:
+        return check_shape(shape)
+    except PoplarError as problem:
+        raise type(problem)(f"{call}: {problem}") from None
+
+
+def element_type(call: str, type_: object) -> ElementType:
+    """The argument for an element type; `PoplarTypeError` for what is none, or none of the device's."""
+    try:
+        return check_type(type_)
+    except PoplarTypeError as problem:
+        raise type(problem)(f"{call}: {problem}") from None
 
 
 def dimension_of(call: str, name: str, tensor: Tensor, value: Any) -> int:

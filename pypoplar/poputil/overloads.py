@@ -100,7 +100,9 @@ def fits(value: object, hint: Any) -> bool:
         return isinstance(value, NUMBERS[hint][0]) and (hint is bool or not isinstance(value, bool | np.bool_))
     if origin is None:
         return isinstance(value, hint)
-    if not isinstance(value, origin) or isinstance(value, str | Tensor | set | frozenset):
+    if not isinstance(value, origin) or isinstance(value, str | bytes | Tensor | set | frozenset):
+        return False
+    if isinstance(value, np.ndarray) and value.ndim == 0:
         return False
     return origin in (Callable, type) or not inner or all(fits(item, inner[0]) for item in _first(value))
 

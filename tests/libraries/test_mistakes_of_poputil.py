@@ -1,13 +1,29 @@
-"""What is no argument of a call is refused before anything changes: of poputil, and of popops' order, encoding, loops, images."""
+"""What is no argument of a call is refused before anything changes: of poputil, poprand, and popops but for element operations."""
 
 import numpy as np
 import pytest
 from library_programs import new_graph, variable
 
-from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, PoplarError, Tensor, popops, poputil
+from pypoplar import (
+    FLOAT,
+    HALF,
+    INT,
+    UNSIGNED_CHAR,
+    UNSIGNED_INT,
+    Graph,
+    InvalidTileMapping,
+    PoplarError,
+    PoplarTypeError,
+    Tensor,
+    UnknownVertexType,
+    popops,
+    poprand,
+    poputil,
+)
 from pypoplar.program import Sequence
 
 GRAPH, _ = new_graph(4)
+poprand.addCodelets(GRAPH)
 F, LABELS, U, S, THREE = (
     variable(GRAPH, type, shape, name)
     for type, shape, name in (
@@ -23,6 +39,25 @@ IMAGE, BUFFER = popops.createNormaliseImageInput(GRAPH, FLOAT, [4, 3]), popops.C
 TRACKER = poputil.TensorUseTracker(4)
 OTHER, _ = new_graph(4)
 FOREIGN = variable(OTHER, FLOAT, [4, 6], "foreign")
+ROWS, INDEX, PLACES, SEED, SCALE, NUMBERS, OPEN = (
+    variable(GRAPH, type, shape, name)
+    for type, shape, name in (
+        (FLOAT, [2, 6], "rows"),
+        (UNSIGNED_INT, [2, 1], "index"),
+        (UNSIGNED_INT, [4], "places"),
+        (UNSIGNED_INT, [2], "seed"),
+        (FLOAT, [], "scale"),
+        (INT, [4, 2], "numbers"),
+        (UNSIGNED_CHAR, [1], "open"),
+    )
+)
+UPDATES = variable(GRAPH, FLOAT, [2, 1, 6], "updates")
+PLAN = popops.embedding.plan(GRAPH, FLOAT, 4, 6, [2], {})
+BASIS, PSEUDO, KERNEL = (
+    variable(GRAPH, type, shape, name)
+    for type, shape, name in ((FLOAT, [4, 2], "basis"), (FLOAT, [4, 1], "pseudo"), (INT, [1], "kernel"))
+)
+EDGES, WEIGHTS = variable(GRAPH, FLOAT, [4, 3], "edges"), variable(GRAPH, FLOAT, [5, 3, 2], "weights")
 NO_ARGUMENTS = (object(), np.array([0.5, 1.5]), {1.5, 2.5})
 rearrange, graphfn = popops.rearrange, poputil.graphfn
 
@@ -90,6 +125,29 @@ CALLS = {  # calls with arguments that fit
     "broadcastToMatch": (poputil.broadcastToMatch, F, F),
     "canBroadcastToMatch": (poputil.canBroadcastToMatch, F, F),
     "expandToMatchRanks": (poputil.expandToMatchRanks, F, F),
+    "dynamicSlice": (popops.dynamicSlice, GRAPH, F, SEED, [0, 1], [1, 1], PROG, "d", {}),
+    "dynamicSliceWithOutput": (popops.dynamicSliceWithOutput, GRAPH, ROWS, F, PLACES[:1], [0], [2], PROG, "d", {}),
+    "dynamicUpdate": (popops.dynamicUpdate, GRAPH, F, ROWS, PLACES[:1], [0], [2], PROG, "d", {}),
+    "multiSlice": (popops.multiSlice, GRAPH, F, INDEX, [0], [1], PROG, PLAN, {}, "d"),
+    "multiUpdate": (popops.multiUpdate, GRAPH, F, UPDATES, INDEX, [0], [1], PROG, popops.SlicePlan(), {}, "d"),
+    "multiUpdateMax": (popops.multiUpdateMax, GRAPH, F, UPDATES, INDEX, [0], [1], PROG, popops.SlicePlan(), {}, "d"),
+    "multiUpdateAdd": (popops.multiUpdateAdd, GRAPH, F, UPDATES, INDEX, SCALE, [0], [1], PROG, popops.SlicePlan(), {}, "d"),
+    "multiUpdateAdd of numbers": (popops.multiUpdateAdd, GRAPH, F, UPDATES, [1, 2], SCALE, 0, PROG, "d", {}),
+    "embedding.plan": (popops.embedding.plan, GRAPH, FLOAT, 4, 6, [2], {}),
+    "embedding.planMultiple": (popops.embedding.planMultiple, []),
+    "gather": (popops.gather, GRAPH, F, PLACES, 0, PROG, popops.GatherParams(), "d", {}),
+    "gather as XLA": (popops.gather, GRAPH, F, INDEX, 1, [1], [1, 6], [0], [0], PROG, "d", {}),
+    "scatter": (popops.scatter, GRAPH, F, INDEX, ROWS, 1, [1], [0], [0], PROG, "d", {}),
+    "createGatherInput": (popops.createGatherInput, GRAPH, FLOAT, [4, 6], 0, popops.GatherParams(), "d"),
+    "sequenceSlice": (popops.sequenceSlice, GRAPH, F, ROWS, SEED, SEED, SEED, True, PROG, "d"),
+    "selectScalarFromRows": (popops.selectScalarFromRows, GRAPH, F, PLACES, PROG, "d"),
+    "updateScalarInRows": (popops.updateScalarInRows, GRAPH, F, PLACES, PROG, "d"),
+    "createHostSliceableTensor": (popops.createHostSliceableTensor, GRAPH, FLOAT, [4, 6], True, 0, "d"),
+    "splineBasis": (popops.splineBasis, GRAPH, PSEUDO, KERNEL, OPEN, BASIS, NUMBERS, 1, PROG, "d"),
+    "splineWeighting": (popops.splineWeighting, GRAPH, EDGES, WEIGHTS, BASIS, NUMBERS, PROG, "d"),
+    "uniform": (poprand.uniform, GRAPH, SEED, 1, F, FLOAT, 0.0, 1.0, PROG, "d"),
+    "dropout": (poprand.dropout, GRAPH, SEED, 1, F, F, 0.5, 2.0, True, PROG, "d"),
+    "shapedDropout": (poprand.shapedDropout, GRAPH, SEED, 1, F, F, 0.5, 2.0, PROG, "d"),
     "TensorFunction": (graphfn.TensorFunction, GRAPH, [graphfn.input(F)], lambda args, prog: args[0], False, "d"),
 }
 WITHOUT_GRAPH = (
@@ -117,3 +175,117 @@ def test_what_is_no_argument_is_refused_before_anything_changes(name):
             with pytest.raises(PoplarError):
                 function(*arguments[:place], wrong, *arguments[place + 1 :])
             assert state() == before, (place, wrong)
+
+
+VIEWS = ("createSliceableTensorFromSlice", "regroupIfPossible", "regroupIfBeneficial", "canUseFastTranspose")
+READING = [
+    name for name, (function, *_) in CALLS.items() if function.__module__.startswith(("pypoplar.popops", "pypoplar.poprand"))
+]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in READING if name not in WITHOUT_GRAPH and name not in VIEWS and not name.startswith("pad")]
+)
+def test_operands_without_tiles_or_of_another_graph_are_refused_by_the_call_that_has_them(name):
+    function, *arguments = CALLS[name]
+    call = name.split(" ")[0]
+    for place, argument in enumerate(arguments):
+        if not isinstance(argument, Tensor):
+            continue
+        bare = GRAPH.addVariable(argument.elementType(), argument.shape(), "bare")
+        foreign = variable(OTHER, argument.elementType(), argument.shape(), f"foreign {name} {place}")
+        before = state()
+        for operand, error, text in (
+            (bare, InvalidTileMapping, f"{call}: {bare.numElements()} of {bare.numElements()} elements of .*bare.* have no tile"),
+            (foreign, PoplarTypeError, f"{call}: .*foreign.* belongs to another graph"),
+        ):
+            with pytest.raises(error, match=text):
+                function(*arguments[:place], operand, *arguments[place + 1 :])
+            assert state() == before, (place, operand)
+
+
+ELSEWHERE = ("CircBuf.add", "CircBuf.prev", "regroupTensor", "regroupIfBeneficial")  # have something of GRAPH
+
+
+@pytest.mark.parametrize("name", [name for name in READING if name not in WITHOUT_GRAPH + ELSEWHERE])
+def test_a_graph_without_device_code_is_told_so_before_anything_is_added(name):
+    function, *arguments = CALLS[name]
+    if not any(argument is PROG for argument in arguments):
+        return
+    graph, names = Graph(GRAPH.getTarget()), {}
+
+    def moved(argument):
+        if argument is GRAPH:
+            return graph
+        if not isinstance(argument, Tensor):
+            return argument
+        if argument.getDebugStr() not in names:
+            t = graph.addVariable(argument.elementType(), argument.shape())
+            graph.setTileMapping(t, 0)
+            names[argument.getDebugStr()] = t
+        return names[argument.getDebugStr()]
+
+    arguments = [moved(argument) for argument in arguments]
+    variables, parts = len(graph.freeze().variables.names), len(PROG)
+    with pytest.raises(UnknownVertexType, match=r"call (popops|poprand)\.addCodelets\(graph\) first"):
+        function(*arguments)
+    assert (len(graph.freeze().variables.names), graph.numComputeSets(), len(PROG)) == (variables, 0, parts)
+
+
+@pytest.mark.parametrize("plan", [None, 3, {}, PLAN.table])
+def test_what_is_no_plan_is_refused_by_name(plan):
+    for call in ("multiUpdate", "multiUpdateMax", "multiUpdateMul"):
+        with pytest.raises(PoplarTypeError, match=rf"popops\.{call}: the plan is a SlicePlan, an empty one for none, got"):
+            getattr(popops, call)(GRAPH, F, UPDATES, INDEX, [0], [1], PROG, plan, {})
+
+
+@pytest.mark.parametrize("numbers", [np.array(0), b"\0", {0: 1}, "0"])
+def test_what_only_holds_numbers_is_no_list_of_them(numbers):
+    with pytest.raises(PoplarTypeError, match=r"popops\.gather: offsetDims is a list.*, got"):
+        popops.gather(GRAPH, F, INDEX, 1, numbers, [1, 6], [0], [0], PROG)
+
+
+def test_flags_and_lists_of_parameters_are_held_to_their_kind():
+    before = state()
+    with pytest.raises(PoplarTypeError, match=r"popops\.sequenceSlice: zeroUnused is True or False, got None"):
+        popops.sequenceSlice(GRAPH, F, ROWS, SEED, SEED, SEED, None, PROG)
+    with pytest.raises(PoplarTypeError, match=r"popops\.embedding\.planMultiple takes a list of SlicePlanningParameters, got 7"):
+        popops.embedding.planMultiple(7)
+    with pytest.raises(PoplarTypeError, match=r"popops\.pad: val is a number or a tensor, got True"):
+        popops.pad(GRAPH, F, 1, 1, 0, True)
+    assert state() == before
+
+
+def test_shapes_of_more_elements_than_any_machine_has_are_refused():
+    before = state()
+    for make in (
+        lambda: GRAPH.addVariable(FLOAT, [2**70]),
+        lambda: popops.createTopKInput(GRAPH, FLOAT, [2**70], PARAMS),
+        lambda: popops.createHostTransferableTensor(GRAPH, FLOAT, [2**70], True),
+        lambda: popops.createGatherInput(GRAPH, FLOAT, [2**70], 0),
+        lambda: popops.CircBuf(GRAPH, FLOAT, 2, [2**70]),
+        lambda: popops.pad(GRAPH, F, 0, 2**64, 0),
+        lambda: popops.embedding.plan(GRAPH, FLOAT, 2**64, 8, [6], {}),
+        lambda: popops.embedding.plan(GRAPH, FLOAT, 20, 8, [2**70], {}),
+    ):
+        with pytest.raises(PoplarError, match="more than a graph has"):
+            make()
+        assert state() == before
+
+
+def test_vertices_go_into_compute_sets_of_their_graph():
+    before, foreign = state(), OTHER.addComputeSet("foreign")
+    for make in (
+        lambda: rearrange.partialTranspose(GRAPH, F, foreign),
+        lambda: rearrange.regroupTensor(GRAPH, F, PROG, foreign, (0, 2), (1, 2)),
+    ):
+        with pytest.raises(PoplarTypeError, match=r"'foreign.*belongs to another graph"):
+            make()
+        assert state() == before
+
+
+def test_a_counter_that_is_its_own_limit_is_refused():
+    before = state()
+    with pytest.raises(PoplarError, match="count and countLimit are the same element"):
+        popops.countedForLoop(GRAPH, S, 0, S.reshape([1]), 1, Sequence())
+    assert state() == before

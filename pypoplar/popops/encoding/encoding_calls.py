@@ -8,7 +8,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.mapping import TileToTensorMapping
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
-from pypoplar.poputil.arguments import check_call, check_own, check_writeable
+from pypoplar.poputil.arguments import check_call, check_codelet, check_operands, check_own, check_writeable
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -41,6 +41,8 @@ def iota(graph: Graph, t: Tensor, startInteger: int, prog: Sequence, debugContex
     low, high = (0, 2**32) if t.elementType() is UNSIGNED_INT else (-(2**31), 2**31)
     if not fits(startInteger, int) or not low <= startInteger <= high - max(t.numElements(), 1):
         raise PoplibsError(f"popops.iota: {t.elementType()!r} has no {t.numElements()} numbers from {startInteger!r} on")
+    check_operands("popops.iota", graph, t)
+    check_codelet("popops.iota", graph, templateVertex("popops::Iota", t.elementType()))
     mapping = graph.getTileMapping(t.flatten())
     if t.numElements() == 0:
         return
@@ -85,6 +87,10 @@ def encodeOneHot(
     check_own("popops.encodeOneHot", graph, indices, encoded, *(value for value in (on, off) if value is not None))
     values: list[Tensor | int] = [1 if on is None else on, 0 if off is None else off]
     _check_one_hot(indices, encoded, values)
+    check_operands("popops.encodeOneHot", graph, indices, encoded, *(value for value in (on, off) if value is not None))
+    check_codelet(
+        "popops.encodeOneHot", graph, templateVertex("popops::EncodeOneHot", indices.elementType(), encoded.elementType())
+    )
     mapping = graph.getTileMapping(encoded.flatten())
     if encoded.numElements() == 0:
         return

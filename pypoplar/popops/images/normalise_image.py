@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.variables import check_shape
 from pypoplar.graph.views import concat
-from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_own
+from pypoplar.poputil.arguments import (
+    check_call,
+    check_codelet,
+    check_debug,
+    check_graph,
+    check_operands,
+    check_own,
+    element_type,
+    shape_of,
+)
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -20,7 +27,7 @@ from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT, HALF, UNSIGNED_CHAR, ElementType, check_type
+from pypoplar.types import FLOAT, HALF, UNSIGNED_CHAR, ElementType
 
 CHANNELS, OUT_CHANNELS = 3, 4
 TYPES = (FLOAT, HALF, UNSIGNED_CHAR)
@@ -44,8 +51,8 @@ def createNormaliseImageInput(graph: Graph, type: ElementType, shape: Iterable[i
     call = "popops.createNormaliseImageInput"
     check_graph(call, graph)
     check_debug(call, debugContext)
-    sizes = check_shape(shape)
-    _check_image(call, check_type(type), list(sizes))
+    sizes = shape_of(call, shape)
+    _check_image(call, element_type(call, type), list(sizes))
     t = graph.addVariable(type, sizes, below(debugContext, "createNormaliseImageInput"))
     grain = CHANNELS * (4 // graph.getTarget().getTypeSize(type))
     mapTensorLinearly(graph, t, grain * graph.getTarget().getNumWorkerContexts(), grain)
@@ -78,8 +85,10 @@ def normaliseImage(
     for name, tensor in (("offsets", offsets), ("scales", scales)):
         if tensor.shape() != [CHANNELS] or tensor.elementType() is not outType:
             raise PoplibsError(f"{call}: {name} has {CHANNELS} elements of {outType!r}, as the result has, got {tensor!r}")
-    if not fits(inScale, float) or not math.isfinite(inScale) or inScale == 0:
-        raise PoplibsError(f"{call}: inScale is a number other than 0, got {inScale!r}")
+    if not fits(inScale, float) or not 0 < abs(inScale) <= FLOAT.limits[1]:
+        raise PoplibsError(f"{call}: inScale is a number other than 0, got {inScale!r}, which is no such FLOAT")
+    check_operands(call, graph, tIn, offsets, scales)
+    check_codelet(call, graph, templateVertex("popops::NormaliseImage", inType, outType))
     mapping = graph.getTileMapping(tIn.flatten())
     for intervals in mapping:
         for begin, end in intervals:

@@ -9,10 +9,18 @@ from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.mapping import TileToTensorMapping
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.variables import check_shape
 from pypoplar.popops.padding.pad_call import pad
 from pypoplar.popops.slicing.dynamic_slice import dynamicSlice, dynamicUpdate, getSliceMapping
-from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_own, whole_number
+from pypoplar.poputil.arguments import (
+    check_call,
+    check_codelet,
+    check_debug,
+    check_graph,
+    check_operands,
+    element_type,
+    shape_of,
+    whole_number,
+)
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.region_splitting import splitRegions
@@ -37,14 +45,14 @@ class CircBuf:
         check_graph("popops.CircBuf", graph)
         check_debug("popops.CircBuf", debugContext)
         self._size = whole_number("popops.CircBuf", "size", size, 1)
-        self._shape = list(check_shape(shape))
-        self._graph, self._type = graph, dataType
+        self._shape = list(shape_of("popops.CircBuf", shape))
+        self._graph, self._type = graph, element_type("popops.CircBuf", dataType)
         elements = prod(self._shape)
         if elements == 0:
             raise PoplibsError(f"popops.CircBuf: the tensors have elements, got the shape {self._shape}")
         grains = -(-elements // GRAIN)
         self._padding = grains * GRAIN - elements
-        self._entries = graph.addVariable(dataType, [grains, self._size, GRAIN], below(debugContext, "CircBuf"))
+        self._entries = graph.addVariable(self._type, [grains, self._size, GRAIN], below(debugContext, "CircBuf"))
         for tile, regions in enumerate(splitRegions([Interval(0, grains)], 1, graph.getTarget().getNumTiles())):
             for region in regions:
                 graph.setTileMapping(self._entries.slice(region), tile)
@@ -60,6 +68,7 @@ class CircBuf:
             raise PoplibsError(
                 f"{call}: the buffer has the last {self._size} tensors, 0 to {self._size - 1} before the newest, got {i}"
             )
+        check_codelet(call, self._graph, "popops::CircOffset")
         place = self._graph.addVariable(UNSIGNED_INT, [1], below(debugContext, "Offset"))
         self._graph.setTileMapping(place, 0)
         cs = self._graph.addComputeSet(below(debugContext, "CircBufPrev"))
@@ -74,7 +83,8 @@ class CircBuf:
         """Make `t` the newest entry; `seq` is extended. `PoplibsError` unless it has the buffer's shape and type."""
         call = "CircBuf.add"
         check_call(call, self._graph, seq, debugContext)
-        check_own(call, self._graph, t)
+        check_operands(call, self._graph, t)
+        check_codelet(call, self._graph, "popops::CircBufIncrIndex")
         if t.shape() != self._shape or t.elementType() is not self._type:
             raise PoplibsError(f"{call}: the buffer has tensors of {self._type!r} {self._shape}, got {t!r}")
         cs = self._graph.addComputeSet(below(debugContext, "CircBufSet"))

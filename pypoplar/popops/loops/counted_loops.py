@@ -9,7 +9,8 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.elements.element_functions import addInPlace
-from pypoplar.poputil.arguments import check_call, check_own, whole_number
+from pypoplar.poputil.arguments import check_call, check_codelet, check_operands, check_own, whole_number
+from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import fits, overloaded
@@ -49,6 +50,7 @@ def countedLoop(
     by = whole_number("popops.countedLoop", "step", step, 1)
     if not first < last <= UNSIGNED_END:
         raise PoplibsError(f"popops.countedLoop: begin is below end, both UNSIGNED_INTs, got {first} and {last}")
+    check_codelet("popops.countedLoop", graph, templateVertex("popops::ForLoopCounter", INT))
     counter = graph.addVariable(UNSIGNED_INT, [1], below(debugContext, "counter"))
     start = graph.addConstant(UNSIGNED_INT, [1], first, below(debugContext, f"begin-{first}"))
     increment = graph.addConstant(UNSIGNED_INT, [1], by % UNSIGNED_END, below(debugContext, f"step-{by}"))
@@ -73,7 +75,8 @@ def addForLoopCounterVertex(
     call = "popops.addForLoopCounterVertex"
     check_call(call, graph, prog, di)
     _check_counters(call, graph, count, countLimit, countStep)
-    if whole_number(call, "tile", tile) >= graph.getTarget().getNumTiles():
+    tile = whole_number(call, "tile", tile)
+    if tile >= graph.getTarget().getNumTiles():
         raise PoplibsError(f"{call}: tile {tile}, and the graph has {graph.getTarget().getNumTiles()} tiles")
     predicate = graph.addVariable(UNSIGNED_INT, [], below(di, "predicate"))
     graph.setTileMapping(predicate, tile)
@@ -135,12 +138,16 @@ def countedForLoop(
 
 def _check_counters(call: str, graph: Graph, count: Tensor, limit: Tensor, step: int) -> None:
     check_own(call, graph, count, limit)
+    check_codelet(call, graph, templateVertex("popops::ForLoopCounter", INT))
     for name, tensor in (("count", count), ("countLimit", limit)):
         if tensor.numElements() != 1 or tensor.elementType() not in WHOLE:
             raise PoplibsError(f"{call}: {name} is one INT or UNSIGNED_INT, got {tensor!r}")
+    check_operands(call, graph, limit, *(() if count is limit else (count,)))
     if count.elementType() is not limit.elementType():
         raise PoplibsError(f"{call}: count and countLimit have one type, got {count!r} and {limit!r}")
     if count is not limit and not count.isParallelWriteable():
         raise PoplibsError(f"{call}: {count!r} is counted, and cannot be written: it is a constant")
+    if count is not limit and shares_elements(graph, count, limit):
+        raise PoplibsError(f"{call}: count and countLimit are the same element, which a loop would never reach: {count!r}")
     if not fits(step, int) or step == 0 or not -(2**31) <= step < 2**31:
         raise PoplibsError(f"{call}: countStep is a whole number other than 0, of 32 bits, got {step!r}")

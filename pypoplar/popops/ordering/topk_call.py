@@ -11,13 +11,22 @@ from attrs import define
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.variables import check_shape
 from pypoplar.popops.elements.cast import cast
 from pypoplar.popops.encoding.encoding_calls import iota
 from pypoplar.popops.ordering.topk_cycles import Companions
 from pypoplar.popops.ordering.topk_network import add_step, tiles_of_pairs
 from pypoplar.popops.ordering.topk_plan import NetworkStep, network_steps, plan_division
-from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_own, whole_number
+from pypoplar.poputil.arguments import (
+    check_call,
+    check_codelet,
+    check_debug,
+    check_graph,
+    check_operands,
+    check_own,
+    element_type,
+    shape_of,
+    whole_number,
+)
 from pypoplar.poputil.copies import duplicate
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -57,7 +66,9 @@ def createTopKInput(
     call = "popops.createTopKInput"
     check_graph(call, graph)
     check_debug(call, debugContext)
-    sizes = check_shape(shape)
+    sizes, key = shape_of(call, shape), element_type(call, type)
+    if key not in TYPES:
+        raise PoplibsError(f"{call}: the type is FLOAT, HALF, INT or UNSIGNED_INT, got {key!r}")
     if not sizes:
         raise PoplibsError(f"{call}: a tensor of rank 0 has no last dimension")
     _check_params(call, params, sizes[-1])
@@ -150,6 +161,8 @@ def _check_call(call: str, graph: Graph, prog: Sequence, debugContext: str | Non
             raise PoplibsError(f"{call}: {name} has a last dimension, got {tensor!r}")
         if tensor.elementType() not in TYPES:
             raise PoplibsError(f"{call}: {name} is FLOAT, HALF, INT or UNSIGNED_INT, got {tensor!r}")
+    check_operands(call, graph, *tensors.values())
+    check_codelet(call, graph, templateVertex("popops::CompareAndSwapAtDistance", FLOAT))
     first = next(iter(tensors.values()))
     _check_params(call, params, first.dim(first.rank() - 1))
 

@@ -7,15 +7,17 @@ from typing import overload
 
 import numpy as np
 
+from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.padding import MappingMethod, Type
-from pypoplar.poputil.arguments import check_own, dimension_of
+from pypoplar.poputil.arguments import check_operands, check_own, dimension_of, shape_of
 from pypoplar.poputil.broadcast import broadcastToMatch
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.placement.tiles_of_elements import place_on, tiles_of_elements
+from pypoplar.types import BOOL
 
 Padding = Callable[[Tensor, int, int, bool], Tensor]  # what is added to a tensor: in this dimension, so much, at its lower end
 ZERO = MappingMethod.ZERO
@@ -27,7 +29,7 @@ def pad(
     t: Tensor,
     paddingLower: Sequence[int],
     paddingUpper: Sequence[int],
-    val: float | Tensor = 0.0,
+    val: float | bool | Tensor = 0.0,
     mappingMethod: MappingMethod = ZERO,
 ) -> Tensor: ...
 @overload
@@ -37,7 +39,7 @@ def pad(
     paddingLower: int,
     paddingUpper: int,
     dim: int,
-    val: float | Tensor = 0.0,
+    val: float | bool | Tensor = 0.0,
     mappingMethod: MappingMethod = ZERO,
 ) -> Tensor: ...
 @overload
@@ -51,7 +53,7 @@ def pad(
     paddingUpper: int | Sequence[int],
     graph: Graph | None = None,
     dim: int | None = None,
-    val: float | Tensor = 0.0,
+    val: float | bool | Tensor = 0.0,
     mappingMethod: MappingMethod = ZERO,
     type: Type | None = None,
 ) -> Tensor:
@@ -71,6 +73,11 @@ def pad(
         raise PoplibsError(f"popops.pad: val is one {t.elementType()!r}, as {t!r} has, got {val!r}")
     if graph is not None:
         check_own("popops.pad", graph, t, *([val] if isinstance(val, Tensor) else []))
+        if mappingMethod is MappingMethod.EDGE:
+            check_operands("popops.pad", graph, t)
+    if isinstance(val, bool | np.bool_) and t.elementType() is not BOOL:
+        raise PoplarTypeError(f"popops.pad: val is a number or a tensor, got {val!r}")
+    shape_of("popops.pad", [t.dim(place) + lower[place] + upper[place] for place in range(t.rank())])
     padding = _of_elements(type) if graph is None else _of_value(graph, val, mappingMethod)
     for dimension in range(t.rank()):
         t = _padded(t, dimension, lower[dimension], upper[dimension], padding)
@@ -80,15 +87,15 @@ def pad(
 def _amounts(t: Tensor, dim: int | None, lower: int | Sequence[int], upper: int | Sequence[int]) -> tuple[list[int], list[int]]:
     """What is added at both ends of each dimension."""
     if dim is not None:
-        assert isinstance(lower, int)
-        assert isinstance(upper, int)
+        assert not isinstance(lower, Sequence)
+        assert not isinstance(upper, Sequence)
         dimension = dimension_of("popops.pad", "dim", t, dim)
-        return tuple([amount * (place == dimension) for place in range(t.rank())] for amount in (lower, upper))  # type: ignore[return-value]
+        return tuple([amount * (place == dimension) for place in range(t.rank())] for amount in map(int, (lower, upper)))  # type: ignore[return-value]
     assert isinstance(lower, Sequence)
     assert isinstance(upper, Sequence)
     if not len(lower) == len(upper) == t.rank():
         raise PoplibsError(f"popops.pad takes two numbers for each dimension of {t!r}, got {lower!r} and {upper!r}")
-    return list(lower), list(upper)
+    return [int(amount) for amount in lower], [int(amount) for amount in upper]
 
 
 def _check_amounts(t: Tensor, dimension: int, lower: int, upper: int, type: Type | None, method: MappingMethod) -> None:
@@ -133,7 +140,7 @@ def _edge(t: Tensor, dimension: int, low: bool) -> Tensor:
     return t.slice(place, place + 1, dimension)
 
 
-def _of_value(graph: Graph, val: float | Tensor, method: MappingMethod) -> Padding:
+def _of_value(graph: Graph, val: float | bool | Tensor, method: MappingMethod) -> Padding:
     def constant(t: Tensor, dimension: int, amount: int, low: bool) -> Tensor:
         shape = [*t.shape()[:dimension], amount, *t.shape()[dimension + 1 :]]
         if isinstance(val, Tensor):

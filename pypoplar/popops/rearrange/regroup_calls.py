@@ -21,7 +21,15 @@ from pypoplar.popops.rearrange.transpose_calls import (
     negative_stride,
     partialTranspose,
 )
-from pypoplar.poputil.arguments import check_call, check_own, dimension_of, whole_number
+from pypoplar.poputil.arguments import (
+    check_call,
+    check_codelet,
+    check_compute_set,
+    check_operands,
+    check_own,
+    dimension_of,
+    whole_number,
+)
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -29,6 +37,7 @@ from pypoplar.poputil.overloads import fits, overloaded
 from pypoplar.poputil.placement.tiles_of_elements import place_on, tiles_of_elements
 from pypoplar.poputil.structure.groupings import GroupingInfo, detectDimGroupings
 from pypoplar.poputil.tile_mapping import chooseMappingOffset
+from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute, Sequence
 from pypoplar.tracebacks import public
 
@@ -76,6 +85,8 @@ def regroupTensor(
         return t
     if t.elementType() not in TRANSPOSABLE:
         raise PoplibsError(f"{call} transposes elements of 16 and 32 bits, got {t!r}")
+    check_operands(call, graph, t)
+    check_compute_set(call, graph, transposeCS)
     if source[0] == wanted[0]:
         raise PoplibsError(f"{call} takes groups of two dimensions, got {from_!r} and {to!r}")
     return _regrouped(graph, t, copies, transposeCS, source, wanted, debugContext)
@@ -223,6 +234,7 @@ def regroupIfBeneficial(
         return _executed(call, graph, in_, prog, source[0], wanted[0], debugContext)
     assert copies is not None
     assert transposeCS is not None
+    check_compute_set(call, graph, transposeCS)
     return _regrouped(graph, in_, copies, transposeCS, source[0], wanted[0], debugContext)
 
 
@@ -231,6 +243,8 @@ def _executed(
 ) -> Tensor:
     if t.elementType() not in TRANSPOSABLE:
         raise PoplibsError(f"{call} transposes elements of 16 and 32 bits, got {t!r}")
+    check_operands(call, graph, t)
+    check_codelet(call, graph, templateVertex("popops::Transpose1D", t.elementType()))
     cs = graph.addComputeSet(below(debugContext, "Transpose"))
     result = _regrouped(graph, t, prog, cs, source, wanted, debugContext)
     prog.add(Execute(cs))

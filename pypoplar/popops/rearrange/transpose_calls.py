@@ -11,14 +11,23 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
-from pypoplar.poputil.arguments import check_debug, check_graph, check_own, whole_number
+from pypoplar.poputil.arguments import (
+    check_codelet,
+    check_compute_set,
+    check_debug,
+    check_graph,
+    check_operands,
+    check_own,
+    element_type,
+    whole_number,
+)
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.interval_lists import entries
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT, HALF, INT, SHORT, UNSIGNED_INT, UNSIGNED_SHORT, ElementType, check_type
+from pypoplar.types import FLOAT, HALF, INT, SHORT, UNSIGNED_INT, UNSIGNED_SHORT, ElementType
 
 TRANSPOSABLE = (HALF, FLOAT, UNSIGNED_SHORT, UNSIGNED_INT, SHORT, INT)
 GRAIN = 4  # rows and columns of the blocks of 16-bit elements that are transposed at once
@@ -35,7 +44,12 @@ def canUseFastTranspose(target: Target, type: ElementType, numRows: int, numColu
         raise PoplarTypeError(f"{call}: the first argument is a target, got {target!r}; write graph.getTarget()")
     numbers = {"numRows": numRows, "numColumns": numColumns, "numTranspositions": numTranspositions}
     numRows, numColumns, numTranspositions = (whole_number(call, name, number) for name, number in numbers.items())
-    if check_type(type).dtype.itemsize != 2 or numTranspositions > MOST_TRANSPOSITIONS or numRows % GRAIN or numColumns % GRAIN:
+    if (
+        element_type(call, type).dtype.itemsize != 2
+        or numTranspositions > MOST_TRANSPOSITIONS
+        or numRows % GRAIN
+        or numColumns % GRAIN
+    ):
         return False
     if (numRows, numColumns) == (GRAIN, GRAIN):
         return numTranspositions - 2 <= RPT_COUNT_MAX
@@ -53,7 +67,7 @@ def negative_stride(dimension: int) -> int:
 @public
 def getMinimumRegroupGrainSize(type: ElementType) -> int:
     """The smallest groups between which elements of a type are transposed well: 4 of 16 bits, 2 of 32, 1 of others."""
-    return {2: 4, 4: 2}.get(check_type(type).dtype.itemsize, 1)
+    return {2: 4, 4: 2}.get(element_type("popops.rearrange.getMinimumRegroupGrainSize", type).dtype.itemsize, 1)
 
 
 @public
@@ -73,8 +87,8 @@ def addTransposeVertices(
     """
     call = "popops.rearrange.addTransposeVertices"
     check_graph(call, graph)
-    _check_names(call, cs, debugContext)
-    _check_type(call, check_type(dType))
+    _check_names(call, graph, cs, debugContext)
+    _check_type(call, element_type(call, dType))
     size = whole_number(call, "rows", rows, 1) * whole_number(call, "cols", cols, 1)
     if not callable(getInOut):
         raise PoplarTypeError(f"{call}: getInOut is a function of a number that gives two tensors, got {getInOut!r}")
@@ -97,8 +111,9 @@ def partialTranspose(graph: Graph, in_: Tensor, cs: ComputeSet, debugContext: st
     """
     call = "popops.rearrange.partialTranspose"
     check_own(call, graph, in_)
-    _check_names(call, cs, debugContext)
+    _check_names(call, graph, cs, debugContext)
     _check_type(call, in_.elementType())
+    check_operands(call, graph, in_)
     if in_.rank() < 2:
         raise PoplibsError(f"{call} swaps the last two dimensions, got {in_!r}")
     *outer, rows, columns = in_.shape()
@@ -115,10 +130,12 @@ def partialTranspose(graph: Graph, in_: Tensor, cs: ComputeSet, debugContext: st
     return out
 
 
-def _check_names(call: str, cs: object, debugContext: object) -> None:
+def _check_names(call: str, graph: Graph, cs: object, debugContext: object) -> None:
     check_debug(call, debugContext)
     if not isinstance(cs, ComputeSet):
         raise PoplarTypeError(f"{call}: vertices go into a compute set, got {cs!r}; graph.addComputeSet makes one")
+    check_compute_set(call, graph, cs)
+    check_codelet(call, graph, templateVertex("popops::Transpose1D", FLOAT))
 
 
 def _check_type(call: str, type: ElementType) -> None:

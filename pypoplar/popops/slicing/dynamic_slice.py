@@ -12,18 +12,17 @@ from pypoplar.popops.slicing.slice_arguments import (
     Extent,
     IndexOptions,
     Options,
-    check_mapped,
     check_name,
     check_offsets,
     check_same_type,
-    check_tensors,
     check_written,
     read_extent,
 )
-from pypoplar.poputil.arguments import check_call
+from pypoplar.poputil.arguments import check_call, check_codelet, check_operands, check_own
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute, Sequence
 from pypoplar.tracebacks import public
 
@@ -66,7 +65,7 @@ def createDynamicSliceOutput(
     """A new tensor for what `dynamicSlice` gives, as an output of `dynamicSliceWithOutput`; nothing is sliced."""
     call = "popops.createDynamicSliceOutput"
     check_name(call, debugContext)
-    extent, _ = _read(call, graph, t, offset, dims, sizes, options)
+    extent, _ = _read(call, graph, t, offset, dims, sizes, options, slices=False)
     return _like_slice(graph, t, extent, below(debugContext, "dynamicSlice"))
 
 
@@ -86,7 +85,7 @@ def dynamicSliceWithOutput(
     call = "popops.dynamicSliceWithOutput"
     check_call(call, graph, prog, debugContext)
     extent, index = _read(call, graph, t, offset, dims, sizes, options)
-    check_tensors(call, graph, output=output)
+    check_operands(call, graph, output)
     check_same_type(call, output=output, t=t)
     if output.shape() != extent.slice_shape:
         raise PoplibsError(f"{call}: the slice has the shape {extent.slice_shape}, which does not fit into {output!r}")
@@ -100,7 +99,7 @@ def dynamicSliceWithOutput(
 def getSliceMapping(graph: Graph, t: Tensor, dims: Iterable[int], sizes: Iterable[int]) -> TileToTensorMapping:
     """For each tile the intervals of the flattened slice of `t` that it would hold, as `dynamicSlice` maps it."""
     call = "popops.getSliceMapping"
-    check_tensors(call, graph, t=t)
+    check_own(call, graph, t)
     extent = read_extent(call, t.shape(), dims, sizes)
     return graph.getTileMapping(t.slice([0] * t.rank(), extent.slice_shape))
 
@@ -124,7 +123,7 @@ def dynamicUpdate(
     call = "popops.dynamicUpdate"
     check_call(call, graph, prog, debugContext)
     extent, index = _read(call, graph, t, offset, dims, sizes, options)
-    check_tensors(call, graph, s=s)
+    check_operands(call, graph, s)
     check_same_type(call, t=t, s=s)
     if s.shape() != extent.slice_shape:
         raise PoplibsError(f"{call}: the slice of {t!r} has the shape {extent.slice_shape}, which {s!r} does not have")
@@ -199,12 +198,22 @@ def _like_slice(graph: Graph, t: Tensor, extent: Extent, name: str) -> Tensor:
 
 
 def _read(
-    call: str, graph: Graph, t: Tensor, offset: Tensor, dims: Iterable[int], sizes: Iterable[int], options: Options
+    call: str,
+    graph: Graph,
+    t: Tensor,
+    offset: Tensor,
+    dims: Iterable[int],
+    sizes: Iterable[int],
+    options: Options,
+    slices: bool = True,
 ) -> tuple[Extent, IndexOptions]:
-    check_tensors(call, graph, t=t, offset=offset)
+    """What all calls have; the offset of one that does not slice may be mapped later."""
+    check_own(call, graph, t, offset)
+    check_operands(call, graph, t, *((offset,) if slices else ()))
+    if slices:
+        check_codelet(call, graph, templateVertex("popops::DynamicSlice1D", t.elementType()))
     extent = read_extent(call, t.shape(), dims, sizes)
     index = IndexOptions.read(call, options)
     if extent.dims:
         check_offsets(call, offset, [len(extent.dims)], "one for each of dims")
-    check_mapped(graph, t, extent)
     return extent, index

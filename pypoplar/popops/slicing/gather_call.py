@@ -10,7 +10,6 @@ from attrs import field, frozen
 from pypoplar.errors import PoplarIndexError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.variables import check_shape
 from pypoplar.graph.views import concat
 from pypoplar.popops import expr
 from pypoplar.popops.elements.map_functions import map
@@ -22,7 +21,6 @@ from pypoplar.popops.slicing.multi_slice import multiSlice
 from pypoplar.popops.slicing.slice_arguments import (
     Options,
     check_offsets,
-    check_tensors,
     read_extent,
     whole_number,
     whole_numbers,
@@ -30,9 +28,11 @@ from pypoplar.popops.slicing.slice_arguments import (
 from pypoplar.popops.slicing.slice_options import SliceOptions
 from pypoplar.popops.slicing.slice_plan import SlicePlan
 from pypoplar.popops.slicing.slice_tensors import createSliceableTensor
+from pypoplar.poputil.arguments import check_codelet, check_operands, element_type, shape_of
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import ElementType
@@ -82,15 +82,15 @@ def createGatherInput(
 ) -> Tensor:
     """A new tensor of which `gather`, along `axis` or with `sliceSizes` and `startIndexMap`, moves what it takes alone."""
     call = "popops.createGatherInput"
-    debug = below(debugContext, "gatherInput")
+    debug, type = below(debugContext, "gatherInput"), element_type(call, type)
     if axis is None:
-        extents, sizes = check_shape(inputShape), whole_numbers(call, "sliceSizes", sliceSizes)
+        extents, sizes = shape_of(call, inputShape), whole_numbers(call, "sliceSizes", sliceSizes)
         dims = whole_numbers(call, "startIndexMap", startIndexMap)
         check_distinct(call, "startIndexMap", dims, len(extents))
         if len(sizes) != len(extents):
             raise PoplibsError(f"{call}: sliceSizes has a size for each dimension of {list(extents)}, got {list(sizes)}")
         return createSliceableTensor(graph, type, extents, sorted(dims), [sizes[dim] for dim in sorted(dims)], 0, debug)
-    shape = check_shape(operandShape)
+    shape = shape_of(call, operandShape)
     along = _axis(call, whole_number(call, "axis", axis), shape)
     most = (params or GatherParams()).maxElementsPerTile
     if shape[along] <= most:
@@ -152,9 +152,10 @@ def gather(
     """
     call = "popops.gather"
     debug = below(debugContext, "gather")
-    check_tensors(call, graph, input=input, indices=indices)
+    check_operands(call, graph, input, indices)
     options = SliceOptions.read(call, optionFlags)
     check_offsets(call, indices, indices.shape(), "")
+    check_codelet(call, graph, templateVertex("popops::MultiSlice", input.elementType()))
     if axis is not None:
         along = _axis(call, whole_number(call, "axis", axis), tuple(input.shape()))
         most = (params or GatherParams()).maxElementsPerTile

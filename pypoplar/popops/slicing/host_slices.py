@@ -11,14 +11,14 @@ from attrs import frozen
 from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.variables import check_shape
 from pypoplar.popops.slicing.slice_arguments import whole_number
+from pypoplar.poputil.arguments import element_type, shape_of
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.tracebacks import public
-from pypoplar.types import UNSIGNED_INT, ElementType, check_type
+from pypoplar.types import UNSIGNED_INT, ElementType
 
 PACKET_BYTES = 1024
 
@@ -49,7 +49,7 @@ def createHostSliceableTensor(
     Rows are cut into packets of 1024 bytes, which are spread evenly over the tiles of one IPU; `offset` bytes have been transferred
     by others already, so that the tiles that have a packet more are those after theirs.
     """
-    return _laid_out("popops.createHostSliceableTensor", graph, type, check_shape(shape), offset, debugContext)
+    return _laid_out("popops.createHostSliceableTensor", graph, type, shape, offset, debugContext)
 
 
 @overload
@@ -65,23 +65,24 @@ def createHostTransferableTensor(
     graph: Graph, type: ElementType, shape: Iterable[int], isRead: bool, offset: int = 0, debugContext: str | None = None
 ) -> Tensor:
     """A new tensor that is transferred as a whole, in packets of 1024 bytes that are spread evenly over the tiles of one IPU."""
-    extents = check_shape(shape)
-    whole = _laid_out("popops.createHostTransferableTensor", graph, type, (1, prod(extents)), offset, debugContext)
+    call = "popops.createHostTransferableTensor"
+    extents = shape_of(call, shape)
+    whole = _laid_out(call, graph, type, (1, prod(extents)), offset, debugContext)
     return whole.tensor.reshape(extents)
 
 
 def _laid_out(
-    call: str, graph: Graph, type: ElementType, shape: tuple[int, ...], offset: int, debugContext: str | None
+    call: str, graph: Graph, type: ElementType, shape: Iterable[int], offset: int, debugContext: str | None
 ) -> IndicesAndTensor:
-    element, skipped = check_type(type), whole_number(call, "offset", offset)
+    element, extents, skipped = element_type(call, type), shape_of(call, shape), whole_number(call, "offset", offset)
     target = graph.getTarget()
-    if len(shape) != 2:
-        raise PoplibsError(f"{call}: a tensor that is sliced by the host has two dimensions, got the shape {list(shape)}")
+    if len(extents) != 2:
+        raise PoplibsError(f"{call}: a tensor that is sliced by the host has two dimensions, got the shape {list(extents)}")
     if target.getNumIPUs() != 1:
         raise PoplibsError(f"{call} is for targets of one IPU, got one of {target.getNumIPUs()}")
-    rows, width = shape
+    rows, width = extents
     packet = PACKET_BYTES // element.size
-    tensor = graph.addVariable(element, list(shape), below(debugContext, "hostSliceable"))
+    tensor = graph.addVariable(element, list(extents), below(debugContext, "hostSliceable"))
     indices = graph.addVariable(UNSIGNED_INT, [rows], below(debugContext, "hostSliceIndices"))
     pieces = [(row, begin, min(begin + packet, width)) for row in range(rows) for begin in range(0, width, packet)]
     tiles = target.getNumTiles()

@@ -12,15 +12,15 @@ from pypoplar.popops.slicing.index_range import remapped, validate
 from pypoplar.popops.slicing.slice_arguments import (
     Extent,
     Options,
-    check_mapped,
     check_offsets,
     check_same_type,
-    check_tensors,
     read_extent,
 )
 from pypoplar.popops.slicing.slice_options import SliceOptions
-from pypoplar.popops.slicing.slice_plan import PlannedLayout, SlicePlan, planned_layout
+from pypoplar.popops.slicing.slice_plan import PlannedLayout, SlicePlan, check_plan, planned_layout
+from pypoplar.poputil.arguments import check_codelet, check_operands
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Sequence
 
 
@@ -49,9 +49,10 @@ class MultiCall:
         grouped: bool,
     ) -> MultiCall:
         """Check what all such calls have; `grouped` ones have a group dimension and need a plan."""
-        check_tensors(name, graph, t=t, offsets=offsets)
+        check_operands(name, graph, t, offsets)
         if grouped and t.rank() == 0:
             raise PoplibsError(f"{name}: dimension 0 of the tensor are the groups, got {t!r}")
+        check_plan(name, plan)
         every = t if grouped else t.expand([0])
         extent = read_extent(name, every.shape()[1:], dims, sizes)
         chosen = SliceOptions.read(name, options)
@@ -59,8 +60,7 @@ class MultiCall:
         lookups = offsets.dim(int(grouped)) if offsets.rank() == 2 + grouped else 0
         meaning = f"{'[groups, ' if grouped else '['}lookups, len(dims)]"
         check_offsets(name, offsets, [*wanted, lookups, len(extent.dims)], meaning)
-        if every.numElements():
-            check_mapped(graph, every[0], extent)
+        check_codelet(name, graph, templateVertex("popops::MultiSlice", t.elementType()))
         layout = None
         if plan.planned or grouped:
             layout = planned_layout(name, graph, plan, every.dim(0), extent)
@@ -80,7 +80,7 @@ class MultiCall:
 
     def check_slices(self, s: Tensor, grouped: bool) -> Tensor:
         """The slices of an update, ``[groups, lookups, *shape of a slice]``."""
-        check_tensors(self.name, self.graph, s=s)
+        check_operands(self.name, self.graph, s)
         check_same_type(self.name, t=self.t, s=s)
         wanted = [*([self.t.dim(0)] if grouped else []), self.lookups, *self.extent.slice_shape]
         if s.shape() != wanted:

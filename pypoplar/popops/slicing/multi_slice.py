@@ -14,11 +14,11 @@ from pypoplar.popops.slicing.dynamic_slice import slice_at, update_at
 from pypoplar.popops.slicing.multi_arguments import MultiCall
 from pypoplar.popops.slicing.multi_vertices import UnplannedTable, spread_table
 from pypoplar.popops.slicing.planned_vertices import PlannedPass
-from pypoplar.popops.slicing.slice_arguments import Extent, IndexOptions, Options, check_tensors, whole_number, whole_numbers
+from pypoplar.popops.slicing.slice_arguments import Extent, IndexOptions, Options, whole_number, whole_numbers
 from pypoplar.popops.slicing.slice_options import SliceOptions
 from pypoplar.popops.slicing.slice_plan import SlicePlan
 from pypoplar.popops.slicing.slice_tensors import slices_tensor
-from pypoplar.poputil.arguments import check_call
+from pypoplar.poputil.arguments import check_call, check_operands
 from pypoplar.poputil.copies import duplicate
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -162,7 +162,7 @@ def _static(
     call: str, graph: Graph, t: Tensor, offsets: tuple[int, ...], dim: int, prog: Sequence, options: Options, debug: str
 ) -> Tensor:
     """Slices of size 1 at offsets that are known now, which are copied."""
-    check_tensors(call, graph, t=t)
+    check_operands(call, graph, t)
     chosen = static_offsets(call, t, offsets, dim, SliceOptions.read(call, options))
     shape = [1 if place == dim else size for place, size in enumerate(t.shape())]
     if not chosen:

@@ -22,18 +22,18 @@ from pypoplar.popops.slicing.slice_arguments import (
     IndexOptions,
     Options,
     check_same_type,
-    check_tensors,
     check_written,
     whole_number,
     whole_numbers,
 )
 from pypoplar.popops.slicing.slice_options import SliceOptions
 from pypoplar.popops.slicing.slice_plan import SlicePlan
-from pypoplar.poputil.arguments import check_call
+from pypoplar.poputil.arguments import check_call, check_codelet, check_operands
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF, INT, UNSIGNED_INT, ElementType
@@ -247,8 +247,8 @@ def _combine(
 
 def _check_scale(call: str, graph: Graph, scale: Tensor | None, type: ElementType) -> None:
     """`PoplibsError` unless the scale is a scalar of a type that goes with the table's."""
-    check_tensors(call, graph, scale=scale)
     assert scale is not None
+    check_operands(call, graph, scale)
     if scale.rank() != 0:
         raise PoplibsError(f"{call}: the scale is a scalar, of shape [], got {scale!r}")
     allowed = (HALF, FLOAT) if type is HALF else (type,)
@@ -265,7 +265,8 @@ def _update(what: MultiCall, s: Tensor, prog: Sequence, debug: str, operation: s
         raise PoplibsError(f"{what.name} has no {type!r}: its types are {', '.join(map(repr, NUMBERS))}")
     if operation is not None and not (what.is_plain and t.rank() == 3):
         raise PoplibsError(
-            f"{what.name}: slices are of size 1 of one dimension of a matrix, got sizes {list(what.extent.sizes)} of {t!r}"
+            f"{what.name}: slices are of size 1 of one dimension of a matrix, got sizes {list(what.extent.sizes)} of dimensions"
+            f" {list(what.extent.dims)} of {t.elementType()!r} {list(what.extent.shape)}"
         )
     if what.layout is not None and what.layout.partition.lookupParallelSplit > 1:
         raise PoplibsError(f"{what.name}: the plan is not for updates; make it with usedForUpdate true, and operationForUpdate")
@@ -273,6 +274,7 @@ def _update(what: MultiCall, s: Tensor, prog: Sequence, debug: str, operation: s
     if s.numElements() == 0:
         return
     s, offsets = (apart(graph, read, t, prog, f"{debug}/copy") for read in (s, what.offsets))
+    scale = None if scale is None else apart(graph, scale, t, prog, f"{debug}/copy")
     what = MultiCall(what.name, graph, t, offsets, what.extent, what.options, what.layout)
     what = what.in_range(prog, debug, everything=what.layout is not None or what.is_plain)
     if partials is not type:
@@ -341,10 +343,11 @@ def _add_static(
     debug: str,
 ) -> None:
     """Add slices at offsets that are known now: those of different places at once, those of one place one after the other."""
-    check_tensors(call, graph, t=t, s=s)
+    check_operands(call, graph, t, s)
     check_same_type(call, t=t, s=s)
     check_written(call, t)
     _check_scale(call, graph, scale, t.elementType())
+    check_codelet(call, graph, templateVertex("popops::MultiUpdate", t.elementType()))
     chosen = static_offsets(call, t, offsets, dim, SliceOptions.read(call, options))
     wanted = [len(offsets), *(1 if place == dim else size for place, size in enumerate(t.shape()))]
     if s.shape() != wanted:
@@ -355,7 +358,7 @@ def _add_static(
         if offset < t.dim(dim):
             rounds[seen[offset]].append(number)
             seen[offset] += 1
-    rows = apart(graph, s, t, prog, f"{debug}/copy")
+    rows, scale = (apart(graph, read, t, prog, f"{debug}/copy") for read in (s, scale))
     for numbers in rounds.values():
         places = concat([t.slice(chosen[number], chosen[number] + 1, dim).expand([0]) for number in numbers])
         scaledAddTo(graph, places, concat(rows.slices(numbers)), scale, prog, debug)

@@ -8,9 +8,9 @@ from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
-from pypoplar.popops.slicing.slice_arguments import check_offsets, check_tensors, check_written
+from pypoplar.popops.slicing.slice_arguments import check_offsets, check_written
 from pypoplar.popops.slicing.sliceable_layout import ATOM
-from pypoplar.poputil.arguments import check_call
+from pypoplar.poputil.arguments import check_call, check_codelet, check_operands
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -115,7 +115,7 @@ def _in_rows(graph: Graph, params: Tensor, prog: Sequence, debug: str) -> Tensor
 
 def _check(call: str, graph: Graph, params: Tensor, indices: Tensor, prog: Sequence, debugContext: str | None) -> None:
     check_call(call, graph, prog, debugContext)
-    check_tensors(call, graph, params=params, indices=indices)
+    check_operands(call, graph, params, indices)
     if params.rank() != 2:
         raise PoplibsError(f"{call}: params is a matrix, got {params!r}")
     if params.dim(0) and not params.dim(1):
@@ -123,6 +123,7 @@ def _check(call: str, graph: Graph, params: Tensor, indices: Tensor, prog: Seque
     if params.elementType() not in (FLOAT, HALF):
         raise PoplibsError(f"{call}: params is of FLOATs or HALFs, got {params!r}")
     check_offsets(call, indices, [params.dim(0)], "one for each row")
+    check_codelet(call, graph, templateVertex("popops::SelectFromIntervals", params.elementType()))
 
 
 def _pieces_of_tiles(graph: Graph, params: Tensor) -> dict[int, list[RowPiece]]:

@@ -23,16 +23,17 @@ from pypoplar.popops.slicing.slice_arguments import (
     Options,
     check_offsets,
     check_same_type,
-    check_tensors,
     check_written,
     whole_number,
     whole_numbers,
 )
 from pypoplar.popops.slicing.slice_plan import SlicePlan
+from pypoplar.poputil.arguments import check_codelet, check_operands
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Sequence
 
 UpdateComputationFunc = Callable[[Graph, Tensor, Tensor, Sequence], Tensor]
@@ -132,10 +133,11 @@ class ScatterForm:
         operand, indices, updates = tensors
         names = ("updateWindowDims", "insertWindowDims", "scatterDimsToOperandDims")
         windows, inserted, starts = (whole_numbers(call, name, given) for name, given in zip(names, lists, strict=True))
-        check_tensors(call, graph, operand=operand, indices=indices, updates=updates)
+        check_operands(call, graph, operand, indices, updates)
         check_same_type(call, operand=operand, updates=updates)
         check_offsets(call, indices, indices.shape(), "")
         check_written(call, operand)
+        check_codelet(call, graph, templateVertex("popops::DynamicSlice1D", operand.elementType()))
         if vector > indices.rank():
             raise PoplarIndexError(f"{call}: indexVectorDim {vector} is out of range for {indices!r}")
         check_distinct(call, "updateWindowDims", windows, updates.rank())

@@ -7,9 +7,9 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.elements.fill import zero
 from pypoplar.popops.slicing.dynamic_vertices import columns_along, columns_of_tiles
 from pypoplar.popops.slicing.local_rows import with_local_rows
-from pypoplar.popops.slicing.slice_arguments import Extent, check_offsets, check_same_type, check_tensors, check_written
+from pypoplar.popops.slicing.slice_arguments import Extent, check_offsets, check_same_type, check_written
 from pypoplar.popops.slicing.sliceable_layout import ATOM
-from pypoplar.poputil.arguments import check_call
+from pypoplar.poputil.arguments import check_call, check_codelet, check_flag, check_operands
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -37,7 +37,8 @@ def sequenceSlice(
     """
     call = "popops.sequenceSlice"
     check_call(call, graph, prog, debugContext)
-    check_tensors(call, graph, tIn=tIn, tOut=tOut, tN=tN, tInOffset=tInOffset, tOutOffset=tOutOffset)
+    check_flag(call, "zeroUnused", zeroUnused)
+    check_operands(call, graph, tIn, tOut, tN, tInOffset, tOutOffset)
     check_same_type(call, tIn=tIn, tOut=tOut)
     if tIn.rank() < 2 or tOut.rank() < 2:
         raise PoplibsError(f"{call}: tIn and tOut have two dimensions at least, got {tIn!r} and {tOut!r}")
@@ -49,6 +50,7 @@ def sequenceSlice(
     if source.dim(1) != target.dim(1):
         raise PoplibsError(f"{call}: rows have as many elements in both, got {tIn!r} and {tOut!r}")
     check_written(call, tOut)
+    check_codelet(call, graph, templateVertex("popops::SequenceSlice", tIn.elementType()))
     debug = below(debugContext, "sequenceSlice")
     reads = [apart(graph, read, tOut, prog, f"{debug}/copy") for read in (source, tN, tInOffset, tOutOffset)]
     if zeroUnused and tOut.numElements():

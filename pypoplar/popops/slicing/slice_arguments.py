@@ -11,13 +11,11 @@ from attrs import frozen
 
 from pypoplar.braces import ordered
 from pypoplar.errors import PoplarIndexError, PoplarTypeError
-from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.variables import check_shape
-from pypoplar.poputil.arguments import check_graph, check_tensor
+from pypoplar.poputil.arguments import shape_of
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.exceptions import PoplibsError
-from pypoplar.types import UNSIGNED_INT, ElementType, check_type
+from pypoplar.types import UNSIGNED_INT
 
 Options = Mapping[str, object] | None
 
@@ -66,14 +64,16 @@ def whole_number(call: str, name: str, value: object, least: int = 0) -> int:
 
 def whole_numbers(call: str, name: str, values: object, least: int = 0) -> tuple[int, ...]:
     """Whole numbers of at least `least`."""
-    if isinstance(ordered(values, f"{name} of {call}"), str) or not isinstance(values, Iterable) or isinstance(values, Tensor):
+    given = ordered(values, f"{name} of {call}")
+    scalar = getattr(given, "shape", None) == ()  # an array of no dimensions
+    if scalar or not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping | Tensor):
         raise PoplarTypeError(f"{call}: {name} is a list of whole numbers, got {values!r}")
-    return tuple(whole_number(call, f"each of {name}", value, least) for value in values)
+    return tuple(whole_number(call, f"each of {name}", value, least) for value in given)
 
 
 def read_extent(call: str, shape: Any, dims: object, sizes: object, sizes_name: str = "sizes") -> Extent:
     """Dimensions and sizes that fit a shape; with `sizes_name` "numSlices" sizes may be any number of at least 1."""
-    extents = check_shape(shape)
+    extents = shape_of(call, shape)
     chosen = whole_numbers(call, "dims", dims)
     slices = sizes_name == "numSlices"
     taken = whole_numbers(call, sizes_name, sizes, 1 if slices else 0)
@@ -87,20 +87,6 @@ def read_extent(call: str, shape: Any, dims: object, sizes: object, sizes_name: 
         if taken[place] > extents[dim] and not slices:
             raise PoplibsError(f"{call}: a slice of {taken[place]} of dimension {dim} is larger than the shape {list(extents)}")
     return Extent(extents, chosen, taken)
-
-
-def check_tensors(call: str, graph: Graph, **tensors: object) -> None:
-    """`PoplarTypeError` unless all are tensors of the graph."""
-    check_graph(call, graph)
-    for tensor in tensors.values():
-        check_tensor(call, tensor)
-        if isinstance(tensor, Tensor) and tensor.valid():
-            graph._own(tensor)
-
-
-def check_mapped(graph: Graph, t: Tensor, extent: Extent) -> None:
-    """`InvalidTileMapping` if elements of the first slice of a tensor have no tile."""
-    graph.getTileMapping(t.slice([0] * t.rank(), extent.slice_shape))
 
 
 def check_name(call: str, debugContext: object) -> None:
@@ -130,13 +116,6 @@ def check_written(call: str, tensor: Tensor) -> None:
     """`PoplibsError` for a tensor that cannot be written."""
     if not tensor.isParallelWriteable():
         raise PoplibsError(f"{call} cannot write {tensor!r}: it holds an element twice, or a constant")
-
-
-def check_element_type(call: str, type: object) -> ElementType:
-    """An element type that the machine has."""
-    if not isinstance(type, ElementType):
-        raise PoplarTypeError(f"{call}: the type is an element type such as FLOAT, got {type!r}")
-    return check_type(type)
 
 
 @frozen

@@ -9,6 +9,7 @@ from attrs import asdict, evolve, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.intervals import Interval
+from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.slicing.blocks import alike_blocks, numbered, of_blocks
@@ -48,6 +49,10 @@ class PlannedTable:
     operation: str | None = "add"  # of updates; None where there are none
     sorted: bool = False
     uniform: bool = True  # indices are spread over all entries; else they are all one
+
+    def __str__(self) -> str:
+        tables = "a table" if self.groups == 1 else f"{self.groups} tables"
+        return f"{tables} of {self.entries} entries of {self.outputSize}, with {self.lookups} lookups,"
 
 
 @public
@@ -222,3 +227,9 @@ def with_partition(plan: SlicePlan, **changes: int) -> SlicePlan:
     assert plan.partition is not None
     assert plan.table is not None
     return SlicePlan.of(evolve(plan.partition, **changes), plan.table, plan.start_tile)
+
+
+def check_plan(call: str, plan: object) -> None:
+    """`PoplarTypeError` unless a plan is one; an empty one is."""
+    if not isinstance(plan, SlicePlan):
+        raise PoplarTypeError(f"{call}: the plan is a SlicePlan, an empty one for none, got {plan!r}")

@@ -133,7 +133,10 @@ def cheapest_partition(target: Target, type: ElementType, table: PlannedTable, o
         return best[1]
     splits = list(_partitions(target, type, table, options, serial))
     if not splits:
-        raise PoplibsError(f"popops.embedding.plan: no plan for {table} meets the constraints {dict(options.constraints)}")
+        constraints = ", ".join(f"{name} {split}" for name, split in options.constraints.items())
+        raise PoplibsError(
+            f"popops.embedding.plan: no plan for {table} on {target.getNumTiles()} tiles meets the constraints {constraints}"
+        )
     return min(splits, key=model.held)  # a table that no machine of this size holds
 
 

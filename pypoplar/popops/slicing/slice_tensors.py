@@ -7,7 +7,6 @@ from math import prod
 from typing import overload
 
 from pypoplar.arrays.intervals import Interval
-from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
@@ -15,22 +14,20 @@ from pypoplar.popops.slicing.blocks import permuted
 from pypoplar.popops.slicing.slice_arguments import (
     Extent,
     Options,
-    check_element_type,
     check_name,
-    check_tensors,
     read_extent,
     whole_number,
     whole_numbers,
 )
 from pypoplar.popops.slicing.slice_options import SliceOptions
-from pypoplar.popops.slicing.slice_plan import SlicePlan, planned_layout
+from pypoplar.popops.slicing.slice_plan import SlicePlan, check_plan, planned_layout
 from pypoplar.popops.slicing.sliceable_layout import sliceable_tensor, start_tile
-from pypoplar.poputil.arguments import check_graph
+from pypoplar.poputil.arguments import check_graph, check_operands, check_own, element_type
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.tile_mapping import mapTensorLinearlyWithOffset
 from pypoplar.tracebacks import public
-from pypoplar.types import UNSIGNED_INT, ElementType, check_type
+from pypoplar.types import UNSIGNED_INT, ElementType
 
 MIN_INDICES_PER_TILE = 32
 
@@ -74,7 +71,7 @@ def createSliceableTensor(
     """
     call = "popops.createSliceableTensor"
     SliceOptions.read(call, options)
-    element = check_type(type)
+    element = element_type(call, type)
     extent = read_extent(call, shape, dims, sizes)
     grain = whole_number(call, "minGrainSize", minGrainSize)
     debug = below(debugContext, "sliceable")
@@ -125,13 +122,13 @@ def createSliceTensor(
     call = "popops.createSliceTensor"
     SliceOptions.read(call, options)
     if t is not None:
-        check_tensors(call, graph, t=t)
+        check_own(call, graph, t)
     extent = read_extent(call, shape if t is None else t.shape(), dims, sizes)
     count = whole_number(call, "numIndices", numIndices)
     debug = below(debugContext, "slices")
     if t is not None and count == 1:
         return graph.clone(t.slice([0] * t.rank(), extent.slice_shape), debug).expand([0])
-    element = check_type(type) if t is None else t.elementType()
+    element = element_type(call, type) if t is None else t.elementType()
     if plan is not None and plan.planned:
         return planned_layout(call, graph, plan, 1, extent).slices(element, count, debug).squeeze([0])
     return slices_tensor(graph, element, extent, count, debug)
@@ -183,7 +180,7 @@ def _indices_shape(
 ) -> list[int]:
     check_graph(call, graph)
     check_name(call, debugContext)
-    _check_plan(call, plan)
+    check_plan(call, plan)
     return [whole_number(call, "numIndices", numIndices), len(whole_numbers(call, "dims", dims))]
 
 
@@ -210,9 +207,9 @@ def createGroupedSliceableTensor(
     SliceOptions.read(call, options)
     check_graph(call, graph)
     check_name(call, debugContext)
-    element = check_element_type(call, type)
+    element = element_type(call, type)
     extent = read_extent(call, shape, dims, sizes)
-    _check_plan(call, plan)
+    check_plan(call, plan)
     groups = whole_number(call, "groupSize", groupSize, 1)
     return planned_layout(call, graph, plan, groups, extent).base(element, below(debugContext, "sliceable"))
 
@@ -235,9 +232,9 @@ def createGroupedSliceTensor(
     SliceOptions.read(call, options)
     check_graph(call, graph)
     check_name(call, debugContext)
-    element = check_element_type(call, type)
+    element = element_type(call, type)
     extent = read_extent(call, shape, dims, sizes)
-    _check_plan(call, plan)
+    check_plan(call, plan)
     groups, count = whole_number(call, "groupSize", groupSize, 1), whole_number(call, "numIndices", numIndices)
     return planned_layout(call, graph, plan, groups, extent).slices(element, count, below(debugContext, "slices"))
 
@@ -251,13 +248,14 @@ def createSliceableTensorFromSlice(
     Dimension ``dims[i]`` of the result is ``numSlices[i]`` times that of `s`.
     """
     call = "popops.createSliceableTensorFromSlice"
-    check_tensors(call, graph, s=s)
+    check_own(call, graph, s)
     check_name(call, debugContext)
     given = read_extent(call, s.shape(), dims, numSlices, "numSlices")
     counts = dict(zip(given.dims, given.sizes, strict=True))
     shape = tuple(size * counts.get(dim, 1) for dim, size in enumerate(given.shape))
     whole = Extent(shape, given.dims, tuple(given.shape[dim] for dim in given.dims))
     order = whole.best_order()
+    check_operands(call, graph, s)
     copies = _copies_by_tile(graph, s, prod(given.sizes), below(debugContext, "sliceable"))
     factored = copies.reshape([*(given.sizes[place] for place in order), *given.shape])
     outer = {given.dims[place]: number for number, place in enumerate(order)}
@@ -292,8 +290,3 @@ def _copies_by_tile(graph: Graph, s: Tensor, count: int, name: str) -> Tensor:
 
 def _first_tile(graph: Graph, extent: Extent) -> int:
     return start_tile(graph, extent.shape, extent.dims, extent.sizes)
-
-
-def _check_plan(call: str, plan: object) -> None:
-    if not isinstance(plan, SlicePlan):
-        raise PoplarTypeError(f"{call}: the plan is a SlicePlan, an empty one for none, got {plan!r}")

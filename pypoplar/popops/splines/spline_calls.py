@@ -6,7 +6,7 @@ from typing import Any
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poputil.arguments import check_call, check_own, check_writeable, whole_number
+from pypoplar.poputil.arguments import check_call, check_codelet, check_operands, check_own, check_writeable, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
@@ -51,6 +51,8 @@ def splineBasis(  # noqa: PLR0913 (PopLibs' arguments)
     _check(call, "weightIndex", weightIndex, INT, [edges, splines])
     for tensor in (basis, weightIndex):
         check_writeable(call, tensor)
+    check_operands(call, graph, pseudo, kernelSize, isOpenSpline, basis, weightIndex)
+    check_codelet(call, graph, templateVertex("popops::SplineBasis", 1, type))
     mapping = graph.getTileMapping(basis.flatten())
     if basis.numElements() == 0:
         return
@@ -102,6 +104,8 @@ def splineWeighting(
     _check(call, "weight", weight, type, [weight.dim(0), channels, outputs])
     _check(call, "basis", basis, type, [edges, splines])
     _check(call, "weightIndex", weightIndex, INT, [edges, splines])
+    check_operands(call, graph, input, weight, basis, weightIndex)
+    check_codelet(call, graph, templateVertex("popops::SplineWeighting", type))
     output = graph.addVariable(type, [edges, outputs], below(debugContext, "output"))
     mapTensorLinearly(graph, output)
     if output.numElements() == 0:

@@ -14,7 +14,7 @@ from pypoplar.popops.elements.element_functions import addInPlace
 from pypoplar.popops.reduction.reduce_call import reduce, reduceWithOutput
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
 from pypoplar.popops.statistics.histogram_cycles import by_data_cycles, by_limit_cycles
-from pypoplar.poputil.arguments import check_own, check_writeable
+from pypoplar.poputil.arguments import check_codelet, check_operands, check_own, check_writeable
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -83,8 +83,10 @@ def histogram(  # noqa: PLR0913 (PopLibs' arguments)
         )
     check_own(call, graph, input, levels, *(() if output is None else (output,)))
     _check(call, input, levels, output, whole_output)
+    check_operands(call, graph, input, levels, *(() if output is None else (output,)))
+    check_codelet(call, graph, templateVertex("popops::Histogram1D", True, True, input.elementType()))
     debug = below(debugContext, "histogram")
-    partials = _partials(graph, input, levels, absoluteOfInput, prog, debug)
+    partials = _partials(graph, input, levels, bool(absoluteOfInput), prog, debug)
     in_float = floats or whole_output or input.numElements() <= LARGEST_COUNT_OF_FLOATS
     if output is not None and output.elementType() is FLOAT:
         reduceWithOutput(graph, partials, output, [0], ReduceParams(Operation.ADD, updateOutput), prog, debug)
