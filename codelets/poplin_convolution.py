@@ -6,11 +6,12 @@ hold partial sums are rounded after each of its products.
 
 from typing import Generic, TypeVar
 
-from pypoplar import FLOAT, HALF, INT, Input, MultiVertex, Output, Vector, ipu
-from pypoplar.poplin.convolution.conv_estimates import product_estimate, sliding_estimate
+from pypoplar import FLOAT, HALF, INT, Input, MultiVertex, Output, Vector, VectorList, ipu
+from pypoplar.poplin.convolution.conv_estimates import product_estimate, sliding_estimate, sum_estimate
 
 T = TypeVar("T", FLOAT, HALF)  # of the operands
 P = TypeVar("P", FLOAT, HALF)  # of the partial sums
+R = TypeVar("R", FLOAT, HALF)  # of the result
 
 
 class _ConvPartial(MultiVertex, Generic[T, P]):
@@ -149,3 +150,20 @@ class ConvPartialnx1(_ConvPartial[T, P], Generic[T, P], name="poplin::ConvPartia
 
     def cycles(self, vertex):
         return sliding_estimate(vertex)
+
+
+class ConvReduceAdd(MultiVertex, Generic[P, R], name="poplin::ConvReduceAdd"):
+    """out = the sum of the rows of partials, taken in float."""
+
+    partials: Input[VectorList[P]]
+    out: Output[Vector[R]]
+
+    def compute(self, worker):
+        for i in ipu.worker_range(worker, self.out):
+            total = float(self.partials[0][i])
+            for row in range(1, len(self.partials)):
+                total += float(self.partials[row][i])
+            self.out[i] = total
+
+    def cycles(self, vertex):
+        return sum_estimate(vertex)

@@ -15,11 +15,13 @@ from pypoplar.codelet.operations.matrix_price import SLOT_CYCLES, MatrixPrice
 from pypoplar.codelet.operations.matrix_unit import MULTIPLY_ACCUMULATE
 from pypoplar.poputil.cycles import by_type, ceiling
 from pypoplar.target import Target
-from pypoplar.types import FLOAT, ElementType
+from pypoplar.types import FLOAT, HALF, ElementType
 
 NX1_OVERHEAD = 109  # convNx1Overhead
 NX1_RETAINED = 9  # convnx1WorkerRetentionSavings
 GROUP_OVERHEAD = 9  # of a 1x1 vertex, for each group of channels but the first: 12 + 1 + 10 + 1 - 15
+CONVERSION_START = 2 + 18 + 19  # slots of a worker before it converts
+BITS = np.array([0, 1, 1, 2])  # that are set in a number
 WEIGHT_LOAD = 32, 15, 3  # cycles of a pass of an n x 1 vertex before its workers run: loads, and what is around them
 
 
@@ -93,6 +95,25 @@ def _row_slots(positions: Any, type: ElementType) -> Any:
     one, two, three, more = (33, 44, 45, 8) if type is FLOAT else (29, 33, 34, 4)
     slots = np.where(positions == 1, one, np.where(positions == 2, two, three + (positions - 3) * more))
     return slots + 3 - NX1_RETAINED
+
+
+def sum_cycles(target: Target, outputs: Any, count: Any, partials: ElementType, result: ElementType) -> Any:
+    """getReduceCycleEstimate for sums of `count` partial sums; of a single one what converting it takes, getCast1DCycleEstimate.
+
+    Workers take whole vectors. What is left over makes smaller ones, which are a shorter loop where they keep not all workers busy.
+    """
+    workers = target.getNumWorkerContexts()
+    vector = by_type(partials, 4, 8)
+    left = outputs % vector
+    vectors = outputs // vector + left % 2 + left // 2 % 2 + left // 4
+    beyond = vectors % workers > 0
+    loop = 3 * count + by_type(partials, 7, 9) - (result is HALF)
+    several = 32 + loop * (vectors // workers + (beyond & (left == 0))) + (beyond & (left > 0)) * (
+        2 * count + by_type(partials, 13, 11)
+    )
+    share = ceiling(outputs, workers)
+    alone = CONVERSION_START + (2 * (share // 4) + 2 * BITS[share % 4] + 2 if result is HALF else share // 2 + 2 * (share % 2) + 1)
+    return workers * np.where(count > 1, several, alone)
 
 
 def slots(cycles: Any) -> int:

@@ -9,7 +9,7 @@ from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
-from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
+from pypoplar.poplin.convolution.conv_plan import SUMMED, ConvolutionPlan
 from pypoplar.poplin.convolution.conv_views import result_view
 from pypoplar.poplin.convolution.sliding_axis import TrimmedAxis
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
@@ -36,9 +36,9 @@ def map_convolution_input(graph: Graph, plan: ConvolutionPlan, input: Tensor) ->
     block = np.add.outer(_part(np.arange(input.dim(0)), cuts[0]) * steps[0], block)
     view = input.dimRoll(2, input.rank() - 1)
     if any(plan.form.folded):  # parts of the channels are parts of the kernel, too, which want the same inputs
-        _map_rows(graph, view, block.ravel(), _sharers(plan, (*range(5, 8), 8, 9)), [0, input.dim(2)], 0)
+        _map_rows(graph, view, block.ravel(), sharers(plan, (*range(5, 8), 8, 9)), [0, input.dim(2)], 0)
     else:
-        _map_rows(graph, view, block.ravel(), _sharers(plan, (*range(5, 8), 9)), cuts[8], steps[8])
+        _map_rows(graph, view, block.ravel(), sharers(plan, (*range(5, 8), 9)), cuts[8], steps[8])
 
 
 def map_convolution_weights(graph: Graph, plan: ConvolutionPlan, weights: Tensor) -> None:
@@ -65,15 +65,24 @@ def map_convolution_weights(graph: Graph, plan: ConvolutionPlan, weights: Tensor
     order = [*form.sliding, *form.joined]
     block = block.transpose([0, *(1 + order.index(place) for place in range(len(order))), block.ndim - 1])
     view = weights.dimShuffle([0, *range(3, weights.rank()), 2, 1])
-    _map_rows(graph, view, block.ravel(), _sharers(plan, (1, 2, 3, 4)), cuts[9], steps[9])
+    _map_rows(graph, view, block.ravel(), sharers(plan, (1, 2, 3, 4)), cuts[9], steps[9])
 
 
 def map_convolution_output(graph: Graph, plan: ConvolutionPlan, output: Tensor) -> None:
     """Map a result [groups, batch, output channels, *field] as `convolve` does that of its own."""
-    if plan.empty or plan.partition.partials > 1:
-        mapTensorLinearly(graph, output.dimRoll(2, output.rank() - 1))
+    if plan.empty:
+        mapTensorLinearly(graph, output)
     else:
-        map_partials(graph, plan, result_view(plan.form, output).expand([0] * 4))
+        map_sums(graph, plan, result_view(plan.form, output))
+
+
+def map_sums(graph: Graph, plan: ConvolutionPlan, sums: Tensor) -> None:
+    """Map [groups, batch, 3 axes, output channels] to the tiles that have partial sums of them, each a part of the positions."""
+    cuts, steps = plan.partition.bounds(plan.shape), plan.partition.steps()
+    block: Int64s = np.zeros(1, np.int64)
+    for size, dimension in zip(sums.shape()[:5], range(5), strict=True):
+        block = np.add.outer(block, _part(np.arange(size), cuts[dimension]) * steps[dimension]).ravel()
+    _map_rows(graph, sums, block, sharers(plan, SUMMED), cuts[9], steps[9])
 
 
 def map_partials(graph: Graph, plan: ConvolutionPlan, partials: Tensor) -> None:
@@ -102,7 +111,7 @@ def _part(place: Int64s, cuts: list[int]) -> Int64s:
     return part
 
 
-def _sharers(plan: ConvolutionPlan, dimensions: tuple[int, ...]) -> Int64s:
+def sharers(plan: ConvolutionPlan, dimensions: tuple[int, ...]) -> Int64s:
     """By how much the numbers of the tiles that use the same elements differ: those that have other parts of these dimensions."""
     steps = plan.partition.steps()
     numbers: Int64s = np.zeros(1, np.int64)
@@ -112,13 +121,16 @@ def _sharers(plan: ConvolutionPlan, dimensions: tuple[int, ...]) -> Int64s:
 
 
 def _map_rows(graph: Graph, view: Tensor, block: Int64s, sharing: Int64s, cuts: list[int], step: int) -> None:
-    """Map a view [rows, channels]: each row of a part of the channels on one of the tiles that share its block."""
+    """Map a view [rows, channels]: the rows of a part of the channels in equal parts on the tiles that share their block."""
     rows = view.reshape([len(block), cuts[-1]])
     order = np.argsort(block, kind="stable")
     _, start, number, count = np.unique(block[order], return_index=True, return_inverse=True, return_counts=True)
     rank = np.arange(len(block)) - start[number]
     tile = np.empty_like(block)
-    tile[order] = block[order] + sharing[rank * len(sharing) // count[number]]
+    few, more = np.divmod(count[number], len(sharing))  # rows of each tile; so many tiles have one more
+    beyond = rank - more * (few + 1)
+    share = np.where(beyond < 0, rank // (few + 1), more + beyond // np.maximum(few, 1))
+    tile[order] = block[order] + sharing[share]
     begins = np.flatnonzero(np.concatenate(([True], tile[1:] != tile[:-1])))
     ends = np.append(begins[1:], len(tile)).tolist()
     owners = tile[begins].tolist()

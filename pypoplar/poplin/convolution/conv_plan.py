@@ -20,6 +20,7 @@ from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF
 
+SUMMED = (5, 6, 7, 8)  # dimensions of a partition whose parts give partial sums
 MOST_CANDIDATES = 300_000
 
 
@@ -105,14 +106,14 @@ def plans_by_form(
     """The best plan of each form of the axes that is worth a look."""
     result = (sizes[0], sizes[1], sizes[3], *(axis.out for axis in axes))
     trims = tuple(trim for trim in map(trimmed, axes) if trim is not None)
-    forms = [ConvForm(trims, folded) for folded in _foldings(target, types, trims, sizes[2])]
-    return [_plan(target, result, form, form.shape(*sizes), types, memory) for form in forms if len(form.sliding) <= AXES]
+    forms = [ConvForm(trims, folded, sizes[2]) for folded in _foldings(target, types, trims, sizes[2])]
+    return [_plan(target, result, form, form.shape(sizes[0], sizes[1], sizes[3]), types, memory) for form in forms if len(form.sliding) <= AXES]
 
 
 def _empty_plan(result: tuple[int, ...], types: ConvTypes) -> ConvolutionPlan:
-    form = ConvForm((), ())
+    form = ConvForm((), (), 1)
     partition = ConvPartition((1,) * len(DIMENSIONS), 1, 1, CHANNELS_LAST)
-    return ConvolutionPlan(result, types, form, form.shape(1, 1, 1, 1), partition, PlanCost(0, 0, 0, 0, 0), empty=True)
+    return ConvolutionPlan(result, types, form, form.shape(1, 1, 1), partition, PlanCost(0, 0, 0, 0, 0), empty=True)
 
 
 def _foldings(target: Target, types: ConvTypes, axes: tuple[TrimmedAxis, ...], channels: int) -> Iterator[tuple[bool, ...]]:
@@ -132,12 +133,10 @@ def _plan(
     unit = matrix_unit(target, types.operands)
     grains = (min(unit.pass_depth, shape.in_channels), min(unit.pass_columns, shape.out_channels))
     parts = _candidates(target, shape, grains)
-    if types.partials is HALF:  # sums of partials are FLOAT
-        parts = parts[parts[:, 5:9].prod(axis=1) == 1]
     limit = memory * target.getBytesPerTile()
     best: tuple[tuple[int, int, int], ConvPartition, PlanCost] | None = None
     for order in (CHANNELS_LAST, OUTPUTS_LAST):
-        cost = costs(target, shape, types, Candidates(parts, grains, order))
+        cost = costs(target, form, shape, types, Candidates(parts, grains, order))
         fitting = np.flatnonzero(cost.bytes <= limit)
         if len(fitting):
             place = fitting[np.lexsort((parts[fitting].prod(axis=1), cost.cycles[fitting]))[0]]

@@ -56,6 +56,24 @@ class ConvForm:
 
     axes: tuple[TrimmedAxis, ...]
     folded: tuple[bool, ...]
+    channels: int  # input channels of a group, before any fold
+
+    @property
+    def is_folded(self) -> bool:
+        return any(self.folded)
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of memory that a position's inputs are where they are folded: neighbours along the last axis are one."""
+        of_axes = [trim.axis.kernel if fold else 1 for trim, fold in zip(self.axes, self.folded, strict=True)]
+        return prod(of_axes[:-1]) if self.axes[-1].axis.dilation == 1 else prod(of_axes)
+
+    @property
+    def scatters(self) -> bool:
+        """Whether what a vertex reads is in pieces on its tile, although that has all of it."""
+        order = [*self.joined, *self.sliding]
+        moved = [place for place in order if self.axes[place].axis.size > 1]
+        return self.is_folded or any(trim.step > 1 for trim in self.axes) or moved != sorted(moved)
 
     def joins(self, place: int) -> bool:
         return self.folded[place] or self.axes[place].axis.is_point
@@ -69,11 +87,11 @@ class ConvForm:
     def sliding(self) -> list[int]:
         return [place for place in range(len(self.axes)) if not self.joins(place)]
 
-    def shape(self, groups: int, batch: int, in_channels: int, out_channels: int) -> ConvShape:
+    def shape(self, groups: int, batch: int, out_channels: int) -> ConvShape:
         """The shape that device code works on."""
         point = SlidingAxis(1, 1, 0, 1, 1, 1)
         sliding = [self.axes[place].axis for place in self.sliding]
         first, second, third = [point] * (AXES - len(sliding)) + sliding
         batch *= prod(self.axes[place].axis.out for place in self.joined)
-        channels = in_channels * prod(trim.axis.kernel for trim, fold in zip(self.axes, self.folded, strict=True) if fold)
+        channels = self.channels * prod(trim.axis.kernel for trim, fold in zip(self.axes, self.folded, strict=True) if fold)
         return ConvShape(groups, batch, (first, second, third), channels, out_channels)

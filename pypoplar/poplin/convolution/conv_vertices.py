@@ -16,8 +16,8 @@ from pypoplar.graph.vertices import ComputeSet
 from pypoplar.poplin.convolution.conv_layout import map_partials
 from pypoplar.poplin.convolution.conv_partition import AxisWindow
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
+from pypoplar.poplin.convolution.conv_sums import add_up
 from pypoplar.poplin.convolution.conv_views import input_view, output_view, weights_view
-from pypoplar.poplin.partial_sums import add_partials
 from pypoplar.poplin.splitting import EqualParts, equal_parts
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
@@ -94,10 +94,8 @@ def convolve(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor
             _add_vertices(graph, cs, plan, operands, Channels(*channels), windows)
     prog.add(Execute(cs))
     rows = partials.reshape([prod(sums[:4]), *sums[4:]])
-    if len(rows) > 1 or plan.types.partials is not plan.types.result:
-        result = add_partials(graph, rows, plan.types.result, prog, below(debug, "reduce"))
-    else:
-        result = rows[0]
+    converted = len(rows) > 1 or plan.types.partials is not plan.types.result
+    result = add_up(graph, plan, rows, prog, debug) if converted else rows[0]
     return output_view(plan.form, input.dim(1), result)
 
 

@@ -62,11 +62,11 @@ def _folded(graph: Graph, axis: SlidingAxis, view: Tensor, dimension: int) -> Te
     extent = (axis.out - 1) * axis.stride + 1
     upper = extent + (axis.kernel - 1) * axis.dilation - axis.lower - axis.size
     if axis.lower or upper > 0:
-        zero = graph.addConstant(view.elementType(), [1], 0, "zero")
-        graph.setTileMapping(zero, 0)
         shape = view.shape()
         shape[dimension] = 1
-        zeros = zero.broadcast(prod(shape)).reshape(shape)
+        zero = graph.addConstant(view.elementType(), [shape[-1]], [0] * shape[-1], "zeros")  # of a place: one piece of memory
+        graph.setTileMapping(zero, 0)
+        zeros = zero.broadcast(prod(shape[:-1])).reshape(shape)
         view = concat([zeros.broadcast(axis.lower, dimension), view, zeros.broadcast(max(upper, 0), dimension)], dimension)
     taken = [
         view.slice(k * axis.dilation, k * axis.dilation + extent, dimension).subSample(axis.stride, dimension)

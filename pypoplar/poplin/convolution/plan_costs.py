@@ -9,14 +9,14 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.poplin.convolution.conv_cycles import product_cycles, sliding_cycles
+from pypoplar.poplin.convolution.conv_cycles import product_cycles, sliding_cycles, sum_cycles
 from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST
-from pypoplar.poplin.convolution.conv_shape import AXES, ConvShape, ConvTypes
-from pypoplar.poplin.matmul.matmul_cycles import reduce_add_cycles
-from pypoplar.poplin.superstep import MESSAGE, superstep_cycles
+from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm, ConvShape, ConvTypes
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 
+MESSAGE = 3  # cycles that a tile needs for a piece that arrives, however short
+WORKERS = 6
 COPY_SLOTS = 35  # of a vertex that copies on its tile, beside the bytes
 
 
@@ -47,9 +47,9 @@ class PlanCost:
         return PlanCost(*(int(value[place]) for value in (self.exchange, self.copies, self.compute, self.reduce, self.bytes)))
 
 
-def costs(target: Target, shape: ConvShape, types: ConvTypes, candidates: Candidates) -> PlanCost:
+def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, candidates: Candidates) -> PlanCost:
     """The costs of all candidates."""
-    parts = candidates.parts
+    parts, size = candidates.parts, types.operands.size
     groups, batch = -(-shape.groups // parts[:, 0]), -(-shape.batch // parts[:, 1])
     outs = [-(-axis.out // parts[:, 2 + place]) for place, axis in enumerate(shape.axes)]
     kernel = [-(-axis.kernel // parts[:, 2 + AXES + place]) for place, axis in enumerate(shape.axes)]
@@ -59,51 +59,83 @@ def costs(target: Target, shape: ConvShape, types: ConvTypes, candidates: Candid
         np.minimum(axis.size, (out - 1) * axis.stride + (of_kernel - 1) * axis.dilation + 1)
         for axis, out, of_kernel in zip(shape.axes, outs, kernel, strict=True)
     ]
-    size, partial = types.operands.size, types.partials.size
+    positions = batch * prod(outs)
     window = groups * batch * prod(reach) * depth * size
     weights = groups * prod(kernel) * depth * columns * size
-    positions = batch * prod(outs)
-    result = groups * positions * columns * partial
-    used = parts.prod(axis=1)
 
-    sharing_inputs = used // (parts[:, 0] * parts[:, 1] * parts[:, 2] * parts[:, 3] * parts[:, 4] * parts[:, 8])
-    own_field = prod(-(-axis.size // parts[:, 2 + place]) for place, axis in enumerate(shape.axes))
-    own_inputs = np.minimum(window, groups * batch * own_field * depth * size) // sharing_inputs
-    sharing_weights = parts[:, 1] * parts[:, 2] * parts[:, 3] * parts[:, 4]
-    own_weights = weights // sharing_weights
-    received = window - own_inputs + weights - own_weights
+    fields = parts[:, 1:5].prod(axis=1)
+    own_weights = weights // fields
+    if form.is_folded:
+        needed, own_inputs = _folded_inputs(form, shape, parts, batch, groups * size)
+        pieces = groups * positions * form.pieces
+    else:
+        needed, sharing = window, parts[:, 5:8].prod(axis=1) * parts[:, 9]
+        own_field = prod(-(-axis.size // parts[:, 2 + place]) for place, axis in enumerate(shape.axes))
+        own_inputs = np.minimum(window, groups * batch * own_field * depth * size) // sharing
+        pieces = groups * batch * reach[0] * reach[1] if not shape.is_product else parts[:, 8] * 0 + groups
+    arriving = np.maximum(needed - own_inputs, 0)
+    received = arriving + weights - own_weights
     if target.supportsExchangeBusSharing() and target.getTilesPerSharedExchangeBus() == 2:
         if candidates.order == CHANNELS_LAST:
-            alike = np.where(parts[:, 9] % 2 == 0, np.maximum(window - 2 * own_inputs, 0), 0)
+            alike = np.where(parts[:, 9] % 2 == 0, np.maximum(needed - 2 * own_inputs, 0), 0)
         else:
-            even = (parts[:, 1] * parts[:, 2] * parts[:, 3] * parts[:, 4]) % 2 == 0
-            alike = np.where(even, np.maximum(weights - 2 * own_weights, 0), 0)
+            alike = np.where(fields % 2 == 0, np.maximum(weights - 2 * own_weights, 0), 0)
         received = received - alike // 2
-    rows = groups * batch * reach[0] * reach[1]
-    exchange = superstep_cycles(target) + np.maximum(ceiling(received, target.getExchangeBytesPerCycle()), MESSAGE * rows)
-    gathered = own_inputs < window
-    copies = np.where(gathered, own_inputs // target.memcpy_bytes_per_cycle + COPY_SLOTS * target.getNumWorkerContexts(), 0)
+    landing = pieces * arriving // needed + np.minimum(fields, weights // np.maximum(own_weights, 1))
+    exchange = start_cycles(target) + np.maximum(ceiling(received, target.getExchangeBytesPerCycle()), MESSAGE * landing)
+
+    local = own_inputs * window // needed  # of what the vertex reads, several times what is there where it is folded
+    gathered = (arriving > 0) & (not shape.is_product) | form.scatters
+    copies = np.where(gathered, ceiling(local, _copy_rate(target, form, shape, size)) + COPY_SLOTS * WORKERS, 0)
     if shape.is_product:
         compute = product_cycles(target, groups, positions, depth, columns, types.operands)
-        copies = 0 * copies
     else:
         compute = sliding_cycles(
             target, groups, positions, outs[2], kernel, depth, columns, types.operands, types.partials,
             shape.axes[2].dilation == 1,
         )  # fmt: skip
-    reduce, summed = _reduction(target, shape, types, parts, result)
-    bytes = window + weights + result + own_inputs + own_weights + summed
+    result = groups * positions * columns
+    reduce, summed = _sums(target, types, parts, groups * positions, columns)
+    gathering = np.where(gathered, window, arriving)
+    bytes = gathering + weights + result * types.partials.size + own_inputs + own_weights + summed
     return PlanCost(exchange, copies, compute, reduce, bytes)
 
 
-def _reduction(target: Target, shape: ConvShape, types: ConvTypes, parts: Int64s, result: Int64s) -> tuple[Int64s, Int64s]:
-    """Cycles of the sums of partials, or of rounding a single one; bytes of the fullest tile."""
+def start_cycles(target: Target) -> int:
+    """What a compute set with an exchange takes beside its work."""
+    return target.getMaxIPUSyncDelay() + target.compute_set_start_cycles
+
+
+def _folded_inputs(form: ConvForm, shape: ConvShape, parts: Int64s, batch: Int64s, size: Int64s) -> tuple[Int64s, Int64s]:
+    """Bytes of different inputs that a tile needs of folded ones, for so many of the joined outputs; and of those that it holds."""
+    total = prod(trim.axis.size for trim in form.axes) * form.channels
+    needed, rest = np.ones_like(batch), batch
+    for place in reversed(form.joined):
+        axis = form.axes[place].axis
+        out = np.minimum(rest, axis.out)
+        rest = np.where(rest > axis.out, -(-rest // axis.out) + 1, 1)
+        needed = needed * np.minimum(axis.size, (out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1)
+    for place in form.sliding:
+        needed = needed * form.axes[place].axis.size
+    samples = shape.batch // prod(form.axes[place].axis.out for place in form.joined)
+    needed = np.minimum(needed * rest, samples * prod(trim.axis.size for trim in form.axes)) * form.channels
+    own = np.minimum(needed, -(-samples * total // parts[:, 1:].prod(axis=1)))
+    return needed * size, own * size
+
+
+def _copy_rate(target: Target, form: ConvForm, shape: ConvShape, size: int) -> int:
+    """Bytes a cycle that are copied on a tile, by how the pieces lie."""
+    piece = form.channels * size if form.scatters else shape.in_channels * size
+    return int(target.memcpy_bytes_per_cycle) if piece % 8 == 0 else 4 if piece % 4 == 0 else 2
+
+
+def _sums(target: Target, types: ConvTypes, parts: Int64s, positions: Int64s, columns: Int64s) -> tuple[Int64s, Int64s]:
+    """Cycles of adding partial sums, or of converting single ones; bytes of the fullest tile."""
     count = parts[:, 5:9].prod(axis=1)
-    total = shape.groups * shape.batch * prod(shape.outputs) * shape.out_channels
-    outputs = np.where(count > 1, -(-total // target.getNumTiles()), result // types.partials.size)
-    arriving = np.where(count > 1, outputs * count * types.partials.size, 0)
-    adding = target.getNumWorkerContexts() * reduce_add_cycles(outputs, count, types.partials, types.result)
-    cycles = superstep_cycles(target) + ceiling(arriving, target.getExchangeBytesPerCycle()) + adding
+    outputs = -(-positions // count) * columns
+    arriving = outputs * (count - 1) * types.partials.size
+    exchange = np.maximum(ceiling(arriving, target.getExchangeBytesPerCycle()), MESSAGE * (count - 1))
+    cycles = start_cycles(target) + exchange + sum_cycles(target, outputs, count, types.partials, types.result)
     needed = (count > 1) | (types.partials is not types.result)
     return np.where(needed, cycles, 0), np.where(needed, arriving + outputs * types.result.size, 0)
 
