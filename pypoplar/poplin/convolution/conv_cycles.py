@@ -108,8 +108,8 @@ def sum_cycles(target: Target, outputs: Any, count: Any, partials: ElementType, 
     vectors = outputs // vector + left % 2 + left // 2 % 2 + left // 4
     beyond = vectors % workers > 0
     loop = 3 * count + by_type(partials, 7, 9) - (result is HALF)
-    several = 32 + loop * (vectors // workers + (beyond & (left == 0))) + (beyond & (left > 0)) * (
-        2 * count + by_type(partials, 13, 11)
+    several = (
+        32 + loop * (vectors // workers + (beyond & (left == 0))) + (beyond & (left > 0)) * (2 * count + by_type(partials, 13, 11))
     )
     share = ceiling(outputs, workers)
     alone = CONVERSION_START + (2 * (share // 4) + 2 * BITS[share % 4] + 2 if result is HALF else share // 2 + 2 * (share % 2) + 1)

@@ -14,7 +14,7 @@ from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
 from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST, DIMENSIONS, OUTPUTS_LAST, ConvPartition
 from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm, ConvShape, ConvTypes
-from pypoplar.poplin.convolution.plan_costs import Candidates, PlanCost, costs
+from pypoplar.poplin.convolution.plan_costs import Candidates, PlanCost, costs, joined_costs
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis, TrimmedAxis, trimmed
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
@@ -22,6 +22,7 @@ from pypoplar.types import FLOAT, HALF
 
 SUMMED = (5, 6, 7, 8)  # dimensions of a partition whose parts give partial sums
 MOST_CANDIDATES = 300_000
+ALIKE = 0.02  # of the cycles: estimates are not better
 
 
 @frozen
@@ -107,7 +108,11 @@ def plans_by_form(
     result = (sizes[0], sizes[1], sizes[3], *(axis.out for axis in axes))
     trims = tuple(trim for trim in map(trimmed, axes) if trim is not None)
     forms = [ConvForm(trims, folded, sizes[2]) for folded in _foldings(target, types, trims, sizes[2])]
-    return [_plan(target, result, form, form.shape(sizes[0], sizes[1], sizes[3]), types, memory) for form in forms if len(form.sliding) <= AXES]
+    return [
+        _plan(target, result, form, form.shape(sizes[0], sizes[1], sizes[3]), types, memory)
+        for form in forms
+        if len(form.sliding) <= AXES
+    ]
 
 
 def _empty_plan(result: tuple[int, ...], types: ConvTypes) -> ConvolutionPlan:
@@ -133,21 +138,21 @@ def _plan(
     unit = matrix_unit(target, types.operands)
     grains = (min(unit.pass_depth, shape.in_channels), min(unit.pass_columns, shape.out_channels))
     parts = _candidates(target, shape, grains)
-    limit = memory * target.getBytesPerTile()
-    best: tuple[tuple[int, int, int], ConvPartition, PlanCost] | None = None
-    for order in (CHANNELS_LAST, OUTPUTS_LAST):
-        cost = costs(target, form, shape, types, Candidates(parts, grains, order))
-        fitting = np.flatnonzero(cost.bytes <= limit)
-        if len(fitting):
-            place = fitting[np.lexsort((parts[fitting].prod(axis=1), cost.cycles[fitting]))[0]]
-        else:
-            place = np.lexsort((cost.cycles, cost.bytes))[0]
-        chosen = ConvPartition(tuple(int(count) for count in parts[place]), *grains, order)
-        key = (0 if len(fitting) else int(cost.bytes[place]), int(cost.cycles[place]), chosen.tiles)
-        if best is None or key < best[0]:
-            best = (key, chosen, cost.at(int(place)))
-    assert best is not None
-    return ConvolutionPlan(result, types, form, shape, best[1], best[2])
+    orders = (CHANNELS_LAST, OUTPUTS_LAST)
+    cost = joined_costs([costs(target, form, shape, types, Candidates(parts, grains, order)) for order in orders])
+    best = _best(cost, memory * target.getBytesPerTile())
+    chosen = parts[best % len(parts)]
+    partition = ConvPartition(tuple(int(count) for count in chosen), *grains, orders[best // len(parts)])
+    return ConvolutionPlan(result, types, form, shape, partition, cost.at(best))
+
+
+def _best(cost: PlanCost, limit: float) -> int:
+    """The candidate that takes least memory of those that take about as few cycles as any that fits; if none fits, least memory."""
+    fitting = np.flatnonzero(cost.bytes <= limit)
+    if len(fitting) == 0:
+        return int(np.lexsort((cost.cycles, cost.bytes))[0])
+    alike = fitting[cost.cycles[fitting] <= cost.cycles[fitting].min() * (1 + ALIKE)]
+    return int(alike[np.lexsort((cost.cycles[alike], cost.bytes[alike]))[0]])
 
 
 def _candidates(target: Target, shape: ConvShape, grains: tuple[int, int]) -> Int64s:

@@ -73,7 +73,13 @@ class ConvForm:
         """Whether what a vertex reads is in pieces on its tile, although that has all of it."""
         order = [*self.joined, *self.sliding]
         moved = [place for place in order if self.axes[place].axis.size > 1]
-        return self.is_folded or any(trim.step > 1 for trim in self.axes) or moved != sorted(moved)
+        cut = any(trim.step > 1 or trim.cuts_inputs for trim in self.axes)
+        return self.is_folded or cut or moved != sorted(moved)
+
+    @property
+    def scatters_weights(self) -> bool:
+        """The same of the weights."""
+        return any(trim.cuts_kernel for trim in self.axes)
 
     def joins(self, place: int) -> bool:
         return self.folded[place] or self.axes[place].axis.is_point

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
 import numpy as np
@@ -89,8 +89,11 @@ def convolve(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor
     operands = Operands(input_view(graph, plan.form, input), weights_view(plan.form, weights), partials)
     cs = graph.addComputeSet(below(debug, "convolve"))
     cuts = plan.partition.bounds(shape)
+    columns = equal_parts(cuts[9])
+    if plan.form.is_folded:  # an input in many pieces is not repeated for each part of the columns
+        columns = [EqualParts(number, 1, begin, end - begin) for number, (begin, end) in enumerate(pairwise(cuts[9]))]
     for windows in product(*plan.partition.windows(shape)):
-        for channels in product(*(equal_parts(cuts[place]) for place in (0, 1, 8, 9))):
+        for channels in product(*(equal_parts(cuts[place]) for place in (0, 1, 8)), columns):
             _add_vertices(graph, cs, plan, operands, Channels(*channels), windows)
     prog.add(Execute(cs))
     rows = partials.reshape([prod(sums[:4]), *sums[4:]])

@@ -17,7 +17,7 @@ def input_view(graph: Graph, form: ConvForm, input: Tensor) -> Tensor:
     for place, trim in enumerate(form.axes):
         view = view.slice(*trim.inputs, 2 + place).subSample(trim.step, 2 + place)
         if form.folded[place]:
-            view = _folded(graph, trim.axis, view, 2 + place)
+            view = _folded(graph, trim.axis, view, 2 + place, len(form.axes))
     fields = [2 + place for place in (*form.joined, *form.sliding)]
     view = view.dimShuffle([0, 1, *fields, *range(2 + len(form.axes), view.rank())])
     batch = prod(view.shape()[1 : 2 + len(form.joined)])
@@ -57,20 +57,31 @@ def _axes(sizes: list[int]) -> list[int]:
     return [1] * (AXES - len(sizes)) + sizes
 
 
-def _folded(graph: Graph, axis: SlidingAxis, view: Tensor, dimension: int) -> Tensor:
-    """The inputs of each element of the kernel, in a new dimension before the channels."""
+def _folded(graph: Graph, axis: SlidingAxis, view: Tensor, dimension: int, fields: int) -> Tensor:
+    """The inputs of each element of the kernel, in a new dimension before the channels. The view has so many field dimensions."""
     extent = (axis.out - 1) * axis.stride + 1
     upper = extent + (axis.kernel - 1) * axis.dilation - axis.lower - axis.size
     if axis.lower or upper > 0:
-        shape = view.shape()
-        shape[dimension] = 1
-        zero = graph.addConstant(view.elementType(), [shape[-1]], [0] * shape[-1], "zeros")  # of a place: one piece of memory
-        graph.setTileMapping(zero, 0)
-        zeros = zero.broadcast(prod(shape[:-1])).reshape(shape)
-        view = concat([zeros.broadcast(axis.lower, dimension), view, zeros.broadcast(max(upper, 0), dimension)], dimension)
+        counts = (axis.lower, max(upper, 0))
+        zeros = _zeros(graph, view, dimension, fields, max(counts))
+        view = concat([zeros.slice(0, counts[0], dimension), view, zeros.slice(0, counts[1], dimension)], dimension)
     taken = [
         view.slice(k * axis.dilation, k * axis.dilation + extent, dimension).subSample(axis.stride, dimension)
         for k in range(axis.kernel)
     ]
     last = view.rank() - 1
     return concat([piece.expand([last]) for piece in taken], last)
+
+
+def _zeros(graph: Graph, view: Tensor, dimension: int, fields: int, count: int) -> Tensor:
+    """Zeros of the view's shape but for `count` in a dimension: what is in pieces of memory there, is so of them."""
+    shape = view.shape()
+    shape[dimension] = count
+    row = 1 + fields  # the last dimension of the field, whose places lie together
+    zero = graph.addConstant(view.elementType(), [shape[row], shape[-1]], [0] * (shape[row] * shape[-1]), "zeros")
+    graph.setTileMapping(zero, 0)
+    zero = zero.reshape([size if place in (row, len(shape) - 1) else 1 for place, size in enumerate(shape)])
+    for place, size in enumerate(shape):
+        if place not in (row, len(shape) - 1):
+            zero = zero.broadcast(size, place)
+    return zero

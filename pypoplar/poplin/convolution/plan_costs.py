@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -14,6 +15,7 @@ from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST
 from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm, ConvShape, ConvTypes
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
+from pypoplar.types import HALF
 
 MESSAGE = 3  # cycles that a tile needs for a piece that arrives, however short
 WORKERS = 6
@@ -47,6 +49,12 @@ class PlanCost:
         return PlanCost(*(int(value[place]) for value in (self.exchange, self.copies, self.compute, self.reduce, self.bytes)))
 
 
+def joined_costs(several: Sequence[PlanCost]) -> PlanCost:
+    """The costs of several lists of candidates, one list after the other."""
+    names = ("exchange", "copies", "compute", "reduce", "bytes")
+    return PlanCost(*(np.concatenate([getattr(cost, name) for cost in several]) for name in names))
+
+
 def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, candidates: Candidates) -> PlanCost:
     """The costs of all candidates."""
     parts, size = candidates.parts, types.operands.size
@@ -72,7 +80,7 @@ def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, ca
         needed, sharing = window, parts[:, 5:8].prod(axis=1) * parts[:, 9]
         own_field = prod(-(-axis.size // parts[:, 2 + place]) for place, axis in enumerate(shape.axes))
         own_inputs = np.minimum(window, groups * batch * own_field * depth * size) // sharing
-        pieces = groups * batch * reach[0] * reach[1] if not shape.is_product else parts[:, 8] * 0 + groups
+        pieces = groups * (positions if form.scatters else 1 if shape.is_product else batch * reach[0] * reach[1])
     arriving = np.maximum(needed - own_inputs, 0)
     received = arriving + weights - own_weights
     if target.supportsExchangeBusSharing() and target.getTilesPerSharedExchangeBus() == 2:
@@ -81,12 +89,18 @@ def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, ca
         else:
             alike = np.where(fields % 2 == 0, np.maximum(weights - 2 * own_weights, 0), 0)
         received = received - alike // 2
-    landing = pieces * arriving // needed + np.minimum(fields, weights // np.maximum(own_weights, 1))
+    landing = pieces * arriving // needed + np.minimum(fields, groups * prod(kernel) * depth)
     exchange = start_cycles(target) + np.maximum(ceiling(received, target.getExchangeBytesPerCycle()), MESSAGE * landing)
 
     local = own_inputs * window // needed  # of what the vertex reads, several times what is there where it is folded
-    gathered = (arriving > 0) & (not shape.is_product) | form.scatters
+    several = local > form.channels * size  # pieces on the tile
+    gathered = ((arriving > 0) & (not shape.is_product) | form.scatters & several) & (pieces > 1)
     copies = np.where(gathered, ceiling(local, _copy_rate(target, form, shape, size)) + COPY_SLOTS * WORKERS, 0)
+    if form.scatters_weights:
+        copies = np.maximum(copies, COPY_SLOTS * WORKERS) + own_weights // target.memcpy_bytes_per_cycle
+    copies = np.maximum(
+        copies, _uneven_halves(shape, types, candidates, groups, positions, kernel[0] * kernel[1] * kernel[2], depth)
+    )
     if shape.is_product:
         compute = product_cycles(target, groups, positions, depth, columns, types.operands)
     else:
@@ -127,6 +141,21 @@ def _copy_rate(target: Target, form: ConvForm, shape: ConvShape, size: int) -> i
     """Bytes a cycle that are copied on a tile, by how the pieces lie."""
     piece = form.channels * size if form.scatters else shape.in_channels * size
     return int(target.memcpy_bytes_per_cycle) if piece % 8 == 0 else 4 if piece % 4 == 0 else 2
+
+
+def _uneven_halves(
+    shape: ConvShape, types: ConvTypes, candidates: Candidates, groups: Int64s, positions: Int64s, kernel: Int64s, depth: Int64s
+) -> Int64s:
+    """Cycles in which rows of an odd number of halves, where channels are cut, are put behind each other: a half at a time."""
+    cycles = np.zeros_like(depth)
+    if types.operands is not HALF:
+        return cycles
+    rows = (groups * positions, groups * kernel * depth)
+    for place, (size, count) in enumerate(zip((shape.in_channels, shape.out_channels), rows, strict=True)):
+        last = (size - 1) % candidates.grains[place] + 1
+        odd = (candidates.parts[:, 8 + place] > 1) & (size % 2 == 1) & (count > 1)
+        cycles = np.where(odd, np.maximum(cycles, count * last + COPY_SLOTS * WORKERS), cycles)
+    return cycles
 
 
 def _sums(target: Target, types: ConvTypes, parts: Int64s, positions: Int64s, columns: Int64s) -> tuple[Int64s, Int64s]:

@@ -52,6 +52,8 @@ class TrimmedAxis:
     inputs: Range
     step: int
     kernel: Range
+    cuts_inputs: bool  # whether some are left out
+    cuts_kernel: bool
 
 
 def trimmed(axis: SlidingAxis) -> TrimmedAxis | None:
@@ -67,7 +69,8 @@ def trimmed(axis: SlidingAxis) -> TrimmedAxis | None:
     dilation = axis.dilation if kernel > 1 else 1
     end = min(axis.size, begin + (axis.out - 1) * axis.stride - lower + (kernel - 1) * dilation + 1)
     stride = axis.stride if axis.out > 1 else 1
+    cuts = (end - begin < axis.size, kernel < axis.kernel)
     left = SlidingAxis(end - begin, kernel, lower, dilation, stride, axis.out)
     if kernel == 1 and lower == 0 and left.size == (axis.out - 1) * stride + 1:  # the stride passes over what lies between
-        return TrimmedAxis(evolve(left, size=axis.out, stride=1), (begin, end), stride, (first, last + 1))
-    return TrimmedAxis(left, (begin, end), 1, (first, last + 1))
+        return TrimmedAxis(evolve(left, size=axis.out, stride=1), (begin, end), stride, (first, last + 1), *cuts)
+    return TrimmedAxis(left, (begin, end), 1, (first, last + 1), *cuts)
