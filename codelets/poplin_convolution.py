@@ -6,8 +6,8 @@ hold partial sums are rounded after each of its products.
 
 from typing import Generic, TypeVar
 
-from pypoplar import FLOAT, HALF, INT, Input, MultiVertex, Output, Vector, VectorList, ipu
-from pypoplar.poplin.convolution.conv_estimates import product_estimate, sliding_estimate, sum_estimate
+from pypoplar import FLOAT, HALF, INT, Input, MultiVertex, Output, Vector, ipu
+from pypoplar.poplin.convolution.conv_estimates import conversion_estimate, product_estimate, sliding_estimate
 
 T = TypeVar("T", FLOAT, HALF)  # of the operands
 P = TypeVar("P", FLOAT, HALF)  # of the partial sums
@@ -152,18 +152,15 @@ class ConvPartialnx1(_ConvPartial[T, P], Generic[T, P], name="poplin::ConvPartia
         return sliding_estimate(vertex)
 
 
-class ConvReduceAdd(MultiVertex, Generic[P, R], name="poplin::ConvReduceAdd"):
-    """out = the sum of the rows of partials, taken in float."""
+class ConvConversion(MultiVertex, Generic[P, R], name="poplin::ConvConversion"):
+    """out = the partial sums, in the type of the result."""
 
-    partials: Input[VectorList[P]]
+    partials: Input[Vector[P]]
     out: Output[Vector[R]]
 
     def compute(self, worker):
         for i in ipu.worker_range(worker, self.out):
-            total = float(self.partials[0][i])
-            for row in range(1, len(self.partials)):
-                total += float(self.partials[row][i])
-            self.out[i] = total
+            self.out[i] = self.partials[i]
 
     def cycles(self, vertex):
-        return sum_estimate(vertex)
+        return conversion_estimate(vertex)

@@ -13,6 +13,7 @@ import numpy as np
 
 from pypoplar.codelet.operations.matrix_price import SLOT_CYCLES, MatrixPrice
 from pypoplar.codelet.operations.matrix_unit import MULTIPLY_ACCUMULATE
+from pypoplar.poplin.matmul.matmul_cycles import reduce_add_cycles
 from pypoplar.poputil.cycles import by_type, ceiling
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF, ElementType
@@ -98,22 +99,17 @@ def _row_slots(positions: Any, type: ElementType) -> Any:
 
 
 def sum_cycles(target: Target, outputs: Any, count: Any, partials: ElementType, result: ElementType) -> Any:
-    """getReduceCycleEstimate for sums of `count` partial sums; of a single one what converting it takes, getCast1DCycleEstimate.
+    """Adding `count` partial sums, as ReduceAdd, or converting single ones."""
+    several = reduce_add_cycles(outputs, count, partials, result)
+    return target.getNumWorkerContexts() * np.where(count > 1, several, conversion_slots(target, outputs, result))
 
-    Workers take whole vectors. What is left over makes smaller ones, which are a shorter loop where they keep not all workers busy.
-    """
-    workers = target.getNumWorkerContexts()
-    vector = by_type(partials, 4, 8)
-    left = outputs % vector
-    vectors = outputs // vector + left % 2 + left // 2 % 2 + left // 4
-    beyond = vectors % workers > 0
-    loop = 3 * count + by_type(partials, 7, 9) - (result is HALF)
-    several = (
-        32 + loop * (vectors // workers + (beyond & (left == 0))) + (beyond & (left > 0)) * (2 * count + by_type(partials, 13, 11))
-    )
-    share = ceiling(outputs, workers)
-    alone = CONVERSION_START + (2 * (share // 4) + 2 * BITS[share % 4] + 2 if result is HALF else share // 2 + 2 * (share % 2) + 1)
-    return workers * np.where(count > 1, several, alone)
+
+def conversion_slots(target: Target, outputs: Any, result: ElementType) -> Any:
+    """getCast1DCycleEstimate, from FLOAT to HALF or the other way round."""
+    share = ceiling(outputs, target.getNumWorkerContexts())
+    if result is HALF:
+        return CONVERSION_START + 2 * (share // 4) + 2 + 2 * BITS[share % 4]
+    return CONVERSION_START + share // 2 + 1 + 2 * (share % 2)
 
 
 def slots(cycles: Any) -> int:

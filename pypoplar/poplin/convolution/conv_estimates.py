@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
-from pypoplar.poplin.convolution.conv_cycles import product_cycles, sliding_cycles, slots, sum_cycles
+from pypoplar.poplin.convolution.conv_cycles import conversion_slots, product_cycles, sliding_cycles, slots
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
-from pypoplar.poputil.flop_conventions import MULTIPLY_ADD, sum_flops
+from pypoplar.poputil.flop_conventions import MULTIPLY_ADD
 
 
 def product_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
@@ -33,11 +33,11 @@ def sliding_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
     return VertexPerfEstimate(slots(cycles), MULTIPLY_ADD * products)
 
 
-def sum_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
-    """Of a vertex that adds partial sums, or converts single ones."""
-    outputs, count = vertex.fieldSize("out"), vertex.fieldSize("partials")
-    types = [vertex.getFieldInfo(name).elementType() for name in ("partials", "out")]
-    return VertexPerfEstimate(slots(sum_cycles(vertex.target, outputs, count, *types)), outputs * sum_flops(count))
+def conversion_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
+    """Of a vertex that converts partial sums."""
+    return VertexPerfEstimate(
+        int(conversion_slots(vertex.target, vertex.fieldSize("out"), vertex.getFieldInfo("out").elementType())), 0
+    )
 
 
 def _axis(vertex: VertexIntrospector, place: int) -> SlidingAxis:

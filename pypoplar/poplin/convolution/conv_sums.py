@@ -29,7 +29,10 @@ def add_up(graph: Graph, plan: ConvolutionPlan, partials: Tensor, prog: Sequence
     sums = graph.addVariable(plan.types.result, partials.shape()[1:], below(debug, "sums"))
     map_sums(graph, plan, sums)
     cs = graph.addComputeSet(below(debug, "reduce"))
-    vertexType = templateVertex("poplin::ConvReduceAdd", plan.types.partials, plan.types.result)
+    if len(partials) > 1:
+        vertexType = templateVertex("poplin::ReduceAdd", plan.types.result, plan.types.partials)
+    else:
+        vertexType = templateVertex("poplin::ConvConversion", plan.types.partials, plan.types.result)
     cuts, steps, sharing = plan.partition.bounds(plan.shape), plan.partition.steps(), sharers(plan, SUMMED)
     fields = [list(enumerate(pairwise(cuts[dimension]))) for dimension in range(OUT.start, OUT.stop)]
     for windows in product(*fields):
@@ -53,8 +56,9 @@ def add_up(graph: Graph, plan: ConvolutionPlan, partials: Tensor, prog: Sequence
             for share in equal_parts(bounds(positions, min(positions, len(sharing)))):
                 elements = share.size * parts[2].size
                 own = share.of(of_rows, 2).reshape([len(tile), len(sharing), share.count, elements]).dimShuffle([0, 2, 1, 3])
+                several = [len(sharing)] if len(sharing) > 1 else []
                 connections = {
-                    "partials": own.reshape([len(tile) * share.count, len(sharing), elements]),
+                    "partials": own.reshape([len(tile) * share.count, *several, elements]),
                     "out": share.of(of_out, 1).reshape([len(tile) * share.count, elements]),
                 }
                 places = np.add.outer(tile, sharing[share.numbers.start : share.numbers.stop]).ravel()

@@ -13,11 +13,11 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.poplin.convolution.conv_cycles import product_cycles, sliding_cycles, sum_cycles
 from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST
 from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm, ConvShape, ConvTypes
+from pypoplar.poplin.superstep import MESSAGE
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 from pypoplar.types import HALF
 
-MESSAGE = 3  # cycles that a tile needs for a piece that arrives, however short
 WORKERS = 6
 COPY_SLOTS = 35  # of a vertex that copies on its tile, beside the bytes
 
