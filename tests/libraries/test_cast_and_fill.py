@@ -48,7 +48,7 @@ def expected(values, type):
         return values != 0
     if values.dtype.kind == "f" and type.dtype.kind in "iu":
         wide = np.trunc(values.astype(np.float64))
-        limits = np.iinfo({1: np.int32, 2: np.int32}.get(type.dtype.itemsize, type.dtype))
+        limits = np.iinfo(type.dtype)
         return np.clip(wide, float(limits.min), float(limits.max)).astype(np.int64).astype(type.dtype)
     with np.errstate(over="ignore"):
         return values.astype(type.dtype)

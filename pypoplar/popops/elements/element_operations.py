@@ -152,8 +152,8 @@ BINARY = (
             by_type={BOOL: "{b} and not {a}"}),
     _binary("LOGICAL_AND", "logicalAnd", "And", (BOOL,), "{a} and {b}", "whether both a and b hold", relation=True, commutes=True),
     _binary("LOGICAL_OR", "logicalOr", "Or", (BOOL,), "{a} or {b}", "whether a or b holds", relation=True, commutes=True),
-    _binary("MAXIMUM", "max", "Max", NUMBERS, "max({a}, {b})", "the larger of a and b", commutes=True, in_file=BASIC),
-    _binary("MINIMUM", "min", "Min", NUMBERS, "min({a}, {b})", "the smaller of a and b", commutes=True, in_file=BASIC),
+    _binary("MAXIMUM", "max", "Max", NUMBERS, "max({a}, {b})", "the larger of a and b; a unless b is larger", in_file=BASIC),
+    _binary("MINIMUM", "min", "Min", NUMBERS, "min({a}, {b})", "the smaller of a and b; a unless b is smaller", in_file=BASIC),
     _binary("MULTIPLY", "mul", "Mul", NUMBERS, "{a} * {b}", "a * b", commutes=True, in_file=BASIC),
     _binary("NOT_EQUAL", "neq", "NotEqual", EVERY, "{a} != {b}", "whether a differs from b", relation=True, commutes=True),
     _binary("POWER", "pow", "Pow", (FLOAT, HALF, INT), "{a} ** {b}", "a to the b"),
@@ -187,7 +187,7 @@ def cube_root(x):
 """,
     "gelu_erf": """
 def gelu_erf(x):
-    return 0.5 * x * (1.0 + math.erf(x * 0.7071067811865475))
+    return 0.5 * x * math.erfc(x * -0.7071067811865475)
 """,
     "quotient": """
 def quotient(a, b):

@@ -17,7 +17,7 @@ from pypoplar.popops.elements.element_operations import HELPERS
 from pypoplar.popops.elements.loop_cycles import Form, LoopRound, loop_round
 from pypoplar.popops.elements.map_types import MapStep, TypedOperand, TypedTrees
 from pypoplar.poputil.cycles import share_of_worker
-from pypoplar.types import BOOL, FLOAT, HALF, ElementType
+from pypoplar.types import BOOL, FLOAT, HALF, INT, ElementType
 
 LONGEST_NAME = 160  # characters of an expression in the name of a codelet
 HEAD = """\
@@ -192,8 +192,12 @@ def cast_text(operand: str, source: ElementType, target: ElementType) -> str:
         return f"bool({operand})"
     if source is BOOL:
         return f"{target.__name__}(int({operand}))"
-    if source is HALF and target is not FLOAT:
-        return f"{target.__name__}(float({operand}))"
+    if source.is_floating and not target.is_floating:
+        number = f"float({operand})" if source is HALF else operand
+        if target.size >= INT.size:
+            return f"{target.__name__}({number})"
+        low, high = target.limits
+        return f"{target.__name__}(min(max(int({number}), {low}), {high}))"
     if target is HALF and source is not FLOAT:
         return f"HALF(float({operand}))"
     return f"{target.__name__}({operand})"
