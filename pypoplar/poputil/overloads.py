@@ -65,6 +65,13 @@ class Form:
         ]
         return f"({''.join(names).removeprefix(', ')})"
 
+    def begins_with(self, arguments: tuple[object, ...], keywords: Mapping[str, object]) -> bool:
+        """Whether arguments fit the form but for those that are not there."""
+        try:
+            return self.misfit(self.signature.bind_partial(*arguments, **keywords).arguments) is None
+        except TypeError:
+            return False
+
     def misfit(self, given: Mapping[str, object]) -> str | None:
         """The first argument that has not the type of its parameter."""
         return next((name for name, value in given.items() if not fits(value, self.types.get(name, Any))), None)
@@ -117,12 +124,14 @@ def _arranged(
 ) -> dict[str, object]:
     """The arguments by name, as the first form has them that they fit."""
     furthest: tuple[int, str, Form, dict[str, object]] | None = None
-    refused = ""
+    refused = lacking = ""
     for form in forms(function):
         try:
             given = form.signature.bind(*arguments, **keywords).arguments
         except TypeError as error:
             refused = refused or str(error)
+            if not lacking and form.begins_with(arguments, keywords):
+                lacking = str(error)
             continue
         wrong = form.misfit(given)
         if wrong is None:
@@ -130,8 +139,8 @@ def _arranged(
         place = list(given).index(wrong)
         if furthest is None or place > furthest[0]:
             furthest = place, wrong, form, given
-    if furthest is None:
-        raise PoplarTypeError(f"{call}: {refused}; it takes {' or '.join(map(str, forms(function)))}")
+    if furthest is None or lacking:
+        raise PoplarTypeError(f"{call}: {lacking or refused}; it takes {' or '.join(map(str, forms(function)))}")
     _, name, form, given = furthest
     raise _refusal(call, name, given[name], form.types[name])
 

@@ -221,13 +221,15 @@ def test_tensors_without_tiles_and_lists_of_no_tensors_are_refused_first():
         lambda: popops.addInPlace(graph, unmapped, 1.0, prog),
         lambda: popops.add(graph, a, unmapped, prog),
     ):
-        with pytest.raises(InvalidTileMapping, match="4 of 4 elements of 'unmapped'"):
+        with pytest.raises(InvalidTileMapping, match=r"popops\.\w+: 4 of 4 elements of <Tensor 'unmapped'"):
             mistake()
     output = popops.createOutputForElementWiseOp
     for text, mistake in (
         ("the first argument is the graph, got None", lambda: output(None, [a], FLOAT)),
         ("takes a tensor, got 3", lambda: output(graph, [a, 3], FLOAT)),
-        ("at least one input in a list, got <Tensor", lambda: output(graph, a, FLOAT)),
+        ("popops.createOutputForElementWiseOp: inputs is a list of tensors, got <Tensor", lambda: output(graph, a, FLOAT)),
+        ("popops.createOutputForElementWiseOp: inputs is a list of tensors, got None", lambda: output(graph, None, FLOAT)),
+        ("popops.createOutputForElementWiseOp: outputType is an element type such as FLOAT, got 1", lambda: output(graph, [a], 1)),
         ("the options of popops.add are a dict, got 'fast'", lambda: popops.add(graph, a, a, prog, "x", "fast")),
     ):
         with pytest.raises(PoplarError, match=text):

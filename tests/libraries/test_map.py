@@ -1,6 +1,7 @@
 """popops.map and the named functions on elements: every operation, type and form against NumPy; trees fused and not."""
 
 import io
+import math
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ from pypoplar.popops.expr import (
     ConstHalf,
     Exp,
     Max,
+    Min,
     PlaceHolder,
     Select,
     Tanh,
@@ -407,3 +409,49 @@ def test_mistakes_are_told_by_name():
     assert popops.varianceToInvStdDev(g, a, 1e-5, p).elementType() is HALF
     assert popops.invStdDevToVariance(g, a, 1e-5, p).elementType() is FLOAT
     assert UNSIGNED_INT in OPERATIONS["ADD"].types
+
+
+@pytest.mark.parametrize("mode", ["native", "interpret"])
+def test_constants_alone_and_narrow_trees_of_a_list_fill_the_common_shape(mode):
+    bench = Bench()
+    a, row = bench.variable(np.ones([2, 3], np.float32), "a"), bench.variable(np.arange(3, dtype=np.float32), "row")
+    for fuses in (True, False):
+        options = {"enableGenerateCodelet": fuses}
+        bench.result(f"constant {fuses}", popops.map(bench.graph, Const(2.5), [a], bench.prog, "", options))
+        for number, result in enumerate(popops.map(bench.graph, [_1 + _2, _2 * 2.0, Const(7)], [a, row], bench.prog, "", options)):
+            bench.result(f"{number} {fuses}", result)
+    read, _ = bench.run(mode)
+    for fuses in (True, False):
+        np.testing.assert_array_equal(read[f"constant {fuses}"], np.full([2, 3], 2.5, np.float32))
+        np.testing.assert_array_equal(read[f"0 {fuses}"], [[1, 2, 3]] * 2)
+        np.testing.assert_array_equal(read[f"1 {fuses}"], [[0, 2, 4]] * 2)
+        np.testing.assert_array_equal(read[f"2 {fuses}"], [[7] * 3] * 2)
+
+
+def test_one_tensor_is_no_list_of_tensors():
+    bench = Bench()
+    a = bench.variable(np.ones(6, np.float32), "a")
+    for ts in (a, None, 3, "ab"):
+        with pytest.raises(PoplarTypeError, match=r"popops\.map: ts is a list of tensors, got"):
+            popops.map(bench.graph, _1 + _2, ts, bench.prog)
+
+
+@pytest.mark.parametrize("type", [FLOAT, HALF])
+def test_a_number_is_compared_in_its_place_where_the_other_is_nan_or_a_zero_of_the_other_sign(type):
+    bench = Bench()
+    a = bench.variable(np.array([np.nan, 0.0, -0.0], type.dtype), "a")
+    for name in ("max", "min"):
+        function, build = getattr(popops, name), {"max": Max, "min": Min}[name]
+        bench.result(f"{name} number", function(bench.graph, -0.0, a, bench.prog))
+        bench.result(f"{name} tree", popops.map(bench.graph, build(Const(-0.0, type), _1), [a], bench.prog))
+    read, _ = bench.run()
+    for name in ("max", "min"):
+        assert read[f"{name} number"].tobytes() == read[f"{name} tree"].tobytes() == np.full(3, -0.0, type.dtype).tobytes()
+
+
+def test_the_gelu_of_negative_numbers_keeps_its_relative_error():
+    bench = Bench()
+    x = -np.linspace(0.5, 9, 40, dtype=np.float32)
+    bench.result("gelu", popops.geluErf(bench.graph, bench.variable(x, "x"), bench.prog))
+    exact = np.array([0.5 * value * math.erfc(-value / math.sqrt(2)) for value in x.tolist()])
+    np.testing.assert_allclose(bench.run()[0]["gelu"], exact, rtol=2.4e-5)

@@ -7,12 +7,14 @@ from typing import overload
 import numpy as np
 from attrs import evolve
 
+from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.popops.elements.map_call import MapCall, check_result
 from pypoplar.popops.expr import Abs, Cast, Equal, Lt, Or, PlaceHolder, _1
-from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.arguments import check_call, check_compute_set, check_operands
+from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -58,6 +60,7 @@ def cast(
     assert dstType is not None
     if cs is not None:
         call = _call("cast", graph, src, dstType, Sequence(), debugContext)
+        check_compute_set("popops.cast", graph, cs)
         (result,) = call.outputs(call.typed, call.tensors)
         call.into_set(cs, result)
         return result
@@ -71,9 +74,8 @@ def cast(
 @public
 def castWithOutput(graph: Graph, src: Tensor, dst: Tensor, prog: Sequence, debugContext: str | None = None) -> None:
     """The elements of `src` into `dst`, which has its shape, as the type of `dst`; `prog` is extended."""
-    for tensor in (src, dst):
-        check_tensor("popops.castWithOutput", tensor)
     check_call("popops.castWithOutput", graph, prog, debugContext)
+    check_operands("popops.castWithOutput", graph, src, dst)
     _write("castWithOutput", graph, src, dst, prog, debugContext)
 
 
@@ -87,7 +89,9 @@ def checkAccuracyWhenCast(
     """
     call = "popops.checkAccuracyWhenCast"
     check_call(call, graph, prog, debugContext)
-    check_tensor(call, input)
+    check_operands(call, graph, input)
+    if not isinstance(outputType, ElementType):
+        raise PoplarTypeError(f"{call}: outputType is an element type such as HALF, got {outputType!r}")
     type = input.elementType()
     if {type, outputType} != {FLOAT, HALF} or input.numElements() != 1:
         raise PoplibsError(f"{call} judges the cast of one FLOAT to HALF or back, got {input!r} to {outputType!r}")
@@ -113,8 +117,12 @@ def _write(name: str, graph: Graph, src: Tensor, dst: Tensor, prog: Sequence, de
         _call(name, graph, src, dst.elementType(), prog, debugContext).into(dst)
         return
     check_result(f"popops.{name}", dst, src.shape(), dst.elementType())
-    prog.add(Copy(src.reinterpret(dst.elementType()), dst, below(debugContext, "cast")))
+    check_operands(f"popops.{name}", graph, src, dst)
+    source = apart(graph, src, dst, prog, below(debugContext, "cast/copy"))
+    prog.add(Copy(source.reinterpret(dst.elementType()), dst, below(debugContext, "cast")))
 
 
 def _call(name: str, graph: Graph, src: Tensor, type: ElementType, prog: Sequence, debugContext: str | None) -> MapCall:
-    return MapCall.of(f"popops.{name}", graph, [Cast(PlaceHolder(1), type)], [src], prog, below(debugContext, "cast"))
+    call = f"popops.{name}"
+    check_operands(call, graph, src)
+    return MapCall.of(call, graph, [Cast(PlaceHolder(1), type)], [src], prog, below(debugContext, "cast"))

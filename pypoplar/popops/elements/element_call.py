@@ -14,9 +14,10 @@ from pypoplar.popops.elements.element_operations import ElementOperation
 from pypoplar.popops.elements.element_output import first_tile
 from pypoplar.popops.elements.map_call import MapCall, check_result, common_shape, read_fusing
 from pypoplar.popops.expr import PlaceHolder, operation
-from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.arguments import check_call, check_codelet, check_operands, check_tensor
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Sequence
 from pypoplar.types import BOOL, ElementType
 
@@ -76,6 +77,9 @@ def element_call(
             values_of(type, operand, 1, f"an operand of {call}")
     if written is not None:
         check_result(call, written, shape, row.result(types[0]))
+    check_operands(call, graph, *tensors, *([] if written is None else [written]))
+    if types[0] in row.in_file:
+        check_codelet(call, graph, templateVertex("popops::BinaryOp1D", row.name, types[0]))
     debug = below(debug, row.function)
     filled = [
         operand if isinstance(operand, Tensor) else _constant(graph, type, operand, tensors[0], debug)

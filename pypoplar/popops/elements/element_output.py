@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pypoplar.braces import TENSORS, ordered
+from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poputil.arguments import check_graph, check_tensor
+from pypoplar.poputil.arguments import check_debug, check_graph, check_operands
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.tracebacks import public
@@ -24,21 +25,31 @@ def createOutputForElementWiseOp(
     then the one in fewest pieces. Inputs that hold an element twice do not count; without any other, the mapping is
     linear.
     """
-    check_graph("popops.createOutputForElementWiseOp", graph)
-    given: object = ordered(inputs, "the inputs of an element-wise operation", TENSORS)
-    if isinstance(given, Tensor) or not given:
-        raise PoplibsError(f"createOutputForElementWiseOp needs at least one input in a list, got {given!r}")
-    for tensor in inputs:
-        check_tensor("popops.createOutputForElementWiseOp", tensor)
+    call = "popops.createOutputForElementWiseOp"
+    check_graph(call, graph)
+    given: object = ordered(inputs, f"the inputs of {call}", TENSORS)
+    if not isinstance(given, list | tuple):
+        raise PoplarTypeError(f"{call}: inputs is a list of tensors, got {given!r}")
+    if not given:
+        raise PoplibsError(f"{call} needs at least one input, got an empty list")
+    check_operands(call, graph, *given)
+    check_debug(call, debugContext)
+    if not isinstance(outputType, ElementType):
+        raise PoplarTypeError(f"{call}: outputType is an element type such as FLOAT, got {outputType!r}")
     for tensor in inputs[1:]:
         if tensor.shape() != inputs[0].shape():
-            raise PoplibsError(f"inputs of an element-wise operation have one shape, got {inputs[0]!r} and {tensor!r}")
+            raise PoplibsError(f"{call}: the inputs have one shape, got {inputs[0]!r} and {tensor!r}")
+    return output_like(graph, inputs, outputType, debugContext or "")
+
+
+def output_like(graph: Graph, inputs: Sequence[Tensor], outputType: ElementType, debug: str) -> Tensor:
+    """`createOutputForElementWiseOp` of inputs that are right."""
     fitting = [tensor for tensor in inputs if not tensor.containsAliases()]
     if not fitting and inputs[0].numElements() == 1:
         fitting = [inputs[0]]
     if fitting:
-        return graph.clone(outputType, min(fitting, key=lambda tensor: _spread(graph, tensor)), debugContext or "")
-    output = graph.addVariable(outputType, inputs[0].shape(), debugContext or "")
+        return graph.clone(outputType, min(fitting, key=lambda tensor: _spread(graph, tensor)), debug)
+    output = graph.addVariable(outputType, inputs[0].shape(), debug)
     mapTensorLinearly(graph, output, 0, graph.getTarget().getVectorWidth(outputType))
     return output
 

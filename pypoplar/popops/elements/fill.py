@@ -14,7 +14,7 @@ from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
 from pypoplar.host_values import values_of
 from pypoplar.popops.elements.element_vertices import add_element_vertices, add_vertices_on_tiles
-from pypoplar.poputil.arguments import check_writeable, whole_number
+from pypoplar.poputil.arguments import check_codelet, check_compute_set, check_operands, check_own, check_writeable, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -22,19 +22,18 @@ from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 from pypoplar.types import HALF, ElementType
 
-Regions = SequenceOf[Interval]
+Region = Interval | tuple[int, int]
+Regions = SequenceOf[Region]
 
 
 @overload
 def fill(
-    graph: Graph, t: Tensor, tileRegions: SequenceOf[Interval], tile: int, fillCS: ComputeSet, fillValue: float | bool
+    graph: Graph, t: Tensor, tileRegions: SequenceOf[Region], tile: int, fillCS: ComputeSet, fillValue: float | bool
 ) -> None: ...
 @overload
 def fill(graph: Graph, t: Tensor, tile: int, fillCS: ComputeSet, fillValue: float | bool) -> None: ...
 @overload
-def fill(
-    graph: Graph, t: Tensor, mapping: SequenceOf[SequenceOf[Interval]], fillCS: ComputeSet, fillValue: float | bool
-) -> None: ...
+def fill(graph: Graph, t: Tensor, mapping: SequenceOf[SequenceOf[Region]], fillCS: ComputeSet, fillValue: float | bool) -> None: ...
 @overload
 def fill(graph: Graph, t: Tensor, prog: Sequence, fillValue: float | bool, debugContext: str | None = None) -> None: ...
 @overloaded("popops.fill")
@@ -58,11 +57,11 @@ def fill(  # noqa: PLR0913 (PopLibs' arguments)
 
 
 @overload
-def zero(graph: Graph, t: Tensor, tileRegions: SequenceOf[Interval], tile: int, zeroCS: ComputeSet) -> None: ...
+def zero(graph: Graph, t: Tensor, tileRegions: SequenceOf[Region], tile: int, zeroCS: ComputeSet) -> None: ...
 @overload
 def zero(graph: Graph, t: Tensor, tile: int, zeroCS: ComputeSet) -> None: ...
 @overload
-def zero(graph: Graph, t: Tensor, mapping: SequenceOf[SequenceOf[Interval]], zeroCS: ComputeSet) -> None: ...
+def zero(graph: Graph, t: Tensor, mapping: SequenceOf[SequenceOf[Region]], zeroCS: ComputeSet) -> None: ...
 @overload
 def zero(graph: Graph, t: Tensor, prog: Sequence, debugContext: str | None = None) -> None: ...
 @overloaded("popops.zero")
@@ -115,13 +114,17 @@ class _Filling:
         debug: str,
     ) -> None:
         """Extend the program, or the compute set on a tile or by a mapping."""
+        check_own(self.call, self.graph, self.t)
         values_of(self.t.elementType(), self.value, 1, f"the value of {self.call}")
         check_writeable(self.call, self.t)
         vertex, values = templateVertex("popops::Fill", self.t.elementType()), {"in": self.value}
+        check_codelet(self.call, self.graph, vertex)
         if prog is not None:
+            check_operands(self.call, self.graph, self.t)
             prog.add(Execute(add_element_vertices(self.graph, debug, vertex, "out", {"out": self.t}, values=values)))
             return
         assert cs is not None
+        check_compute_set(self.call, self.graph, cs)
         tiles = [*([[]] * self._tile(tile)), self._whole() if regions is None else regions] if tile is not None else mapping
         assert tiles is not None
         by_tile = self._checked(tiles)
@@ -136,8 +139,9 @@ class _Filling:
             raise PoplibsError(f"{self.call}: tile {number} is beyond the {tiles} tiles of the target")
         return number
 
-    def _checked(self, mapping: SequenceOf[Regions]) -> list[list[Interval]]:
+    def _checked(self, given: SequenceOf[Regions]) -> list[list[Interval]]:
         """The regions of each tile in the order of memory; `PoplibsError` for what is not there, or there twice."""
+        mapping = [[Interval(*region) for region in regions] for regions in given]
         tiles = self.graph.getTarget().getNumTiles()
         if len(mapping) > tiles:
             raise PoplibsError(f"{self.call}: a mapping to {len(mapping)} tiles is beyond the {tiles} tiles of the target")
@@ -152,6 +156,6 @@ class _Filling:
             raise PoplibsError(f"{self.call}: the regions have an element of {self.t!r} twice")
         return by_tile
 
-    def _in_memory(self, flat: Tensor, regions: Regions) -> list[Interval]:
+    def _in_memory(self, flat: Tensor, regions: list[Interval]) -> list[Interval]:
         contiguous = self.graph.getSortedContiguousRegions(flat, regions)
         return [region for piece in contiguous for region in piece if region.size()]

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as SequenceOf
 from enum import Enum
 
 from attrs import field, frozen
 
 from pypoplar.braces import TENSORS, ordered
+from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.popops import expr
 from pypoplar.popops.elements.element_operations import OPERATIONS
-from pypoplar.popops.elements.element_output import createOutputForElementWiseOp, first_tile
+from pypoplar.popops.elements.element_output import first_tile, output_like
 from pypoplar.popops.elements.element_vertices import add_element_vertices
 from pypoplar.popops.elements.map_codelet import MapCodelet, codelet_class
 from pypoplar.popops.elements.map_types import TypedTrees
 from pypoplar.popops.expr import BinaryOpType, Cast, Const, Expr, OperationOf, PlaceHolder, TernaryOpType, UnaryOpType, walk
-from pypoplar.poputil.arguments import check_call, check_tensor, check_writeable
+from pypoplar.poputil.arguments import check_call, check_codelet, check_compute_set, check_operands, check_tensor, check_writeable
 from pypoplar.poputil.broadcast import broadcast_shape, broadcastToMatch
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.copies import apart, shares_elements
@@ -75,7 +76,12 @@ class MapCall:
         fuses = read_fusing(name, options)
         trees, tensors = _trees(name, expression), _tensors(name, ts)
         debug = below(debugContext, name.removeprefix("popops."))
-        return MapCall.of(name, graph, trees, tensors, prog, debug, fuses)
+        call = MapCall.of(name, graph, trees, tensors, prog, debug, fuses)
+        check_operands(name, graph, *tensors)
+        for step in call.typed.operations:
+            if step.operation and step.worked_type in step.operation.in_file:
+                check_codelet(name, graph, templateVertex("popops::BinaryOp1D", step.operation.name, step.worked_type))
+        return call
 
     @staticmethod
     def of(
@@ -108,6 +114,7 @@ class MapCall:
     def into_set(self, cs: ComputeSet, out: Tensor) -> None:
         """The result in a given tensor, by vertices in a compute set that there is; nothing is copied first."""
         self._check_fit([out])
+        check_compute_set(self.name, self.graph, cs)
         for tensor in self.tensors:
             if shares_elements(self.graph, tensor, out):
                 raise PoplibsError(f"{self.name}: {tensor!r} has elements of {out!r}, which is written in the same compute set")
@@ -115,12 +122,13 @@ class MapCall:
 
     def _check_fit(self, outs: list[Tensor]) -> None:
         """`PoplibsError` unless each result can be written to its tensor, and no two to one element."""
+        for out, result in zip(outs, self.typed.results, strict=True):
+            check_result(self.name, out, self.shape, result.type)
+        check_operands(self.name, self.graph, *outs)
         for place, out in enumerate(outs):
             for other in outs[:place]:
                 if shares_elements(self.graph, out, other):
                     raise PoplibsError(f"{self.name} cannot write two results to one element: {other!r} and {out!r} share some")
-        for out, result in zip(outs, self.typed.results, strict=True):
-            check_result(self.name, out, self.shape, result.type)
 
     def _compute(self, outs: list[Tensor], in_place: int = 0) -> None:
         """Extend the program by what computes the trees into `outs`; the first of them replace tensors."""
@@ -133,14 +141,14 @@ class MapCall:
             return
         results = [values.result(tree) for tree in self.trees]  # before any of them replaces what the others read
         for result, out in zip(results, outs, strict=True):
-            self.prog.add(Copy(result, out, f"{self.debug}/copy"))
+            self.prog.add(Copy(broadcastToMatch(result, self.shape), out, f"{self.debug}/copy"))
 
     def outputs(self, typed: TypedTrees, tensors: list[Tensor]) -> list[Tensor]:
         """New tensors for the results of trees over tensors; without any of one element, on the first tile of the call's."""
         if tensors:
             shape = common_shape(self.name, tensors)
             wide = [broadcastToMatch(tensor, shape) for tensor in tensors]
-            return [createOutputForElementWiseOp(self.graph, wide, result.type, self.debug) for result in typed.results]
+            return [output_like(self.graph, wide, result.type, self.debug) for result in typed.results]
         tile = first_tile(self.graph, self.tensors[0])
         outs = [self.graph.addVariable(result.type, [], self.debug) for result in typed.results]
         for out in outs:
@@ -199,7 +207,7 @@ def check_result(call: str, out: Tensor, shape: list[int], type: ElementType) ->
 def _codelet_in_a_file(codelet: MapCodelet) -> str | None:
     """The name of the vertex type for an operation on two tensors that popops' codelet file has."""
     steps = codelet.trees.steps
-    row = steps[-1].operation
+    row = steps[-1].operation if steps else None
     pair = len(steps) == 3 and [steps[operand.step].placeholder for operand in steps[-1].operands] == [1, 2]
     if not pair or row is None or codelet.single - {2} or len(codelet.trees.results) > 1 or steps[-1].type not in row.in_file:
         return None
@@ -330,7 +338,10 @@ def _trees(name: str, expression: object) -> list[Expr]:
 
 def _tensors(name: str, ts: SequenceOf[Tensor]) -> list[Tensor]:
     """The tensors of a call."""
-    tensors = list(ordered(ts, f"the tensors of {name}", TENSORS))
+    given: object = ordered(ts, f"the tensors of {name}", TENSORS)
+    if isinstance(given, Tensor | str) or not isinstance(given, Iterable):
+        raise PoplarTypeError(f"{name}: ts is a list of tensors, got {given!r}")
+    tensors: list[Tensor] = list(given)
     for tensor in tensors:
         check_tensor(name, tensor)
     if not tensors:

@@ -15,7 +15,7 @@ from pypoplar.host_values import values_of
 from pypoplar.popops.elements.cast import cast
 from pypoplar.popops.elements.element_functions import mulInPlace
 from pypoplar.popops.elements.element_vertices import add_element_vertices
-from pypoplar.poputil.arguments import check_writeable
+from pypoplar.poputil.arguments import check_codelet, check_operands, check_writeable
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
@@ -143,6 +143,9 @@ class ScaledSum:
 
     def _check(self) -> None:
         """Shapes and types that go together; `PoplibsError`, before the graph is changed."""
+        scales = [scale for scale in (self.scaleA, self.scaleB) if isinstance(scale, Tensor)]
+        check_operands(self.call, self.graph, self.A, self.B, *scales)
+        check_codelet(self.call, self.graph, templateVertex("popops::ScaledAdd", FLOAT, FLOAT))
         if self.A.shape() != self.B.shape():
             raise PoplibsError(f"{self.call} takes tensors of one shape, got {self.A!r} and {self.B!r}")
         for tensor in (self.A, self.B):

@@ -6,7 +6,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.reduction.reduce_call import reduce
 from pypoplar.popops.reduction.reduce_params import Operation
-from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.arguments import check_call, check_operands
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.program import Sequence
@@ -18,7 +18,7 @@ from pypoplar.types import BOOL
 def allTrue(graph: Graph, A: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
     """Whether all elements of `A`, which is BOOL, are true: a BOOL of shape [], true for no elements; `prog` is extended."""
     check_call("popops.allTrue", graph, prog, debugContext)
-    check_tensor("popops.allTrue", A)
+    check_operands("popops.allTrue", graph, A)
     if A.elementType() is not BOOL:
         raise PoplibsError(f"popops.allTrue takes BOOL, got {A!r}")
     return reduce(graph, A.flatten(), [0], Operation.LOGICAL_AND, prog, below(debugContext, "allTrue"))

@@ -6,7 +6,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popops.reduction.reduce_call import any_true
-from pypoplar.poputil.arguments import check_call, check_tensor
+from pypoplar.poputil.arguments import check_call, check_codelet, check_operands
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
@@ -29,16 +29,17 @@ def hasNaNOrInf(graph: Graph, src: Tensor, prog: Sequence, debugContext: str | N
 
 def _search(name: str, graph: Graph, src: Tensor, prog: Sequence, debugContext: str | None, *, infinities: bool) -> Tensor:
     check_call(f"popops.{name}", graph, prog, debugContext)
-    check_tensor(f"popops.{name}", src)
+    check_operands(f"popops.{name}", graph, src)
     if src.elementType() not in (FLOAT, HALF):
         raise PoplibsError(f"popops.{name} takes FLOAT or HALF, got {src!r}")
+    vertex_type = templateVertex("popops::HasNaNOrInf", infinities, src.elementType())
+    check_codelet(f"popops.{name}", graph, vertex_type)
     debug = below(debugContext, name)
     in_, _ = graph.reorderToSimplify(src)
     held = [(tile, regions) for tile, regions in enumerate(graph.getTileMapping(in_)) if regions]
     workers = graph.getTarget().getNumWorkerContexts()
     flags = graph.addVariable(UNSIGNED_INT, [len(held), workers], below(debug, "flags"))
     cs = graph.addComputeSet(debug)
-    vertex_type = templateVertex("popops::HasNaNOrInf", infinities, src.elementType())
     for row, (tile, regions) in enumerate(held):
         graph.setTileMapping(flags[row], tile)
         vertex = graph.addVertex(cs, vertex_type, {"in": concat(in_.slices(regions)), "out": flags[row]})

@@ -30,7 +30,16 @@ from pypoplar.popops.reduction.reduce_params import (
 )
 from pypoplar.popops.reduction.reduce_plan import Results
 from pypoplar.popops.reduction.tile_holdings import Holding, holdings_of
-from pypoplar.poputil.arguments import check_debug, check_graph, check_tensor, dimension_of
+from pypoplar.poputil.arguments import (
+    check_codelet,
+    check_compute_set,
+    check_debug,
+    check_graph,
+    check_operands,
+    check_own,
+    check_tensor,
+    dimension_of,
+)
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
@@ -108,7 +117,7 @@ def reduce(  # noqa: PLR0913 (PopLibs' arguments)
     `params` is a `ReduceParams`, or an `Operation` alone. The result has the type `outType`, or that of `in_`. The Sequence `prog`
     is extended; or vertices of stage i go into the i-th compute set of the list `css`, to which those that it lacks are appended:
     the caller executes them one after the other. The result of no dimensions is a copy; that of a dimension of size 0 is what the
-    operation starts from: 0, 1, the largest or the smallest value, infinity for floats.
+    operation starts from: 0, 1, the largest or the smallest value, infinity for floats; LOG_ADD of no elements is refused.
 
     ADD, SQUARE_ADD and MUL take FLOAT and HALF, to either of them, and INT; LOG_ADD (of logarithms) FLOAT and HALF; MIN and MAX
     these, INT and UNSIGNED_INT; LOGICAL_AND and LOGICAL_OR BOOL. All but MIN, MAX and the logical ones combine halves in float,
@@ -258,11 +267,8 @@ class ReduceCall:
         options: Options,
     ) -> ReduceCall:
         """Check the arguments, before the graph changes."""
-        check_graph(name, graph)
-        check_tensor(name, in_)
+        check_operands(name, graph, in_)
         check_debug(name, debugContext)
-        if not in_.valid():
-            raise PoplarTypeError(f"{name} takes a tensor, got the null tensor, which belongs to no graph")
         prog = [] if work is None else work
         if isinstance(prog, list) and not all(isinstance(cs, ComputeSet) for cs in prog):
             raise PoplarTypeError(f"{name}: css is a list of compute sets, got {prog!r}")
@@ -274,7 +280,10 @@ class ReduceCall:
         if given.op is Operation.LOG_ADD and any(in_.dim(dimension) == 0 for dimension in numbers):
             raise PoplibsError(f"{name}: LOG_ADD of no elements has no value in {in_!r} over dimensions {numbers}")
         if given.scale is not None:
-            graph.getTileMapping(given.scale)
+            check_operands(name, graph, given.scale)
+        for cs in prog if isinstance(prog, list) else ():
+            check_compute_set(name, graph, cs)
+        check_codelet(name, graph, templateVertex("popops::Fill", type))
         return ReduceCall.of(name, graph, in_, type, numbers, given, types, prog, below(debugContext, "reduce"))
 
     @staticmethod
@@ -300,7 +309,7 @@ class ReduceCall:
 
     def check_output(self, out: Tensor) -> None:
         """Whether `out` can take the result."""
-        self.graph.getTileMapping(out, False)
+        check_own(self.name, self.graph, out)
         if [size for size in out.shape() if size != 1] != [size for size in self.shape if size != 1]:
             raise PoplibsError(f"{self.name} of {self.in_!r} over dimensions {self.dims} gives shape {self.shape}, got {out!r}")
         if not out.isParallelWriteable():
