@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import MODES
 
-from pypoplar import FLOAT, HALF, Target
+from pypoplar import FLOAT, HALF, InvalidOption, Target
 from pypoplar.poplin.convolution.conv_plan import plan_axes, plans_by_form
 from pypoplar.poplin.convolution.conv_shape import ConvTypes
+from pypoplar.poplin.convolution.plan_constraints import PlanConstraints
+from pypoplar.poputil import PoplibsError
 
 FLOATS = ConvTypes(FLOAT, FLOAT, FLOAT)
 TYPES = (FLOATS, ConvTypes(HALF, FLOAT, HALF), ConvTypes(HALF, HALF, HALF), ConvTypes(HALF, FLOAT, FLOAT))
@@ -118,3 +120,40 @@ def test_the_estimate_of_a_layer_of_any_sizes_is_within_15_percent_of_a_run(size
     axes = [axis(size, kernel, min(padding, kernel // 2), stride=stride) for size, kernel, padding, stride in drawn]
     plan = plan_axes(machine(tiles), sizes, tuple(axes), types, 0.6)
     assert plan.cycles == pytest.approx(cycles_of(plan, tiles, sizes, axes), rel=0.15)
+
+
+def test_a_plan_keeps_its_constraints_and_computes_the_same():
+    text = (
+        '{"0": {"transform": {"expandDims": []}, "partition": {"fieldSplit": {"1": 3}, "kernelSplit": {"0": 2}, "batchSplit": 1}}}'
+    )
+    sizes, axes = (1, 2, 16, 16), [axis(6, 3, 1), axis(7, 3, 1)]
+    plan = plan_axes(machine(16), sizes, tuple(axes), FLOATS, 0.6, PlanConstraints.read(text))
+    assert not plan.form.is_folded
+    assert (plan.partition.parts[1], plan.partition.parts[4], plan.partition.parts[6]) == (1, 3, 2)
+    check(plan, 16, sizes, axes)
+    folded = PlanConstraints.read('{"0": {"transform": {"expandDims": [0]}, "partition": {"inChanSplit": {"parallel": 2}}}}')
+    plan = plan_axes(machine(16), sizes, tuple(axes), FLOATS, 0.6, folded)
+    assert (plan.form.folded, plan.partition.parts[8]) == ((True, False), 2)
+    check(plan, 16, sizes, axes)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "is JSON"),
+        ('{"1": {}}', "no key '1'"),
+        ('{"0": {"partition": {"batchsplit": 2}}}', "did you mean 'batchSplit'"),
+        ('{"0": {"partition": {"batchSplit": 0}}}', "1 at least"),
+        ('{"0": {"partition": {"fieldSplit": 2}}}', "is an object"),
+        ('{"0": {"transform": {"expandDims": [true]}}}', "list of field dimensions"),
+    ],
+)
+def test_constraints_that_mean_nothing_are_refused(text, words):
+    with pytest.raises(InvalidOption, match=words):
+        PlanConstraints.read(text)
+
+
+def test_constraints_that_no_plan_keeps_are_refused():
+    for text in ('{"0": {"partition": {"batchSplit": 3}}}', '{"0": {"partition": {"fieldSplit": {"2": 2}}}}'):
+        with pytest.raises(PoplibsError, match="keeps planConstraints"):
+            plan_axes(machine(16), (1, 2, 16, 16), (axis(6, 3, 1),), FLOATS, 0.6, PlanConstraints.read(text))

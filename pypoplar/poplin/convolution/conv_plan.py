@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import isqrt
 
 import numpy as np
@@ -14,9 +14,11 @@ from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
 from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST, DIMENSIONS, OUTPUTS_LAST, ConvPartition
 from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm, ConvShape, ConvTypes
+from pypoplar.poplin.convolution.plan_constraints import PlanConstraints
 from pypoplar.poplin.convolution.plan_costs import Candidates, PlanCost, costs, joined_costs
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis, TrimmedAxis, trimmed
 from pypoplar.poputil.cycles import ceiling
+from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF
 
@@ -85,34 +87,49 @@ def plan_convolution(target: Target, params: ConvParams, options: ConvolutionOpt
     sizes = (params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup)
     partials = HALF if {options.partials_type, params.inputType, params.outputType} == {HALF} else FLOAT
     types = ConvTypes(params.inputType, partials, params.outputType)
-    return plan_axes(target, sizes, tuple(axes), types, options.memory)
+    return plan_axes(target, sizes, tuple(axes), types, options.memory, PlanConstraints.read(options.constraints))
 
 
 def plan_axes(
-    target: Target, sizes: tuple[int, int, int, int], axes: tuple[SlidingAxis, ...], types: ConvTypes, memory: float
+    target: Target,
+    sizes: tuple[int, int, int, int],
+    axes: tuple[SlidingAxis, ...],
+    types: ConvTypes,
+    memory: float,
+    constraints: PlanConstraints | None = None,
 ) -> ConvolutionPlan:
-    """The plan for groups, batch, and input and output channels of a group."""
+    """The plan for groups, batch, and input and output channels of a group; `PoplibsError` if none keeps the constraints."""
     result = (sizes[0], sizes[1], sizes[3], *(axis.out for axis in axes))
     if 0 in sizes or None in map(trimmed, axes):
         return _empty_plan(result, types)
-    plans = plans_by_form(target, sizes, axes, types, memory)
+    plans = plans_by_form(target, sizes, axes, types, memory, constraints)
+    if not plans:
+        raise PoplibsError(f"no plan of a convolution with the result {list(result)} keeps planConstraints, {constraints}")
     limit = memory * target.getBytesPerTile()
     fitting = [plan for plan in plans if plan.bytes <= limit]
     return min(fitting, key=lambda plan: plan.cycles) if fitting else min(plans, key=lambda plan: plan.bytes)
 
 
 def plans_by_form(
-    target: Target, sizes: tuple[int, int, int, int], axes: tuple[SlidingAxis, ...], types: ConvTypes, memory: float
+    target: Target,
+    sizes: tuple[int, int, int, int],
+    axes: tuple[SlidingAxis, ...],
+    types: ConvTypes,
+    memory: float,
+    constraints: PlanConstraints | None = None,
 ) -> list[ConvolutionPlan]:
-    """The best plan of each form of the axes that is worth a look."""
+    """The best plan of each form of the axes that is worth a look, or that the constraints say."""
+    wanted = constraints or PlanConstraints()
     result = (sizes[0], sizes[1], sizes[3], *(axis.out for axis in axes))
     trims = tuple(trim for trim in map(trimmed, axes) if trim is not None)
-    forms = [ConvForm(trims, folded, sizes[2]) for folded in _foldings(target, types, trims, sizes[2])]
-    return [
-        _plan(target, result, form, form.shape(sizes[0], sizes[1], sizes[3]), types, memory)
-        for form in forms
-        if len(form.sliding) <= AXES
-    ]
+    forms = [ConvForm(trims, folded, sizes[2]) for folded in _foldings(target, types, trims, sizes[2], wanted.folded)]
+    plans = []
+    for form in forms:
+        fixed = wanted.fixed(form)
+        if fixed is not None and len(form.sliding) <= AXES:
+            plan = _plan(target, result, form, form.shape(sizes[0], sizes[1], sizes[3]), types, memory, fixed)
+            plans += [plan] if plan is not None else []
+    return plans
 
 
 def _empty_plan(result: tuple[int, ...], types: ConvTypes) -> ConvolutionPlan:
@@ -121,8 +138,14 @@ def _empty_plan(result: tuple[int, ...], types: ConvTypes) -> ConvolutionPlan:
     return ConvolutionPlan(result, types, form, form.shape(1, 1, 1), partition, PlanCost(0, 0, 0, 0, 0), empty=True)
 
 
-def _foldings(target: Target, types: ConvTypes, axes: tuple[TrimmedAxis, ...], channels: int) -> Iterator[tuple[bool, ...]]:
-    """Which axes are folded: none; where channels do not fill the unit, the last axis with a kernel, or all such."""
+def _foldings(
+    target: Target, types: ConvTypes, axes: tuple[TrimmedAxis, ...], channels: int, wanted: tuple[int, ...] | None
+) -> Iterator[tuple[bool, ...]]:
+    """Which axes are folded: those wanted; or none, and where channels do not fill the unit, the last kernel, or all kernels."""
+    if wanted is not None:
+        if set(wanted) <= set(range(len(axes))):
+            yield tuple(place in wanted for place in range(len(axes)))
+        return
     yield tuple(False for _ in axes)
     slides = [trim.axis.kernel > 1 for trim in axes]
     if channels < matrix_unit(target, types.operands).pass_depth and any(slides):
@@ -133,11 +156,20 @@ def _foldings(target: Target, types: ConvTypes, axes: tuple[TrimmedAxis, ...], c
 
 
 def _plan(
-    target: Target, result: tuple[int, ...], form: ConvForm, shape: ConvShape, types: ConvTypes, memory: float
-) -> ConvolutionPlan:
+    target: Target,
+    result: tuple[int, ...],
+    form: ConvForm,
+    shape: ConvShape,
+    types: ConvTypes,
+    memory: float,
+    fixed: Mapping[int, int],
+) -> ConvolutionPlan | None:
+    """The best plan of a form with fixed numbers of parts of some dimensions, if there is one."""
     unit = matrix_unit(target, types.operands)
     grains = (min(unit.pass_depth, shape.in_channels), min(unit.pass_columns, shape.out_channels))
-    parts = _candidates(target, shape, grains)
+    parts = _candidates(target, shape, grains, fixed)
+    if len(parts) == 0:
+        return None
     orders = (CHANNELS_LAST, OUTPUTS_LAST)
     cost = joined_costs([costs(target, form, shape, types, Candidates(parts, grains, order)) for order in orders])
     best = _best(cost, memory * target.getBytesPerTile())
@@ -155,7 +187,7 @@ def _best(cost: PlanCost, limit: float) -> int:
     return int(alike[np.lexsort((cost.cycles[alike], cost.bytes[alike]))[0]])
 
 
-def _candidates(target: Target, shape: ConvShape, grains: tuple[int, int]) -> Int64s:
+def _candidates(target: Target, shape: ConvShape, grains: tuple[int, int], fixed: Mapping[int, int]) -> Int64s:
     """All numbers of parts worth a look that fit on the tiles, one row each."""
     tiles = target.getNumTiles()
     kernel = [axis.kernel for axis in shape.axes]
@@ -163,14 +195,18 @@ def _candidates(target: Target, shape: ConvShape, grains: tuple[int, int]) -> In
     sizes = (shape.groups, shape.batch, *shape.outputs, *kernel, *channels)
     rows = np.ones((1, 0), np.int64)
     used = np.ones(1, np.int64)
-    for size in sizes:
+    for dimension, size in enumerate(sizes):
         counts = _worthwhile(size, tiles)
+        if dimension in fixed:
+            counts = np.array([fixed[dimension]])[: fixed[dimension] <= size]
         while len(counts) > 2 and len(rows) * len(counts) > MOST_CANDIDATES:
             counts = np.concatenate((counts[:-1:2], counts[-1:]))
         wide = used[:, None] * counts
         row, count = np.nonzero(wide <= tiles)
         rows = np.concatenate((rows[row], counts[count][:, None]), axis=1)
         used = wide[row, count]
+    if fixed:
+        return rows
     busy = used >= min(int(used.max()), tiles) // 2
     return rows[busy] if shape.products > 64 * tiles else rows
 
