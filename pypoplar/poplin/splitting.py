@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as SequenceOf
 from itertools import groupby, pairwise
 
 from attrs import frozen
@@ -20,6 +21,11 @@ class EqualParts:
     size: int
 
     @property
+    def last(self) -> int:
+        """Number of the last part."""
+        return self.first + self.count - 1
+
+    @property
     def numbers(self) -> range:
         return range(self.first, self.first + self.count)
 
@@ -34,12 +40,12 @@ def bounds(size: int, parts: int, grain: int = 1) -> list[int]:
     return [(part * few + min(part, larger)) * grain for part in range(parts)] + [size]
 
 
-def equal_parts(cuts: list[int]) -> list[EqualParts]:
-    """Parts by their bounds, those of one size together."""
+def equal_parts(cuts: SequenceOf[int], number: int = 0) -> list[EqualParts]:
+    """Parts by their bounds, those of one size together; the first one has a number."""
     found, first = [], 0
     for size, group in groupby(end - begin for begin, end in pairwise(cuts)):
         count = len(list(group))
-        found.append(EqualParts(first, count, cuts[first], size))
+        found.append(EqualParts(number + first, count, cuts[first], size))
         first += count
     return found
 

@@ -1,5 +1,7 @@
 """poplin: products of matrices by each of its plans, and operands laid out for them."""
 
+import io
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -9,10 +11,13 @@ from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import MODES, call, new_graph, run, variable
 
-from pypoplar import FLOAT, HALF, INT, InvalidOption, MissingFeature, PoplarTypeError, Target, poplin, poputil
+from pypoplar import FLOAT, HALF, INT, InvalidOption, IPUModel, MissingFeature, PoplarTypeError, Target, concat, poplin, poputil
 from pypoplar.poplin.matmul.block_plan import plan_blocks
 from pypoplar.poplin.matmul.product_params import ProductParams
-from pypoplar.program import Sequence
+from pypoplar.program import Copy, Sequence
+
+SIZES, TYPES = st.integers(2, 70), st.sampled_from([FLOAT, HALF])
+LAID_OUT = (poplin.createMatMulInputLHS, poplin.createMatMulInputRHS)
 
 
 def operands(m, k, n, type=FLOAT, seed=0):
@@ -130,13 +135,14 @@ def test_a_column_times_a_row_is_computed_where_a_linear_mapping_puts_it():
 def test_a_block_plan_covers_the_product_once_on_no_more_tiles_than_there_are(g, m, k, n, tiles, type):
     target = Target.createIPUTarget(1, tiles, "bow")
     plan = plan_blocks(target, ProductParams(g, m, k, n, type, type, FLOAT, 0.6))
-    for size, bounds in ((g, plan.group_bounds()), (m, plan.row_bounds()), (k, plan.depth_bounds()), (n, plan.column_bounds())):
+    cuts = plan.cuts
+    for size, bounds in ((g, cuts.group_bounds()), (m, cuts.row_bounds()), (k, cuts.depth_bounds()), (n, cuts.column_bounds())):
         assert bounds[0] == 0
         assert bounds[-1] == size
         assert all(begin < end for begin, end in pairwise(bounds))
-    parts = (plan.group_parts, plan.row_parts, plan.depth_parts, plan.column_parts)
-    places = plan.tiles_of(tiles, *map(range, parts)).flatten().tolist()
-    assert len(set(places)) == len(places) <= tiles
+    places = cuts.tiles(tiles).flatten().tolist()
+    assert len(set(places)) == len(places) == cuts.blocks <= tiles
+    assert max(places) < tiles
 
 
 def test_more_tiles_never_make_a_plan_slower():
@@ -147,19 +153,72 @@ def test_more_tiles_never_make_a_plan_slower():
     assert costs == sorted(costs, reverse=True)
 
 
-@pytest.mark.parametrize("memory", [0.6, 0.2, 0.05, 0.0])
+@pytest.mark.parametrize("memory", [0.6, 0.2, 0.05, 0.01, 0.0])
 def test_a_plan_keeps_within_its_part_of_the_memory_or_takes_the_least(memory):
     target = Target.createIPUTarget(1, 64, "bow")
 
-    def blocks(memory):
-        plan = plan_blocks(target, ProductParams(1, 600, 700, 500, FLOAT, FLOAT, FLOAT, memory))
-        sizes = (max(np.diff(bounds)) for bounds in (plan.row_bounds(), plan.depth_bounds(), plan.column_bounds()))
-        rows, depth, columns = (int(one) for one in sizes)
-        return plan.cycles, 4 * (rows * depth + depth * columns + rows * columns)
+    def planned(memory):
+        return plan_blocks(target, ProductParams(1, 600, 700, 500, FLOAT, FLOAT, FLOAT, memory))
 
-    cycles, needed = blocks(memory)
-    assert needed <= max(memory * target.getBytesPerTile(), blocks(0)[1])
-    assert cycles >= blocks(1.0)[0]
+    plan, least = planned(memory), planned(0.0)
+    assert plan.bytes <= max(memory * target.getBytesPerTile(), least.bytes)
+    assert plan.cycles >= planned(1.0).cycles
+
+
+@pytest.mark.parametrize("type", [FLOAT, HALF])
+def test_where_memory_is_short_a_product_is_computed_in_steps(type, mode):
+    m, k, n = 60, 50, 70
+    a, b = operands(m, k, n, type)
+    options = {"availableMemoryProportion": 0.004}
+    plan = plan_blocks(Target.createIPUTarget(1, 4, "bow"), ProductParams(1, m, k, n, type, FLOAT, FLOAT, 0.004))
+    assert len(plan.cuts.steps) > 1
+
+    def function(graph, t, prog):
+        shapes = [m, k], [k, n]
+        left, right = (make(graph, type, FLOAT, *shapes, "", options) for make in LAID_OUT)
+        prog.add(Copy(t[0], left))
+        prog.add(Copy(t[1], right))
+        product = poplin.matMul(graph, left, right, prog, FLOAT, "", options)
+        other = poplin.matMul(graph, *t, prog, FLOAT, "", options)  # operands that lie elsewhere
+        return concat(product.expand([0]), other.expand([0]))
+
+    result, _ = call(function, [type, type], [a, b], 4, mode)
+    assert (result == exact(a, b)).all()
+
+
+@examples(30)
+@given(
+    st.sampled_from([1, 1, 2, 5]),
+    SIZES,
+    SIZES,
+    SIZES,
+    st.sampled_from([1, 4, 9, 16, 60]),
+    st.sampled_from([FLOAT, HALF]),
+    TYPES,
+    TYPES,
+)
+def test_a_run_takes_the_cycles_that_its_plan_says(g, m, k, n, tiles, type, result, partials):
+    graph, device = new_graph(tiles)
+    prog, cache = Sequence(), poplin.PlanningCache()
+    options = {"partialsType": "half" if partials is HALF else "float"}
+    shapes = [g, m, k], [g, k, n]
+    make = poplin.createMatMulGroupedInputLHS, poplin.createMatMulGroupedInputRHS
+    left, right = (create(graph, type, result, *shapes, "", options, cache) for create in make)
+    poplin.matMulGrouped(graph, left, right, prog, result, "", options, cache)
+    _, engine = run(graph, device, prog, {}, {})
+    out = io.StringIO()
+    poplin.matMulGroupedReportPlan(out, graph, type, result, *shapes, options, cache)
+    (estimate,) = re.findall(r"estimated cycles: (\d+)", out.getvalue())
+    assert cache.size() == 1
+    assert int(estimate) == pytest.approx(engine.getReport().execution.totalCycles.total, rel=0.02)
+
+
+@pytest.mark.parametrize(("sizes", "type", "least"), [((4096, 4096, 2048), HALF, 170), ((4096, 4096, 512), FLOAT, 42)])
+def test_large_products_are_planned_for_the_rates_that_are_promised(sizes, type, least):
+    target = IPUModel().createDevice().getTarget()
+    plan = plan_blocks(target, ProductParams(1, *sizes, type, type, FLOAT, 0.6))
+    rate = 2 * np.prod(sizes) / plan.cycles * target.getTileClockFrequency() / 1e12
+    assert least <= rate <= target.peak_flops(type) / 1e12
 
 
 def test_operands_laid_out_for_the_product_exchange_less():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import MODES, call, new_graph, run, variable
 
-from pypoplar import FLOAT, HALF, INT, MissingFeature, PoplarTypeError, poplin, poputil
+from pypoplar import FLOAT, HALF, INT, PoplarTypeError, poplin, poputil
 from pypoplar.errors import InvalidTileMapping
 from pypoplar.poplin import matMulGrouped
 from pypoplar.program import Sequence
@@ -291,6 +291,4 @@ def test_what_does_not_go_together_is_refused_before_the_graph_changes():
             refused()
     with pytest.raises(poputil.PoplibsError, match=r"a product is \(target, MatMulParams, options\)"):
         poplin.preplan([], [poplin.MatMulParams(FLOAT, FLOAT, [2, 3], [3, 2])], poplin.PlanningCache())
-    with pytest.raises(MissingFeature, match="plans no convolutions yet"):
-        poplin.preplan([1], [], poplin.PlanningCache())
     assert (graph.getTarget(), len(prog)) == before

@@ -1,7 +1,7 @@
-"""The plan of a product by blocks: into how many parts groups, rows, depth and columns are cut, chosen by cost.
+"""The plan of a product by blocks: into how many parts groups, rows, depth and columns are cut, and in how many steps it is done.
 
-Cycles are estimated for the busiest tile: what it receives, its vertex, and where the depth is cut, the sums of the
-partial products.
+Cycles are those of the busiest tile: what it receives, its vertex, and where the depth is cut, the sums of the partial
+products. All cuts are looked at by a formula, the best of them again by the exchange that they make, tile by tile.
 """
 
 from __future__ import annotations
@@ -10,102 +10,121 @@ from functools import lru_cache
 from math import isqrt
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.poplin.matmul.matmul_cycles import WORKERS, block_product_cycles, reduce_add_cycles
+from pypoplar.poplin.matmul.block_costs import plan_cost, rough_costs
+from pypoplar.poplin.matmul.block_cuts import BlockCuts
 from pypoplar.poplin.matmul.product_params import ProductParams
-from pypoplar.poplin.splitting import bounds, largest
-from pypoplar.poplin.superstep import MESSAGE, superstep_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
-from pypoplar.types import HALF
 
-HALVES_COPIED = 2  # bytes a cycle, on a tile
-WORKER_SHAPES = ((6, 1), (3, 2), (2, 3), (1, 6))  # how six workers share a block: groups of rows, groups of columns
+LOOKED_AT = 48  # cuts whose exchange is found tile by tile
+ONE_WAY = (2, 3, 4, 6, 8), (12, 16, 24, 32, 48, 64)
+STEPS = (  # numbers of steps of rows and columns that are looked at, until some fit
+    ((1, 1),),
+    *([(steps, 1) for steps in several] + [(1, steps) for steps in several] for several in ONE_WAY),
+    [(4, 4), (8, 8), (16, 16), (32, 32), (64, 64)],
+)
 
 
 @frozen
 class BlockPlan:
-    """How a product is cut: parts of each dimension, sets of rows of a tile's workers, and the estimated cycles."""
+    """How a product is cut, sets of rows of a tile's workers, and the estimated cycles."""
 
     params: ProductParams
-    group_parts: int
-    row_parts: int
-    depth_parts: int
-    column_parts: int
+    cuts: BlockCuts
     row_groups: int
-    grain: int
     cycles: int
     bytes: int  # of the fullest tile
 
     @property
-    def blocks(self) -> int:
-        """Tiles at work."""
-        return self.group_parts * self.row_parts * self.depth_parts * self.column_parts
-
-    @property
     def summed(self) -> bool:
         """Whether partial products are added up or converted in a second step."""
-        return self.depth_parts > 1 or self.params.result is not self.params.partials
-
-    def group_bounds(self) -> list[int]:
-        return bounds(self.params.groups, self.group_parts)
-
-    def row_bounds(self) -> list[int]:
-        return bounds(self.params.rows, self.row_parts)
-
-    def depth_bounds(self) -> list[int]:
-        return bounds(self.params.depth, self.depth_parts, self.grain)
-
-    def column_bounds(self) -> list[int]:
-        return bounds(self.params.columns, self.column_parts, self.grain)
-
-    def tiles_of(self, tiles: int, groups: range, rows: range, depth: range, columns: range) -> Int64s:
-        """The tiles of blocks, as an array of their parts; all are spread evenly, those of one part of the rows side by side."""
-        number = np.arange(groups.start, groups.stop)[:, None] * self.row_parts + np.arange(rows.start, rows.stop)
-        number = number[..., None] * self.depth_parts + np.arange(depth.start, depth.stop)
-        number = number[..., None] * self.column_parts + np.arange(columns.start, columns.stop)
-        places: Int64s = number * tiles // self.blocks
-        return places
+        return self.cuts.depth_parts > 1 or self.params.result is not self.params.partials
 
 
 @lru_cache(maxsize=256)
 def plan_blocks(target: Target, params: ProductParams) -> BlockPlan:
     """The cheapest plan whose blocks take no more than their part of a tile's memory; of equals the one on fewest tiles.
 
-    If none does, the plan that takes least memory: whether it fits beside everything else is seen when the Engine is built.
+    It takes several steps only where one would need more memory, or other cuts for it. If no plan takes so little, it is the
+    one that takes least: whether it fits beside everything else is seen when the Engine is built.
     """
-    grain = target.getVectorWidth(params.type)
-    cuts = _candidates(target, params, grain)
-    cycles, groups, needed = _costs(target, params, cuts, grain)
-    limit = max(int(params.memory * target.getBytesPerTile()), int(needed.min()))
-    chosen = np.flatnonzero(needed <= limit)
-    best = chosen[np.lexsort((cuts[chosen].prod(axis=1), cycles[chosen]))[0]]
-    group_parts, row_parts, depth_parts, column_parts = cuts[best].tolist()
-    return BlockPlan(
-        params,
-        group_parts,
-        row_parts,
-        depth_parts,
-        column_parts,
-        row_groups=int(groups[best]),
-        grain=grain,
-        cycles=int(cycles[best]),
-        bytes=int(needed[best]),
-    )
+    search = _CutSearch.of(target, params)
+    limit = int(params.memory * target.getBytesPerTile())
+    cuts, cycles, needed = search.candidates(limit)
+    chosen = np.flatnonzero(needed <= max(limit, int(needed.min())))
+    order = chosen[np.lexsort((cuts[chosen].prod(axis=1), cycles[chosen]))]
+    plans = [search.plan(cuts[number]) for number in order[:LOOKED_AT]]
+    fitting = [plan for plan in plans if plan.bytes <= limit] or [min(plans, key=lambda plan: plan.bytes)]
+    return min(fitting, key=lambda plan: (plan.cycles, plan.cuts.blocks))
 
 
-def _candidates(target: Target, params: ProductParams, grain: int) -> Int64s:
-    """All numbers of parts worth a look that fit on the tiles."""
-    tiles = target.getNumTiles()
-    sizes = ((params.rows, 1), (params.depth, grain), (params.columns, grain))
-    some = [_worthwhile(ceiling(size, unit), tiles) for size, unit in sizes]
-    grid = np.stack(np.meshgrid(*some, indexing="ij"), axis=-1).reshape(-1, 3)
-    grid = grid[grid.prod(axis=1) <= tiles]
-    groups = _worthwhile(params.groups, tiles)
-    both = np.concatenate([np.insert(grid[grid.prod(axis=1) <= tiles // count], 0, count, axis=1) for count in groups.tolist()])
-    return both
+@frozen(eq=False)
+class _CutSearch:
+    target: Target
+    params: ProductParams
+    grain: int
+    parts: Int64s = field(repr=False)  # [candidates, 4]
+
+    @staticmethod
+    def of(target: Target, params: ProductParams) -> _CutSearch:
+        """All numbers of parts worth a look that fit on the tiles."""
+        tiles, grain = target.getNumTiles(), target.getVectorWidth(params.type)
+        sizes = ((params.groups, 1), (params.rows, 1), (params.depth, grain), (params.columns, grain))
+        groups, *others = [_worthwhile(ceiling(size, unit), tiles) for size, unit in sizes]
+        grid = np.stack(np.meshgrid(*others, indexing="ij"), axis=-1).reshape(-1, 3)
+        blocks = grid.prod(axis=1)
+        several = [np.insert(grid[blocks <= tiles // count], 0, count, axis=1) for count in groups.tolist()]
+        return _CutSearch(target, params, grain, np.concatenate(several))
+
+    def candidates(self, limit: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Parts and steps of rows and columns [candidates, 6], with what they cost by the formula: cycles and bytes.
+
+        More steps are looked at until the cheapest candidate takes no more than `limit` bytes, or any of several steps does.
+        """
+        several = []
+        for level, steps in enumerate(STEPS):
+            cuts = np.concatenate([self._in_steps(*pair) for pair in steps])
+            several.append((cuts, *rough_costs(self.target, self.params, cuts, self.grain)))
+            needed = several[-1][2]
+            if len(cuts) and (needed[several[-1][1].argmin()] <= limit or (level and needed.min() <= limit)):
+                break
+        cuts, cycles, needed = (np.concatenate(column) for column in zip(*several, strict=True))
+        return cuts, cycles, needed
+
+    def _in_steps(self, rows: int, columns: int) -> Int64s:
+        """The parts that can be had in each of so many steps."""
+        grains = ceiling(self.params.columns, self.grain)
+        fits = (self.parts[:, 1] * rows <= self.params.rows) & (self.parts[:, 3] * columns <= grains)
+        steps = np.broadcast_to([rows, columns], (int(fits.sum()), 2))
+        return np.concatenate((self.parts[fits], steps), axis=1)
+
+    def plan(self, cut: Int64s) -> BlockPlan:
+        """The plan of a candidate, with its exact costs."""
+        params = self.params
+        plans = []
+        for columns_inner in (True, False):
+            groups, rows, depth, columns, row_steps, column_steps = cut.tolist()
+            cuts = BlockCuts(
+                params.groups,
+                params.rows,
+                params.depth,
+                params.columns,
+                groups,
+                rows,
+                depth,
+                columns,
+                row_steps,
+                column_steps,
+                padding=params.stride - params.columns,
+                grain=self.grain,
+                columns_inner=columns_inner,
+            )
+            row_groups, cycles, needed = plan_cost(self.target, params, cuts)
+            plans.append(BlockPlan(params, cuts, row_groups, cycles, needed))
+        return min(plans, key=lambda plan: plan.cycles)
 
 
 def _worthwhile(grains: int, tiles: int) -> Int64s:
@@ -117,47 +136,3 @@ def _worthwhile(grains: int, tiles: int) -> Int64s:
     many = -(-grains // sizes)
     counts: Int64s = np.unique(np.concatenate((few, many[many <= most], [most])))
     return counts
-
-
-def _costs(target: Target, params: ProductParams, cuts: Int64s, grain: int) -> tuple[Int64s, Int64s, Int64s]:
-    """For each cut the cycles, the sets of rows of the workers, and the bytes of the fullest tile."""
-    depth, columns = params.depth, params.columns
-    block_groups = -(-params.groups // cuts[:, 0])
-    block_rows = -(-params.rows // cuts[:, 1])
-    block_depth = np.minimum(depth, -(-ceiling(depth, grain) // cuts[:, 2]) * grain)
-    block_columns = np.minimum(columns, -(-ceiling(columns, grain) // cuts[:, 3]) * grain)
-    rate = target.getExchangeBytesPerCycle()
-    received = block_groups * (block_rows * block_depth + block_depth * block_columns) * params.type.size
-    compute = np.full(len(cuts), np.iinfo(np.int64).max)
-    groups = np.ones(len(cuts), np.int64)
-    for row_groups, column_groups in WORKER_SHAPES:
-        worker_columns = -(-ceiling(block_columns, grain) // column_groups) * grain
-        cost = (
-            block_groups
-            * target.getNumWorkerContexts()
-            * block_product_cycles(
-                target, -(-block_rows // row_groups), block_depth, np.minimum(worker_columns, block_columns), params.type
-            )
-        )
-        better = cost < compute
-        compute, groups = np.where(better, cost, compute), np.where(better, row_groups, groups)
-    arriving = np.maximum(ceiling(received, rate), MESSAGE * block_groups * (block_rows + block_depth))
-    cycles = superstep_cycles(target) + arriving + compute
-    if params.type is HALF:  # rows of an odd number of halves are put behind each other, a half at a time
-        uneven = block_groups * ((depth % 2) * block_rows * block_depth + (columns % 2) * block_depth * block_columns)
-        cycles = cycles + uneven * HALF.size // HALVES_COPIED
-
-    summed = (cuts[:, 2] > 1) | (params.result is not params.partials)
-    size = params.partials.size
-    blocks = block_groups * block_rows * block_columns
-    outputs = -(-blocks // cuts[:, 2])
-    adding = target.getNumWorkerContexts() * reduce_add_cycles(outputs, cuts[:, 2], params.partials, params.result)
-    moved = np.maximum(ceiling((cuts[:, 2] - 1) * outputs * size, rate), MESSAGE * (cuts[:, 2] - 1))
-    cycles = cycles + np.where(summed, superstep_cycles(target) + moved + adding, 0)
-    needed = received + blocks * size
-    return cycles, groups, needed
-
-
-def worker_columns(columns: int, row_groups: int, grain: int) -> int:
-    """Columns of each worker of a block, whole grains."""
-    return largest(columns, WORKERS // row_groups, grain)

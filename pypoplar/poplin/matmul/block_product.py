@@ -2,92 +2,138 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
+from math import prod
 
 import numpy as np
+from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poplin.matmul.block_plan import BlockPlan, worker_columns
-from pypoplar.poplin.partial_sums import add_partials
+from pypoplar.poplin.matmul.block_costs import share_bounds, worker_columns
+from pypoplar.poplin.matmul.block_layout import BlockMatrix, Parts, blocked
+from pypoplar.poplin.matmul.block_plan import BlockPlan
 from pypoplar.poplin.splitting import EqualParts, equal_parts
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
 
 
-def block_product(
-    graph: Graph, a: Tensor, b: Tensor, plan: BlockPlan, prog: Sequence, debug: str | None, out: Tensor | None = None
-) -> Tensor:
-    """A tensor with the product of `a` [groups, rows, depth] and `b` [groups, depth, columns], as `plan` says; `prog` is extended.
+@frozen(eq=False)
+class BlockProduct:
+    """A product of matrices that lie in blocks, or are sliced into them. Each step of the plan has a vertex on each of its tiles.
 
-    Each tile of the plan has one vertex. It receives its blocks in the exchange before the compute set; its part of
-    the result stays on it, or where the depth is cut is added to the others' in a second step. The result is `out`, if there is
-    one and its rows do not have to be padded, else a new tensor.
+    A tile receives its blocks in the exchange before the compute set. Its part of the result stays on it, or where the depth is cut
+    is added to the others' in a second compute set, each tile of those that have some adding a share.
     """
-    params = plan.params
-    if out is not None and not plan.summed and params.stride == params.columns:
-        partials = out.expand([0])
-    else:
-        shape = [plan.depth_parts, params.groups, params.rows, params.stride]
-        partials = graph.addVariable(params.partials, shape, below(debug, "partials"))
-        map_blocks(graph, partials, plan)
-    cs = graph.addComputeSet(below(debug, "matMul"))
-    vertexType = templateVertex("poplin::BlockProduct", params.type, params.partials)
-    cuts = (plan.group_bounds(), plan.row_bounds(), plan.depth_bounds(), plan.column_bounds())
-    for groups, rows, depth, columns in product(*map(equal_parts, cuts)):  # blocks of one size at a time
-        count = groups.count * rows.count * depth.count * columns.count
-        left = blocks_of(a, groups, rows, depth).expand([3]).broadcast(columns.count, 3)
-        right = blocks_of(b, groups, depth, columns).expand([1]).broadcast(rows.count, 1)
-        written, stride = _written(partials, plan, groups, rows, depth, columns)
-        fields = {
-            "a": left.reshape([count, groups.size * rows.size * depth.size]),
-            "b": right.reshape([count, groups.size * depth.size * columns.size]),
-            "out": written.reshape([count, groups.size * rows.size * stride]),
-            "groups": groups.size,
-            "depth": depth.size,
-            "columns": columns.size,
-            "stride": stride,
-            "rowGroups": plan.row_groups,
-            "columnShare": worker_columns(columns.size, plan.row_groups, plan.grain),
-        }
-        tiles = plan.tiles_of(graph.getTarget().getNumTiles(), *(part.numbers for part in (groups, rows, depth, columns)))
-        graph.add_vertices(cs, vertexType, fields, tiles.flatten())
-    prog.add(Execute(cs))
-    if not plan.summed:
-        return partials.slice(0, params.columns, 3)[0]
-    return add_partials(graph, partials.slice(0, params.columns, 3), params.result, prog, below(debug, "reduce"), out)
+
+    graph: Graph
+    plan: BlockPlan
+    left: BlockMatrix
+    right: BlockMatrix
+    result: BlockMatrix
+    debug: str | None
+
+    def add(self, prog: Sequence) -> None:
+        """Extend the program."""
+        tiles = self.plan.cuts.tiles(self.graph.getTarget().getNumTiles())
+        for row_step, column_step in self.plan.cuts.steps:
+            self._step(row_step, column_step, tiles, prog)
+
+    def _step(self, row_step: int, column_step: int, tiles: Int64s, prog: Sequence) -> None:
+        params, cuts = self.plan.params, self.plan.cuts
+        cs = self.graph.addComputeSet(below(self.debug, "matMul"))
+        vertexType = templateVertex("poplin::BlockProduct", params.type, params.partials)
+        sums = []
+        for groups, rows, columns in self._parts(row_step, column_step):
+            written = cuts.padded(columns)
+            shape = [groups.count, rows.count, columns.count, cuts.depth_parts, groups.size * rows.size * written.size]
+            own = tiles[_range(groups), _step_range(rows, cuts.row_parts), :, _step_range(columns, cuts.column_parts)]
+            own = own.transpose(0, 1, 3, 2)
+            result = self.result.of((groups, rows, written))
+            partials = self._partials(shape, own) if self.plan.summed else result.expand([3])
+            sums.append((partials, result, own))
+            for depth in equal_parts(cuts.depth_bounds()):
+                left = self.left.of((groups, rows, depth)).expand([2]).broadcast(columns.count, 2)
+                right = self.right.of((groups, depth, columns)).dimShuffle([0, 2, 1, 3]).expand([1]).broadcast(rows.count, 1)
+                count = prod(shape[:3]) * depth.count
+                fields = {
+                    "a": left.reshape([count, left.dim(4)]),
+                    "b": right.reshape([count, right.dim(4)]),
+                    "out": partials.slice(depth.first, depth.first + depth.count, 3).reshape([count, shape[4]]),
+                    "groups": groups.size,
+                    "depth": depth.size,
+                    "columns": columns.size,
+                    "stride": written.size,
+                    "rowGroups": self.plan.row_groups,
+                    "columnShare": worker_columns(columns.size, self.plan.row_groups, cuts.grain),
+                }
+                self.graph.add_vertices(cs, vertexType, fields, own[..., _range(depth)].flatten())
+        prog.add(Execute(cs))
+        if self.plan.summed:
+            self._add_up(sums, prog)
+
+    def _parts(self, row_step: int, column_step: int) -> Iterator[Parts]:
+        """Parts of a step, those of one size at a time, numbered through all steps."""
+        cuts = self.plan.cuts
+        rows = equal_parts(cuts.row_bounds(row_step), row_step * cuts.row_parts)
+        columns = equal_parts(cuts.column_bounds(column_step), column_step * cuts.column_parts)
+        return product(equal_parts(cuts.group_bounds()), rows, columns)
+
+    def _partials(self, shape: list[int], tiles: Int64s) -> Tensor:
+        """Partial products [parts of groups, rows, columns and depth, elements] on their tiles."""
+        partials = self.graph.addVariable(self.plan.params.partials, shape, below(self.debug, "partials"))
+        map_rows(self.graph, partials, tiles)
+        return partials
+
+    def _add_up(self, sums: list[tuple[Tensor, Tensor, Int64s]], prog: Sequence) -> None:
+        """Sums of partial products, as the type of the result."""
+        params = self.plan.params
+        cs = self.graph.addComputeSet(below(self.debug, "reduce"))
+        vertexType = templateVertex("poplin::ReduceAdd", params.result, params.partials)
+        for partials, result, own in sums:
+            parts = partials.dim(3)
+            for share in equal_parts(share_bounds(partials.dim(4), parts)):
+                counts = [*result.shape()[:3], share.count]
+                rows = share.of(partials, 4).reshape([*counts[:3], parts, share.count, share.size])
+                fields = {
+                    "partials": rows.dimShuffle([0, 1, 2, 4, 3, 5]).reshape([prod(counts), parts, share.size]),
+                    "out": share.of(result, 3).reshape([prod(counts), share.size]),
+                }
+                self.graph.add_vertices(cs, vertexType, fields, own[..., _range(share)].flatten())
+        prog.add(Execute(cs))
 
 
-def map_blocks(graph: Graph, partials: Tensor, plan: BlockPlan) -> None:
-    """Place partial products [parts of the depth, groups, rows, columns] on the tiles of their blocks."""
-    cuts = (plan.group_bounds(), plan.row_bounds(), plan.depth_bounds(), plan.column_bounds())
-    tiles = graph.getTarget().getNumTiles()
-    for groups, rows, depth, columns in product(*map(equal_parts, cuts)):
-        written, _ = _written(partials, plan, groups, rows, depth, columns)
-        places = plan.tiles_of(tiles, *(part.numbers for part in (groups, rows, depth, columns)))
-        for block, tile in np.ndenumerate(places):
-            graph.setTileMapping(written[block], int(tile))
+def new_result(graph: Graph, plan: BlockPlan, debug: str) -> BlockMatrix:
+    """A new result in blocks, where its product computes them."""
+    cuts, params = plan.cuts, plan.params
+    blocks = blocked(graph, params.result, cuts.result_bounds(), debug)
+    tiles = cuts.tiles(graph.getTarget().getNumTiles())
+    steps = np.tile(tiles, (1, cuts.row_steps, 1, cuts.column_steps))
+    for parts, tensor in blocks.by_size.values():
+        own = steps[_range(parts[0]), _range(parts[1]), :, _range(parts[2])].transpose(0, 1, 3, 2)
+        for share in equal_parts(share_bounds(tensor.dim(3), cuts.depth_parts)):
+            shape = [*tensor.shape()[:3], share.count, share.size]
+            map_rows(graph, share.of(tensor, 3).reshape(shape), own[..., _range(share)])
+    return blocks
 
 
-def blocks_of(matrix: Tensor, groups: EqualParts, rows: EqualParts, columns: EqualParts) -> Tensor:
-    """Blocks of one size of a grouped matrix: [parts of the groups, of the rows, of the columns, groups, rows, columns]."""
-    part = groups.of(rows.of(columns.of(matrix, 2), 1), 0)
-    part = part.reshape([groups.count, groups.size, rows.count, rows.size, columns.count, columns.size])
-    return part.dimShuffle([0, 2, 4, 1, 3, 5])
+def map_rows(graph: Graph, tensor: Tensor, tiles: Int64s) -> None:
+    """Place the rows of the last dimension of a tensor, each on its tile."""
+    size = tensor.dim(tensor.rank() - 1)
+    mapping: dict[int, list[tuple[int, int]]] = {}
+    for number, tile in enumerate(tiles.flatten().tolist()):
+        mapping.setdefault(tile, []).append((number * size, (number + 1) * size))
+    graph.setTileMapping(tensor.flatten(), mapping)
 
 
-def _written(
-    partials: Tensor, plan: BlockPlan, groups: EqualParts, rows: EqualParts, depth: EqualParts, columns: EqualParts
-) -> tuple[Tensor, int]:
-    """Blocks of partial products: [parts of the groups, rows, depth, columns, groups, rows, columns], and their columns.
+def _range(parts: EqualParts) -> slice:
+    return slice(parts.first, parts.first + parts.count)
 
-    The last part has the padding of the rows, too.
-    """
-    padding = plan.params.stride - plan.params.columns if columns.begin + columns.count * columns.size == plan.params.columns else 0
-    if padding:
-        assert columns.count == 1
-    wide = EqualParts(columns.first, columns.count, columns.begin, columns.size + padding)
-    part = rows.of(groups.of(wide.of(partials, 3), 1), 2).slice(depth.first, depth.first + depth.count)
-    part = part.reshape([depth.count, groups.count, groups.size, rows.count, rows.size, wide.count, wide.size])
-    return part.dimShuffle([1, 3, 0, 5, 2, 4, 6]), wide.size
+
+def _step_range(parts: EqualParts, in_step: int) -> slice:
+    """The parts by their numbers in their step."""
+    first = parts.first % in_step
+    return slice(first, first + parts.count)

@@ -58,7 +58,7 @@ def matMul(
       ``disableSRForAMPVertices`` are accepted and change nothing.
     - ``gatherOutput`` and ``planConstraints`` raise `MissingFeature`.
     """
-    return ProductCall.read("poplin.matMul", graph, A, B, prog, outputType, debugContext, options, cache).add()[0]
+    return ProductCall.read("poplin.matMul", graph, A, B, prog, outputType, debugContext, options, cache).add()
 
 
 @public
@@ -129,7 +129,8 @@ def _into(  # noqa: PLR0913 (PopLibs' arguments)
     check_call(name, graph, prog, debugContext)
     check_own(name, graph, out)
     call = ProductCall.read(name, graph, A, B, prog, out.elementType(), debugContext, options, cache, grouped)
-    call.add(call.output(out))
+    call.check_output(out)
+    call.add(out)
 
 
 @overload
@@ -203,7 +204,7 @@ def _accumulate(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> None:
     check_own(name, graph, C)
     call = ProductCall.read(name, graph, A, B, prog, C.elementType(), debugContext, options, cache, grouped)
-    sum_ = call.output(C)
+    call.check_output(C)
     graph.getTileMapping(C)
     if isinstance(k, Tensor):
         check_own(name, graph, k)
@@ -213,4 +214,4 @@ def _accumulate(  # noqa: PLR0913 (PopLibs' arguments)
     elif k != k:
         raise PoplibsError(f"{name}: k is a number, got {k!r}")
     if not call.params.empty:
-        scaledAddTo(graph, sum_, call.add(), k, prog, below(debugContext, "accumulate"))
+        scaledAddTo(graph, C, call.add(), k, prog, below(debugContext, "accumulate"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
 from typing import overload
 
 import numpy as np
@@ -12,12 +11,12 @@ from pypoplar.braces import ordered
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import check_shape
-from pypoplar.poplin.matmul.block_plan import BlockPlan
-from pypoplar.poplin.matmul.block_product import blocks_of
+from pypoplar.poplin.matmul.block_cuts import BlockCuts
+from pypoplar.poplin.matmul.block_layout import BlockMatrix, blocked, note_blocks
+from pypoplar.poplin.matmul.block_product import map_rows, new_result
 from pypoplar.poplin.matmul.matmul_options import Options
-from pypoplar.poplin.matmul.product_call import map_result, params_of, planned
+from pypoplar.poplin.matmul.product_call import params_of, planned
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.poplin.splitting import bounds, equal_parts
 from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_own
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
@@ -51,12 +50,11 @@ def createMatMulInputLHS(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> Tensor:
     """A new tensor of shape `aShape` [m, k] that `matMul` takes as A with little exchange; `bShape` is [k, n].
 
-    It is mapped as the plan of the product with the same types and options cuts it: the rows of a block that several tiles use
-    are spread over these tiles.
+    It lies in the blocks of the plan of the product with the same types and options, each on one of the tiles that use it.
     """
     type = inputType or dataType
     name = "poplin.createMatMulInputLHS"
-    return _created(name, "left", graph, type, outputType, aShape, bShape, debugContext, options, cache)[0]
+    return _created(name, "left", graph, type, outputType, aShape, bShape, debugContext, options, cache)
 
 
 @public
@@ -100,7 +98,7 @@ def createMatMulInputRHS(  # noqa: PLR0913 (PopLibs' arguments)
     """A new tensor of shape `bShape` [k, n] that `matMul` takes as B with little exchange; see `createMatMulInputLHS`."""
     type = inputType or dataType
     name = "poplin.createMatMulInputRHS"
-    return _created(name, "right", graph, type, outputType, aShape, bShape, debugContext, options, cache)[0]
+    return _created(name, "right", graph, type, outputType, aShape, bShape, debugContext, options, cache)
 
 
 @public
@@ -147,7 +145,7 @@ def createMatMulOutput(  # noqa: PLR0913 (PopLibs' arguments)
     """
     type = inputType or dataType
     name = "poplin.createMatMulOutput"
-    return _created(name, "out", graph, type, outputType, aShape, bShape, debugContext, options, cache)[0]
+    return _created(name, "out", graph, type, outputType, aShape, bShape, debugContext, options, cache)
 
 
 @public
@@ -237,7 +235,6 @@ def _arranged(  # noqa: PLR0913 (PopLibs' arguments)
     graph.getTileMapping(B)
     type = B.elementType()
     copy = _created(name, "right", graph, type, outputType, aShape, B.shape(), debugContext, options, cache, grouped)
-    copy = copy.reshape(B.shape())
     if B.numElements():
         prog.add(Copy(B, copy))
     return copy
@@ -262,33 +259,28 @@ def _created(  # noqa: PLR0913 (PopLibs' arguments)
     check_debug(name, debugContext)
     a, b = (list(check_shape(ordered(shape, f"{what} of {name}"))) for what, shape in (("aShape", aShape), ("bShape", bShape)))
     params = params_of(name, a, b, check_type(type), outputType, options, grouped)
-    shape = {"left": params.a_shape, "right": params.b_shape, "out": params.out_shape}[which]
-    tensor = graph.addVariable(params.result if which == "out" else params.type, shape, debugContext or "")
+    shape = {"left": params.a_shape, "right": params.b_shape, "out": params.out_shape}[which][not grouped :]
     if params.empty:
+        tensor = graph.addVariable(params.result if which == "out" else type, shape, debugContext or "")
         mapTensorLinearly(graph, tensor)
         return tensor
     plan = planned(graph.getTarget(), params, cache)
     if which == "out":
-        map_result(graph, tensor, plan)
+        blocks = new_result(graph, plan, debugContext or "")
     else:
-        _map_operand(graph, tensor, plan, which == "right")
+        cuts, right = plan.cuts, which == "right"
+        blocks = blocked(graph, type, cuts.right_bounds() if right else cuts.left_bounds(), debugContext or "")
+        _place_operand(graph, blocks, cuts, right)
+    tensor = blocks.matrix.slice(0, shape[-1], 2).reshape(shape)
+    note_blocks(graph, tensor, blocks)
     return tensor
 
 
-def _map_operand(graph: Graph, matrix: Tensor, plan: BlockPlan, right: bool) -> None:
-    """Spread each block over the tiles that use it, in whole rows."""
-    tiles = graph.getTarget().getNumTiles()
-    row_cuts, column_cuts = (plan.depth_bounds(), plan.column_bounds()) if right else (plan.row_bounds(), plan.depth_bounds())
-    cuts = (plan.group_bounds(), row_cuts, column_cuts)
-    for groups, rows, columns in product(*map(equal_parts, cuts)):
-        blocks = blocks_of(matrix, groups, rows, columns)
-        for number in np.ndindex(groups.count, rows.count, columns.count):
-            firsts = (part.first + place for part, place in zip((groups, rows, columns), number, strict=True))
-            group, row, column = (range(first, first + 1) for first in firsts)
-            others = range(plan.row_parts if right else plan.column_parts)
-            users = plan.tiles_of(tiles, group, *((others, row, column) if right else (row, column, others))).flatten()
-            block = blocks[number].reshape([groups.size * rows.size, columns.size])
-            parts = min(len(users), block.dim(0))
-            cut = bounds(block.dim(0), parts)
-            for part in range(parts):
-                graph.setTileMapping(block.slice(cut[part], cut[part + 1]), int(users[part * len(users) // parts]))
+def _place_operand(graph: Graph, blocks: BlockMatrix, cuts: BlockCuts, right: bool) -> None:
+    """Map each block to one of the tiles that use it."""
+    tiles = cuts.tiles(graph.getTarget().getNumTiles())
+    owner = cuts.right_owner()[None, None] if right else cuts.left_owner()[None, :, :, None]
+    own = np.take_along_axis(tiles, owner, 1 if right else 3)
+    own = np.tile(own[:, 0], (1, 1, cuts.column_steps)) if right else np.tile(own[..., 0], (1, cuts.row_steps, 1))
+    for parts, tensor in blocks.by_size.values():
+        map_rows(graph, tensor, own[tuple(slice(part.first, part.first + part.count) for part in parts)])

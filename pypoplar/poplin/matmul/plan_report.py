@@ -10,16 +10,18 @@ def report_of(target: Target, plan: BlockPlan) -> str:
     """The lines of a report."""
     params = plan.params
     types = f"{params.type.__name__} to {params.result.__name__}, partial products in {params.partials.__name__}"
+    cuts = plan.cuts
     dimensions = (
-        ("groups", params.groups, plan.group_parts),
-        ("rows", params.rows, plan.row_parts),
-        ("depth", params.depth, plan.depth_parts),
-        ("columns", params.columns, plan.column_parts),
+        ("groups", params.groups, cuts.group_parts),
+        ("rows", params.rows, cuts.row_parts * cuts.row_steps),
+        ("depth", params.depth, cuts.depth_parts),
+        ("columns", params.columns, cuts.column_parts * cuts.column_steps),
     )
     lines = [f"Product of [{params.groups}, {params.rows}, {params.depth}] and [{params.groups}, {params.depth}, {params.columns}]"]
     lines += [f"  types: {types}"]
     lines += [f"  {name}: {size} in {parts} part{'s' * (parts > 1)}" for name, size, parts in dimensions]
-    lines += [f"  tiles: {plan.blocks} of {target.getNumTiles()}", f"  estimated cycles: {plan.cycles}"]
+    lines += [f"  tiles: {cuts.blocks} of {target.getNumTiles()}, in {len(cuts.steps)} step{'s' * (len(cuts.steps) > 1)}"]
+    lines += [f"  estimated cycles: {plan.cycles}"]
     limit = int(params.memory * target.getBytesPerTile())
     lines += [f"  bytes of a tile: {plan.bytes}, and {limit} are allowed"]
     if plan.bytes > limit:

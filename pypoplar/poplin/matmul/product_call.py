@@ -6,8 +6,10 @@ from attrs import frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.poplin.matmul.block_cuts import Bounds
+from pypoplar.poplin.matmul.block_layout import BlockMatrix, laid_out
 from pypoplar.poplin.matmul.block_plan import BlockPlan, plan_blocks
-from pypoplar.poplin.matmul.block_product import block_product, map_blocks
+from pypoplar.poplin.matmul.block_product import BlockProduct, new_result
 from pypoplar.poplin.matmul.matmul_options import MatMulOptions, Options
 from pypoplar.poplin.matmul.outer_product import outer_product
 from pypoplar.poplin.matmul.product_params import ProductParams, partials_type
@@ -17,12 +19,11 @@ from pypoplar.popops import zero
 from pypoplar.poputil.arguments import check_own, check_writeable
 from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.program import Copy, Sequence
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF, ElementType, check_type
-
-UNEVEN = 4  # times what a tile has on average
 
 
 def params_of(
@@ -47,27 +48,18 @@ def planned(target: Target, params: ProductParams, cache: PlanningCache | None) 
     return plan_of(cache, (target, params), lambda: plan_blocks(target, params))
 
 
-def map_result(graph: Graph, out: Tensor, plan: BlockPlan) -> None:
-    """Place a result [groups, rows, columns] where it is computed."""
-    if plan.depth_parts == 1:
-        map_blocks(graph, out.expand([0]), plan)
-    else:
-        mapTensorLinearly(graph, out)
-
-
 @frozen(eq=False)
 class ProductCall:
-    """A call: its operands are [groups, rows, depth] and [groups, depth, columns]."""
+    """A call with matrices as they were given."""
 
     name: str
     graph: Graph
-    a: Tensor
-    b: Tensor
+    A: Tensor
+    B: Tensor
     params: ProductParams
     prog: Sequence
     debug: str | None
     cache: PlanningCache | None
-    rank: int  # of the operands as they were given
 
     @staticmethod
     def read(  # noqa: PLR0913 (what calls have)
@@ -93,65 +85,68 @@ class ProductCall:
             raise PoplibsError(f"{error}; got {A!r} and {B!r}") from None
         for operand in (A, B):
             graph.getTileMapping(operand)
-        a, b = A.reshape(params.a_shape), B.reshape(params.b_shape)
-        return ProductCall(name, graph, a, b, params, prog, debugContext, cache, 2 + grouped)
+        return ProductCall(name, graph, A, B, params, prog, debugContext, cache)
 
-    def output(self, out: Tensor) -> Tensor:
-        """`out` as [groups, rows, columns]; an error if it cannot take the product."""
-        if out.shape() != self.params.out_shape[3 - self.rank :]:
-            words = "[g, m, n]" if self.rank == 3 else "[m, n]"
-            raise PoplibsError(f"{self.name} gives {words} = {self.params.out_shape[3 - self.rank :]}, got {out!r}")
+    @property
+    def shape(self) -> list[int]:
+        """That of the product."""
+        return self.params.out_shape[3 - self.A.rank() :]
+
+    def check_output(self, out: Tensor) -> None:
+        """An error if `out` cannot take the product."""
+        if out.shape() != self.shape:
+            words = "[g, m, n]" if self.A.rank() == 3 else "[m, n]"
+            raise PoplibsError(f"{self.name} gives {words} = {self.shape}, got {out!r}")
         check_writeable(self.name, out)
-        return out.reshape(self.params.out_shape)
 
     def add(self, out: Tensor | None = None) -> Tensor:
-        """Extend graph and program; the product [groups, rows, columns]."""
+        """Extend graph and program; the product, in `out` if there is one."""
         if self.params.empty:
             return self._nothing(out)
-        if out is not None and any(shares_elements(self.graph, operand, out) for operand in (self.a, self.b)):
-            self.prog.add(Copy(self.add(), out))
-            return out
-        single = self._single(out)
-        return self._blocks(out) if single is None else single
+        if out is not None and any(shares_elements(self.graph, operand, out) for operand in (self.A, self.B)):
+            return self._moved(self.add(), out)
+        product = self._single()
+        return self._blocks(out) if product is None else self._moved(product, out)
 
     def _nothing(self, out: Tensor | None) -> Tensor:
         """The sums of no products are zeros."""
         if out is None:
-            out = self.graph.addVariable(self.params.result, self.params.out_shape, self.debug or "")
+            out = self.graph.addVariable(self.params.result, self.shape, self.debug or "")
         if not self.graph.getTileMapping(out, False).complete:
             mapTensorLinearly(self.graph, out)
         if out.numElements():
             zero(self.graph, out, self.prog, self.debug)
         return out
 
-    def _single(self, out: Tensor | None) -> Tensor | None:
+    def _single(self) -> Tensor | None:
         """The product where it is computed without blocks: a column times a row, or a matrix times a vector where it lies."""
         params = self.params
         if params.groups > 1:
             return None
-        a, b, made = self.a[0], self.b[0], None
+        a, b, product = self.A.reshape(params.a_shape[1:]), self.B.reshape(params.b_shape[1:]), None
         if params.depth == 1 and (params.result is FLOAT or params.columns % 2 == 0):  # rows of halves begin with a word
-            made = outer_product(self.graph, a, b, params.result, self.prog, self.debug)
+            product = outer_product(self.graph, a, b, params.result, self.prog, self.debug)
         elif 1 in (params.rows, params.columns):
             left, right = (a, b) if params.columns == 1 else (b.transpose(), a.transpose())
             plan = plan_vector_product(self.graph, left)
             if plan is not None and plan.cycles <= self._plan().cycles:
-                made = vector_product(self.graph, left, right, params.result, plan, self.prog, self.debug)
-                made = made if params.columns == 1 else made.transpose()
-        return made if made is None else self._moved(made.expand([0]), out)
+                product = vector_product(self.graph, left, right, params.result, plan, self.prog, self.debug)
+        return None if product is None else product.reshape(self.shape)
 
     def _blocks(self, out: Tensor | None) -> Tensor:
-        plan = self._plan()
-        if out is not None and not self.graph.getTileMapping(out, False).complete:
-            map_result(self.graph, out, plan)
-        fits = out is not None and (plan.summed or self.params.stride == self.params.columns) and self._spread(out)
-        product = block_product(self.graph, self.a, self.b, plan, self.prog, self.debug, out if fits else None)
-        return product if fits else self._moved(product, out)
+        plan, graph = self._plan(), self.graph
+        given = None if out is None else laid_out(graph, out, plan.cuts.result_bounds())
+        result = given or new_result(graph, plan, below(self.debug, "out"))
+        left = self._operand(self.A, plan.cuts.left_bounds(), self.params.a_shape)
+        right = self._operand(self.B, plan.cuts.right_bounds(), self.params.b_shape)
+        BlockProduct(graph, plan, left, right, result, self.debug).add(self.prog)
+        if out is not None and given:
+            return out
+        return self._moved(result.matrix.slice(0, self.params.columns, 2).reshape(self.shape), out)
 
-    def _spread(self, out: Tensor) -> bool:
-        """Whether no tile has much more of `out` than the others: what is written there may be computed there."""
-        held = [sum(region.size() for region in regions) for regions in self.graph.getTileMapping(out)]
-        return max(held) * self.graph.getTarget().getNumTiles() <= UNEVEN * out.numElements()
+    def _operand(self, matrix: Tensor, bounds: Bounds, shape: list[int]) -> BlockMatrix:
+        """A matrix as blocks: those in which it was made, or slices."""
+        return laid_out(self.graph, matrix, bounds) or BlockMatrix(bounds, matrix.reshape(shape))
 
     def _plan(self) -> BlockPlan:
         return planned(self.graph.getTarget(), self.params, self.cache)
