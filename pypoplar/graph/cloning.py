@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from pypoplar.arrays import strides
+from pypoplar.arrays.element_runs import RunList
 from pypoplar.arrays.groups import counted
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.mapping import MappingTable
@@ -40,9 +41,12 @@ def clone_view(
         raise PoplarTypeError(f"the number of clones of {tensor._described()} is a whole number of at least 0, got {copies!r}")
     shape = tensor._shape
     keeps_aliases = method.name.endswith("AND_ALIASES")
+    gathers = method is TensorCloneMethod.GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES
     if method is TensorCloneMethod.CREATE_NEW_ORDER or (not keeps_aliases and tensor.containsAliases()):
         clone = new_variable((copies, *shape))
-    elif method is not TensorCloneMethod.GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES and _is_distinct(tensor):
+    elif not gathers and _is_stretch(tensor):
+        return _stretch(tensor, copies, mapping, new_variable)
+    elif not gathers and _is_distinct(tensor):
         clone = _compacted(tensor, copies, new_variable)
     else:
         clone = _reordered(tensor, copies, method, mapping, new_variable)
@@ -50,6 +54,30 @@ def clone_view(
     for copy in range(copies):
         mapping.place_pieces(clone[copy].flatten(), begin, end, tile)
     return clone
+
+
+def _is_stretch(tensor: Tensor) -> bool:
+    """Whether the elements are a stretch of memory without gaps, in which each of them is once."""
+    runs = tensor._run_list()
+    if len(runs) == 0:
+        return False
+    low, high = runs.bounds()
+    return high - low == runs.elements() and not tensor.containsAliases()
+
+
+def _stretch(tensor: Tensor, copies: int, mapping: MappingTable, new_variable: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
+    """The clone of a stretch of memory: other stretches seen through the same view, and mapped as it is."""
+    runs = tensor._run_list()
+    low, high = runs.bounds()
+    variable = new_variable((copies, high - low))
+    first = [variable._offset + copy * (high - low) for copy in range(copies)]
+    for begin in first:
+        mapping.repeat(low, high, begin)
+    shape = (copies, *tensor._shape)
+    if tensor._strides is not None:
+        return variable._strided(first[0] + tensor._offset - low, shape, (high - low, *tensor._strides))
+    start = np.concatenate([runs.start - low + begin for begin in first])
+    return variable._scattered(RunList(start, np.tile(runs.count, copies), np.tile(runs.step, copies)), shape)
 
 
 def _is_distinct(tensor: Tensor) -> bool:

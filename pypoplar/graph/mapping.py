@@ -8,7 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import counted
+from pypoplar.arrays.element_runs import RunList
+from pypoplar.arrays.groups import counted, sorting_order
 from pypoplar.arrays.interval_algebra import join_touching, paint
 from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.frozen import FrozenMapping
@@ -69,19 +70,28 @@ class MappingTable:
 
     def pieces_of(self, tensor: Tensor) -> tuple[Int64s, Int64s, Int64s]:
         """Flattened ranges (begin, end, tile) of the tensor that have a tile, in flattened order, joined where they touch."""
-        runs = tensor._run_list().unit_steps()
+        runs = tensor._run_list()
         if len(runs) == 0:
             return runs.start, runs.start, runs.start
         begin, end, tile = self._painted(*runs.bounds())
-        low = np.searchsorted(end, runs.start, side="right")
-        high = np.searchsorted(begin, runs.start + runs.count, side="left")
-        pieces = np.maximum(high - low, 0)
+        low, pieces = _met(runs, begin, end)
+        if pieces.sum() > 2 * runs.elements():
+            runs = runs.unit_steps()
+            low, pieces = _met(runs, begin, end)
         run = np.repeat(np.arange(len(runs)), pieces)
         which = low[run] + counted(pieces)
-        shift = runs.first[run] - runs.start[run]
-        first = np.maximum(begin[which], runs.start[run]) + shift
-        last = np.minimum(end[which], runs.start[run] + runs.count[run]) + shift
-        return join_touching(first, last, tile[which], np.empty(0, np.int64))
+        first, last = _places(runs, run, begin[which], end[which])
+        full = last > first
+        first, last, tile = first[full], last[full], tile[which][full]
+        order = sorting_order(first)
+        if order is not None:
+            first, last, tile = first[order], last[order], tile[order]
+        return join_touching(first, last, tile, np.empty(0, np.int64))
+
+    def repeat(self, low: int, high: int, start: int) -> None:
+        """Map as many elements from `start` on as the elements ``[low, high)`` are."""
+        begin, end, tile = self._painted(low, high)
+        self._append(np.maximum(begin, low) - low + start, np.minimum(end, high) - low + start, tile)
 
     def _painted(self, low: int = 0, high: int | None = None) -> tuple[Int64s, Int64s, Int64s]:
         """The mapping of the elements ``[low, high)``; intervals may reach beyond."""
@@ -93,6 +103,26 @@ class MappingTable:
     def freeze(self, variable_first: Int64s) -> FrozenMapping:
         """Intervals are joined within a variable only."""
         return FrozenMapping(*join_touching(*self._painted(), variable_first))
+
+
+def _met(runs: RunList, begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
+    """Of sorted intervals the first one that each run reaches, and how many lie in its span."""
+    last = runs.start + (runs.count - 1) * runs.step
+    low = np.searchsorted(end, np.minimum(runs.start, last), side="right")
+    high = np.searchsorted(begin, np.maximum(runs.start, last), side="right")
+    return low, np.maximum(high - low, 0)
+
+
+def _places(runs: RunList, run: Int64s, begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
+    """The flattened range of the elements that a run has in an interval ``[begin, end)`` of ids; it may be empty."""
+    start, step = runs.start[run], runs.step[run]
+    size = np.maximum(np.abs(step), 1)
+    forwards = step >= 0
+    low = -(-np.where(forwards, begin - start, start - end + 1) // size)
+    high = -(-np.where(forwards, end - start, start - begin + 1) // size)
+    high = np.where(step == 0, runs.count[run], high)  # all of them are one element, which lies in the interval
+    first = runs.first[run]
+    return first + np.maximum(low, 0), first + np.minimum(high, runs.count[run])
 
 
 def joined(first: FrozenMapping, second: FrozenMapping) -> FrozenMapping:

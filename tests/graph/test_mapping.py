@@ -47,7 +47,10 @@ VIEWS = [
     lambda t, a: (concat(t[3], t[0]), np.concatenate([a[3], a[0]])),
     lambda t, a: (t.subSample(2, 0).flatten(), a[::2].reshape(-1)),
     lambda t, a: (t[0:0], a[0:0]),
+    lambda t, a: (t.flatten().reverse(), a.reshape(-1)[::-1]),
+    lambda t, a: (t.reshape([4, 2, 3]).dimShuffle([2, 0, 1]).reshape([6, 4]), a.reshape(4, 2, 3).transpose(2, 0, 1).reshape(6, 4)),
 ]
+REPEATED = [*VIEWS, lambda t, a: (t[:, :1].broadcast(3, 1), np.repeat(a[:, :1], 3, 1))]
 
 
 @given(data=st.data())
@@ -75,6 +78,25 @@ def test_the_last_mapping_of_an_element_wins(data):
         found = graph.getTileMapping(tensor, requireComplete=False)
         assert mapping_tiles(found, ids.size).tolist() == tiles[ids.reshape(-1)].tolist()
         assert found.complete == (tiles[ids.reshape(-1)] >= 0).all()
+
+
+@given(st.sampled_from(REPEATED), st.integers(1, 3), st.lists(st.integers(0, TILES - 1), min_size=24, max_size=24))
+def test_a_clone_is_mapped_as_its_original_and_lies_in_the_same_order(view, copies, tiles):
+    graph = new_graph()
+    variable = graph.addVariable(FLOAT, [4, 6])
+    graph.setTileMapping(
+        variable, [[Interval(place, place + 1) for place in range(24) if tiles[place] == tile] for tile in range(TILES)]
+    )
+    tensor, ids = view(variable, np.arange(24).reshape(4, 6))
+    clone = graph.cloneN(tensor, copies)
+    wanted = np.array(tiles)[ids.reshape(-1)]
+    for copy in range(copies):
+        assert mapping_tiles(graph.getTileMapping(clone[copy]), ids.size).tolist() == wanted.tolist()
+    if ids.size and not tensor.containsAliases():
+        runs = zip(*(getattr(clone.flatten().runs(), name) for name in ("start", "step", "count")), strict=True)
+        order = np.concatenate([start + step * np.arange(count) for start, step, count in runs])
+        ranks = np.argsort(np.argsort(ids.reshape(-1)))
+        assert (order.reshape(copies, -1) - order.min() == ranks + ids.size * np.arange(copies)[:, None]).all()
 
 
 def test_linear_mapping_spreads_elements_evenly_in_order(graph):

@@ -122,14 +122,15 @@ def _sums(
     graph: Graph, acts: Tensor, grads: Tensor, scale: float, type: ElementType, prog: Sequence, debug: str
 ) -> tuple[Tensor, Tensor]:
     """The sums over each channel of the products of both, and of the gradients, scaled: two vectors."""
-    products = mul(graph, acts, grads, prog, debug)
     layout = ChannelLayout.of(graph, acts)
+    whole, slopes = layout.ordered(acts), layout.ordered(grads)
+    products = mul(graph, whole.flatten(), slopes.flatten(), prog, debug).reshape(whole.shape())
     vectors = [channel_vector(graph, acts, type, below(debug, name)) for name in ("ofProducts", "ofGradients")]
     factor = None
     if scale != 1:
         factor = graph.addConstant(FLOAT, [], scale, below(debug, "scale"))
         graph.setTileMapping(factor, 0)
     params = ReduceParams(Operation.ADD, False, factor)
-    sums = [SingleReduceOp(layout.ordered(tensor), layout.reduced, params) for tensor in (products, grads)]
+    sums = [SingleReduceOp(tensor, layout.reduced, params) for tensor in (products, slopes)]
     reduceMany(graph, sums, [vector.reshape(layout.channel_shape) for vector in vectors], prog, debug)
     return vectors[0], vectors[1]
