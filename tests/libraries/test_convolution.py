@@ -22,7 +22,7 @@ from pypoplar import (
     poplin,
 )
 from pypoplar.poplin import ConvParams, multiconv
-from pypoplar.poplin.convolution.calls import chosen_form
+from pypoplar.poplin.convolution.calls import chosen_form, conv_call
 from pypoplar.poplin.convolution.calls.plain_forms import plain_forms
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
@@ -186,6 +186,23 @@ def test_tensors_laid_out_for_a_convolution_give_the_same_into_an_output_of_its_
         expected = expected + values["b"][:, None, None]
     read, _ = run(graph, device, prog, values, {"out": out})
     np.testing.assert_array_equal(read["out"], expected)
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_operands_that_lie_otherwise_are_copied_once_where_that_takes_fewer_cycles(flipped, monkeypatch):
+    params = ConvParams(HALF, 2, [8, 8], [3, 3], 16, 16, 1)
+    input, weights, _ = operands(params, largest=1)
+
+    def cycles():
+        result, engine = convolve(params, input, weights, flipped, 64)
+        used = np.flip(weights.swapaxes(1, 2), (3, 4)) if flipped else weights
+        np.testing.assert_array_equal(result, reference_convolution(params, input, used))
+        return engine.getReport().execution.totalCycles.total
+
+    copied = cycles()
+    for name in ("planned_input", "planned_weights"):
+        monkeypatch.setattr(conv_call, name, lambda graph, plan, tensor, prog, name: tensor)
+    assert copied < 0.8 * cycles()
 
 
 def test_a_result_can_be_written_and_is_the_same_in_every_run():

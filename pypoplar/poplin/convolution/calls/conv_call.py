@@ -11,9 +11,11 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.poplin.convolution.calls.chosen_form import ChosenForm, choose_form
+from pypoplar.poplin.convolution.calls.operand_layout import planned_input, planned_weights
 from pypoplar.poplin.convolution.calls.plain_forms import FIELD, PlainConvolution
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_vertices import convolve
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.poputil.arguments import check_call, check_flag, check_own, check_writeable
@@ -171,7 +173,7 @@ def build_convolution(
     seen, kernel = form.seen_input(graph, input), form.seen_weights(weights)
     if form.whole is not None:
         stacked = form.stacked_weights(graph, kernel)
-        whole = convolve(graph, chosen.plans[0], form.whole.input(seen), stacked, prog, name)
+        whole = _convolved(graph, chosen.plans[0], form.whole.input(seen), stacked, prog, name)
         channels = params.outputChannelsPerConvGroup
         results = [_first(whole.slice(channels * n, channels * (n + 1), 2), part) for n, part in enumerate(form.parts)]
     else:
@@ -180,8 +182,14 @@ def build_convolution(
             if part.params is None:
                 results.append(_zeros(graph, params, [*shape, *(axis.count for axis in part.axes)], prog, name))
             else:
-                results.append(convolve(graph, plans.pop(0), part.input(seen), part.weights(kernel), prog, name))
+                results.append(_convolved(graph, plans.pop(0), part.input(seen), part.weights(kernel), prog, name))
     return _padded(graph, params, form.joined(results), prog, name)
+
+
+def _convolved(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor, prog: Sequence, name: str) -> Tensor:
+    """A plain convolution of operands that lie anywhere."""
+    input, weights = planned_input(graph, plan, input, prog, name), planned_weights(graph, plan, weights, prog, name)
+    return convolve(graph, plan, input, weights, prog, name)
 
 
 def _first(result: Tensor, part: PlainConvolution) -> Tensor:

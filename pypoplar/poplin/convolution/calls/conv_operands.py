@@ -9,21 +9,18 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.calls.chosen_form import ChosenForm, choose_form
 from pypoplar.poplin.convolution.calls.conv_call import Options, check_operand, check_params, external
+from pypoplar.poplin.convolution.calls.operand_layout import Mapper, channels_last
 from pypoplar.poplin.convolution.calls.plain_forms import FIELD, OutputPhases, PlainConvolution
 from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_convolution_output, map_convolution_weights
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
-from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.poputil.arguments import check_debug, check_graph, check_own
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.placement.broadcast_operand import createBroadcastOperand
-from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT, HALF, ElementType
-
-Mapper = Callable[[Graph, ConvolutionPlan, Tensor], None]
+from pypoplar.types import FLOAT, HALF
 
 
 @public
@@ -40,7 +37,7 @@ def createInput(
     """
     chosen = _planned("poplin.createInput", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, *params.inputFieldShape]
-    input = _channels_last(graph, params.inputType, shape, 2, debugContext)
+    input = channels_last(graph, params.inputType, shape, 2, debugContext or "")
     if chosen.form.phases is OutputPhases.SEPARATE:
         seen = chosen.form.seen_input(graph, input)
         _map_parts(graph, chosen, map_convolution_input, lambda part: part.input(seen))
@@ -71,7 +68,7 @@ def createWeights(
     """
     chosen = _planned("poplin.createWeights", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
-    weights = _channels_last(graph, params.inputType, shape, 1, debugContext)
+    weights = channels_last(graph, params.inputType, shape, 1, debugContext or "")
     if chosen.form.phases is not OutputPhases.STACKED:
         seen = chosen.form.seen_weights(weights)
         _map_parts(graph, chosen, map_convolution_weights, lambda part: part.weights(seen))
@@ -89,7 +86,7 @@ def createConvOutput(
     """A new tensor [batch, output channels, *output field] that lies as the result of `convolution` does."""
     chosen = _planned("poplin.createConvOutput", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.batchSize, params.outputChannelsPerConvGroup, *params.getOutputFieldShape()]
-    output = _channels_last(graph, params.outputType, shape, 2, debugContext)
+    output = channels_last(graph, params.outputType, shape, 2, debugContext or "")
     if chosen.form.phases is not OutputPhases.STACKED:
         computed = output
         for dim, axis in enumerate(chosen.form.params.axes()):
@@ -154,14 +151,6 @@ def _planned(
     check_debug(call, debugContext)
     check_cache(call, cache)
     return choose_form(graph.getTarget(), params, ConvolutionOptions.read(call, options), cache)
-
-
-def _channels_last(graph: Graph, type: ElementType, shape: list[int], dimension: int, debug: str | None) -> Tensor:
-    """A new tensor mapped linearly, whose neighbours in a dimension lie together."""
-    order = [*(place for place in range(len(shape)) if place != dimension), dimension]
-    variable = graph.addVariable(type, [shape[place] for place in order], debug or "")
-    mapTensorLinearly(graph, variable)
-    return variable.dimRoll(len(shape) - 1, dimension)
 
 
 def _map_parts(graph: Graph, chosen: ChosenForm, map_as_planned: Mapper, view: Callable[[PlainConvolution], Tensor]) -> None:

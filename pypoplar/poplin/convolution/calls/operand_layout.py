@@ -1,0 +1,74 @@
+"""Operands copied to where and how a plan wants them, where that is cheaper than to gather them element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_convolution_weights
+from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
+from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
+from pypoplar.poplin.superstep import superstep_cycles
+from pypoplar.poputil.cycles import ceiling
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.tile_mapping import mapTensorLinearly
+from pypoplar.program import Copy, Sequence
+from pypoplar.types import ElementType
+
+MESSAGE = 3  # cycles of a piece that lies apart from others
+SAMPLE = 4096  # elements that are looked at
+Mapper = Callable[[Graph, ConvolutionPlan, Tensor], None]
+
+
+def channels_last(graph: Graph, type: ElementType, shape: list[int], dimension: int, name: str) -> Tensor:
+    """A new tensor mapped linearly, whose neighbours in a dimension lie together."""
+    order = [*(place for place in range(len(shape)) if place != dimension), dimension]
+    variable = graph.addVariable(type, [shape[place] for place in order], name)
+    mapTensorLinearly(graph, variable)
+    return variable.dimRoll(len(shape) - 1, dimension)
+
+
+def planned_input(graph: Graph, plan: ConvolutionPlan, input: Tensor, prog: Sequence, name: str) -> Tensor:
+    """Input [groups, batch, channels, *field], whose channels are to lie together."""
+    parts = plan.partition.parts
+    sharing = prod(parts[KERNEL]) * parts[9]
+    return _laid_out(graph, plan, input, 2, sharing, map_convolution_input, prog, below(name, "input"))
+
+
+def planned_weights(graph: Graph, plan: ConvolutionPlan, weights: Tensor, prog: Sequence, name: str) -> Tensor:
+    """Weights [groups, output channels, input channels, *kernel], whose output channels are to lie together."""
+    parts = plan.partition.parts
+    sharing = parts[1] * prod(parts[OUT])
+    return _laid_out(graph, plan, weights, 1, sharing, map_convolution_weights, prog, below(name, "weights"))
+
+
+def _laid_out(
+    graph: Graph, plan: ConvolutionPlan, tensor: Tensor, dimension: int, sharing: int, place: Mapper, prog: Sequence, name: str
+) -> Tensor:
+    """The tensor, or a copy as the plan wants it; `sharing` is how many tiles want the same elements."""
+    if plan.empty or not tensor.numElements():
+        return tensor
+    length = tensor.dim(dimension)
+    together = _together(tensor.dimRoll(dimension, tensor.rank() - 1))
+    if together >= length:
+        return tensor
+    wanted = tensor.numElements() * sharing // plan.tiles  # elements of a tile
+    share = ceiling(tensor.numElements(), graph.getTarget().getNumTiles())
+    gathered = MESSAGE * wanted // together
+    copied = superstep_cycles(graph.getTarget()) + MESSAGE * (share // together + wanted // length)
+    if gathered <= copied:
+        return tensor
+    copy = channels_last(graph, tensor.elementType(), tensor.shape(), dimension, name)
+    place(graph, plan, copy)
+    prog.add(Copy(tensor, copy))
+    return copy
+
+
+def _together(rows: Tensor) -> int:
+    """How many neighbours in the last dimension lie behind each other in memory: the mean over the last dimensions."""
+    sample = rows
+    while sample.rank() > 2 and sample.numElements() > SAMPLE:
+        sample = sample[0]
+    return ceiling(sample.numElements(), len(sample.getContiguousRegions()))
