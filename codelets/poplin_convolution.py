@@ -58,6 +58,12 @@ class ConvPartial1x1Out(_ConvPartial[T, P], Generic[T, P], name="poplin::ConvPar
         return product_estimate(vertex)
 
 
+class NearestConvPartial1x1Out(
+    ConvPartial1x1Out[T, P], Generic[T, P], name="poplin::ConvPartial1x1Out<nearest>", rounding="nearest"
+):
+    """The same, whose HALFs are rounded to the nearest also while stochastic rounding is on."""
+
+
 class ConvPartialnx1(_ConvPartial[T, P], Generic[T, P], name="poplin::ConvPartialnx1", writes_all="out"):
     """A kernel slides along three axes of in [groups, batch, in0, in1, in2, inChannels].
 
@@ -164,3 +170,7 @@ class ConvConversion(MultiVertex, Generic[P, R], name="poplin::ConvConversion"):
 
     def cycles(self, vertex):
         return conversion_estimate(vertex)
+
+
+class NearestConvPartialnx1(ConvPartialnx1[T, P], Generic[T, P], name="poplin::ConvPartialnx1<nearest>", rounding="nearest"):
+    """The same, whose HALFs are rounded to the nearest also while stochastic rounding is on."""

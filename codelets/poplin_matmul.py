@@ -104,6 +104,10 @@ class BlockProduct(MultiVertex, Generic[T, P], name="poplin::BlockProduct", writ
         return block_product_estimate(vertex)
 
 
+class NearestBlockProduct(BlockProduct[T, P], Generic[T, P], name="poplin::BlockProduct<nearest>", rounding="nearest"):
+    """The same, whose HALFs are rounded to the nearest also while stochastic rounding is on."""
+
+
 class SumPartials(Vertex, Generic[R], name="poplin::SumPartials"):
     """Each element of out is the sum of a row of partials."""
 

@@ -20,6 +20,7 @@ from pypoplar import (
     PoplarIndexError,
     PoplarTypeError,
     poplin,
+    setStochasticRounding,
 )
 from pypoplar.poplin import ConvParams, multiconv
 from pypoplar.poplin.convolution.calls import chosen_form, conv_call
@@ -86,6 +87,26 @@ def test_zeros_between_inputs_give_the_same_in_every_form(number, field, kernel,
     input, weights, _ = operands(params)
     result, _ = convolve(params, input, weights)
     np.testing.assert_array_equal(result, reference_convolution(params, input, weights))
+
+
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_half_partial_sums_are_rounded_at_random_unless_the_option_says_otherwise(kernel):
+    params = ConvParams(HALF, HALF, 2, [12], [kernel], 5, 6, 1)
+    random = np.random.default_rng(kernel)
+    input, weights = (random.standard_normal(part.shape).astype(np.float16) for part in operands(params)[:2])
+
+    def convolved(at_random, off, mode="native"):
+        def function(graph, t, prog):
+            setStochasticRounding(graph, prog, at_random)
+            options = {"partialsType": "half", "disableSRForAMPVertices": off}
+            return poplin.convolution(graph, *t, params, False, prog, "c", options)
+
+        return call(function, [HALF, HALF], [input, weights], 1, mode)[0]
+
+    nearest, result = convolved(False, False), convolved(True, False)
+    assert (convolved(True, True) == nearest).all()
+    assert (convolved(True, False, "interpret") == result).all()
+    assert 0.2 < (result != nearest).mean() < 0.9
 
 
 @examples(12)

@@ -11,7 +11,20 @@ from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import MODES, call, new_graph, run, variable
 
-from pypoplar import FLOAT, HALF, INT, InvalidOption, IPUModel, MissingFeature, PoplarTypeError, Target, concat, poplin, poputil
+from pypoplar import (
+    FLOAT,
+    HALF,
+    INT,
+    InvalidOption,
+    IPUModel,
+    MissingFeature,
+    PoplarTypeError,
+    Target,
+    concat,
+    poplin,
+    poputil,
+    setStochasticRounding,
+)
 from pypoplar.poplin.matmul.block_plan import plan_blocks
 from pypoplar.poplin.matmul.product_params import ProductParams
 from pypoplar.program import Copy, Sequence
@@ -55,6 +68,28 @@ def test_products_of_floats_and_halves_are_summed_in_float_and_rounded_once(m, k
     result, _ = call(lambda graph, t, prog: poplin.matMul(graph, *t, prog, output), [type, type], [a, b], mode=mode)
     assert result.dtype == output.dtype
     assert (result == exact(a, b).astype(output.dtype)).all()
+
+
+def test_half_partial_sums_are_rounded_at_random_unless_the_option_says_otherwise():
+    random = np.random.default_rng(7)
+    a, b = random.standard_normal((9, 30)).astype(np.float16), random.standard_normal((30, 11)).astype(np.float16)
+
+    def product(at_random, off, mode):
+        def function(graph, t, prog):
+            setStochasticRounding(graph, prog, at_random)
+            options = {"partialsType": "half", "disableSRForAMPVertices": off}
+            return poplin.matMul(graph, *t, prog, None, None, options)
+
+        result, engine = call(function, [HALF, HALF], [a, b], 1, mode)
+        return result, engine._state.clock
+
+    (nearest, cycles), (kept, _) = product(False, False, "native"), product(True, True, "native")
+    assert (kept == nearest).all()
+    (result, cycles_at_random), (interpreted, _) = (product(True, False, mode) for mode in MODES)
+    assert (result == interpreted).all()
+    assert cycles_at_random == cycles
+    assert 0.2 < (result != nearest).mean() < 0.8
+    assert (abs(result - exact(a, b)) <= np.spacing(abs(exact(a, b)).astype(np.float16))).all()
 
 
 @examples(15)

@@ -142,10 +142,10 @@ def test_numbers_do_not_depend_on_how_the_program_rounds():
 
     for seed in (SEED, None):
         nearest, _ = drawn_by_all(calls, seed=seed, shape=(100,))
-        for mode in ("native", "interpret"):
-            random, _ = drawn_by_all({"": rounded_at_random, **calls}, seed=seed, shape=(100,), mode=mode)
-            for name in calls:
-                assert random[name].tobytes() == nearest[name].tobytes(), (name, seed)
+        mode = "native" if seed else "interpret"
+        random, _ = drawn_by_all({"": rounded_at_random, **calls}, seed=seed, shape=(100,), mode=mode)
+        for name in calls:
+            assert random[name].tobytes() == nearest[name].tobytes(), (name, seed)
 
 
 def step_cycles(engine):

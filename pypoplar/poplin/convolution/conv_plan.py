@@ -86,7 +86,8 @@ def plan_convolution(target: Target, params: ConvParams, options: ConvolutionOpt
     ]
     sizes = (params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup)
     partials = HALF if {options.partials_type, params.inputType, params.outputType} == {HALF} else FLOAT
-    types = ConvTypes(params.inputType, partials, params.outputType)
+    nearest = options.random_rounding_off and partials is HALF
+    types = ConvTypes(params.inputType, partials, params.outputType, nearest)
     return plan_axes(target, sizes, tuple(axes), types, options.memory, PlanConstraints.read(options.constraints))
 
 

@@ -14,11 +14,15 @@ AXES = 3  # field dimensions of device code
 
 @frozen
 class ConvTypes:
-    """Element types: of the operands, of partial sums, of the result."""
+    """Element types: of the operands, of partial sums, of the result.
+
+    Partial sums that are HALFs are never rounded at random where it is `always_nearest`.
+    """
 
     operands: ElementType
     partials: ElementType
     result: ElementType
+    always_nearest: bool = False
 
 
 @frozen

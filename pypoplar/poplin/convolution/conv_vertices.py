@@ -10,6 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.codelet.language.fields import NEAREST
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
@@ -134,7 +135,8 @@ def _add_vertices(
         **_values(plan, channels, windows),
     }
     form = "ConvPartial1x1Out" if plan.shape.is_product else "ConvPartialnx1"
-    vertexType = templateVertex(f"poplin::{form}", plan.types.operands, plan.types.partials)
+    rounding = (NEAREST,) if plan.types.always_nearest else ()
+    vertexType = templateVertex(f"poplin::{form}", *rounding, plan.types.operands, plan.types.partials)
     graph.add_vertices(cs, vertexType, fields, _places(plan, channels, windows))
 
 

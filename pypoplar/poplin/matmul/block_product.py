@@ -10,6 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.codelet.language.fields import NEAREST
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.matmul.block_costs import share_bounds, worker_columns
@@ -45,7 +46,8 @@ class BlockProduct:
     def _step(self, row_step: int, column_step: int, tiles: Int64s, prog: Sequence) -> None:
         params, cuts = self.plan.params, self.plan.cuts
         cs = self.graph.addComputeSet(below(self.debug, "matMul"))
-        vertexType = templateVertex("poplin::BlockProduct", params.type, params.partials)
+        rounding = (NEAREST,) if params.always_nearest else ()
+        vertexType = templateVertex("poplin::BlockProduct", *rounding, params.type, params.partials)
         sums = []
         for groups, rows, columns in self._parts(row_step, column_step):
             written = cuts.padded(columns)

@@ -54,8 +54,10 @@ def matMul(
       sum of each block once; of FLOAT ones it changes nothing.
     - ``inputRHSIsPreArranged`` (false): says that B comes from `preArrangeMatMulInputRHS`. Results and cycles do not depend on it:
       B is taken as it lies in any case.
-    - ``fullyConnectedPass``, ``use128BitConvUnitLoad``, ``enableMultiStageReduce``, ``enableFastReduce``, ``remapOutputTensor`` and
-      ``disableSRForAMPVertices`` are accepted and change nothing.
+    - ``disableSRForAMPVertices`` (false): partial sums that are HALFs are rounded to the nearest also while stochastic rounding is
+      on (`setStochasticRounding`). What is added up of several blocks is rounded as the program says.
+    - ``fullyConnectedPass``, ``use128BitConvUnitLoad``, ``enableMultiStageReduce``, ``enableFastReduce`` and ``remapOutputTensor``
+      are accepted and change nothing.
     - ``gatherOutput`` and ``planConstraints`` raise `MissingFeature`.
     """
     return ProductCall.read("poplin.matMul", graph, A, B, prog, outputType, debugContext, options, cache).add()

@@ -36,6 +36,7 @@ class MatMulOptions:
     memory: float
     half_partials: bool
     pre_arranged: bool
+    always_nearest: bool
 
     @staticmethod
     def read(call: str, options: Options) -> MatMulOptions:
@@ -48,7 +49,8 @@ class MatMulOptions:
             raise MissingFeature(f"{call}: the option 'gatherOutput' is not there yet: a product lies where it is computed")
         if str(chosen.get("planConstraints", "")).strip() not in ("", "{}"):
             raise MissingFeature(f"{call}: the option 'planConstraints' of a product is not there yet")
-        return MatMulOptions(memory, chosen.get("partialsType") == "half", bool(chosen.get("inputRHSIsPreArranged", False)))
+        flags = (bool(chosen.get(name, False)) for name in ("inputRHSIsPreArranged", "disableSRForAMPVertices"))
+        return MatMulOptions(memory, chosen.get("partialsType") == "half", *flags)
 
 
 @public

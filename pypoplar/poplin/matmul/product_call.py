@@ -40,7 +40,9 @@ def params_of(
     if result not in (FLOAT, HALF):
         raise PoplibsError(f"{call}: a product of matrices is FLOAT or HALF, got the output type {result!r}")
     groups = a[0] if grouped else 1
-    return ProductParams(groups, a[-2], a[-1], b[-1], type, result, partials_type(type, chosen.half_partials), chosen.memory)
+    partials = partials_type(type, chosen.half_partials)
+    nearest = chosen.always_nearest and partials is HALF
+    return ProductParams(groups, a[-2], a[-1], b[-1], type, result, partials, chosen.memory, nearest)
 
 
 def planned(target: Target, params: ProductParams, cache: PlanningCache | None) -> BlockPlan:

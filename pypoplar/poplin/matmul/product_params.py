@@ -11,7 +11,8 @@ from pypoplar.types import FLOAT, HALF, ElementType
 class ProductParams:
     """A product [groups, rows, depth] x [groups, depth, columns]; partial products are of type `partials`.
 
-    Its blocks may take the part `memory` of a tile's memory.
+    Its blocks may take the part `memory` of a tile's memory. Partial products that are HALFs are never rounded at random where
+    it is `always_nearest`.
     """
 
     groups: int
@@ -22,6 +23,7 @@ class ProductParams:
     result: ElementType
     partials: ElementType
     memory: float
+    always_nearest: bool = False
 
     @property
     def stride(self) -> int:

@@ -59,10 +59,12 @@ def createWeights(
     - ``availableMemoryProportion`` (0.6): the part of a tile's memory that a convolution may take, where it can.
     - ``partialsType`` (float): the type of partial sums, "half" or "float"; float where the result is. ``partialsType.interTile``
       (that of partialsType) is the type of those that are added on another tile.
+    - ``disableSRForAMPVertices`` (false): HALFs that hold partial sums of products are rounded to the nearest also while stochastic
+      rounding is on (`setStochasticRounding`).
     - ``planConstraints``: JSON, parts of a plan that are given.
     - ``pass`` (NONE), ``use128BitConvUnitLoad``, ``enableMultiStageReduce``, ``enableFastReduce``, ``remapOutputTensor``,
       ``enableConvDithering``, ``gatherConvOutput``, ``disableTransformations``, ``enableTileLevelExpandDims``,
-      ``disableSRForAMPVertices``, ``partialsType.interIPU``, ``experimental.convTransformsEstimates`` and
+      ``partialsType.interIPU``, ``experimental.convTransformsEstimates`` and
       ``experimental.slicVmac16`` are checked, and change no plan. ``planConstraintsOutputFilename`` and
       ``insertTransformsCycleCountProgs`` are `MissingFeature`.
     """
