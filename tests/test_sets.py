@@ -150,7 +150,8 @@ class Case:
         self.graph = Graph(self.device)
         self.x, self.m = (self.graph.addVariable(FLOAT, shape, name) for shape, name in (([8], "x"), ([4, 4], "m")))
         self.index = self.graph.addVariable(INT, [], "index")
-        for tensor in (self.x, self.m, self.index):
+        self.offsets = self.graph.addConstant(UNSIGNED_INT, [1, 1], [0])
+        for tensor in (self.x, self.m, self.index, self.offsets):
             self.graph.setTileMapping(tensor, 0)
         self.set = self.graph.addComputeSet("the set")
         self.prog = Sequence()
@@ -256,8 +257,8 @@ OPERANDS_OF_LISTS = {  # fitting arguments by name, of the calls whose lists are
     "t": lambda case: case.m,
     "s": lambda case: case.m[:1].reshape([1, 1, 4]),
     "output": lambda case: case.m[:1],
-    "offset": lambda case: case.graph.addConstant(UNSIGNED_INT, [1], [0]),
-    "offsets": lambda case: case.graph.addConstant(UNSIGNED_INT, [1, 1], [0]),
+    "offset": lambda case: case.offsets.flatten(),
+    "offsets": lambda case: case.offsets,
     "scale": lambda case: case.x[0],
     "dims": lambda case: [0],
     "sizes": lambda case: [1],
@@ -297,6 +298,7 @@ LISTS = {  # the calls, and their parameters that take lists or options
 
 def _call_of_lists(name, case, parameter, value):
     """A call that fits but for one of its arguments."""
+    popops.addCodelets(case.graph)
     function = getattr(popops, name)
     given = {
         other: OPERANDS_OF_LISTS[other](case)

@@ -31,6 +31,7 @@ class Expr:
 
     __slots__ = ()
     __hash__ = object.__hash__
+    __array_ufunc__ = None  # an array beside a tree is refused, not made an array of trees
 
     @property
     def parts(self) -> tuple[Expr, ...]:

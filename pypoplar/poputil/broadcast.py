@@ -7,8 +7,7 @@ from itertools import zip_longest
 from typing import Any, overload
 
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.variables import check_shape
-from pypoplar.poputil.arguments import check_tensor
+from pypoplar.poputil.arguments import check_tensor, shape_of
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.tracebacks import public
 
@@ -28,7 +27,7 @@ def broadcast_shape(*shapes: list[int]) -> list[int] | None:
 def canBroadcastToMatch(a: Tensor, b: Tensor) -> bool:
     """Whether `a` and `b` have a common shape."""
     for tensor in (a, b):
-        check_tensor("canBroadcastToMatch", tensor)
+        check_tensor("poputil.canBroadcastToMatch", tensor)
     return broadcast_shape(a.shape(), b.shape()) is not None
 
 
@@ -36,7 +35,7 @@ def canBroadcastToMatch(a: Tensor, b: Tensor) -> bool:
 def expandToMatchRanks(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Both tensors with dimensions of size 1 in front of the one of lower rank."""
     for tensor in (a, b):
-        check_tensor("expandToMatchRanks", tensor)
+        check_tensor("poputil.expandToMatchRanks", tensor)
     rank = max(a.rank(), b.rank())
     return a.expand([0] * (rank - a.rank())), b.expand([0] * (rank - b.rank()))
 
@@ -53,18 +52,18 @@ def broadcastToMatch(a: Tensor, *others: Any) -> Tensor | tuple[Tensor, ...]:
 
     C++ changes its arguments; here the views are returned. `PoplibsError` if the shapes do not fit.
     """
-    check_tensor("broadcastToMatch", a)
+    check_tensor("poputil.broadcastToMatch", a)
     if len(others) == 1 and not isinstance(others[0], Tensor):
-        shape = list(check_shape(others[0]))
+        shape = list(shape_of("poputil.broadcastToMatch", others[0]))
         if broadcast_shape(a.shape(), shape) != shape:
-            raise PoplibsError(f"cannot broadcast {a!r} to the shape {shape}")
+            raise PoplibsError(f"poputil.broadcastToMatch cannot broadcast {a!r} to the shape {shape}")
         return _broadcast(a, shape)
     tensors = (a, *others)
     for tensor in tensors:
-        check_tensor("broadcastToMatch", tensor)
+        check_tensor("poputil.broadcastToMatch", tensor)
     common = broadcast_shape(*(tensor.shape() for tensor in tensors))
     if common is None:
-        raise PoplibsError(f"cannot broadcast {' and '.join(map(repr, tensors))} to a common shape")
+        raise PoplibsError(f"poputil.broadcastToMatch cannot broadcast {' and '.join(map(repr, tensors))} to a common shape")
     return tuple(_broadcast(tensor, common) for tensor in tensors)
 
 

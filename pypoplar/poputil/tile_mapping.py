@@ -10,8 +10,7 @@ from typing import Any, overload
 from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.variables import check_shape
-from pypoplar.poputil.arguments import check_graph, check_own, check_tensor, whole_number
+from pypoplar.poputil.arguments import check_flag, check_graph, check_operands, check_own, check_tensor, shape_of, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.interval_lists import intervalSequenceNumElements
 from pypoplar.poputil.overloads import overloaded
@@ -62,16 +61,19 @@ def calcLinearTileMapping(  # noqa: PLR0913 (PopLibs' arguments)
     if t is not None:
         shape, elementType = t.shape(), t.elementType()
     if elementType is not None:
-        return _by_type(target, shape, elementType, offset, ascendingOrder)
-    return _by_grain(target, shape, minElementsPerTile, grainSize, offset, ascendingOrder)
+        return _by_type("poputil.calcLinearTileMapping", target, shape, elementType, offset, ascendingOrder)
+    return _by_grain("poputil.calcLinearTileMapping", target, shape, minElementsPerTile, grainSize, offset, ascendingOrder)
 
 
-def _by_type(target: Target, shape: Iterable[int], type: ElementType, offset: int = 0, ascending: bool = True) -> TileMapping:
+def _by_type(
+    call: str, target: Target, shape: Iterable[int], type: ElementType, offset: int = 0, ascending: bool = True
+) -> TileMapping:
     least = -(-MIN_BYTES_PER_TILE // target.getTypeSize(type))
-    return _by_grain(target, shape, least, target.getVectorWidth(type), offset, ascending)
+    return _by_grain(call, target, shape, least, target.getVectorWidth(type), offset, ascending)
 
 
 def _by_grain(
+    call: str,
     target: Target,
     shape: Iterable[int],
     minElementsPerTile: int,
@@ -80,12 +82,12 @@ def _by_grain(
     ascendingOrder: bool = True,
 ) -> TileMapping:
     tiles = target.getNumTiles()
-    whole_number("a linear mapping", "minElementsPerTile", minElementsPerTile)
-    whole_number("a linear mapping", "grainSize", grainSize, 1)
-    parts = splitRegions([Interval(0, prod(check_shape(shape)))], grainSize, tiles, minElementsPerTile)
+    whole_number(call, "minElementsPerTile", minElementsPerTile)
+    whole_number(call, "grainSize", grainSize, 1)
+    parts = splitRegions([Interval(0, prod(shape_of(call, shape)))], grainSize, tiles, minElementsPerTile)
     mapping: TileMapping = [[] for _ in range(tiles)]
     mapping[: len(parts)] = parts
-    return moved(mapping, whole_number("a linear mapping", "offset", offset), ascendingOrder)
+    return moved(mapping, whole_number(call, "offset", offset), ascendingOrder)
 
 
 def moved(mapping: TileMapping, offset: int, ascending: bool = True) -> TileMapping:
@@ -101,9 +103,10 @@ def moved(mapping: TileMapping, offset: int, ascending: bool = True) -> TileMapp
 @public
 def calcLinearTileMappingAndNewOffset(graph: Graph, t: Tensor, offset: int = 0) -> tuple[TileMapping, int]:
     """`calcLinearTileMapping` of a tensor from tile `offset` on, and the tile behind the last one used, for the next tensor."""
-    check_graph("calcLinearTileMappingAndNewOffset", graph)
-    check_tensor("calcLinearTileMappingAndNewOffset", t)
-    mapping = calcLinearTileMapping(graph, t, offset)
+    call = "poputil.calcLinearTileMappingAndNewOffset"
+    check_graph(call, graph)
+    check_tensor(call, t)
+    mapping = _of_tensor(call, graph, t, 0, None, offset, True)
     return mapping, (offset + sum(map(bool, mapping))) % len(mapping)
 
 
@@ -113,10 +116,10 @@ def chooseMappingOffset(numTiles: int, shape: Iterable[int], seed: int = 0x9E377
 
     Which tile it is in PopLibs depends on the hash of the C++ library that it was built with.
     """
-    tiles = whole_number("chooseMappingOffset", "numTiles", numTiles, 1)
+    tiles = whole_number("poputil.chooseMappingOffset", "numTiles", numTiles, 1)
     mask = 2**64 - 1
-    offset = whole_number("chooseMappingOffset", "seed", seed) & mask
-    for size in check_shape(shape):
+    offset = whole_number("poputil.chooseMappingOffset", "seed", seed) & mask
+    for size in shape_of("poputil.chooseMappingOffset", shape):
         offset ^= (size + 0x9E3779B9 + (offset << 6) + (offset >> 2)) & mask
     return offset % tiles
 
@@ -124,15 +127,24 @@ def chooseMappingOffset(numTiles: int, shape: Iterable[int], seed: int = 0x9E377
 @public
 def transformTileIndex(tile: int, numTiles: int, offset: int, ascending: bool) -> int:
     """The place of a tile in the order that begins at `offset`, or at the last tile but `offset` and goes down; 0 for the first."""
-    tiles = whole_number("transformTileIndex", "numTiles", numTiles, 1)
-    return (tile - offset if ascending else -1 - offset - tile) % tiles
+    place, tiles, first = _in_order("poputil.transformTileIndex", tile, numTiles, offset, ascending)
+    return (place - first if ascending else -1 - first - place) % tiles
 
 
 @public
 def invTransformTileIndex(tile: int, numTiles: int, offset: int, ascending: bool) -> int:
     """The opposite of `transformTileIndex`: the tile at a place of that order."""
-    tiles = whole_number("invTransformTileIndex", "numTiles", numTiles, 1)
-    return (tile + offset if ascending else -1 - offset - tile) % tiles
+    place, tiles, first = _in_order("poputil.invTransformTileIndex", tile, numTiles, offset, ascending)
+    return (place + first if ascending else -1 - first - place) % tiles
+
+
+def _in_order(call: str, tile: int, numTiles: int, offset: int, ascending: bool) -> tuple[int, int, int]:
+    """The numbers that say where a tile is in an order of tiles, checked."""
+    tiles, place = whole_number(call, "numTiles", numTiles, 1), whole_number(call, "tile", tile)
+    if place >= tiles:
+        raise PoplibsError(f"{call}: tile {place} is beyond the {tiles} tiles")
+    check_flag(call, "ascending", ascending)
+    return place, tiles, whole_number(call, "offset", offset)
 
 
 @overload
@@ -147,7 +159,7 @@ def mapTensorLinearly(graph: Graph, t: Tensor, minElementsPerTile: int = 0, grai
     bytes, so that a small tensor stays on few tiles. Either both are given or neither.
     """
     check_own("poputil.mapTensorLinearly", graph, t)
-    graph.setTileMapping(t, _of_tensor(graph, t, minElementsPerTile, grainSize, 0, True))
+    graph.setTileMapping(t, _of_tensor("poputil.mapTensorLinearly", graph, t, minElementsPerTile, grainSize, 0, True))
 
 
 @overload
@@ -161,14 +173,15 @@ def mapTensorLinearlyWithOffset(
     graph: Graph, t: Tensor, minElementsPerTile: int = 0, grainSize: int | None = None, offset: int = 0, ascendingOrder: bool = True
 ) -> None:
     """`mapTensorLinearly` from tile `offset` on, or with ``ascendingOrder=False`` from the last tile but `offset` downwards."""
-    check_own("poputil.mapTensorLinearlyWithOffset", graph, t)
-    graph.setTileMapping(t, _of_tensor(graph, t, minElementsPerTile, grainSize, offset, ascendingOrder))
+    call = "poputil.mapTensorLinearlyWithOffset"
+    check_own(call, graph, t)
+    graph.setTileMapping(t, _of_tensor(call, graph, t, minElementsPerTile, grainSize, offset, ascendingOrder))
 
 
-def _of_tensor(graph: Graph, t: Tensor, least: int, grain: int | None, offset: int, ascending: bool) -> TileMapping:
+def _of_tensor(call: str, graph: Graph, t: Tensor, least: int, grain: int | None, offset: int, ascending: bool) -> TileMapping:
     if grain is not None:
-        return _by_grain(graph.getTarget(), t.shape(), least, grain, offset, ascending)
-    return _by_type(graph.getTarget(), t.shape(), t.elementType(), offset, ascending)
+        return _by_grain(call, graph.getTarget(), t.shape(), least, grain, offset, ascending)
+    return _by_type(call, graph.getTarget(), t.shape(), t.elementType(), offset, ascending)
 
 
 @overload
@@ -188,10 +201,11 @@ def getTileImbalance(
     Of a tensor, or of a mapping, which has a list of intervals for each tile.
     """
     if graph is not None and t is not None:
+        check_operands("poputil.getTileImbalance", graph, t)
         mapping = graph.getTileMapping(t)
     if not mapping:
-        raise PoplibsError("getTileImbalance: the mapping has a list of intervals for each tile, got none")
+        raise PoplibsError("poputil.getTileImbalance: the mapping has a list of intervals for each tile, got none")
     held = [intervalSequenceNumElements([regions]) for regions in mapping]
-    least = whole_number("getTileImbalance", "minElementsPerTile", minElementsPerTile)
-    even = max(-(-sum(held) // len(held)), least, whole_number("getTileImbalance", "grainSize", grainSize))
+    least = whole_number("poputil.getTileImbalance", "minElementsPerTile", minElementsPerTile)
+    even = max(-(-sum(held) // len(held)), least, whole_number("poputil.getTileImbalance", "grainSize", grainSize))
     return max(0, max(held) - even)

@@ -289,3 +289,40 @@ def test_a_counter_that_is_its_own_limit_is_refused():
     with pytest.raises(PoplarError, match="count and countLimit are the same element"):
         popops.countedForLoop(GRAPH, S, 0, S.reshape([1]), 1, Sequence())
     assert state() == before
+
+
+def test_what_an_order_of_tiles_a_mapping_and_a_name_cannot_take_is_refused_by_name():
+    for name in ("transformTileIndex", "invTransformTileIndex"):
+        order = getattr(poputil, name)
+        for arguments in (
+            (None, 4, 1, True),
+            (1.5, 4, 1, True),
+            (-1, 4, 1, True),
+            (4, 4, 1, True),
+            (1, 4, None, True),
+            (1, 4, 1, 2),
+        ):
+            with pytest.raises(PoplarError, match=rf"poputil\.{name}: \w+ "):
+                order(*arguments)
+        assert order(3, 4, 5, False) in range(4)
+    for text, mistake in (
+        ("mapTensorLinearly: grainSize is 1 at least, got 0", lambda: poputil.mapTensorLinearly(GRAPH, F, 2, 0)),
+        ("mapTensorLinearlyWithOffset: offset is 0 at least", lambda: poputil.mapTensorLinearlyWithOffset(GRAPH, F, -1)),
+        ("calcLinearTileMapping: a shape has no negative", lambda: poputil.calcLinearTileMapping(GRAPH, [-1], 1, 1)),
+        ("calcLinearTileMappingAndNewOffset: offset", lambda: poputil.calcLinearTileMappingAndNewOffset(GRAPH, F, -1)),
+        ("chooseMappingOffset: a shape is a list", lambda: poputil.chooseMappingOffset(4, [1.5])),
+        ("broadcastToMatch cannot broadcast", lambda: poputil.broadcastToMatch(F, [5, 6])),
+        ("broadcastToMatch: a shape is a list", lambda: poputil.broadcastToMatch(F, None)),
+        ("getTileImbalance: <Tensor 'foreign' .* another graph", lambda: poputil.getTileImbalance(GRAPH, FOREIGN)),
+        ("templateVertex: an argument is", lambda: poputil.templateVertex("Fill", 1.5)),
+        ("templateVertex: an argument is", lambda: poputil.templateVertex("Fill", F)),
+    ):
+        with pytest.raises(PoplarError, match=rf"poputil\.{text}"):
+            mistake()
+
+
+def test_an_array_beside_an_expression_is_refused():
+    for mistake in (lambda: np.ones(3) - popops.expr._1, lambda: popops.expr._1 * np.ones(3)):
+        with pytest.raises(PoplarError, match="an expression is made of placeholders, numbers and operations, got array"):
+            mistake()
+    assert str(np.float32(1) - popops.expr._1) == "sub(1.0,_1)"
