@@ -144,12 +144,15 @@ def touched_strands(owner: Int64s, start: Int64s, count: Int64s, step: Int64s) -
         owner, start, count, step = owner[kept], start[kept], count[kept], step[kept]
     if bool((step == 1).all()):
         return _joined(Strands(owner, start, count))
-    start = np.where(step < 0, start + (count - 1) * step, start)
-    count = np.where(step == 0, 1, count)
-    step = np.where(count == 1, 1, np.abs(step))
+    if bool((step < 1).any()):
+        start = np.where(step < 0, start + (count - 1) * step, start)
+        count = np.where(step == 0, 1, count)
+        step = np.where(count == 1, 1, np.abs(step))
     beside = (start[1:] == start[:-1] + 1) & (step[1:] > 1)
     for column in (owner, count, step):
         beside &= column[1:] == column[:-1]
+    if not bool(beside.any()):
+        return ordered_strands(owner, start, count, step)
     first = np.flatnonzero(np.concatenate(([True], ~beside)))
     runs = np.diff(np.append(first, len(start)))
     owner, start, count, step = owner[first], start[first], count[first], step[first]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -117,16 +117,13 @@ class Tiles:
             raise PoplarTypeError(f"a tile mapping is a tile number or a list of intervals per tile, got {mapping!r}")
         bounds = array("q")
         for tile, intervals in rows:
-            ordered(intervals, f"the intervals of tile {tile}", INTERVALS)
-            if isinstance(intervals, str) or not isinstance(intervals, Iterable):
-                raise PoplarTypeError(
-                    f"the intervals of tile {tile} in the mapping of {described} are a list of pairs (begin, end), got "
-                    f"{intervals!r}; write [[(0, 4)], [(4, 8)]] for tiles 0 and 1, or {{tile: [(0, 4)]}}"
-                )
-            listed = (intervals,) if isinstance(intervals, Interval) else tuple(intervals)
+            listed = intervals if intervals.__class__ is list else _listed(intervals, tile, described)
             number = self.check(tile, described) if listed else 0
             for interval in listed:
-                bounds.extend((*bounds_of(interval, f"an interval of tile {tile}"), number))
+                if interval.__class__ is Interval:
+                    bounds.extend((interval._begin, interval._end, number))
+                else:
+                    bounds.extend((*bounds_of(interval, f"an interval of tile {tile}"), number))
         begin, end, tiles = np.array(bounds, np.int64).reshape(-1, 3).T
         bad = np.flatnonzero((begin < 0) | (begin > end) | (end > tensor.numElements()))
         if len(bad):
@@ -157,3 +154,14 @@ class Tiles:
                 f"[{first[0]}:{first[1]}) for tile {tile} and [{second[0]}:{second[1]}) for tile {other} overlap in the mapping of "
                 f"{tensor._described()}: an element is on one tile"
             )
+
+
+def _listed(intervals: Any, tile: Any, described: str) -> Sequence[Any]:
+    """The intervals of a tile in the mapping of what is `described`."""
+    ordered(intervals, f"the intervals of tile {tile}", INTERVALS)
+    if isinstance(intervals, str) or not isinstance(intervals, Iterable):
+        raise PoplarTypeError(
+            f"the intervals of tile {tile} in the mapping of {described} are a list of pairs (begin, end), got "
+            f"{intervals!r}; write [[(0, 4)], [(4, 8)]] for tiles 0 and 1, or {{tile: [(0, 4)]}}"
+        )
+    return (intervals,) if isinstance(intervals, Interval) else tuple(intervals)
