@@ -10,8 +10,9 @@ from demanding_codelets import check_aligned, check_apart, demanding, drawn_alig
 from engine_builder import Bench, everywhere, shown, tiny
 from engine_outcome import outcome
 from engine_random import PURE, RandomProgram
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
+from law_examples import examples
 
 from pypoplar import (
     FLOAT,
@@ -39,7 +40,7 @@ ELEMENTS = {"pypoplar.races": "elements"}
 COPY = 35 * 6  # cycles of a vertex that copies, beside the bytes
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.sampled_from([1, 2, 5]), st.sampled_from([{}, ELEMENTS]))
 def test_random_programs_do_the_same_with_and_without_demands(seed, steps, tiles, options):
     numbers = random.Random(seed)

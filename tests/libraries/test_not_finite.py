@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from law_examples import examples
 from library_programs import new_graph, run, variable
 
 from pypoplar import BOOL, FLOAT, HALF, INT, popops
@@ -47,6 +48,7 @@ def test_one_element_decides_wherever_it_is(tiles, size, mode):
     assert read == wanted
 
 
+@examples(25)
 @given(st.lists(st.integers(1, 6), min_size=0, max_size=4), st.integers(1, 9), st.integers(0, 3))
 def test_shapes_and_tiles_do_not_matter(shape, tiles, seed):
     random = np.random.default_rng(seed)
