@@ -116,6 +116,12 @@ PRODUCTS = {  # calls for products of matrices, and their parameters that take s
     "preplan": ("convs", "matmuls"),
     "preplanMatMuls": ("matmuls",),
 }
+SOLVERS = {  # calls for triangular systems and factors, and their parameters that take several values
+    **dict.fromkeys(("cholesky", "choleskyInPlace", "triangularSolve"), ("options",)),
+    **dict.fromkeys(("createCholeskyInput", "getCholeskyMatMulPrePlanParameters"), ("shape", "options")),
+    **{f"createTriangularSolveInput{side}HS": SHAPES for side in "LR"},
+    "getTriangularSolveMatMulPrePlanParameters": SHAPES,
+}
 
 
 class Double(Vertex):
@@ -245,6 +251,20 @@ def _of_products(name, parameter):
             **dict.fromkeys(("A", "A_", "B", "B_"), square), "aShape": [*group, 4, 4], "bShape": [*group, 4, 4],
             **dict.fromkeys(("inputType", "outputType"), FLOAT), "convs": [], "matmuls": [],
             "cache": poplin.PlanningCache(),
+        }  # fmt: skip
+        function = getattr(poplin, name)
+        arguments = {key: fitting[key] for key in inspect.signature(function).parameters if key in fitting}
+        function(**{**arguments, parameter: {4}})
+
+    return call
+
+
+def _of_solvers(name, parameter):
+    def call(case):
+        fitting = {
+            "graph": case.graph, "prog": case.prog, "a": case.m, "b": case.m,
+            **dict.fromkeys(("lower", "leftSide", "unitDiagonal"), True), **{key: [4, 4] for key in ("aShape", "bShape", "shape")},
+            **dict.fromkeys(("inputType", "outputType", "type"), FLOAT),
         }  # fmt: skip
         function = getattr(poplin, name)
         arguments = {key: fitting[key] for key in inspect.signature(function).parameters if key in fitting}
@@ -456,6 +476,7 @@ REFUSED = {
     "the regions of mergeAdjacentRegions": lambda case: poputil.mergeAdjacentRegions({(0, 2)}),
     "reduceMany.reductions": lambda case: popops.reduceMany(case.graph, {1}, [], case.prog),
     **{f"{name}.{parameter}": _of_products(name, parameter) for name, parameters in PRODUCTS.items() for parameter in parameters},
+    **{f"{name}.{parameter}": _of_solvers(name, parameter) for name, parameters in SOLVERS.items() for parameter in parameters},
     "MatMulParams.__init__.aShape": lambda case: poplin.MatMulParams(FLOAT, FLOAT, {4, 8}, [8, 4]),
     "MatMulParams.__init__.bShape": lambda case: poplin.MatMulParams(FLOAT, FLOAT, [4, 8], {8, 4}),
     "the options of matMul": lambda case: matMul(case.graph, case.m, case.m, case.prog, options={"partialsType"}),

@@ -1,8 +1,8 @@
-"""Linear algebra: products of matrices, convolutions, norms of activations."""
+"""Linear algebra: products of matrices, convolutions, norms of activations, solvers."""
 
 from typing import TYPE_CHECKING, NoReturn
 
-from pypoplar.poplin import fc, multiconv
+from pypoplar.poplin import experimental, fc, multiconv
 from pypoplar.poplin.codelets import addCodelets
 from pypoplar.poplin.convolution.calls.conv_biases import addBias, convolutionBiasUpdate
 from pypoplar.poplin.convolution.calls.conv_call import convolution, convolutionWithOutput
@@ -72,6 +72,19 @@ from pypoplar.poplin.norms.norm_statistics import DistributedNormReduceCallback,
 from pypoplar.poplin.norms.norm_whitening import normalise, normWhiten
 from pypoplar.poplin.planning_cache import PlanningCache
 from pypoplar.poplin.preplanning import preplan
+from pypoplar.poplin.solvers.cholesky_call import (
+    cholesky,
+    choleskyInPlace,
+    createCholeskyInput,
+    getCholeskyMatMulPrePlanParameters,
+)
+from pypoplar.poplin.solvers.mesh_grid import linspace, meshgrid2d
+from pypoplar.poplin.solvers.triangular_solve import getTriangularSolveMatMulPrePlanParameters, triangularSolve
+from pypoplar.poplin.solvers.triangular_tensors import (
+    createTriangularSolveInputLHS,
+    createTriangularSolveInputRHS,
+    triangularMask,
+)
 from pypoplar.poputil.absent_members import absent_member
 
 __all__ = [
@@ -148,6 +161,18 @@ __all__ = [
     "normStatisticsGradients",
     "normWhiten",
     "normalise",
+    "cholesky",
+    "choleskyInPlace",
+    "createCholeskyInput",
+    "createTriangularSolveInputLHS",
+    "createTriangularSolveInputRHS",
+    "experimental",
+    "getCholeskyMatMulPrePlanParameters",
+    "getTriangularSolveMatMulPrePlanParameters",
+    "linspace",
+    "meshgrid2d",
+    "triangularMask",
+    "triangularSolve",
 ]
 
 if not TYPE_CHECKING:

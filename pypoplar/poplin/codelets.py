@@ -8,7 +8,7 @@ from pypoplar.poputil.arguments import check_graph
 from pypoplar.poputil.codelet_modules import codelet_module
 from pypoplar.tracebacks import public
 
-FILES = ("poplin_convolution.py", "poplin_matmul.py", "poplin_norms.py")
+FILES = ("poplin_convolution.py", "poplin_matmul.py", "poplin_norms.py", "poplin_solvers.py")
 
 
 @public

@@ -1,0 +1,1 @@
+"""Systems of linear equations with triangular matrices, factorisations, and grids of coordinates."""

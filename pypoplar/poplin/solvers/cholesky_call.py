@@ -1,0 +1,152 @@
+"""Cholesky factors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poplin.matmul.mat_mul import matMulGroupedAcc
+from pypoplar.poplin.matmul.matmul_options import Options
+from pypoplar.poplin.matmul.matmul_params import MatMulParams
+from pypoplar.poplin.planning_cache import PlanningCache
+from pypoplar.poplin.solvers.solver_arguments import check_matrix, check_real, check_square, grouped, shape_of
+from pypoplar.poplin.solvers.solver_options import SolverOptions
+from pypoplar.poplin.solvers.triangular_blocks import add_block_vertices, solve_rows
+from pypoplar.poplin.solvers.triangular_tensors import block_matrix, clear_above
+from pypoplar.poputil.arguments import check_call, check_debug, check_flag, check_graph, check_writeable
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.program import Copy, Sequence
+from pypoplar.tracebacks import public
+from pypoplar.types import ElementType
+
+BLOCK = 8  # rows of a block
+
+
+@public
+def createCholeskyInput(
+    graph: Graph,
+    type: ElementType,
+    shape: Iterable[int],
+    lower: bool,
+    debugContext: str | None = None,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """A new tensor [..., n, n] for `cholesky`: blocks of `blockSize` rows and columns lie together, spread over all tiles."""
+    call = "poplin.createCholeskyInput"
+    check_graph(call, graph)
+    check_debug(call, debugContext)
+    check_real(call, type)
+    sizes = shape_of(call, "shape", shape)
+    check_square(call, "a", sizes)
+    check_flag(call, "lower", lower)
+    chosen = SolverOptions.read(call, options, cache, BLOCK)
+    return _input(graph, type, sizes, lower, chosen, debugContext or "")
+
+
+def _input(graph: Graph, type: ElementType, shape: list[int], lower: bool, chosen: SolverOptions, debug: str) -> Tensor:
+    matrices = block_matrix(graph, type, grouped(shape), chosen.block, debug)
+    return (matrices if lower else matrices.dimShuffle([0, 2, 1])).reshape(shape)
+
+
+@public
+def cholesky(
+    graph: Graph,
+    a: Tensor,
+    lower: bool,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """The triangular factor of symmetric positive definite matrices `a` [..., n, n], FLOAT or HALF, as a new tensor.
+
+    It is L with ``L L^T = a``, zeros above its diagonal, or with `lower` false its transpose. Of `a` the lower or upper triangle
+    alone decides: the other is taken to be its mirror image. A matrix that is not positive definite gives NaNs, or infinities,
+    from the first column on that has no root, where NumPy would raise an error. `prog` is extended.
+
+    Options: `blockSize` (8), the rows of a block: a vertex factorises that on the diagonal, the block column below it is solved
+    for, and a product with itself is taken from the rest, by `matMulGroupedAcc`, which takes the other options and `cache`.
+    """
+    call = "poplin.cholesky"
+    chosen = _read(call, graph, a, lower, prog, debugContext, options, cache)
+    debug = below(debugContext, "cholesky")
+    factor = _input(graph, a.elementType(), a.shape(), lower, chosen, debug)
+    if a.numElements():
+        prog.add(Copy(a, factor, debug))
+        _factorise(graph, factor, lower, prog, chosen, debug)
+    return factor
+
+
+@public
+def choleskyInPlace(
+    graph: Graph,
+    a: Tensor,
+    lower: bool,
+    prog: Sequence,
+    debugContext: str | None = None,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> None:
+    """As `cholesky`, in the place of `a`, which may be written."""
+    call = "poplin.choleskyInPlace"
+    chosen = _read(call, graph, a, lower, prog, debugContext, options, cache)
+    check_writeable(call, a)
+    if a.numElements():
+        _factorise(graph, a, lower, prog, chosen, below(debugContext, "cholesky"))
+
+
+def _read(
+    call: str,
+    graph: Graph,
+    a: Tensor,
+    lower: bool,
+    prog: Sequence,
+    debugContext: str | None,
+    options: Options,
+    cache: PlanningCache | None,
+) -> SolverOptions:
+    check_call(call, graph, prog, debugContext)
+    check_matrix(call, graph, "a", a)
+    check_flag(call, "lower", lower)
+    return SolverOptions.read(call, options, cache, BLOCK)
+
+
+def _factorise(graph: Graph, a: Tensor, lower: bool, prog: Sequence, chosen: SolverOptions, debug: str) -> None:
+    matrices = a.reshape(grouped(a.shape()))
+    if not lower:
+        matrices = matrices.dimShuffle([0, 2, 1])
+    groups, size = matrices.shape()[:2]
+    name = templateVertex("poplin::Cholesky", a.elementType())
+    for low in range(0, size, chosen.block):
+        high = min(low + chosen.block, size)
+        corner = matrices.slice([0, low, low], [groups, high, high])
+        add_block_vertices(graph, name, corner, prog, below(debug, "block"))
+        if high == size:
+            break
+        column = matrices.slice([0, high, low], [groups, size, high])
+        solve_rows(graph, corner, column, False, prog, below(debug, "column"))
+        rest = matrices.slice([0, high, high], [groups, size, size])
+        transposed = column.dimShuffle([0, 2, 1])
+        debug_of_product = below(debug, "product")
+        matMulGroupedAcc(graph, rest, -1.0, column, transposed, prog, debug_of_product, chosen.products, chosen.cache)
+    clear_above(graph, matrices, prog, debug)
+
+
+@public
+def getCholeskyMatMulPrePlanParameters(
+    type: ElementType, shape: Iterable[int], lower: bool, options: Options = None
+) -> list[tuple[MatMulParams, dict[str, object]]]:
+    """The products of `cholesky` for a shape and options, each once, with their options: for `preplanMatMuls`."""
+    call = "poplin.getCholeskyMatMulPrePlanParameters"
+    check_real(call, type)
+    sizes = shape_of(call, "shape", shape)
+    check_square(call, "a", sizes)
+    check_flag(call, "lower", lower)
+    chosen = SolverOptions.read(call, options, None, BLOCK)
+    groups, size, _ = grouped(sizes)
+    rest = [size - high for high in range(chosen.block, size, chosen.block)]
+    products = [((groups, left, chosen.block), (groups, chosen.block, left)) for left in sorted(rest)]
+    return [(MatMulParams(type, type, *shapes), dict(chosen.products)) for shapes in products]
