@@ -45,7 +45,7 @@ class DrawingCall:
         number = seed_modifier(call, modifier)
         if seed is not None:
             check_seed(call, graph, seed)
-        check_operands(call, graph, reference)
+        check_operands(call, graph, reference=reference)
         if not graph.hasCodelet(templateVertex("poprand::Normal", FLOAT)):
             raise UnknownVertexType(f"{call}: the graph does not know poprand's codelets; call poprand.addCodelets(graph) first")
         return DrawingCall(name, graph, seed, number, reference, prog, below(debugContext, name))

@@ -116,7 +116,7 @@ def shapedDropout(
 
 def _kept(call: DrawingCall, input: Tensor, keepProbability: float, scale: float) -> int:
     """The probability that an element is kept, in parts of 2**16; refuses arguments that both calls refuse."""
-    check_operands(call.call, call.graph, input)
+    check_operands(call.call, call.graph, input=input)
     call.check_type("input of", input.elementType(), REALS)
     kept = call.probability("keepProbability", keepProbability)
     largest = float(np.finfo(input.elementType().dtype).max)

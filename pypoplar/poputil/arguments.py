@@ -23,27 +23,28 @@ def check_graph(call: str, graph: object) -> None:
         raise PoplarTypeError(f"{call}: the first argument is the graph, got {graph!r}")
 
 
-def check_tensor(call: str, tensor: object) -> None:
-    """`PoplarTypeError` unless `tensor` is one."""
-    if not isinstance(ordered(tensor, f"a tensor of {call}", TENSORS), Tensor):
-        raise PoplarTypeError(f"{call} takes a tensor, got {tensor!r}; graph.addConstant makes one of values")
+def check_tensor(call: str, tensor: object, name: str = "") -> None:
+    """`PoplarTypeError` unless `tensor`, the argument `name`, is one."""
+    if not isinstance(ordered(tensor, f"{name or 'a tensor'} of {call}", TENSORS), Tensor):
+        what = f"{tensor!r} for {name}" if name else f"{tensor!r}"
+        raise PoplarTypeError(f"{call} takes a tensor, got {what}; graph.addConstant makes one of values")
 
 
-def check_own(call: str, graph: object, *tensors: object) -> None:
-    """`PoplarTypeError` unless `graph` is one and all are tensors of it."""
+def check_own(call: str, graph: object, *tensors: object, **named: object) -> None:
+    """`PoplarTypeError` unless `graph` is one and all are tensors of it; those given by name are called so."""
     check_graph(call, graph)
-    for tensor in tensors:
-        check_tensor(call, tensor)
+    for name, tensor in (*(("", tensor) for tensor in tensors), *named.items()):
+        check_tensor(call, tensor, name)
         assert isinstance(graph, Graph)
         assert isinstance(tensor, Tensor)
         if not tensor.valid() or tensor.graph is not graph.getTopLevelGraph():
             raise PoplarTypeError(f"{call}: {tensor!r} belongs to {'another' if tensor.valid() else 'no'} graph")
 
 
-def check_operands(call: str, graph: object, *tensors: object) -> None:
+def check_operands(call: str, graph: object, *tensors: object, **named: object) -> None:
     """`PoplarTypeError` unless all are tensors of the graph, `InvalidTileMapping` unless each of their elements has a tile."""
-    check_own(call, graph, *tensors)
-    for tensor in tensors:
+    check_own(call, graph, *tensors, **named)
+    for tensor in (*tensors, *named.values()):
         assert isinstance(graph, Graph)
         assert isinstance(tensor, Tensor)
         if not any(graph.elements_without_tile(whole) for whole in whole_variables(tensor)):  # which is quick

@@ -157,7 +157,7 @@ def _refusal(call: str, name: str, value: object, hint: Any) -> PoplarTypeError:
     if hint is Graph:
         check_graph(call, value)
     if hint is Tensor:
-        check_tensor(call, value)
+        check_tensor(call, value, name)
     if hint is Sequence:
         check_prog(call, value)
     if name == "debugContext":

@@ -284,10 +284,36 @@ def test_vertices_go_into_compute_sets_of_their_graph():
         assert state() == before
 
 
-def test_a_counter_that_is_its_own_limit_is_refused():
+@pytest.mark.parametrize("limit", [S, S.reshape([1])])
+def test_a_counter_that_is_its_own_limit_is_refused(limit):
     before = state()
     with pytest.raises(PoplarError, match="count and countLimit are the same element"):
-        popops.countedForLoop(GRAPH, S, 0, S.reshape([1]), 1, Sequence())
+        popops.countedForLoop(GRAPH, S, 0, limit, 1, Sequence())
+    assert state() == before
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: popops.sequenceSlice(GRAPH, F, ROWS, 3, SEED, SEED, True, PROG), "tN"),
+        (lambda: popops.gather(GRAPH, F, 3, 0, PROG, popops.GatherParams()), "indices"),
+        (lambda: popops.topKKeyValue(GRAPH, PROG, F, 3, PARAMS), "values"),
+        (lambda: popops.dynamicUpdate(GRAPH, F, 3, PLACES[:1], [0], [2], PROG), "s"),
+        (lambda: popops.multiUpdateMax(GRAPH, F, UPDATES, 3, [0], [1], PROG, popops.SlicePlan(), {}), "offsets"),
+        (lambda: popops.splineWeighting(GRAPH, EDGES, 3, BASIS, NUMBERS, PROG), "weight"),
+        (lambda: popops.sortKeyValue(GRAPH, F, 3, 0, PROG), "v"),
+        (lambda: poprand.uniform(GRAPH, None, 1, 3, FLOAT, 0.0, 1.0, PROG), "reference"),
+    ],
+)
+def test_what_is_no_tensor_is_refused_by_the_name_of_the_operand(make, name):
+    with pytest.raises(PoplarTypeError, match=f"takes a tensor, got 3 for {name}; graph.addConstant"):
+        make()
+
+
+def test_indices_without_groups_are_not_made_by_a_plan_for_groups():
+    before = state()
+    with pytest.raises(PoplarError, match=r"popops\.createIndicesTensor: the plan is for 2 groups, got 1"):
+        popops.createIndicesTensor(GRAPH, [0], 2, popops.embedding.plan(GRAPH, FLOAT, 2, 4, 6, [2], {}), {})
     assert state() == before
 
 

@@ -32,7 +32,7 @@ def iota(graph: Graph, t: Tensor, startInteger: int, prog: Sequence, debugContex
     does not have.
     """
     check_call("popops.iota", graph, prog, debugContext)
-    check_own("popops.iota", graph, t)
+    check_own("popops.iota", graph, t=t)
     if t.rank() > 1:
         raise PoplibsError(f"popops.iota fills a vector, got {t!r} of rank {t.rank()}")
     if t.elementType() not in WHOLE:

@@ -78,7 +78,7 @@ def normaliseImage(
     """
     call = "popops.normaliseImage"
     check_call(call, graph, seq, debugContext)
-    check_own(call, graph, tIn, offsets, scales)
+    check_own(call, graph, tIn=tIn, offsets=offsets, scales=scales)
     inType = tIn.elementType()
     _check_image(call, inType, tIn.shape())
     outType = HALF if inType is UNSIGNED_CHAR else inType

@@ -119,7 +119,7 @@ def countedForLoop(
     limit: one that it steps over is never reached.
     """
     call = "popops.countedForLoop"
-    _check_counters(call, graph, countLimit if count is None else count, countLimit, countStep)
+    _check_counters(call, graph, count, countLimit, countStep)
     type = countLimit.elementType()
     low, high = (0, UNSIGNED_END) if type is UNSIGNED_INT else (-(2**31), 2**31)
     if not low <= initialCount < high:
@@ -136,18 +136,20 @@ def countedForLoop(
     return Sequence([Copy(start, count.reshape([])), loop])
 
 
-def _check_counters(call: str, graph: Graph, count: Tensor, limit: Tensor, step: int) -> None:
-    check_own(call, graph, count, limit)
+def _check_counters(call: str, graph: Graph, count: Tensor | None, limit: Tensor, step: int) -> None:
+    """`count` is None where the call makes one."""
+    named = {"countLimit": limit} if count is None else {"count": count, "countLimit": limit}
+    check_own(call, graph, **named)
     check_codelet(call, graph, templateVertex("popops::ForLoopCounter", INT))
-    for name, tensor in (("count", count), ("countLimit", limit)):
+    for name, tensor in named.items():
         if tensor.numElements() != 1 or tensor.elementType() not in WHOLE:
             raise PoplibsError(f"{call}: {name} is one INT or UNSIGNED_INT, got {tensor!r}")
-    check_operands(call, graph, limit, *(() if count is limit else (count,)))
-    if count.elementType() is not limit.elementType():
+    check_operands(call, graph, **named)
+    if count is not None and count.elementType() is not limit.elementType():
         raise PoplibsError(f"{call}: count and countLimit have one type, got {count!r} and {limit!r}")
-    if count is not limit and not count.isParallelWriteable():
+    if count is not None and not count.isParallelWriteable():
         raise PoplibsError(f"{call}: {count!r} is counted, and cannot be written: it is a constant")
-    if count is not limit and shares_elements(graph, count, limit):
+    if count is not None and shares_elements(graph, count, limit):
         raise PoplibsError(f"{call}: count and countLimit are the same element, which a loop would never reach: {count!r}")
     if not fits(step, int) or step == 0 or not -(2**31) <= step < 2**31:
         raise PoplibsError(f"{call}: countStep is a whole number other than 0, of 32 bits, got {step!r}")

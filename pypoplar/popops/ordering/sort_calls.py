@@ -5,7 +5,7 @@ from __future__ import annotations
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.ordering.topk_call import TYPES, SortOrder, TopKParams, topK, topKKeyValue
-from pypoplar.poputil.arguments import check_call, check_operands, check_writeable, dimension_of
+from pypoplar.poputil.arguments import check_call, check_operands, check_own, check_writeable, dimension_of
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.program import Copy, Sequence
@@ -49,12 +49,14 @@ def _check(
     call: str, graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, debugContext: str | None, written: bool = False
 ) -> int:
     check_call(call, graph, prog, debugContext)
-    check_operands(call, graph, k, v)
+    named = {"t": k} if k is v else {"k": k, "v": v}
+    check_own(call, graph, **named)
     for tensor in (k, v):
         if tensor.elementType() not in TYPES:
             raise PoplibsError(f"{call} takes FLOAT, HALF, INT or UNSIGNED_INT, got {tensor!r}")
         if written:
             check_writeable(call, tensor)
+    check_operands(call, graph, **named)
     if k.shape() != v.shape():
         raise PoplibsError(f"{call}: keys and values have one shape, got {k!r} and {v!r}")
     return dimension_of(call, "dim", k, dim)

@@ -155,7 +155,7 @@ def _check_params(call: str, params: object, elements: int) -> None:
 
 def _check_call(call: str, graph: Graph, prog: Sequence, debugContext: str | None, params: TopKParams, **tensors: Tensor) -> None:
     check_call(call, graph, prog, debugContext)
-    check_own(call, graph, *tensors.values())
+    check_own(call, graph, **tensors)
     for name, tensor in tensors.items():
         if tensor.rank() == 0:
             raise PoplibsError(f"{call}: {name} has a last dimension, got {tensor!r}")

@@ -85,7 +85,7 @@ def dynamicSliceWithOutput(
     call = "popops.dynamicSliceWithOutput"
     check_call(call, graph, prog, debugContext)
     extent, index = _read(call, graph, t, offset, dims, sizes, options)
-    check_operands(call, graph, output)
+    check_operands(call, graph, output=output)
     check_same_type(call, output=output, t=t)
     if output.shape() != extent.slice_shape:
         raise PoplibsError(f"{call}: the slice has the shape {extent.slice_shape}, which does not fit into {output!r}")
@@ -99,7 +99,7 @@ def dynamicSliceWithOutput(
 def getSliceMapping(graph: Graph, t: Tensor, dims: Iterable[int], sizes: Iterable[int]) -> TileToTensorMapping:
     """For each tile the intervals of the flattened slice of `t` that it would hold, as `dynamicSlice` maps it."""
     call = "popops.getSliceMapping"
-    check_own(call, graph, t)
+    check_own(call, graph, t=t)
     extent = read_extent(call, t.shape(), dims, sizes)
     return graph.getTileMapping(t.slice([0] * t.rank(), extent.slice_shape))
 
@@ -123,7 +123,7 @@ def dynamicUpdate(
     call = "popops.dynamicUpdate"
     check_call(call, graph, prog, debugContext)
     extent, index = _read(call, graph, t, offset, dims, sizes, options)
-    check_operands(call, graph, s)
+    check_operands(call, graph, s=s)
     check_same_type(call, t=t, s=s)
     if s.shape() != extent.slice_shape:
         raise PoplibsError(f"{call}: the slice of {t!r} has the shape {extent.slice_shape}, which {s!r} does not have")
@@ -208,7 +208,7 @@ def _read(
     slices: bool = True,
 ) -> tuple[Extent, IndexOptions]:
     """What all calls have; the offset of one that does not slice may be mapped later."""
-    check_own(call, graph, t, offset)
+    check_own(call, graph, t=t, offset=offset)
     check_operands(call, graph, t, *((offset,) if slices else ()))
     if slices:
         check_codelet(call, graph, templateVertex("popops::DynamicSlice1D", t.elementType()))

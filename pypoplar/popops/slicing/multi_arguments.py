@@ -49,7 +49,7 @@ class MultiCall:
         grouped: bool,
     ) -> MultiCall:
         """Check what all such calls have; `grouped` ones have a group dimension and need a plan."""
-        check_operands(name, graph, t, offsets)
+        check_operands(name, graph, t=t, offsets=offsets)
         if grouped and t.rank() == 0:
             raise PoplibsError(f"{name}: dimension 0 of the tensor are the groups, got {t!r}")
         check_plan(name, plan)
@@ -80,7 +80,7 @@ class MultiCall:
 
     def check_slices(self, s: Tensor, grouped: bool) -> Tensor:
         """The slices of an update, ``[groups, lookups, *shape of a slice]``."""
-        check_operands(self.name, self.graph, s)
+        check_operands(self.name, self.graph, s=s)
         check_same_type(self.name, t=self.t, s=s)
         wanted = [*([self.t.dim(0)] if grouped else []), self.lookups, *self.extent.slice_shape]
         if s.shape() != wanted:

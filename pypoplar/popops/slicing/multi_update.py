@@ -248,7 +248,7 @@ def _combine(
 def _check_scale(call: str, graph: Graph, scale: Tensor | None, type: ElementType) -> None:
     """`PoplibsError` unless the scale is a scalar of a type that goes with the table's."""
     assert scale is not None
-    check_operands(call, graph, scale)
+    check_operands(call, graph, scale=scale)
     if scale.rank() != 0:
         raise PoplibsError(f"{call}: the scale is a scalar, of shape [], got {scale!r}")
     allowed = (HALF, FLOAT) if type is HALF else (type,)
@@ -343,7 +343,7 @@ def _add_static(
     debug: str,
 ) -> None:
     """Add slices at offsets that are known now: those of different places at once, those of one place one after the other."""
-    check_operands(call, graph, t, s)
+    check_operands(call, graph, t=t, s=s)
     check_same_type(call, t=t, s=s)
     check_written(call, t)
     _check_scale(call, graph, scale, t.elementType())

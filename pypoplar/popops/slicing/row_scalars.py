@@ -115,7 +115,7 @@ def _in_rows(graph: Graph, params: Tensor, prog: Sequence, debug: str) -> Tensor
 
 def _check(call: str, graph: Graph, params: Tensor, indices: Tensor, prog: Sequence, debugContext: str | None) -> None:
     check_call(call, graph, prog, debugContext)
-    check_operands(call, graph, params, indices)
+    check_operands(call, graph, params=params, indices=indices)
     if params.rank() != 2:
         raise PoplibsError(f"{call}: params is a matrix, got {params!r}")
     if params.dim(0) and not params.dim(1):

@@ -38,7 +38,7 @@ def sequenceSlice(
     call = "popops.sequenceSlice"
     check_call(call, graph, prog, debugContext)
     check_flag(call, "zeroUnused", zeroUnused)
-    check_operands(call, graph, tIn, tOut, tN, tInOffset, tOutOffset)
+    check_operands(call, graph, tIn=tIn, tOut=tOut, tN=tN, tInOffset=tInOffset, tOutOffset=tOutOffset)
     check_same_type(call, tIn=tIn, tOut=tOut)
     if tIn.rank() < 2 or tOut.rank() < 2:
         raise PoplibsError(f"{call}: tIn and tOut have two dimensions at least, got {tIn!r} and {tOut!r}")

@@ -154,6 +154,8 @@ def createIndicesTensor(
     call = "popops.createIndicesTensor"
     SliceOptions.read(call, options)
     shape = _indices_shape(call, graph, dims, numIndices, plan, debugContext)
+    if plan.planned:
+        plan.check_group(call, 1)
     return _indices(graph, shape, below(debugContext, "indices"))
 
 

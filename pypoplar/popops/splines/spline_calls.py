@@ -39,7 +39,8 @@ def splineBasis(  # noqa: PLR0913 (PopLibs' arguments)
     """
     call = "popops.splineBasis"
     check_call(call, graph, prog, debugContext)
-    check_own(call, graph, pseudo, kernelSize, isOpenSpline, basis, weightIndex)
+    names = {"pseudo": pseudo, "kernelSize": kernelSize, "isOpenSpline": isOpenSpline, "basis": basis, "weightIndex": weightIndex}
+    check_own(call, graph, **names)
     type = _real(call, "pseudo", pseudo, 2)
     edges, dimensions = pseudo.shape()
     if whole_number(call, "degree", degree) not in DEGREES:
@@ -51,7 +52,7 @@ def splineBasis(  # noqa: PLR0913 (PopLibs' arguments)
     _check(call, "weightIndex", weightIndex, INT, [edges, splines])
     for tensor in (basis, weightIndex):
         check_writeable(call, tensor)
-    check_operands(call, graph, pseudo, kernelSize, isOpenSpline, basis, weightIndex)
+    check_operands(call, graph, **names)
     check_codelet(call, graph, templateVertex("popops::SplineBasis", 1, type))
     mapping = graph.getTileMapping(basis.flatten())
     if basis.numElements() == 0:
@@ -95,7 +96,7 @@ def splineWeighting(
     """
     call = "popops.splineWeighting"
     check_call(call, graph, prog, debugContext)
-    check_own(call, graph, input, weight, basis, weightIndex)
+    check_own(call, graph, input=input, weight=weight, basis=basis, weightIndex=weightIndex)
     type = _real(call, "input", input, 2)
     if _real(call, "weight", weight, 3) is not type or _real(call, "basis", basis, 2) is not type:
         raise PoplibsError(f"{call}: input, weight and basis have one type, got {input!r}, {weight!r} and {basis!r}")
