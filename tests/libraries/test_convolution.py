@@ -14,11 +14,13 @@ from pypoplar import (
     FLOAT,
     HALF,
     Engine,
+    Graph,
     InvalidOption,
     InvalidTileMapping,
     MissingFeature,
     PoplarIndexError,
     PoplarTypeError,
+    UnknownVertexType,
     poplin,
     setStochasticRounding,
 )
@@ -224,6 +226,39 @@ def test_operands_that_lie_otherwise_are_copied_once_where_that_takes_fewer_cycl
     for name in ("planned_input", "planned_weights"):
         monkeypatch.setattr(conv_call, name, lambda graph, plan, tensor, prog, name: tensor)
     assert copied < 0.8 * cycles()
+
+
+def test_a_convolution_of_digits_and_its_gradients_run_on_all_tiles_of_a_chip():
+    params = ConvParams(FLOAT, 4, [28, 28], [3, 3], 1, 16, 1)
+    params.inputTransform.paddingLower = params.inputTransform.paddingUpper = [1, 1]
+    params.outputTransform.stride = [2, 2]
+    input, weights, deltas = operands(params)
+    graph, device = new_graph(1472)
+    x, w = poplin.createInput(graph, params, "x"), poplin.createWeights(graph, params, "w")
+    y = poplin.createConvOutput(graph, params, "y")
+    for tensor, name in ((x, "x"), (w, "w"), (y, "y")):
+        graph.createHostWrite(name, tensor)
+    prog = Sequence()
+    results = {
+        "out": poplin.convolution(graph, x, w, params, False, prog, "forward"),
+        "back": poplin.convolution(graph, y, w, poplin.getGradientParams(params), True, prog, "backward"),
+        "update": poplin.calculateWeightDeltas(graph, y, x, params, prog, "update"),
+    }
+    read, _ = run(graph, device, prog, {"x": input, "w": weights, "y": deltas}, results)
+    expected = reference_convolution(params, input, weights)
+    np.testing.assert_array_equal(read["out"], expected)
+    assert (read["back"].astype(float) * input).sum() == (read["update"].astype(float) * weights).sum() == (expected * deltas).sum()
+
+
+def test_tensors_of_a_virtual_graph_stay_on_its_tiles():
+    graph, _ = new_graph(16)
+    half, prog = graph.createVirtualGraph(4, 12), Sequence()
+    params = ConvParams(FLOAT, 2, [6, 5], [3, 3], 3, 4, 2)
+    tensors = [poplin.createInput(half, params), poplin.createWeights(half, params), poplin.createConvOutput(half, params)]
+    out = poplin.convolution(half, *tensors[:2], params, False, prog)
+    args = [multiconv.CreateTensorArgs(params)] * 2
+    tensors += [out, poplin.createBiases(half, out), multiconv.createInput(half, args, 1), multiconv.createWeights(half, args, 0)]
+    assert {tile for t in tensors for tile, held in enumerate(graph.getTileMapping(t)) if held} <= set(range(4, 12))
 
 
 def test_a_result_can_be_written_and_is_the_same_in_every_run():
@@ -445,6 +480,11 @@ class Mistakes:
         given = [own if given is None else given for given, own in ((in_, self.x), (weights, self.w), (params, self.params))]
         return poplin.convolution(self.graph, *given, flipped, self.prog, *rest)
 
+    def without_codelets(self):
+        graph = Graph(self.graph.getTarget())
+        tensors = [variable(graph, FLOAT, tensor.shape(), tensor.getDebugStr()) for tensor in (self.x, self.w)]
+        return poplin.convolution(graph, *tensors, self.params, False, self.prog)
+
     def four_dimensions(self):
         return ConvParams(FLOAT, 1, [1] * 4, [1] * 4, 1, 1, 1)
 
@@ -475,6 +515,11 @@ MISTAKES = [
     (lambda m: poplin.convolutionWeightUpdate(m.graph, m.y, m.w, m.x, m.params, m.b, m.prog), PoplibsError, "scale is a number or"),
     (lambda m: poplin.convolutionWeightUpdate(m.graph, m.y, m.w, m.x, m.params, "1", m.prog), PoplarTypeError,
      "takes a tensor, got '1'"),
+    (lambda m: poplin.convolutionWeightUpdate(m.graph, m.y, m.w, m.x, m.params, float("nan"), m.prog), PoplibsError,
+     "scale is a number, got nan"),
+    (lambda m: poplin.convolutionBiasUpdate(m.graph, m.y, m.b, float("nan"), {}, m.prog), PoplibsError,
+     "scale is a number, got nan"),
+    (lambda m: m.without_codelets(), UnknownVertexType, "call poplin.addCodelets(graph) first"),
     (lambda m: poplin.addBias(m.graph, m.x, m.b, m.prog), PoplibsError, "biases are [channels] = [2] of FLOAT, as in_ has them"),
     (lambda m: poplin.addBias(m.graph, m.b, m.b, m.prog), PoplibsError, "in_ is [batch, channels, *field]"),
     (lambda m: poplin.convolutionBiasUpdate(m.graph, m.x, m.b, 1.0, {}, m.prog), PoplibsError, "biases are [channels] = [2]"),

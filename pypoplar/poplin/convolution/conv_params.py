@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import total_ordering
 from typing import Any, ClassVar, TypeAlias, overload
 
+import numpy as np
 from attrs import define, field, frozen
 
 from pypoplar.braces import ordered
@@ -46,9 +47,9 @@ def _number(value: Any, name: str) -> int:
 def _flags(values: object, name: str) -> list[bool]:
     ordered(values, name, "[True, False]")
     flags = list(values) if isinstance(values, Iterable) else []
-    if not isinstance(values, Iterable) or not all(isinstance(flag, bool) for flag in flags):
+    if not isinstance(values, Iterable) or not all(isinstance(flag, bool | np.bool_) for flag in flags):
         raise PoplarTypeError(f"ConvParams: {name} is a list of True and False, got {values!r}")
-    return flags
+    return [bool(flag) for flag in flags]
 
 
 def _converted(instance: Any, attribute: Any, value: Any) -> Any:

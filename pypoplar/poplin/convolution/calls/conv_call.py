@@ -18,14 +18,17 @@ from pypoplar.poplin.convolution.conv_params import ConvParams
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_vertices import convolve
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.poputil.arguments import check_call, check_flag, check_own, check_writeable
+from pypoplar.poputil.arguments import check_call, check_codelet, check_flag, check_own, check_writeable
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
+from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Sequence
 from pypoplar.tracebacks import public
+from pypoplar.types import FLOAT
 
 MOST_DIMS = 3
+CODELETS = (templateVertex("poplin::ConvPartialnx1", FLOAT, FLOAT), templateVertex("popops::Fill", FLOAT))
 Options = Mapping[str, object] | None
 
 
@@ -111,7 +114,14 @@ def check_convolution(  # noqa: PLR0913 (PopLibs' arguments)
     check_operand(call, "weights", weights, params.inputType, f"[groups, {words}, *kernel]", shape)
     for operand in (in_, weights):
         graph.getTileMapping(operand)
+    check_codelets(call, graph)
     return choose_form(graph.getTarget(), params, read, cache)
+
+
+def check_codelets(call: str, graph: Graph) -> None:
+    """`UnknownVertexType` unless the graph has the device code of poplin and of popops, which sets what is 0."""
+    for vertexType in CODELETS:
+        check_codelet(call, graph, vertexType)
 
 
 def check_params(call: str, params: object) -> None:

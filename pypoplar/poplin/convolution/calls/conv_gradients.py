@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from math import isnan
 from typing import overload
 
 from pypoplar import popops
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.calls.chosen_form import choose_form
-from pypoplar.poplin.convolution.calls.conv_call import Options, build_convolution, check_operand, check_params, in_groups
+from pypoplar.poplin.convolution.calls.conv_call import (
+    Options,
+    build_convolution,
+    check_codelets,
+    check_operand,
+    check_params,
+    in_groups,
+)
 from pypoplar.poplin.convolution.conv_axis import ConvAxis, FieldAxis, OutputAxis
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams, with_axes
@@ -21,6 +29,7 @@ from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.program import Sequence
 from pypoplar.tracebacks import public
+from pypoplar.types import FLOAT, HALF
 
 
 @public
@@ -189,11 +198,14 @@ def update_weights(  # noqa: PLR0913 (PopLibs' arguments)
 
 
 def check_scale(call: str, graph: Graph, scale: Tensor | float) -> None:
-    """`PoplibsError` for a scale that is a tensor of several elements."""
-    if isinstance(scale, Tensor):
+    """`PoplibsError` for a scale that is a tensor of several elements, or of no floats, and for NaN."""
+    if not isinstance(scale, Tensor):
+        if isnan(scale):
+            raise PoplibsError(f"{call}: scale is a number, got {scale!r}")
+    else:
         check_own(call, graph, scale)
-        if scale.numElements() != 1:
-            raise PoplibsError(f"{call}: scale is a number or a tensor of one element, got {scale!r}")
+        if scale.numElements() != 1 or scale.elementType() not in (FLOAT, HALF):
+            raise PoplibsError(f"{call}: scale is a number or a tensor of one element, FLOAT or HALF, got {scale!r}")
         graph.getTileMapping(scale)
 
 
@@ -220,6 +232,7 @@ def weight_deltas(  # noqa: PLR0913 (PopLibs' arguments)
     check_operand(call, "activations", activations, params.inputType, "[batch, input channels, *field]", shape)
     for operand in (zDeltas, activations):
         graph.getTileMapping(operand)
+    check_codelets(call, graph)
     chosen = choose_form(graph.getTarget(), getWeightUpdateParams(params), read, cache)
 
     def build(name: str) -> Tensor:
