@@ -7,7 +7,7 @@ hold partial sums are rounded after each of its products.
 from typing import Generic, TypeVar
 
 from pypoplar import FLOAT, HALF, INT, Input, MultiVertex, Output, Vector, ipu
-from pypoplar.poplin.convolution.conv_estimates import conversion_estimate, product_estimate, sliding_estimate
+from pypoplar.poplin.convolution.conv_estimates import conversion_estimate, lanes_estimate, product_estimate, sliding_estimate
 
 T = TypeVar("T", FLOAT, HALF)  # of the operands
 P = TypeVar("P", FLOAT, HALF)  # of the partial sums
@@ -64,8 +64,8 @@ class NearestConvPartial1x1Out(
     """The same, whose HALFs are rounded to the nearest also while stochastic rounding is on."""
 
 
-class ConvPartialnx1(_ConvPartial[T, P], Generic[T, P], name="poplin::ConvPartialnx1", writes_all="out"):
-    """A kernel slides along three axes of in [groups, batch, in0, in1, in2, inChannels].
+class _SlidingKernel(_ConvPartial[T, P], Generic[T, P]):
+    """A kernel slides along three axes of in [groups, batch, in0, in1, in2, channels].
 
     Of each axis output o takes the inputs ``first + o * stride + k * dilation`` for the elements k of the kernel that meet one.
     """
@@ -121,6 +121,14 @@ class ConvPartialnx1(_ConvPartial[T, P], Generic[T, P], name="poplin::ConvPartia
                     kernel = ((group * self.kernel0 + k0) * self.kernel1 + k1) * self.kernel2
                     self.slide_row(out, place, kernel, left, count)
 
+    def at_least(self, place):
+        """The first output that begins at a place of the row, or behind it."""
+        return (place - self.first2 + self.stride2 - 1) // self.stride2
+
+
+class ConvPartialnx1(_SlidingKernel[T, P], Generic[T, P], name="poplin::ConvPartialnx1", writes_all="out"):
+    """Each element of the kernel, or a row of them, is a product of matrices."""
+
     def slide_row(self, out, place, kernel, left, count):
         """A row of the kernel along a row of inputs: where all of it meets inputs and these follow each other, in one product."""
         end = left + count
@@ -138,10 +146,6 @@ class ConvPartialnx1(_ConvPartial[T, P], Generic[T, P], name="poplin::ConvPartia
             begin = max(high, self.at_least(-k2 * self.dilation2))
             self.meet(out, place, kernel, k2, left, begin, min(end, self.at_least(self.in2 - k2 * self.dilation2)))
 
-    def at_least(self, place):
-        """The first output that begins at a place of the row, or behind it."""
-        return (place - self.first2 + self.stride2 - 1) // self.stride2
-
     def meet(self, out, place, kernel, k2, left, begin, end):
         end = min(end, self.at_least(self.in2 - k2 * self.dilation2))
         if begin < end:
@@ -156,6 +160,26 @@ class ConvPartialnx1(_ConvPartial[T, P], Generic[T, P], name="poplin::ConvPartia
 
     def cycles(self, vertex):
         return sliding_estimate(vertex)
+
+
+class ConvPartialVerticalMac(_SlidingKernel[T, P], Generic[T, P], name="poplin::ConvPartialVerticalMac", writes_all="out"):
+    """Each channel has a kernel of its own: in [batch, in0, in1, in2, outChannels], weights [kernel, outChannels]."""
+
+    def slide_row(self, out, place, kernel, left, count):
+        for k2 in range(self.kernel2):
+            begin = max(left, self.at_least(-k2 * self.dilation2))
+            end = min(left + count, self.at_least(self.in2 - k2 * self.dilation2))
+            for position in range(begin, end):
+                at = (place + self.first2 + position * self.stride2 + k2 * self.dilation2) * self.outChannels
+                self.multiply(out[(position - left) * self.outChannels :], self.in_[at:], (kernel + k2) * self.outChannels)
+
+    def multiply(self, out, inputs, first):
+        weights = self.weights[first:]
+        for channel in range(self.outChannels):
+            out[channel] = float(out[channel]) + float(inputs[channel]) * float(weights[channel])
+
+    def cycles(self, vertex):
+        return lanes_estimate(vertex)
 
 
 class ConvConversion(MultiVertex, Generic[P, R], name="poplin::ConvConversion"):

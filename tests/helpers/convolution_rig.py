@@ -57,9 +57,8 @@ def channels_last(graph: Graph, type: Any, shape: Sequence[int], order: Sequence
 def run_plan(plan: ConvolutionPlan, tiles: int, input: Array, weights: Array, mode: Any = "native") -> tuple[Array, Engine]:
     """What the plan computes, with operands that lie as it wants them."""
     graph, device = new_graph(tiles)
-    fields = range(3, input.ndim)
-    x = channels_last(graph, plan.types.operands, input.shape, [0, 1, *fields, 2], "x")
-    w = channels_last(graph, plan.types.operands, weights.shape, [0, *fields, 2, 1], "w")
+    x = channels_last(graph, plan.types.operands, input.shape, plan.input_order(), "x")
+    w = channels_last(graph, plan.types.operands, weights.shape, plan.weights_order(), "w")
     map_convolution_input(graph, plan, x)
     map_convolution_weights(graph, plan, w)
     for tensor, name in ((x, "x"), (w, "w")):

@@ -59,6 +59,19 @@ def test_every_form_of_a_convolution_of_any_shape_is_exact_where_floats_are(size
 
 
 @pytest.mark.parametrize("types", TYPES)
+def test_groups_of_one_channel_are_lanes_in_halves_and_exact(types):
+    sizes, axes = (7, 2, 1, 1), [axis(6, 3, 1), axis(7, 3, 1, stride=2)]
+    plans = plans_by_form(machine(6), sizes, tuple(axes), types, 0.6)
+    assert any(plan.form.lanes for plan in plans)
+    for plan in plans:
+        (native, engine), (interpreted, other) = (check(plan, 6, sizes, axes, mode) for mode in MODES)
+        assert native.tobytes() == interpreted.tobytes()
+        assert engine.getReport().execution.totalCycles == other.getReport().execution.totalCycles
+    if types.operands is HALF:
+        assert plan_axes(machine(6), sizes, tuple(axes), types, 0.6).form.lanes
+
+
+@pytest.mark.parametrize("types", TYPES)
 def test_both_engines_agree_to_the_bit_and_the_cycle(types):
     sizes, axes = (2, 2, 17, 5), [axis(6, 3, 1), axis(7, 3, 2, stride=2)]
     plan = plan_axes(machine(6), sizes, tuple(axes), types, 0.6)
@@ -90,6 +103,7 @@ LAYERS = {  # of networks for images, in halves: sizes and axes
     "3x3 with a stride": ((1, 16, 64, 128), (axis(56, 3, 1, stride=2), axis(56, 3, 1, stride=2))),
     "1x1": ((1, 16, 256, 64), (axis(56, 1), axis(56, 1))),
     "first": ((1, 8, 1, 32), (axis(28, 3), axis(28, 3))),
+    "depthwise": ((64, 1, 1, 1), (axis(28, 3, 1), axis(28, 3, 1))),
     "fully connected": ((1, 16, 1024, 1024), ()),
 }
 

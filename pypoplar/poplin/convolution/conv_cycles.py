@@ -71,6 +71,35 @@ def sliding_cycles(  # noqa: PLR0913 (PopLibs' arguments)
     return start + zeroing + groups * (16 + cycles)
 
 
+def lanes_cycles(
+    target: Target, positions: Any, row: Any, kernel: Sequence[Any], lanes: Any, type: ElementType, partials: ElementType
+) -> Any:
+    """Of channels with kernels of their own: getConvPartialVerticalMacSupervisorCycleEstimate, of floats horizontal MACs'."""
+    if type is FLOAT:
+        return _horizontal_cycles(target, positions, row, kernel, lanes)
+    workers, wide = target.getNumWorkerContexts(), partials is HALF
+    items = ceiling(positions * kernel[0] * kernel[1], workers)
+    fours = 19 - wide + items * (7 + 5 - 2 * wide + 3 + 2 * (kernel[2] - 1))
+    eights = 13 + items * (7 + 15 + 3 + 3 * (kernel[2] - 1))
+    use_eights = wide & (lanes % 8 == 0)
+    group: Any = np.where(use_eights, 8, 4)
+    elements = positions * group
+    zeroing = 4 + ceiling(elements, by_type(partials, 2, 4))
+    adding = 10 - (not wide) + (9 - 2 * wide + (2 - wide) * (workers - 1)) * ceiling(elements, workers) // group
+    inner = workers * np.where(use_eights, eights, fours)
+    return 61 + 14 + 25 + (not wide) + (zeroing + 32 + 24 + inner + adding) * ceiling(lanes, group)
+
+
+def _horizontal_cycles(target: Target, positions: Any, row: Any, kernel: Sequence[Any], lanes: Any) -> Any:
+    """getConvPartialHorizontalMacSupervisorCycleEstimate of floats, with a channel in each group."""
+    workers = target.getNumWorkerContexts()
+    share = ceiling(positions, workers)
+    rows = ceiling(share, row) + (share % row > 0)
+    inner = workers * (16 + kernel[0] * kernel[1] * kernel[2] * (16 + 19 * rows + 17 * share))
+    zeroing = lanes * workers * zeroing_slots(target, positions, FLOAT)
+    return 58 + 9 * workers + lanes * (23 + 15 + 10 + inner) + zeroing
+
+
 def zeroing_slots(target: Target, outputs: Any, partials: ElementType) -> Any:
     """getZeroSupervisorVertexCycleEstimate, of a worker and a group of channels."""
     vectors = ceiling(ceiling(outputs, target.getNumWorkerContexts()), by_type(partials, 2, 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
-from pypoplar.poplin.convolution.conv_cycles import conversion_slots, product_cycles, sliding_cycles, slots
+from pypoplar.poplin.convolution.conv_cycles import conversion_slots, lanes_cycles, product_cycles, sliding_cycles, slots
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
 from pypoplar.poputil.flop_conventions import MULTIPLY_ADD
 
@@ -31,6 +31,15 @@ def sliding_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
     )  # fmt: skip
     products = groups * batch * prod(axis.products() for axis in axes) * depth * columns
     return VertexPerfEstimate(slots(cycles), MULTIPLY_ADD * products)
+
+
+def lanes_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
+    """Of a vertex whose channels have kernels of their own."""
+    axes, batch, lanes = [_axis(vertex, place) for place in range(3)], int(vertex.value("batch")), int(vertex.value("outChannels"))
+    types = [vertex.getFieldInfo(name).elementType() for name in ("in", "out")]
+    positions = batch * prod(axis.out for axis in axes)
+    cycles = lanes_cycles(vertex.target, positions, axes[2].out, [axis.kernel for axis in axes], lanes, *types)
+    return VertexPerfEstimate(slots(cycles), MULTIPLY_ADD * batch * prod(axis.products() for axis in axes) * lanes)
 
 
 def conversion_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:

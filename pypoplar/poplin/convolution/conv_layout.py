@@ -10,7 +10,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
 from pypoplar.poplin.convolution.conv_plan import SUMMED, ConvolutionPlan
-from pypoplar.poplin.convolution.conv_views import result_view
+from pypoplar.poplin.convolution.conv_views import result_view, with_lanes
 from pypoplar.poplin.convolution.sliding_axis import TrimmedAxis
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 
@@ -20,6 +20,7 @@ def map_convolution_input(graph: Graph, plan: ConvolutionPlan, input: Tensor) ->
     if plan.empty:
         mapTensorLinearly(graph, input)
         return
+    input = with_lanes(plan.form, input, 2)
     cuts, steps = plan.partition.bounds(plan.shape), plan.partition.steps()
     batch = np.arange(input.dim(1))
     outputs = [_nearest_output(trim, size) for trim, size in zip(plan.form.axes, input.shape()[3:], strict=True)]
@@ -35,7 +36,9 @@ def map_convolution_input(graph: Graph, plan: ConvolutionPlan, input: Tensor) ->
     block = block.transpose([0, *(1 + order.index(place) for place in range(len(order)))])
     block = np.add.outer(_part(np.arange(input.dim(0)), cuts[0]) * steps[0], block)
     view = input.dimRoll(2, input.rank() - 1)
-    if any(plan.form.folded):  # parts of the channels are parts of the kernel, too, which want the same inputs
+    if plan.form.lanes:
+        _map_rows(graph, view, block.ravel(), sharers(plan, (5, 6, 7)), cuts[9], steps[9])
+    elif any(plan.form.folded):  # parts of the channels are parts of the kernel, too, which want the same inputs
         _map_rows(graph, view, block.ravel(), sharers(plan, (*range(5, 8), 8, 9)), [0, input.dim(2)], 0)
     else:
         _map_rows(graph, view, block.ravel(), sharers(plan, (*range(5, 8), 9)), cuts[8], steps[8])
@@ -46,6 +49,7 @@ def map_convolution_weights(graph: Graph, plan: ConvolutionPlan, weights: Tensor
     if plan.empty:
         mapTensorLinearly(graph, weights)
         return
+    weights = with_lanes(plan.form, weights, 1)
     cuts, steps = plan.partition.bounds(plan.shape), plan.partition.steps()
     form = plan.form
     first = 3 - len(form.sliding)

@@ -24,6 +24,7 @@ from pypoplar.types import FLOAT, HALF
 
 SUMMED = (5, 6, 7, 8)  # dimensions of a partition whose parts give partial sums
 MOST_CANDIDATES = 300_000
+LANES = 4  # channels that the vertical multiply-accumulate takes together
 ALIKE = 0.02  # of the cycles: estimates are not better
 
 
@@ -52,9 +53,26 @@ class ConvolutionPlan:
         return int(self.cost.bytes)
 
     @property
+    def is_product(self) -> bool:
+        """Whether the vertices multiply matrices."""
+        return self.shape.is_product and not self.form.lanes
+
+    @property
     def tiles(self) -> int:
         """Tiles at work."""
         return self.partition.tiles
+
+    def input_order(self) -> list[int]:
+        """The dimensions of an input [groups, batch, channels, *field] in the order in which they lie best in memory."""
+        return [0, 1, *range(3, len(self.result)), 2] if self.empty else self.form.input_order()
+
+    def weights_order(self) -> list[int]:
+        """The same of weights [groups, output channels, channels, *kernel]."""
+        return [0, *range(3, len(self.result)), 2, 1] if self.empty else self.form.weights_order()
+
+    def output_order(self) -> list[int]:
+        """The same of a result [groups, batch, output channels, *field]: the order in which it is computed."""
+        return [0, 1, *range(3, len(self.result)), 2] if self.empty else self.form.output_order()
 
     def describe(self) -> str:
         """The plan in words, a line for each thing that was chosen."""
@@ -63,8 +81,9 @@ class ConvolutionPlan:
         folded = [str(place) for place, fold in enumerate(self.form.folded) if fold]
         parts = ", ".join(f"{name} {count}" for name, count in zip(DIMENSIONS, self.partition.parts, strict=True) if count > 1)
         cost = self.cost
+        kind = "1x1 products" if self.is_product else "a kernel for each channel" if self.form.lanes else "n x 1 kernels"
         lines = [
-            f"vertices: {'1x1 products' if self.shape.is_product else 'n x 1 kernels'} of {self.types.operands}s",
+            f"vertices: {kind} of {self.types.operands.spelling}s",
             f"folded dimensions: {', '.join(folded) or 'none'}",
             f"parts: {parts or 'one'}; {self.tiles} tiles",
             f"cycles: {self.cycles} (exchange {cost.exchange}, copies {cost.copies}, compute {cost.compute}, sums {cost.reduce})",
@@ -124,6 +143,10 @@ def plans_by_form(
     result = (sizes[0], sizes[1], sizes[3], *(axis.out for axis in axes))
     trims = tuple(trim for trim in map(trimmed, axes) if trim is not None)
     forms = [ConvForm(trims, folded, sizes[2]) for folded in _foldings(target, types, trims, sizes[2], wanted.folded)]
+    if sizes[2] == sizes[3] == 1 and sizes[0] > 1 and not wanted.folded:
+        lanes = ConvForm(trims, (False,) * len(trims), 1, lanes=True)
+        # a fold of halves that are channels of their own would exchange them one by one
+        forms = [lanes] if types.operands is HALF and wanted.folded is None else [*forms, lanes]
     plans = []
     for form in forms:
         fixed = wanted.fixed(form)
@@ -167,7 +190,7 @@ def _plan(
 ) -> ConvolutionPlan | None:
     """The best plan of a form with fixed numbers of parts of some dimensions, if there is one."""
     unit = matrix_unit(target, types.operands)
-    grains = (min(unit.pass_depth, shape.in_channels), min(unit.pass_columns, shape.out_channels))
+    grains = (min(unit.pass_depth, shape.in_channels), min(LANES if form.lanes else unit.pass_columns, shape.out_channels))
     parts = _candidates(target, shape, grains, fixed)
     if len(parts) == 0:
         return None

@@ -61,6 +61,7 @@ class ConvForm:
     axes: tuple[TrimmedAxis, ...]
     folded: tuple[bool, ...]
     channels: int  # input channels of a group, before any fold
+    lanes: bool = False  # groups of one channel each are output channels, with a kernel of their own
 
     @property
     def is_folded(self) -> bool:
@@ -75,15 +76,28 @@ class ConvForm:
     @property
     def scatters(self) -> bool:
         """Whether what a vertex reads is in pieces on its tile, although that has all of it."""
-        order = [*self.joined, *self.sliding]
-        moved = [place for place in order if self.axes[place].axis.size > 1]
-        cut = any(trim.step > 1 or trim.cuts_inputs for trim in self.axes)
-        return self.is_folded or cut or moved != sorted(moved)
+        return self.is_folded or any(trim.step > 1 or trim.cuts_inputs for trim in self.axes)
 
     @property
     def scatters_weights(self) -> bool:
         """The same of the weights."""
         return any(trim.cuts_kernel for trim in self.axes)
+
+    def input_order(self) -> list[int]:
+        """The dimensions of an input [groups, batch, channels, *field] in the order in which they lie best in memory."""
+        fields = range(len(self.axes)) if self.is_folded else [*self.joined, *self.sliding]
+        order = [3 + place for place in fields]
+        return [1, *order, 2, 0] if self.lanes else [0, 1, *order, 2]
+
+    def weights_order(self) -> list[int]:
+        """The same of weights [groups, output channels, channels, *kernel]."""
+        order = [3 + place for place in (*self.sliding, *self.joined)]
+        return [*order, 2, 1, 0] if self.lanes else [0, *order, 2, 1]
+
+    def output_order(self) -> list[int]:
+        """The same of a result [groups, batch, output channels, *field]: the order in which it is computed."""
+        order = [3 + place for place in (*self.joined, *self.sliding)]
+        return [1, *order, 2, 0] if self.lanes else [0, 1, *order, 2]
 
     def joins(self, place: int) -> bool:
         return self.folded[place] or self.axes[place].axis.is_point
@@ -104,4 +118,6 @@ class ConvForm:
         first, second, third = [point] * (AXES - len(sliding)) + sliding
         batch *= prod(self.axes[place].axis.out for place in self.joined)
         channels = self.channels * prod(trim.axis.kernel for trim, fold in zip(self.axes, self.folded, strict=True) if fold)
+        if self.lanes:
+            return ConvShape(1, batch, (first, second, third), 1, groups)
         return ConvShape(groups, batch, (first, second, third), channels, out_channels)

@@ -48,6 +48,7 @@ class Channels:
     batch: EqualParts
     depth: EqualParts
     columns: EqualParts
+    lanes: bool
 
     @property
     def counts(self) -> list[int]:
@@ -55,6 +56,9 @@ class Channels:
 
     def input(self, tensor: Tensor) -> Tensor:
         """What of an input [groups, batch, 3 axes, channels] each vertex has: a row."""
+        if self.lanes:
+            tensor = _split(_split(_split(tensor, 5, self.columns), 1, self.batch), 0, self.groups)
+            return self._rows(tensor.dimShuffle([0, 2, 7, 1, 3, 4, 5, 6, 8]), 0, 1)
         tensor = _split(_split(_split(tensor, 5, self.depth), 1, self.batch), 0, self.groups)
         return self._rows(tensor.dimShuffle([0, 2, 7, 1, 3, 4, 5, 6, 8]), 3, self.columns.count)
 
@@ -94,8 +98,8 @@ def convolve(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor
     if plan.form.is_folded:  # an input in many pieces is not repeated for each part of the columns
         columns = [EqualParts(number, 1, begin, end - begin) for number, (begin, end) in enumerate(pairwise(cuts[9]))]
     for windows in product(*plan.partition.windows(shape)):
-        for channels in product(*(equal_parts(cuts[place]) for place in (0, 1, 8)), columns):
-            _add_vertices(graph, cs, plan, operands, Channels(*channels), windows)
+        for groups, batch, depth, part in product(*(equal_parts(cuts[place]) for place in (0, 1, 8)), columns):
+            _add_vertices(graph, cs, plan, operands, Channels(groups, batch, depth, part, plan.form.lanes), windows)
     prog.add(Execute(cs))
     rows = partials.reshape([prod(sums[:4]), *sums[4:]])
     converted = len(rows) > 1 or plan.types.partials is not plan.types.result
@@ -134,8 +138,8 @@ def _add_vertices(
         "out": channels.partials(out.squeeze([1, 2, 3])),
         **_values(plan, channels, windows),
     }
-    form = "ConvPartial1x1Out" if plan.shape.is_product else "ConvPartialnx1"
-    rounding = (NEAREST,) if plan.types.always_nearest else ()
+    form = "ConvPartial1x1Out" if plan.is_product else "ConvPartialVerticalMac" if plan.form.lanes else "ConvPartialnx1"
+    rounding = (NEAREST,) if plan.types.always_nearest and not plan.form.lanes else ()
     vertexType = templateVertex(f"poplin::{form}", *rounding, plan.types.operands, plan.types.partials)
     graph.add_vertices(cs, vertexType, fields, _places(plan, channels, windows))
 
@@ -159,7 +163,7 @@ def _values(plan: ConvolutionPlan, channels: Channels, windows: SequenceOf[AxisW
     if plan.types.partials is HALF and columns % 2:  # two workers never store to one word
         grain = positions if groups > 1 and positions % 2 else 2
     values = {"groups": groups, "inChannels": depth, "outChannels": columns, "grain": grain}
-    if plan.shape.is_product:
+    if plan.is_product:
         return values
     values["batch"] = batch
     for place, (axis, window) in enumerate(zip(plan.shape.axes, windows, strict=True)):

@@ -13,7 +13,7 @@ from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
 
 def input_view(graph: Graph, form: ConvForm, input: Tensor) -> Tensor:
     """Input [groups, batch, channels, *field] as [groups, batch, 3 axes, channels] of the form's shape."""
-    view = input.dimRoll(2, input.rank() - 1)
+    view = with_lanes(form, input, 2).dimRoll(2, input.rank() - 1)
     for place, trim in enumerate(form.axes):
         view = view.slice(*trim.inputs, 2 + place).subSample(trim.step, 2 + place)
         if form.folded[place]:
@@ -23,11 +23,12 @@ def input_view(graph: Graph, form: ConvForm, input: Tensor) -> Tensor:
     batch = prod(view.shape()[1 : 2 + len(form.joined)])
     sliding = [form.axes[place].axis.size for place in form.sliding]
     channels = prod(view.shape()[2 + len(form.axes) :])
-    return view.reshape([input.dim(0), batch, *_axes(sliding), channels])
+    return view.reshape([view.dim(0), batch, *_axes(sliding), channels])
 
 
 def weights_view(form: ConvForm, weights: Tensor) -> Tensor:
     """Weights [groups, output channels, channels, *kernel] as [groups, 3 axes, channels, output channels] of the form's shape."""
+    weights = with_lanes(form, weights, 1)
     view = weights
     for place, trim in enumerate(form.axes):
         view = view.slice(*trim.kernel, 3 + place)
@@ -42,15 +43,21 @@ def output_view(form: ConvForm, batch: int, result: Tensor) -> Tensor:
     order = [*form.joined, *form.sliding]
     fields = [form.axes[place].axis.out for place in order]
     view = result.reshape([result.dim(0), batch, *fields, result.dim(5)])
-    return view.dimShuffle([0, 1, 2 + len(order), *(2 + order.index(place) for place in range(len(order)))])
+    return with_lanes(form, view.dimShuffle([0, 1, 2 + len(order), *(2 + order.index(place) for place in range(len(order)))]), 2)
 
 
 def result_view(form: ConvForm, output: Tensor) -> Tensor:
     """The inverse: an output [groups, batch, output channels, *field] as [groups, batch, 3 axes, output channels]."""
+    output = with_lanes(form, output, 2)
     view = output.dimShuffle([0, 1, *(3 + place for place in (*form.joined, *form.sliding)), 2])
     batch = prod(view.shape()[1 : 2 + len(form.joined)])
     sliding = [form.axes[place].axis.out for place in form.sliding]
     return view.reshape([output.dim(0), batch, *_axes(sliding), output.dim(2)])
+
+
+def with_lanes(form: ConvForm, tensor: Tensor, dimension: int) -> Tensor:
+    """Groups of one channel as channels of one group, which are in the dimension, or the other way round, if the form has lanes."""
+    return tensor.dimShufflePartial([0, dimension], [dimension, 0]) if form.lanes else tensor
 
 
 def _axes(sizes: list[int]) -> list[int]:

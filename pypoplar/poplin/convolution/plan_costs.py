@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.poplin.convolution.conv_cycles import product_cycles, sliding_cycles, sum_cycles
+from pypoplar.poplin.convolution.conv_cycles import lanes_cycles, product_cycles, sliding_cycles, sum_cycles
 from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST
 from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm, ConvShape, ConvTypes
 from pypoplar.poplin.superstep import MESSAGE
@@ -68,7 +68,7 @@ def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, ca
         for axis, out, of_kernel in zip(shape.axes, outs, kernel, strict=True)
     ]
     positions = batch * prod(outs)
-    window = groups * batch * prod(reach) * depth * size
+    window = groups * batch * prod(reach) * (columns if form.lanes else depth) * size
     weights = groups * prod(kernel) * depth * columns * size
 
     fields = parts[:, 1:5].prod(axis=1)
@@ -77,15 +77,15 @@ def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, ca
         needed, own_inputs = _folded_inputs(form, shape, parts, batch, groups * size)
         pieces = groups * positions * form.pieces
     else:
-        needed, sharing = window, parts[:, 5:8].prod(axis=1) * parts[:, 9]
+        needed, sharing = window, parts[:, 5:8].prod(axis=1) * (1 if form.lanes else parts[:, 9])
         own_field = prod(-(-axis.size // parts[:, 2 + place]) for place, axis in enumerate(shape.axes))
-        own_inputs = np.minimum(window, groups * batch * own_field * depth * size) // sharing
+        own_inputs = np.minimum(window, window // prod(reach) * own_field) // sharing
         pieces = groups * (positions if form.scatters else 1 if shape.is_product else batch * reach[0] * reach[1])
     arriving = np.maximum(needed - own_inputs, 0)
     received = arriving + weights - own_weights
     if target.supportsExchangeBusSharing() and target.getTilesPerSharedExchangeBus() == 2:
         if candidates.order == CHANNELS_LAST:
-            alike = np.where(parts[:, 9] % 2 == 0, np.maximum(needed - 2 * own_inputs, 0), 0)
+            alike = np.where((parts[:, 9] % 2 == 0) & (not form.lanes), np.maximum(needed - 2 * own_inputs, 0), 0)
         else:
             alike = np.where(fields % 2 == 0, np.maximum(weights - 2 * own_weights, 0), 0)
         received = received - alike // 2
@@ -101,7 +101,9 @@ def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, ca
     copies = np.maximum(
         copies, _uneven_halves(shape, types, candidates, groups, positions, kernel[0] * kernel[1] * kernel[2], depth)
     )
-    if shape.is_product:
+    if form.lanes:
+        compute = lanes_cycles(target, positions, outs[2], kernel, columns, types.operands, types.partials)
+    elif shape.is_product:
         compute = product_cycles(target, groups, positions, depth, columns, types.operands)
     else:
         compute = sliding_cycles(
@@ -139,7 +141,7 @@ def _folded_inputs(form: ConvForm, shape: ConvShape, parts: Int64s, batch: Int64
 
 def _copy_rate(target: Target, form: ConvForm, shape: ConvShape, size: int) -> int:
     """Bytes a cycle that are copied on a tile, by how the pieces lie."""
-    piece = form.channels * size if form.scatters else shape.in_channels * size
+    piece = shape.out_channels * size if form.lanes else (form.channels if form.scatters else shape.in_channels) * size
     return int(target.memcpy_bytes_per_cycle) if piece % 8 == 0 else 4 if piece % 4 == 0 else 2
 
 

@@ -9,11 +9,12 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.calls.chosen_form import ChosenForm, choose_form
 from pypoplar.poplin.convolution.calls.conv_call import Options, check_operand, check_params, external
-from pypoplar.poplin.convolution.calls.operand_layout import Mapper, channels_last
+from pypoplar.poplin.convolution.calls.operand_layout import Mapper, in_order
 from pypoplar.poplin.convolution.calls.plain_forms import FIELD, OutputPhases, PlainConvolution
 from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_convolution_output, map_convolution_weights
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.poputil.arguments import check_debug, check_graph, check_own
 from pypoplar.poputil.exceptions import PoplibsError
@@ -33,11 +34,11 @@ def createInput(
 ) -> Tensor:
     """A new tensor [batch, input channels, *field] that `convolution` takes with little exchange.
 
-    The channels of a group are neighbours in memory.
+    Channels are neighbours in memory: those of a group, or of all groups where each has one.
     """
     chosen = _planned("poplin.createInput", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, *params.inputFieldShape]
-    input = channels_last(graph, params.inputType, shape, 2, debugContext or "")
+    input = in_order(graph, params.inputType, shape, _order(chosen, ConvolutionPlan.input_order), debugContext or "")
     if chosen.form.phases is OutputPhases.SEPARATE:
         seen = chosen.form.seen_input(graph, input)
         _map_parts(graph, chosen, map_convolution_input, lambda part: part.input(seen))
@@ -70,7 +71,7 @@ def createWeights(
     """
     chosen = _planned("poplin.createWeights", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
-    weights = channels_last(graph, params.inputType, shape, 1, debugContext or "")
+    weights = in_order(graph, params.inputType, shape, _order(chosen, ConvolutionPlan.weights_order), debugContext or "")
     if chosen.form.phases is not OutputPhases.STACKED:
         seen = chosen.form.seen_weights(weights)
         _map_parts(graph, chosen, map_convolution_weights, lambda part: part.weights(seen))
@@ -88,7 +89,7 @@ def createConvOutput(
     """A new tensor [batch, output channels, *output field] that lies as the result of `convolution` does."""
     chosen = _planned("poplin.createConvOutput", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.batchSize, params.outputChannelsPerConvGroup, *params.getOutputFieldShape()]
-    output = channels_last(graph, params.outputType, shape, 2, debugContext or "")
+    output = in_order(graph, params.outputType, shape, _order(chosen, ConvolutionPlan.output_order), debugContext or "")
     if chosen.form.phases is not OutputPhases.STACKED:
         computed = output
         for dim, axis in enumerate(chosen.form.params.axes()):
@@ -153,6 +154,11 @@ def _planned(
     check_debug(call, debugContext)
     check_cache(call, cache)
     return choose_form(graph.getTarget(), params, ConvolutionOptions.read(call, options), cache)
+
+
+def _order(chosen: ChosenForm, order_of: Callable[[ConvolutionPlan], list[int]]) -> list[int] | None:
+    """The order of dimensions that the first of the plans wants, if there is one."""
+    return order_of(chosen.plans[0]) if chosen.plans else None
 
 
 def _map_parts(graph: Graph, chosen: ChosenForm, map_as_planned: Mapper, view: Callable[[PlainConvolution], Tensor]) -> None:

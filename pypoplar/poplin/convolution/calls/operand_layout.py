@@ -22,34 +22,35 @@ SAMPLE = 4096  # elements that are looked at
 Mapper = Callable[[Graph, ConvolutionPlan, Tensor], None]
 
 
-def channels_last(graph: Graph, type: ElementType, shape: list[int], dimension: int, name: str) -> Tensor:
-    """A new tensor mapped linearly, whose neighbours in a dimension lie together."""
-    order = [*(place for place in range(len(shape)) if place != dimension), dimension]
+def in_order(graph: Graph, type: ElementType, shape: list[int], order: list[int] | None, name: str) -> Tensor:
+    """A new tensor mapped linearly, whose dimensions lie in this order in memory, the last one together."""
+    order = order or list(range(len(shape)))
     variable = graph.addVariable(type, [shape[place] for place in order], name)
     mapTensorLinearly(graph, variable)
-    return variable.dimRoll(len(shape) - 1, dimension)
+    return variable.dimShuffle([order.index(place) for place in range(len(shape))])
 
 
 def planned_input(graph: Graph, plan: ConvolutionPlan, input: Tensor, prog: Sequence, name: str) -> Tensor:
-    """Input [groups, batch, channels, *field], whose channels are to lie together."""
+    """Input [groups, batch, channels, *field], whose channels, or groups of a channel each, are to lie together."""
     parts = plan.partition.parts
-    sharing = prod(parts[KERNEL]) * parts[9]
-    return _laid_out(graph, plan, input, 2, sharing, map_convolution_input, prog, below(name, "input"))
+    sharing = prod(parts[KERNEL]) * (1 if plan.form.lanes else parts[9])
+    return _laid_out(graph, plan, input, plan.input_order(), sharing, map_convolution_input, prog, below(name, "input"))
 
 
 def planned_weights(graph: Graph, plan: ConvolutionPlan, weights: Tensor, prog: Sequence, name: str) -> Tensor:
-    """Weights [groups, output channels, input channels, *kernel], whose output channels are to lie together."""
+    """Weights [groups, output channels, input channels, *kernel], whose output channels, or groups, are to lie together."""
     parts = plan.partition.parts
     sharing = parts[1] * prod(parts[OUT])
-    return _laid_out(graph, plan, weights, 1, sharing, map_convolution_weights, prog, below(name, "weights"))
+    return _laid_out(graph, plan, weights, plan.weights_order(), sharing, map_convolution_weights, prog, below(name, "weights"))
 
 
 def _laid_out(
-    graph: Graph, plan: ConvolutionPlan, tensor: Tensor, dimension: int, sharing: int, place: Mapper, prog: Sequence, name: str
+    graph: Graph, plan: ConvolutionPlan, tensor: Tensor, order: list[int], sharing: int, place: Mapper, prog: Sequence, name: str
 ) -> Tensor:
     """The tensor, or a copy as the plan wants it; `sharing` is how many tiles want the same elements."""
     if plan.empty or not tensor.numElements():
         return tensor
+    dimension = order[-1]
     length = tensor.dim(dimension)
     together = _together(tensor.dimRoll(dimension, tensor.rank() - 1))
     if together >= length:
@@ -60,7 +61,7 @@ def _laid_out(
     copied = superstep_cycles(graph.getTarget()) + MESSAGE * (share // together + wanted // length)
     if gathered <= copied:
         return tensor
-    copy = channels_last(graph, tensor.elementType(), tensor.shape(), dimension, name)
+    copy = in_order(graph, tensor.elementType(), tensor.shape(), order, name)
     place(graph, plan, copy)
     prog.add(Copy(tensor, copy))
     return copy
