@@ -396,3 +396,17 @@ def test_a_sum_of_a_million_floats_takes_2000_cycles_on_a_bow():
     engine.load(device)
     engine.run()
     assert engine.getReport().execution.totalCycles.total <= 2000
+
+
+def test_a_transposed_view_is_reduced_as_what_it_views_is():
+    vertices = []
+    values = values_for(ADD, FLOAT, [40, 50])
+    for transposed in (False, True):
+        graph, device = new_graph(8)
+        x, prog = variable(graph, FLOAT, [40, 50], "x"), Sequence()
+        view, dims = (x.transpose(), [1]) if transposed else (x, [0])
+        result = popops.reduce(graph, view, dims, ADD, prog)
+        read, engine = run(graph, device, prog, {"x": values}, {"out": result})
+        close(read["out"], values.sum(0))
+        vertices.append((graph.numVertices(), engine.getReport().execution.totalCycles.total))
+    assert vertices[0] == vertices[1]

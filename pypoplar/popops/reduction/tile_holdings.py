@@ -14,6 +14,8 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popops.reduction.regular_views import pieces_view
 
+SHORT_PIECE = 8  # elements on average, below which it is looked for an order in which pieces of memory are longer
+
 
 @frozen(eq=False)
 class Holding:
@@ -50,6 +52,7 @@ class HeldPieces:
 
 def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holding]:
     """What the tiles hold of a tensor whose dimensions `dims` are reduced; it has elements."""
+    tensor, dims = _in_long_pieces(tensor, dims)
     flat = tensor.flatten()
     pieces = _pieces(graph, tensor, dims)
     first = np.flatnonzero(opens(pieces.tile, pieces.output, pieces.width))
@@ -63,6 +66,24 @@ def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holdi
     end = np.append(head[1:], len(first)) - 1
     blocks = _HeldBlocks(tile[head], output[head], output[end] + width[end], width[head], places[head], first[head], last[end])
     return list(_holdings(flat, pieces, blocks))
+
+
+def _in_long_pieces(tensor: Tensor, dims: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
+    """The tensor, or with the reduced dimensions before or behind the others if it is in fewer pieces of memory then; and these.
+
+    Outputs are numbered by the other dimensions alone. A transposed matrix would be looked at element by element.
+    """
+    if _pieces_of_memory(tensor) * SHORT_PIECE < tensor.numElements():
+        return tensor, dims
+    kept = [dimension for dimension in range(tensor.rank()) if dimension not in dims]
+    before = tensor.dimShuffle([*dims, *kept]), range(len(dims))
+    behind = tensor.dimShuffle([*kept, *dims]), range(len(kept), tensor.rank())
+    return min(((tensor, dims), before, behind), key=lambda view: _pieces_of_memory(view[0]))
+
+
+def _pieces_of_memory(tensor: Tensor) -> int:
+    runs = tensor.flatten().runs()
+    return int(np.where(runs.step == 1, 1, runs.count).sum())
 
 
 @frozen(eq=False)
