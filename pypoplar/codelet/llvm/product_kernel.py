@@ -86,7 +86,7 @@ def _panels(builder: Any, shape: TileShape, types: tuple[str, str], numbers: dic
     def enough(done: Any) -> Any:
         return builder.icmp_signed("<=", builder.add(done, word(needed)), numbers["columns"])
 
-    return _while(builder, begin, enough, panel)
+    return while_loop(builder, begin, enough, panel)
 
 
 def _rows(builder: Any, shape: TileShape, types: tuple[str, str], numbers: dict[str, Any]) -> None:
@@ -105,7 +105,7 @@ def _rows(builder: Any, shape: TileShape, types: tuple[str, str], numbers: dict[
     def enough(done: Any) -> Any:
         return builder.icmp_signed("<=", builder.add(done, word(shape.rows)), numbers["rows"])
 
-    done = _while(builder, word(0), enough, tile)
+    done = while_loop(builder, word(0), enough, tile)
     after = builder.append_basic_block()
     switch = builder.switch(builder.sub(numbers["rows"], done), after)
     for rows in range(1, shape.rows):
@@ -117,7 +117,7 @@ def _rows(builder: Any, shape: TileShape, types: tuple[str, str], numbers: dict[
     builder.position_at_end(after)
 
 
-def _while(builder: Any, first: Any, goes_on: Callable[[Any], Any], body: Callable[[Any], Any]) -> Any:
+def while_loop(builder: Any, first: Any, goes_on: Callable[[Any], Any], body: Callable[[Any], Any]) -> Any:
     """``while goes_on(i): i = body(i)``; gives the last `i`."""
     before = builder.block
     head, inside, after = (builder.append_basic_block() for _ in range(3))
@@ -180,10 +180,10 @@ class _TileWriter:
                 self._add_products(sums, factors, row_of_b, number, mask)
                 return builder.add(number, word(1))
 
-            _while(builder, word(0), lambda number: builder.icmp_unsigned("<", number, count), step)
+            while_loop(builder, word(0), lambda number: builder.icmp_unsigned("<", number, count), step)
             return builder.add(done, count)
 
-        _while(builder, word(0), lambda done: builder.icmp_unsigned("<", done, numbers["depth"]), chunk)
+        while_loop(builder, word(0), lambda done: builder.icmp_unsigned("<", done, numbers["depth"]), chunk)
         for row, of_row in enumerate(sums):
             for place, total in enumerate(of_row):
                 self._store(builder.load(total), self._column("out", result, row, place), result, mask)

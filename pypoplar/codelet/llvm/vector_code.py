@@ -1,23 +1,30 @@
 """Writes operations on vectors as LLVM instructions: their operands are judged, they are paid for, and then they run.
 
 Where an operation's elements are only its own, and nothing is looked after at each access, it runs as fast as the host can
-(`pypoplar.codelet.llvm.product_kernel`); else as the loops that it means.
+(`pypoplar.codelet.llvm.product_kernel`); else as the loops that it means. Where halves are rounded at random, the fast way has sums
+in floats of its own, and rounds them in the order of the loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from llvmlite import ir
 
 from pypoplar.codelet.ir.memory_types import SIZES
 from pypoplar.codelet.ir.typed import ApplyToVectors
+from pypoplar.codelet.llvm import halves
+from pypoplar.codelet.llvm.debug_and_random import LlvmReadingEmitter
 from pypoplar.codelet.llvm.emitter_state import EmitterState
-from pypoplar.codelet.llvm.memory_forms import word
-from pypoplar.codelet.llvm.product_kernel import product_kernel
+from pypoplar.codelet.llvm.halves import SHORT
+from pypoplar.codelet.llvm.memory_forms import FLOAT, WORD, word
+from pypoplar.codelet.llvm.product_kernel import product_kernel, while_loop
 from pypoplar.codelet.operations.matrix_price import SLOT_CYCLES, MatrixPrice
 from pypoplar.interface.context_words import Work
 from pypoplar.interface.fault_codes import FaultCode
 
+SUMS = 1 << 12  # floats that are held while they are to be rounded at random
 STRETCH = 1 << 25  # products between two looks at whether the run has been stopped: some hundredths of a second
 
 
@@ -26,15 +33,18 @@ def emit_vector_operation(state: EmitterState, statement: ApplyToVectors) -> Non
     extents = _extents(state, numbers)
     _judge(state, statement, numbers, extents)
     _pay(state, statement, numbers[:3])
-    rounds_at_random = state.checks.stochastic and statement.vectors[0].element == "f16"
-    if rounds_at_random or not state.checks.only_counts:
+    if not state.checks.only_counts:
         state.emit_block(statement.loops)
         return
     builder = state.builder
     fast, loops, after = (builder.append_basic_block(name) for name in ("product", "product.loops", "product.end"))
     builder.cbranch(_apart(state, statement, extents), fast, loops)
     builder.position_at_end(fast)
-    _run_kernel(state, statement, numbers, after)
+    if state.checks.stochastic and statement.vectors[0].element == "f16":
+        _run_rounding(state, statement, numbers)
+        builder.branch(after)
+    else:
+        _run_kernel(state, statement, numbers, after)
     builder.position_at_end(loops)
     state.emit_block(statement.loops)
     state.go(after)
@@ -153,7 +163,78 @@ def _run_kernel(state: EmitterState, statement: ApplyToVectors, numbers: Sequenc
     upcoming = builder.add(done, count)
     builder.cbranch(builder.icmp_unsigned("<", upcoming, rows), looking, after)
     builder.position_at_end(looking)
-    spent, limit = builder.load(state.slots), state.limit()
-    state.fault_unless(builder.icmp_signed("<=", spent, limit), FaultCode.CYCLE_LIMIT, statement.where, spent, limit)
+    _look(state, statement)
     done.add_incoming(upcoming, builder.block)
     builder.branch(top)
+
+
+def _look(state: EmitterState, statement: ApplyToVectors) -> None:
+    """Fault if the run has been stopped."""
+    spent, limit = state.builder.load(state.slots), state.limit()
+    state.fault_unless(state.builder.icmp_signed("<=", spent, limit), FaultCode.CYCLE_LIMIT, statement.where, spent, limit)
+
+
+def _run_rounding(state: EmitterState, statement: ApplyToVectors, numbers: Sequence[Any]) -> None:
+    """Some whole rows at a time, or a part of a row: their sums in floats, which are then rounded at random one after the other."""
+    builder = state.builder
+    rows, depth, columns, *strides = numbers
+    kernel = product_kernel(builder.module, "f32", statement.vectors[1].element)
+    out, a, b = (state.place(span).address for span in statement.vectors)
+    out_row, a_row, b_row = (builder.mul(stride, word(2)) for stride in strides)
+    sums = builder.ptrtoint(state.function.allocate(ir.ArrayType(FLOAT, SUMS)), WORD)
+    columns_at_once = _least(builder, columns, word(SUMS))
+    none = builder.icmp_unsigned("==", columns, word(0))
+    rows_at_once = builder.udiv(word(SUMS), builder.select(none, word(1), columns_at_once))
+
+    def run_rows(row: Any) -> Any:
+        height = _least(builder, rows_at_once, builder.sub(rows, row))
+
+        def run_columns(column: Any) -> Any:
+            width = _least(builder, columns_at_once, builder.sub(columns, column))
+            offset = builder.mul(column, word(2))
+            begin = builder.add(builder.add(out, builder.mul(row, out_row)), offset)
+
+            def element(i: Any, j: Any) -> tuple[Any, Any]:
+                half = builder.add(builder.add(begin, builder.mul(i, out_row)), builder.mul(j, word(2)))
+                total = builder.add(sums, builder.mul(builder.add(builder.mul(i, width), j), word(4)))
+                return builder.inttoptr(half, SHORT.as_pointer()), builder.inttoptr(total, FLOAT.as_pointer())
+
+            def widen(i: Any, j: Any) -> None:
+                half, total = element(i, j)
+                builder.store(halves.from_half(builder, builder.load(half)), total)
+
+            def narrow(i: Any, j: Any) -> None:
+                half, total = element(i, j)
+                rounded = halves.round_at_random(builder, builder.load(total), LlvmReadingEmitter(state).next_random())
+                builder.store(halves.to_half(builder, rounded), half)
+
+            _for_each(builder, height, width, widen)
+            left = builder.add(a, builder.mul(row, a_row))
+            row_of_sums = builder.mul(width, word(4))
+            builder.call(kernel, [sums, left, builder.add(b, offset), height, depth, width, row_of_sums, a_row, b_row])
+            _for_each(builder, height, width, narrow)
+            return builder.add(column, width)
+
+        while_loop(builder, word(0), lambda column: builder.icmp_unsigned("<", column, columns), run_columns)
+        _look(state, statement)
+        return builder.add(row, height)
+
+    while_loop(builder, word(0), lambda row: builder.icmp_signed("<", row, rows), run_rows)
+
+
+def _least(builder: Any, one: Any, other: Any) -> Any:
+    return builder.select(builder.icmp_unsigned("<", one, other), one, other)
+
+
+def _for_each(builder: Any, rows: Any, columns: Any, do: Callable[[Any, Any], None]) -> None:
+    """Do something for each element of some rows, in their order."""
+
+    def row(i: Any) -> Any:
+        def column(j: Any) -> Any:
+            do(i, j)
+            return builder.add(j, word(1))
+
+        while_loop(builder, word(0), lambda j: builder.icmp_unsigned("<", j, columns), column)
+        return builder.add(i, word(1))
+
+    while_loop(builder, word(0), lambda i: builder.icmp_unsigned("<", i, rows), row)

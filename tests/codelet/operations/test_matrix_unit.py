@@ -36,7 +36,7 @@ from pypoplar.codelet.operations.matrix_unit import MULTIPLY_ACCUMULATE
 from pypoplar.codelet.python.interpreted import VertexContext
 from pypoplar.codelet.python.python_form import PythonForm
 from pypoplar.codelet.registry import collect
-from pypoplar.interface.fault_codes import FaultCode
+from pypoplar.interface.fault_codes import FaultCode, FloatingPoint
 from pypoplar.program import Execute
 
 T = TypeVar("T", FLOAT, HALF)
@@ -143,6 +143,16 @@ def test_what_is_looked_after_at_each_access_changes_no_bit(types, sizes, seed):
         found = run(PRODUCTS[types], **fields, **looked_after)
         assert (found.fault, found.slots) == (None, plain.slots)
         np.testing.assert_array_equal(found.fields["out"], plain.fields["out"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns", "stride"),
+    [(0, 3, 3, 3), (3, 3, 0, 0), (1, 0, 3, 3), (4, 20, 5, 9), (900, 1, 5, 5), (2, 1, 4100, 4101), (2, 2, 4096, 4096)],
+)
+def test_sums_that_are_rounded_at_random_are_so_in_order_of_rows_and_columns(rows, depth, columns, stride):
+    sizes = (0, rows, depth, columns, stride, depth, columns)
+    out, a, b = vectors(np.random.default_rng(rows), (HALF, HALF), sizes)
+    run(PRODUCTS[HALF, HALF], out=out, a=a, b=b, floating_point_mask=FloatingPoint.STOCHASTIC, **numbers(*sizes))
 
 
 def test_infinities_and_nans_go_through_it():
