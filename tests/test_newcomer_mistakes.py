@@ -153,7 +153,7 @@ MISTAKES = {  # as it is written: the error, and a part of what it says
     "poplin.addCodelets(prog)": (PoplarTypeError, "poplin.addCodelets: the first argument is the graph"),
     "popnn.addCodelets(prog)": (PoplarTypeError, "popnn.addCodelets: the first argument is the graph"),
     "popnn.nonLinearity(graph, 'relu', x, prog)": (PoplarTypeError, "such as popnn.NonLinearityType.RELU, got 'relu'"),
-    "poplin.cholesky(graph, x)": (MissingMember, "PopLibs has poplin.cholesky, and pypoplar does not have it yet"),
+    "popnn.logSoftmax(graph, x, prog)": (MissingMember, "PopLibs has popnn.logSoftmax, and pypoplar does not have it yet"),
     "popops.scaleAddTo": (PoplarAttributeError, "did you mean 'scaledAddTo'?"),
     "poputil.mapTensorLinear": (PoplarAttributeError, "did you mean 'mapTensorLinearly'?"),
     "poplin.conv": (PoplarAttributeError, "pypoplar.poplin has no 'conv'"),

@@ -44,7 +44,7 @@ def clone_view(
     gathers = method is TensorCloneMethod.GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES
     if method is TensorCloneMethod.CREATE_NEW_ORDER or (not keeps_aliases and tensor.containsAliases()):
         clone = new_variable((copies, *shape))
-    elif not gathers and _is_stretch(tensor):
+    elif copies and not gathers and _is_stretch(tensor):
         return _stretch(tensor, copies, mapping, new_variable)
     elif not gathers and _is_distinct(tensor):
         clone = _compacted(tensor, copies, new_variable)

@@ -13,6 +13,7 @@ from pypoplar.arrays.groups import offsets
 from pypoplar.arrays.intervals import Interval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
 from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.arguments import whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
@@ -28,7 +29,8 @@ def is_interval(entry: Any) -> bool:
 
 def entries(call: str, given: Any) -> list[Any]:
     """What a user gave as a list of intervals or of lists of them; `PoplarTypeError` for what is none."""
-    if isinstance(ordered(given, f"the intervals of {call}", INTERVALS), str | Interval) or not isinstance(given, Iterable):
+    given = ordered(given, f"the intervals of {call}", INTERVALS)
+    if isinstance(given, str | Interval | Tensor) or not isinstance(given, Iterable) or getattr(given, "shape", None) == ():
         raise PoplarTypeError(f"{call} takes a list of intervals, got {given!r}; write {INTERVALS}")
     return list(given)
 

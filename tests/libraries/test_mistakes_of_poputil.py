@@ -352,3 +352,20 @@ def test_an_array_beside_an_expression_is_refused():
         with pytest.raises(PoplarError, match="an expression is made of placeholders, numbers and operations, got array"):
             mistake()
     assert str(np.float32(1) - popops.expr._1) == "sub(1.0,_1)"
+
+
+@pytest.mark.parametrize("mapping", [[0], [(0, 1)], [["0"]], [[0]], np.array(0), F, [[]] * 5])
+def test_what_is_no_mapping_of_matrices_is_refused(mapping):
+    before = state()
+    with pytest.raises(PoplarError, match=r"popops\.rearrange\.addTransposeVertices"):
+        rearrange.addTransposeVertices(GRAPH, CS, FLOAT, 4, 6, mapping, lambda number: (F, F))
+    assert state() == before
+
+
+@pytest.mark.parametrize("given", [None, F, (F,), (F, 3), (F, ROWS), (F, FOREIGN)])
+def test_matrices_that_are_none_are_refused_before_one_is_transposed(given):
+    fresh = variable(GRAPH, FLOAT, [6, 4], f"fresh {given}")
+    before = state()
+    with pytest.raises(PoplarError, match=r"popops\.rearrange\.addTransposeVertices"):
+        rearrange.addTransposeVertices(GRAPH, CS, FLOAT, 4, 6, [[(0, 1)], [(1, 2)]], lambda number: given if number else (F, fresh))
+    assert state() == before

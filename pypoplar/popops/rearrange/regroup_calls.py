@@ -225,6 +225,7 @@ def regroupIfBeneficial(
         _grouping(call, in_, "preferredGrouping", (in_.rank() - 1, whole_number(call, "preferredGrouping", preferredGrouping, 1)))
     if in_.rank() <= 1 or in_.numElements() == 0 or in_.elementType() not in TRANSPOSABLE:
         return in_
+    check_operands(call, graph, in_, *(() if ref is None else (ref,)))
     source = detectDimGroupings(graph, in_)
     wanted = [(in_.rank() - 1, preferredGrouping or 1)] if ref is None else detectDimGroupings(graph, ref)
     grain = getMinimumRegroupGrainSize(in_.elementType())

@@ -22,7 +22,7 @@ from pypoplar.poputil.arguments import (
     whole_number,
 )
 from pypoplar.poputil.exceptions import PoplibsError
-from pypoplar.poputil.interval_lists import entries
+from pypoplar.poputil.interval_lists import bounds, entries
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.target import Target
@@ -92,15 +92,29 @@ def addTransposeVertices(
     size = whole_number(call, "rows", rows, 1) * whole_number(call, "cols", cols, 1)
     if not callable(getInOut):
         raise PoplarTypeError(f"{call}: getInOut is a function of a number that gives two tensors, got {getInOut!r}")
-    for tile, intervals in enumerate(entries(call, mapping)):
-        pairs = [getInOut(number) for interval in intervals for number in range(*interval)]
-        for pair in pairs:
-            for tensor in pair:
-                if tensor.numElements() != size or tensor.elementType() is not dType:
-                    raise PoplibsError(f"{call}: getInOut gives two tensors of {size} elements of {dType!r}, got {tensor!r}")
+    numbers = [
+        [number for interval in zip(*bounds(call, intervals), strict=True) for number in range(*interval)]
+        for intervals in entries(call, mapping)
+    ]
+    tiles = graph.getTarget().getNumTiles()
+    if len(numbers) > tiles:
+        raise PoplibsError(f"{call}: mapping has a list for each of the {tiles} tiles at most, got {len(numbers)}")
+    matrices = [[_two_ends(call, graph, getInOut(number), size, dType) for number in several] for several in numbers]
+    for tile, pairs in enumerate(matrices):
         if pairs:
             ends = [concat([tensor.flatten() for tensor in several]) for several in zip(*pairs, strict=True)]
             _add_vertex(graph, cs, tile, rows, cols, *ends)
+
+
+def _two_ends(call: str, graph: Graph, pair: object, size: int, type: ElementType) -> tuple[Tensor, Tensor]:
+    """What `getInOut` gave: a matrix, and where its transpose goes."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise PoplarTypeError(f"{call}: getInOut gives two tensors, got {pair!r}")
+    check_own(call, graph, *pair)
+    for tensor in pair:
+        if tensor.numElements() != size or tensor.elementType() is not type:
+            raise PoplibsError(f"{call}: getInOut gives two tensors of {size} elements of {type!r}, got {tensor!r}")
+    return pair[0], pair[1]
 
 
 @public

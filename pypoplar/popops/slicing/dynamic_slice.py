@@ -99,7 +99,7 @@ def dynamicSliceWithOutput(
 def getSliceMapping(graph: Graph, t: Tensor, dims: Iterable[int], sizes: Iterable[int]) -> TileToTensorMapping:
     """For each tile the intervals of the flattened slice of `t` that it would hold, as `dynamicSlice` maps it."""
     call = "popops.getSliceMapping"
-    check_own(call, graph, t=t)
+    check_operands(call, graph, t=t)
     extent = read_extent(call, t.shape(), dims, sizes)
     return graph.getTileMapping(t.slice([0] * t.rank(), extent.slice_shape))
 
