@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from attrs import frozen
 
 from pypoplar.errors import PoplarTypeError
@@ -90,4 +91,6 @@ def setStochasticRounding(graph: Graph, sequence: Sequence, enable: bool, name: 
     with it off.
     """
     check_sequence(sequence, "setStochasticRounding")
+    if not isinstance(enable, bool | np.bool_):
+        raise PoplarTypeError(f"setStochasticRounding takes True or False, got {enable!r}")
     sequence.add(SetStochasticRounding(bool(enable), name))

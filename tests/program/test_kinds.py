@@ -334,6 +334,8 @@ def test_settings_of_the_machine_are_steps(graph, x):
     assert (seeding.seed, seeding.modifier) == (seed, 7)
     with pytest.raises(PoplarTypeError):
         setFloatingPointBehaviour(graph, sequence, True)
+    with pytest.raises(PoplarTypeError, match="setStochasticRounding takes True or False, got 'false'"):
+        setStochasticRounding(graph, sequence, "false")
     with pytest.raises(PoplarTypeError, match="UNSIGNED_INT, got 'x'"):
         setSeed(graph, x, 7, sequence)
     with pytest.raises(TensorShapeError):
