@@ -31,6 +31,8 @@ class EqualParts:
 
     def of(self, tensor: Tensor, dimension: int) -> Tensor:
         """What the parts are of a tensor, together."""
+        if self.count * self.size == tensor.dim(dimension):
+            return tensor  # a slice of a scattered tensor takes as long as it has elements
         return tensor.slice(self.begin, self.begin + self.count * self.size, dimension)
 
 

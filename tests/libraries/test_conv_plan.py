@@ -12,6 +12,7 @@ from pypoplar import FLOAT, HALF, InvalidOption, Target
 from pypoplar.poplin.convolution.conv_plan import plan_axes, plans_by_form
 from pypoplar.poplin.convolution.conv_shape import ConvTypes
 from pypoplar.poplin.convolution.plan_constraints import PlanConstraints
+from pypoplar.poplin.convolution.plan_costs import COPY_SLOTS
 from pypoplar.poputil import PoplibsError
 
 FLOATS = ConvTypes(FLOAT, FLOAT, FLOAT)
@@ -130,10 +131,10 @@ def test_the_estimate_of_a_layer_on_64_tiles_is_within_5_percent_of_a_run(layer)
     st.sampled_from(TYPES),
     st.sampled_from((16, 50)),
 )
-def test_the_estimate_of_a_layer_of_any_sizes_is_within_15_percent_of_a_run(sizes, drawn, types, tiles):
+def test_the_estimate_of_a_layer_of_any_sizes_is_within_15_percent_of_a_run_or_the_start_of_a_copy(sizes, drawn, types, tiles):
     axes = [axis(size, kernel, min(padding, kernel // 2), stride=stride) for size, kernel, padding, stride in drawn]
     plan = plan_axes(machine(tiles), sizes, tuple(axes), types, 0.6)
-    assert plan.cycles == pytest.approx(cycles_of(plan, tiles, sizes, axes), rel=0.15)
+    assert plan.cycles == pytest.approx(cycles_of(plan, tiles, sizes, axes), rel=0.15, abs=6 * COPY_SLOTS)
 
 
 def test_a_plan_keeps_its_constraints_and_computes_the_same():

@@ -98,12 +98,17 @@ def convolve(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor
     if plan.form.is_folded:  # an input in many pieces is not repeated for each part of the columns
         columns = [EqualParts(number, 1, begin, end - begin) for number, (begin, end) in enumerate(pairwise(cuts[9]))]
     for windows in product(*plan.partition.windows(shape)):
-        for groups, batch, depth, part in product(*(equal_parts(cuts[place]) for place in (0, 1, 8)), columns):
-            _add_vertices(graph, cs, plan, operands, Channels(groups, batch, depth, part, plan.form.lanes), windows)
+        for groups, batch, depth in product(*(equal_parts(cuts[place]) for place in (0, 1, 8))):
+            rows: Tensor | None = None
+            for part in columns:
+                channels = Channels(groups, batch, depth, part, plan.form.lanes)
+                if rows is None or not plan.form.is_folded:
+                    rows = channels.input(_windows_of(operands.input, windows))
+                _add_vertices(graph, cs, plan, operands, channels, windows, rows)
     prog.add(Execute(cs))
-    rows = partials.reshape([prod(sums[:4]), *sums[4:]])
-    converted = len(rows) > 1 or plan.types.partials is not plan.types.result
-    result = add_up(graph, plan, rows, prog, debug) if converted else rows[0]
+    sums_of = partials.reshape([prod(sums[:4]), *sums[4:]])
+    converted = len(sums_of) > 1 or plan.types.partials is not plan.types.result
+    result = add_up(graph, plan, sums_of, prog, debug) if converted else sums_of[0]
     return output_view(plan.form, input.dim(1), result)
 
 
@@ -123,17 +128,30 @@ def _split(tensor: Tensor, dimension: int, parts: EqualParts) -> Tensor:
     return parts.of(tensor, dimension).reshapePartial(dimension, dimension + 1, [parts.count, parts.size])
 
 
-def _add_vertices(
-    graph: Graph, cs: ComputeSet, plan: ConvolutionPlan, operands: Operands, channels: Channels, windows: SequenceOf[AxisWindow]
-) -> None:
-    """The vertices of a window on each axis, and of equal parts of all else."""
-    input, weights, out = operands.input, operands.weights, operands.partials
+def _windows_of(input: Tensor, windows: SequenceOf[AxisWindow]) -> Tensor:
+    """What a window on each axis has of an input."""
     for place, window in enumerate(windows):
-        input = input.slice(*window.inputs, 2 + place)
+        if window.inputs != (0, input.dim(2 + place)):  # a slice of a scattered tensor takes as long as it has elements
+            input = input.slice(*window.inputs, 2 + place)
+    return input
+
+
+def _add_vertices(
+    graph: Graph,
+    cs: ComputeSet,
+    plan: ConvolutionPlan,
+    operands: Operands,
+    channels: Channels,
+    windows: SequenceOf[AxisWindow],
+    rows: Tensor,
+) -> None:
+    """The vertices of a window on each axis, and of equal parts of all else; `rows` are what each has of the input."""
+    weights, out = operands.weights, operands.partials
+    for place, window in enumerate(windows):
         weights = weights.slice(*window.kernel, 1 + place)
         out = out.slice(window.kernel_part, window.kernel_part + 1, 1 + place).slice(*window.outputs, 6 + place)
     fields = {
-        "in": channels.input(input),
+        "in": rows,
         "weights": channels.weights(weights),
         "out": channels.partials(out.squeeze([1, 2, 3])),
         **_values(plan, channels, windows),
