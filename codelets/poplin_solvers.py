@@ -1,9 +1,8 @@
-"""Device code of poplin: blocks of triangular systems and of factorisations. Sums are taken in float and rounded once."""
+"""Device code of poplin: blocks of triangular systems and of factorisations, of FLOATs."""
 
 import math
-from typing import Generic, TypeVar
 
-from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, InOut, Input, MultiVertex, Vector, VectorList, Vertex, ipu
+from pypoplar import FLOAT, INT, UNSIGNED_INT, InOut, Input, MultiVertex, Vector, VectorList, Vertex, ipu
 from pypoplar.poplin.solvers.solver_cycles import (
     cholesky_estimate,
     lu_core_estimate,
@@ -11,45 +10,43 @@ from pypoplar.poplin.solvers.solver_cycles import (
     triangular_estimate,
 )
 
-T = TypeVar("T", FLOAT, HALF)
 
-
-class _TriangularSolve(MultiVertex, Generic[T]):
+class _TriangularSolve(MultiVertex):
     """Each row x becomes the solution of a x' = x; of the matrix a, row by row, what is below the diagonal is read."""
 
-    a: Input[Vector[T]]
-    rows: InOut[VectorList[T]]
+    a: Input[Vector[FLOAT]]
+    rows: InOut[VectorList[FLOAT]]
 
     def compute(self, worker):
         for number in ipu.worker_range(worker, len(self.rows)):
             x = self.rows[number]
             for i in range(len(x)):
                 first = i * len(x)
-                total = float(x[i])
+                total = x[i]
                 for j in range(i):
-                    total -= float(self.a[first + j]) * float(x[j])
+                    total -= self.a[first + j] * x[j]
                 x[i] = self.divided(total, first + i)
 
     def cycles(self, vertex):
         return triangular_estimate(vertex)
 
 
-class TriangularSolve(_TriangularSolve[T], Generic[T], name="poplin::TriangularSolve<false>"):
+class TriangularSolve(_TriangularSolve, name="poplin::TriangularSolve<false>"):
     def divided(self, total, place):
-        return total / float(self.a[place])
+        return total / self.a[place]
 
 
-class UnitTriangularSolve(_TriangularSolve[T], Generic[T], name="poplin::TriangularSolve<true>"):
+class UnitTriangularSolve(_TriangularSolve, name="poplin::TriangularSolve<true>"):
     """The diagonal is taken to be ones."""
 
     def divided(self, total, place):
         return total
 
 
-class Cholesky(Vertex, Generic[T], name="poplin::Cholesky"):
+class Cholesky(Vertex, name="poplin::Cholesky"):
     """The lower triangle of a matrix, row by row, becomes its factor; what is above it stays."""
 
-    matrix: InOut[Vector[T]]
+    matrix: InOut[Vector[FLOAT]]
     size: INT
 
     def compute(self):
@@ -57,13 +54,13 @@ class Cholesky(Vertex, Generic[T], name="poplin::Cholesky"):
             row = i * self.size
             for k in range(i + 1):
                 other = k * self.size
-                total = float(self.matrix[row + k])
+                total = self.matrix[row + k]
                 for j in range(k):
-                    total -= float(self.matrix[row + j]) * float(self.matrix[other + j])
+                    total -= self.matrix[row + j] * self.matrix[other + j]
                 if i == k:
                     self.matrix[row + k] = math.sqrt(total)
                 else:
-                    self.matrix[row + k] = total / float(self.matrix[other + k])
+                    self.matrix[row + k] = total / self.matrix[other + k]
 
     def cycles(self, vertex):
         return cholesky_estimate(vertex)

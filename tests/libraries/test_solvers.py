@@ -14,7 +14,7 @@ from pypoplar.poplin.solvers.solver_cycles import triangular_cycles
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 
-CLOSE = {FLOAT: {"rtol": 1e-3, "atol": 1e-4}, HALF: {"rtol": 1e-2, "atol": 0.05}}
+CLOSE = {FLOAT: {"rtol": 1e-3, "atol": 1e-4}, HALF: {"rtol": 1e-2, "atol": 0.02}}
 
 
 @pytest.fixture(params=MODES)
@@ -100,6 +100,15 @@ def test_cholesky_in_place_replaces_an_input_made_for_it():
     values = positive([2, 11, 11], FLOAT)
     read, _ = run(graph, device, prog, {"a": values}, {"factor": a})
     np.testing.assert_allclose(read["factor"], np.swapaxes(np.linalg.cholesky(values.astype(float)), -1, -2), **CLOSE[FLOAT])
+
+
+def test_odd_matrices_of_halves_share_words_without_harm():
+    graph, device = new_graph(1)
+    a, prog = variable(graph, HALF, [3, 3, 3], "a"), Sequence()
+    poplin.choleskyInPlace(graph, a, True, prog, None, {"blockSize": 1})
+    values = positive([3, 3, 3], HALF)
+    read, _ = run(graph, device, prog, {"a": values}, {"factor": a})
+    np.testing.assert_allclose(read["factor"], np.linalg.cholesky(values.astype(float)), **CLOSE[HALF])
 
 
 @pytest.mark.parametrize(("rows", "columns", "many"), [(1, 1, 32), (7, 7, 3), (9, 4, 32), (6, 1, 1), (5, 0, 2)])
@@ -208,8 +217,7 @@ def test_systems_without_elements_have_solutions_without_elements(shape):
 
 
 def test_a_column_costs_what_poplibs_says():
-    assert triangular_cycles(64, FLOAT) == 3 * 64 * 64 // 2 + 180 * 64 - 126
-    assert triangular_cycles(64, HALF) == 3 * 64 * 64 // 4 + 318 * 64 - 150
+    assert triangular_cycles(64) == 3 * 64 * 64 // 2 + 180 * 64 - 126
 
 
 def test_what_cannot_be_solved_is_refused_before_the_graph_changes():

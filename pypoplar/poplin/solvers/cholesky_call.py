@@ -14,12 +14,12 @@ from pypoplar.poplin.solvers.solver_arguments import check_matrix, check_real, c
 from pypoplar.poplin.solvers.solver_options import SolverOptions
 from pypoplar.poplin.solvers.triangular_blocks import add_block_vertices, solve_rows
 from pypoplar.poplin.solvers.triangular_tensors import block_matrix, clear_above
+from pypoplar.popops.elements.cast import cast
 from pypoplar.poputil.arguments import check_call, check_debug, check_flag, check_graph, check_writeable
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.vertex_templates import templateVertex
-from pypoplar.program import Copy, Sequence
+from pypoplar.program import Sequence
 from pypoplar.tracebacks import public
-from pypoplar.types import ElementType
+from pypoplar.types import FLOAT, HALF, ElementType
 
 BLOCK = 8  # rows of a block
 
@@ -65,7 +65,8 @@ def cholesky(
 
     It is L with ``L L^T = a``, zeros above its diagonal, or with `lower` false its transpose. Of `a` the lower or upper triangle
     alone decides: the other is taken to be its mirror image. A matrix that is not positive definite gives NaNs, or infinities,
-    from the first column on that has no root, where NumPy would raise an error. `prog` is extended.
+    from the first column on that has no root, where NumPy would raise an error. HALFs are factorised as FLOATs, and rounded
+    once, at the end. `prog` is extended.
 
     Options: `blockSize` (8), the rows of a block: a vertex factorises that on the diagonal, the block column below it is solved
     for, and a product with itself is taken from the rest, by `matMulGroupedAcc`, which takes the other options and `cache`.
@@ -73,11 +74,11 @@ def cholesky(
     call = "poplin.cholesky"
     chosen = _read(call, graph, a, lower, prog, debugContext, options, cache)
     debug = below(debugContext, "cholesky")
-    factor = _input(graph, a.elementType(), a.shape(), lower, chosen, debug)
+    factor = _input(graph, FLOAT, a.shape(), lower, chosen, debug)
     if a.numElements():
-        prog.add(Copy(a, factor, debug))
+        prog.add(cast(graph, a, factor, debug))
         _factorise(graph, factor, lower, prog, chosen, debug)
-    return factor
+    return factor if a.elementType() is FLOAT else cast(graph, factor, HALF, prog, debug)
 
 
 @public
@@ -94,8 +95,11 @@ def choleskyInPlace(
     call = "poplin.choleskyInPlace"
     chosen = _read(call, graph, a, lower, prog, debugContext, options, cache)
     check_writeable(call, a)
-    if a.numElements():
-        _factorise(graph, a, lower, prog, chosen, below(debugContext, "cholesky"))
+    debug = below(debugContext, "cholesky")
+    if a.elementType() is HALF:
+        prog.add(cast(graph, cholesky(graph, a, lower, prog, debugContext, options, cache), a, debug))
+    elif a.numElements():
+        _factorise(graph, a, lower, prog, chosen, debug)
 
 
 def _read(
@@ -119,11 +123,10 @@ def _factorise(graph: Graph, a: Tensor, lower: bool, prog: Sequence, chosen: Sol
     if not lower:
         matrices = matrices.dimShuffle([0, 2, 1])
     groups, size = matrices.shape()[:2]
-    name = templateVertex("poplin::Cholesky", a.elementType())
     for low in range(0, size, chosen.block):
         high = min(low + chosen.block, size)
         corner = matrices.slice([0, low, low], [groups, high, high])
-        add_block_vertices(graph, name, corner, prog, below(debug, "block"))
+        add_block_vertices(graph, "poplin::Cholesky", corner, prog, below(debug, "block"))
         if high == size:
             break
         column = matrices.slice([0, high, low], [groups, size, high])
@@ -139,7 +142,10 @@ def _factorise(graph: Graph, a: Tensor, lower: bool, prog: Sequence, chosen: Sol
 def getCholeskyMatMulPrePlanParameters(
     type: ElementType, shape: Iterable[int], lower: bool, options: Options = None
 ) -> list[tuple[MatMulParams, dict[str, object]]]:
-    """The products of `cholesky` for a shape and options, each once, with their options: for `preplanMatMuls`."""
+    """The products of `cholesky` for a shape and options, each once, with their options: for `preplanMatMuls`.
+
+    They are those of FLOATs, whatever the type.
+    """
     call = "poplin.getCholeskyMatMulPrePlanParameters"
     check_real(call, type)
     sizes = shape_of(call, "shape", shape)
@@ -149,4 +155,4 @@ def getCholeskyMatMulPrePlanParameters(
     groups, size, _ = grouped(sizes)
     rest = [size - high for high in range(chosen.block, size, chosen.block)]
     products = [((groups, left, chosen.block), (groups, chosen.block, left)) for left in sorted(rest)]
-    return [(MatMulParams(type, type, *shapes), dict(chosen.products)) for shapes in products]
+    return [(MatMulParams(FLOAT, FLOAT, *shapes), dict(chosen.products)) for shapes in products]

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
-from pypoplar.poputil.cycles import by_type, ceiling, share_of_worker
-from pypoplar.types import ElementType
+from pypoplar.poputil.cycles import ceiling, share_of_worker
 
 UPDATE_START, UPDATE_DOT, UPDATE_SUBTRACTION = 80, 44, 32
 
 
-def triangular_cycles(size: int, type: ElementType) -> int:
-    """TriangularSolve of a lower matrix and one column."""
-    return max(by_type(type, 3 * size * size // 2 + 180 * size - 126, 3 * size * size // 4 + 318 * size - 150), 0)
+def triangular_cycles(size: int) -> int:
+    """TriangularSolve of a lower matrix of FLOATs and one column."""
+    return 3 * size * size // 2 + 180 * size - 126
 
 
 def triangular_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
     """As many columns as the busiest worker has."""
     rows = vertex.getFieldInfo("rows")
     size = rows.getSizeAtIndex(0)
-    cycles = share_of_worker(rows.size(), vertex.target) * triangular_cycles(size, rows.elementType())
+    cycles = share_of_worker(rows.size(), vertex.target) * triangular_cycles(size)
     return VertexPerfEstimate(cycles, rows.size() * size * size)
 
 
 def cholesky_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
-    """Cholesky."""
-    info, size = vertex.getFieldInfo("matrix"), int(vertex.value("size"))
-    of_half = size**3 // 2 + 795 * size**2 // 4 + 191 * size // 2 + 426
-    cycles = by_type(info.elementType(), size**3 + 102 * size**2 + 101 * size + 102, of_half)
+    """Cholesky of FLOATs."""
+    size = int(vertex.value("size"))
+    cycles = size**3 + 102 * size**2 + 101 * size + 102
     flops = size + (size + 1) * size + 2 * ((size + 1) * size * (size - 1) // 6)
     return VertexPerfEstimate(cycles, flops)
 

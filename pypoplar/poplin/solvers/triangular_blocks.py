@@ -35,7 +35,7 @@ def solve_rows(graph: Graph, a: Tensor, rows: Tensor, unit: bool, prog: Sequence
     tiles, groups = tiles_of_rows(graph, flat), np.repeat(np.arange(count), each)
     stretches = np.array(row_stretches(tiles, groups))
     cs = graph.addComputeSet(debug)
-    name = templateVertex("poplin::TriangularSolve", unit, rows.elementType())
+    name = templateVertex("poplin::TriangularSolve", unit)
     lengths = stretches[:, 1] - stretches[:, 0]
     for length in np.unique(lengths).tolist():
         chosen = stretches[lengths == length]

@@ -16,13 +16,14 @@ from pypoplar.poplin.solvers.solver_arguments import check_matrix, check_real, c
 from pypoplar.poplin.solvers.solver_options import SolverOptions
 from pypoplar.poplin.solvers.triangular_blocks import solve_rows
 from pypoplar.poplin.solvers.triangular_tensors import BLOCK, column_matrix
+from pypoplar.popops.elements.cast import cast
 from pypoplar.poputil.arguments import check_call, check_flag, check_own
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.program import Copy, Sequence
 from pypoplar.tracebacks import public
-from pypoplar.types import ElementType
+from pypoplar.types import FLOAT, HALF, ElementType
 
 
 @public
@@ -42,7 +43,7 @@ def triangularSolve(  # noqa: PLR0913 (PopLibs' arguments)
 
     Of `a` [..., n, n] the lower or upper triangle alone is read, with `unitDiagonal` without the diagonal, which is taken to be
     ones. `b` is [..., n, k], or [..., k, n], of the same type. A zero on the diagonal gives infinities and NaNs, where NumPy would
-    raise an error. Halves are summed in float within a block, and rounded after each.
+    raise an error. HALFs are solved for as FLOATs, and rounded once, at the end.
 
     Options: `blockSize` (64): matrices are halved until their rows are no more; blocks on the diagonal are solved by
     substitution, column by column, the rest are products, by `matMulGroupedAcc`, which takes the other options and `cache`.
@@ -56,19 +57,30 @@ def triangularSolve(  # noqa: PLR0913 (PopLibs' arguments)
     check_sides(call, a.shape(), b.shape(), leftSide)
     chosen = SolverOptions.read(call, options, cache, BLOCK)
     debug = below(debugContext, "triangularSolve")
+    if b.elementType() is HALF:
+        a, b = (cast(graph, tensor, FLOAT, prog, debug) for tensor in (a, b))
+        solution = _solution(graph, a, b, leftSide, lower, unitDiagonal, prog, chosen, debug)
+        return cast(graph, solution, HALF, prog, debug)
+    return _solution(graph, a, b, leftSide, lower, unitDiagonal, prog, chosen, debug)
+
+
+def _solution(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph, a: Tensor, b: Tensor, leftSide: bool, lower: bool, unit: bool, prog: Sequence, chosen: SolverOptions, debug: str
+) -> Tensor:
+    """The solution of a system of FLOATs."""
     matrices, sides = a.reshape(grouped(a.shape())), b.reshape(grouped(b.shape()))
     if leftSide:
         sides = sides.dimShuffle([0, 2, 1])
     else:
         matrices, lower = matrices.dimShuffle([0, 2, 1]), not lower
     groups, columns, size = sides.shape()
-    solution = column_matrix(graph, b.elementType(), groups, columns, size, debug)
+    solution = column_matrix(graph, FLOAT, groups, columns, size, debug)
     view = solution
     if not lower:  # a lower one, seen from its end
         matrices, view = matrices.reverse(1).reverse(2), solution.reverse(2)
     if solution.numElements():
         prog.add(Copy(sides, solution, debug))
-        _System(graph, matrices, view, unitDiagonal, prog, chosen, debug).solve()
+        _System(graph, matrices, view, unit, prog, chosen, debug).solve()
     return (solution.dimShuffle([0, 2, 1]) if leftSide else solution).reshape(b.shape())
 
 
@@ -132,7 +144,10 @@ def getTriangularSolveMatMulPrePlanParameters(
     lower: bool,
     options: Options = None,
 ) -> list[tuple[MatMulParams, dict[str, object]]]:
-    """The products of `triangularSolve` for these shapes and options, each once, with their options: for `preplanMatMuls`."""
+    """The products of `triangularSolve` for these shapes and options, each once, with their options: for `preplanMatMuls`.
+
+    They are those of FLOATs, whatever the types.
+    """
     call = "poplin.getTriangularSolveMatMulPrePlanParameters"
     for type in (inputType, outputType):
         check_real(call, type)
@@ -144,4 +159,4 @@ def getTriangularSolveMatMulPrePlanParameters(
     groups, columns = grouped(a)[0], b[-1] if leftSide else b[-2]
     bounds = [step for step in steps(a[-1], chosen.block) if step[0] != step[1]]
     products = {((groups, high - middle, middle - low), (groups, middle - low, columns)) for low, middle, high in bounds}
-    return [(MatMulParams(inputType, inputType, *shapes), dict(chosen.products)) for shapes in sorted(products)]
+    return [(MatMulParams(FLOAT, FLOAT, *shapes), dict(chosen.products)) for shapes in sorted(products)]
