@@ -111,6 +111,7 @@ PRODUCTS = {  # calls for products of matrices, and their parameters that take s
     "matMulGroupedWithOutput": ("options_",),
     "matMulReportPlan": SHAPES,
     "matMulWithOutput": ("options_",),
+    "matMulGetConvPlanParams": ("matmuls",),
     "matmulValidateOptions": ("options",),
     "preArrangeMatMulGroupedInputRHS": ("aShape", "options"),
     "preplan": ("convs", "matmuls"),

@@ -71,7 +71,7 @@ from pypoplar.poplin.norms.norm_parameters import createNormBeta, createNormGamm
 from pypoplar.poplin.norms.norm_statistics import DistributedNormReduceCallback, distributedNormStatistics, normStatistics
 from pypoplar.poplin.norms.norm_whitening import normalise, normWhiten
 from pypoplar.poplin.planning_cache import PlanningCache
-from pypoplar.poplin.preplanning import preplan
+from pypoplar.poplin.preplanning import matMulGetConvPlanParams, preplan
 from pypoplar.poplin.solvers.cholesky_call import (
     cholesky,
     choleskyInPlace,
@@ -138,6 +138,7 @@ __all__ = [
     "createMatMulOutput",
     "matMul",
     "matMulAcc",
+    "matMulGetConvPlanParams",
     "matMulGrouped",
     "matMulGroupedAcc",
     "matMulGroupedReportPlan",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pypoplar.poplin.convolution.calls.conv_reports import ConvPlanParams, plan_convolutions
-from pypoplar.poplin.matmul.matmul_options import Options
-from pypoplar.poplin.matmul.matmul_params import MatMulParams, plan_products
+from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.matmul.matmul_options import KNOWN, Options
+from pypoplar.poplin.matmul.matmul_params import MatMulParams, checked_products, plan_products
 from pypoplar.poplin.planning_cache import PlanningCache
+from pypoplar.poputil.call_options import read_options
 from pypoplar.target import Target
 from pypoplar.tracebacks import public
+
+MatMulToConvOptions = dict[frozenset[tuple[str, object]], dict[str, object]]
+CONVOLUTION_NAMES = {"fullyConnectedPass": "pass", "gatherOutput": "gatherConvOutput"}  # of options that products call otherwise
 
 
 @public
@@ -17,3 +22,32 @@ def preplan(convs: Iterable[ConvPlanParams], matmuls: Iterable[tuple[Target, Mat
     """Plan convolutions and products into `cache`: lists of a target, parameters and options each."""
     plan_convolutions("poplin.preplan", convs, cache)
     plan_products("poplin.preplan", matmuls, cache)
+
+
+@public
+def matMulGetConvPlanParams(
+    matmuls: Iterable[tuple[Target, MatMulParams, Options]],
+) -> tuple[list[ConvPlanParams], MatMulToConvOptions]:
+    """The convolutions that compute what products compute: of a field of m places, k channels and n output channels, in g groups.
+
+    They come with options of convolutions; which options of products became which stands in a dict by the items of the former. A
+    product of `matMul` has a plan of its own: these parameters are for plans of convolutions.
+    """
+    convs: list[ConvPlanParams] = []
+    options: MatMulToConvOptions = {}
+    for target, product, given in checked_products("poplin.matMulGetConvPlanParams", matmuls):
+        *groups, rows, depth = product.aShape
+        of_convolution = options.setdefault(frozenset((given or {}).items()), _of_convolution(given))
+        columns, count = product.bShape[-1], groups[0] if groups else 1
+        params = ConvParams(product.inputType, product.outputType, 1, [rows], [1], depth, columns, count)
+        convs.append((target, params, of_convolution))
+    return convs, options
+
+
+def _of_convolution(options: Mapping[str, object] | None) -> dict[str, object]:
+    """Options of a product as those of a convolution."""
+    chosen = read_options("poplin.matMulGetConvPlanParams", options, KNOWN)
+    chosen.pop("inputRHSIsPreArranged", None)
+    stage = chosen.pop("fullyConnectedPass", "NONE")
+    kept = {CONVOLUTION_NAMES.get(name, name): value for name, value in chosen.items()}
+    return {**kept, "pass": "NONE_MATMUL" if stage == "NONE" else f"FC_{stage}"}

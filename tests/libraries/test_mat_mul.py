@@ -27,6 +27,7 @@ from pypoplar import (
 )
 from pypoplar.poplin.matmul.block_plan import plan_blocks
 from pypoplar.poplin.matmul.product_params import ProductParams
+from pypoplar.poplin.matmul.vector_product import plan_vector_product
 from pypoplar.program import Copy, Sequence
 
 SIZES, TYPES = st.integers(2, 70), st.sampled_from([FLOAT, HALF])
@@ -246,6 +247,21 @@ def test_a_run_takes_the_cycles_that_its_plan_says(g, m, k, n, tiles, type, resu
     (estimate,) = re.findall(r"estimated cycles: (\d+)", out.getvalue())
     assert cache.size() == 1
     assert int(estimate) == pytest.approx(engine.getReport().execution.totalCycles.total, rel=0.02)
+
+
+@examples(30)
+@given(st.integers(1, 200), st.integers(2, 300), st.sampled_from([1, 4, 9, 16, 60, 300]), st.booleans(), TYPES, TYPES)
+def test_a_product_with_a_vector_takes_the_cycles_that_are_estimated(m, k, tiles, turned, type, result):
+    graph, device = new_graph(tiles)
+    shapes = ([1, k], [k, m]) if turned else ([m, k], [k, 1])
+    left, right = (variable(graph, type, shape, name) for shape, name in zip(shapes, "ab", strict=True))
+    matrix, vector = (right.transpose(), left.transpose()) if turned else (left, right)
+    prog, sizes = Sequence(), (1, shapes[0][0], k, shapes[1][1])
+    poplin.matMul(graph, left, right, prog, result)
+    plan = plan_vector_product(graph, matrix, vector, result)
+    if plan is not None and plan.cycles <= plan_blocks(graph.getTarget(), ProductParams(*sizes, type, result, FLOAT, 0.6)).cycles:
+        _, engine = run(graph, device, prog, {}, {})
+        assert plan.cycles == pytest.approx(engine.getReport().execution.totalCycles.total, rel=0.15)
 
 
 @pytest.mark.parametrize(("sizes", "type", "least"), [((4096, 4096, 2048), HALF, 170), ((4096, 4096, 512), FLOAT, 42)])

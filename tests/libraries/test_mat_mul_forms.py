@@ -228,6 +228,17 @@ def test_a_cache_has_a_plan_for_each_product_and_finds_it_again():
     assert cache.size() == 4
 
 
+def test_products_are_told_as_convolutions_of_one_dimension():
+    target = new_graph()[0].getTarget()
+    plain, grouped = poplin.MatMulParams(FLOAT, HALF, [6, 8], [8, 5]), poplin.MatMulParams(HALF, HALF, [2, 6, 8], [2, 8, 5])
+    given = {"fullyConnectedPass": "TRAINING_FWD", "availableMemoryProportion": 0.3}
+    (first, second), options = poplin.matMulGetConvPlanParams([(target, plain, given), (target, grouped, None)])
+    assert first == (target, poplin.ConvParams(FLOAT, HALF, 1, [6], [1], 8, 5, 1), options[frozenset(given.items())])
+    assert second == (target, poplin.ConvParams(HALF, HALF, 1, [6], [1], 8, 5, 2), {"pass": "NONE_MATMUL"})
+    assert first[2] == {"pass": "FC_TRAINING_FWD", "availableMemoryProportion": 0.3}
+    poplin.preplan([first, second], [], poplin.PlanningCache())
+
+
 def test_matmul_params_are_equal_ordered_and_hashed_by_what_they_hold():
     small, large = poplin.MatMulParams(FLOAT, FLOAT, [2, 3], [3, 4]), poplin.MatMulParams(FLOAT, FLOAT, (2, 4), (4, 4))
     assert small < large

@@ -14,6 +14,7 @@ from pypoplar.graph.variables import check_shape
 from pypoplar.poplin.matmul.matmul_options import Options
 from pypoplar.poplin.matmul.plan_report import report_of
 from pypoplar.poplin.matmul.product_call import params_of, planned
+from pypoplar.poplin.matmul.product_params import ProductParams
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.poputil.arguments import check_graph
 from pypoplar.poputil.exceptions import PoplibsError
@@ -113,17 +114,28 @@ def plan_products(name: str, matmuls: Iterable[tuple[Target, MatMulParams, Optio
     """Put the plan of each product into `cache`, once all have been checked."""
     if not isinstance(cache, PlanningCache):
         raise PoplarTypeError(f"{name}: cache is a poplin.PlanningCache, got {cache!r}")
-    if not isinstance(ordered(matmuls, f"the matmuls of {name}", WRITE), Iterable):
-        raise PoplarTypeError(f"{name}: matmuls is a list of a target, MatMulParams and options each, got {matmuls!r}")
-    products = []
-    for entry in matmuls:
-        match entry:
-            case (Target() as target, MatMulParams() as asked, options):
-                grouped = len(asked.aShape) == 3
-                shapes = list(asked.aShape), list(asked.bShape)
-                products.append((target, params_of(name, *shapes, asked.inputType, asked.outputType, options, grouped)))
-            case _:
-                raise PoplibsError(f"{name}: a product is (target, MatMulParams, options), got {entry!r}")
-    for target, params in products:
+    for target, product, options in checked_products(name, matmuls):
+        params = _params(name, product, options)
         if not params.empty:
             planned(target, params, cache)
+
+
+def checked_products(
+    name: str, matmuls: Iterable[tuple[Target, MatMulParams, Options]]
+) -> list[tuple[Target, MatMulParams, Options]]:
+    """Products to be planned; an error for what are none, or do not fit together."""
+    if not isinstance(ordered(matmuls, f"the matmuls of {name}", WRITE), Iterable):
+        raise PoplarTypeError(f"{name}: matmuls is a list of a target, MatMulParams and options each, got {matmuls!r}")
+    products = list(matmuls)
+    for entry in products:
+        match entry:
+            case (Target(), MatMulParams() as product, options):
+                _params(name, product, options)
+            case _:
+                raise PoplibsError(f"{name}: a product is (target, MatMulParams, options), got {entry!r}")
+    return products
+
+
+def _params(name: str, product: MatMulParams, options: Options) -> ProductParams:
+    shapes = list(product.aShape), list(product.bShape)
+    return params_of(name, *shapes, product.inputType, product.outputType, options, len(product.aShape) == 3)

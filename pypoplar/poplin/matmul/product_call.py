@@ -130,7 +130,7 @@ class ProductCall:
             product = outer_product(self.graph, a, b, params.result, self.prog, self.debug)
         elif 1 in (params.rows, params.columns):
             left, right = (a, b) if params.columns == 1 else (b.transpose(), a.transpose())
-            plan = plan_vector_product(self.graph, left)
+            plan = plan_vector_product(self.graph, left, right, params.result)
             if plan is not None and plan.cycles <= self._plan().cycles:
                 product = vector_product(self.graph, left, right, params.result, plan, self.prog, self.debug)
         return None if product is None else product.reshape(self.shape)

@@ -8,12 +8,15 @@ from itertools import pairwise
 
 from attrs import frozen
 
+from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
-from pypoplar.poplin.matmul.matmul_cycles import dot_products_cycles, sum_cycles
-from pypoplar.poplin.superstep import superstep_cycles
+from pypoplar.poplin.matmul.matmul_cycles import dot_products_cycles, reduce_add_cycles, sum_cycles
+from pypoplar.poplin.partial_sums import add_partials
+from pypoplar.poplin.superstep import MESSAGE
+from pypoplar.popops.reduction.reduce_plan import sync_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
@@ -21,6 +24,7 @@ from pypoplar.program import Execute, Sequence
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, ElementType
 
+COPY_SLOTS = 35  # of a vertex that copies on its tile, beside the bytes
 SHORTEST = 16  # elements of a dot product that is worth a vertex
 
 
@@ -46,7 +50,7 @@ class VectorPlan:
     cycles: int
 
 
-def plan_vector_product(graph: Graph, a: Tensor) -> VectorPlan | None:
+def plan_vector_product(graph: Graph, a: Tensor, b: Tensor, result: ElementType) -> VectorPlan | None:
     """The cheaper of two plans: whole rows, each on the tile that has most of it; or every piece where it is, and then sums.
 
     None if the rows of `a` lie in so many pieces that neither is any good.
@@ -55,10 +59,10 @@ def plan_vector_product(graph: Graph, a: Tensor) -> VectorPlan | None:
     if pieces is None:
         return None
     target, type, columns = graph.getTarget(), a.elementType(), a.dim(1)
-    whole = _whole_rows(pieces, columns)
-    plans = [_plan(target, type, whole, pieces)]
-    for parts in (1, 2, 3):
-        plans.append(_plan(target, type, _cut(pieces, target.getNumWorkerContexts() * parts), pieces))
+    vector = _held(graph, b)
+    cuts = [_whole_rows(pieces, columns)]
+    cuts += [_cut(pieces, target.getNumWorkerContexts() * parts) for parts in (1, 2, 3)]
+    plans = [VectorPlan(tuple(cut), _cycles(target, type, result, cut, pieces, vector)) for cut in cuts]
     return min(plans, key=lambda plan: plan.cycles)
 
 
@@ -69,6 +73,9 @@ def vector_product(
 
     A row in one piece is done in one step if the result is FLOAT. Other rows have partial products, which a second step adds up.
     """
+    if result is not FLOAT and len({piece.row for piece in plan.pieces}) == len(plan.pieces):
+        sums = vector_product(graph, a, b, FLOAT, plan, prog, debug)
+        return add_partials(graph, sums.expand([0]), result, prog, below(debug, "reduce"))
     out = graph.addVariable(result, [a.dim(0), 1], below(debug, "out"))
     by_row: dict[int, list[Piece]] = defaultdict(list)
     for piece in plan.pieces:
@@ -178,27 +185,88 @@ def _cut(pieces: list[Piece], wanted: int) -> list[Piece]:
     return cut
 
 
-def _plan(target: Target, type: ElementType, pieces: list[Piece], held: list[Piece]) -> VectorPlan:
-    """The cycles of a plan: the busiest tile's exchange and dot products, and the sums of rows that are cut."""
+def _cycles(
+    target: Target,
+    type: ElementType,
+    result: ElementType,
+    pieces: list[Piece],
+    held: list[Piece],
+    vector: dict[int, list[Interval]],
+) -> int:
+    """The cycles of a plan: the busiest tile's exchange and dot products, and the sums of rows that are cut, or are no FLOATs."""
+    received: Counter[int] = Counter()
     resident: dict[tuple[int, int], int] = defaultdict(int)
     for piece in held:
         resident[piece.tile, piece.row] += piece.size
-    received: Counter[int] = Counter()
-    work: dict[int, list[int]] = defaultdict(list)
-    columns = max(piece.end for piece in pieces)
+    needed: dict[int, set[tuple[int, int]]] = defaultdict(set)
     for piece in pieces:
         received[piece.tile] += max(0, piece.size - resident[piece.tile, piece.row])
-        work[piece.tile].append(piece.size)
-    for tile, sizes in work.items():
-        received[tile] += min(columns, sum(sizes))
+        needed[piece.tile].add((piece.begin, piece.end))
+    for tile, ranges in needed.items():
+        received[tile] += _beyond(ranges, vector.get(tile, []))
     workers, rate = target.getNumWorkerContexts(), target.getExchangeBytesPerCycle()
-    compute = max(_rounds([dot_products_cycles(1, size, type) for size in sizes], workers) for sizes in work.values())
-    cycles = superstep_cycles(target) + ceiling(max(received.values()) * type.size, rate) + compute
-    parts = Counter(piece.row for piece in pieces)
-    most = max(parts.values())
-    if most > 1:
-        cycles += superstep_cycles(target) + ceiling(most * FLOAT.size, rate) + workers * sum_cycles(most)
-    return VectorPlan(tuple(pieces), cycles)
+    sent = max((interval.size() for intervals in vector.values() for interval in intervals), default=0)
+    arriving = max(received.values())
+    moved = ceiling(max(arriving, sent) * type.size, rate) if arriving else 0
+    vertices: dict[int, list[int]] = defaultdict(list)
+    shares = list(_shared_by_workers(target, pieces))
+    for own, size in shares:
+        for first in range(0, len(own), size):
+            vertices[own[0].tile].append(dot_products_cycles(len(own[first : first + size]), own[0].size, type))
+    return (
+        sync_cycles(target)
+        + moved
+        + max(_rounds(own, workers) for own in vertices.values())
+        + _sum_cycles(target, result, pieces, shares)
+    )
+
+
+def _sum_cycles(target: Target, result: ElementType, pieces: list[Piece], shares: list[tuple[list[Piece], int]]) -> int:
+    """Cycles in which the products of pieces become results."""
+    rows: dict[int, list[Piece]] = defaultdict(list)
+    for piece in pieces:
+        rows[piece.row].append(piece)
+    workers = target.getNumWorkerContexts()
+    if len(rows) == len(pieces):
+        most = max(Counter(piece.tile for piece in pieces).values())
+        return 0 if result is FLOAT else sync_cycles(target) + workers * int(reduce_add_cycles(most, 1, FLOAT, result))
+    sums: dict[int, list[int]] = defaultdict(list)
+    ports: Counter[tuple[int, bool]] = Counter()
+    for parts in rows.values():
+        if len(parts) == 1 and result is FLOAT:
+            continue
+        home = _home(parts)
+        sums[home].append(sum_cycles(len(parts)))
+        for part in parts:
+            if part.tile != home:
+                ports[home, True] += 1
+                ports[part.tile, False] += 1
+    compute = 0
+    for cycles in sums.values():
+        size = ceiling(len(cycles), workers if result is FLOAT else 1)
+        compute = max(compute, workers * max(sum(cycles[first : first + size]) for first in range(0, len(cycles), size)))
+    gathered: Counter[int] = Counter()  # sums of pieces that a vertex has together lie apart
+    for own, each in shares:
+        gathered[own[0].tile] += len(own) - (len(own) % each == 1) if each > 1 and len(own) > 1 else 0
+    most = max(gathered.values())
+    copies = COPY_SLOTS * workers + most if most else 0
+    return sync_cycles(target) + MESSAGE * max(ports.values(), default=0) + compute + copies
+
+
+def _held(graph: Graph, vector: Tensor) -> dict[int, list[Interval]]:
+    """What each tile has of a vector."""
+    return {tile: list(intervals) for tile, intervals in enumerate(graph.getTileMapping(vector.flatten())) if intervals}
+
+
+def _beyond(ranges: set[tuple[int, int]], held: list[Interval]) -> int:
+    """Elements of the union of some ranges that are not in the intervals."""
+    total = last = 0
+    for begin, end in sorted(ranges):
+        low = max(begin, last)
+        if low < end:
+            total += end - low - sum(max(0, min(end, part.end()) - max(low, part.begin())) for part in held)
+            last = end
+    return total
 
 
 def _rounds(cycles: list[int], workers: int) -> int:
