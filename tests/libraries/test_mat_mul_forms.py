@@ -1,6 +1,8 @@
 """poplin: products of groups, into given tensors, added to others; operands that are arranged, plans that are kept."""
 
+import gc
 import io
+import weakref
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from library_programs import MODES, call, new_graph, run, variable
 from pypoplar import FLOAT, HALF, INT, PoplarTypeError, poplin, poputil
 from pypoplar.errors import InvalidTileMapping
 from pypoplar.poplin import matMulGrouped
-from pypoplar.program import Sequence
+from pypoplar.program import Copy, Sequence
 
 SIZES, TYPES = st.integers(1, 12), st.sampled_from([FLOAT, HALF])
 HALVES = {"partialsType": "half"}
@@ -187,6 +189,36 @@ def test_without_elements_the_result_is_empty_or_zeros(m, k, n):
 
 
 # Arranged operands, plans, reports
+
+
+def test_operands_that_lie_in_blocks_do_not_keep_their_graph():
+    graph, _ = new_graph()
+    left, right = (make(graph, FLOAT, [6, 8], [8, 6]) for make in (poplin.createMatMulInputLHS, poplin.createMatMulInputRHS))
+    poplin.matMul(graph, left, right, Sequence())
+    there = weakref.ref(graph)
+    del graph, left, right
+    gc.collect()
+    assert there() is None
+
+
+VIEWS = {
+    "transpose": lambda t: t.transpose(),
+    "reverse": lambda t: t.reverse(0),
+    "reshape": lambda t: t.reshape([4, 16]).reshape([8, 8]),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_of_an_operand_in_blocks_is_multiplied_as_it_is(name, mode):
+    a, b = sixteenths(8, 8), sixteenths(8, 8, seed=1)
+
+    def function(graph, t, prog):
+        left = poplin.createMatMulInputLHS(graph, FLOAT, [8, 8], [8, 8])
+        prog.add(Copy(t[0], left))
+        return poplin.matMul(graph, VIEWS[name](left), t[1], prog)
+
+    viewed = {"transpose": a.T, "reverse": a[::-1], "reshape": a}[name]
+    assert (call(function, [FLOAT, FLOAT], [a, b], mode=mode)[0] == exact(viewed, b)).all()
 
 
 @pytest.mark.parametrize("grouped", [False, True])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import accumulate, product
 from math import prod
-from weakref import WeakKeyDictionary
 
 from attrs import field, frozen
 
@@ -42,7 +41,12 @@ class BlockMatrix:
         return blocks.reshape([*(part.count for part in parts), prod(part.size for part in parts)])
 
 
-_laid_out: WeakKeyDictionary[Graph, list[tuple[Tensor, BlockMatrix]]] = WeakKeyDictionary()
+class LaidOutTensor(Tensor):
+    """A view of a matrix in blocks that knows them: they are hard to find again in the view. Views of it know nothing of them."""
+
+    __slots__ = ("blocks",)
+
+    blocks: BlockMatrix
 
 
 def blocked(graph: Graph, type: ElementType, bounds: Bounds, debug: str) -> BlockMatrix:
@@ -76,14 +80,17 @@ def _unfolded(parts: Parts, blocks: Tensor) -> Tensor:
     return blocks.reshape([count * size for count, size in zip(counts, sizes, strict=True)])
 
 
-def note_blocks(graph: Graph, tensor: Tensor, blocks: BlockMatrix) -> None:
-    """Remember that a tensor lies in blocks: a view of it is hard to take apart again."""
-    _laid_out.setdefault(graph.getTopLevelGraph(), []).append((tensor, blocks))
+def knowing(tensor: Tensor, blocks: BlockMatrix) -> Tensor:
+    """The tensor, which lies in these blocks, as one that knows that."""
+    view = LaidOutTensor()
+    for name in Tensor.__slots__:
+        setattr(view, name, getattr(tensor, name))
+    view.blocks = blocks
+    return view
 
 
-def laid_out(graph: Graph, tensor: Tensor, bounds: Bounds) -> BlockMatrix | None:
+def laid_out(tensor: Tensor, bounds: Bounds) -> BlockMatrix | None:
     """The blocks in which a tensor was made, if they are these."""
-    for known, blocks in _laid_out.get(graph.getTopLevelGraph(), []):
-        if known is tensor and blocks.bounds == bounds:
-            return blocks
+    if isinstance(tensor, LaidOutTensor) and tensor.blocks.bounds == bounds:
+        return tensor.blocks
     return None

@@ -12,7 +12,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import check_shape
 from pypoplar.poplin.matmul.block_cuts import BlockCuts
-from pypoplar.poplin.matmul.block_layout import BlockMatrix, blocked, note_blocks
+from pypoplar.poplin.matmul.block_layout import BlockMatrix, blocked, knowing
 from pypoplar.poplin.matmul.block_product import map_rows, new_result
 from pypoplar.poplin.matmul.matmul_options import Options
 from pypoplar.poplin.matmul.product_call import params_of, planned
@@ -271,9 +271,7 @@ def _created(  # noqa: PLR0913 (PopLibs' arguments)
         cuts, right = plan.cuts, which == "right"
         blocks = blocked(graph, type, cuts.right_bounds() if right else cuts.left_bounds(), debugContext or "")
         _place_operand(graph, blocks, cuts, right)
-    tensor = blocks.matrix.slice(0, shape[-1], 2).reshape(shape)
-    note_blocks(graph, tensor, blocks)
-    return tensor
+    return knowing(blocks.matrix.slice(0, shape[-1], 2).reshape(shape), blocks)
 
 
 def _place_operand(graph: Graph, blocks: BlockMatrix, cuts: BlockCuts, right: bool) -> None:

@@ -137,7 +137,7 @@ class ProductCall:
 
     def _blocks(self, out: Tensor | None) -> Tensor:
         plan, graph = self._plan(), self.graph
-        given = None if out is None else laid_out(graph, out, plan.cuts.result_bounds())
+        given = None if out is None else laid_out(out, plan.cuts.result_bounds())
         result = given or new_result(graph, plan, below(self.debug, "out"))
         left = self._operand(self.A, plan.cuts.left_bounds(), self.params.a_shape)
         right = self._operand(self.B, plan.cuts.right_bounds(), self.params.b_shape)
@@ -148,7 +148,7 @@ class ProductCall:
 
     def _operand(self, matrix: Tensor, bounds: Bounds, shape: list[int]) -> BlockMatrix:
         """A matrix as blocks: those in which it was made, or slices."""
-        return laid_out(self.graph, matrix, bounds) or BlockMatrix(bounds, matrix.reshape(shape))
+        return laid_out(matrix, bounds) or BlockMatrix(bounds, matrix.reshape(shape))
 
     def _plan(self) -> BlockPlan:
         return planned(self.graph.getTarget(), self.params, self.cache)
