@@ -172,3 +172,11 @@ def test_constraints_that_no_plan_keeps_are_refused():
     for text in ('{"0": {"partition": {"batchSplit": 3}}}', '{"0": {"partition": {"fieldSplit": {"2": 2}}}}'):
         with pytest.raises(PoplibsError, match="keeps planConstraints"):
             plan_axes(machine(16), (1, 2, 16, 16), (axis(6, 3, 1),), FLOATS, 0.6, PlanConstraints.read(text))
+
+
+def test_a_plan_keeps_to_its_part_of_the_memory_or_says_that_none_does():
+    sizes, axes = (1, 2, 16, 16), (axis(20, 3, 1), axis(20, 3, 1))
+    plans = [plan_axes(machine(16), sizes, axes, FLOATS, memory) for memory in (0.6, 0.04, 0.0)]
+    assert plans[0].bytes >= plans[1].bytes >= plans[2].bytes
+    assert plans[1].bytes <= plans[1].limit
+    assert ["no plan keeps to" in plan.describe() for plan in plans] == [False, False, True]

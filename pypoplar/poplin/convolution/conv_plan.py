@@ -32,7 +32,8 @@ ALIKE = 0.02  # of the cycles: estimates are not better
 class ConvolutionPlan:
     """How a convolution is computed: the form of its axes, its partition, and the estimated cost of the busiest tile.
 
-    `result` is the shape of what it gives, [groups, batch, output channels, *field]. One without any products is `empty`.
+    `result` is the shape of what it gives, [groups, batch, output channels, *field]; `limit` the bytes of a tile that it may take
+    at most. One without any products is `empty`.
     """
 
     result: tuple[int, ...]
@@ -41,6 +42,7 @@ class ConvolutionPlan:
     shape: ConvShape
     partition: ConvPartition
     cost: PlanCost
+    limit: int = 0
     empty: bool = False
 
     @property
@@ -80,14 +82,14 @@ class ConvolutionPlan:
             return "no products: the result is zeros\n"
         folded = [str(place) for place, fold in enumerate(self.form.folded) if fold]
         parts = ", ".join(f"{name} {count}" for name, count in zip(DIMENSIONS, self.partition.parts, strict=True) if count > 1)
-        cost = self.cost
+        cost, over = self.cost, f", and no plan keeps to the {self.limit} of availableMemoryProportion"
         kind = "1x1 products" if self.is_product else "a kernel for each channel" if self.form.lanes else "n x 1 kernels"
         lines = [
             f"vertices: {kind} of {self.types.operands.spelling}s",
             f"folded dimensions: {', '.join(folded) or 'none'}",
             f"parts: {parts or 'one'}; {self.tiles} tiles",
             f"cycles: {self.cycles} (exchange {cost.exchange}, copies {cost.copies}, compute {cost.compute}, sums {cost.reduce})",
-            f"bytes of the fullest tile: {self.bytes}",
+            f"bytes of the fullest tile: {self.bytes}{'' if self.bytes <= self.limit else over}",
         ]
         return "".join(f"{line}\n" for line in lines)
 
@@ -199,7 +201,7 @@ def _plan(
     best = _best(cost, memory * target.getBytesPerTile())
     chosen = parts[best % len(parts)]
     partition = ConvPartition(tuple(int(count) for count in chosen), *grains, orders[best // len(parts)])
-    return ConvolutionPlan(result, types, form, shape, partition, cost.at(best))
+    return ConvolutionPlan(result, types, form, shape, partition, cost.at(best), int(memory * target.getBytesPerTile()))
 
 
 def _best(cost: PlanCost, limit: float) -> int:
