@@ -7,7 +7,7 @@ from attrs import frozen
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.matmul.block_cuts import Bounds
-from pypoplar.poplin.matmul.block_layout import BlockMatrix, laid_out
+from pypoplar.poplin.matmul.block_layout import BlockMatrix, LaidOutTensor, laid_out
 from pypoplar.poplin.matmul.block_plan import BlockPlan, plan_blocks
 from pypoplar.poplin.matmul.block_product import BlockProduct, new_result
 from pypoplar.poplin.matmul.matmul_options import MatMulOptions, Options
@@ -86,7 +86,8 @@ class ProductCall:
         except PoplibsError as error:
             raise PoplibsError(f"{error}; got {A!r} and {B!r}") from None
         for operand in (A, B):
-            graph.getTileMapping(operand)
+            if not isinstance(operand, LaidOutTensor):  # those have tiles
+                graph.getTileMapping(operand)
         return ProductCall(name, graph, A, B, params, prog, debugContext, cache)
 
     @property
