@@ -11,7 +11,7 @@ from pypoplar.poplin.convolution.calls.conv_call import Options
 from pypoplar.poplin.convolution.calls.conv_gradients import check_scale
 from pypoplar.poplin.convolution.calls.conv_operands import check_channels
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
-from pypoplar.poputil.arguments import check_call, check_own, check_writeable
+from pypoplar.poputil.arguments import check_call, check_operands, check_own, check_writeable
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -79,5 +79,4 @@ def _check(
             f"{call}: biases are [channels] = [{tensor.dim(1)}] of {tensor.elementType()!r}, as {name} has them, got {biases!r}"
         )
     check_writeable(call, written)
-    for operand in (tensor, biases):
-        graph.getTileMapping(operand)
+    check_operands(call, graph, tensor, biases)

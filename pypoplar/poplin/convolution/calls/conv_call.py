@@ -18,7 +18,7 @@ from pypoplar.poplin.convolution.conv_params import ConvParams
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_vertices import convolve
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.poputil.arguments import check_call, check_codelet, check_flag, check_own, check_writeable
+from pypoplar.poputil.arguments import check_call, check_codelet, check_flag, check_operands, check_own, check_writeable
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
@@ -80,7 +80,7 @@ def convolutionWithOutput(  # noqa: PLR0913 (PopLibs' arguments)
     shape = [params.batchSize, params.getNumOutputChans(), *params.getOutputFieldShape()]
     check_operand(call, "out", out, params.outputType, "[batch, output channels, *output field]", shape)
     check_writeable(call, out)
-    graph.getTileMapping(out)
+    check_operands(call, graph, out=out)
     input, kernel = grouped_input(in_, params), used_weights(weights, transposeAndFlipWeights)
     prog.add(Copy(external(build_convolution(graph, chosen, input, kernel, prog, debugContext)), out))
 
@@ -112,8 +112,7 @@ def check_convolution(  # noqa: PLR0913 (PopLibs' arguments)
         channels, words = channels[::-1], "input channels, output channels"
     shape = [params.numConvGroups, *channels, *params.kernelShape]
     check_operand(call, "weights", weights, params.inputType, f"[groups, {words}, *kernel]", shape)
-    for operand in (in_, weights):
-        graph.getTileMapping(operand)
+    check_operands(call, graph, in_=in_, weights=weights)
     check_codelets(call, graph)
     return choose_form(graph.getTarget(), params, read, cache)
 

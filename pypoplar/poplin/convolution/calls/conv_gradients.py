@@ -23,7 +23,7 @@ from pypoplar.poplin.convolution.conv_axis import ConvAxis, FieldAxis, OutputAxi
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams, with_axes
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.poputil.arguments import check_call, check_own, check_writeable
+from pypoplar.poputil.arguments import check_call, check_operands, check_own, check_writeable
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -187,7 +187,7 @@ def update_weights(  # noqa: PLR0913 (PopLibs' arguments)
     shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
     check_operand(call, "weights", weights, params.inputType, "[groups, output channels, input channels, *kernel]", shape)
     check_writeable(call, weights)
-    graph.getTileMapping(weights)
+    check_operands(call, graph, weights=weights)
     check_scale(call, graph, scale)
 
     def update() -> None:
@@ -206,7 +206,7 @@ def check_scale(call: str, graph: Graph, scale: Tensor | float) -> None:
         check_own(call, graph, scale)
         if scale.numElements() != 1 or scale.elementType() not in (FLOAT, HALF):
             raise PoplibsError(f"{call}: scale is a number or a tensor of one element, FLOAT or HALF, got {scale!r}")
-        graph.getTileMapping(scale)
+        check_operands(call, graph, scale=scale)
 
 
 def weight_deltas(  # noqa: PLR0913 (PopLibs' arguments)
@@ -230,8 +230,7 @@ def weight_deltas(  # noqa: PLR0913 (PopLibs' arguments)
     check_operand(call, "zDeltas", zDeltas, params.inputType, "[batch, output channels, *output field]", shape)
     shape = [params.batchSize, params.getNumInputChans(), *params.inputFieldShape]
     check_operand(call, "activations", activations, params.inputType, "[batch, input channels, *field]", shape)
-    for operand in (zDeltas, activations):
-        graph.getTileMapping(operand)
+    check_operands(call, graph, zDeltas=zDeltas, activations=activations)
     check_codelets(call, graph)
     chosen = choose_form(graph.getTarget(), getWeightUpdateParams(params), read, cache)
 

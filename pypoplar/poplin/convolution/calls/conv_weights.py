@@ -11,7 +11,7 @@ from pypoplar.poplin.convolution.calls.conv_operands import createWeights
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.poputil.arguments import check_call, check_own, check_writeable
+from pypoplar.poputil.arguments import check_call, check_operands, check_own, check_writeable
 from pypoplar.poputil.copies import duplicate, shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -61,8 +61,7 @@ def check_transposed(
             f"{call}: weightsOut is {words} = {shape} of {weightsIn.elementType()!r}, as weightsIn has them, got {weightsOut!r}"
         )
     check_writeable(call, weightsOut)
-    for weights in (weightsIn, weightsOut):
-        graph.getTileMapping(weights)
+    check_operands(call, graph, weightsIn=weightsIn, weightsOut=weightsOut)
 
 
 @public
@@ -89,7 +88,7 @@ def fullyConnectedWeightTranspose(
         raise PoplibsError(f"{call}: the field has one dimension, got {params.getNumFieldDims()}: {params.inputFieldShape}")
     shape = [params.numConvGroups, params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup, *params.kernelShape]
     check_operand(call, "weights", weights, params.inputType, "[groups, input channels, output channels, kernel]", shape)
-    graph.getTileMapping(weights)
+    check_operands(call, graph, weights=weights)
     transposed = createWeights(graph, deepcopy(params), below(debugContext, "transposed"), options, cache)
     prog.add(Copy(weights.dimShufflePartial([1], [2]), transposed))
     return transposed
