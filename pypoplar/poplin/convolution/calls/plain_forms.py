@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.views import concat, stack
+from pypoplar.graph.views import concat
 from pypoplar.poplin.convolution.calls.plain_axis import PlainAxis, filled_axis, plain_axes, stacked_axis
 from pypoplar.poplin.convolution.conv_axis import ConvAxis
 from pypoplar.poplin.convolution.conv_params import ConvParams, with_axes
@@ -110,10 +110,19 @@ class PlainForm:
         """The result, without its output padding, of the parts' results [groups, batch, channels, *outputs], phase beside phase."""
         steps = [axis.step for axis in self.parts[0].axes]
         counts = [min(step, axis.strided_size) for step, axis in zip(steps, self.params.axes(), strict=True)]
-        for dim in reversed(range(len(counts))):
-            groups = [results[first : first + counts[dim]] for first in range(0, len(results), counts[dim])]
-            results = [_interleaved(group, FIELD + dim) for group in groups]
-        return results[0]
+        if len(results) == 1:
+            return results[0]
+        most = results[0].shape()  # the first phases may have one output more than the others
+        joined = concat([_extended(result, most).expand([0]) for result in results], 0)
+        fields = range(len(counts))
+        apart = joined.reshape([*counts, *most])
+        order = [len(counts) + dim for dim in range(FIELD)]
+        for dim in fields:
+            order += [len(counts) + FIELD + dim, dim]
+        sizes = [size * count for size, count in zip(most[FIELD:], counts, strict=True)]
+        whole = apart.dimShuffle(order).reshape([*most[:FIELD], *sizes])
+        outputs = [sum(result.dim(FIELD + dim) for result in _along(results, counts, dim)) for dim in fields]
+        return whole.slice([0] * whole.rank(), [*most[:FIELD], *outputs])
 
 
 def products(params: ConvParams) -> int:
@@ -175,9 +184,15 @@ def _filled(graph: Graph, tensor: Tensor, dimension: int, dilation: int) -> Tens
     return wide.slice(0, (size - 1) * dilation + 1, dimension)
 
 
-def _interleaved(tensors: list[Tensor], dimension: int) -> Tensor:
-    """Tensors by turns: all first indices of the dimension, all second ones; the first few may have one more than the others."""
-    least = tensors[-1].dim(dimension)
-    pieces = [stack([tensor.slice(0, least, dimension) for tensor in tensors], dimension + 1).flatten(dimension, dimension + 2)]
-    pieces += [tensor.slice(least, least + 1, dimension) for tensor in tensors if tensor.dim(dimension) > least]
-    return concat(pieces, dimension) if len(tensors) > 1 else tensors[0]
+def _along(results: list[Tensor], counts: list[int], dim: int) -> list[Tensor]:
+    """The results of a dimension's phases, the others' being the first."""
+    return results[:: prod(counts[dim + 1 :])][: counts[dim]]
+
+
+def _extended(result: Tensor, shape: list[int]) -> Tensor:
+    """With some of its elements again behind its field, up to a shape: what stands there is cut off later."""
+    for dim in range(FIELD, len(shape)):
+        missing = shape[dim] - result.dim(dim)
+        if missing:
+            result = concat([result, result.slice(0, missing, dim)], dim)
+    return result
