@@ -29,6 +29,7 @@ from pypoplar.popops.elements.element_operations import OPERATIONS
 from pypoplar.popops.expr import (
     Abs,
     Add,
+    Asin,
     BinaryOp,
     BinaryOpType,
     Cast,
@@ -200,6 +201,24 @@ def test_a_fused_tree_gives_the_bits_of_the_calls_that_it_replaces_and_is_not_de
     assert [step.cycles for step in steps] == [step.cycles for step in same_steps]
     cycles = [sum(step.compute_cycles for step in steps if step.name.startswith(f"call{number}")) for number in range(2)]
     assert cycles[0] <= cycles[1]
+
+
+@pytest.mark.parametrize(
+    "trees", [[Tanh(_3 + 1.0)], [_1 * _1, Asin(Abs(_2))]], ids=["a tensor on one tile is not read", "a narrow tree"]
+)
+def test_trees_that_read_a_part_of_the_tensors_are_not_dearer_than_their_operations(trees):
+    bench, row = Bench(), np.linspace(-1, 1, 16, dtype=np.float32)
+    for number, options in enumerate(({}, {"enableGenerateCodelet": "false"})):
+        wide, narrow = bench.variable(np.ones([64, 16], np.float32), f"{number} wide"), bench.variable(row, f"{number} narrow")
+        bench.graph.setTileMapping(wide, 3)
+        tensors = [wide, narrow, narrow.expand([0]).broadcast(64, 0)]
+        for place, out in enumerate(popops.map(bench.graph, trees, tensors, bench.prog, f"call{number}", options)):
+            bench.result(f"{place} {number}", out)
+    results, steps = bench.run()
+    for place in range(len(trees)):
+        np.testing.assert_array_equal(results[f"{place} 0"], results[f"{place} 1"])
+    cycles = [sum(step.cycles for step in steps if f"call{number}" in step.name) for number in range(2)]
+    assert 0 < cycles[0] <= cycles[1]
 
 
 def test_several_trees_are_computed_at_once_and_in_place_from_the_values_before():

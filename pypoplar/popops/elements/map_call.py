@@ -147,7 +147,8 @@ class MapCall:
         """New tensors for the results of trees over tensors; without any of one element, on the first tile of the call's."""
         if tensors:
             shape = common_shape(self.name, tensors)
-            wide = [broadcastToMatch(tensor, shape) for tensor in tensors]
+            read = [tensors[number - 1] for number in sorted(typed.read)]  # what nothing is read of does not decide
+            wide = [broadcastToMatch(tensor, shape) for tensor in read or tensors]
             return [output_like(self.graph, wide, result.type, self.debug) for result in typed.results]
         tile = first_tile(self.graph, self.tensors[0])
         outs = [self.graph.addVariable(result.type, [], self.debug) for result in typed.results]
@@ -158,10 +159,11 @@ class MapCall:
     def _narrow_parts_first(self) -> tuple[TypedTrees, list[Tensor]]:
         """The trees without the parts that have fewer elements than the result, and more than one, and tensors with their values.
 
-        Computed with the whole, such a part would be computed again for each element that it is broadcast to.
+        Computed with the whole, such a part would be computed again for each element that it is broadcast to. So would a
+        tree be that has fewer elements than others of its call.
         """
         narrowed = _Narrowed(self, self.tensors.copy())
-        trees = [narrowed.without(tree) for tree in self.trees]
+        trees = [narrowed.without(tree, alone=len(self.trees) == 1) for tree in self.trees]
         if len(narrowed.tensors) == len(self.tensors):
             return self.typed, self.tensors
         return _typed(self.name, trees, narrowed.tensors), narrowed.tensors
@@ -222,8 +224,8 @@ class _Narrowed:
     tensors: list[Tensor]
     values: dict[int, Expr] = field(factory=dict)  # by the id of the expression: what stands for it
 
-    def without(self, tree: Expr) -> Expr:
-        """The tree with placeholders for its narrow parts."""
+    def without(self, tree: Expr, alone: bool) -> Expr:
+        """The tree with placeholders for its narrow parts; it may be one itself unless it is alone."""
         shapes: dict[int, list[int]] = {}
         whole = math.prod(self.call.shape)
         for node in walk(tree):
@@ -236,7 +238,7 @@ class _Narrowed:
             parts = tuple(self._part(part, math.prod(shapes[id(part)]), whole) for part in node.parts)
             same = builtins.all(new is old for new, old in zip(parts, node.parts, strict=True))
             self.values[id(node)] = node if same else _with_operands(node, parts)
-        return self.values[id(tree)]
+        return self.values[id(tree)] if alone else self._part(tree, math.prod(shapes[id(tree)]), whole)
 
     def _part(self, part: Expr, elements: int, whole: int) -> Expr:
         """What stands for a part: itself, or a placeholder for its value."""

@@ -139,7 +139,13 @@ class MapCodelet:
             return cast_cycles(share, self.trees.operations[0].operands[0].type, self.trees.operations[0].type)
         steps = ((number, step) for number, step in enumerate(self.trees.steps) if not step.placeholder)
         loops = sum(self.round_of(step).of(1 if number in self.once else share) for number, step in steps)
-        return self._start() + loops
+        return self._start() + loops + sum(cast_round(type, type).of(share) for type in self._stored)
+
+    @property
+    def _stored(self) -> list[ElementType]:
+        """The types of the results that the loop stores and does not compute: elements, single ones and constants."""
+        steps, results = self.trees.steps, self.trees.results
+        return [result.type for result in results if result.step < 0 or steps[result.step].placeholder or result.step in self.once]
 
     def _start(self) -> int:
         """What entering the vertex takes: the start of the operation that gives the result."""
