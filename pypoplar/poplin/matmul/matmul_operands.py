@@ -17,7 +17,7 @@ from pypoplar.poplin.matmul.block_product import map_rows, new_result
 from pypoplar.poplin.matmul.matmul_options import Options
 from pypoplar.poplin.matmul.product_call import params_of, planned
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_own
+from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_operands, check_own
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
@@ -232,7 +232,7 @@ def _arranged(  # noqa: PLR0913 (PopLibs' arguments)
     grouped: bool = False,
 ) -> Tensor:
     check_own(name, graph, B)
-    graph.getTileMapping(B)
+    check_operands(name, graph, B=B)
     type = B.elementType()
     copy = _created(name, "right", graph, type, outputType, aShape, B.shape(), debugContext, options, cache, grouped)
     if B.numElements():

@@ -16,7 +16,7 @@ from pypoplar.poplin.matmul.product_params import ProductParams, partials_type
 from pypoplar.poplin.matmul.vector_product import plan_vector_product, vector_product
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache, plan_of
 from pypoplar.popops import zero
-from pypoplar.poputil.arguments import check_own, check_writeable
+from pypoplar.poputil.arguments import check_operands, check_own, check_writeable
 from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -85,9 +85,8 @@ class ProductCall:
             params = params_of(name, A.shape(), B.shape(), A.elementType(), outputType, options, grouped)
         except PoplibsError as error:
             raise PoplibsError(f"{error}; got {A!r} and {B!r}") from None
-        for operand in (A, B):
-            if not isinstance(operand, LaidOutTensor):  # those have tiles
-                graph.getTileMapping(operand)
+        sides = {"A": A, "B": B}  # those that are laid out have tiles
+        check_operands(name, graph, **{side: operand for side, operand in sides.items() if not isinstance(operand, LaidOutTensor)})
         return ProductCall(name, graph, A, B, params, prog, debugContext, cache)
 
     @property

@@ -7,7 +7,7 @@ import math
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poputil.arguments import check_own
+from pypoplar.poputil.arguments import check_operands, check_own
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import fits
 from pypoplar.types import FLOAT, HALF, ElementType, check_type
@@ -20,7 +20,7 @@ def check_activations(call: str, graph: Graph, name: str, acts: Tensor) -> None:
     check_own(call, graph, acts)
     if acts.elementType() not in REALS or acts.rank() < 2:
         raise PoplibsError(f"{call}: {name} is FLOAT or HALF [N, C, ...], batch, channels and field, got {acts!r}")
-    graph.getTileMapping(acts)
+    check_operands(call, graph, **{name: acts})
 
 
 def check_alike(call: str, graph: Graph, name: str, tensor: Tensor, acts: Tensor) -> None:
@@ -28,7 +28,7 @@ def check_alike(call: str, graph: Graph, name: str, tensor: Tensor, acts: Tensor
     check_own(call, graph, tensor)
     if (tensor.shape(), tensor.elementType()) != (acts.shape(), acts.elementType()):
         raise PoplibsError(f"{call}: {name} has the shape and type of the activations, {acts!r}, got {tensor!r}")
-    graph.getTileMapping(tensor)
+    check_operands(call, graph, **{name: tensor})
 
 
 def check_channel_vector(call: str, graph: Graph, name: str, vector: Tensor, acts: Tensor) -> None:
@@ -39,7 +39,7 @@ def check_channel_vector(call: str, graph: Graph, name: str, vector: Tensor, act
         raise PoplibsError(
             f"{call}: {name} has an element of {type!r} for each of the {channels} channels of {acts!r}, got {vector!r}"
         )
-    graph.getTileMapping(vector)
+    check_operands(call, graph, **{name: vector})
 
 
 def check_epsilon(call: str, eps: float) -> None:

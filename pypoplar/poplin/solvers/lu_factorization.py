@@ -10,7 +10,7 @@ from pypoplar.poplin.solvers.solver_arguments import check_real
 from pypoplar.poplin.solvers.triangular_blocks import add_block_vertices, solve_rows
 from pypoplar.poplin.solvers.triangular_tensors import block_matrix, clear_above, fill
 from pypoplar.popops.elements.cast import cast
-from pypoplar.poputil.arguments import check_call, check_own
+from pypoplar.poputil.arguments import check_call, check_operands, check_own
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.program import Copy, Sequence
@@ -35,7 +35,7 @@ def LUFactorization(graph: Graph, input: Tensor, seq: Sequence, debugContext: st
     check_real(call, input.elementType())
     if input.rank() != 2:
         raise PoplibsError(f"{call}: the input is a matrix [m, n], got {input!r}")
-    graph.getTileMapping(input)
+    check_operands(call, graph, input=input)
     debug = below(debugContext, "LUFactorization")
     rows, columns = input.shape()
     upper = block_matrix(graph, FLOAT, [1, rows, columns], BLOCK, below(debug, "U"))

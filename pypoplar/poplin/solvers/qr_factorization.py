@@ -12,7 +12,15 @@ from pypoplar.poplin.matmul.matmul_options import Options
 from pypoplar.poplin.solvers.triangular_blocks import row_stretches, tiles_of_rows
 from pypoplar.popops.loops.counted_loops import countedLoop
 from pypoplar.popops.slicing.dynamic_slice import dynamicSlice
-from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_own, check_writeable, whole_number
+from pypoplar.poputil.arguments import (
+    check_call,
+    check_debug,
+    check_graph,
+    check_operands,
+    check_own,
+    check_writeable,
+    whole_number,
+)
 from pypoplar.poputil.call_options import read_options
 from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
@@ -77,8 +85,8 @@ def QRFactorization(
         raise PoplibsError(f"{call}: A is FLOAT [m, n] and Q FLOAT [m, m], got {A!r} and {Q!r}")
     rows, columns = A.shape()
     _check_sizes(call, rows, columns)
+    check_operands(call, graph, A=A, Q=Q)
     for matrix in (A, Q):
-        graph.getTileMapping(matrix)
         check_writeable(call, matrix)
     if shares_elements(graph, A, Q):
         raise PoplibsError(f"{call}: {A!r} and {Q!r} share elements, and both are written")

@@ -9,7 +9,7 @@ from pypoplar.braces import ordered
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import check_shape
-from pypoplar.poputil.arguments import check_own
+from pypoplar.poputil.arguments import check_operands, check_own
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.types import FLOAT, HALF, ElementType, check_type
 
@@ -26,7 +26,7 @@ def check_matrix(call: str, graph: Graph, name: str, matrix: Tensor) -> None:
     if matrix.elementType() not in (FLOAT, HALF):
         raise PoplibsError(f"{call} is for FLOAT and HALF, got {matrix!r}")
     check_square(call, name, matrix.shape())
-    graph.getTileMapping(matrix)
+    check_operands(call, graph, **{name: matrix})
 
 
 def check_square(call: str, name: str, shape: Sequence[int]) -> None:

@@ -17,7 +17,7 @@ from pypoplar.poplin.solvers.solver_options import SolverOptions
 from pypoplar.poplin.solvers.triangular_blocks import solve_rows
 from pypoplar.poplin.solvers.triangular_tensors import BLOCK, column_matrix
 from pypoplar.popops.elements.cast import cast
-from pypoplar.poputil.arguments import check_call, check_flag, check_own
+from pypoplar.poputil.arguments import check_call, check_flag, check_operands, check_own
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -89,7 +89,7 @@ def check_matrix_of(call: str, graph: Graph, a: Tensor, b: Tensor) -> None:
     check_own(call, graph, b)
     if b.elementType() is not a.elementType():
         raise PoplibsError(f"{call}: A and B have one type, got {a!r} and {b!r}")
-    graph.getTileMapping(b)
+    check_operands(call, graph, b=b)
 
 
 @frozen(eq=False)
