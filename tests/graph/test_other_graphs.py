@@ -85,6 +85,7 @@ def other():
 
 
 OTHER = r"'vector' FLOAT \[4\] belongs to another graph"
+NAMED = r"pop(ops.add|ops.addInPlace|util.mapTensorLinearly): <Tensor 'vector' FLOAT \[4\]> belongs to another graph"
 
 
 @pytest.mark.parametrize(("call", "text"), [
@@ -122,10 +123,10 @@ OTHER = r"'vector' FLOAT \[4\] belongs to another graph"
     (lambda own, far: Call(far.takes, [own.vector]), "<HostFunction 'takes'> belongs to another graph than 'vector'"),
     (lambda own, far: Execute(far.compute_set, own.flag), "<ComputeSet 'fill'> belongs to another graph than the result"),
     (lambda own, far: setSeed(own.graph, far.seed, 0, own.sequence), "the seed of setSeed, 'seed' .*, belongs to another graph"),
-    (lambda own, far: popops.add(own.graph, own.vector, far.vector, own.sequence), OTHER),
-    (lambda own, far: popops.addInPlace(own.graph, own.vector, far.vector, own.sequence), "needs tensors of one graph"),
+    (lambda own, far: popops.add(own.graph, own.vector, far.vector, own.sequence), NAMED),
+    (lambda own, far: popops.addInPlace(own.graph, own.vector, far.vector, own.sequence), NAMED),
     (lambda own, far: popnn.argMax(own.graph, far.matrix, own.sequence), "'matrix' .* belongs to another graph"),
-    (lambda own, far: poputil.mapTensorLinearly(own.graph, far.vector), r"<Tensor 'vector' FLOAT \[4\]> belongs to another graph"),
+    (lambda own, far: poputil.mapTensorLinearly(own.graph, far.vector), NAMED),
 ])  # fmt: skip
 def test_a_call_is_given_what_is_of_its_graph(own, other, call, text):
     with pytest.raises(PoplarTypeError, match=text):

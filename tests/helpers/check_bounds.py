@@ -44,7 +44,7 @@ LARGEST: Mapping[Size, str] = {
     lambda executable: (1 << 40) - 1: "computes-workers",
     lambda executable: (1 << 63) - 2: "REPEAT-TIMES",
     lambda executable: max(Opcode): "program-operations",
-    lambda executable: sum(FloatingPoint): "FLOATING_POINT-MASK",
+    lambda executable: sum(FloatingPoint): "FLOATING_POINT-KEPT FLOATING_POINT-SET",
     lambda executable: executable.target.getNumTiles() - 1: """
         image.tile vertex_names.tile exchanges.messages.source exchanges.messages.destination moves.tile computes.buffer_tile
         exchanges.shares.messages.source exchanges.shares.messages.destination
