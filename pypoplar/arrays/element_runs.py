@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import counted, offsets, opens, stepped
+from pypoplar.arrays.groups import counted, offsets, opens, ragged, stepped
 
 
 class RunList:
@@ -140,3 +140,13 @@ def join(lists: list[RunList], variable_first: Int64s) -> RunList:
     first = np.flatnonzero(np.concatenate(([True], ~touching)))
     count = np.add.reduceat(count, first)
     return RunList(start[first], count, step[first])
+
+
+def repeated(runs: RunList, rows: int, times: int, variable_first: Int64s) -> RunList:
+    """A view of rows with as many elements each, every one `times` times before the next one."""
+    begin = np.arange(rows + 1) * (runs.elements() // rows)
+    pieces, owner = runs.cut(begin[:-1], begin[1:])
+    first = np.searchsorted(owner, np.arange(rows + 1))
+    row = np.repeat(np.arange(rows), times)
+    order = ragged(first[row], first[row + 1] - first[row])
+    return join([RunList(pieces.start[order], pieces.count[order], pieces.step[order])], variable_first)

@@ -20,7 +20,7 @@ import numpy as np
 from pypoplar.arrays import aliasing as regions
 from pypoplar.arrays import strides
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList, compress
+from pypoplar.arrays.element_runs import RunList, compress, repeated
 from pypoplar.arrays.groups import distinct
 from pypoplar.arrays.intervals import Interval, VariableInterval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
@@ -398,8 +398,10 @@ class Tensor(WithoutValues, ShownInNotebooks):
             place, steps = axis + inner, self._strides
             spread = (*self._shape[:place], times, *self._shape[place:])
             return self._strided(self._offset, spread, (*steps[:place], 0, *steps[place:]))._with_shape(shape)
-        ids = self._ids()
-        return self._of_ids(np.repeat(ids, times, axis) if inner else np.tile(ids, (times, *[1] * (len(shape) - axis - 1))))
+        if prod(shape) == 0:
+            return self._of_ids(np.zeros(shape, np.int64))
+        rows = prod(self._shape[: axis + inner])
+        return self._scattered(repeated(self._run_list(), rows, times, self._bounds()), shape)
 
     def reinterpret(self, type: ElementType) -> Tensor:
         """The same bytes read as another type of the same size."""
