@@ -138,6 +138,7 @@ def test_processes_whose_threads_make_their_first_engines_that_fork_or_make_many
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
+@pytest.mark.no_cover
 def test_engines_run_in_the_workers_of_pytest_xdist():
     pytest.importorskip("xdist")
     tests = Path(__file__).with_name("test_programs.py")

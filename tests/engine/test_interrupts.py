@@ -29,9 +29,11 @@ def test_an_interrupt_ends_whatever_waits(name, mode):
     assert output_of(name, mode) == "done\n"
 
 
+@pytest.mark.no_cover
 def test_an_interrupt_ends_vertices_that_run_for_years(mode):
     assert output_of("vertices", mode) == "done\n"
 
 
+@pytest.mark.no_cover
 def test_an_interrupt_may_come_at_any_time_on_any_number_of_threads():
     assert output_of("anywhere", "native") == "done\n"

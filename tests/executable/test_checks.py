@@ -94,6 +94,7 @@ def is_needed_for(check: str, damage: Damage) -> bool:
     return verified(executable).refused == check and passes(executable, check, damage.how)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("room", [module.__name__.rpartition(".")[2] for module in MODULES if module is not named_checks])
 def test_every_check_is_needed_and_no_bound_is_further_than_it_must_be(room):
     """A check for which this fails has no damaged executable of its own: give `check_damage.DAMAGE` one, or take the check away."""

@@ -1,4 +1,4 @@
-"""Which examples laws have: how many, where it is another number than the hundred of most, and the same in every process."""
+"""Which examples laws have: how many, where it is another number than the usual one, and the same in every process."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-USUAL, FEWEST = 100, 3
+USUAL, FEWEST = 60, 3
 
 
 def examples(count: int) -> Callable[[Any], Any]:

@@ -52,6 +52,7 @@ def test_every_number_is_another_one(folder, request):
     assert [name for name in usual if usual[name] == shifted[name]] == []
 
 
+@pytest.mark.no_cover
 def test_both_engines_faults_streams_and_saved_executables_work_with_other_numbers(folder):
     done = run_python(folder, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *TESTS)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

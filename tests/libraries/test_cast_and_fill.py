@@ -54,6 +54,7 @@ def expected(values, type):
         return values.astype(type.dtype)
 
 
+@pytest.mark.no_cover
 def test_every_type_is_cast_to_every_other(mode):
     graph, device = new_graph(4)
     prog, values, results = Sequence(), {}, {}

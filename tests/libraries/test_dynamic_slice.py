@@ -137,6 +137,7 @@ def test_an_offset_out_of_range_is_taken_for_zero_where_that_is_wanted(mode):
     np.testing.assert_array_equal(read["t"], updated(given["t"], given["s"], [0], [2], [0]))
 
 
+@pytest.mark.no_cover
 def test_slicing_what_is_made_to_be_sliced_exchanges_the_offset_alone():
     """On the whole machine: of 6 million bytes none moves, but four for each tile and dimension."""
     device = IPUModel().createDevice()

@@ -105,6 +105,7 @@ def close(row, type, got, values):
         np.testing.assert_allclose(got.astype(np.float64), wanted.astype(type.dtype), rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.no_cover
 def test_every_operation_on_every_type_is_numpys():
     for types in ({FLOAT, HALF}, set(OPERATIONS["SELECT"].types) - {FLOAT, HALF}):
         bench, made = Bench(), []
@@ -124,6 +125,7 @@ def test_every_operation_on_every_type_is_numpys():
             close(row, type, native[str(number)], values)
 
 
+@pytest.mark.no_cover
 def test_every_named_function_computes_in_place_and_into_a_given_tensor():
     bench, made = Bench(), []
     for number, (row, type) in enumerate(NAMED):

@@ -173,6 +173,7 @@ def test_planned_lookups_and_updates_are_never_dearer_than_unplanned_ones(tiles,
             assert planned[1] <= unplanned[1], (size, options)
 
 
+@pytest.mark.no_cover
 def test_an_embedding_of_30_000_words_is_spread_over_the_machine():
     """7.7 million halves: a tile has its 10 KB of them, and no more than a tenth of its memory is needed beside."""
     device = IPUModel().createDevice()

@@ -155,6 +155,7 @@ def step_cycles(engine):
 # seeds
 
 
+@pytest.mark.no_cover
 def test_a_result_is_that_of_its_seed_modifier_and_layout_in_both_engines_at_any_number_of_threads():
     first, engine = drawn_by_all(CALLS, (3, 41), 5)
     again, other = drawn_by_all(CALLS, (3, 41), 5, mode="interpret")

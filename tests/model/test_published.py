@@ -473,6 +473,7 @@ def test_every_row_of_the_document_is_predicted():
     assert not TIMED.keys() & UNTIMED.keys()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("what", [*TIMED, *UNTIMED])
 def test_a_published_figure_is_predicted_with_the_error_that_the_document_states(what):
     row = rows()[what]
