@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-USUAL, FEWEST = 60, 3
+USUAL, FEWEST = 100, 3
 
 
 def examples(count: int) -> Callable[[Any], Any]:
