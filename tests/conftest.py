@@ -21,7 +21,7 @@ os.environ.pop("POPLAR_ENGINE_OPTIONS", None)
 pytest_plugins = ["pytester"]
 
 
-MEASURED = 2  # sets of parameters of a test
+MEASURED = 1  # set of parameters of a test
 
 
 @pytest.hookimpl(trylast=True)
