@@ -8,6 +8,7 @@ import math
 from typing import Generic, TypeVar
 
 from pypoplar import FLOAT, HALF, UNSIGNED_INT, InOut, Input, Output, Vector, VectorList, Vertex
+from pypoplar.popnn.losses.loss_cycles import cross_entropy_estimate, largest_estimate, sum_squared_estimate
 
 T = TypeVar("T", FLOAT, HALF)
 
@@ -63,6 +64,9 @@ class CrossEntropy(Vertex, Generic[T], name="popnn::LossCrossEntropy", writes_al
                     deltas[i] = 0.0
                 self.loss[sample] = 0.0
 
+    def cycles(self, vertex):
+        return cross_entropy_estimate(vertex)
+
 
 class CrossEntropyScaled(CrossEntropy[T], Generic[T], name="popnn::LossCrossEntropyScaled"):
     """The same from probabilities times `modelOutputScaling`, with deltas times `deltasScale`."""
@@ -97,6 +101,9 @@ class SumSquared(Vertex, Generic[T], name="popnn::LossSumSquared", writes_all=("
                 total += 0.5 * delta * delta
             self.loss[sample] = total
 
+    def cycles(self, vertex):
+        return sum_squared_estimate(vertex)
+
 
 class CountCorrect(Vertex, Generic[T], name="popnn::CountCorrect"):
     """Adds to numCorrect how many samples have the largest of `probs` at their label."""
@@ -108,6 +115,9 @@ class CountCorrect(Vertex, Generic[T], name="popnn::CountCorrect"):
     def compute(self):
         self.numCorrect += count_correct(self.probs, self.expected)
 
+    def cycles(self, vertex):
+        return largest_estimate(vertex, "probs")
+
 
 class PartCorrect(Vertex, Generic[T], name="popnn::PartCorrect"):
     """The same count of some of the samples."""
@@ -118,6 +128,9 @@ class PartCorrect(Vertex, Generic[T], name="popnn::PartCorrect"):
 
     def compute(self):
         self.correct = count_correct(self.probs, self.expected)
+
+    def cycles(self, vertex):
+        return largest_estimate(vertex, "probs")
 
 
 class AddCorrect(Vertex, name="popnn::AddCorrect"):
@@ -140,3 +153,6 @@ class ArgMax(Vertex, Generic[T], name="popnn::ArgMax", writes_all="out"):
     def compute(self):
         for row in range(len(self.in_)):
             self.out[row] = largest(self.in_[row])
+
+    def cycles(self, vertex):
+        return largest_estimate(vertex, "in")

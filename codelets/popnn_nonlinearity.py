@@ -4,6 +4,7 @@ import math
 from typing import Generic, TypeVar
 
 from pypoplar import BOOL, FLOAT, HALF, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex, ipu
+from pypoplar.popnn.nonlinearities.nonlinearity_cycles import non_linearity_estimate, softmax_estimate
 
 T = TypeVar("T", FLOAT, HALF)
 
@@ -61,6 +62,9 @@ class NonLinearity1DInPlace(MultiVertex, Generic[T]):
         for i in ipu.worker_range(worker, self.data):
             self.data[i] = self.function(float(self.data[i]))
 
+    def cycles(self, vertex):
+        return non_linearity_estimate(vertex)
+
 
 class Sigmoid(NonLinearity1DInPlace[T], Generic[T], name="popnn::NonLinearity1DInPlace<SIGMOID>"):
     function = staticmethod(sigmoid)
@@ -101,6 +105,9 @@ class SoftMax(Vertex, Generic[T], name="popnn::SoftMax", writes_all="out"):
         for row in range(len(self.in_)):
             soft_max(self.in_[row], self.out[row], self.stable)
 
+    def cycles(self, vertex):
+        return softmax_estimate(vertex, "in")
+
 
 class SoftMaxInPlace(Vertex, Generic[T], name="popnn::SoftMaxInPlace"):
     data: InOut[VectorList[T]]
@@ -109,3 +116,6 @@ class SoftMaxInPlace(Vertex, Generic[T], name="popnn::SoftMaxInPlace"):
     def compute(self):
         for row in range(len(self.data)):
             soft_max(self.data[row], self.data[row], self.stable)
+
+    def cycles(self, vertex):
+        return softmax_estimate(vertex, "data")

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from pypoplar.popnn.codelets import addCodelets
-from pypoplar.popnn.loss import LossType, argMax, calcAccuracy, calcLoss
-from pypoplar.popnn.nonlinearity import NonLinearityType, nonLinearity, nonLinearityInPlace
+from pypoplar.popnn.losses.loss_call import LossType, argMax, calcAccuracy, calcLoss
+from pypoplar.popnn.nonlinearities.nonlinearity_calls import NonLinearityType, nonLinearity, nonLinearityInPlace
 from pypoplar.poputil.absent_members import absent_member
 
 __all__ = [

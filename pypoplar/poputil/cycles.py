@@ -7,18 +7,14 @@ for a MultiVertex those of its busiest worker, and the slots that pass while its
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from attrs import frozen
 
-from pypoplar.graph.vertex_introspector import VertexIntrospector
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, ElementType
 
 Count = TypeVar("Count", int, np.ndarray[Any, np.dtype[Any]])  # a number, or many at once
-Estimator = Callable[[VertexIntrospector, Target], int]
 
 
 def ceiling(number: Count, divisor: int) -> Count:
@@ -39,15 +35,3 @@ def share_of_worker(elements: int, target: Target) -> int:
 def by_type(type: ElementType, of_float: int, of_half: int) -> int:
     """The figure for a vertex on floats (or 32-bit integers) or on halves."""
     return of_float if type is FLOAT else of_half
-
-
-@frozen
-class OfRows:
-    """An estimator of a vertex that takes rows: for each row of a field a function of the row's length."""
-
-    field: str
-    of_length: Callable[[int], int]
-
-    def __call__(self, vertex: VertexIntrospector, target: Target) -> int:
-        rows = vertex.getFieldInfo(self.field)
-        return sum(self.of_length(rows.getSizeAtIndex(row)) for row in range(rows.size()))

@@ -1,0 +1,1 @@
+"""Losses of classifiers, counts of right answers, and the largest elements of rows."""

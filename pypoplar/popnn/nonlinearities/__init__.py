@@ -1,0 +1,1 @@
+"""Non-linearities on elements, softmax over rows, and their gradients."""
