@@ -2,9 +2,12 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
+from pypoplar.popnn import bn, gn, in_, ln
 from pypoplar.popnn.codelets import addCodelets
 from pypoplar.popnn.losses.loss_call import LossType, argMax, calcAccuracy, calcLoss
 from pypoplar.popnn.nonlinearities.nonlinearity_calls import NonLinearityType, nonLinearity, nonLinearityInPlace
+from pypoplar.popnn.norms.layer_parameters import createNormBeta, createNormGamma, createNormParams
+from pypoplar.popnn.norms.norm_flops import getNormBwdFlops, getNormFwdFlops, getNormWuFlops
 from pypoplar.poputil.absent_members import absent_member
 
 __all__ = [
@@ -18,6 +21,17 @@ __all__ = [
     "argMax",
     "calcAccuracy",
     "calcLoss",
+    # norms
+    "bn",
+    "createNormBeta",
+    "createNormGamma",
+    "createNormParams",
+    "getNormBwdFlops",
+    "getNormFwdFlops",
+    "getNormWuFlops",
+    "gn",
+    "in_",
+    "ln",
 ]
 
 if not TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Norms as layers of networks have them, on those of poplin."""
