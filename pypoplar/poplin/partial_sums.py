@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
@@ -19,7 +20,6 @@ def add_partials(
     It is `out`, or a new tensor: a single partial is only converted, where it lies; the sum of several is spread over all tiles.
     """
     count, *shape = partials.shape()
-    rows = partials.reshape([count, partials.numElements() // count])
     if out is not None:
         total = out
     elif count == 1:
@@ -28,12 +28,17 @@ def add_partials(
         total = graph.addVariable(result, shape, debug)
         mapTensorLinearly(graph, total)
     cs = graph.addComputeSet(debug)
-    flat = total.flatten()
-    vertexType = templateVertex("poplin::ReduceAdd", result, partials.elementType())
+    add_where_sums_lie(graph, cs, partials, total)
+    prog.add(Execute(cs))
+    return total
+
+
+def add_where_sums_lie(graph: Graph, cs: ComputeSet, partials: Tensor, total: Tensor) -> None:
+    """Vertices of a compute set that add up `partials` over dimension 0, each element of `total` on its own tile."""
+    rows, flat = partials.reshape([partials.dim(0), total.numElements()]), total.flatten()
+    vertexType = templateVertex("poplin::ReduceAdd", total.elementType(), partials.elementType())
     for tile, regions in enumerate(graph.getTileMapping(total)):
         if not regions:
             continue
         fields = {"partials": concat(rows.slices(regions, 1), 1), "out": concat(flat.slices(regions))}
         graph.setTileMapping(graph.addVertex(cs, vertexType, fields), tile)
-    prog.add(Execute(cs))
-    return total

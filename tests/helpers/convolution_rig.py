@@ -7,12 +7,13 @@ import numpy as np
 from library_programs import new_graph, run
 from numpy.typing import NDArray
 
-from pypoplar import Engine, Graph, Tensor
+from pypoplar import Engine
 from pypoplar import program as programs
-from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_convolution_weights
-from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
-from pypoplar.poplin.convolution.conv_vertices import convolve
+from pypoplar.poplin.convolution.operand_layout import in_order
+from pypoplar.poplin.convolution.plan_choice import AnyPlan
+from pypoplar.poplin.convolution.plan_execution import execute, map_input, map_weights, step_sizes
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
+from pypoplar.poplin.convolution.supersteps import Supersteps
 
 Array = NDArray[Any]
 Sizes = tuple[int, int, int, int]  # groups, batch, input and output channels of a group
@@ -48,22 +49,19 @@ def convolved(input: Array, weights: Array, axes: Sequence[SlidingAxis]) -> Arra
     return result
 
 
-def channels_last(graph: Graph, type: Any, shape: Sequence[int], order: Sequence[int], name: str) -> Tensor:
-    """A variable whose dimensions lie in memory in this order, seen in their own."""
-    variable = graph.addVariable(type, [shape[dim] for dim in order], name)
-    return variable.dimShuffle([list(order).index(dim) for dim in range(len(shape))])
-
-
-def run_plan(plan: ConvolutionPlan, tiles: int, input: Array, weights: Array, mode: Any = "native") -> tuple[Array, Engine]:
+def run_plan(plan: AnyPlan, tiles: int, input: Array, weights: Array, mode: Any = "native") -> tuple[Array, Engine]:
     """What the plan computes, with operands that lie as it wants them."""
     graph, device = new_graph(tiles)
-    x = channels_last(graph, plan.types.operands, input.shape, plan.input_order(), "x")
-    w = channels_last(graph, plan.types.operands, weights.shape, plan.weights_order(), "w")
-    map_convolution_input(graph, plan, x)
-    map_convolution_weights(graph, plan, w)
+    dim = 1 if step_sizes(plan, "weights", 1) else 2
+    x = in_order(graph, plan.types.operands, [*input.shape], plan.input_order(), "x", (2, step_sizes(plan, "input", 2)))
+    w = in_order(graph, plan.types.operands, [*weights.shape], plan.weights_order(), "w", (dim, step_sizes(plan, "weights", dim)))
+    map_input(graph, plan, x)
+    map_weights(graph, plan, w)
     for tensor, name in ((x, "x"), (w, "w")):
         graph.createHostWrite(name, tensor)
     prog = programs.Sequence()
-    result = convolve(graph, plan, x, w, prog, "conv")
+    supersteps = Supersteps(graph)
+    result = execute(graph, plan, x, w, supersteps.lane(), "conv")
+    supersteps.add_to(prog)
     read, engine = run(graph, device, prog, {"x": input, "w": weights}, {"y": result}, mode)
     return read["y"], engine

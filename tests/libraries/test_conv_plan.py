@@ -9,10 +9,14 @@ from law_examples import examples
 from library_programs import MODES
 
 from pypoplar import FLOAT, HALF, InvalidOption, Target
-from pypoplar.poplin.convolution.conv_plan import plan_axes, plans_by_form
+from pypoplar.poplin.convolution.conv_plan import plans_by_form
+from pypoplar.poplin.convolution.conv_request import ConvRequest
 from pypoplar.poplin.convolution.conv_shape import ConvTypes
+from pypoplar.poplin.convolution.plan_choice import all_plans, choose_plan
 from pypoplar.poplin.convolution.plan_constraints import PlanConstraints
 from pypoplar.poplin.convolution.plan_costs import COPY_SLOTS
+from pypoplar.poplin.convolution.serial_steps import SteppedPlan, stepped_plan
+from pypoplar.poplin.convolution.swapped_plan import SwappedPlan
 from pypoplar.poputil import PoplibsError
 
 FLOATS = ConvTypes(FLOAT, FLOAT, FLOAT)
@@ -54,28 +58,27 @@ def check(plan, tiles, sizes, axes, mode="native"):
 @examples(6)
 @given(st.tuples(*map(st.integers, (1,) * 4, (3, 3, 20, 20))), drawn_axes(), st.sampled_from(TYPES), st.sampled_from((1, 4, 16)))
 def test_every_form_of_a_convolution_of_any_shape_is_exact_where_floats_are(sizes, axes, types, tiles):
-    plans = plans_by_form(machine(tiles), sizes, tuple(axes), types, 0.6)
-    for plan in plans if plan_axes(machine(tiles), sizes, tuple(axes), types, 0.6).empty is False else []:
+    for plan in all_plans(ConvRequest(machine(tiles), sizes, tuple(axes), types, 0.6)):
         check(plan, tiles, sizes, axes)
 
 
 @pytest.mark.parametrize("types", TYPES)
 def test_groups_of_one_channel_are_lanes_in_halves_and_exact(types):
     sizes, axes = (7, 2, 1, 1), [axis(6, 3, 1), axis(7, 3, 1, stride=2)]
-    plans = plans_by_form(machine(6), sizes, tuple(axes), types, 0.6)
+    plans = plans_by_form(ConvRequest(machine(6), sizes, tuple(axes), types, 0.6))
     assert any(plan.form.lanes for plan in plans)
     for plan in plans:
         (native, engine), (interpreted, other) = (check(plan, 6, sizes, axes, mode) for mode in MODES)
         assert native.tobytes() == interpreted.tobytes()
         assert engine.getReport().execution.totalCycles == other.getReport().execution.totalCycles
     if types.operands is HALF:
-        assert plan_axes(machine(6), sizes, tuple(axes), types, 0.6).form.lanes
+        assert choose_plan(ConvRequest(machine(6), sizes, tuple(axes), types, 0.6)).form.lanes
 
 
 @pytest.mark.parametrize("types", TYPES)
 def test_both_engines_agree_to_the_bit_and_the_cycle(types):
     sizes, axes = (2, 2, 17, 5), [axis(6, 3, 1), axis(7, 3, 2, stride=2)]
-    plan = plan_axes(machine(6), sizes, tuple(axes), types, 0.6)
+    plan = choose_plan(ConvRequest(machine(6), sizes, tuple(axes), types, 0.6))
     (native, engine), (interpreted, other) = (check(plan, 6, sizes, axes, mode) for mode in MODES)
     assert native.tobytes() == interpreted.tobytes()
     assert engine.getReport().execution.totalCycles == other.getReport().execution.totalCycles
@@ -85,7 +88,7 @@ def test_both_engines_agree_to_the_bit_and_the_cycle(types):
     ("sizes", "axes"), [((1, 2, 0, 3), [axis(4, 2)]), ((1, 0, 2, 3), [axis(4, 2)]), ((1, 2, 2, 2), [axis(1, 1, 5, -1)])]
 )
 def test_without_products_the_result_is_empty_or_zeros(sizes, axes):
-    plan = plan_axes(machine(4), sizes, tuple(axes), FLOATS, 0.6)
+    plan = choose_plan(ConvRequest(machine(4), sizes, tuple(axes), FLOATS, 0.6))
     assert plan.empty
     input, weights = numbers(sizes, axes, np.float32)
     result, _ = run_plan(plan, 4, input, weights)
@@ -94,7 +97,7 @@ def test_without_products_the_result_is_empty_or_zeros(sizes, axes):
 
 
 def test_a_kernel_that_is_larger_than_the_field_is_cut_to_what_meets_it():
-    plan = plan_axes(machine(4), (1, 1, 16, 16), (axis(1, 3, 1),), FLOATS, 0.6)
+    plan = all_plans(ConvRequest(machine(4), (1, 1, 16, 16), (axis(1, 3, 1),), FLOATS, 0.6))[0]
     assert plan.shape.is_product
     check(plan, 4, (1, 1, 16, 16), [axis(1, 3, 1)])
 
@@ -111,7 +114,7 @@ LAYERS = {  # of networks for images, in halves: sizes and axes
 
 def test_a_3x3_convolution_uses_90_percent_of_the_tiles_and_30_percent_of_the_peak_of_a_bow():
     sizes, axes = LAYERS["3x3"]
-    plan = plan_axes(machine(1472), sizes, axes, TYPES[1], 0.6)
+    plan = choose_plan(ConvRequest(machine(1472), sizes, axes, TYPES[1], 0.6))
     assert plan.tiles >= 0.9 * 1472
     assert plan.shape.products / 64 / 1472 / plan.cycles >= 0.3
 
@@ -120,7 +123,7 @@ def test_a_3x3_convolution_uses_90_percent_of_the_tiles_and_30_percent_of_the_pe
 def test_the_estimate_of_a_layer_on_64_tiles_is_within_5_percent_of_a_run(layer):
     (groups, batch, depth, columns), axes = LAYERS[layer]
     sizes = (groups, 1 if axes else batch, depth, columns)
-    plan = plan_axes(machine(64), sizes, axes, TYPES[1], 0.6)
+    plan = choose_plan(ConvRequest(machine(64), sizes, axes, TYPES[1], 0.6))
     assert plan.cycles == pytest.approx(cycles_of(plan, 64, sizes, axes), rel=0.05)
 
 
@@ -133,7 +136,7 @@ def test_the_estimate_of_a_layer_on_64_tiles_is_within_5_percent_of_a_run(layer)
 )
 def test_the_estimate_of_a_layer_of_any_sizes_is_within_15_percent_of_a_run_or_the_start_of_a_copy(sizes, drawn, types, tiles):
     axes = [axis(size, kernel, min(padding, kernel // 2), stride=stride) for size, kernel, padding, stride in drawn]
-    plan = plan_axes(machine(tiles), sizes, tuple(axes), types, 0.6)
+    plan = choose_plan(ConvRequest(machine(tiles), sizes, tuple(axes), types, 0.6))
     assert plan.cycles == pytest.approx(cycles_of(plan, tiles, sizes, axes), rel=0.15, abs=6 * COPY_SLOTS)
 
 
@@ -142,12 +145,12 @@ def test_a_plan_keeps_its_constraints_and_computes_the_same():
         '{"0": {"transform": {"expandDims": []}, "partition": {"fieldSplit": {"1": 3}, "kernelSplit": {"0": 2}, "batchSplit": 1}}}'
     )
     sizes, axes = (1, 2, 16, 16), [axis(6, 3, 1), axis(7, 3, 1)]
-    plan = plan_axes(machine(16), sizes, tuple(axes), FLOATS, 0.6, PlanConstraints.read(text))
+    plan = choose_plan(ConvRequest(machine(16), sizes, tuple(axes), FLOATS, 0.6, PlanConstraints.read(text)))
     assert not plan.form.is_folded
     assert (plan.partition.parts[1], plan.partition.parts[4], plan.partition.parts[6]) == (1, 3, 2)
     check(plan, 16, sizes, axes)
     folded = PlanConstraints.read('{"0": {"transform": {"expandDims": [0]}, "partition": {"inChanSplit": {"parallel": 2}}}}')
-    plan = plan_axes(machine(16), sizes, tuple(axes), FLOATS, 0.6, folded)
+    plan = choose_plan(ConvRequest(machine(16), sizes, tuple(axes), FLOATS, 0.6, folded))
     assert (plan.form.folded, plan.partition.parts[8]) == ((True, False), 2)
     check(plan, 16, sizes, axes)
 
@@ -171,12 +174,65 @@ def test_constraints_that_mean_nothing_are_refused(text, words):
 def test_constraints_that_no_plan_keeps_are_refused():
     for text in ('{"0": {"partition": {"batchSplit": 3}}}', '{"0": {"partition": {"fieldSplit": {"2": 2}}}}'):
         with pytest.raises(PoplibsError, match="keeps planConstraints"):
-            plan_axes(machine(16), (1, 2, 16, 16), (axis(6, 3, 1),), FLOATS, 0.6, PlanConstraints.read(text))
+            choose_plan(ConvRequest(machine(16), (1, 2, 16, 16), (axis(6, 3, 1),), FLOATS, 0.6, PlanConstraints.read(text)))
 
 
 def test_a_plan_keeps_to_its_part_of_the_memory_or_says_that_none_does():
     sizes, axes = (1, 2, 16, 16), (axis(20, 3, 1), axis(20, 3, 1))
-    plans = [plan_axes(machine(16), sizes, axes, FLOATS, memory) for memory in (0.6, 0.04, 0.0)]
+    plans = [choose_plan(ConvRequest(machine(16), sizes, axes, FLOATS, memory)) for memory in (0.6, 0.04, 0.0)]
     assert plans[0].bytes >= plans[1].bytes >= plans[2].bytes
     assert plans[1].bytes <= plans[1].limit
     assert ["no plan keeps to" in plan.describe() for plan in plans] == [False, False, True]
+
+
+def test_what_fits_no_memory_at_once_is_computed_in_steps_that_do_and_take_the_cycles_that_are_told():
+    sizes, axes = (1, 4, 16, 16), (axis(20, 3, 1), axis(20, 3, 1))
+    request = ConvRequest(machine(4), sizes, axes, TYPES[1], 0.075)
+    assert min(plan.bytes for plan in all_plans(request)) > request.limit
+    plan = choose_plan(request)
+    assert isinstance(plan, SteppedPlan)
+    assert plan.bytes <= plan.limit == int(0.075 * machine(4).getBytesPerTile())
+    _, engine = check(plan, 4, sizes, axes)
+    assert plan.cycles == pytest.approx(sum(step.cycles for step in engine.getReport().execution.steps), rel=0.05)
+    assert max(tile.memory.total.excludingGaps for tile in engine.getReport().compilation.tiles) < 1.2 * plan.limit
+
+
+@examples(5)
+@given(
+    st.tuples(*map(st.integers, (1,) * 4, (4, 3, 14, 14))), drawn_axes(2), st.sampled_from(TYPES), st.sampled_from((1, 4, 16)),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(2, 4)), min_size=1, max_size=2),
+)  # fmt: skip
+def test_a_convolution_in_steps_over_any_of_its_dimensions_is_exact(sizes, axes, types, tiles, steps):
+    request = ConvRequest(machine(tiles), sizes, tuple(axes), types, 0.6)
+    most = [*sizes, *(axis.out for axis in axes)]
+    counts = {place: min(count, most[place]) for place, count in steps if place < len(most)}
+    if not request.empty:
+        check(stepped_plan(request, counts, all_plans), tiles, sizes, axes)
+
+
+def test_constraints_say_how_many_steps_there_are_and_both_engines_agree():
+    text = '{"0": {"partition": {"inChanSplit": {"serial": 2, "parallel": 2}, "outChanSplit": {"serial": 3}}}}'
+    sizes, axes = (1, 2, 34, 17), (axis(6, 3, 1),)
+    plan = choose_plan(ConvRequest(machine(6), sizes, axes, TYPES[1], 0.6, PlanConstraints.read(text)))
+    assert (len(plan.steps), plan.steps[0][1].partition.parts[8]) == (6, 2)
+    assert "steps, one after the other: in_channels 2, out_channels 3; 6 in all" in plan.describe()
+    (native, engine), (interpreted, other) = (check(plan, 6, sizes, axes, mode) for mode in MODES)
+    assert native.tobytes() == interpreted.tobytes()
+    assert engine.getReport().execution.totalCycles == other.getReport().execution.totalCycles
+
+
+@pytest.mark.parametrize(("batch", "factor"), [(1, 1.6), (4, 1.6)])
+def test_operands_are_swapped_where_a_small_batch_does_not_fill_the_unit(batch, factor):
+    sizes = (1, batch, 128, 256)
+    plain, swapped = (
+        choose_plan(ConvRequest(machine(4), sizes, (), TYPES[1], 0.6, PlanConstraints.read(text)))
+        for text in ('{"0": {"transform": {"swapOperands": false}}}', "")
+    )
+    assert isinstance(swapped, SwappedPlan)
+    assert "operands swapped" in swapped.describe()
+    cycles = []
+    for plan in (plain, swapped):
+        _, engine = check(plan, 4, sizes, ())
+        cycles.append(sum(step.cycles for step in engine.getReport().execution.steps))
+        assert plan.cycles == pytest.approx(cycles[-1], rel=0.05)
+    assert cycles[0] > factor * cycles[1]

@@ -10,17 +10,14 @@ from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.poplin.convolution.conv_cycles import matrix_unit
-from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
-from pypoplar.poplin.convolution.conv_params import ConvParams
 from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST, DIMENSIONS, OUTPUTS_LAST, ConvPartition
+from pypoplar.poplin.convolution.conv_request import ConvRequest
 from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm, ConvShape, ConvTypes
-from pypoplar.poplin.convolution.plan_constraints import PlanConstraints
 from pypoplar.poplin.convolution.plan_costs import Candidates, PlanCost, costs, joined_costs
-from pypoplar.poplin.convolution.sliding_axis import SlidingAxis, TrimmedAxis, trimmed
+from pypoplar.poplin.convolution.sliding_axis import TrimmedAxis, trimmed
 from pypoplar.poputil.cycles import ceiling
-from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
-from pypoplar.types import FLOAT, HALF
+from pypoplar.types import HALF
 
 SUMMED = (5, 6, 7, 8)  # dimensions of a partition whose parts give partial sums
 MOST_CANDIDATES = 300_000
@@ -94,103 +91,49 @@ class ConvolutionPlan:
         return "".join(f"{line}\n" for line in lines)
 
 
-def plan_convolution(target: Target, params: ConvParams, options: ConvolutionOptions) -> ConvolutionPlan:
-    """The cheapest plan of a canonical convolution within a part of a tile's memory; if none is, the one that takes least.
-
-    The parameters have input padding, kernel dilation and output stride at most.
-    """
-    axes = [
-        SlidingAxis(
-            axis.input.size, axis.kernel.size, axis.input.paddingLower, axis.kernel.dilation, axis.output.stride, axis.output_size
-        )
-        for axis in params.axes()
-    ]
-    sizes = (params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup)
-    partials = HALF if {options.partials_type, params.inputType, params.outputType} == {HALF} else FLOAT
-    nearest = options.random_rounding_off and partials is HALF
-    types = ConvTypes(params.inputType, partials, params.outputType, nearest)
-    return plan_axes(target, sizes, tuple(axes), types, options.memory, PlanConstraints.read(options.constraints))
-
-
-def plan_axes(
-    target: Target,
-    sizes: tuple[int, int, int, int],
-    axes: tuple[SlidingAxis, ...],
-    types: ConvTypes,
-    memory: float,
-    constraints: PlanConstraints | None = None,
-) -> ConvolutionPlan:
-    """The plan for groups, batch, and input and output channels of a group; `PoplibsError` if none keeps the constraints."""
-    result = (sizes[0], sizes[1], sizes[3], *(axis.out for axis in axes))
-    if 0 in sizes or None in map(trimmed, axes):
-        return _empty_plan(result, types)
-    plans = plans_by_form(target, sizes, axes, types, memory, constraints)
-    if not plans:
-        raise PoplibsError(f"no plan of a convolution with the result {list(result)} keeps planConstraints, {constraints}")
-    limit = memory * target.getBytesPerTile()
-    fitting = [plan for plan in plans if plan.bytes <= limit]
-    return min(fitting, key=lambda plan: plan.cycles) if fitting else min(plans, key=lambda plan: plan.bytes)
-
-
-def plans_by_form(
-    target: Target,
-    sizes: tuple[int, int, int, int],
-    axes: tuple[SlidingAxis, ...],
-    types: ConvTypes,
-    memory: float,
-    constraints: PlanConstraints | None = None,
-) -> list[ConvolutionPlan]:
+def plans_by_form(request: ConvRequest) -> list[ConvolutionPlan]:
     """The best plan of each form of the axes that is worth a look, or that the constraints say."""
-    wanted = constraints or PlanConstraints()
-    result = (sizes[0], sizes[1], sizes[3], *(axis.out for axis in axes))
-    trims = tuple(trim for trim in map(trimmed, axes) if trim is not None)
-    forms = [ConvForm(trims, folded, sizes[2]) for folded in _foldings(target, types, trims, sizes[2], wanted.folded)]
-    if sizes[2] == sizes[3] == 1 and sizes[0] > 1 and not wanted.folded:
+    wanted, (groups, batch, inputs, outputs) = request.constraints, request.sizes
+    trims = tuple(trim for trim in map(trimmed, request.axes) if trim is not None)
+    forms = [ConvForm(trims, folded, inputs) for folded in _foldings(request, trims)]
+    if inputs == outputs == 1 and groups > 1 and not wanted.folded:
         lanes = ConvForm(trims, (False,) * len(trims), 1, lanes=True)
         # a fold of halves that are channels of their own would exchange them one by one
-        forms = [lanes] if types.operands is HALF and wanted.folded is None else [*forms, lanes]
+        forms = [lanes] if request.types.operands is HALF and wanted.folded is None else [*forms, lanes]
     plans = []
     for form in forms:
         fixed = wanted.fixed(form)
         if fixed is not None and len(form.sliding) <= AXES:
-            plan = _plan(target, result, form, form.shape(sizes[0], sizes[1], sizes[3]), types, memory, fixed)
+            plan = _plan(request, form, form.shape(groups, batch, outputs), fixed)
             plans += [plan] if plan is not None else []
     return plans
 
 
-def _empty_plan(result: tuple[int, ...], types: ConvTypes) -> ConvolutionPlan:
+def empty_plan(result: tuple[int, ...], types: ConvTypes) -> ConvolutionPlan:
     form = ConvForm((), (), 1)
     partition = ConvPartition((1,) * len(DIMENSIONS), 1, 1, CHANNELS_LAST)
     return ConvolutionPlan(result, types, form, form.shape(1, 1, 1), partition, PlanCost(0, 0, 0, 0, 0), empty=True)
 
 
-def _foldings(
-    target: Target, types: ConvTypes, axes: tuple[TrimmedAxis, ...], channels: int, wanted: tuple[int, ...] | None
-) -> Iterator[tuple[bool, ...]]:
+def _foldings(request: ConvRequest, axes: tuple[TrimmedAxis, ...]) -> Iterator[tuple[bool, ...]]:
     """Which axes are folded: those wanted; or none, and where channels do not fill the unit, the last kernel, or all kernels."""
+    wanted = request.constraints.folded
     if wanted is not None:
         if set(wanted) <= set(range(len(axes))):
             yield tuple(place in wanted for place in range(len(axes)))
         return
     yield tuple(False for _ in axes)
     slides = [trim.axis.kernel > 1 for trim in axes]
-    if channels < matrix_unit(target, types.operands).pass_depth and any(slides):
+    if request.sizes[2] < matrix_unit(request.target, request.types.operands).pass_depth and any(slides):
         yield tuple(slides)
         last = max(place for place, kernel in enumerate(slides) if kernel)
         if sum(slides) > 1:
             yield tuple(place == last for place in range(len(axes)))
 
 
-def _plan(
-    target: Target,
-    result: tuple[int, ...],
-    form: ConvForm,
-    shape: ConvShape,
-    types: ConvTypes,
-    memory: float,
-    fixed: Mapping[int, int],
-) -> ConvolutionPlan | None:
+def _plan(request: ConvRequest, form: ConvForm, shape: ConvShape, fixed: Mapping[int, int]) -> ConvolutionPlan | None:
     """The best plan of a form with fixed numbers of parts of some dimensions, if there is one."""
+    target, types = request.target, request.types
     unit = matrix_unit(target, types.operands)
     grains = (min(unit.pass_depth, shape.in_channels), min(LANES if form.lanes else unit.pass_columns, shape.out_channels))
     parts = _candidates(target, shape, grains, fixed)
@@ -198,10 +141,10 @@ def _plan(
         return None
     orders = (CHANNELS_LAST, OUTPUTS_LAST)
     cost = joined_costs([costs(target, form, shape, types, Candidates(parts, grains, order)) for order in orders])
-    best = _best(cost, memory * target.getBytesPerTile())
+    best = _best(cost, request.limit)
     chosen = parts[best % len(parts)]
     partition = ConvPartition(tuple(int(count) for count in chosen), *grains, orders[best // len(parts)])
-    return ConvolutionPlan(result, types, form, shape, partition, cost.at(best), int(memory * target.getBytesPerTile()))
+    return ConvolutionPlan(request.result, types, form, shape, partition, cost.at(best), request.limit)
 
 
 def _best(cost: PlanCost, limit: float) -> int:

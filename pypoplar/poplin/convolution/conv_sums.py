@@ -13,22 +13,22 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.conv_layout import map_sums, sharers
 from pypoplar.poplin.convolution.conv_partition import OUT
 from pypoplar.poplin.convolution.conv_plan import SUMMED, ConvolutionPlan
+from pypoplar.poplin.convolution.supersteps import SuperstepLane
 from pypoplar.poplin.splitting import bounds, equal_parts
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
-from pypoplar.program import Execute, Sequence
 
 CUT = (0, 1, 9)  # groups, batch, output channels: parts of equal size are done at once
 
 
-def add_up(graph: Graph, plan: ConvolutionPlan, partials: Tensor, prog: Sequence, debug: str | None) -> Tensor:
+def add_up(graph: Graph, plan: ConvolutionPlan, partials: Tensor, lane: SuperstepLane, debug: str | None) -> Tensor:
     """The sums [groups, batch, 3 axes, output channels] of partial sums [parts, groups, batch, 3 axes, output channels].
 
     Single ones are converted.
     """
     sums = graph.addVariable(plan.types.result, partials.shape()[1:], below(debug, "sums"))
     map_sums(graph, plan, sums)
-    cs = graph.addComputeSet(below(debug, "reduce"))
+    cs = lane.compute_set(below(debug, "reduce"))
     if len(partials) > 1:
         vertexType = templateVertex("poplin::ReduceAdd", plan.types.result, plan.types.partials)
     else:
@@ -63,5 +63,4 @@ def add_up(graph: Graph, plan: ConvolutionPlan, partials: Tensor, prog: Sequence
                 }
                 places = np.add.outer(tile, sharing[share.numbers.start : share.numbers.stop]).ravel()
                 graph.add_vertices(cs, vertexType, connections, places)
-    prog.add(Execute(cs))
     return sums

@@ -19,11 +19,12 @@ from pypoplar.poplin.convolution.conv_partition import AxisWindow
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_sums import add_up
 from pypoplar.poplin.convolution.conv_views import input_view, output_view, weights_view
+from pypoplar.poplin.convolution.supersteps import SuperstepLane
 from pypoplar.poplin.splitting import EqualParts, equal_parts
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
-from pypoplar.program import Copy, Execute, Sequence
+from pypoplar.program import Copy
 from pypoplar.types import HALF
 
 
@@ -80,19 +81,19 @@ class Channels:
         return tensor.reshape([prod(self.counts), tensor.numElements() // prod(self.counts)])
 
 
-def convolve(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor, prog: Sequence, debug: str | None) -> Tensor:
+def convolve(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor, lane: SuperstepLane, debug: str | None) -> Tensor:
     """The result [groups, batch, output channels, *field] of a convolution.
 
     It is of input [groups, batch, channels, *field] and weights [groups, output channels, channels, *kernel].
     """
     if plan.empty:
-        return _zeros(graph, plan, prog, debug)
+        return _zeros(graph, plan, lane, debug)
     shape, parts = plan.shape, plan.partition.parts
     sums = [parts[8], *parts[5:8], shape.groups, shape.batch, *shape.outputs, shape.out_channels]
     partials = graph.addVariable(plan.types.partials, sums, below(debug, "partials"))
     map_partials(graph, plan, partials)
     operands = Operands(input_view(graph, plan.form, input), weights_view(plan.form, weights), partials)
-    cs = graph.addComputeSet(below(debug, "convolve"))
+    cs = lane.compute_set(below(debug, "convolve"))
     cuts = plan.partition.bounds(shape)
     columns = equal_parts(cuts[9])
     if plan.form.is_folded:  # an input in many pieces is not repeated for each part of the columns
@@ -105,21 +106,20 @@ def convolve(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor
                 if rows is None or not plan.form.is_folded:
                     rows = channels.input(_windows_of(operands.input, windows))
                 _add_vertices(graph, cs, plan, operands, channels, windows, rows)
-    prog.add(Execute(cs))
     sums_of = partials.reshape([prod(sums[:4]), *sums[4:]])
     converted = len(sums_of) > 1 or plan.types.partials is not plan.types.result
-    result = add_up(graph, plan, sums_of, prog, debug) if converted else sums_of[0]
+    result = add_up(graph, plan, sums_of, lane, debug) if converted else sums_of[0]
     return output_view(plan.form, input.dim(1), result)
 
 
-def _zeros(graph: Graph, plan: ConvolutionPlan, prog: Sequence, debug: str | None) -> Tensor:
+def _zeros(graph: Graph, plan: ConvolutionPlan, lane: SuperstepLane, debug: str | None) -> Tensor:
     """A result without any products."""
     result = graph.addVariable(plan.types.result, plan.result, below(debug, "zeros"))
     mapTensorLinearly(graph, result)
     if result.numElements():
         zero = graph.addConstant(plan.types.result, [1], 0, below(debug, "zero"))
         graph.setTileMapping(zero, 0)
-        prog.add(Copy(zero.broadcast(result.numElements()), result.flatten()))
+        lane.programs.add(Copy(zero.broadcast(result.numElements()), result.flatten()))
     return result
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from pypoplar.errors import InvalidOption
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
@@ -15,14 +15,14 @@ from pypoplar.spelling import nearest
 
 KNOWN: dict[str, Any] = {
     "0": {
-        "transform": {"expandDims": list},
+        "transform": {"expandDims": list, "swapOperands": bool},
         "partition": {
             "convGroupSplit": int,
             "batchSplit": int,
             "fieldSplit": {"0": int, "1": int, "2": int},
             "kernelSplit": {"0": int, "1": int, "2": int},
-            "inChanSplit": {"parallel": int},
-            "outChanSplit": {"parallel": int},
+            "inChanSplit": {"parallel": int, "serial": int},
+            "outChanSplit": {"parallel": int, "serial": int},
         },
     }
 }
@@ -30,12 +30,27 @@ KNOWN: dict[str, Any] = {
 
 @frozen
 class PlanConstraints:
-    """Numbers of parts, of what is not in the field and of field dimensions and their kernels; which dimensions are folded."""
+    """Numbers of parts, of what is not in the field and of field dimensions and their kernels; which dimensions are folded.
+
+    `steps` are numbers of steps, by the number of a size of a `ConvRequest`. Operands are `swapped`, or not, or as is cheaper.
+    """
 
     channels: Mapping[int, int] = field(factory=dict)  # by the dimension of a partition
     fields: Mapping[int, int] = field(factory=dict)  # by the dimension of the field
     kernels: Mapping[int, int] = field(factory=dict)
     folded: tuple[int, ...] | None = None
+    steps: Mapping[int, int] = field(factory=dict)
+    swapped: bool | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing is given."""
+        return self == PlanConstraints()
+
+    @property
+    def rest(self) -> PlanConstraints:
+        """What is left for the plan of a step, or of operands that have been exchanged."""
+        return evolve(self, steps={}) if self.steps else evolve(self, swapped=None)
 
     @classmethod
     def read(cls, text: str) -> PlanConstraints:
@@ -48,14 +63,18 @@ class PlanConstraints:
             raise InvalidOption(f"planConstraints is JSON, got {text!r}: {error}") from None
         _check(given, KNOWN, "")
         level = given.get("0", {})
-        partition, folded = level.get("partition", {}), level.get("transform", {}).get("expandDims")
+        partition, transform = level.get("partition", {}), level.get("transform", {})
+        folded = transform.get("expandDims")
         channels = {0: partition.get("convGroupSplit"), 1: partition.get("batchSplit")}
         channels |= {8: partition.get("inChanSplit", {}).get("parallel"), 9: partition.get("outChanSplit", {}).get("parallel")}
+        serial = {number: partition.get(name, {}).get("serial", 1) for number, name in ((2, "inChanSplit"), (3, "outChanSplit"))}
         return cls(
             {dimension: count for dimension, count in channels.items() if count is not None},
             {int(dim): count for dim, count in partition.get("fieldSplit", {}).items()},
             {int(dim): count for dim, count in partition.get("kernelSplit", {}).items()},
             None if folded is None else tuple(sorted(folded)),
+            {number: count for number, count in serial.items() if count > 1},
+            transform.get("swapOperands"),
         )
 
     def fixed(self, form: ConvForm) -> dict[int, int] | None:
@@ -88,5 +107,8 @@ def _check(value: Any, known: Any, path: str) -> None:
     elif known is list:
         if not isinstance(value, list) or not all(isinstance(dim, int) and not isinstance(dim, bool) for dim in value):
             raise InvalidOption(f"planConstraints: {path} is a list of field dimensions, got {value!r}")
+    elif known is bool:
+        if not isinstance(value, bool):
+            raise InvalidOption(f"planConstraints: {path} is true or false, got {value!r}")
     elif not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InvalidOption(f"planConstraints: {path} is a number of parts, 1 at least, got {value!r}")

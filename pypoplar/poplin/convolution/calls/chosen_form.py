@@ -9,7 +9,7 @@ from attrs import frozen
 from pypoplar.poplin.convolution.calls.plain_forms import PlainForm, plain_forms
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
-from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan, plan_convolution
+from pypoplar.poplin.convolution.plan_choice import AnyPlan, choose_plan, request_of
 from pypoplar.poplin.planning_cache import PlanningCache, plan_of
 from pypoplar.target import Target
 
@@ -22,7 +22,7 @@ class ChosenForm:
     """A convolution as plain ones, and the plan of each; there are none if the result is 0 or has no elements."""
 
     form: PlainForm
-    plans: tuple[ConvolutionPlan, ...]
+    plans: tuple[AnyPlan, ...]
 
     @property
     def cycles(self) -> int:
@@ -72,8 +72,8 @@ def _chosen(target: Target, key: Canonical, options: ConvolutionOptions) -> Chos
 
 
 def _planned(target: Target, form: PlainForm, options: ConvolutionOptions) -> ChosenForm:
-    plans: dict[ConvParams, ConvolutionPlan] = {}
+    plans: dict[ConvParams, AnyPlan] = {}
     for part in form.convolutions():
         if part.params is not None and part.params not in plans:
-            plans[part.params] = plan_convolution(target, part.params, options)
+            plans[part.params] = choose_plan(request_of(target, part.params, options))
     return ChosenForm(form, tuple(plans[part.params] for part in form.convolutions() if part.params is not None))

@@ -11,12 +11,11 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.poplin.convolution.calls.chosen_form import ChosenForm, choose_form
-from pypoplar.poplin.convolution.calls.operand_layout import planned_input, planned_weights
 from pypoplar.poplin.convolution.calls.plain_forms import FIELD, PlainConvolution
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
-from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
-from pypoplar.poplin.convolution.conv_vertices import convolve
+from pypoplar.poplin.convolution.plan_execution import execute
+from pypoplar.poplin.convolution.supersteps import SuperstepLane, Supersteps
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.poputil.arguments import check_call, check_codelet, check_flag, check_operands, check_own, check_writeable
 from pypoplar.poputil.exceptions import PoplibsError
@@ -174,31 +173,35 @@ def build_convolution(
     graph: Graph, chosen: ChosenForm, input: Tensor, weights: Tensor, prog: Sequence, debug: str | None
 ) -> Tensor:
     """The result [groups, batch, output channels, *output field] of [groups, batch, input channels, *field] and weights."""
+    supersteps = Supersteps(graph)
+    result = build_beside(graph, chosen, input, weights, supersteps.lane(), debug)
+    supersteps.add_to(prog)
+    return result
+
+
+def build_beside(
+    graph: Graph, chosen: ChosenForm, input: Tensor, weights: Tensor, lane: SuperstepLane, debug: str | None
+) -> Tensor:
+    """The same in a lane of supersteps."""
     form, params = chosen.form, chosen.form.params
     name = below(debug, "convolution") if debug else "convolution"
     shape = [params.numConvGroups, params.batchSize, params.outputChannelsPerConvGroup]
     if not chosen.plans:
-        return _zeros(graph, params, [*shape, *params.getOutputFieldShape()], prog, name)
+        return _zeros(graph, params, [*shape, *params.getOutputFieldShape()], lane, name)
     seen, kernel = form.seen_input(graph, input), form.seen_weights(weights)
     if form.whole is not None:
         stacked = form.stacked_weights(graph, kernel)
-        whole = _convolved(graph, chosen.plans[0], form.whole.input(seen), stacked, prog, name)
+        whole = execute(graph, chosen.plans[0], form.whole.input(seen), stacked, lane, name)
         channels = params.outputChannelsPerConvGroup
         results = [_first(whole.slice(channels * n, channels * (n + 1), 2), part) for n, part in enumerate(form.parts)]
     else:
         plans, results = list(chosen.plans), []
         for part in form.parts:
             if part.params is None:
-                results.append(_zeros(graph, params, [*shape, *(axis.count for axis in part.axes)], prog, name))
+                results.append(_zeros(graph, params, [*shape, *(axis.count for axis in part.axes)], lane, name))
             else:
-                results.append(_convolved(graph, plans.pop(0), part.input(seen), part.weights(kernel), prog, name))
-    return _padded(graph, params, form.joined(results), prog, name)
-
-
-def _convolved(graph: Graph, plan: ConvolutionPlan, input: Tensor, weights: Tensor, prog: Sequence, name: str) -> Tensor:
-    """A plain convolution of operands that lie anywhere."""
-    input, weights = planned_input(graph, plan, input, prog, name), planned_weights(graph, plan, weights, prog, name)
-    return convolve(graph, plan, input, weights, prog, name)
+                results.append(execute(graph, plans.pop(0), part.input(seen), part.weights(kernel), lane, name))
+    return _padded(graph, params, form.joined(results), lane, name)
 
 
 def _first(result: Tensor, part: PlainConvolution) -> Tensor:
@@ -208,7 +211,7 @@ def _first(result: Tensor, part: PlainConvolution) -> Tensor:
     return result
 
 
-def _padded(graph: Graph, params: ConvParams, result: Tensor, prog: Sequence, name: str) -> Tensor:
+def _padded(graph: Graph, params: ConvParams, result: Tensor, lane: SuperstepLane, name: str) -> Tensor:
     """The result with its output padding."""
     for dim, axis in enumerate(params.axes()):
         pieces = [result]
@@ -216,15 +219,15 @@ def _padded(graph: Graph, params: ConvParams, result: Tensor, prog: Sequence, na
             if count:
                 shape = result.shape()
                 shape[FIELD + dim] = count
-                pieces.insert(place, _zeros(graph, params, shape, prog, name))
+                pieces.insert(place, _zeros(graph, params, shape, lane, name))
         result = concat(pieces, FIELD + dim)
     return result
 
 
-def _zeros(graph: Graph, params: ConvParams, shape: list[int], prog: Sequence, name: str) -> Tensor:
+def _zeros(graph: Graph, params: ConvParams, shape: list[int], lane: SuperstepLane, name: str) -> Tensor:
     """Outputs that are 0, set anew in each run."""
     tensor = graph.addVariable(params.outputType, shape, below(name, "zeros"))
     mapTensorLinearly(graph, tensor)
     if prod(shape):
-        popops.zero(graph, tensor, prog, below(name, "zeros"))
+        popops.zero(graph, tensor, lane.programs, below(name, "zeros"))
     return tensor

@@ -9,12 +9,12 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.calls.chosen_form import ChosenForm, choose_form
 from pypoplar.poplin.convolution.calls.conv_call import Options, check_operand, check_params, external
-from pypoplar.poplin.convolution.calls.operand_layout import Mapper, in_order
 from pypoplar.poplin.convolution.calls.plain_forms import FIELD, OutputPhases, PlainConvolution
-from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_convolution_output, map_convolution_weights
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
-from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
+from pypoplar.poplin.convolution.operand_layout import Steps, in_order
+from pypoplar.poplin.convolution.plan_choice import AnyPlan
+from pypoplar.poplin.convolution.plan_execution import map_input, map_output, map_weights, step_sizes
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.poputil.arguments import check_debug, check_graph, check_own
 from pypoplar.poputil.exceptions import PoplibsError
@@ -22,6 +22,8 @@ from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.placement.broadcast_operand import createBroadcastOperand
 from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF
+
+Mapper = Callable[[Graph, AnyPlan, Tensor], None]
 
 
 @public
@@ -38,10 +40,10 @@ def createInput(
     """
     chosen = _planned("poplin.createInput", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, *params.inputFieldShape]
-    input = in_order(graph, params.inputType, shape, _order(chosen, ConvolutionPlan.input_order), debugContext or "")
+    input = in_order(graph, params.inputType, shape, _order(chosen, "input"), debugContext or "", _steps(chosen, "input", 2))
     if chosen.form.phases is OutputPhases.SEPARATE:
         seen = chosen.form.seen_input(graph, input)
-        _map_parts(graph, chosen, map_convolution_input, lambda part: part.input(seen))
+        _map_parts(graph, chosen, map_input, lambda part: part.input(seen))
     return external(input)
 
 
@@ -71,10 +73,10 @@ def createWeights(
     """
     chosen = _planned("poplin.createWeights", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
-    weights = in_order(graph, params.inputType, shape, _order(chosen, ConvolutionPlan.weights_order), debugContext or "")
+    weights = in_order(graph, params.inputType, shape, _order(chosen, "weights"), debugContext or "", _weight_steps(chosen))
     if chosen.form.phases is not OutputPhases.STACKED:
         seen = chosen.form.seen_weights(weights)
-        _map_parts(graph, chosen, map_convolution_weights, lambda part: part.weights(seen))
+        _map_parts(graph, chosen, map_weights, lambda part: part.weights(seen))
     return weights
 
 
@@ -89,12 +91,12 @@ def createConvOutput(
     """A new tensor [batch, output channels, *output field] that lies as the result of `convolution` does."""
     chosen = _planned("poplin.createConvOutput", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.batchSize, params.outputChannelsPerConvGroup, *params.getOutputFieldShape()]
-    output = in_order(graph, params.outputType, shape, _order(chosen, ConvolutionPlan.output_order), debugContext or "")
+    output = in_order(graph, params.outputType, shape, _order(chosen, "output"), debugContext or "", _steps(chosen, "result", 2))
     if chosen.form.phases is not OutputPhases.STACKED:
         computed = output
         for dim, axis in enumerate(chosen.form.params.axes()):
             computed = computed.slice(axis.output.paddingLower, computed.dim(FIELD + dim) - axis.output.paddingUpper, FIELD + dim)
-        _map_parts(graph, chosen, map_convolution_output, lambda part: _outputs(part, computed))
+        _map_parts(graph, chosen, map_output, lambda part: _outputs(part, computed))
     return external(output)
 
 
@@ -156,9 +158,20 @@ def _planned(
     return choose_form(graph.getTarget(), params, ConvolutionOptions.read(call, options), cache)
 
 
-def _order(chosen: ChosenForm, order_of: Callable[[ConvolutionPlan], list[int]]) -> list[int] | None:
-    """The order of dimensions that the first of the plans wants, if there is one."""
-    return order_of(chosen.plans[0]) if chosen.plans else None
+def _order(chosen: ChosenForm, operand: str) -> list[int] | None:
+    """The order of dimensions that the first of the plans wants of an operand, if there is one."""
+    order: list[int] | None = getattr(chosen.plans[0], f"{operand}_order")() if chosen.plans else None
+    return order
+
+
+def _steps(chosen: ChosenForm, operand: str, dimension: int) -> Steps:
+    """What the steps of the only plan have of channels, which are the last in memory."""
+    sizes = step_sizes(chosen.plans[0], operand, dimension) if len(chosen.plans) == 1 else []
+    return (dimension, sizes) if sizes else None
+
+
+def _weight_steps(chosen: ChosenForm) -> Steps:
+    return _steps(chosen, "weights", 1) or _steps(chosen, "weights", 2)
 
 
 def _map_parts(graph: Graph, chosen: ChosenForm, map_as_planned: Mapper, view: Callable[[PlainConvolution], Tensor]) -> None:

@@ -7,6 +7,7 @@ from math import prod
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
 from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_convolution_weights
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
@@ -19,11 +20,19 @@ from pypoplar.types import ElementType
 
 MESSAGE = 3  # cycles of a piece that lies apart from others
 SAMPLE = 4096  # elements that are looked at
+Steps = tuple[int, list[int]] | None  # a dimension, and its sizes in the steps
 Mapper = Callable[[Graph, ConvolutionPlan, Tensor], None]
 
 
-def in_order(graph: Graph, type: ElementType, shape: list[int], order: list[int] | None, name: str) -> Tensor:
-    """A new tensor mapped linearly, whose dimensions lie in this order in memory, the last one together."""
+def in_order(graph: Graph, type: ElementType, shape: list[int], order: list[int] | None, name: str, steps: Steps = None) -> Tensor:
+    """A new tensor mapped linearly, whose dimensions lie in this order in memory, the last one together.
+
+    What steps have of a dimension, so much each, is a variable of its own.
+    """
+    if steps is not None and len(steps[1]) > 1:
+        dimension, sizes = steps
+        shapes = [[*shape[:dimension], size, *shape[dimension + 1 :]] for size in sizes]
+        return concat([in_order(graph, type, part, order, name) for part in shapes], dimension)
     order = order or list(range(len(shape)))
     variable = graph.addVariable(type, [shape[place] for place in order], name)
     mapTensorLinearly(graph, variable)

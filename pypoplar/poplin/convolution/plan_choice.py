@@ -1,0 +1,79 @@
+"""The plan that is chosen for a convolution, of all kinds of plans."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
+from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan, empty_plan, plans_by_form
+from pypoplar.poplin.convolution.conv_request import ConvRequest
+from pypoplar.poplin.convolution.conv_shape import ConvTypes
+from pypoplar.poplin.convolution.plan_constraints import PlanConstraints
+from pypoplar.poplin.convolution.serial_steps import SteppedPlan, WholePlan, fitting_steps, stepped_plan
+from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
+from pypoplar.poplin.convolution.swapped_plan import SwappedPlan, swapped
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.target import Target
+from pypoplar.types import FLOAT, HALF
+
+AnyPlan = ConvolutionPlan | SwappedPlan | SteppedPlan
+
+
+def request_of(target: Target, params: ConvParams, options: ConvolutionOptions) -> ConvRequest:
+    """What is asked for by the parameters of a plain convolution: they have padding, kernel dilation and stride alone."""
+    axes = [
+        SlidingAxis(
+            axis.input.size, axis.kernel.size, axis.input.paddingLower, axis.kernel.dilation, axis.output.stride, axis.output_size
+        )
+        for axis in params.axes()
+    ]
+    sizes = (params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup)
+    partials = HALF if {options.partials_type, params.inputType, params.outputType} == {HALF} else FLOAT
+    nearest = options.random_rounding_off and partials is HALF
+    types = ConvTypes(params.inputType, partials, params.outputType, nearest)
+    return ConvRequest(target, sizes, tuple(axes), types, options.memory, PlanConstraints.read(options.constraints))
+
+
+def choose_plan(request: ConvRequest) -> AnyPlan:
+    """The cheapest plan within the memory; if there is none, one in steps; or else that which takes least memory.
+
+    `PoplibsError` if no plan keeps the constraints.
+    """
+    if request.empty:
+        return empty_plan(request.result, request.types)
+    plan = _in_steps(request) if request.constraints.steps else _cheapest(all_plans(request))
+    if plan is None:
+        raise PoplibsError(
+            f"no plan of a convolution with the result {list(request.result)} keeps planConstraints, {request.constraints}"
+        )
+    if plan.bytes <= request.limit or request.constraints.steps:
+        return plan
+    return fitting_steps(request, all_plans) or plan
+
+
+def all_plans(request: ConvRequest) -> list[WholePlan]:
+    """The best plan of each kind that is done at once."""
+    if request.empty:
+        return [empty_plan(request.result, request.types)]
+    constraints = request.constraints
+    plans: list[WholePlan] = []
+    if not constraints.swapped:
+        plans += plans_by_form(request)
+    exchanged = swapped(request)
+    if exchanged is not None and (constraints.swapped or constraints.free):
+        inner, points = exchanged
+        plans += [SwappedPlan(request.result, points, plan) for plan in plans_by_form(evolve(inner, constraints=constraints.rest))]
+    return plans
+
+
+def _cheapest(plans: list[WholePlan]) -> WholePlan | None:
+    """Of those within the memory that of the fewest cycles, or else that of the least memory."""
+    fitting = [plan for plan in plans if plan.bytes <= plan.limit]
+    if fitting:
+        return min(fitting, key=lambda plan: plan.cycles)
+    return min(plans, key=lambda plan: plan.bytes, default=None)
+
+
+def _in_steps(request: ConvRequest) -> SteppedPlan | None:
+    return stepped_plan(evolve(request, constraints=request.constraints.rest), request.constraints.steps, all_plans)

@@ -1,0 +1,136 @@
+"""What plans of all kinds do: lay tensors out, and compute."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import assert_never
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
+from pypoplar.poplin.convolution.conv_layout import (
+    map_convolution_input,
+    map_convolution_output,
+    map_convolution_weights,
+)
+from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
+from pypoplar.poplin.convolution.conv_vertices import convolve
+from pypoplar.poplin.convolution.operand_layout import planned_input, planned_weights
+from pypoplar.poplin.convolution.plan_choice import AnyPlan
+from pypoplar.poplin.convolution.serial_steps import SerialStep, SteppedPlan
+from pypoplar.poplin.convolution.supersteps import SuperstepLane
+from pypoplar.poplin.convolution.swapped_plan import SwappedPlan
+from pypoplar.poplin.partial_sums import add_where_sums_lie
+from pypoplar.poputil.naming import below
+
+Place = tuple[tuple[int, int], ...]  # a range of each dimension of the result
+
+
+def map_input(graph: Graph, plan: AnyPlan, input: Tensor) -> None:
+    """Map an input [groups, batch, channels, *field] to where it is used."""
+    match plan:
+        case ConvolutionPlan():
+            map_convolution_input(graph, plan, input)
+        case SwappedPlan():
+            map_convolution_weights(graph, plan.inner, plan.as_weights(input))
+        case SteppedPlan():
+            for step, own in reversed(plan.steps):
+                map_input(graph, own, plan.part(input, step.input))
+        case _:
+            assert_never(plan)
+
+
+def map_weights(graph: Graph, plan: AnyPlan, weights: Tensor) -> None:
+    """Map weights [groups, output channels, channels, *kernel] likewise."""
+    match plan:
+        case ConvolutionPlan():
+            map_convolution_weights(graph, plan, weights)
+        case SwappedPlan():
+            map_convolution_input(graph, plan.inner, plan.as_input(weights))
+        case SteppedPlan():
+            for step, own in reversed(plan.steps):
+                map_weights(graph, own, plan.part(weights, step.weights))
+        case _:
+            assert_never(plan)
+
+
+def map_output(graph: Graph, plan: AnyPlan, output: Tensor) -> None:
+    """Map a result [groups, batch, output channels, *field] as that which is computed."""
+    match plan:
+        case ConvolutionPlan():
+            map_convolution_output(graph, plan, output)
+        case SwappedPlan():
+            map_convolution_output(graph, plan.inner, plan.turned(output))
+        case SteppedPlan():
+            for step, own in reversed(plan.steps):
+                map_output(graph, own, plan.part(output, step.result))
+        case _:
+            assert_never(plan)
+
+
+def execute(graph: Graph, plan: AnyPlan, input: Tensor, weights: Tensor, lane: SuperstepLane, name: str) -> Tensor:
+    """The result of operands that lie anywhere: what lies badly is copied."""
+    match plan:
+        case ConvolutionPlan():
+            input = planned_input(graph, plan, input, lane.programs, name)
+            weights = planned_weights(graph, plan, weights, lane.programs, name)
+            return convolve(graph, plan, input, weights, lane, name)
+        case SwappedPlan():
+            own, others = plan.as_input(weights), plan.as_weights(input)
+            return plan.turned_back(execute(graph, plan.inner, own, others, lane, name))
+        case SteppedPlan():
+            return _in_steps(graph, plan, input, weights, lane, name)
+        case _:
+            assert_never(plan)
+
+
+def _in_steps(graph: Graph, plan: SteppedPlan, input: Tensor, weights: Tensor, lane: SuperstepLane, name: str) -> Tensor:
+    """The results of all steps, put together."""
+    first = plan.first
+    if isinstance(first, ConvolutionPlan):  # what all steps have alike is laid out once
+        if not plan.steps[0][0].input:
+            input = planned_input(graph, first, input, lane.programs, name)
+        if not plan.steps[0][0].weights:
+            weights = planned_weights(graph, first, weights, lane.programs, name)
+    results: dict[Place, Tensor] = {}
+    left = Counter(_place(plan, step) for step, _ in plan.steps)
+    for number, (step, own) in enumerate(plan.steps):
+        operands = plan.part(input, step.input), plan.part(weights, step.weights)
+        result = execute(graph, own, *operands, lane, below(name, f"step{number}"))
+        place = _place(plan, step)
+        left[place] -= 1
+        if place in results:
+            before = results[place]
+            type = before.elementType() if left[place] else plan.types.result
+            total = graph.clone(type, before, below(name, f"sum{number}"))
+            cs = lane.compute_set(below(name, f"add{number}"))
+            order = own.output_order()  # in which elements lie in memory
+            both = [tensor.dimShuffle(order).expand([0]) for tensor in (before, result)]
+            add_where_sums_lie(graph, cs, concat(both), total.dimShuffle(order))
+            result = total
+        results[place] = result
+    return _joined(results, len(plan.result))
+
+
+def _place(plan: SteppedPlan, step: SerialStep) -> Place:
+    """The part of the result that a step computes: a range of each dimension."""
+    return tuple(step.result.get(dimension, (0, size)) for dimension, size in enumerate(plan.result))
+
+
+def _joined(results: dict[Place, Tensor], rank: int) -> Tensor:
+    """Results by their ranges, put together dimension by dimension."""
+    for dimension in reversed(range(rank)):
+        rows: dict[Place, list[Tensor]] = {}
+        for place, tensor in sorted(results.items(), key=lambda item: item[0]):
+            rows.setdefault((*place[:dimension], (0, 0), *place[dimension + 1 :]), []).append(tensor)
+        results = {place: concat(tensors, dimension) if len(tensors) > 1 else tensors[0] for place, tensors in rows.items()}
+    (whole,) = results.values()
+    return whole
+
+
+def step_sizes(plan: AnyPlan | None, operand: str, dimension: int) -> list[int]:
+    """Into what sizes steps cut a dimension of the "input", the "weights" or the "result"."""
+    if not isinstance(plan, SteppedPlan):
+        return []
+    ranges = {getattr(step, operand).get(dimension) for step, _ in plan.steps}
+    return [end - begin for begin, end in sorted(each for each in ranges if each is not None)]
