@@ -2,6 +2,10 @@
 
 A compute set's tiles are cut into contiguous ranges, one a thread, and what moves for a tile goes with it. A step that is done
 sooner than threads can meet is thread 0's alone.
+
+Where much moves for a compute set, each thread's range is cut again, into *batches*: a thread moves what the tiles of a batch need
+and runs them before it goes on to the next, so that they find it in the processor's cache. This is no other order than several
+threads might take. A *share* is a batch of a thread; share numbers count the batches of thread 0, then those of thread 1, and on.
 """
 
 from __future__ import annotations
@@ -10,27 +14,38 @@ import os
 from collections.abc import Iterable
 
 import numpy as np
-from attrs import frozen
+from attrs import define, field, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import offsets
 from pypoplar.executable.compute_sets import Computes
 from pypoplar.executable.executable import Executable
 from pypoplar.executable.move_lists import Moves
+from pypoplar.interface.driver_records import Phase
+from pypoplar.interface.layout import NOTHING
 
 # Work is counted in units of about a third of a nanosecond; below SERIAL a step is done by one thread (about 15 us).
 SERIAL = 45_000
 PIECE_COST = 16
 LISTED_COST = 2
 BYTES_PER_UNIT = 4
+BATCH_BYTES = 1 << 18  # moved for the tiles of a batch; with what they write it fits a processor's own cache
 
 
 @frozen(eq=False)
 class Division:
+    """Share s of a list are its records from entry ``list_first_split[list] + s`` of `list_split` to the next entry.
+
+    The same goes for the active tiles of compute sets. A move that is a step of its own has one share a thread.
+    """
+
     threads: int
-    list_split: Int64s  # [lists, threads + 1], records
+    list_split: Int64s  # records
+    list_first_split: Int64s  # [lists]
     move_serial: Int64s  # [moves]
-    compute_split: Int64s  # [computes, threads + 1], active tiles
+    compute_split: Int64s  # active tiles
+    compute_first_split: Int64s  # [computes]
+    compute_batches: Int64s  # [computes]: shares of each thread
     compute_serial: Int64s  # [computes]
 
 
@@ -57,20 +72,53 @@ def record_work(moves: Moves) -> Int64s:
     return offsets(moves.count * (each + moves.bytes // BYTES_PER_UNIT))
 
 
+@define
+class _Cuts:
+    """What becomes a `Division`: the limits of the shares of each list and of each compute set."""
+
+    threads: int
+    moves: Moves
+    computes: Computes
+    work: Int64s  # running sum over move records
+    moved: Int64s = field(init=False)  # bytes, the same
+    lists: list[Int64s] = field(init=False)
+    tiles: list[Int64s] = field(init=False)
+    batches: Int64s = field(init=False)
+    move_serial: Int64s = field(init=False)
+    compute_serial: Int64s = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        moves, computes = self.moves, len(self.computes.result_tile)
+        self.moved = offsets(moves.count * moves.bytes)
+        self.lists = [np.zeros(0, np.int64)] * len(moves.source_ipu)
+        self.tiles = [np.zeros(0, np.int64)] * computes
+        self.batches = np.ones(computes, np.int64)
+        self.move_serial = np.zeros(len(moves.first_list) - 1, np.int64)
+        self.compute_serial = np.zeros(computes, np.int64)
+
+    def division(self) -> Division:
+        return Division(
+            self.threads,
+            *_joined(self.lists),
+            self.move_serial,
+            *_joined(self.tiles),
+            self.batches,
+            self.compute_serial,
+        )
+
+
+def _joined(rows: list[Int64s]) -> tuple[Int64s, Int64s]:
+    """Rows end to end, and where each begins."""
+    return np.concatenate([np.zeros(0, np.int64), *rows]), offsets([len(row) for row in rows])[:-1]
+
+
 def _divide(executable: Executable, work: Int64s, threads: int) -> Division:
-    moves, computes = executable.moves, executable.computes
-    division = Division(
-        threads,
-        np.zeros((len(moves.source_ipu), threads + 1), np.int64),
-        np.zeros(len(moves.first_list) - 1, np.int64),
-        np.zeros((len(computes.result_tile), threads + 1), np.int64),
-        np.zeros(len(computes.result_tile), np.int64),
-    )
-    for move in range(len(division.move_serial)):
-        _divide_move(division, moves, work, move)
-    for compute in range(len(division.compute_serial)):
-        _divide_compute(division, moves, computes, work, compute)
-    return division
+    cuts = _Cuts(threads, executable.moves, executable.computes, work)
+    for move in range(len(cuts.move_serial)):
+        _divide_move(cuts, move)
+    for compute in range(len(cuts.tiles)):
+        _divide_compute(cuts, compute)
+    return cuts.division()
 
 
 def _serial_split(first: int, last: int, threads: int) -> Int64s:
@@ -79,52 +127,74 @@ def _serial_split(first: int, last: int, threads: int) -> Int64s:
     return split
 
 
-def _divide_move(division: Division, moves: Moves, work: Int64s, move: int) -> None:
-    """A move on its own is cut anywhere, into parts of equal work."""
+def _divide_move(cuts: _Cuts, move: int) -> None:
+    """A move on its own is cut anywhere, into shares of equal work."""
+    moves, work = cuts.moves, cuts.work
     entries = moves.lists_of(move)
     first, last = int(moves.first[entries.start]), int(moves.first[entries.stop])
     whole = int(work[last] - work[first])
-    if division.threads == 1 or whole < SERIAL:
-        division.move_serial[move] = 1
-        _leave_to_one(division, moves, entries)
+    if cuts.threads == 1 or whole < SERIAL:
+        cuts.move_serial[move] = 1
+        _leave_to_one(cuts, entries)
         return
-    shares = work[first] + whole * np.arange(1, division.threads) // division.threads
-    cuts = np.searchsorted(work[first:last], shares) + first
+    shares = work[first] + whole * np.arange(1, cuts.threads) // cuts.threads
+    places = np.searchsorted(work[first:last], shares) + first
     for entry in entries:
         records = moves.records_of(entry)
-        inside = np.clip(cuts, records.start, records.stop)
-        division.list_split[entry] = np.concatenate(([records.start], inside, [records.stop]))
+        inside = np.clip(places, records.start, records.stop)
+        cuts.lists[entry] = np.concatenate(([records.start], inside, [records.stop]))
 
 
-def _leave_to_one(division: Division, moves: Moves, entries: Iterable[int]) -> None:
-    """Give lists to thread 0."""
+def _leave_to_one(cuts: _Cuts, entries: Iterable[int]) -> None:
+    """Give lists to thread 0, as one share."""
     for entry in entries:
-        records = moves.records_of(entry)
-        division.list_split[entry] = _serial_split(records.start, records.stop, division.threads)
+        records = cuts.moves.records_of(entry)
+        cuts.lists[entry] = _serial_split(records.start, records.stop, cuts.threads)
 
 
-def _divide_compute(division: Division, moves: Moves, computes: Computes, work: Int64s, compute: int) -> None:
+def _divide_compute(cuts: _Cuts, compute: int) -> None:
+    moves, computes = cuts.moves, cuts.computes
     first, last = int(computes.first_active[compute]), int(computes.first_active[compute + 1])
     tiles = computes.active_tile[first:last]
-    cost = computes.cost[first:last].copy()
     entries = [entry for move in computes.moves[compute] for entry in moves.lists_of(int(move))]
+    cost, moved = computes.cost[first:last].copy(), np.zeros(last - first, np.int64)
+    for entry in entries:
+        records = moves.tile[moves.first[entry] : moves.first[entry + 1]]
+        begin = np.searchsorted(records, tiles) + moves.first[entry]
+        end = np.searchsorted(records, tiles, side="right") + moves.first[entry]
+        cost += cuts.work[end] - cuts.work[begin]
+        moved += cuts.moved[end] - cuts.moved[begin]
+    threads = cuts.threads
+    serial = threads == 1 or int(cost.sum()) < SERIAL
+    cuts.compute_serial[compute] = serial
+    limits = _serial_split(0, last - first, threads) if serial else _shared_evenly(cost, threads)
+    # What is fanned out has to have arrived at the first receivers of all tiles.
+    if computes.moves[compute, Phase.FAN_OUT] == NOTHING and (threads == 1 or not serial):
+        limits = _cut_into_batches(limits, moved)
+    cuts.batches[compute] = (len(limits) - 1) // threads
+    cuts.tiles[compute] = limits + first
+    # What moves for a tile is done in the tile's share: cut where the tiles are cut.
+    inner = limits[1:-1]
+    ends = np.append(tiles, np.iinfo(np.int64).max)[inner]
     for entry in entries:
         begin, end = int(moves.first[entry]), int(moves.first[entry + 1])
-        tile_begin = np.searchsorted(moves.tile[begin:end], tiles) + begin
-        tile_end = np.searchsorted(moves.tile[begin:end], tiles, side="right") + begin
-        cost += work[tile_end] - work[tile_begin]
-    whole = int(cost.sum())
-    if division.threads == 1 or whole < SERIAL:
-        division.compute_serial[compute] = 1
-        division.compute_split[compute] = _serial_split(first, last, division.threads)
-        _leave_to_one(division, moves, entries)
-        return
+        cuts.lists[entry] = np.concatenate(([begin], np.searchsorted(moves.tile[begin:end], ends) + begin, [end]))
+
+
+def _shared_evenly(cost: Int64s, threads: int) -> Int64s:
+    """Where each thread's tiles begin and end."""
     running = np.cumsum(cost)
-    cuts = np.searchsorted(running, whole * np.arange(1, division.threads) / division.threads) + 1
-    cuts = np.minimum(cuts, len(tiles))
-    division.compute_split[compute] = np.concatenate(([first], cuts + first, [last]))
-    for entry in entries:
-        begin, end = int(moves.first[entry]), int(moves.first[entry + 1])
-        # what moves for a tile is done by the tile's thread: cut where the tiles are cut
-        limits = np.where(cuts < len(tiles), tiles[np.minimum(cuts, len(tiles) - 1)], np.iinfo(np.int64).max)
-        division.list_split[entry] = np.concatenate(([begin], np.searchsorted(moves.tile[begin:end], limits) + begin, [end]))
+    inner = np.searchsorted(running, running[-1] * np.arange(1, threads) / threads) + 1
+    return np.concatenate(([0], np.minimum(inner, len(cost)), [len(cost)]))
+
+
+def _cut_into_batches(limits: Int64s, moved: Int64s) -> Int64s:
+    """As many batches a thread as the one for which most is moved needs."""
+    running = offsets(moved)
+    begin, end = running[limits[:-1]], running[limits[1:]]
+    count = -(-int((end - begin).max()) // BATCH_BYTES)
+    if count <= 1:
+        return limits
+    bounds = begin[:, None] + (end - begin)[:, None] * np.arange(1, count) // count
+    inner = np.clip(np.searchsorted(running, bounds), limits[:-1, None], limits[1:, None])
+    return np.append(np.column_stack([limits[:-1], inner]).ravel(), limits[-1])

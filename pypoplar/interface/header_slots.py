@@ -31,9 +31,12 @@ class Slot(Layout):
     MOVE_SERIAL = auto()  # [moves]
     LIST_SOURCE = auto()  # [lists]: the IPU from which a list moves, or HOST
     LIST_TARGET = auto()  # [lists]: the IPU to which it moves, or HOST
-    LIST_SPLIT = auto()  # [lists, threads + 1]; all records of a serial move are thread 0's
+    LIST_SPLIT = auto()  # where the shares of lists begin and end, of each list in turn; see `pypoplar.engine.division`
+    LIST_FIRST_SPLIT = auto()  # [lists]: where those of a list begin in LIST_SPLIT
     COMPUTE_MOVES = auto()  # [computes] of `Phase`
-    COMPUTE_SPLIT = auto()  # [computes, threads + 1], active tiles
+    COMPUTE_SPLIT = auto()  # where the shares of compute sets begin and end, of each in turn, active tiles
+    COMPUTE_FIRST_SPLIT = auto()  # [computes]: where those of a compute set begin in COMPUTE_SPLIT
+    COMPUTE_BATCHES = auto()  # [computes]: how many shares each thread has
     COMPUTE_SERIAL = auto()  # [computes]
     RESULT_TILE = auto()  # [computes]: where the AND of compute's results goes, or NOTHING
     RESULT_OFFSET = auto()

@@ -113,17 +113,37 @@ def test_threads_are_used_only_where_a_step_is_worth_it(bench):
     assert divide(compileGraph(small.graph, Copy(x[0], x[1])), 3).threads == 1
 
 
-def test_tiles_are_divided_without_gaps(bench):
+def test_tiles_are_divided_without_gaps(bench, monkeypatch):
     computes, moves = bench.executable.computes, bench.executable.moves
-    for threads in (1, 2, 3, 7):
+    for threads, most in ((1, 1 << 20), (1, 100), (2, 1000), (3, 1 << 20), (7, 100)):
+        monkeypatch.setattr("pypoplar.engine.division.BATCH_BYTES", most)
         division = divide(bench.executable, threads)
-        for split, first, last in (
-            (division.compute_split, computes.first_active[:-1], computes.first_active[1:]),
-            (division.list_split, moves.first[:-1], moves.first[1:]),
+        assert (division.compute_batches.max() > 1) == (most < 1 << 20)
+        for split, begins, first, last in (
+            (division.compute_split, division.compute_first_split, computes.first_active[:-1], computes.first_active[1:]),
+            (division.list_split, division.list_first_split, moves.first[:-1], moves.first[1:]),
         ):
-            assert (split[:, 0] == first).all()
-            assert (split[:, -1] == last).all()
-            assert (np.diff(split, axis=1) >= 0).all()
+            for row, begin, end in zip(np.split(split, begins[1:]), first, last, strict=True):
+                assert row[0] == begin
+                assert row[-1] == end
+                assert (np.diff(row) >= 0).all()
+        shares = np.diff(np.append(division.compute_first_split, len(division.compute_split))) - 1
+        assert (shares == threads * division.compute_batches).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_batches_of_tiles_change_nothing(bench, threads, monkeypatch):
+    values = np.random.default_rng(1).standard_normal((TILES, LENGTH)).astype(np.float32)
+    results = []
+    for most in (1 << 20, 100):
+        monkeypatch.setattr("pypoplar.engine.division.BATCH_BYTES", most)
+        engine = Engine(bench.executable, {"pypoplar.threads": threads})
+        engine.load()
+        engine.writeTensor("ring", values)
+        engine.run(1)
+        steps = engine.getReport().execution.steps
+        results.append((engine.readTensor("ring").tobytes(), [(one.name, one.cycles, one.cyclesByTile.tolist()) for one in steps]))
+    assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("threads", [-1, "many", 1.5])

@@ -54,15 +54,16 @@ def host_function(*arrays: Array) -> None:
 
 
 def engine_for(executable: Executable, mode: Any) -> Engine:
-    """An engine; mode "parallel" is native code where every step, however small, is divided among two threads."""
+    """An engine; mode "parallel" is native code where every step, however small, is divided among two threads and in batches."""
     if mode != "parallel":
         return Engine(executable, mode=mode)
-    serial, division.SERIAL = division.SERIAL, 0
+    usual = division.SERIAL, division.BATCH_BYTES
+    division.SERIAL, division.BATCH_BYTES = 0, 16
     try:
         threads = executable.options.changed({"pypoplar.threads": 2})
         return Engine(attrs.evolve(executable, options=threads))
     finally:
-        division.SERIAL = serial
+        division.SERIAL, division.BATCH_BYTES = usual
 
 
 def run(executable: Executable, mode: Any) -> dict[str, Any]:

@@ -211,11 +211,11 @@ def do_move(header: int, thread: int, threads: int, number: int, step: int, host
         put_word(state, State.PENDING, 1)
         if thread != 0:
             return True
-        call_unit(table(header, Slot.MOVE_UNIT), header, number, thread, threads, host, 0)
+        call_unit(table(header, Slot.MOVE_UNIT), header, number, thread, host)
     else:
         if word(state, State.PENDING) != 0 and not meet(header, thread, threads):
             return False
-        call_unit(table(header, Slot.MOVE_UNIT), header, number, thread, threads, host, 0)
+        call_unit(table(header, Slot.MOVE_UNIT), header, number, thread, host)
         if not wait(header, threads):
             return False
     pass_step(header, thread, step, 0)

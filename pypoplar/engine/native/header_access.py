@@ -84,6 +84,6 @@ def put_word(builder: Any, address: Any, index: Any, value: Any) -> None:
 
 @operation
 def call_unit(builder: Any, unit: Any, *arguments: Any) -> Any:
-    """Call a unit of the driver by its address, with six arguments."""
+    """Call a unit of the driver by its address, with its arguments."""
     function = ir.FunctionType(_WORD, [_WORD] * len(arguments))
     return builder.call(builder.inttoptr(unit, function.as_pointer()), arguments)

@@ -66,12 +66,12 @@ def memory_of(header: int, ipu: int, host: int) -> int:
 
 
 @entry
-def move_share(header: int, number: int, thread: int, threads: int, host: int, unused: int) -> int:
-    """This thread's share of a move, if there is one. `host` is the address of the chunk that a stream moves."""
+def move_share(header: int, number: int, share: int, host: int) -> int:
+    """A share of a move, if there is one. `host` is the address of the chunk that a stream moves."""
     if number != NOTHING:
         for entry in range(get(header, Slot.MOVE_FIRST_LIST, number), get(header, Slot.MOVE_FIRST_LIST, number + 1)):
             source = memory_of(header, get(header, Slot.LIST_SOURCE, entry), host)
             target = memory_of(header, get(header, Slot.LIST_TARGET, entry), host)
-            split = entry * (threads + 1) + thread
+            split = get(header, Slot.LIST_FIRST_SPLIT, entry) + share
             move_records(header, get(header, Slot.LIST_SPLIT, split), get(header, Slot.LIST_SPLIT, split + 1), source, target)
     return 0

@@ -23,14 +23,14 @@ from pypoplar.interface.layout import NOTHING
 
 
 @inlined
-def compute_tiles(header: int, thread: int, threads: int, compute: int, step: int, records: int, counts_work: int) -> int:
-    """This thread's tiles of a compute set; returns the slowest one's cycles.
+def compute_tiles(header: int, thread: int, share: int, compute: int, step: int, records: int, counts_work: int) -> int:
+    """The tiles of one of this thread's shares of a compute set; returns the slowest one's cycles.
 
     Nearly all tiles have one group of vertices that are not supervisors. They take the short way here, on which everything that is
     the same for all tiles has been looked up beforehand. Whether it `records` executions of blocks,
     and `counts_work`, are constants.
     """
-    split = compute * (threads + 1) + thread
+    split = get(header, Slot.COMPUTE_FIRST_SPLIT, compute) + share
     first, last = get(header, Slot.COMPUTE_SPLIT, split), get(header, Slot.COMPUTE_SPLIT, split + 1)
     account = get(header, Slot.STEP_ACCOUNT, step) - get(header, Slot.FIRST_ACTIVE, compute)
     context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
@@ -83,12 +83,12 @@ def compute_tiles(header: int, thread: int, threads: int, compute: int, step: in
 
 
 @seldom
-def clocked_tiles(header: int, thread: int, threads: int, compute: int, step: int, start: int) -> int:
+def clocked_tiles(header: int, thread: int, share: int, compute: int, step: int, start: int) -> int:
     """As `compute_tiles`, where tiles have clocks of their own; returns how long after `start` the last one is done.
 
     Each begins when all were last together, or when it is done with what was before.
     """
-    split = compute * (threads + 1) + thread
+    split = get(header, Slot.COMPUTE_FIRST_SPLIT, compute) + share
     first, last = get(header, Slot.COMPUTE_SPLIT, split), get(header, Slot.COMPUTE_SPLIT, split + 1)
     account = get(header, Slot.STEP_ACCOUNT, step) - get(header, Slot.FIRST_ACTIVE, compute)
     context = record(header, Slot.CONTEXTS, CONTEXT_WORDS, thread)
@@ -108,10 +108,33 @@ def clocked_tiles(header: int, thread: int, threads: int, compute: int, step: in
 
 
 @part
-def move_phase(header: int, thread: int, threads: int, compute: int, phase: int) -> None:
-    """This thread's share of one of the moves of a compute set."""
+def move_phase(header: int, share: int, compute: int, phase: int) -> None:
+    """A share of one of the moves of a compute set."""
     moves = get(header, Slot.COMPUTE_MOVES, PHASES * compute + phase)
-    call_unit(table(header, Slot.MOVE_UNIT), header, moves, thread, threads, 0, 0)
+    call_unit(table(header, Slot.MOVE_UNIT), header, moves, share, 0)
+
+
+@part
+def superstep_share(header: int, thread: int, threads: int, share: int, compute: int, step: int, start: int) -> int:
+    """Exchange, gather, compute, scatter and exchange of the tiles of a share; returns how long they compute, or GIVEN_UP."""
+    move_phase(header, share, compute, Phase.EXCHANGE_BEFORE)
+    if get(header, Slot.COMPUTE_MOVES, PHASES * compute + Phase.FAN_OUT) != NOTHING:
+        parallel = threads > 1 and get(header, Slot.COMPUTE_SERIAL, compute) == 0
+        if parallel and not wait(header, threads):  # what is fanned out has to have arrived at its first receivers
+            return GIVEN_UP
+        move_phase(header, share, compute, Phase.FAN_OUT)
+    move_phase(header, share, compute, Phase.GATHER)
+    if table(header, Slot.TILE_CLOCK) != 0:
+        slowest = clocked_tiles(header, thread, share, compute, step, start)
+    elif table(header, Slot.BLOCKS) == 0:
+        slowest = compute_tiles(header, thread, share, compute, step, 0, 0)
+    elif table(header, Slot.FLOPS) == 0:
+        slowest = compute_tiles(header, thread, share, compute, step, 1, 0)
+    else:
+        slowest = compute_tiles(header, thread, share, compute, step, 1, 1)
+    move_phase(header, share, compute, Phase.SCATTER)
+    move_phase(header, share, compute, Phase.EXCHANGE_AFTER)
+    return slowest
 
 
 @entry
@@ -123,21 +146,10 @@ def superstep(header: int, thread: int, threads: int, compute: int, step: int, l
     start = get(header, Slot.STATE, STATE_WORDS * thread + State.LOCAL_CLOCK) + lead
     put(header, Slot.CONTEXTS, CONTEXT_WORDS * thread + Context.CLOCK, start)
     put(header, Slot.AGREED, thread, 1)
-    move_phase(header, thread, threads, compute, Phase.EXCHANGE_BEFORE)
-    if get(header, Slot.COMPUTE_MOVES, PHASES * compute + Phase.FAN_OUT) != NOTHING:
-        parallel = threads > 1 and get(header, Slot.COMPUTE_SERIAL, compute) == 0
-        if parallel and not wait(header, threads):  # what is fanned out has to have arrived at its first receivers
+    batches, longest = get(header, Slot.COMPUTE_BATCHES, compute), 0
+    for share in range(thread * batches, (thread + 1) * batches):
+        cycles = superstep_share(header, thread, threads, share, compute, step, start)
+        if cycles < 0:
             return GIVEN_UP
-        move_phase(header, thread, threads, compute, Phase.FAN_OUT)
-    move_phase(header, thread, threads, compute, Phase.GATHER)
-    if table(header, Slot.TILE_CLOCK) != 0:
-        slowest = clocked_tiles(header, thread, threads, compute, step, start)
-    elif table(header, Slot.BLOCKS) == 0:
-        slowest = compute_tiles(header, thread, threads, compute, step, 0, 0)
-    elif table(header, Slot.FLOPS) == 0:
-        slowest = compute_tiles(header, thread, threads, compute, step, 1, 0)
-    else:
-        slowest = compute_tiles(header, thread, threads, compute, step, 1, 1)
-    move_phase(header, thread, threads, compute, Phase.SCATTER)
-    move_phase(header, thread, threads, compute, Phase.EXCHANGE_AFTER)
-    return slowest
+        longest = max(longest, cycles)
+    return longest
