@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from pypoplar.popnn import bn, gn, in_, ln
+from pypoplar.popnn import bn, gn, in_, ln, lstm
 from pypoplar.popnn.codelets import addCodelets
 from pypoplar.popnn.losses.loss_call import LossType, argMax, calcAccuracy, calcLoss
 from pypoplar.popnn.nonlinearities.nonlinearity_calls import NonLinearityType, nonLinearity, nonLinearityInPlace
 from pypoplar.popnn.norms.layer_parameters import createNormBeta, createNormGamma, createNormParams
 from pypoplar.popnn.norms.norm_flops import getNormBwdFlops, getNormFwdFlops, getNormWuFlops
+from pypoplar.popnn.recurrent.lstm_params import BasicLstmCellUnit
 from pypoplar.poputil.absent_members import absent_member
 
 __all__ = [
@@ -32,6 +33,9 @@ __all__ = [
     "gn",
     "in_",
     "ln",
+    # recurrent layers
+    "BasicLstmCellUnit",
+    "lstm",
 ]
 
 if not TYPE_CHECKING:

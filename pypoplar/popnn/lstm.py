@@ -1,0 +1,32 @@
+"""Long short-term memory. PopLibs' namespace of this name."""
+
+from __future__ import annotations
+
+from pypoplar.popnn.recurrent.lstm_forward import lstmFwd
+from pypoplar.popnn.recurrent.lstm_operands import (
+    createInitialCellState,
+    createInitialOutput,
+    createInitialState,
+    createInput,
+    createWeights,
+    createWeightsBiases,
+    createWeightsKernel,
+    zeroInitialState,
+)
+from pypoplar.popnn.recurrent.lstm_params import LstmParams, LstmState, LstmWeights, getDefaultBasicLstmCellOrder
+
+__all__ = [
+    "LstmParams",
+    "LstmState",
+    "LstmWeights",
+    "createInitialCellState",
+    "createInitialOutput",
+    "createInitialState",
+    "createInput",
+    "createWeights",
+    "createWeightsBiases",
+    "createWeightsKernel",
+    "getDefaultBasicLstmCellOrder",
+    "lstmFwd",
+    "zeroInitialState",
+]

@@ -1,0 +1,173 @@
+"""Parameters, weights and states of LSTM layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import overload
+
+from attrs import define
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
+from pypoplar.popnn.nonlinearities.nonlinearity_calls import NonLinearityType
+from pypoplar.popnn.recurrent.cell_functions import check_activation
+from pypoplar.popnn.recurrent.rnn_params import RnnParams
+from pypoplar.poputil.arguments import check_flag
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.tracebacks import public
+from pypoplar.types import ElementType
+
+
+class BasicLstmCellUnit(IntEnum):
+    """The gates of a cell, and the candidate for its state."""
+
+    BASIC_LSTM_CELL_FORGET_GATE = 0
+    BASIC_LSTM_CELL_INPUT_GATE = 1
+    BASIC_LSTM_CELL_CANDIDATE = 2
+    BASIC_LSTM_CELL_OUTPUT_GATE = 3
+    BASIC_LSTM_CELL_NUM_UNITS = 4
+
+
+UNITS = 4
+
+
+@public
+def getDefaultBasicLstmCellOrder() -> list[BasicLstmCellUnit]:
+    """The order of a cell's units in weights and biases unless `LstmParams.cellOrder` has another one.
+
+    It is forget gate, input gate, candidate, output gate.
+    """
+    return [BasicLstmCellUnit(number) for number in range(UNITS)]
+
+
+FLAGS = ("outputFullSequence", "doInputWeightCalc", "calcInputGradients", "preserveFinalState")
+
+
+class LstmParams:
+    """An LSTM layer: sizes, and how it is computed.
+
+    `rnn` are its sizes; `dataType`, `batchSize`, `timeSteps` and `layerSizes` are other names of those, which change nothing when
+    they are set. Fields to be set: `outputFullSequence` (the output of each step is the result, else that of the last),
+    `doInputWeightCalc` (false leaves the input out: only for measurements), `calcInputGradients`, `preserveFinalState` (samples
+    that end early keep their cell state), `cellOrder` (of units in weights and biases), `activation` of candidate and cell state
+    and `recurrentActivation` of gates: TANH, SIGMOID, HARD_SIGMOID or RELU.
+    """
+
+    rnn: RnnParams
+    dataType: ElementType
+    batchSize: int
+    timeSteps: int
+    layerSizes: list[int]
+    outputFullSequence: bool
+    doInputWeightCalc: bool
+    calcInputGradients: bool
+    preserveFinalState: bool
+    cellOrder: list[BasicLstmCellUnit]
+    activation: NonLinearityType
+    recurrentActivation: NonLinearityType
+
+    __slots__ = tuple(__annotations__)
+
+    @overload
+    def __init__(
+        self,
+        dataType: ElementType,
+        batchSize: int,
+        timeSteps: int,
+        layerSizes: Iterable[int],
+        activation: NonLinearityType = NonLinearityType.TANH,
+        recurrentActivation: NonLinearityType = NonLinearityType.SIGMOID,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        dataType: ElementType,
+        batchSize: int,
+        maxTimeSteps: int,
+        timeSteps: Tensor | None,
+        layerSizes: Iterable[int],
+        activation: NonLinearityType = NonLinearityType.TANH,
+        recurrentActivation: NonLinearityType = NonLinearityType.SIGMOID,
+    ) -> None: ...
+    @overloaded("LstmParams")
+    def __init__(
+        self,
+        dataType: ElementType,
+        batchSize: int,
+        layerSizes: Iterable[int],
+        timeSteps: int | Tensor | None = None,
+        maxTimeSteps: int | None = None,
+        activation: NonLinearityType = NonLinearityType.TANH,
+        recurrentActivation: NonLinearityType = NonLinearityType.SIGMOID,
+    ) -> None:
+        if maxTimeSteps is None:
+            assert isinstance(timeSteps, int)
+            self.rnn = RnnParams(dataType, batchSize, timeSteps, layerSizes)
+        else:
+            assert not isinstance(timeSteps, int)
+            self.rnn = RnnParams(dataType, batchSize, maxTimeSteps, timeSteps, layerSizes)
+        self.dataType, self.batchSize = dataType, batchSize
+        self.timeSteps, self.layerSizes = self.rnn.maxTimeSteps, self.rnn.layerSizes
+        self.outputFullSequence = self.doInputWeightCalc = self.calcInputGradients = True
+        self.preserveFinalState = False
+        self.cellOrder = getDefaultBasicLstmCellOrder()
+        self.activation, self.recurrentActivation = activation, recurrentActivation
+
+    def __repr__(self) -> str:
+        return f"LstmParams({self.rnn!r})"
+
+    def check_of(self, call: str, graph: Graph) -> None:
+        """`PoplibsError` or `PoplarTypeError` for fields that make no layer of the graph."""
+        self.rnn.check_of(call, graph)
+        for name in FLAGS:
+            check_flag(call, name, getattr(self, name))
+        if sorted(self.cellOrder) != getDefaultBasicLstmCellOrder():
+            raise PoplibsError(f"{call}: cellOrder has each of the four units of a cell once, got {self.cellOrder}")
+        check_activation(call, "activation", self.activation)
+        check_activation(call, "recurrentActivation", self.recurrentActivation)
+
+    @property
+    def places(self) -> list[int]:
+        """Where forget gate, input gate, candidate and output gate stand in weights."""
+        return [self.cellOrder.index(unit) for unit in getDefaultBasicLstmCellOrder()]
+
+
+@public
+@define
+class LstmState:
+    """The state of a layer, or its gradient: `output` and `cellState`, [batch, layerSizes[1]] each."""
+
+    output: Tensor | None = None
+    cellState: Tensor | None = None
+
+    def getAsTensor(self) -> Tensor:
+        """Both as one tensor [2, batch, layerSizes[1]]."""
+        if self.output is None or self.cellState is None:
+            raise PoplibsError(f"LstmState.getAsTensor: a state has an output and a cell state, got {self!r}")
+        return concat([self.output.expand([0]), self.cellState.expand([0])])
+
+
+@public
+@define
+class LstmWeights:
+    """Parameters of a layer, or their gradients, of its four units each.
+
+    `inputWeights` are [4, layerSizes[0], layerSizes[1]], `outputWeights` [4, layerSizes[1], layerSizes[1]], `biases`
+    [4, layerSizes[1]].
+    """
+
+    inputWeights: Tensor | None = None
+    outputWeights: Tensor | None = None
+    biases: Tensor | None = None
+
+
+def check_params(call: str, graph: Graph, params: object) -> LstmParams:
+    """The argument `params` of a call."""
+    if not isinstance(params, LstmParams):
+        raise PoplarTypeError(f"{call}: params is a popnn.lstm.LstmParams, got {params!r}")
+    params.check_of(call, graph)
+    return params

@@ -1,0 +1,116 @@
+"""`popnn.rnn.RnnParams`: type and sizes of a recurrent layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import overload
+
+from pypoplar.braces import NUMBERS, ordered
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popnn.recurrent.step_layout import StepLayout
+from pypoplar.poputil.arguments import check_graph, check_own, whole_number
+from pypoplar.poputil.cycles import ceiling
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.types import FLOAT, HALF, INT, UNSIGNED_INT, ElementType
+
+REALS = (FLOAT, HALF)
+
+
+class RnnParams:
+    """A layer of `layerSizes[0]` elements in and `layerSizes[1]` out, over `maxTimeSteps` steps of `batchSize` samples.
+
+    `dataType` is FLOAT or HALF. `varTimeSteps`, or None, is a tensor of INTs or UNSIGNED_INTs, [1] or [batchSize], of how many
+    steps are computed when the program runs, of all samples or of each; what is beyond `maxTimeSteps` counts as that many.
+    `timeSteps` is another name of `maxTimeSteps`.
+    """
+
+    dataType: ElementType
+    batchSize: int
+    maxTimeSteps: int
+    timeSteps: int
+    varTimeSteps: Tensor | None
+    layerSizes: list[int]
+
+    @overload
+    def __init__(self, dataType: ElementType, batchSize: int, timeSteps: int, layerSizes: Iterable[int]) -> None: ...
+    @overload
+    def __init__(
+        self, dataType: ElementType, batchSize: int, maxTimeSteps: int, varTimeSteps: Tensor | None, layerSizes: Iterable[int]
+    ) -> None: ...
+    @overloaded("RnnParams")
+    def __init__(
+        self,
+        dataType: ElementType,
+        batchSize: int,
+        layerSizes: Iterable[int],
+        timeSteps: int | None = None,
+        maxTimeSteps: int = 0,
+        varTimeSteps: Tensor | None = None,
+    ) -> None:
+        self.dataType, self.batchSize = dataType, batchSize
+        self.maxTimeSteps = self.timeSteps = maxTimeSteps if timeSteps is None else timeSteps
+        self.varTimeSteps = varTimeSteps
+        self.layerSizes = list(ordered(layerSizes, "layerSizes of RnnParams", NUMBERS))
+        self.check("RnnParams")
+
+    def __repr__(self) -> str:
+        steps = f"{self.maxTimeSteps}{'' if self.varTimeSteps is None else ' at most'}"
+        return f"RnnParams({self.dataType!r}, {self.batchSize} samples, {steps} steps, layers {self.layerSizes})"
+
+    def check(self, call: str) -> None:
+        """`PoplibsError` or `PoplarTypeError` for fields that make no layer."""
+        if self.dataType not in REALS:
+            raise PoplibsError(f"{call}: dataType is FLOAT or HALF, got {self.dataType!r}")
+        for name in ("batchSize", "maxTimeSteps"):
+            whole_number(call, name, getattr(self, name), 1)
+        for number, size in enumerate(self.layerSizes):
+            whole_number(call, f"layerSizes[{number}]", size, 1)
+        if len(self.layerSizes) != 2:
+            raise PoplibsError(f"{call}: layerSizes are the elements that go in and those that come out, got {self.layerSizes}")
+        if self.varTimeSteps is None:
+            return
+        given: object = self.varTimeSteps
+        if not isinstance(given, Tensor):
+            raise PoplarTypeError(f"{call}: varTimeSteps is a tensor or None, got {given!r}")
+        if given.shape() not in ([1], [self.batchSize]) or given.elementType() not in (INT, UNSIGNED_INT):
+            raise PoplibsError(
+                f"{call}: varTimeSteps has an INT or UNSIGNED_INT for all, or for each of {self.batchSize} samples, got {given!r}"
+            )
+
+    def check_of(self, call: str, graph: Graph) -> None:
+        """`check`, and that the tensor of steps is one of the graph."""
+        check_graph(call, graph)
+        self.check(call)
+        if self.varTimeSteps is not None:
+            check_own(call, graph, varTimeSteps=self.varTimeSteps)
+
+    def getMaxShards(self, graph: Graph) -> int:
+        """How many times the tiles that hold a sequence go into the machine, and no more than there are steps."""
+        check_graph("RnnParams.getMaxShards", graph)
+        used = max(self._layout(graph, output).full_tiles + 1 for output in (False, True))
+        most = graph.getTarget().getNumTiles() // used
+        return ceiling(self.maxTimeSteps, ceiling(self.maxTimeSteps, most))
+
+    def getInputBytesPerTile(self, graph: Graph) -> int:
+        """Bytes that a step's input has on a tile."""
+        check_graph("RnnParams.getInputBytesPerTile", graph)
+        return self._layout(graph, False).elements_of_tile * self.dataType.size
+
+    def getOutputBytesPerTile(self, graph: Graph) -> int:
+        """Bytes that a step's output has on a tile."""
+        check_graph("RnnParams.getOutputBytesPerTile", graph)
+        return self._layout(graph, True).elements_of_tile * self.dataType.size
+
+    def variableTimeSteps(self) -> bool:
+        """Whether a tensor says how many steps are computed."""
+        return self.varTimeSteps is not None
+
+    def batchVariableTimeSteps(self) -> bool:
+        """Whether a tensor says it for each sample."""
+        return self.varTimeSteps is not None and self.varTimeSteps.numElements() > 1
+
+    def _layout(self, graph: Graph, output: bool) -> StepLayout:
+        return StepLayout.of(graph, 1, self.batchSize, self.layerSizes[output])

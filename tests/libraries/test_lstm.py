@@ -1,0 +1,179 @@
+"""popnn.lstm against NumPy in float64: results, options, cells, steps that end early."""
+
+import numpy as np
+import pytest
+from library_programs import new_graph, run, variable
+
+from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, InvalidOption, MissingFeature, PoplarTypeError, popnn
+from pypoplar.popnn import NonLinearityType, lstm
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.program import Sequence
+
+FUNCTIONS = {
+    NonLinearityType.TANH: np.tanh,
+    NonLinearityType.SIGMOID: lambda x: 1 / (1 + np.exp(-x)),
+    NonLinearityType.RELU: lambda x: np.where(x.real > 0, x, 0),
+    NonLinearityType.HARD_SIGMOID: lambda x: np.where(abs(x.real) < 2.5, 0.2 * x + 0.5, (x.real > 0) * 1.0),
+}
+
+
+class Case:
+    """A layer, its operands by name, and what NumPy says of it."""
+
+    def __init__(self, steps=4, batch=3, sizes=(5, 8), type=FLOAT, lengths=None, options=None, tiles=4, seed=0, **fields):
+        self.graph, self.device = new_graph(tiles)
+        self.prog, self.options, self.sizes, self.lengths = Sequence(), options, list(sizes), lengths
+        given = [steps] if lengths is None else [steps, variable(self.graph, UNSIGNED_INT, [len(lengths)], "lengths")]
+        activations = [fields.pop(name) for name in ("activation", "recurrentActivation") if name in fields]
+        self.params = lstm.LstmParams(type, batch, *given, self.sizes, *activations)
+        for name, value in fields.items():
+            setattr(self.params, name, value)
+        arguments = (self.graph, self.params, "l", options)
+        self.input, self.state = lstm.createInput(*arguments), lstm.createInitialState(*arguments)
+        self.weights = lstm.createWeights(*arguments)
+        self.tensors = {"input": self.input, "output": self.state.output, "cell": self.state.cellState}
+        self.tensors |= {"wi": self.weights.inputWeights, "wo": self.weights.outputWeights, "b": self.weights.biases}
+        random = np.random.default_rng(seed)
+        self.values = {
+            name: (random.standard_normal(tensor.shape()) / 2).astype(type.dtype) for name, tensor in self.tensors.items()
+        }
+        for name, tensor in self.tensors.items():
+            self.graph.createHostWrite(name, tensor)
+        if lengths is not None:
+            self.values["lengths"] = np.array(lengths, np.uint32)
+
+    def forward(self):
+        return lstm.lstmFwd(self.graph, self.params, self.state, self.input, self.weights, self.prog, "l", self.options)
+
+    def run(self, results, mode="native"):
+        read, engine = run(self.graph, self.device, self.prog, self.values, results, mode)
+        return read, [step.cycles for step in engine.getReport().execution.steps]
+
+    def both(self, results):
+        """The results of both engines, which are equal bit for bit, cycles too."""
+        read, cycles = self.run(results)
+        again, as_many = self.run({}, "interpret")
+        assert not again
+        assert cycles == as_many
+        return read
+
+    def expected(self, values=None):
+        """Output and cell state in float64; complex numbers go through."""
+        values = self.values if values is None else values
+        x, h, c, wi, wo, b = (values[name].astype(np.result_type(values[name], np.float64)) for name in self.tensors)
+        gate, other = FUNCTIONS[self.params.recurrentActivation], FUNCTIONS[self.params.activation]
+        batch, steps, outputs = h.shape[0], x.shape[0], []
+        lengths = np.broadcast_to([steps] if self.lengths is None else self.lengths, [batch])
+        for t in range(min(steps, lengths.max())):  # the loop ends with the longest
+            lasts = (t < lengths)[:, None]
+            units = [(x[t] @ wi[k] if self.params.doInputWeightCalc else 0) + h @ wo[k] + b[k] for k in self.params.places]
+            forget, into, out = (gate(units[k]) for k in (0, 1, 3))
+            updated = forget * c + into * other(units[2])
+            shown = out * other(updated)
+            c = np.where(lasts, updated, c if self.params.preserveFinalState else 0)
+            h = np.where(lasts, shown, 0 if self.params.outputFullSequence else h)
+            outputs.append(h)
+        outputs += [np.zeros_like(h)] * (steps - len(outputs))
+        return (np.array(outputs) if self.params.outputFullSequence else h), c
+
+
+CASES = {
+    "plain": {},
+    "half": {"type": HALF, "sizes": (8, 16)},
+    "all at once": {"options": {"preCalcWeights": True, "partialsType": "float", "availableMemoryProportion": 0.3}},
+    "inference": {"options": {"inferenceOnly": True}},
+    "inference of the last": {"options": {"inferenceOnly": True}, "outputFullSequence": False},
+    "the last": {"outputFullSequence": False, "options": {"recomputationMode": "cellAndTanh"}},
+    "one step": {"steps": 1, "batch": 1, "sizes": (1, 1), "tiles": 1},
+    "without input": {"doInputWeightCalc": False},
+    "order": {"cellOrder": [popnn.BasicLstmCellUnit(number) for number in (3, 1, 0, 2)]},
+    "relu": {"activation": NonLinearityType.RELU, "recurrentActivation": NonLinearityType.HARD_SIGMOID, "tiles": 16},
+    "variable": {"lengths": [2, 4, 0], "steps": 5},
+    "all variable": {"lengths": [3], "options": {"preCalcWeights": True}},
+    "variable, the last": {"lengths": [4, 9, 2], "outputFullSequence": False, "activation": NonLinearityType.SIGMOID},
+    "variable, kept": {"lengths": [1, 3, 2], "preserveFinalState": True},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_forward_pass_is_that_of_float64(name):
+    case = Case(**CASES[name])
+    output, cell, kept = case.forward()
+    assert (kept is None) == name.startswith("inference")
+    results = {"output": output, "cell": cell}
+    read = case.both(results) if name in ("plain", "half", "variable, kept") else case.run(results)[0]
+    close = {"rtol": 2e-2, "atol": 1e-2} if case.params.rnn.dataType is HALF else {"rtol": 2e-5, "atol": 2e-6}
+    for result, wanted in zip(("output", "cell"), case.expected(), strict=True):
+        np.testing.assert_allclose(read[result].astype(np.float64), wanted, **close, err_msg=result)
+
+
+def test_the_number_of_steps_does_not_change_the_program():
+    sizes = []
+    for steps in (3, 30):
+        case = Case(steps=steps)
+        case.forward()
+        sizes.append(case.graph.numComputeSets())
+    assert sizes[0] == sizes[1]
+
+
+def test_a_layer_of_the_whole_machine_takes_few_cycles_a_step():
+    case = Case(steps=8, batch=16, sizes=(64, 64), type=HALF, tiles=1472)
+    output, _, _ = case.forward()
+    read, cycles = case.run({"output": output})
+    np.testing.assert_allclose(read["output"].astype(np.float64), case.expected()[0], rtol=4e-2, atol=2e-2)
+    assert sum(cycles) < 8 * 4_000
+
+
+def test_states_can_be_filled_with_zeros_and_be_one_tensor():
+    case = Case()
+    lstm.zeroInitialState(case.graph, case.state, case.prog)
+    read, _ = case.run({"state": case.state.getAsTensor()})
+    assert read["state"].shape == (2, 3, 8)
+    assert not read["state"].any()
+
+
+def test_what_makes_no_layer_is_refused_before_the_graph_changes():
+    case, other = Case(), Case()
+    graph, params, prog = case.graph, case.params, case.prog
+    names = [unit.name for unit in lstm.getDefaultBasicLstmCellOrder()]
+    assert names == [f"BASIC_LSTM_CELL_{name}" for name in ("FORGET_GATE", "INPUT_GATE", "CANDIDATE", "OUTPUT_GATE")]
+    three = variable(graph, INT, [3], "three")
+    before = len(graph.freeze().variables.names), graph.numComputeSets()
+
+    def forward(**changed):
+        given = {"params": params, "stateInit": case.state, "in_": case.input, "weights": case.weights, "options": None} | changed
+        return lstm.lstmFwd(graph, fwdProg=prog, **given)
+
+    def with_fields(**fields):
+        changed = lstm.LstmParams(FLOAT, 3, 4, [5, 8])
+        for name, value in fields.items():
+            setattr(changed, name, value)
+        return changed
+
+    weights = lstm.LstmWeights(case.weights.inputWeights, case.weights.inputWeights, case.weights.biases)
+    refused = [
+        (PoplibsError, lambda: lstm.LstmParams(INT, 3, 4, [5, 8]), "dataType is FLOAT or HALF"),
+        (PoplibsError, lambda: lstm.LstmParams(FLOAT, 0, 4, [5, 8]), "batchSize is 1 at least"),
+        (PoplibsError, lambda: lstm.LstmParams(FLOAT, 3, 4, [5, 8, 8]), "layerSizes are"),
+        (PoplibsError, lambda: lstm.LstmParams(FLOAT, 4, 4, three, [5, 8]), "varTimeSteps has an INT or UNSIGNED_INT"),
+        (PoplarTypeError, lambda: lstm.LstmParams(FLOAT, 3, "many", [5, 8]), "timeSteps is a"),
+        (PoplarTypeError, lambda: lstm.createInput(graph, "params"), "params is a popnn.lstm.LstmParams"),
+        (PoplibsError, lambda: forward(params=with_fields(cellOrder=[0, 1, 1, 3])), "each of the four units"),
+        (PoplarTypeError, lambda: forward(params=with_fields(outputFullSequence="no")), "outputFullSequence is True or False"),
+        (MissingFeature, lambda: forward(params=with_fields(activation=NonLinearityType.GELU)), "GELU is not there"),
+        (PoplarTypeError, lambda: forward(params=with_fields(activation="tanh")), "activation is a popnn.NonLinearityType"),
+        (PoplibsError, lambda: forward(in_=case.state.output), "in_ is .steps, batch, in. = FLOAT .4, 3, 5., got"),
+        (PoplibsError, lambda: forward(weights=weights), "weights.outputWeights is .units, out, out. = FLOAT"),
+        (PoplarTypeError, lambda: forward(weights=lstm.LstmWeights()), "weights.inputWeights is missing"),
+        (PoplarTypeError, lambda: forward(stateInit=lstm.LstmState()), "stateInit.output is missing"),
+        (PoplarTypeError, lambda: forward(in_=other.input), "another graph"),
+        (InvalidOption, lambda: forward(options={"preCalcWeight": True}), "preCalcWeights"),
+        (InvalidOption, lambda: forward(options={"recomputationMode": "some"}), "one of none, cellAndTanh, full"),
+        (MissingFeature, lambda: forward(options={"recomputationMode": "full"}), "recomputationMode 'full'"),
+        (PoplibsError, lambda: forward(options={"availableMemoryProportion": 2}), "from 0 to 1"),
+        (PoplibsError, lambda: forward(options={"numShards": 0}), "numShards"),
+    ]
+    for kind, refuse, words in refused:
+        with pytest.raises(kind, match=words):
+            refuse()
+    assert (len(graph.freeze().variables.names), graph.numComputeSets()) == before
