@@ -12,9 +12,10 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.variables import check_shape
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import whole_variables
+from pypoplar.host_values import values_of
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
-from pypoplar.types import ElementType, check_type
+from pypoplar.types import FLOAT, ElementType, check_type
 
 
 def check_graph(call: str, graph: object) -> None:
@@ -38,13 +39,14 @@ def check_own(call: str, graph: object, *tensors: object, **named: object) -> No
         assert isinstance(graph, Graph)
         assert isinstance(tensor, Tensor)
         if not tensor.valid() or tensor.graph is not graph.getTopLevelGraph():
-            raise PoplarTypeError(f"{call}: {tensor!r} belongs to {'another' if tensor.valid() else 'no'} graph")
+            whose = "another" if tensor.valid() else "no"
+            raise PoplarTypeError(f"{call}: {_called(name, tensor)} belongs to {whose} graph")
 
 
 def check_operands(call: str, graph: object, *tensors: object, **named: object) -> None:
     """`PoplarTypeError` unless all are tensors of the graph, `InvalidTileMapping` unless each of their elements has a tile."""
     check_own(call, graph, *tensors, **named)
-    for tensor in (*tensors, *named.values()):
+    for name, tensor in (*(("", tensor) for tensor in tensors), *named.items()):
         assert isinstance(graph, Graph)
         assert isinstance(tensor, Tensor)
         if not any(graph.elements_without_tile(whole) for whole in whole_variables(tensor)):  # which is quick
@@ -52,9 +54,14 @@ def check_operands(call: str, graph: object, *tensors: object, **named: object) 
         missing = graph.elements_without_tile(tensor)
         if missing:
             raise InvalidTileMapping(
-                f"{call}: {missing} of {tensor.numElements()} elements of {tensor!r} have no tile; map it first, "
+                f"{call}: {missing} of {tensor.numElements()} elements of {_called(name, tensor)} have no tile; map it first, "
                 "with poputil.mapTensorLinearly(graph, tensor) for instance"
             )
+
+
+def _called(name: str, tensor: Tensor) -> str:
+    """The argument `name` in a message."""
+    return f"{name} = {tensor!r}" if name else repr(tensor)
 
 
 def check_compute_set(call: str, graph: Graph, cs: ComputeSet) -> None:
@@ -74,6 +81,13 @@ def check_flag(call: str, name: str, value: object) -> None:
     """`PoplarTypeError` unless the argument `name` is True or False."""
     if not isinstance(value, bool):
         raise PoplarTypeError(f"{call}: {name} is True or False, got {value!r}")
+
+
+def check_float(call: str, name: str, value: float) -> None:
+    """`PoplibsError` for an argument that is NaN, `PoplarTypeError` for one beyond the numbers of a FLOAT."""
+    values_of(FLOAT, value, 1, f"{name} of {call}")
+    if value != value:
+        raise PoplibsError(f"{call}: {name} is a number, got {value!r}")
 
 
 def check_writeable(call: str, tensor: Tensor) -> None:

@@ -20,6 +20,7 @@ from pypoplar import (
     MissingFeature,
     PoplarIndexError,
     PoplarTypeError,
+    TensorShapeError,
     UnknownVertexType,
     poplin,
     setStochasticRounding,
@@ -165,15 +166,16 @@ def test_gradients_are_what_differences_of_the_convolution_say(params, seed):
 
 
 @pytest.mark.parametrize("scale", [0.5, "tensor"])
-@pytest.mark.parametrize("type", [FLOAT, HALF])
-def test_weights_and_biases_are_updated_by_scaled_gradients(type, scale):
+@pytest.mark.parametrize(("type", "master"), [(FLOAT, FLOAT), (HALF, HALF), (HALF, FLOAT), (FLOAT, HALF)])
+def test_weights_and_biases_are_updated_by_scaled_gradients(type, master, scale):
     params = ConvParams(type, 2, [6, 5], [3, 2], 2, 3, 2)
     params.outputTransform.stride = [2, 1]
     input, weights, deltas = operands(params, largest=2)
-    biases = np.arange(6).astype(type.dtype)
+    biases, weights = np.arange(6).astype(master.dtype), weights.astype(master.dtype)
     graph, device = new_graph()
     values = {"input": input, "weights": weights, "deltas": deltas, "biases": biases, "scale": np.array([0.5], np.float32)}
-    t = {name: variable(graph, FLOAT if name == "scale" else type, value.shape, name) for name, value in values.items()}
+    types = {"scale": FLOAT, "weights": master, "biases": master}
+    t = {name: variable(graph, types.get(name, type), value.shape, name) for name, value in values.items()}
     prog = Sequence()
     factor = t["scale"] if scale == "tensor" else scale
     poplin.convolutionWeightUpdate(graph, t["deltas"], t["weights"], t["input"], params, factor, prog)
@@ -436,7 +438,7 @@ def test_several_convolutions_at_once_give_what_each_gives(plan):
         (lambda g, a, p: multiconv.convolution(g, a, False, p), PoplarTypeError, "each a multiconv.ConvolutionArgs"),
         (lambda g, a, p: multiconv.convolution(g, [multiconv.ConvolutionArgs()], False, p), PoplibsError, "args[0]"),
         (lambda g, a, p: multiconv.convolution(g, [multiconv.ConvolutionArgs(params=a[0].params)], False, p), PoplarTypeError,
-         "args[0]: Tensor() belongs to no graph"),
+         "args[0]: in_ = Tensor() belongs to no graph"),
     ],
 )  # fmt: skip
 def test_mistakes_around_several_convolutions_are_told(mistake, error, words):
@@ -498,7 +500,8 @@ MISTAKES = [
      "weights is [groups, input channels, output channels, *kernel] = [1, 2, 3, 3, 3]"),
     (lambda m: m.conv(m.half), PoplibsError, "in_ is FLOAT by the parameters, got <Tensor 'half' HALF [2, 2, 6, 6]>"),
     (lambda m: m.conv(m.unmapped), InvalidTileMapping, "unmapped"),
-    (lambda m: m.conv(m.other), PoplarTypeError, "belongs to another graph"),
+    (lambda m: m.conv(m.other), PoplarTypeError,
+     "poplin.convolution: in_ = <Tensor 'other' FLOAT [2, 2, 6, 6]> belongs to another graph"),
     (lambda m: m.conv(None, None, 3), PoplarTypeError, "params is a poplin.ConvParams, got 3"),
     (lambda m: m.conv(None, None, ConvParams()), PoplibsError, "inputType is FLOAT or HALF, got None"),
     (lambda m: m.conv(None, None, m.four_dimensions()), MissingFeature, "a field has 3 dimensions at most in pypoplar, got 4"),
@@ -518,6 +521,12 @@ MISTAKES = [
      "takes a tensor, got '1'"),
     (lambda m: poplin.convolutionWeightUpdate(m.graph, m.y, m.w, m.x, m.params, float("nan"), m.prog), PoplibsError,
      "scale is a number, got nan"),
+    (lambda m: poplin.convolutionWeightUpdate(m.graph, m.y, m.w, m.x, m.params, 10**400, m.prog), PoplarTypeError,
+     "scale of poplin.convolutionWeightUpdate is FLOAT, which cannot hold 1000"),
+    (lambda m: poplin.createInput(m.graph, ConvParams(FLOAT, 1, [2**31] * 2, [1, 1], 1, 1, 1)), TensorShapeError,
+     "poplin.createInput: params: the input: a shape of 4611686018427387904 elements"),
+    (lambda m: poplin.createBiases(m.graph, m.unmapped), InvalidTileMapping,
+     "poplin.createBiases: 144 of 144 elements of activations"),
     (lambda m: poplin.convolutionBiasUpdate(m.graph, m.y, m.b, float("nan"), {}, m.prog), PoplibsError,
      "scale is a number, got nan"),
     (lambda m: m.without_codelets(), UnknownVertexType, "call poplin.addCodelets(graph) first"),

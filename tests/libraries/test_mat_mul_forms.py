@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import MODES, call, new_graph, run, variable
 
-from pypoplar import FLOAT, HALF, INT, PoplarTypeError, poplin, poputil
+from pypoplar import FLOAT, HALF, INT, PoplarTypeError, TensorShapeError, poplin, poputil
 from pypoplar.errors import InvalidTileMapping
 from pypoplar.poplin import matMulGrouped
 from pypoplar.program import Copy, Sequence
@@ -321,8 +321,12 @@ def test_what_does_not_go_together_is_refused_before_the_graph_changes():
             refused()
     with pytest.raises(InvalidTileMapping, match="bare"):
         poplin.matMul(graph, bare, b[0], prog)
-    with pytest.raises(PoplarTypeError, match="another graph"):
+    with pytest.raises(PoplarTypeError, match=r"A = <Tensor 'a' .* belongs to another graph"):
         poplin.matMul(other, a[0], b[0], prog)
+    with pytest.raises(PoplarTypeError, match=r"k of poplin\.matMulAcc is FLOAT, which cannot hold 1e\+300"):
+        poplin.matMulAcc(graph, flat, 1e300, a[0], b[0], prog)
+    with pytest.raises(TensorShapeError, match=r"bShape of poplin\.createMatMulGroupedInputLHS: a shape has no negative sizes"):
+        poplin.createMatMulGroupedInputLHS(graph, FLOAT, FLOAT, [2, 3, 4], [2, 4, -3])
     with pytest.raises(PoplarTypeError, match="out is a text file"):
         poplin.matMulReportPlan("plan.txt", graph, FLOAT, FLOAT, [2, 3], [3, 2])
     for refused in (

@@ -10,7 +10,7 @@ from pypoplar.poplin.matmul.matmul_options import Options
 from pypoplar.poplin.matmul.product_call import ProductCall
 from pypoplar.poplin.planning_cache import PlanningCache
 from pypoplar.popops import scaledAddTo
-from pypoplar.poputil.arguments import check_call, check_operands, check_own
+from pypoplar.poputil.arguments import check_call, check_float, check_operands, check_own
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -129,7 +129,7 @@ def _into(  # noqa: PLR0913 (PopLibs' arguments)
     grouped: bool = False,
 ) -> None:
     check_call(name, graph, prog, debugContext)
-    check_own(name, graph, out)
+    check_own(name, graph, out=out)
     call = ProductCall.read(name, graph, A, B, prog, out.elementType(), debugContext, options, cache, grouped)
     call.check_output(out)
     call.add(out)
@@ -204,16 +204,15 @@ def _accumulate(  # noqa: PLR0913 (PopLibs' arguments)
     cache: PlanningCache | None,
     grouped: bool = False,
 ) -> None:
-    check_own(name, graph, C)
+    check_own(name, graph, C=C)
     call = ProductCall.read(name, graph, A, B, prog, C.elementType(), debugContext, options, cache, grouped)
     call.check_output(C)
     check_operands(name, graph, C=C)
     if isinstance(k, Tensor):
-        check_own(name, graph, k)
         check_operands(name, graph, k=k)
         if k.numElements() != 1 or k.elementType() is not A.elementType():
             raise PoplibsError(f"{name}: k is a number, or one element of A's type, got {k!r} and A is {A!r}")
-    elif k != k:
-        raise PoplibsError(f"{name}: k is a number, got {k!r}")
+    else:
+        check_float(name, "k", k)
     if not call.params.empty:
         scaledAddTo(graph, C, call.add(), k, prog, below(debugContext, "accumulate"))

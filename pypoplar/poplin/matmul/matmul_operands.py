@@ -7,23 +7,22 @@ from typing import overload
 
 import numpy as np
 
-from pypoplar.braces import ordered
+from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.variables import check_shape
 from pypoplar.poplin.matmul.block_cuts import BlockCuts
 from pypoplar.poplin.matmul.block_layout import BlockMatrix, blocked, knowing
 from pypoplar.poplin.matmul.block_product import map_rows, new_result
 from pypoplar.poplin.matmul.matmul_options import Options
 from pypoplar.poplin.matmul.product_call import params_of, planned
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_operands, check_own
+from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_operands, check_tensor, element_type, shape_of
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.program import Copy, Sequence
 from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT, ElementType, check_type
+from pypoplar.types import FLOAT, ElementType
 
 
 @overload
@@ -213,7 +212,9 @@ def preArrangeMatMulGroupedInputRHS(
 def transposeGroupedMatrix(A: Tensor) -> Tensor:
     """A view of A [g, m, k] as [g, k, m]."""
     name = "poplin.transposeGroupedMatrix"
-    check_own(name, getattr(A, "graph", None), A)
+    check_tensor(name, A, "A")
+    if not A.valid():
+        raise PoplarTypeError(f"{name}: A = {A!r} belongs to no graph")
     if A.rank() != 3:
         raise PoplibsError(f"{name} takes [g, m, k], got {A!r}")
     return A.dimShuffle([0, 2, 1])
@@ -231,7 +232,6 @@ def _arranged(  # noqa: PLR0913 (PopLibs' arguments)
     cache: PlanningCache | None,
     grouped: bool = False,
 ) -> Tensor:
-    check_own(name, graph, B)
     check_operands(name, graph, B=B)
     type = B.elementType()
     copy = _created(name, "right", graph, type, outputType, aShape, B.shape(), debugContext, options, cache, grouped)
@@ -257,8 +257,8 @@ def _created(  # noqa: PLR0913 (PopLibs' arguments)
     check_graph(name, graph)
     check_cache(name, cache)
     check_debug(name, debugContext)
-    a, b = (list(check_shape(ordered(shape, f"{what} of {name}"))) for what, shape in (("aShape", aShape), ("bShape", bShape)))
-    params = params_of(name, a, b, check_type(type), outputType, options, grouped)
+    a, b = (list(shape_of(f"{what} of {name}", shape)) for what, shape in (("aShape", aShape), ("bShape", bShape)))
+    params = params_of(name, a, b, element_type(name, type), outputType, options, grouped)
     shape = {"left": params.a_shape, "right": params.b_shape, "out": params.out_shape}[which][not grouped :]
     if params.empty:
         tensor = graph.addVariable(params.result if which == "out" else type, shape, debugContext or "")

@@ -16,14 +16,14 @@ from pypoplar.poplin.matmul.product_params import ProductParams, partials_type
 from pypoplar.poplin.matmul.vector_product import plan_vector_product, vector_product
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache, plan_of
 from pypoplar.popops import zero
-from pypoplar.poputil.arguments import check_operands, check_own, check_writeable
+from pypoplar.poputil.arguments import check_operands, check_own, check_writeable, element_type
 from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.program import Copy, Sequence
 from pypoplar.target import Target
-from pypoplar.types import FLOAT, HALF, ElementType, check_type
+from pypoplar.types import FLOAT, HALF, ElementType
 
 
 def params_of(
@@ -36,7 +36,7 @@ def params_of(
         raise PoplibsError(f"{call} needs matrices that fit: A is [{group}m, k] = {a}, B is [{group}k, n] = {b}")
     if type not in (FLOAT, HALF):
         raise PoplibsError(f"{call} multiplies FLOAT or HALF matrices, got {type!r}")
-    result = type if outputType is None else check_type(outputType)
+    result = type if outputType is None else element_type(call, outputType)
     if result not in (FLOAT, HALF):
         raise PoplibsError(f"{call}: a product of matrices is FLOAT or HALF, got the output type {result!r}")
     groups = a[0] if grouped else 1
@@ -77,7 +77,7 @@ class ProductCall:
         grouped: bool = False,
     ) -> ProductCall:
         """Check the arguments, before the graph changes."""
-        check_own(name, graph, A, B)
+        check_own(name, graph, A=A, B=B)
         check_cache(name, cache)
         if A.elementType() is not B.elementType():
             raise PoplibsError(f"{name} takes matrices of one type, FLOAT or HALF, got {A!r} and {B!r}")

@@ -15,7 +15,7 @@ from pypoplar.host_values import values_of
 from pypoplar.popops.elements.cast import cast
 from pypoplar.popops.elements.element_functions import mulInPlace
 from pypoplar.popops.elements.element_vertices import add_element_vertices
-from pypoplar.poputil.arguments import check_codelet, check_operands, check_writeable
+from pypoplar.poputil.arguments import check_codelet, check_float, check_operands, check_writeable
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.copies import apart
 from pypoplar.poputil.exceptions import PoplibsError
@@ -258,8 +258,7 @@ def _check_scale(call: str, name: str, scale: Scale, A: Tensor) -> None:
         if scale.numElements() != 1 or scale.elementType() not in TYPES:
             raise PoplibsError(f"{call}: {name} is a number or a tensor of one element, {_names(TYPES)}, got {scale!r}")
         return
-    if math.isnan(scale):
-        raise PoplibsError(f"{call}: {name} is a number, got {scale!r}")
+    check_float(call, name, scale)
     if A.elementType() not in REALS:
         whole = int(scale) if math.isfinite(scale) and scale == int(scale) else scale
         values_of(A.elementType(), whole, 1, f"{name} of {call}")

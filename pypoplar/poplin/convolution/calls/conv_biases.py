@@ -17,7 +17,7 @@ from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.program import Sequence
 from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT
+from pypoplar.types import FLOAT, HALF
 
 
 @public
@@ -48,7 +48,8 @@ def convolutionBiasUpdate(
 ) -> None:
     """`biases` [channels] += `scale` times the sums of `zDeltas` [batch, channels, *field] over all but the channels.
 
-    `prog` is extended. The scale is a number, or a tensor of one FLOAT. The sums have the type that the option `partialsType` says.
+    `prog` is extended. The biases are FLOAT or HALF, whatever `zDeltas` is. The scale is a number, or a tensor of one FLOAT. The
+    sums have the type that the option `partialsType` says.
     """
     call = "poplin.convolutionBiasUpdate"
     _check(call, graph, "zDeltas", zDeltas, biases, prog, debugContext, biases)
@@ -72,11 +73,11 @@ def _check(
 ) -> None:
     """`PoplibsError` unless a tensor has channels, there is a bias of its type for each, and `written` can be written."""
     check_call(call, graph, prog, debugContext)
-    check_own(call, graph, tensor, biases)
+    check_own(call, graph, **{name: tensor}, biases=biases)
     check_channels(call, name, tensor)
-    if biases.shape() != [tensor.dim(1)] or biases.elementType() is not tensor.elementType():
-        raise PoplibsError(
-            f"{call}: biases are [channels] = [{tensor.dim(1)}] of {tensor.elementType()!r}, as {name} has them, got {biases!r}"
-        )
+    types = (tensor.elementType(),) if written is tensor else (FLOAT, HALF)
+    if biases.shape() != [tensor.dim(1)] or biases.elementType() not in types:
+        words = " or ".join(repr(type) for type in types)
+        raise PoplibsError(f"{call}: biases are [channels] = [{tensor.dim(1)}] of {words}, as {name} has them, got {biases!r}")
     check_writeable(call, written)
-    check_operands(call, graph, tensor, biases)
+    check_operands(call, graph, **{name: tensor}, biases=biases)

@@ -17,14 +17,14 @@ from pypoplar.poplin.convolution.conv_params import ConvParams
 from pypoplar.poplin.convolution.plan_execution import execute
 from pypoplar.poplin.convolution.supersteps import SuperstepLane, Supersteps
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.poputil.arguments import check_call, check_codelet, check_flag, check_operands, check_own, check_writeable
+from pypoplar.poputil.arguments import check_call, check_codelet, check_flag, check_operands, check_own, check_writeable, shape_of
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Sequence
 from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT
+from pypoplar.types import FLOAT, HALF, ElementType
 
 MOST_DIMS = 3
 CODELETS = (templateVertex("poplin::ConvPartialnx1", FLOAT, FLOAT), templateVertex("popops::Fill", FLOAT))
@@ -75,7 +75,7 @@ def convolutionWithOutput(  # noqa: PLR0913 (PopLibs' arguments)
     """`convolution`, whose result is copied to `out`, a tensor of the result's type and shape: `createConvOutput` makes one."""
     call = "poplin.convolutionWithOutput"
     chosen = check_convolution(call, graph, in_, weights, params, transposeAndFlipWeights, prog, debugContext, options, cache)
-    check_own(call, graph, out)
+    check_own(call, graph, out=out)
     shape = [params.batchSize, params.getNumOutputChans(), *params.getOutputFieldShape()]
     check_operand(call, "out", out, params.outputType, "[batch, output channels, *output field]", shape)
     check_writeable(call, out)
@@ -98,7 +98,7 @@ def check_convolution(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> ChosenForm:
     """The way to compute a convolution whose operands fit."""
     check_call(call, graph, prog, debugContext)
-    check_own(call, graph, in_, weights)
+    check_own(call, graph, in_=in_, weights=weights)
     check_flag(call, "transposeAndFlipWeights", flipped)
     check_params(call, params)
     check_cache(call, cache)
@@ -130,6 +130,14 @@ def check_params(call: str, params: object) -> None:
         params.validate()
     except (PoplibsError, PoplarTypeError) as error:
         raise type(error)(f"{call}: params: {str(error).removeprefix('ConvParams: ')}") from None
+    channels, outputs = params.getNumInputChans(), params.outputChannelsPerConvGroup
+    tensors = {
+        "the input": (params.batchSize, channels, *params.inputFieldShape),
+        "the weights": (channels, outputs, *params.kernelShape),
+        "the result": (params.batchSize, params.getNumOutputChans(), *params.getOutputFieldShape()),
+    }
+    for name, shape in tensors.items():
+        shape_of(f"{call}: params: {name}", shape)
     if params.getNumFieldDims() > MOST_DIMS:
         raise MissingFeature(
             f"{call}: a field has {MOST_DIMS} dimensions at most in pypoplar, got {len(params.inputFieldShape)}, "
@@ -137,11 +145,13 @@ def check_params(call: str, params: object) -> None:
         )
 
 
-def check_operand(call: str, name: str, tensor: Tensor, type: object, words: str, shape: list[int]) -> None:
-    """`PoplibsError` unless a tensor has the type and shape that parameters say."""
+def check_operand(call: str, name: str, tensor: Tensor, type: ElementType | None, words: str, shape: list[int]) -> None:
+    """`PoplibsError` unless a tensor has the type, or with None is of floats, and the shape that parameters say."""
     if tensor.shape() != shape:
         raise PoplibsError(f"{call}: {name} is {words} = {shape} by the parameters, got {tensor!r}")
-    if tensor.elementType() is not type:
+    if type is None and tensor.elementType() not in (FLOAT, HALF):
+        raise PoplibsError(f"{call}: {name} is FLOAT or HALF, got {tensor!r}")
+    if type is not None and tensor.elementType() is not type:
         raise PoplibsError(f"{call}: {name} is {type!r} by the parameters, got {tensor!r}")
 
 

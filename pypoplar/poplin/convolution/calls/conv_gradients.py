@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from math import isnan
 from typing import overload
 
 from pypoplar import popops
@@ -23,7 +22,7 @@ from pypoplar.poplin.convolution.conv_axis import ConvAxis, FieldAxis, OutputAxi
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams, with_axes
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.poputil.arguments import check_call, check_operands, check_own, check_writeable
+from pypoplar.poputil.arguments import check_call, check_float, check_operands, check_own, check_writeable
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -158,7 +157,8 @@ def convolutionWeightUpdate(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> None:
     """`weights` += `scale` times their gradient, see `calculateWeightDeltas`; `prog` is extended.
 
-    The gradient has the input type, whatever the output type of `params` is. The scale is a number, or a tensor of one element.
+    The gradient has the input type, whatever the output type of `params` is; the weights may be FLOAT or HALF, so that FLOAT ones
+    are updated by a gradient of HALFs. The scale is a number, or a tensor of one element.
     """
     update_weights(
         "poplin.convolutionWeightUpdate", graph, zDeltas, weights, activations, params, scale, prog, debugContext, options, cache
@@ -179,13 +179,13 @@ def update_weights(  # noqa: PLR0913 (PopLibs' arguments)
     cache: PlanningCache | None,
 ) -> Callable[[], None]:
     """What builds a weight update whose arguments have been checked."""
-    check_own(call, graph, weights)
+    check_own(call, graph, weights=weights)
     check_params(call, params)
     own = deepcopy(params)
-    own.outputType = own.inputType  # of the gradient: it is added to weights of this type
+    own.outputType = own.inputType
     build = weight_deltas(call, graph, zDeltas, activations, own, prog, debugContext, options, cache)
     shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
-    check_operand(call, "weights", weights, params.inputType, "[groups, output channels, input channels, *kernel]", shape)
+    check_operand(call, "weights", weights, None, "[groups, output channels, input channels, *kernel]", shape)
     check_writeable(call, weights)
     check_operands(call, graph, weights=weights)
     check_scale(call, graph, scale)
@@ -200,10 +200,9 @@ def update_weights(  # noqa: PLR0913 (PopLibs' arguments)
 def check_scale(call: str, graph: Graph, scale: Tensor | float) -> None:
     """`PoplibsError` for a scale that is a tensor of several elements, or of no floats, and for NaN."""
     if not isinstance(scale, Tensor):
-        if isnan(scale):
-            raise PoplibsError(f"{call}: scale is a number, got {scale!r}")
+        check_float(call, "scale", scale)
     else:
-        check_own(call, graph, scale)
+        check_own(call, graph, scale=scale)
         if scale.numElements() != 1 or scale.elementType() not in (FLOAT, HALF):
             raise PoplibsError(f"{call}: scale is a number or a tensor of one element, FLOAT or HALF, got {scale!r}")
         check_operands(call, graph, scale=scale)
@@ -222,7 +221,7 @@ def weight_deltas(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> Callable[[str], Tensor]:
     """What builds the gradient of weights, below a name, once the arguments have been checked."""
     check_call(call, graph, prog, debugContext)
-    check_own(call, graph, zDeltas, activations)
+    check_own(call, graph, zDeltas=zDeltas, activations=activations)
     check_params(call, params)
     check_cache(call, cache)
     read = ConvolutionOptions.read(call, options).for_weight_update()

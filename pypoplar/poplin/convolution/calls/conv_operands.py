@@ -16,7 +16,7 @@ from pypoplar.poplin.convolution.operand_layout import Steps, in_order
 from pypoplar.poplin.convolution.plan_choice import AnyPlan
 from pypoplar.poplin.convolution.plan_execution import map_input, map_output, map_weights, step_sizes
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.poputil.arguments import check_debug, check_graph, check_own
+from pypoplar.poputil.arguments import check_debug, check_graph, check_operands
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.placement.broadcast_operand import createBroadcastOperand
@@ -126,7 +126,7 @@ def createBiases(
     and type of the activations are checked by them.
     """
     call = "poplin.createBiases"
-    check_own(call, graph, activations)
+    check_operands(call, graph, activations=activations)
     check_channels(call, "activations", activations)
     if params is not None:
         check_params(call, params)

@@ -49,7 +49,7 @@ def check_transposed(
 ) -> None:
     """`PoplibsError` unless one tensor has the transposed shape of the other, and its type, and can be written."""
     check_call(call, graph, prog, debugContext)
-    check_own(call, graph, weightsIn, weightsOut)
+    check_own(call, graph, weightsIn=weightsIn, weightsOut=weightsOut)
     ConvolutionOptions.read(call, options)
     if weightsIn.rank() < 3:
         raise PoplibsError(f"{call}: weightsIn is [groups, output channels, input channels, *kernel], got {weightsIn!r}")
@@ -81,7 +81,7 @@ def fullyConnectedWeightTranspose(
     """
     call = "poplin.fullyConnectedWeightTranspose"
     check_call(call, graph, prog, debugContext)
-    check_own(call, graph, weights)
+    check_own(call, graph, weights=weights)
     check_params(call, params)
     check_cache(call, cache)
     if params.getNumFieldDims() != 1:
@@ -89,6 +89,7 @@ def fullyConnectedWeightTranspose(
     shape = [params.numConvGroups, params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup, *params.kernelShape]
     check_operand(call, "weights", weights, params.inputType, "[groups, input channels, output channels, kernel]", shape)
     check_operands(call, graph, weights=weights)
+    ConvolutionOptions.read(call, options)
     transposed = createWeights(graph, deepcopy(params), below(debugContext, "transposed"), options, cache)
     prog.add(Copy(weights.dimShufflePartial([1], [2]), transposed))
     return transposed
