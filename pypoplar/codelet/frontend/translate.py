@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from pypoplar.codelet.frontend.inference import VertexValue
 from pypoplar.codelet.frontend.locals import LocalContent
@@ -11,13 +12,22 @@ from pypoplar.codelet.frontend.vectors import table_name
 from pypoplar.codelet.ir.typed import Block, Local, Scratch, Span, SpanList, TypedArray, TypedCodelet, TypedField, TypedTable
 from pypoplar.codelet.ir.walk import operands, walk
 from pypoplar.codelet.language.source import CodeletSource
+from pypoplar.codelet.operations.table import revision
 from pypoplar.errors import CodeletError
 
 _PASSES = 20  # and two more for each local: types only widen, by two steps at most, in a chain of all locals at worst
 
 
 def translate(source: CodeletSource) -> TypedCodelet:
-    """The typed form of a codelet. What device code cannot do is a `CodeletError` at the user's line."""
+    """The typed form of a codelet. What device code cannot do is a `CodeletError` at the user's line.
+
+    A codelet that another graph has, too, is not translated again.
+    """
+    return _translated(source, revision())
+
+
+@lru_cache(maxsize=1024)
+def _translated(source: CodeletSource, revision: int) -> TypedCodelet:
     before: dict[str, LocalContent] | None = None
     try:
         passes = 0

@@ -7,6 +7,7 @@ import builtins
 import enum
 import inspect
 import math
+from functools import lru_cache
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
@@ -88,11 +89,8 @@ class _Collection:
         number = self.numbers[function] = len(self.functions)
         self.functions.append(None)  # a recursive function finds itself
         names = {name: self._dotted(function, name) for name in _names(tree)}
-        parameters = {parameter.arg for parameter in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
-        for node in ast.walk(tree):
-            root, _, path = (dotted_name(node) or "").partition(".")
-            if path and root in parameters:
-                self._attribute(path)
+        for path in _paths(tree):
+            self._attribute(path)
         self.functions[number] = FunctionSource(function.__name__, listing, names, self._defaults(function))
         return number
 
@@ -241,7 +239,8 @@ def _describe(value: Any) -> str:
     return f"{article} {type(value).__name__}"
 
 
-def _names(tree: ast.FunctionDef) -> list[str]:
+@lru_cache(maxsize=512)
+def _names(tree: ast.FunctionDef) -> tuple[str, ...]:
     """The dotted names that a function reads from outside, as written, each once."""
     local_names = {node.arg for node in ast.walk(tree.args) if isinstance(node, ast.arg)}
     local_names |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
@@ -257,7 +256,16 @@ def _names(tree: ast.FunctionDef) -> list[str]:
 
     for statement in tree.body:
         visit(statement)
-    return list(names)
+    return tuple(names)
+
+
+@lru_cache(maxsize=512)
+def _paths(tree: ast.FunctionDef) -> tuple[str, ...]:
+    """What a function reads of its parameters, ``SIZE`` of ``self.SIZE``, each once."""
+    parameters = {parameter.arg for parameter in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
+    dotted = (dotted_name(node) or "" for node in ast.walk(tree))
+    paths = (path for root, _, path in (name.partition(".") for name in dotted) if path and root in parameters)
+    return tuple(dict.fromkeys(paths))
 
 
 def dotted_name(node: ast.AST) -> str | None:

@@ -65,6 +65,9 @@ class CodeletSource:
     writes_all: tuple[str, ...] = ()  # Outputs that every run writes in full, as is promised
     always_nearest: bool = False  # halves are never rounded at random
 
+    def __hash__(self) -> int:
+        return hash((self.name, *(function.listing for function in self.functions)))
+
     def to_json(self) -> dict[str, Any]:
         """A tree of dicts, lists, strings and numbers, as the json module writes them."""
         return {

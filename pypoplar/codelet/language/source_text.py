@@ -13,8 +13,6 @@ from attrs import frozen
 
 from pypoplar.errors import CodeletError
 
-_parsed: dict[str, tuple[int, ast.Module | None]] = {}  # file -> hash of its text, its tree
-
 
 @frozen
 class Listing:
@@ -23,6 +21,18 @@ class Listing:
     file: str
     first_line: int
     text: str
+
+
+@frozen
+class _ParsedFile:
+    """The functions and classes of a file by name, of each name in the order in which a walk meets them."""
+
+    text_hash: int
+    functions: dict[str, list[ast.FunctionDef]]
+    classes: dict[str, list[ast.ClassDef]]
+
+
+_parsed: dict[str, _ParsedFile] = {}
 
 
 STANDARD_INPUT = "<stdin>"
@@ -34,16 +44,24 @@ def _lines(file: str, namespace: dict[str, Any] | None) -> list[str]:
     return linecache.getlines(file, namespace)
 
 
-def _tree(file: str, lines: list[str]) -> ast.Module | None:
+def _parsed_file(file: str, lines: list[str]) -> _ParsedFile | None:
     text = "".join(lines)
-    mark, tree = _parsed.get(file, (0, None))
-    if mark != hash(text) or tree is None:
-        try:
-            tree = ast.parse(text)
-        except SyntaxError:  # a notebook cell with magics, say
-            tree = None
-        _parsed[file] = (hash(text), tree)
-    return tree
+    known = _parsed.get(file)
+    if known is not None and known.text_hash == hash(text):
+        return known
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:  # a notebook cell with magics, say
+        return None
+    functions: dict[str, list[ast.FunctionDef]] = {}
+    classes: dict[str, list[ast.ClassDef]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            functions.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.ClassDef):
+            classes.setdefault(node.name, []).append(node)
+    parsed = _parsed[file] = _ParsedFile(hash(text), functions, classes)
+    return parsed
 
 
 def _start(node: ast.FunctionDef | ast.ClassDef) -> int:
@@ -57,11 +75,11 @@ def function_listing(function: FunctionType) -> Listing:
     lines = _lines(file, function.__globals__)
     if not lines:
         raise _not_available(function)
-    tree = _tree(file, lines)
-    if tree is None:
+    parsed = _parsed_file(file, lines)
+    if parsed is None:
         return Listing(file, first, "".join(inspect.getblock(lines[first - 1 :])))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name and first in (node.lineno, _start(node)):
+    for node in parsed.functions.get(code.co_name, ()):
+        if first in (node.lineno, _start(node)):
             return Listing(file, node.lineno, "".join(lines[node.lineno - 1 : node.end_lineno]))
     if file == NAMELESS:
         raise _not_available(function)
@@ -107,9 +125,9 @@ def class_keyword(file: str, line: int, class_name: str, name: str) -> tuple[lis
 def _classes(file: str, line: int, class_name: str) -> tuple[list[str], list[ast.ClassDef]]:
     """All lines of `file`, and the classes of a name whose statement has `line`."""
     lines = _lines(file, None)
-    tree = _tree(file, lines) if lines else None
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] if tree is not None else []
-    return lines, [node for node in nodes if node.name == class_name and _start(node) <= line <= (node.end_lineno or line)]
+    parsed = _parsed_file(file, lines) if lines else None
+    nodes = parsed.classes.get(class_name, ()) if parsed is not None else ()
+    return lines, [node for node in nodes if _start(node) <= line <= (node.end_lineno or line)]
 
 
 @lru_cache(maxsize=512)

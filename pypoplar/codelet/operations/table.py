@@ -19,6 +19,7 @@ from pypoplar.spelling import nearest
 _operations: dict[str, TypedOperation] = {}
 _called: dict[str, dict[str, TypedOperation]] = {}  # by how users write it, and T
 _numbers = itertools.count(1)
+_revision = 0
 
 OPERATIONS: Mapping[str, TypedOperation] = MappingProxyType(_operations)
 """All operations by full name, such as ``add_f32``."""
@@ -26,11 +27,14 @@ OPERATIONS: Mapping[str, TypedOperation] = MappingProxyType(_operations)
 
 def register(row: DeviceOperation) -> None:
     """Add a row from outside; `ValueError` says by name what it leaves out or gets wrong, or what there is already."""
+    global _revision
     _add(row, next(_numbers))
+    _revision += 1
 
 
 def remove(row: DeviceOperation) -> None:
     """Take a row from outside away again; `ValueError` if it is not there, or is one of ours."""
+    global _revision
     operations = [operation for operation in _operations.values() if operation.row is row]
     if not operations or operations[0].number == 0:
         raise wrong(row.name, ": it was not registered from outside, so it stays" if operations else ": its row is not registered")
@@ -38,6 +42,12 @@ def remove(row: DeviceOperation) -> None:
         del _operations[operation.name]
         for call in row.calls:
             del _called[call][operation.type]
+    _revision += 1
+
+
+def revision() -> int:
+    """Another number whenever the table has changed: what was translated by it may mean something else now."""
+    return _revision
 
 
 def operation(name: str) -> TypedOperation:

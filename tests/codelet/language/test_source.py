@@ -63,6 +63,19 @@ def test_constants_are_frozen_when_the_codelet_is_made():
     assert before != after
 
 
+def test_a_codelet_of_another_graph_is_translated_again_only_if_something_in_it_means_something_else():
+    names = module_from(
+        "from pypoplar.codelet.language.fields import *\nfrom pypoplar.types import FLOAT\nK = 1\n\n"
+        + ("class Test(Vertex):\n    x: FLOAT\n\n    def compute(self):\n        self.x = K\n")
+    )
+    typed = [codelet_of(names["Test"]).typed, codelet_of(names["Test"]).typed]
+    assert typed[0] is typed[1]
+    for names["K"] in (1.0, 0.0, -0.0):
+        typed.append(codelet_of(names["Test"]).typed)
+    assert len(dict.fromkeys(map(id, typed))) == 4
+    assert str(run(codelet_of(names["Test"]), x=1)["x"][0]) == "-0.0"
+
+
 def test_numpy_numbers_are_constants():
     prelude = "import numpy\nPRICE = numpy.float32(0.1)\n"
     assert run(vertex("self.f = self.f * PRICE", fields="f: FLOAT", prelude=prelude), f=1)["f"] == [np.float32(0.1)]
