@@ -1,8 +1,11 @@
 """Several convolutions at once: PopLibs' namespace of this name.
 
-With the option ``planType`` "parallel", its default, those whose parameters and options are equal are computed side by side, as
-groups of one convolution, whose plan shares the tiles out among them; others follow one after the other, each on all tiles. With
-"serial" all do. ``perConvReservedTiles`` and ``cycleBackOff`` are checked and change nothing.
+With the option ``planType`` "parallel", its default, those whose parameters and options are equal are groups of one convolution,
+and those that differ are computed side by side, each on tiles of its own, in the same supersteps: their exchanges and compute
+sets run together. The tiles are shared out by the estimated work; each convolution has ``perConvReservedTiles`` (50) of them at
+least, or an equal share where there are fewer. Where that is estimated to take longer than one convolution after the other, each on
+all tiles, they follow each other, as with ``planType`` "serial". ``cycleBackOff`` is checked and changes nothing: no tiles are kept
+free.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, overload
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from pypoplar import popops
 from pypoplar.braces import TENSORS, ordered
@@ -20,12 +23,27 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.poplin.convolution.calls import conv_operands
-from pypoplar.poplin.convolution.calls.conv_call import Options, check_convolution, check_params
-from pypoplar.poplin.convolution.calls.conv_call import convolution as convolve_one
-from pypoplar.poplin.convolution.calls.conv_gradients import update_weights, weight_deltas
+from pypoplar.poplin.convolution.calls.chosen_form import Canonical, ChosenForm, choose_form
+from pypoplar.poplin.convolution.calls.conv_call import (
+    Options,
+    build_beside,
+    check_convolution,
+    check_params,
+    external,
+    grouped_input,
+    used_weights,
+)
+from pypoplar.poplin.convolution.calls.conv_gradients import (
+    deltas_beside,
+    getWeightUpdateParams,
+    update_weights,
+    weight_deltas,
+)
 from pypoplar.poplin.convolution.calls.conv_weights import check_transposed, copy_transposed
+from pypoplar.poplin.convolution.calls.tile_shares import ConvolutionJob, TileShares, share_tiles
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
+from pypoplar.poplin.convolution.supersteps import SuperstepLane, Supersteps
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.poputil.arguments import check_call, check_debug, check_flag, check_graph, whole_number
 from pypoplar.poputil.call_options import Kind, read_options
@@ -49,6 +67,7 @@ __all__ = [
     "weightsTransposeChansFlipXY",
 ]
 
+RESERVED = 50  # tiles of each convolution, at least
 KINDS: dict[str, Kind] = {"planType": ("serial", "parallel"), "perConvReservedTiles": int, "cycleBackOff": float}
 
 
@@ -112,7 +131,21 @@ class ConvWeightUpdateArgsScalar:
 
 Update = ConvWeightUpdateArgs | ConvWeightUpdateArgsScalar
 Args = Any  # one of the above; all of a call are of one kind
-Sharing = list[list[int]]  # numbers of the convolutions that are computed side by side
+
+
+@frozen
+class Together:
+    """The convolutions of a call: equal ones, whose `numbers` are a list, are groups of a job; and where the jobs are computed."""
+
+    several: list[Args]
+    numbers: list[list[int]]
+    jobs: list[ConvolutionJob]
+    shares: TileShares
+
+    def chosen(self, graph: Graph, job: int, cache: PlanningCache | None) -> tuple[Graph, ChosenForm]:
+        """The tiles of a job, and how it is computed there."""
+        own = self.shares.graph(graph, job)
+        return own, choose_form(own.getTarget(), self.jobs[job].params, self.jobs[job].options, cache)
 
 
 @public
@@ -148,18 +181,20 @@ def convolution(
     call = "poplin.multiconv.convolution"
     check_call(call, graph, prog, debugContext)
     check_flag(call, "transposeAndFlipWeights", transposeAndFlipWeights)
-    several, sharing = _read(call, ConvolutionArgs, args, options, cache)
-    for number, one in enumerate(several):
+    together = _read(call, ConvolutionArgs, graph, args, options, cache)
+    for number, one in enumerate(together.several):
         check_convolution(
             f"{call}, args[{number}]", graph, one.inputs, one.weights, one.params, transposeAndFlipWeights, prog, debugContext,
             one.options, cache,
         )  # fmt: skip
 
-    def build(own: list[ConvolutionArgs], params: ConvParams, name: str) -> Tensor:
-        input, weights = concat([one.inputs for one in own], 1), concat([one.weights for one in own])
-        return convolve_one(graph, input, weights, params, transposeAndFlipWeights, prog, name, own[0].options, cache)
+    def build(own: list[ConvolutionArgs], part: Graph, chosen: ChosenForm, lane: SuperstepLane, name: str) -> Tensor:
+        params = own[0].params
+        inputs = concat([grouped_input(one.inputs, params) for one in own])
+        weights = used_weights(concat([one.weights for one in own]), transposeAndFlipWeights)
+        return build_beside(part, chosen, inputs, weights, lane, name)
 
-    return _built(several, sharing, build, 1, debugContext)
+    return [external(result) for result in _built(graph, together, build, prog, debugContext, cache)]
 
 
 @public
@@ -174,8 +209,8 @@ def calculateWeightDeltas(
     """The gradients of several convolutions' weights, see `poplin.calculateWeightDeltas`, in their order; `prog` is extended."""
     call = "poplin.multiconv.calculateWeightDeltas"
     check_call(call, graph, prog, debugContext)
-    several, sharing = _read(call, CalculateWeightDeltasArgs, args, options, cache)
-    return _deltas(call, graph, several, sharing, prog, debugContext, cache)
+    together = _read(call, CalculateWeightDeltasArgs, graph, args, options, cache, True)
+    return _deltas(call, graph, together, prog, debugContext, cache)
 
 
 @overload
@@ -199,7 +234,8 @@ def convolutionWeightUpdate(
 ) -> None:
     """Update the weights of several convolutions, see `poplin.convolutionWeightUpdate`; `prog` is extended."""
     call = "poplin.multiconv.convolutionWeightUpdate"
-    several, sharing = _read(call, (ConvWeightUpdateArgs, ConvWeightUpdateArgsScalar), args, options, cache)
+    together = _read(call, (ConvWeightUpdateArgs, ConvWeightUpdateArgsScalar), graph, args, options, cache, True)
+    several = together.several
     for number, one in enumerate(several):
         if one.params.inputType is not one.params.outputType:
             raise PoplibsError(f"{call}, args[{number}]: the input and output type are one, got {one.params!r}")
@@ -207,7 +243,7 @@ def convolutionWeightUpdate(
             f"{call}, args[{number}]", graph, one.zDeltas, one.weights, one.activations, one.params, one.scale, prog, debugContext,
             one.options, cache,
         )  # fmt: skip
-    for one, deltas in zip(several, _deltas(call, graph, several, sharing, prog, debugContext, cache), strict=True):
+    for one, deltas in zip(several, _deltas(call, graph, together, prog, debugContext, cache), strict=True):
         popops.scaledAddTo(graph, one.weights, deltas, one.scale, prog, below(debugContext, "weightUpdate"))
 
 
@@ -224,7 +260,7 @@ def weightsTransposeChansFlipXY(
     """Copy each of `weightsIn` to the weights of its convolution, transposed: see `poplin.weightsTransposeChansFlipXY`."""
     call = "poplin.multiconv.weightsTransposeChansFlipXY"
     check_call(call, graph, prog, debugContext)
-    several, _ = _read(call, ConvolutionArgs, args, options, cache)
+    several = _listed(call, ConvolutionArgs, args, options, cache)
     sources = ordered(weightsIn, f"weightsIn of {call}", TENSORS)
     given = [sources] if isinstance(sources, Tensor) else list(sources)
     if len(given) != len(several):
@@ -235,13 +271,11 @@ def weightsTransposeChansFlipXY(
         copy_transposed(call, graph, source, one.weights, prog, debugContext, one.options)
 
 
-def _read(
-    call: str, kind: type | tuple[type, ...], args: object, options: Options, cache: PlanningCache | None
-) -> tuple[list[Args], Sharing]:
-    """The convolutions of a call, and which of them are computed side by side; all parameters and options have been checked."""
+def _listed(call: str, kind: type | tuple[type, ...], args: object, options: Options, cache: PlanningCache | None) -> list[Args]:
+    """The convolutions of a call, whose parameters and options have been checked."""
     chosen = read_options(call, options, KINDS)
     back_off = float(chosen.get("cycleBackOff", 0.1))
-    if int(chosen.get("perConvReservedTiles", 50)) < 0 or not 0 <= back_off <= 1:
+    if int(chosen.get("perConvReservedTiles", RESERVED)) < 0 or not 0 <= back_off <= 1:
         raise InvalidOption(f"{call}: perConvReservedTiles is 0 at least and cycleBackOff from 0 to 1, got {dict(options or {})!r}")
     check_cache(call, cache)
     listed: object = ordered(args, f"args of {call}", "[first, second]")
@@ -252,19 +286,45 @@ def _read(
         if type(one) not in kinds:
             raise PoplarTypeError(f"{call}: args is a list, each a {wanted}, got {one!r} as args[{number}]")
         check_params(f"{call}, args[{number}]", one.params)
-    alike: dict[object, list[int]] = {}
+        ConvolutionOptions.read(f"{call}, args[{number}]", one.options)
+    return several
+
+
+def _read(
+    call: str,
+    kind: type | tuple[type, ...],
+    graph: Graph,
+    args: object,
+    options: Options,
+    cache: PlanningCache | None,
+    updates: bool = False,
+) -> Together:
+    """The convolutions of a call, and how they are computed together; `updates` are the gradients of their weights."""
+    several = _listed(call, kind, args, options, cache)
+    chosen = read_options(call, options, KINDS)
     parallel = chosen.get("planType", "parallel") == "parallel"
+    alike: dict[object, list[int]] = {}
+    each: list[tuple[Canonical, ConvolutionOptions]] = []
     for number, one in enumerate(several):
         read = ConvolutionOptions.read(f"{call}, args[{number}]", one.options)
-        alike.setdefault((one.params.key(), read) if parallel else number, []).append(number)
-    return several, list(alike.values())
+        params = deepcopy(one.params)
+        if updates:
+            read, params = read.for_weight_update(), getWeightUpdateParams(_updated(call, one))
+        each.append((Canonical(params), read))
+        alike.setdefault((one.params.key(), each[-1]) if parallel else number, []).append(number)
+    numbers = list(alike.values())
+    jobs = [ConvolutionJob(*each[own[0]], len(own)) for own in numbers]
+    reserved = int(chosen.get("perConvReservedTiles", RESERVED))
+    shares = share_tiles(graph.getTarget(), jobs, reserved, cache) if parallel else TileShares(())
+    return Together(several, numbers, jobs, shares)
 
 
-def _joined(params: ConvParams, count: int) -> ConvParams:
-    """So many equal convolutions as groups of one."""
-    joined = deepcopy(params)
-    joined.numConvGroups *= count
-    return joined
+def _updated(call: str, one: Args) -> ConvParams:
+    """The parameters of the forward pass; an update of weights is of their type."""
+    params: ConvParams = deepcopy(one.params)
+    if not isinstance(one, CalculateWeightDeltasArgs):
+        params.outputType = params.inputType
+    return params
 
 
 def _created(  # noqa: PLR0913 (PopLibs' arguments)
@@ -278,59 +338,63 @@ def _created(  # noqa: PLR0913 (PopLibs' arguments)
     options: Options,
     cache: PlanningCache | None,
 ) -> Tensor:
-    """An operand that lies as its part of that of all convolutions alike; `dimension` has the groups."""
+    """An operand that lies where its convolution wants it; `dimension` has the groups, some of each of equal convolutions."""
     check_graph(call, graph)
-    several, sharing = _read(call, CreateTensorArgs, args, options, cache)
+    together = _read(call, CreateTensorArgs, graph, args, options, cache)
     place = whole_number(call, name, index)
-    if place >= len(several):
-        raise PoplarIndexError(f"{call}: {name} is {place}, and args has {len(several)} convolutions")
-    own, one = next(numbers for numbers in sharing if place in numbers), several[place]
+    if place >= len(together.several):
+        raise PoplarIndexError(f"{call}: {name} is {place}, and args has {len(together.several)} convolutions")
+    job = next(number for number, own in enumerate(together.numbers) if place in own)
+    own, one = together.numbers[job], together.several[place]
     check_debug(call, one.name)
-    operand = create(graph, one.params, one.name, one.options, cache)
+    part = together.shares.graph(graph, job)
+    operand = create(part, one.params, one.name, one.options, cache)
     if len(own) > 1:
-        scratch = Graph(graph.getTarget())
-        whole = create(scratch, _joined(one.params, len(own)), "", one.options, cache)
+        scratch = Graph(part.getTarget())
+        whole = create(scratch, together.jobs[job].params, "", one.options, cache)
         size, first = operand.dim(dimension), own.index(place)
-        part = whole.slice(first * size, (first + 1) * size, dimension)
-        graph.setTileMapping(operand, scratch.getTileMapping(part))
+        part.setTileMapping(operand, scratch.getTileMapping(whole.slice(first * size, (first + 1) * size, dimension)))
     return operand
 
 
 def _built(
-    several: list[Args],
-    sharing: Sharing,
-    build: Callable[[list[Args], ConvParams, str], Tensor],
-    dimension: int,
-    debugContext: str | None,
-) -> list[Tensor]:
-    """What is built of the convolutions that are computed side by side, cut in `dimension` into what belongs to each."""
-    results: dict[int, Tensor] = {}
-    for numbers in sharing:
-        own = [several[number] for number in numbers]
-        name = below(debugContext, "_".join(map(str, numbers)))
-        whole = build(own, _joined(own[0].params, len(own)), name)
-        size = whole.dim(dimension) // len(own)
-        for place, number in enumerate(numbers):
-            results[number] = whole.slice(place * size, (place + 1) * size, dimension)
-    return [results[number] for number in range(len(several))]
-
-
-def _deltas(
-    call: str,
     graph: Graph,
-    several: list[Args],
-    sharing: Sharing,
+    together: Together,
+    build: Callable[[list[Args], Graph, ChosenForm, SuperstepLane, str], Tensor],
     prog: Sequence,
     debugContext: str | None,
     cache: PlanningCache | None,
 ) -> list[Tensor]:
+    """What is built of each convolution; dimension 0 of what is built together is cut into what belongs to each."""
+    results: dict[int, Tensor] = {}
+    supersteps = Supersteps(graph)
+    for job, numbers in enumerate(together.numbers):
+        own = [together.several[number] for number in numbers]
+        name = below(debugContext, "_".join(map(str, numbers)))
+        part, chosen = together.chosen(graph, job, cache)
+        whole = build(own, part, chosen, supersteps.lane(), name)
+        if not together.shares.beside:
+            supersteps.add_to(prog)
+            supersteps = Supersteps(graph)
+        size = whole.dim(0) // len(own)
+        for place, number in enumerate(numbers):
+            results[number] = whole.slice(place * size, (place + 1) * size)
+    supersteps.add_to(prog)
+    return [results[number] for number in range(len(together.several))]
+
+
+def _deltas(
+    call: str, graph: Graph, together: Together, prog: Sequence, debugContext: str | None, cache: PlanningCache | None
+) -> list[Tensor]:
     """The gradients of weights; nothing is built before all arguments have been checked."""
-    for number, one in enumerate(several):
+    for number, one in enumerate(together.several):
         own = (one.zDeltas, one.activations, one.params)
         weight_deltas(f"{call}, args[{number}]", graph, *own, prog, debugContext, one.options, cache)
 
-    def build(alike: list[Args], params: ConvParams, name: str) -> Tensor:
-        deltas, activations = concat([one.zDeltas for one in alike], 1), concat([one.activations for one in alike], 1)
-        return weight_deltas(call, graph, deltas, activations, params, prog, name, alike[0].options, cache)(name)
+    def build(own: list[Args], part: Graph, chosen: ChosenForm, lane: SuperstepLane, name: str) -> Tensor:
+        params = deepcopy(own[0].params)
+        params.numConvGroups *= len(own)
+        deltas, activations = concat([one.zDeltas for one in own], 1), concat([one.activations for one in own], 1)
+        return deltas_beside(part, chosen, deltas, activations, params, lane, name)
 
-    return _built(several, sharing, build, 0, debugContext)
+    return _built(graph, together, build, prog, debugContext, cache)

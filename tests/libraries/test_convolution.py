@@ -1,6 +1,7 @@
 """poplin's convolutions against plain NumPy: all transforms, gradients, biases, reports, and what is refused."""
 
 import io
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -28,7 +29,10 @@ from pypoplar import (
 from pypoplar.poplin import ConvParams, multiconv
 from pypoplar.poplin.convolution import plan_execution
 from pypoplar.poplin.convolution.calls import chosen_form
+from pypoplar.poplin.convolution.calls.chosen_form import Canonical
 from pypoplar.poplin.convolution.calls.plain_forms import plain_forms
+from pypoplar.poplin.convolution.calls.tile_shares import ConvolutionJob, share_tiles
+from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 
@@ -425,6 +429,47 @@ def test_several_convolutions_at_once_give_what_each_gives(plan):
         np.testing.assert_array_equal(read[f"t{number}"], np.flip(w.swapaxes(1, 2), (3, 4)))
         assert (read[f"u{number}"] * w).sum() == (reference_convolution(one, x, w) * y).sum()
         np.testing.assert_array_equal(read[f"w{number}"], w + 2 * read[f"u{number}"])
+
+
+def beside(options, mode="native", tiles=32):
+    """Three convolutions that differ, of multiconv: engine, results, and the tiles that each result lies on."""
+    graph, device = new_graph(tiles)
+    params = [
+        ConvParams(HALF, 2, *sizes) for sizes in (([8, 8], [3, 3], 16, 16, 1), ([8], [2], 3, 5, 2), ([6, 6], [1, 1], 32, 8, 1))
+    ]
+    params[1].inputTransform.dilation = [2]
+    created = [multiconv.CreateTensorArgs(one) for one in params]
+    args, values = [], {}
+    for number, one in enumerate(params):
+        tensors = [create(graph, created, number, options) for create in (multiconv.createInput, multiconv.createWeights)]
+        for tensor, array, name in zip(tensors, operands(one, number, 1), "xw", strict=False):
+            graph.createHostWrite(f"{name}{number}", tensor)
+            values[f"{name}{number}"] = array
+        args.append(multiconv.ConvolutionArgs(*tensors, one))
+    prog = Sequence()
+    results = multiconv.convolution(graph, args, False, prog, "m", options)
+    read, engine = run(graph, device, prog, values, {str(number): result for number, result in enumerate(results)}, mode)
+    for number, one in enumerate(params):
+        np.testing.assert_array_equal(read[str(number)], reference_convolution(one, values[f"x{number}"], values[f"w{number}"]))
+    return engine, [{tile for tile, held in enumerate(graph.getTileMapping(result)) if held} for result in results]
+
+
+def test_convolutions_that_differ_are_computed_side_by_side_on_tiles_of_their_own():
+    options = {"perConvReservedTiles": 4}
+    (engine, held), (interpreted, _), (serial, _) = beside(options), beside(options, "interpret"), beside({"planType": "serial"})
+    cycles = [each.getReport().execution.totalCycles.total for each in (engine, interpreted, serial)]
+    assert cycles[0] == cycles[1] < 0.7 * cycles[2]
+    assert not any(one & other for one, other in combinations(held, 2))
+
+
+def test_convolutions_that_would_be_slower_side_by_side_follow_each_other():
+    job = ConvolutionJob(Canonical(ConvParams(HALF, 4, [8, 8], [3, 3], 32, 32, 1)), ConvolutionOptions(), 1)
+    small = ConvolutionJob(Canonical(ConvParams(HALF, 1, [4], [1], 4, 4, 1)), ConvolutionOptions(), 1)
+    target = new_graph(64)[0].getTarget()
+    shares = share_tiles(target, [job, small], 2, None)
+    assert shares.beside
+    assert shares.bounds[0][1] - shares.bounds[0][0] > 50
+    assert not share_tiles(target, [job, small], 32, None).beside  # half of the tiles are too many for the small one
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from typing import overload
 from pypoplar import popops
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poplin.convolution.calls.chosen_form import choose_form
+from pypoplar.poplin.convolution.calls.chosen_form import ChosenForm, choose_form
 from pypoplar.poplin.convolution.calls.conv_call import (
     Options,
-    build_convolution,
+    build_beside,
     check_codelets,
     check_operand,
     check_params,
@@ -21,6 +21,7 @@ from pypoplar.poplin.convolution.calls.conv_call import (
 from pypoplar.poplin.convolution.conv_axis import ConvAxis, FieldAxis, OutputAxis
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams, with_axes
+from pypoplar.poplin.convolution.supersteps import SuperstepLane, Supersteps
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.poputil.arguments import check_call, check_float, check_operands, check_own, check_writeable
 from pypoplar.poputil.exceptions import PoplibsError
@@ -234,8 +235,18 @@ def weight_deltas(  # noqa: PLR0913 (PopLibs' arguments)
     chosen = choose_form(graph.getTarget(), getWeightUpdateParams(params), read, cache)
 
     def build(name: str) -> Tensor:
-        input = in_groups(activations, params.numConvGroups, params.inputChannelsPerConvGroup).dimShufflePartial([1], [2])
-        kernel = in_groups(zDeltas, params.numConvGroups, params.outputChannelsPerConvGroup).dimShufflePartial([1], [2])
-        return build_convolution(graph, chosen, input, kernel, prog, name).dimShufflePartial([1], [2])
+        supersteps = Supersteps(graph)
+        deltas = deltas_beside(graph, chosen, zDeltas, activations, params, supersteps.lane(), name)
+        supersteps.add_to(prog)
+        return deltas
 
     return build
+
+
+def deltas_beside(
+    graph: Graph, chosen: ChosenForm, zDeltas: Tensor, activations: Tensor, params: ConvParams, lane: SuperstepLane, name: str
+) -> Tensor:
+    """The gradient of weights in a lane of supersteps; the parameters are those of the forward pass."""
+    input = in_groups(activations, params.numConvGroups, params.inputChannelsPerConvGroup).dimShufflePartial([1], [2])
+    kernel = in_groups(zDeltas, params.numConvGroups, params.outputChannelsPerConvGroup).dimShufflePartial([1], [2])
+    return build_beside(graph, chosen, input, kernel, lane, name).dimShufflePartial([1], [2])
