@@ -8,9 +8,10 @@ from pypoplar.braces import OPTIONS, ordered
 from pypoplar.errors import PoplarTypeError
 from pypoplar.poplin.matmul.matmul_options import Options, matmulValidateOptions
 from pypoplar.poplin.matmul.matmul_params import MatMulParams
-from pypoplar.poputil.arguments import check_flag, whole_number
+from pypoplar.poputil.arguments import check_flag, element_type, whole_number
+from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.tracebacks import public
-from pypoplar.types import ElementType, check_type
+from pypoplar.types import FLOAT, HALF, ElementType
 
 __all__ = ["FullyConnectedParams", "getMatMulPrePlanParameters"]
 
@@ -40,7 +41,8 @@ def getMatMulPrePlanParameters(
         raise PoplarTypeError(f"{call}: parameters is a poplin.fc.FullyConnectedParams, got {parameters!r}")
     for name in ("numGroups", "batchSize", "inputSize", "outputSize"):
         whole_number(call, name, getattr(parameters, name))
-    check_type(type)
+    if element_type(call, type) not in (FLOAT, HALF):
+        raise PoplibsError(f"{call}: matrices are FLOAT or HALF, got {type!r}")
     check_flag(call, "inferenceOnly", inferenceOnly)
     matmulValidateOptions(ordered(matmulOptions, f"matmulOptions of {call}", OPTIONS))
     forward = "INFERENCE_FWD" if inferenceOnly else "TRAINING_FWD"

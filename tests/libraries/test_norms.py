@@ -262,10 +262,11 @@ def test_what_cannot_be_normalised_is_refused_before_the_graph_changes():
         (PoplibsError, lambda: poplin.normStatistics(graph, flat, EPS, prog, False), "batch, channels and field, got .*'flat'"),
         (PoplibsError, lambda: poplin.normStatistics(graph, acts, -1.0, prog, False), "eps is added to a variance.* got -1.0"),
         (PoplibsError, lambda: poplin.normStatistics(graph, acts, float("nan"), prog, False), "got nan"),
+        (PoplarTypeError, lambda: poplin.normStatistics(graph, acts, 1e300, prog, False), "eps of .* is FLOAT, which cannot hold"),
         (PoplarTypeError, lambda: poplin.normStatistics(graph, acts, "small", prog, False), "eps is a number, got 'small'"),
         (PoplarTypeError, lambda: poplin.normStatistics(graph, acts, EPS, prog, 1), "unbiasedVarEstimate is True or False"),
         (PoplibsError, lambda: poplin.normStatistics(graph, acts, EPS, prog, False, False, INT), "partialsType is FLOAT, or HALF"),
-        (PoplarTypeError, lambda: poplin.normStatistics(graph, foreign, EPS, prog, False), "another graph"),
+        (PoplarTypeError, lambda: poplin.normStatistics(graph, foreign, EPS, prog, False), "actsUngrouped = .* another graph"),
         (InvalidTileMapping, lambda: poplin.normStatistics(graph, unmapped, EPS, prog, False), "unmapped"),
         (
             PoplibsError,

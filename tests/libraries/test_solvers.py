@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 from library_programs import MODES, call, new_graph, run, variable
 
-from pypoplar import FLOAT, HALF, INT, InvalidOption, InvalidTileMapping, MissingFeature, PoplarTypeError, poplin
+from pypoplar import FLOAT, HALF, INT, InvalidOption, InvalidTileMapping, MissingFeature, PoplarTypeError, TensorShapeError, poplin
 from pypoplar.errors import PoplarError
 from pypoplar.poplin import experimental
 from pypoplar.poplin.solvers.solver_cycles import triangular_cycles
@@ -253,6 +253,11 @@ def test_what_cannot_be_solved_is_refused_before_the_graph_changes():
         (PoplibsError, lambda: poplin.choleskyInPlace(graph, constant, True, prog), "cannot be written"),
         (PoplibsError, lambda: poplin.createCholeskyInput(graph, INT, [3, 3], True), "for FLOAT and HALF, got INT"),
         (PoplarTypeError, lambda: poplin.createCholeskyInput(graph, FLOAT, {3}, True), "order"),
+        (
+            PoplarTypeError,
+            lambda: poplin.createCholeskyInput(graph, "f", [3, 3], True),
+            "createCholeskyInput: expected an element",
+        ),
         (PoplibsError, lambda: qr(graph, b, a, prog, None, {"rowsPerIteration": 0}), "'rowsPerIteration' is 1 at least"),
         (PoplibsError, lambda: qr(graph, b.transpose(), b[0:2], prog), r"A is \[m, n\] = \[2, 3\]"),
         (PoplibsError, lambda: qr(graph, a, a, prog), "share elements"),
@@ -263,6 +268,8 @@ def test_what_cannot_be_solved_is_refused_before_the_graph_changes():
         (PoplibsError, lambda: lu(graph, whole, prog), "for FLOAT and HALF"),
         (PoplibsError, lambda: poplin.linspace(graph, INT, 0, 1, 3), "FLOAT or HALF numbers, got INT"),
         (PoplibsError, lambda: poplin.linspace(graph, FLOAT, 0, float("inf"), 3), "right is a finite number"),
+        (PoplarTypeError, lambda: poplin.linspace(graph, FLOAT, 0, 10**400, 3), "right of poplin.linspace is FLOAT, which cannot"),
+        (TensorShapeError, lambda: poplin.linspace(graph, FLOAT, 0, 1, 10**30), "poplin.linspace: a shape of"),
         (PoplarTypeError, lambda: poplin.linspace(graph, FLOAT, 0, 1, 2.5), "count is a whole number"),
         (PoplibsError, lambda: poplin.meshgrid2d(graph, a, cube), "two vectors of one type"),
         (MissingFeature, lambda: solve(graph, a, b, *sides, prog, None, {"gatherOutput": True}), "gatherOutput"),

@@ -7,13 +7,13 @@ from typing import overload
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.norms.norm_arguments import REALS, check_activations
-from pypoplar.poputil.arguments import check_debug
+from pypoplar.poputil.arguments import check_debug, element_type
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.placement.broadcast_operand import createBroadcastOperand
 from pypoplar.tracebacks import public
-from pypoplar.types import ElementType, check_type
+from pypoplar.types import ElementType
 
 
 @overload
@@ -52,7 +52,7 @@ def createNormParams(graph: Graph, acts: Tensor, debugContext: str | None = None
 
 def _parameter(call: str, graph: Graph, acts: Tensor, type: ElementType | None, debug: str) -> Tensor:
     check_activations(call, graph, "acts", acts)
-    chosen = acts.elementType() if type is None else check_type(type)
+    chosen = acts.elementType() if type is None else element_type(call, type)
     if chosen not in REALS:
         raise PoplibsError(f"{call} makes a FLOAT or HALF vector, got the type {chosen!r}")
     return channel_vector(graph, acts, chosen, debug)

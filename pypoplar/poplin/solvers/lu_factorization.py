@@ -31,7 +31,7 @@ def LUFactorization(graph: Graph, input: Tensor, seq: Sequence, debugContext: st
     """
     call = "poplin.experimental.LUFactorization"
     check_call(call, graph, seq, debugContext)
-    check_own(call, graph, input)
+    check_own(call, graph, input=input)
     check_real(call, input.elementType())
     if input.rank() != 2:
         raise PoplibsError(f"{call}: the input is a matrix [m, n], got {input!r}")

@@ -19,6 +19,7 @@ from pypoplar.poputil.arguments import (
     check_operands,
     check_own,
     check_writeable,
+    element_type,
     whole_number,
 )
 from pypoplar.poputil.call_options import read_options
@@ -28,7 +29,7 @@ from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.program import Execute, Sequence
 from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT, ElementType, check_type
+from pypoplar.types import FLOAT, ElementType
 
 ROWS = 32  # rowsPerIteration
 UPDATE = "poplin::experimental::Update"
@@ -45,7 +46,7 @@ def createQRFactorizationMatrices(
     call = "poplin.experimental.createQRFactorizationMatrices"
     check_graph(call, graph)
     check_debug(call, debugContext)
-    if check_type(type) is not FLOAT:
+    if element_type(call, type) is not FLOAT:
         raise PoplibsError(f"{call} makes FLOAT matrices, got {type!r}")
     rows, columns = whole_number(call, "m", m), whole_number(call, "n", n)
     _check_sizes(call, rows, columns)
@@ -74,7 +75,7 @@ def QRFactorization(
     """
     call = "poplin.experimental.QRFactorization"
     check_call(call, graph, prog, debugContext)
-    check_own(call, graph, A, Q)
+    check_own(call, graph, A=A, Q=Q)
     if (
         A.rank() != 2
         or Q.rank() != 2

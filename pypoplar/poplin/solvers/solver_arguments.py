@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from pypoplar.braces import ordered
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.variables import check_shape
-from pypoplar.poputil.arguments import check_operands, check_own
+from pypoplar.poputil import arguments
+from pypoplar.poputil.arguments import check_operands, check_own, element_type
 from pypoplar.poputil.exceptions import PoplibsError
-from pypoplar.types import FLOAT, HALF, ElementType, check_type
+from pypoplar.types import FLOAT, HALF, ElementType
 
 
 def check_real(call: str, type: ElementType) -> None:
     """`PoplibsError` for a type that is neither FLOAT nor HALF."""
-    if check_type(type) not in (FLOAT, HALF):
+    if element_type(call, type) not in (FLOAT, HALF):
         raise PoplibsError(f"{call} is for FLOAT and HALF, got {type!r}")
 
 
 def check_matrix(call: str, graph: Graph, name: str, matrix: Tensor) -> None:
     """`PoplibsError` unless a tensor has FLOATs or HALFs, all of which have a tile, and its shape is [..., n, n]."""
-    check_own(call, graph, matrix)
+    check_own(call, graph, **{name: matrix})
     if matrix.elementType() not in (FLOAT, HALF):
         raise PoplibsError(f"{call} is for FLOAT and HALF, got {matrix!r}")
     check_square(call, name, matrix.shape())
@@ -37,7 +36,7 @@ def check_square(call: str, name: str, shape: Sequence[int]) -> None:
 
 def shape_of(call: str, name: str, given: Iterable[int]) -> list[int]:
     """A shape that is an argument."""
-    return list(check_shape(ordered(given, f"{name} of {call}")))
+    return list(arguments.shape_of(f"{name} of {call}", given))
 
 
 def check_sides(call: str, a: Sequence[int], b: Sequence[int], left_side: bool) -> None:

@@ -86,7 +86,7 @@ def _solution(  # noqa: PLR0913 (PopLibs' arguments)
 
 def check_matrix_of(call: str, graph: Graph, a: Tensor, b: Tensor) -> None:
     """`PoplibsError` unless B has the type of A, and a tile for each element."""
-    check_own(call, graph, b)
+    check_own(call, graph, b=b)
     if b.elementType() is not a.elementType():
         raise PoplibsError(f"{call}: A and B have one type, got {a!r} and {b!r}")
     check_operands(call, graph, b=b)
