@@ -5,7 +5,30 @@ from typing import TYPE_CHECKING, NoReturn
 from pypoplar.popnn import bn, gn, in_, ln, lstm
 from pypoplar.popnn.codelets import addCodelets
 from pypoplar.popnn.losses.loss_call import LossType, argMax, calcAccuracy, calcLoss
-from pypoplar.popnn.nonlinearities.nonlinearity_calls import NonLinearityType, nonLinearity, nonLinearityInPlace
+from pypoplar.popnn.nonlinearities.log_softmax import logSoftmax, logSoftmaxInPlace
+from pypoplar.popnn.nonlinearities.nonlinearity_calls import nonLinearity, nonLinearityInPlace
+from pypoplar.popnn.nonlinearities.nonlinearity_gradient import nonLinearityInputGradient
+from pypoplar.popnn.nonlinearities.nonlinearity_type import NonLinearityType
+from pypoplar.popnn.nonlinearities.short_names import (
+    gelu,
+    geluErf,
+    geluErfInPlace,
+    geluInPlace,
+    relu,
+    reluInPlace,
+    scaledSoftmaxStable,
+    scaledSoftmaxStableInPlace,
+    sigmoid,
+    sigmoidInPlace,
+    softmax,
+    softmaxInPlace,
+    softmaxStable,
+    softmaxStableInPlace,
+    swish,
+    swishInPlace,
+    tanh,
+    tanhInPlace,
+)
 from pypoplar.popnn.norms.layer_parameters import createNormBeta, createNormGamma, createNormParams
 from pypoplar.popnn.norms.norm_flops import getNormBwdFlops, getNormFwdFlops, getNormWuFlops
 from pypoplar.popnn.recurrent.lstm_params import BasicLstmCellUnit
@@ -17,6 +40,27 @@ __all__ = [
     "NonLinearityType",
     "nonLinearity",
     "nonLinearityInPlace",
+    "nonLinearityInputGradient",
+    "logSoftmax",
+    "logSoftmaxInPlace",
+    "sigmoid",
+    "sigmoidInPlace",
+    "relu",
+    "reluInPlace",
+    "tanh",
+    "tanhInPlace",
+    "gelu",
+    "geluInPlace",
+    "geluErf",
+    "geluErfInPlace",
+    "swish",
+    "swishInPlace",
+    "softmax",
+    "softmaxInPlace",
+    "softmaxStable",
+    "softmaxStableInPlace",
+    "scaledSoftmaxStable",
+    "scaledSoftmaxStableInPlace",
     # losses
     "LossType",
     "argMax",

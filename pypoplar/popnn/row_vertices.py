@@ -2,32 +2,62 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
+import numpy as np
 from attrs import frozen
 
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import counted, opens
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.graph.views import concat
-from pypoplar.poputil.cycles import ceiling
+from pypoplar.poputil.placement.tiles_of_elements import mapped_pieces
 
 
-@frozen
-class RowGroup:
-    """Rows that one vertex takes, and its tile."""
+@frozen(eq=False)
+class RowGroups:
+    """Rows by the vertices that take them: vertex k, on ``tile[k]``, has ``rows[first[k] : first[k + 1]]``."""
 
-    tile: int
-    rows: tuple[int, ...]
+    tile: Int64s
+    first: Int64s
+    rows: Int64s
+
+    def __len__(self) -> int:
+        return len(self.tile)
+
+    @property
+    def sizes(self) -> Int64s:
+        return np.diff(self.first)
+
+    def alike(self) -> Iterator[tuple[Int64s, Int64s]]:
+        """The vertices with equally many rows: their numbers, and their rows as a matrix."""
+        for size in np.unique(self.sizes).tolist():
+            own = np.flatnonzero(self.sizes == size)
+            yield own, self.rows[self.first[own][:, None] + np.arange(size)]
 
 
-def row_tiles(graph: Graph, matrix: Tensor) -> list[int]:
+def row_tiles(graph: Graph, matrix: Tensor) -> Int64s:
     """For each index of dimension 0 the tile that holds most elements of it, the lowest of equal ones."""
-    return [_fullest(graph, row) for row in matrix]
+    rows, length = matrix.dim(0), matrix.numElements() // max(matrix.dim(0), 1)
+    if length == 0:
+        return np.zeros(rows, np.int64)
+    begin, end, tile = mapped_pieces(graph, matrix)
+    first, last = begin // length, (end - 1) // length
+    row = np.repeat(first, last - first + 1) + counted(last - first + 1)
+    place = np.repeat(np.arange(len(begin)), last - first + 1)
+    held = np.minimum(end[place], (row + 1) * length) - np.maximum(begin[place], row * length)
+    order = np.lexsort((tile[place], row))
+    row, tile, held = row[order], tile[place][order], held[order]
+    starts = np.flatnonzero(opens(row, tile))
+    held = np.add.reduceat(held, starts)
+    order = np.lexsort((tile[starts], -held, row[starts]))
+    fullest: Int64s = tile[starts][order][opens(row[starts][order])]
+    return fullest
 
 
-def group_rows(graph: Graph, matrix: Tensor) -> list[RowGroup]:
+def group_rows(graph: Graph, matrix: Tensor) -> RowGroups:
     """The rows of a matrix that is written to, by tile and shared by its workers.
 
     Two rows of halves may lie in one word of memory, which two workers must not write: one worker takes all such rows of a tile.
@@ -35,21 +65,22 @@ def group_rows(graph: Graph, matrix: Tensor) -> list[RowGroup]:
     target = graph.getTarget()
     whole_words = matrix.elementType().size >= target.getAtomicStoreGranularity()
     workers = target.getNumWorkerContexts() if whole_words else 1
-    by_tile: dict[int, list[int]] = defaultdict(list)
-    for row, tile in enumerate(row_tiles(graph, matrix)):
-        by_tile[tile].append(row)
-    groups = []
-    for tile, rows in by_tile.items():
-        size = ceiling(len(rows), workers)
-        groups += [RowGroup(tile, tuple(rows[first : first + size])) for first in range(0, len(rows), size)]
-    return groups
+    tile = row_tiles(graph, matrix)
+    rows = np.argsort(tile, kind="stable")
+    tile = tile[rows]
+    starts = np.flatnonzero(opens(tile))
+    count = np.diff(np.append(starts, len(rows)))
+    share = -(-count // workers)
+    worker = counted(count) // np.repeat(share, count)
+    first = np.flatnonzero(opens(tile, worker))
+    return RowGroups(tile[first], np.append(first, len(rows)), rows)
 
 
 def add_row_vertices(
     graph: Graph,
     computeSet: ComputeSet,
     vertexType: str,
-    groups: Sequence[RowGroup],
+    groups: RowGroups,
     rows: Mapping[str, Tensor],
     by_group: Mapping[str, Tensor] | None = None,
     shared: Mapping[str, Tensor | float | bool] | None = None,
@@ -58,20 +89,23 @@ def add_row_vertices(
 
     `by_group` holds tensors of which the vertex of group i gets element i, `shared` what every vertex gets.
     """
-    for number, group in enumerate(groups):
-        fields: dict[str, object] = {name: _rows(row, group.rows) for name, row in rows.items()}
-        single = {name: values[number] for name, values in (by_group or {}).items()}
-        vertex = graph.addVertex(computeSet, vertexType, {**fields, **single, **(shared or {})})
-        graph.setTileMapping(vertex, group.tile)
+    for own, numbers in groups.alike():
+        fields: dict[str, object] = {name: _rows(tensor, numbers) for name, tensor in rows.items()}
+        fields |= {name: _chosen(values, own) for name, values in (by_group or {}).items()}
+        for name, value in (shared or {}).items():
+            fields[name] = value.flatten()[0].expand([0]).broadcast(len(own), 0) if isinstance(value, Tensor) else value
+        graph.add_vertices(computeSet, vertexType, fields, groups.tile[own])
 
 
-def _rows(tensor: Tensor, rows: tuple[int, ...]) -> Tensor:
-    """The rows of a tensor; a slice of it where they follow each other."""
-    if rows[-1] - rows[0] == len(rows) - 1:
-        return tensor.slice(rows[0], rows[-1] + 1)
-    return concat(tensor.slices(rows))
+def _rows(tensor: Tensor, numbers: Int64s) -> Tensor:
+    """[vertices, rows of each, ...]: the rows of a tensor."""
+    return _chosen(tensor, numbers.ravel()).reshape([*numbers.shape, *tensor.shape()[1:]])
 
 
-def _fullest(graph: Graph, row: Tensor) -> int:
-    held = [sum(region.size() for region in regions) for regions in graph.getTileMapping(row.flatten())]
-    return max(range(len(held)), key=held.__getitem__)
+def _chosen(tensor: Tensor, numbers: Int64s) -> Tensor:
+    """These indices of dimension 0; slices of it where they follow each other."""
+    jumps = np.flatnonzero(np.diff(numbers) != 1) + 1
+    begin = numbers[np.append(0, jumps)]
+    end = numbers[np.append(jumps, len(numbers)) - 1] + 1
+    parts = tensor.slices(list(zip(begin.tolist(), end.tolist(), strict=True)))
+    return parts[0] if len(parts) == 1 else concat(parts)

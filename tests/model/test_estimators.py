@@ -63,7 +63,7 @@ def scaled_both(type):
 
 
 def non_linearity(name, type):
-    return templateVertex("popnn::NonLinearity1DInPlace", name, type), lambda n: {"data": (type, [n])}
+    return templateVertex("popnn::NonLinearity1D", name, type), lambda n: {"data": (type, [n]), "out": (type, [n])}
 
 
 # fmt: off

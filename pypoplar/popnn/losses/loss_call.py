@@ -8,11 +8,13 @@ from typing import overload
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
-from pypoplar.popnn.row_vertices import RowGroup, add_row_vertices, group_rows, row_tiles
+from pypoplar.popnn.row_vertices import RowGroups, add_row_vertices, group_rows, row_tiles
+from pypoplar.popops.elements.element_output import first_tile
 from pypoplar.poputil.arguments import check_prog
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
+from pypoplar.poputil.placement.tiles_of_elements import place_on
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Program, Sequence
 from pypoplar.tracebacks import public
@@ -150,9 +152,7 @@ def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None
     _check_matrix("argMax", input)
     groups = group_rows(graph, input)
     result = graph.addVariable(UNSIGNED_INT, [input.dim(0)], below(debugContext, "argMax"))
-    for group in groups:
-        for row in group.rows:
-            graph.setTileMapping(result[row], group.tile)
+    place_on(graph, result, row_tiles(graph, input))
     cs = graph.addComputeSet(below(debugContext, "argMax"))
     vertex = templateVertex("popnn::ArgMax", input.elementType())
     add_row_vertices(graph, cs, vertex, groups, {"in": input, "out": result})
@@ -168,7 +168,7 @@ def _count_correct(
     graph: Graph,
     cs: ComputeSet,
     samples: dict[str, Tensor],
-    groups: list[RowGroup],
+    groups: RowGroups,
     numCorrect: Tensor,
     prog: Sequence,
     debug: str | None,
@@ -179,11 +179,10 @@ def _count_correct(
         add_row_vertices(graph, cs, templateVertex("popnn::CountCorrect", type), groups, samples, shared={"numCorrect": numCorrect})
         return
     correct = graph.addVariable(UNSIGNED_INT, [len(groups)], below(debug, "correct"))
-    for number, group in enumerate(groups):
-        graph.setTileMapping(correct[number], group.tile)
+    place_on(graph, correct, groups.tile)
     add_row_vertices(graph, cs, templateVertex("popnn::PartCorrect", type), groups, samples, {"correct": correct})
     total = graph.addComputeSet(below(debug, "addCorrect"))
-    (home,) = row_tiles(graph, numCorrect.expand([0]))
+    home = first_tile(graph, numCorrect)
     vertex = graph.addVertex(total, "popnn::AddCorrect", {"correct": correct, "numCorrect": numCorrect})
     graph.setTileMapping(vertex, home)
     prog.add(Execute(total))
@@ -194,8 +193,7 @@ def _complete_mapping(graph: Graph, loss: Tensor, deltas: Tensor, modelOutputs: 
     if not graph.getTileMapping(deltas, False).complete:
         graph.setTileMapping(deltas, graph.getTileMapping(modelOutputs))
     if not graph.getTileMapping(loss, False).complete:
-        for row, tile in zip(loss, row_tiles(graph, deltas), strict=True):
-            graph.setTileMapping(row, tile)
+        place_on(graph, loss, row_tiles(graph, deltas))
 
 
 def _check(

@@ -2,100 +2,128 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from typing import overload
 
-from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popnn.row_vertices import add_row_vertices, group_rows
+from pypoplar.graph.vertices import ComputeSet
+from pypoplar.popnn.nonlinearities.nonlinearity_arguments import as_rows, check_elements, check_rows, check_set, check_type
+from pypoplar.popnn.nonlinearities.nonlinearity_type import NonLinearityType
+from pypoplar.popnn.nonlinearities.softmax_rows import Softmax
+from pypoplar.popops.elements.element_output import output_like
 from pypoplar.popops.elements.element_vertices import add_element_vertices
-from pypoplar.poputil.arguments import check_prog
-from pypoplar.poputil.copies import duplicate
-from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.arguments import check_writeable
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
-from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT, HALF
 
 
-class NonLinearityType(Enum):
-    """PopLibs' non-linearities. The softmaxes go over the last dimension, the others over every element.
-
-    SOFTMAX takes powers as they come, SOFTMAX_STABLE first subtracts each row's largest element. SOFTMAX_SCALED is not there yet.
-    """
-
-    SIGMOID = "SIGMOID"
-    HARD_SIGMOID = "HARD_SIGMOID"
-    RELU = "RELU"
-    TANH = "TANH"
-    GELU = "GELU"
-    GELU_ERF = "GELU_ERF"
-    SWISH = "SWISH"
-    SOFTMAX = "SOFTMAX"
-    SOFTMAX_STABLE = "SOFTMAX_STABLE"
-    SOFTMAX_SCALED = "SOFTMAX_SCALED"
-
-
-SOFTMAXES = (NonLinearityType.SOFTMAX, NonLinearityType.SOFTMAX_STABLE)
-
-
-@public
+@overload
 def nonLinearity(
     graph: Graph, nonLinearityType: NonLinearityType, t: Tensor, prog: Sequence, debugContext: str | None = None
-) -> Tensor:
+) -> Tensor: ...
+@overload
+def nonLinearity(
+    graph: Graph, nonLinearityType: NonLinearityType, t: Tensor, nonLinearityScaling: bool, prog: Sequence,
+    debugContext: str | None = None,
+) -> tuple[Tensor, float | None]: ...  # fmt: skip
+@overloaded("popnn.nonLinearity")
+def nonLinearity(
+    graph: Graph,
+    nonLinearityType: NonLinearityType,
+    t: Tensor,
+    prog: Sequence,
+    debugContext: str | None = None,
+    nonLinearityScaling: bool | None = None,
+) -> Tensor | tuple[Tensor, float | None]:
     """A new tensor, shaped and mapped like `t` (FLOAT or HALF), with the non-linearity applied; `prog` is extended.
 
-    A row of a softmax is computed on one tile, by one worker.
+    With `nonLinearityScaling`, True or False, the result is a tuple: the tensor, and what its elements are multiplied by, 62,000
+    for SOFTMAX_SCALED and 1 else, or None for False. Everything is computed in float and rounded once; the powers of a softmax of
+    HALFs are HALFs. A row of a softmax is computed by one worker, or, where that takes fewer cycles, by all tiles that hold some of
+    it.
     """
-    check_prog("popnn.nonLinearity", prog)
-    _check(nonLinearityType, t)
-    if nonLinearityType not in SOFTMAXES:
-        result = duplicate(graph, t, prog, below(debugContext, nonLinearityType.value))
-        nonLinearityInPlace(graph, nonLinearityType, result, prog, debugContext)
+    result = non_linearity("popnn.nonLinearity", graph, nonLinearityType, t, prog, debugContext)
+    return result if nonLinearityScaling is None else (result, nonLinearityType.scaling if nonLinearityScaling else None)
+
+
+@overload
+def nonLinearityInPlace(
+    graph: Graph, nonLinearityType: NonLinearityType, t: Tensor, prog: Sequence, debugContext: str | None = None
+) -> None: ...
+@overload
+def nonLinearityInPlace(
+    graph: Graph, nonLinearityType: NonLinearityType, t: Tensor, cs: ComputeSet, debugContext: str | None = None
+) -> None: ...
+@overload
+def nonLinearityInPlace(
+    graph: Graph, nonLinearityType: NonLinearityType, t: Tensor, nonLinearityScaling: bool, prog: Sequence,
+    debugContext: str | None = None,
+) -> float | None: ...  # fmt: skip
+@overload
+def nonLinearityInPlace(
+    graph: Graph, nonLinearityType: NonLinearityType, t: Tensor, nonLinearityScaling: bool, cs: ComputeSet,
+    debugContext: str | None = None,
+) -> float | None: ...  # fmt: skip
+@overloaded("popnn.nonLinearityInPlace")
+def nonLinearityInPlace(
+    graph: Graph,
+    nonLinearityType: NonLinearityType,
+    t: Tensor,
+    prog: Sequence | None = None,
+    cs: ComputeSet | None = None,
+    debugContext: str | None = None,
+    nonLinearityScaling: bool | None = None,
+) -> float | None:
+    """Apply the non-linearity to `t` itself, which is FLOAT or HALF; see `nonLinearity`.
+
+    `prog` is extended, or vertices are added to the compute set `cs`, which softmaxes do not fit into. With `nonLinearityScaling`
+    True the result is what elements are multiplied by.
+    """
+    non_linearity_in_place("popnn.nonLinearityInPlace", graph, nonLinearityType, t, prog, cs, debugContext)
+    return nonLinearityType.scaling if nonLinearityScaling else None
+
+
+def non_linearity(call: str, graph: Graph, kind: NonLinearityType, t: Tensor, prog: Sequence, debugContext: str | None) -> Tensor:
+    """`nonLinearity` without its scaling."""
+    check_type(call, kind)
+    check_elements(call, graph, "t", t, debugContext)
+    debug = below(debugContext, kind.value)
+    if kind.is_softmax:
+        check_rows(call, t)
+        result = output_like(graph, [t], t.elementType(), debug)
+        Softmax.of(graph, kind, debug).add(prog, as_rows(t), as_rows(result))
         return result
-    result = graph.clone(t, below(debugContext, nonLinearityType.value))
-    rows, results = _rows(t), _rows(result)
-    cs = graph.addComputeSet(below(debugContext, nonLinearityType.value))
-    vertex = templateVertex("popnn::SoftMax", t.elementType())
-    stable = {"stable": nonLinearityType is NonLinearityType.SOFTMAX_STABLE}
-    add_row_vertices(graph, cs, vertex, group_rows(graph, results), {"in": rows, "out": results}, shared=stable)
-    prog.add(Execute(cs))
+    result = output_like(graph, [t], t.elementType(), debug)
+    vertex = templateVertex("popnn::NonLinearity1D", kind.value, t.elementType())
+    prog.add(Execute(add_element_vertices(graph, debug, vertex, "out", {"data": t, "out": result})))
     return result
 
 
-@public
-def nonLinearityInPlace(
-    graph: Graph, nonLinearityType: NonLinearityType, t: Tensor, prog: Sequence, debugContext: str | None = None
+def non_linearity_in_place(
+    call: str,
+    graph: Graph,
+    kind: NonLinearityType,
+    t: Tensor,
+    prog: Sequence | None,
+    cs: ComputeSet | None,
+    debugContext: str | None,
 ) -> None:
-    """Apply the non-linearity to `t` itself, which is FLOAT or HALF; `prog` is extended."""
-    check_prog("popnn.nonLinearityInPlace", prog)
-    _check(nonLinearityType, t)
-    if not t.isParallelWriteable():
-        raise PoplibsError(f"{t!r} cannot be written: it holds an element twice, or a constant")
-    cs = graph.addComputeSet(below(debugContext, nonLinearityType.value))
-    if nonLinearityType in SOFTMAXES:
-        rows = _rows(t)
-        vertex = templateVertex("popnn::SoftMaxInPlace", t.elementType())
-        stable = {"stable": nonLinearityType is NonLinearityType.SOFTMAX_STABLE}
-        add_row_vertices(graph, cs, vertex, group_rows(graph, rows), {"data": rows}, shared=stable)
-    else:
-        vertex = templateVertex("popnn::NonLinearity1DInPlace", nonLinearityType.value, t.elementType())
-        add_element_vertices(graph, cs, vertex, "data", {"data": t})
-    prog.add(Execute(cs))
-
-
-def _rows(t: Tensor) -> Tensor:
-    """The tensor as a matrix of its rows in the last dimension."""
-    return t.reshape([t.numElements() // t.dim(-1), t.dim(-1)])
-
-
-def _check(nonLinearityType: NonLinearityType, t: Tensor) -> None:
-    if not isinstance(nonLinearityType, NonLinearityType):
-        raise PoplarTypeError(f"expected a popnn.NonLinearityType such as popnn.NonLinearityType.RELU, got {nonLinearityType!r}")
-    if nonLinearityType is NonLinearityType.SOFTMAX_SCALED:
-        raise MissingFeature("popnn has no SOFTMAX_SCALED yet; SOFTMAX_STABLE gives the same without the scaling")
-    if t.elementType() not in (FLOAT, HALF):
-        raise PoplibsError(f"non-linearities take FLOAT or HALF, got {t!r}")
-    if nonLinearityType in SOFTMAXES and (t.rank() == 0 or t.dim(-1) == 0):
-        raise PoplibsError(f"a softmax goes over the last dimension, which {t!r} has not or which is empty")
+    """`nonLinearityInPlace` without its scaling."""
+    check_type(call, kind)
+    check_elements(call, graph, "t", t, debugContext)
+    if cs is not None:
+        check_set(call, graph, kind, cs)
+    if kind.is_softmax:
+        check_rows(call, t)
+    check_writeable(call, t)
+    debug = below(debugContext, kind.value)
+    if kind.is_softmax:
+        assert prog is not None
+        Softmax.of(graph, kind, debug).add(prog, as_rows(t), as_rows(t))
+        return
+    vertex = templateVertex("popnn::NonLinearity1DInPlace", kind.value, t.elementType())
+    added = add_element_vertices(graph, cs or debug, vertex, "data", {"data": t})
+    if prog is not None:
+        prog.add(Execute(added))
