@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pypoplar.errors import MissingFeature, PoplarTypeError
-from pypoplar.popnn.nonlinearities.nonlinearity_calls import NonLinearityType
+from pypoplar.popnn.nonlinearities.nonlinearity_type import NonLinearityType
 from pypoplar.popops.expr import And, Clamp, Expr, Gt, Lt, Max, Select, Sigmoid, Tanh
 
 HARD_SLOPE, HARD_MIDDLE = 0.2, 0.5  # of the hard sigmoid

@@ -12,7 +12,7 @@ from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
-from pypoplar.popnn.nonlinearities.nonlinearity_calls import NonLinearityType
+from pypoplar.popnn.nonlinearities.nonlinearity_type import NonLinearityType
 from pypoplar.popnn.recurrent.cell_functions import check_activation
 from pypoplar.popnn.recurrent.rnn_params import RnnParams
 from pypoplar.poputil.arguments import check_flag
