@@ -54,11 +54,16 @@ def seconds(work: Callable[[], Any], repeats: int = 7, warm: int = 1, clock: Cal
 
 
 def alternate(
-    works: list[Callable[[], Any]], repeats: int = 7, warm: int = 1, clock: Callable[[], float] = time.perf_counter
+    works: list[Callable[[], Any]],
+    repeats: int = 7,
+    warm: int = 1,
+    clock: Callable[[], float] = time.perf_counter,
+    pause: float = 0.0,
 ) -> list[float]:
     """Median times of several pieces of work that take turns, so that a slow moment hits them all. They are wall times.
 
-    With `clock` ``time.process_time`` they are processor times, which other processes disturb less.
+    With `clock` ``time.process_time`` they are processor times, which other processes disturb less. Each begins after a `pause` in
+    seconds: the threads of NumPy's products look for further work for a while, on processors that the next piece of work needs.
     """
     for _ in range(warm):
         for work in works:
@@ -66,6 +71,7 @@ def alternate(
     times: list[list[float]] = [[] for _ in works]
     for _ in range(repeats):
         for work, taken in zip(works, times, strict=True):
+            time.sleep(pause)
             begin = clock()
             work()
             taken.append(clock() - begin)

@@ -17,6 +17,8 @@ from pypoplar.poplin.matmul.matmul_cycles import (
 T = TypeVar("T", FLOAT, HALF)  # of the operands
 P = TypeVar("P", FLOAT, HALF)  # of partial products
 R = TypeVar("R", FLOAT, HALF)  # of the result
+GRAIN = 4  # elements of which a worker takes whole numbers: as many HALFs as a word of the memory holds
+BESIDE = 8  # sums that are taken at once
 
 
 def dot(a, b):
@@ -132,11 +134,40 @@ class ReduceAdd(MultiVertex, Generic[R, P], name="poplin::ReduceAdd"):
     out: Output[Vector[R]]
 
     def compute(self, worker):
-        for i in ipu.worker_range(worker, self.out):
+        share = (len(self.out) + ipu.worker_count() * GRAIN - 1) // (ipu.worker_count() * GRAIN) * GRAIN
+        begin = min(worker * share, len(self.out))
+        end = min(begin + share, len(self.out))
+        alone = begin + (end - begin) // BESIDE * BESIDE
+        for i in range(begin, alone, BESIDE):
+            self.add_beside(i)
+        for i in range(alone, end):
             total = 0.0
             for row in self.partials:
                 total += float(row[i])
             self.out[i] = total
+
+    def add_beside(self, first):
+        """Sums that do not wait for each other, of places that follow each other: the host adds them at once."""
+        t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
+        for row in self.partials:
+            piece = row[first : first + BESIDE]
+            t0 += float(piece[0])
+            t1 += float(piece[1])
+            t2 += float(piece[2])
+            t3 += float(piece[3])
+            t4 += float(piece[4])
+            t5 += float(piece[5])
+            t6 += float(piece[6])
+            t7 += float(piece[7])
+        out = self.out[first : first + BESIDE]
+        out[0] = t0
+        out[1] = t1
+        out[2] = t2
+        out[3] = t3
+        out[4] = t4
+        out[5] = t5
+        out[6] = t6
+        out[7] = t7
 
     def cycles(self, vertex):
         return reduce_add_estimate(vertex)
