@@ -7,7 +7,13 @@ hold partial sums are rounded after each of its products.
 from typing import Generic, TypeVar
 
 from pypoplar import FLOAT, HALF, INT, Input, MultiVertex, Output, Vector, ipu
-from pypoplar.poplin.convolution.conv_estimates import conversion_estimate, lanes_estimate, product_estimate, sliding_estimate
+from pypoplar.poplin.convolution.conv_estimates import (
+    conversion_estimate,
+    lanes_estimate,
+    outer_estimate,
+    product_estimate,
+    sliding_estimate,
+)
 
 T = TypeVar("T", FLOAT, HALF)  # of the operands
 P = TypeVar("P", FLOAT, HALF)  # of the partial sums
@@ -62,6 +68,26 @@ class NearestConvPartial1x1Out(
     ConvPartial1x1Out[T, P], Generic[T, P], name="poplin::ConvPartial1x1Out<nearest>", rounding="nearest"
 ):
     """The same, whose HALFs are rounded to the nearest also while stochastic rounding is on."""
+
+
+class ConvOuterProduct(_ConvPartial[T, P], Generic[T, P], name="poplin::ConvOuterProduct", writes_all="out"):
+    """One input channel: each output is the product of an input and a weight, rounded once."""
+
+    def compute(self, worker):
+        positions = self.positions()
+        begin = self.share(worker, positions)
+        end = self.share(worker + 1, positions)
+        for group in range(self.groups):
+            weights = self.weights[group * self.outChannels : (group + 1) * self.outChannels]
+            for position in range(group * positions + begin, group * positions + end):
+                self.multiply(self.out[position * self.outChannels :], float(self.in_[position]), weights)
+
+    def multiply(self, out, factor, weights):
+        for channel in range(len(weights)):
+            out[channel] = factor * float(weights[channel])
+
+    def cycles(self, vertex):
+        return outer_estimate(vertex)
 
 
 class _SlidingKernel(_ConvPartial[T, P], Generic[T, P]):

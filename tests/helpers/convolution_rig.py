@@ -11,7 +11,7 @@ from pypoplar import Engine
 from pypoplar import program as programs
 from pypoplar.poplin.convolution.operand_layout import in_order
 from pypoplar.poplin.convolution.plan_choice import AnyPlan
-from pypoplar.poplin.convolution.plan_execution import execute, map_input, map_weights, step_sizes
+from pypoplar.poplin.convolution.plan_execution import execute, map_input, map_weights, memory_order
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
 from pypoplar.poplin.convolution.supersteps import Supersteps
 
@@ -52,9 +52,8 @@ def convolved(input: Array, weights: Array, axes: Sequence[SlidingAxis]) -> Arra
 def run_plan(plan: AnyPlan, tiles: int, input: Array, weights: Array, mode: Any = "native") -> tuple[Array, Engine]:
     """What the plan computes, with operands that lie as it wants them."""
     graph, device = new_graph(tiles)
-    dim = 1 if step_sizes(plan, "weights", 1) else 2
-    x = in_order(graph, plan.types.operands, [*input.shape], plan.input_order(), "x", (2, step_sizes(plan, "input", 2)))
-    w = in_order(graph, plan.types.operands, [*weights.shape], plan.weights_order(), "w", (dim, step_sizes(plan, "weights", dim)))
+    x = in_order(graph, plan.types.operands, [*input.shape], memory_order(plan, "input"), "x")
+    w = in_order(graph, plan.types.operands, [*weights.shape], memory_order(plan, "weights"), "w")
     map_input(graph, plan, x)
     map_weights(graph, plan, w)
     for tensor, name in ((x, "x"), (w, "w")):

@@ -22,6 +22,7 @@ NX1_OVERHEAD = 109  # convNx1Overhead
 NX1_RETAINED = 9  # convnx1WorkerRetentionSavings
 GROUP_OVERHEAD = 9  # of a 1x1 vertex, for each group of channels but the first: 12 + 1 + 10 + 1 - 15
 CONVERSION_START = 2 + 18 + 19  # slots of a worker before it converts
+OUTER_STRIDE = 512  # words of a row of an outer product from which on it is slow
 BITS = np.array([0, 1, 1, 2])  # that are set in a number
 WEIGHT_LOAD = 32, 15, 3  # cycles of a pass of an n x 1 vertex before its workers run: loads, and what is around them
 
@@ -98,6 +99,16 @@ def _horizontal_cycles(target: Target, positions: Any, row: Any, kernel: Sequenc
     inner = workers * (16 + kernel[0] * kernel[1] * kernel[2] * (16 + 19 * rows + 17 * share))
     zeroing = lanes * workers * zeroing_slots(target, positions, FLOAT)
     return 58 + 9 * workers + lanes * (23 + 15 + 10 + inner) + zeroing
+
+
+def outer_cycles(target: Target, groups: Any, positions: Any, columns: Any, type: ElementType, partials: ElementType) -> Any:
+    """getOuterProductCycleEstimate of the worker with most positions, whose columns are one group of channels."""
+    workers = target.getNumWorkerContexts()
+    width, words = ceiling(positions, workers), by_type(HALF if type is partials is HALF else FLOAT, 2, 4)
+    quick = (columns >= 3 * words) & (columns % words == 0) & (columns // words + 1 < OUTER_STRIDE)
+    slow = 10 + (columns * 2 if words == 2 else columns * 5 // 2)
+    row = np.where(quick, 6 + (columns - 3 * words) // words, slow)
+    return workers * (25 + groups * ((11 if words == 2 else 10) + width * row))
 
 
 def zeroing_slots(target: Target, outputs: Any, partials: ElementType) -> Any:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from math import prod
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
-from pypoplar.poplin.convolution.conv_cycles import conversion_slots, lanes_cycles, product_cycles, sliding_cycles, slots
+from pypoplar.poplin.convolution.conv_cycles import (
+    conversion_slots,
+    lanes_cycles,
+    outer_cycles,
+    product_cycles,
+    sliding_cycles,
+    slots,
+)
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
 from pypoplar.poputil.flop_conventions import MULTIPLY_ADD
 
@@ -17,6 +24,14 @@ def product_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
     type = vertex.getFieldInfo("in").elementType()
     cycles = product_cycles(vertex.target, groups, outputs // (groups * columns), depth, columns, type)
     return VertexPerfEstimate(slots(cycles), MULTIPLY_ADD * outputs * depth)
+
+
+def outer_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
+    """Of a vertex that multiplies a column and a row."""
+    groups, columns, outputs = int(vertex.value("groups")), int(vertex.value("outChannels")), vertex.fieldSize("out")
+    types = [vertex.getFieldInfo(name).elementType() for name in ("in", "out")]
+    cycles = outer_cycles(vertex.target, groups, outputs // (groups * columns), columns, *types)
+    return VertexPerfEstimate(slots(cycles), outputs)
 
 
 def sliding_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import isqrt
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.poplin.convolution.conv_cycles import matrix_unit
@@ -21,7 +21,8 @@ from pypoplar.types import HALF
 
 SUMMED = (5, 6, 7, 8)  # dimensions of a partition whose parts give partial sums
 MOST_CANDIDATES = 300_000
-LANES = 4  # channels that the vertical multiply-accumulate takes together
+LANES = 4  # channels that the vertical multiply-accumulate and the outer product take together
+KINDS = {"VMAC": "a kernel for each channel", "OUTER_PRODUCT": "products of one channel"}  # of vertices without the matrix unit
 ALIKE = 0.02  # of the cycles: estimates are not better
 
 
@@ -54,7 +55,7 @@ class ConvolutionPlan:
     @property
     def is_product(self) -> bool:
         """Whether the vertices multiply matrices."""
-        return self.shape.is_product and not self.form.lanes
+        return self.shape.is_product and not self.form.lanes and not self.form.outer
 
     @property
     def tiles(self) -> int:
@@ -80,7 +81,7 @@ class ConvolutionPlan:
         folded = [str(place) for place, fold in enumerate(self.form.folded) if fold]
         parts = ", ".join(f"{name} {count}" for name, count in zip(DIMENSIONS, self.partition.parts, strict=True) if count > 1)
         cost, over = self.cost, f", and no plan keeps to the {self.limit} of availableMemoryProportion"
-        kind = "1x1 products" if self.is_product else "a kernel for each channel" if self.form.lanes else "n x 1 kernels"
+        kind = "1x1 products" if self.is_product else KINDS.get(self.form.method, "n x 1 kernels")
         lines = [
             f"vertices: {kind} of {self.types.operands.spelling}s",
             f"folded dimensions: {', '.join(folded) or 'none'}",
@@ -100,6 +101,9 @@ def plans_by_form(request: ConvRequest) -> list[ConvolutionPlan]:
         lanes = ConvForm(trims, (False,) * len(trims), 1, lanes=True)
         # a fold of halves that are channels of their own would exchange them one by one
         forms = [lanes] if request.types.operands is HALF and wanted.folded is None else [*forms, lanes]
+    shapes = [(form, form.shape(groups, batch, outputs)) for form in forms]
+    forms += [evolve(form, outer=True) for form, shape in shapes if shape.is_product and shape.in_channels == 1 and not form.lanes]
+    forms = [form for form in forms if wanted.allows(form)]
     plans = []
     for form in forms:
         fixed = wanted.fixed(form)
@@ -134,8 +138,13 @@ def _foldings(request: ConvRequest, axes: tuple[TrimmedAxis, ...]) -> Iterator[t
 def _plan(request: ConvRequest, form: ConvForm, shape: ConvShape, fixed: Mapping[int, int]) -> ConvolutionPlan | None:
     """The best plan of a form with fixed numbers of parts of some dimensions, if there is one."""
     target, types = request.target, request.types
+    if form.outer:  # no sums are taken
+        types = evolve(types, partials=types.result)
     unit = matrix_unit(target, types.operands)
-    grains = (min(unit.pass_depth, shape.in_channels), min(LANES if form.lanes else unit.pass_columns, shape.out_channels))
+    grains = (
+        min(unit.pass_depth, shape.in_channels),
+        min(LANES if form.lanes or form.outer else unit.pass_columns, shape.out_channels),
+    )
     parts = _candidates(target, shape, grains, fixed)
     if len(parts) == 0:
         return None

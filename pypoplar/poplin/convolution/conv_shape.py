@@ -62,6 +62,12 @@ class ConvForm:
     folded: tuple[bool, ...]
     channels: int  # input channels of a group, before any fold
     lanes: bool = False  # groups of one channel each are output channels, with a kernel of their own
+    outer: bool = False  # one input channel is multiplied with the weights, without the matrix unit
+
+    @property
+    def method(self) -> str:
+        """PopLibs' name of how its vertices multiply."""
+        return "VMAC" if self.lanes else "OUTER_PRODUCT" if self.outer else "AMP"
 
     @property
     def is_folded(self) -> bool:

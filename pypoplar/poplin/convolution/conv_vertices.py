@@ -27,6 +27,8 @@ from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy
 from pypoplar.types import HALF
 
+FORMS = {"AMP": "ConvPartialnx1", "VMAC": "ConvPartialVerticalMac", "OUTER_PRODUCT": "ConvOuterProduct"}
+
 
 @frozen(eq=False)
 class Operands:
@@ -156,8 +158,8 @@ def _add_vertices(
         "out": channels.partials(out.squeeze([1, 2, 3])),
         **_values(plan, channels, windows),
     }
-    form = "ConvPartial1x1Out" if plan.is_product else "ConvPartialVerticalMac" if plan.form.lanes else "ConvPartialnx1"
-    rounding = (NEAREST,) if plan.types.always_nearest and not plan.form.lanes else ()
+    form = "ConvPartial1x1Out" if plan.is_product else FORMS[plan.form.method]
+    rounding = (NEAREST,) if plan.types.always_nearest and plan.form.method == "AMP" else ()
     vertexType = templateVertex(f"poplin::{form}", *rounding, plan.types.operands, plan.types.partials)
     graph.add_vertices(cs, vertexType, fields, _places(plan, channels, windows))
 
@@ -181,7 +183,7 @@ def _values(plan: ConvolutionPlan, channels: Channels, windows: SequenceOf[AxisW
     if plan.types.partials is HALF and columns % 2:  # two workers never store to one word
         grain = positions if groups > 1 and positions % 2 else 2
     values = {"groups": groups, "inChannels": depth, "outChannels": columns, "grain": grain}
-    if plan.is_product:
+    if plan.is_product or plan.form.outer:
         return values
     values["batch"] = batch
     for place, (axis, window) in enumerate(zip(plan.shape.axes, windows, strict=True)):

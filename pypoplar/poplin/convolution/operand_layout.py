@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Sequence as SequenceOf
 from math import prod
+
+from attrs import evolve, frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
@@ -20,23 +23,36 @@ from pypoplar.types import ElementType
 
 MESSAGE = 3  # cycles of a piece that lies apart from others
 SAMPLE = 4096  # elements that are looked at
-Steps = tuple[int, list[int]] | None  # a dimension, and its sizes in the steps
 Mapper = Callable[[Graph, ConvolutionPlan, Tensor], None]
 
 
-def in_order(graph: Graph, type: ElementType, shape: list[int], order: list[int] | None, name: str, steps: Steps = None) -> Tensor:
-    """A new tensor mapped linearly, whose dimensions lie in this order in memory, the last one together.
+@frozen
+class MemoryOrder:
+    """How a tensor lies in memory: its dimensions in this order, the last one together.
 
-    What steps have of a dimension, so much each, is a variable of its own.
+    The order may be that of a tensor whose dimension 0 is two, the second of which is `factor`. What steps have of a dimension, so
+    much each, is a variable of its own.
     """
-    if steps is not None and len(steps[1]) > 1:
-        dimension, sizes = steps
+
+    dimensions: SequenceOf[int]
+    factor: int = 1
+    steps: tuple[int, SequenceOf[int]] | None = None  # a dimension, and its sizes in the steps
+
+
+def in_order(graph: Graph, type: ElementType, shape: list[int], order: MemoryOrder | None, name: str) -> Tensor:
+    """A new tensor mapped linearly that lies so in memory, or in the order of its dimensions."""
+    order = order or MemoryOrder(range(len(shape)))
+    if order.steps is not None:
+        dimension, sizes = order.steps
         shapes = [[*shape[:dimension], size, *shape[dimension + 1 :]] for size in sizes]
-        return concat([in_order(graph, type, part, order, name) for part in shapes], dimension)
-    order = order or list(range(len(shape)))
-    variable = graph.addVariable(type, [shape[place] for place in order], name)
+        own = evolve(order, steps=None)
+        return concat([in_order(graph, type, part, own, name) for part in shapes], dimension)
+    if len(order.dimensions) > len(shape):
+        apart = [shape[0] // order.factor, order.factor, *shape[1:]]
+        return in_order(graph, type, apart, order, name).flatten(0, 2)
+    variable = graph.addVariable(type, [shape[place] for place in order.dimensions], name)
     mapTensorLinearly(graph, variable)
-    return variable.dimShuffle([order.index(place) for place in range(len(shape))])
+    return variable.dimShuffle([list(order.dimensions).index(place) for place in range(len(shape))])
 
 
 def planned_input(graph: Graph, plan: ConvolutionPlan, input: Tensor, prog: Sequence, name: str) -> Tensor:
@@ -70,7 +86,7 @@ def _laid_out(
     copied = superstep_cycles(graph.getTarget()) + MESSAGE * (share // together + wanted // length)
     if gathered <= copied:
         return tensor
-    copy = in_order(graph, tensor.elementType(), tensor.shape(), order, name)
+    copy = in_order(graph, tensor.elementType(), tensor.shape(), MemoryOrder(order), name)
     place(graph, plan, copy)
     prog.add(Copy(tensor, copy))
     return copy

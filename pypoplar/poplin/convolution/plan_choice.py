@@ -9,6 +9,7 @@ from pypoplar.poplin.convolution.conv_params import ConvParams
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan, empty_plan, plans_by_form
 from pypoplar.poplin.convolution.conv_request import ConvRequest
 from pypoplar.poplin.convolution.conv_shape import ConvTypes
+from pypoplar.poplin.convolution.joined_groups import JoinedPlan, joined_groups, joined_plan
 from pypoplar.poplin.convolution.plan_constraints import PlanConstraints
 from pypoplar.poplin.convolution.serial_steps import SteppedPlan, WholePlan, fitting_steps, stepped_plan
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
@@ -17,7 +18,7 @@ from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF
 
-AnyPlan = ConvolutionPlan | SwappedPlan | SteppedPlan
+AnyPlan = ConvolutionPlan | SwappedPlan | JoinedPlan | SteppedPlan
 
 
 def request_of(target: Target, params: ConvParams, options: ConvolutionOptions) -> ConvRequest:
@@ -58,12 +59,15 @@ def all_plans(request: ConvRequest) -> list[WholePlan]:
         return [empty_plan(request.result, request.types)]
     constraints = request.constraints
     plans: list[WholePlan] = []
-    if not constraints.swapped:
+    if not constraints.swapped and not constraints.factors:
         plans += plans_by_form(request)
     exchanged = swapped(request)
     if exchanged is not None and (constraints.swapped or constraints.free):
         inner, points = exchanged
         plans += [SwappedPlan(request.result, points, plan) for plan in plans_by_form(evolve(inner, constraints=constraints.rest))]
+    if constraints.factors or constraints.free:
+        for factor, inner in joined_groups(request):
+            plans += [joined_plan(request, factor, plan) for plan in plans_by_form(evolve(inner, constraints=constraints.rest))]
     return plans
 
 

@@ -13,9 +13,11 @@ from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
 from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm
 from pypoplar.spelling import nearest
 
+METHODS = ("AMP", "VMAC", "OUTER_PRODUCT")
 KNOWN: dict[str, Any] = {
+    "method": {"type": METHODS},
     "0": {
-        "transform": {"expandDims": list, "swapOperands": bool},
+        "transform": {"expandDims": list, "swapOperands": bool, "combineConvGroupsFactor": list},
         "partition": {
             "convGroupSplit": int,
             "batchSplit": int,
@@ -24,7 +26,7 @@ KNOWN: dict[str, Any] = {
             "inChanSplit": {"parallel": int, "serial": int},
             "outChanSplit": {"parallel": int, "serial": int},
         },
-    }
+    },
 }
 
 
@@ -32,7 +34,8 @@ KNOWN: dict[str, Any] = {
 class PlanConstraints:
     """Numbers of parts, of what is not in the field and of field dimensions and their kernels; which dimensions are folded.
 
-    `steps` are numbers of steps, by the number of a size of a `ConvRequest`. Operands are `swapped`, or not, or as is cheaper.
+    `steps` are numbers of steps, by the number of a size of a `ConvRequest`. Operands are `swapped`, or not, or as is cheaper. The
+    `method` is that of the vertices.
     """
 
     channels: Mapping[int, int] = field(factory=dict)  # by the dimension of a partition
@@ -41,6 +44,8 @@ class PlanConstraints:
     folded: tuple[int, ...] | None = None
     steps: Mapping[int, int] = field(factory=dict)
     swapped: bool | None = None
+    method: str | None = None
+    factors: tuple[int, ...] | None = None  # of groups that are joined
 
     @property
     def free(self) -> bool:
@@ -50,7 +55,11 @@ class PlanConstraints:
     @property
     def rest(self) -> PlanConstraints:
         """What is left for the plan of a step, or of operands that have been exchanged."""
-        return evolve(self, steps={}) if self.steps else evolve(self, swapped=None)
+        return evolve(self, steps={}) if self.steps else evolve(self, swapped=None, factors=None)
+
+    def allows(self, form: ConvForm) -> bool:
+        """Whether a form has the method that is given."""
+        return self.method in (None, form.method)
 
     @classmethod
     def read(cls, text: str) -> PlanConstraints:
@@ -75,6 +84,8 @@ class PlanConstraints:
             None if folded is None else tuple(sorted(folded)),
             {number: count for number, count in serial.items() if count > 1},
             transform.get("swapOperands"),
+            given.get("method", {}).get("type"),
+            tuple(transform["combineConvGroupsFactor"]) if "combineConvGroupsFactor" in transform else None,
         )
 
     def fixed(self, form: ConvForm) -> dict[int, int] | None:
@@ -106,7 +117,10 @@ def _check(value: Any, known: Any, path: str) -> None:
             _check(inner, known[key], f"{path}.{key}".lstrip("."))
     elif known is list:
         if not isinstance(value, list) or not all(isinstance(dim, int) and not isinstance(dim, bool) for dim in value):
-            raise InvalidOption(f"planConstraints: {path} is a list of field dimensions, got {value!r}")
+            raise InvalidOption(f"planConstraints: {path} is a list of whole numbers, got {value!r}")
+    elif isinstance(known, tuple):
+        if value not in known:
+            raise InvalidOption(f"planConstraints: {path} is one of {', '.join(known)}, got {value!r}")
     elif known is bool:
         if not isinstance(value, bool):
             raise InvalidOption(f"planConstraints: {path} is true or false, got {value!r}")

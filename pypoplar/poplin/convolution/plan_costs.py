@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.poplin.convolution.conv_cycles import lanes_cycles, product_cycles, sliding_cycles, sum_cycles
+from pypoplar.poplin.convolution.conv_cycles import lanes_cycles, outer_cycles, product_cycles, sliding_cycles, sum_cycles
 from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST
 from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm, ConvShape, ConvTypes
 from pypoplar.poplin.superstep import MESSAGE
@@ -103,6 +103,8 @@ def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, ca
     )
     if form.lanes:
         compute = lanes_cycles(target, positions, outs[2], kernel, columns, types.operands, types.partials)
+    elif form.outer:
+        compute = outer_cycles(target, groups, positions, columns, types.operands, types.partials)
     elif shape.is_product:
         compute = product_cycles(target, groups, positions, depth, columns, types.operands)
     else:
@@ -120,6 +122,11 @@ def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, ca
 def start_cycles(target: Target) -> int:
     """What a compute set with an exchange takes beside its work."""
     return target.getMaxIPUSyncDelay() + target.compute_set_start_cycles
+
+
+def spreading_cycles(target: Target, rows: int, size: int) -> int:
+    """What it takes to copy so many rows of so many bytes to their places on their tile."""
+    return int(COPY_SLOTS * WORKERS + rows * ceiling(size, _rate(target, size)))
 
 
 def _folded_inputs(form: ConvForm, shape: ConvShape, parts: Int64s, batch: Int64s, size: Int64s) -> tuple[Int64s, Int64s]:
@@ -142,6 +149,10 @@ def _folded_inputs(form: ConvForm, shape: ConvShape, parts: Int64s, batch: Int64
 def _copy_rate(target: Target, form: ConvForm, shape: ConvShape, size: int) -> int:
     """Bytes a cycle that are copied on a tile, by how the pieces lie."""
     piece = shape.out_channels * size if form.lanes else (form.channels if form.scatters else shape.in_channels) * size
+    return _rate(target, piece)
+
+
+def _rate(target: Target, piece: int) -> int:
     return int(target.memcpy_bytes_per_cycle) if piece % 8 == 0 else 4 if piece % 4 == 0 else 2
 
 

@@ -15,13 +15,15 @@ from pypoplar.poplin.convolution.conv_layout import (
 )
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_vertices import convolve
-from pypoplar.poplin.convolution.operand_layout import planned_input, planned_weights
+from pypoplar.poplin.convolution.joined_groups import JoinedPlan
+from pypoplar.poplin.convolution.operand_layout import MemoryOrder, planned_input, planned_weights
 from pypoplar.poplin.convolution.plan_choice import AnyPlan
 from pypoplar.poplin.convolution.serial_steps import SerialStep, SteppedPlan
 from pypoplar.poplin.convolution.supersteps import SuperstepLane
 from pypoplar.poplin.convolution.swapped_plan import SwappedPlan
 from pypoplar.poplin.partial_sums import add_where_sums_lie
 from pypoplar.poputil.naming import below
+from pypoplar.program import Copy
 
 Place = tuple[tuple[int, int], ...]  # a range of each dimension of the result
 
@@ -33,6 +35,8 @@ def map_input(graph: Graph, plan: AnyPlan, input: Tensor) -> None:
             map_convolution_input(graph, plan, input)
         case SwappedPlan():
             map_convolution_weights(graph, plan.inner, plan.as_weights(input))
+        case JoinedPlan():
+            map_convolution_input(graph, plan.inner, plan.joined_input(input))
         case SteppedPlan():
             for step, own in reversed(plan.steps):
                 map_input(graph, own, plan.part(input, step.input))
@@ -47,6 +51,8 @@ def map_weights(graph: Graph, plan: AnyPlan, weights: Tensor) -> None:
             map_convolution_weights(graph, plan, weights)
         case SwappedPlan():
             map_convolution_input(graph, plan.inner, plan.as_input(weights))
+        case JoinedPlan():
+            plan.map_weights(graph, weights)
         case SteppedPlan():
             for step, own in reversed(plan.steps):
                 map_weights(graph, own, plan.part(weights, step.weights))
@@ -61,6 +67,8 @@ def map_output(graph: Graph, plan: AnyPlan, output: Tensor) -> None:
             map_convolution_output(graph, plan, output)
         case SwappedPlan():
             map_convolution_output(graph, plan.inner, plan.turned(output))
+        case JoinedPlan():
+            map_convolution_output(graph, plan.inner, plan.joined_output(output))
         case SteppedPlan():
             for step, own in reversed(plan.steps):
                 map_output(graph, own, plan.part(output, step.result))
@@ -78,6 +86,12 @@ def execute(graph: Graph, plan: AnyPlan, input: Tensor, weights: Tensor, lane: S
         case SwappedPlan():
             own, others = plan.as_input(weights), plan.as_weights(input)
             return plan.turned_back(execute(graph, plan.inner, own, others, lane, name))
+        case JoinedPlan():
+            spread, own = plan.spread_weights(graph, weights, below(name, "weights"))
+            graph.setInitialValue(spread, 0)  # what is between the weights stays so
+            order = plan.weights_order()  # rows of weights are copied at once
+            lane.programs.add(Copy(weights.dimShuffle(order), own.dimShuffle(order)))
+            return plan.apart(execute(graph, plan.inner, plan.joined_input(input), spread, lane, name))
         case SteppedPlan():
             return _in_steps(graph, plan, input, weights, lane, name)
         case _:
@@ -128,9 +142,20 @@ def _joined(results: dict[Place, Tensor], rank: int) -> Tensor:
     return whole
 
 
-def step_sizes(plan: AnyPlan | None, operand: str, dimension: int) -> list[int]:
-    """Into what sizes steps cut a dimension of the "input", the "weights" or the "result"."""
+def memory_order(plan: AnyPlan, operand: str) -> MemoryOrder:
+    """How the "input", the "weights" or the "output" lie best in memory."""
+    order: list[int] = getattr(plan, f"{operand}_order")()
+    first = plan.first if isinstance(plan, SteppedPlan) else plan
+    factor = first.factor if isinstance(first, JoinedPlan) else 1
+    channels = {"input": (2,), "weights": (1, 2), "output": (2,)}[operand]
+    sizes = ((dimension, _step_sizes(plan, operand, dimension)) for dimension in channels)
+    return MemoryOrder(order, factor, next((each for each in sizes if len(each[1]) > 1), None))
+
+
+def _step_sizes(plan: AnyPlan, operand: str, dimension: int) -> list[int]:
+    """Into what sizes steps cut a dimension."""
     if not isinstance(plan, SteppedPlan):
         return []
-    ranges = {getattr(step, operand).get(dimension) for step, _ in plan.steps}
+    name = "result" if operand == "output" else operand
+    ranges = {getattr(step, name).get(dimension) for step, _ in plan.steps}
     return [end - begin for begin, end in sorted(each for each in ranges if each is not None)]

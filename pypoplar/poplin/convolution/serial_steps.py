@@ -13,6 +13,7 @@ from pypoplar.poplin.convolution.conv_cycles import sum_cycles
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_request import ConvRequest
 from pypoplar.poplin.convolution.conv_shape import ConvTypes
+from pypoplar.poplin.convolution.joined_groups import JoinedPlan
 from pypoplar.poplin.convolution.plan_costs import start_cycles
 from pypoplar.poplin.convolution.sliding_axis import Range
 from pypoplar.poplin.convolution.swapped_plan import SwappedPlan
@@ -29,7 +30,7 @@ OPERANDS: dict[int, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = 
     2: ((2,), (2,), ()),
     3: ((), (1,), (2,)),
 }  # by the number of a size: which dimension of the input, of the weights and of the result it is
-WholePlan = ConvolutionPlan | SwappedPlan
+WholePlan = ConvolutionPlan | SwappedPlan | JoinedPlan
 Planner = Callable[[ConvRequest], list[WholePlan]]
 
 

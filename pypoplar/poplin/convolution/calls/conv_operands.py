@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import overload
 
+from attrs import evolve
+
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.convolution.calls.chosen_form import ChosenForm, choose_form
@@ -12,9 +14,9 @@ from pypoplar.poplin.convolution.calls.conv_call import Options, check_operand, 
 from pypoplar.poplin.convolution.calls.plain_forms import FIELD, OutputPhases, PlainConvolution
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
-from pypoplar.poplin.convolution.operand_layout import Steps, in_order
+from pypoplar.poplin.convolution.operand_layout import MemoryOrder, in_order
 from pypoplar.poplin.convolution.plan_choice import AnyPlan
-from pypoplar.poplin.convolution.plan_execution import map_input, map_output, map_weights, step_sizes
+from pypoplar.poplin.convolution.plan_execution import map_input, map_output, map_weights, memory_order
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.poputil.arguments import check_debug, check_graph, check_operands
 from pypoplar.poputil.exceptions import PoplibsError
@@ -40,7 +42,7 @@ def createInput(
     """
     chosen = _planned("poplin.createInput", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.batchSize, params.inputChannelsPerConvGroup, *params.inputFieldShape]
-    input = in_order(graph, params.inputType, shape, _order(chosen, "input"), debugContext or "", _steps(chosen, "input", 2))
+    input = in_order(graph, params.inputType, shape, _order(chosen, "input"), debugContext or "")
     if chosen.form.phases is OutputPhases.SEPARATE:
         seen = chosen.form.seen_input(graph, input)
         _map_parts(graph, chosen, map_input, lambda part: part.input(seen))
@@ -73,7 +75,7 @@ def createWeights(
     """
     chosen = _planned("poplin.createWeights", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
-    weights = in_order(graph, params.inputType, shape, _order(chosen, "weights"), debugContext or "", _weight_steps(chosen))
+    weights = in_order(graph, params.inputType, shape, _order(chosen, "weights"), debugContext or "")
     if chosen.form.phases is not OutputPhases.STACKED:
         seen = chosen.form.seen_weights(weights)
         _map_parts(graph, chosen, map_weights, lambda part: part.weights(seen))
@@ -91,7 +93,7 @@ def createConvOutput(
     """A new tensor [batch, output channels, *output field] that lies as the result of `convolution` does."""
     chosen = _planned("poplin.createConvOutput", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.batchSize, params.outputChannelsPerConvGroup, *params.getOutputFieldShape()]
-    output = in_order(graph, params.outputType, shape, _order(chosen, "output"), debugContext or "", _steps(chosen, "result", 2))
+    output = in_order(graph, params.outputType, shape, _order(chosen, "output"), debugContext or "")
     if chosen.form.phases is not OutputPhases.STACKED:
         computed = output
         for dim, axis in enumerate(chosen.form.params.axes()):
@@ -158,20 +160,12 @@ def _planned(
     return choose_form(graph.getTarget(), params, ConvolutionOptions.read(call, options), cache)
 
 
-def _order(chosen: ChosenForm, operand: str) -> list[int] | None:
-    """The order of dimensions that the first of the plans wants of an operand, if there is one."""
-    order: list[int] | None = getattr(chosen.plans[0], f"{operand}_order")() if chosen.plans else None
-    return order
-
-
-def _steps(chosen: ChosenForm, operand: str, dimension: int) -> Steps:
-    """What the steps of the only plan have of channels, which are the last in memory."""
-    sizes = step_sizes(chosen.plans[0], operand, dimension) if len(chosen.plans) == 1 else []
-    return (dimension, sizes) if sizes else None
-
-
-def _weight_steps(chosen: ChosenForm) -> Steps:
-    return _steps(chosen, "weights", 1) or _steps(chosen, "weights", 2)
+def _order(chosen: ChosenForm, operand: str) -> MemoryOrder | None:
+    """How the first of the plans wants an operand in memory, if there is one."""
+    if not chosen.plans:
+        return None
+    order = memory_order(chosen.plans[0], operand)
+    return evolve(order, steps=None) if chosen.form.phases is OutputPhases.STACKED else order  # its channels are not these
 
 
 def _map_parts(graph: Graph, chosen: ChosenForm, map_as_planned: Mapper, view: Callable[[PlainConvolution], Tensor]) -> None:
