@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from pypoplar.popnn.recurrent.lstm_backward import lstmBwd, lstmBwdWithWU, lstmWU
+from pypoplar.popnn.recurrent.lstm_costs import (
+    getBasicLstmCellBwdFlops,
+    getBasicLstmCellFwdFlops,
+    getBasicLstmCellWuFlops,
+    getMatMulPrePlanParameters,
+)
 from pypoplar.popnn.recurrent.lstm_forward import lstmFwd
 from pypoplar.popnn.recurrent.lstm_operands import (
     createInitialCellState,
@@ -26,7 +33,14 @@ __all__ = [
     "createWeights",
     "createWeightsBiases",
     "createWeightsKernel",
+    "getBasicLstmCellBwdFlops",
+    "getBasicLstmCellFwdFlops",
+    "getBasicLstmCellWuFlops",
     "getDefaultBasicLstmCellOrder",
+    "getMatMulPrePlanParameters",
+    "lstmBwd",
+    "lstmBwdWithWU",
     "lstmFwd",
+    "lstmWU",
     "zeroInitialState",
 ]

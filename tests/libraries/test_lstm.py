@@ -76,6 +76,40 @@ class Case:
         outputs += [np.zeros_like(h)] * (steps - len(outputs))
         return (np.array(outputs) if self.params.outputFullSequence else h), c
 
+    def with_gradients(self, split=False):
+        """A forward and a backward pass; gradients by the names of the operands."""
+        output, _, kept = self.forward()
+        random = np.random.default_rng(7)
+        state = lstm.createInitialState(self.graph, self.params)
+        arriving = {"of_output": variable(self.graph, self.params.rnn.dataType, output.shape(), "of_output")}
+        if not self.lengths:
+            arriving |= {"last.output": state.output, "last.cell": state.cellState}
+            self.graph.createHostWrite("last.output", state.output)
+            self.graph.createHostWrite("last.cell", state.cellState)
+        for name, tensor in arriving.items():
+            self.values[name] = random.standard_normal(tensor.shape()).astype(self.params.rnn.dataType.dtype)
+        last = None if self.lengths else state
+        passed = (self.graph, self.params, self.prog, self.state, kept)
+        ends = (self.weights, self.input, output)
+        if split:
+            grad, of_input, slopes = lstm.lstmBwd(*passed, *ends, arriving["of_output"], last, "b", self.options)
+            of_weights = lstm.lstmWU(*passed, slopes, *ends, "w", self.options)
+        else:
+            grad, of_input, of_weights = lstm.lstmBwdWithWU(*passed, *ends, arriving["of_output"], last, "b", self.options)
+        gradients = {"output": grad.output, "cell": grad.cellState, "input": of_input, "b": of_weights.biases}
+        gradients |= {"wi": of_weights.inputWeights, "wo": of_weights.outputWeights}
+        return {name: tensor for name, tensor in gradients.items() if tensor is not None}
+
+    def loss(self, values):
+        """What the gradients are of, in complex numbers."""
+        output, cell = self.expected(values)
+        total = (output * self.values["of_output"].astype(float)).sum()
+        if not self.lengths:
+            final = output[-1] if self.params.outputFullSequence else output
+            total += (final * self.values["last.output"].astype(float)).sum()
+            total += (cell * self.values["last.cell"].astype(float)).sum()
+        return total
+
 
 CASES = {
     "plain": {},
@@ -105,6 +139,46 @@ def test_a_forward_pass_is_that_of_float64(name):
     close = {"rtol": 2e-2, "atol": 1e-2} if case.params.rnn.dataType is HALF else {"rtol": 2e-5, "atol": 2e-6}
     for result, wanted in zip(("output", "cell"), case.expected(), strict=True):
         np.testing.assert_allclose(read[result].astype(np.float64), wanted, **close, err_msg=result)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("inference") and name != "without input"])
+def test_gradients_are_those_of_complex_steps(name):
+    case = Case(**CASES[name])
+    gradients = case.with_gradients(split=name in ("order", "the last"))
+    assert set(gradients) == set(case.tensors)
+    read = case.both(gradients) if name in ("plain", "variable") else case.run(gradients)[0]
+    random = np.random.default_rng(3)
+    for operand, gradient in read.items():
+        assert gradient.shape == case.values[operand].shape
+        for _ in range(3):  # slopes in directions at random
+            direction = random.standard_normal(gradient.shape)
+            changed = case.values | {operand: case.values[operand] + 1e-30j * direction}
+            wanted = case.loss(changed).imag / 1e-30
+            scale = np.linalg.norm(gradient.astype(np.float64)) * np.linalg.norm(direction)
+            relative = 2e-2 if case.params.rnn.dataType is HALF else 2e-6
+            assert abs((gradient.astype(np.float64) * direction).sum() - wanted) <= relative * scale + 1e-6, operand
+
+
+def test_gradients_of_inputs_are_there_if_asked_for():
+    case = Case(calcInputGradients=False, doInputWeightCalc=False, options={"weightAccumulatorsType": "float", "rnnStepsPerWU": 2})
+    assert set(case.with_gradients()) == {"output", "cell", "b", "wo"}
+    case = Case(steps=2)
+    output, _, kept = case.forward()
+    arguments = (case.graph, case.params, case.prog, case.state, kept, case.weights, case.input, output, output)
+    gradient, _, slopes = lstm.lstmBwd(*arguments, None)
+    assert (gradient.output.shape(), slopes.shape()) == ([3, 8], [2, 4, 3, 8])
+    lstm.lstmBwd(*arguments, case.state.cellState)  # the gradient of the last cell state alone
+
+
+def test_flops_and_products_are_those_of_poplibs():
+    params = lstm.LstmParams(HALF, 2, 3, [5, 7])
+    assert lstm.getBasicLstmCellFwdFlops(params) == (5 + 7) * 4 * 7 * 2 * 3 * 2 + 4 * 3 * 2 * 7
+    assert lstm.getBasicLstmCellBwdFlops(params) == (5 + 7) * 4 * 7 * 2 * 3 * 2 + 6 * 3 * 2 * 7
+    assert lstm.getBasicLstmCellWuFlops(params) == (5 + 7) * 4 * 7 * 2 * 3 * 2 + 4 * 7 * 2 * 3 * 2
+    products = lstm.getMatMulPrePlanParameters(params, {"partialsType": "half"})
+    assert [options["fullyConnectedPass"] for _, options in products] == ["TRAINING_FWD", "TRAINING_BWD", "TRAINING_WU"]
+    assert products[0][0].aShape[-2:] == (2, 12)
+    assert len(lstm.getMatMulPrePlanParameters(params, {"inferenceOnly": True})) == 1
 
 
 def test_the_number_of_steps_does_not_change_the_program():
@@ -172,6 +246,30 @@ def test_what_makes_no_layer_is_refused_before_the_graph_changes():
         (MissingFeature, lambda: forward(options={"recomputationMode": "full"}), "recomputationMode 'full'"),
         (PoplibsError, lambda: forward(options={"availableMemoryProportion": 2}), "from 0 to 1"),
         (PoplibsError, lambda: forward(options={"numShards": 0}), "numShards"),
+    ]
+    kept = variable(graph, FLOAT, [4, 6, 3, 8], "kept")
+    output = variable(graph, FLOAT, [4, 3, 8], "shown")
+    before = len(graph.freeze().variables.names), graph.numComputeSets()
+
+    def backward(**changed):
+        given = {"params": params, "fwdIntermediates": kept, "outputGrad": output, "lastStepStateGrad": None} | changed
+        given = {"fwdStateInit": case.state, "weights": case.weights, "input": case.input, "output": output} | given
+        return lstm.lstmBwd(graph, prog=prog, **given)
+
+    varying = lstm.LstmParams(FLOAT, 3, 4, three, [5, 8])
+    refused += [
+        (PoplibsError, lambda: backward(fwdIntermediates=output), "fwdIntermediates is .steps, matrices, batch, out."),
+        (PoplibsError, lambda: backward(options={"recomputationMode": "cellAndTanh"}), "= FLOAT .4, 4, 3, 8., got"),
+        (PoplibsError, lambda: backward(outputGrad=case.state.output), "outputGrad is as output"),
+        (PoplibsError, lambda: backward(options={"inferenceOnly": True}), "nothing is kept"),
+        (PoplibsError, lambda: backward(params=varying, lastStepStateGrad=case.state), "with varTimeSteps the state"),
+        (PoplibsError, lambda: backward(params=with_fields(doInputWeightCalc=False)), "the input has no gradient"),
+        (PoplarTypeError, lambda: backward(lastStepStateGrad=3), "lastStepStateGrad is a"),
+        (
+            PoplibsError,
+            lambda: lstm.lstmWU(graph, params, prog, case.state, kept, kept, case.weights, case.input, output),
+            "bwdIntermediates is .steps, units, batch, out.",
+        ),
     ]
     for kind, refuse, words in refused:
         with pytest.raises(kind, match=words):

@@ -18,7 +18,7 @@ from pypoplar.popnn.recurrent.step_layout import StepLayout
 from pypoplar.popnn.recurrent.step_loop import StepLoop
 from pypoplar.popops.elements.fill import zero
 from pypoplar.popops.elements.map_functions import mapInPlace
-from pypoplar.popops.expr import Expr, PlaceHolder
+from pypoplar.popops.expr import Expr, PlaceHolder, Select
 from pypoplar.poputil.arguments import check_call
 from pypoplar.poputil.naming import below
 from pypoplar.program import Copy, Sequence
@@ -132,7 +132,7 @@ class LstmForward:
     def _cell(self, loop: StepLoop, state: Tensor, result: Tensor, kept: list[Tensor], units: list[Tensor], body: Sequence) -> None:
         """One compute set for the cell: its state and result in place, and what is kept."""
         places = self.params.places
-        mask = loop.mask(state, body)
+        mask = loop.lasting(body)
         tensors = [state, result, *kept, *(unit[place] for place in places for unit in units)]
         numbers = iter(range(len(kept) + 3, len(tensors) + 1))
         sums: list[Expr] = []
@@ -146,20 +146,14 @@ class LstmForward:
         )
 
     def _trees(self, sums: list[Expr], flag: Expr | None) -> list[Expr]:
-        """Cell state, result and all that may be kept, of the sums of the units; with a flag 0 of samples that have ended."""
+        """Cell state, result and all that may be kept, of the sums of the units; where a flag is false the sample has ended."""
         gate, other = FUNCTIONS[self.params.recurrentActivation], FUNCTIONS[self.params.activation]
         state, result = PlaceHolder(1), PlaceHolder(2)
-        forget, into, candidate, out = (
-            function(total) if flag is None else function(total) * flag
-            for function, total in zip((gate, gate, other, gate), sums, strict=True)
-        )
+        forget, into, candidate, out = (function(total) for function, total in zip((gate, gate, other, gate), sums, strict=True))
         updated = forget * state + into * candidate
-        activated, final = other(updated), updated
-        shown = activated * out
+        activated = other(updated)
+        final, shown = updated, activated * out
         if flag is not None:
-            activated, rest = activated * flag, 1.0 - flag
-            if self.params.preserveFinalState:
-                final = updated + state * rest
-            if not self.params.outputFullSequence:
-                shown = shown + result * rest
+            final = Select(updated, state if self.params.preserveFinalState else 0.0, flag)
+            shown = Select(shown, 0.0 if self.params.outputFullSequence else result, flag)
         return [final, shown, forget, into, candidate, out, activated, state]

@@ -86,12 +86,12 @@ class StepLoop:
     def _step(self) -> int:
         return DOWN if self.reverse else 1
 
-    def mask(self, like: Tensor, prog: Sequence) -> Tensor | None:
-        """For each sample 1 while its steps last, then 0, of a tensor's type: [batch, 1]; None where all last equally long."""
+    def lasting(self, prog: Sequence) -> Tensor | None:
+        """For each sample whether its steps last: BOOLs [batch, 1]; None where all last equally long."""
         if self.lengths is None:
             return None
-        lasts = Cast(Lt(Cast(_1, INT), Cast(_2, INT)), like.elementType())
-        return map(self.graph, lasts, [self.index, self.lengths], prog, below(self.debug, "mask")).expand([1])
+        lasts = Lt(Cast(_1, INT), Cast(_2, INT))
+        return map(self.graph, lasts, [self.index, self.lengths], prog, below(self.debug, "lasting")).expand([1])
 
     def take(self, sequences: Iterable[Tensor], prog: Sequence) -> list[Tensor]:
         """Of each sequence, as rows, the row of the step: new tensors, filled in one compute set."""

@@ -1,0 +1,53 @@
+"""Products over all steps of a backward pass: gradients of weights, of biases and of the input."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
+from pypoplar.poplin.matmul.mat_mul import matMul
+from pypoplar.poplin.planning_cache import PlanningCache
+from pypoplar.popnn.recurrent.recurrent_operands import all_steps, one_by_one, side_by_side
+from pypoplar.popnn.recurrent.recurrent_options import RecurrentOptions
+from pypoplar.popops.reduction.reduce_call import reduce
+from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
+from pypoplar.poputil.naming import below
+from pypoplar.program import Sequence
+
+
+def input_gradients(
+    graph: Graph,
+    slopes: Tensor,
+    weights: Tensor,
+    prog: Sequence,
+    options: RecurrentOptions,
+    cache: PlanningCache | None,
+    debug: str,
+) -> Tensor:
+    """The gradient [steps, batch, in] of the input, from those [steps, units, batch, out] of what goes into the units."""
+    left, right = all_steps(slopes), side_by_side(weights).transpose()
+    product = matMul(graph, left, right, prog, debug, options.of_pass("TRAINING_BWD"), cache)
+    return product.reshape([slopes.dim(0), slopes.dim(2), -1])
+
+
+def weight_gradients(
+    graph: Graph,
+    read: list[Tensor],
+    slopes: Tensor,
+    prog: Sequence,
+    options: RecurrentOptions,
+    cache: PlanningCache | None,
+    debug: str,
+) -> list[Tensor]:
+    """The gradients of the weights [units, in, out] of each tensor [steps, batch, in], and of the biases [units, out]."""
+    units = slopes.dim(1)
+    rows = [tensor.reshape([-1, tensor.dim(2)]) for tensor in read]
+    product = matMul(graph, concat(rows, 1).transpose(), all_steps(slopes), prog, debug, options.of_pass("TRAINING_WU"), cache)
+    ends = [0]
+    for matrix in rows:
+        ends.append(ends[-1] + matrix.dim(1))
+    parts = [one_by_one(product.slice(low, high), units) for low, high in pairwise(ends)]
+    biases = reduce(graph, slopes, [0, 2], ReduceParams(Operation.ADD), prog, below(debug, "biases"))
+    return [*parts, biases]
