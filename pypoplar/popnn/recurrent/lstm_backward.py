@@ -8,6 +8,7 @@ from attrs import frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
 from pypoplar.poplin.matmul.mat_mul import matMul
 from pypoplar.poplin.matmul.matmul_operands import preArrangeMatMulInputRHS
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
@@ -93,7 +94,7 @@ def lstmBwd(  # noqa: PLR0913 (PopLibs' arguments)
         "popnn.lstm.lstmBwd", graph, params, prog, fwdStateInit, weights, debugContext, options, planningCache
     )
     pass_.check_kept(fwdIntermediates, input, output)
-    return pass_.build(fwdIntermediates, outputGrad, state, prog)
+    return pass_.build(fwdIntermediates, output, outputGrad, state, prog)
 
 
 @public
@@ -175,7 +176,7 @@ def lstmBwdWithWU(  # noqa: PLR0913 (PopLibs' arguments)
     call = "popnn.lstm.lstmBwdWithWU"
     pass_ = LstmBackward.read(call, graph, params, prog, fwdStateInit, weights, debugContext, options, planningCache)
     pass_.check_kept(fwdIntermediates, input, output)
-    gradient, of_input, slopes = pass_.build(fwdIntermediates, outputGrad, state, prog)
+    gradient, of_input, slopes = pass_.build(fwdIntermediates, output, outputGrad, state, prog)
     return gradient, of_input, pass_.of_weights(fwdIntermediates, slopes, input, output, prog)
 
 
@@ -243,7 +244,7 @@ class LstmBackward:
         check_shaped(self.call, self.graph, "bwdIntermediates", intermediates, rnn.dataType, shape, "[steps, units, batch, out]")
 
     def build(
-        self, intermediates: Tensor, outputGrad: Tensor, last: LstmState | None, prog: Sequence
+        self, intermediates: Tensor, output: Tensor, outputGrad: Tensor, last: LstmState | None, prog: Sequence
     ) -> tuple[LstmState, Tensor | None, Tensor]:
         """Extend `prog` by the pass: the gradients of the initial state, of the input, and of the sums that go into the units."""
         graph, rnn, type = self.graph, self.params.rnn, self.params.rnn.dataType
@@ -254,7 +255,7 @@ class LstmBackward:
             )
         grads = self._last(last)
         single, four = self._layout(1), self._layout(UNITS)
-        kept = [self._layout(self._kept).rows(intermediates.slice(0, self._kept, 1))]
+        kept = [self._kept_rows(intermediates, output)]
         if self.options.recomputes:
             kept.append(self._computed_again(kept[0], prog))
         of_output, of_cell = (self._matrix(single, name) for name in ("outputGrad", "cellStateGrad"))
@@ -265,11 +266,8 @@ class LstmBackward:
             taken.append(copied(graph, single, outputGrad.expand([1]), prog, below(self.debug, "outputGrads")))
         parts = loop.take(taken, body)
         step = four.create(graph, type, 1, below(self.debug, "step"))
-        values = [
-            matrix
-            for part in parts[: len(kept)]
-            for matrix in self._layout(part.numElements() // of_cell.numElements()).shaped(part)[0]
-        ]
+        values = list(self._layout(self._kept + 1).shaped(parts[0])[0])[: self._kept]
+        values += [matrix for part in parts[1 : len(kept)] for matrix in self._layout(2).shaped(part)[0]]
         arriving = [of_output, *(single.shaped(part)[0][0] for part in parts[len(kept) :])]
         mask = loop.lasting(body)
         self._cell(of_cell, four.shaped(step)[0], values, arriving, mask, body)
@@ -281,6 +279,11 @@ class LstmBackward:
         loop.run(body, prog)
         slopes = four.shaped(sequence)
         return LstmState(of_output, of_cell), self._of_input(slopes, prog), slopes
+
+    def _kept_rows(self, intermediates: Tensor, output: Tensor) -> Tensor:
+        """What was kept, as rows: together with the outputs, beside which it lies, each row is one piece of memory."""
+        whole = concat(intermediates, output.expand([1]), 1) if self.params.outputFullSequence else intermediates
+        return self._layout(self._kept + 1).rows(whole)
 
     def of_weights(self, intermediates: Tensor, slopes: Tensor, input: Tensor, output: Tensor, prog: Sequence) -> LstmWeights:
         """Extend `prog` by the gradients of weights and biases."""
@@ -371,7 +374,7 @@ class LstmBackward:
     def _computed_again(self, kept: Tensor, prog: Sequence) -> Tensor:
         """Activated cell state and cell state before, of each step, as rows: from the gates that were kept."""
         graph, rnn, type, debug = self.graph, self.params.rnn, self.params.rnn.dataType, below(self.debug, "again")
-        gates, pair, single = self._layout(GATES), self._layout(2), self._layout(1)
+        gates, pair, single = self._layout(GATES + 1), self._layout(2), self._layout(1)
         cell, step = self._matrix(single, "again"), pair.create(graph, type, 1, debug)
         sequence = pair.create(graph, type, rnn.maxTimeSteps, debug)
         prog.add(Copy(self.initial[1], cell))
@@ -379,7 +382,7 @@ class LstmBackward:
             zero(graph, sequence, prog, below(debug, "zero"))
         loop, body = StepLoop.of(graph, rnn, False, prog, debug), Sequence()
         (part,) = loop.take([kept], body)
-        forget, into, candidate, _ = gates.shaped(part)[0]
+        forget, into, candidate, *_ = gates.shaped(part)[0]
         state, _, _, f, i, g = (PlaceHolder(number) for number in range(1, 7))
         updated = f * state + i * g
         trees = [updated, FUNCTIONS[self.params.activation](updated), state]

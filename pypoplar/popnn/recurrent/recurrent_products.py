@@ -11,10 +11,12 @@ from pypoplar.poplin.matmul.mat_mul import matMul
 from pypoplar.poplin.planning_cache import PlanningCache
 from pypoplar.popnn.recurrent.recurrent_operands import all_steps, one_by_one, side_by_side
 from pypoplar.popnn.recurrent.recurrent_options import RecurrentOptions
-from pypoplar.popops.reduction.reduce_call import reduce
+from pypoplar.popnn.recurrent.step_layout import StepLayout
+from pypoplar.popops.reduction.reduce_call import reduce, reduceWithOutput
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
 from pypoplar.poputil.naming import below
 from pypoplar.program import Sequence
+from pypoplar.types import FLOAT
 
 
 def input_gradients(
@@ -49,5 +51,14 @@ def weight_gradients(
     for matrix in rows:
         ends.append(ends[-1] + matrix.dim(1))
     parts = [one_by_one(product.slice(low, high), units) for low, high in pairwise(ends)]
-    biases = reduce(graph, slopes, [0, 2], ReduceParams(Operation.ADD), prog, below(debug, "biases"))
-    return [*parts, biases]
+    return [*parts, bias_gradients(graph, slopes, prog, below(debug, "biases"))]
+
+
+def bias_gradients(graph: Graph, slopes: Tensor, prog: Sequence, debug: str) -> Tensor:
+    """The sums [units, out] over steps and samples: first over steps, which lie on one tile, in FLOAT."""
+    _, units, batch, size = slopes.shape()
+    layout = StepLayout.of(graph, units, batch, size)
+    sums = layout.create(graph, FLOAT, 1, debug)
+    add = ReduceParams(Operation.ADD)
+    reduceWithOutput(graph, layout.rows(slopes), sums.flatten(), [0], add, prog, below(debug, "steps"))
+    return reduce(graph, layout.shaped(sums)[0], slopes.elementType(), [1], add, prog, debug)
