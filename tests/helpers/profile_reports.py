@@ -88,7 +88,11 @@ def program_trees(draw: st.DrawFn, steps: int) -> tuple[tuple[Program, ...], tup
     """Program trees and the leaves that are the static steps; a part may be there in several places, once or twice over."""
     sets = st.builds(ComputeSet, names, st.lists(st.builds(VertexInstances, names, counts), max_size=3).map(tuple))
     kinds = st.sampled_from(["OnTileExecute", "DoExchange", "StreamCopy", "Sync"])
-    leaves = [draw(st.builds(Program, names, kinds, st.just(()), st.just(step), names, st.none() | sets)) for step in range(steps)]
+    known: dict[ComputeSet, ComputeSet] = {}  # equal ones are one object, as in every report of a run
+    one_set = sets.map(lambda compute_set: known.setdefault(compute_set, compute_set))
+    leaves = [
+        draw(st.builds(Program, names, kinds, st.just(()), st.just(step), names, st.none() | one_set)) for step in range(steps)
+    ]
     programs = [*leaves, Program("", "Sequence")]
     for _ in range(draw(st.integers(0, 5))):
         children = tuple(draw(st.lists(st.sampled_from(programs), max_size=4)))

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from profile_reports import differences, full_report, reports
 
-from pypoplar import FileLoadError
+from pypoplar import FLOAT, Engine, FileLoadError, Graph, InOut, IPUModel, Vertex
+from pypoplar.program import Execute, Sequence
 from pypoplar.report.failed_runs import FailedRun, FailedStep, failed_text, read_failed
 from pypoplar.report.file.sqlite_file import load_report, save_report
 
@@ -23,6 +24,38 @@ def test_every_attribute_of_a_report_comes_back(report):
         path = Path(folder) / "profile.pop"
         save_report(report, path)
         assert differences(report, load_report(path)) == []
+
+
+class Nothing(Vertex):
+    x: InOut[FLOAT]
+
+    def compute(self):
+        self.x = self.x
+
+
+def test_a_compute_set_that_several_steps_execute_is_one_in_a_report_and_in_its_file(tmp_path):
+    """No two of a graph have one name; each has the cycles of all its steps."""
+    device = IPUModel().createDevice()
+    graph = Graph(device)
+    x = graph.addVariable(FLOAT, [3], "x")
+    graph.setTileMapping(x, 0)
+    sets = [graph.addComputeSet("work") for _ in range(2)]
+    for compute_set, element in zip(sets, (x[0], x[1]), strict=True):
+        graph.setTileMapping(graph.addVertex(compute_set, Nothing, {"x": element}), 0)
+    engine = Engine(graph, Sequence(Execute(sets[0]), Execute(sets[1]), Execute(sets[0])))
+    engine.load(device)
+    engine.run()
+    report = engine.getReport()
+    save_report(report, tmp_path / "profile.pop")
+    loaded = load_report(tmp_path / "profile.pop")
+    assert differences(report, loaded) == []
+    for known in (report, loaded):
+        programs = known.compilation.step_programs
+        first, second, third = (program.computeset for program in programs if program.computeset is not None)
+        assert first is third
+        assert first != second
+        assert known.compilation.computeSets == (first, second)
+        assert [len(first.ran), len(second.ran)] == [2, 1]
 
 
 numbers = st.integers(0, 1 << 60)
