@@ -165,7 +165,7 @@ def _divide_compute(cuts: _Cuts, compute: int) -> None:
         cost += cuts.work[end] - cuts.work[begin]
         moved += cuts.moved[end] - cuts.moved[begin]
     threads = cuts.threads
-    serial = threads == 1 or int(cost.sum()) < SERIAL
+    serial = threads == 1 or first == last or int(cost.sum()) < SERIAL
     cuts.compute_serial[compute] = serial
     limits = _serial_split(0, last - first, threads) if serial else _shared_evenly(cost, threads)
     # What is fanned out has to have arrived at the first receivers of all tiles.
