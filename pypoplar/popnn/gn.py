@@ -8,6 +8,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popnn.norms.channel_groups import Options
 from pypoplar.popnn.norms.norm_layer import NormLayer
+from pypoplar.poputil.arguments import whole_number
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.program import Sequence
 from pypoplar.tracebacks import public
@@ -43,8 +44,9 @@ def groupNormStatistics(  # noqa: PLR0913 (PopLibs' arguments)
     `unbiasedVarEstimate`, `stableAlgo` and `partialsType` mean is told by `poplin.normStatistics`; a `partialsType` smaller than
     the type of `acts` is ignored. `options` are those of `groupNormalise`. `prog` is extended.
     """
-    layer = NormLayer.of_groups("popnn.gn.groupNormStatistics", graph, prog, debugContext, options)
-    return layer.statistics(acts, eps, numGroups, unbiasedVarEstimate, stableAlgo, partialsType)
+    call = "popnn.gn.groupNormStatistics"
+    layer = NormLayer.of_groups(call, graph, prog, debugContext, options)
+    return layer.statistics(acts, eps, whole_number(call, "numGroups", numGroups, 1), unbiasedVarEstimate, stableAlgo, partialsType)
 
 
 @public

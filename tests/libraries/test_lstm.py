@@ -206,6 +206,15 @@ def test_states_can_be_filled_with_zeros_and_be_one_tensor():
     assert not read["state"].any()
 
 
+def test_sizes_have_the_same_values_by_both_of_their_names():
+    params = lstm.LstmParams(FLOAT, 3, 4, [5, 8])
+    params.batchSize, params.timeSteps, params.layerSizes, params.dataType = 2, 6, [3, 4], HALF
+    sizes = params.rnn
+    assert (sizes.batchSize, sizes.maxTimeSteps, sizes.timeSteps, sizes.layerSizes, sizes.dataType) == (2, 6, 6, [3, 4], HALF)
+    sizes.timeSteps = 7
+    assert (params.timeSteps, sizes.maxTimeSteps) == (7, 7)
+
+
 def test_what_makes_no_layer_is_refused_before_the_graph_changes():
     case, other = Case(), Case()
     graph, params, prog = case.graph, case.params, case.prog
@@ -233,6 +242,13 @@ def test_what_makes_no_layer_is_refused_before_the_graph_changes():
         (PoplarTypeError, lambda: lstm.LstmParams(FLOAT, 3, "many", [5, 8]), "timeSteps is a"),
         (PoplarTypeError, lambda: lstm.createInput(graph, "params"), "params is a popnn.lstm.LstmParams"),
         (PoplibsError, lambda: forward(params=with_fields(cellOrder=[0, 1, 1, 3])), "each of the four units"),
+        (PoplibsError, lambda: forward(params=with_fields(cellOrder=None)), "each of the four units"),
+        (PoplibsError, lambda: forward(params=with_fields(batchSize=0)), "batchSize is 1 at least, got 0"),
+        (PoplarTypeError, lambda: forward(params=with_fields(layerSizes=None)), "layerSizes is a list of whole numbers, got None"),
+        (PoplarTypeError, lambda: forward(params=with_fields(rnn=None)), "params.rnn is a popnn.rnn.RnnParams, got None"),
+        (AttributeError, lambda: setattr(params.rnn, "batchsize", 3), "batchsize"),
+        (PoplarTypeError, lambda: forward(weights=None), "weights is a popnn.lstm.LstmWeights, got None"),
+        (PoplarTypeError, lambda: lstm.zeroInitialState(graph, None, prog), "initialState is a popnn.lstm.LstmState, got None"),
         (PoplarTypeError, lambda: forward(params=with_fields(outputFullSequence="no")), "outputFullSequence is True or False"),
         (MissingFeature, lambda: forward(params=with_fields(activation=NonLinearityType.GELU)), "GELU is not there"),
         (PoplarTypeError, lambda: forward(params=with_fields(activation="tanh")), "activation is a popnn.NonLinearityType"),

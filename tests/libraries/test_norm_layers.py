@@ -206,6 +206,7 @@ def test_what_cannot_be_normalised_is_refused_before_the_graph_changes():
             lambda: gn.groupNormStatistics(graph, acts, EPS, prog, 4, False),
             "6 channels of .* in 4 groups of one size",
         ),
+        (PoplarTypeError, lambda: gn.groupNormStatistics(graph, acts, EPS, prog, None, False), "numGroups is a whole number"),
         (PoplibsError, lambda: gn.groupNormStatistics(graph, acts, EPS, prog, 0, False), "numGroups is 1 at least, got 0"),
         (PoplarTypeError, lambda: gn.groupNormStatistics(graph, acts, EPS, prog, 2.0, False), "numGroups is a whole number"),
         (

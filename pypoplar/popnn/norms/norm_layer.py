@@ -19,7 +19,7 @@ from pypoplar.poplin.norms.norm_statistics import normStatistics
 from pypoplar.poplin.norms.norm_whitening import normalise, normWhiten
 from pypoplar.popnn.norms.channel_groups import ChannelGroups, Options, strided_grouping
 from pypoplar.popops.elements.scaled_add import scaledAddTo
-from pypoplar.poputil.arguments import check_call, check_flag, check_operands, check_own, check_writeable, whole_number
+from pypoplar.poputil.arguments import check_call, check_flag, check_float, check_operands, check_own, check_writeable
 from pypoplar.poputil.call_options import read_options
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
@@ -58,7 +58,7 @@ class NormLayer:
     ) -> tuple[Tensor, Tensor]:
         """Mean and inverse deviation; `numGroups` means nothing to batch norm, None is a group for each channel."""
         check_activations(self.call, self.graph, "acts", acts)
-        count = max(acts.dim(1), 1) if numGroups is None else whole_number(self.call, "numGroups", numGroups, 1)
+        count = max(acts.dim(1), 1) if numGroups is None else numGroups
         check_epsilon(self.call, eps)
         check_flag(self.call, "unbiasedVarEstimate", unbiasedVarEstimate)
         check_flag(self.call, "stableAlgo", stableAlgo)
@@ -147,6 +147,8 @@ class NormLayer:
                     f"{self.call}: gamma and beta have one type, and so have their deltas, got {first!r}, {second!r}"
                 )
         check_operands(self.call, self.graph, **named)
+        if not isinstance(scale, Tensor):
+            check_float(self.call, "scale", scale)
         check_writeable(self.call, concat(beta, gamma))
         deltas = concat(betaDelta, gammaDelta)
         scaledAddTo(self.graph, concat(beta, gamma), deltas, scale, self.prog, self.debug)

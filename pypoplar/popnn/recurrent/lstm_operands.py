@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
@@ -95,7 +96,11 @@ def createInitialState(
 @public
 def zeroInitialState(graph: Graph, initialState: LstmState, prog: Sequence, debugContext: str | None = None) -> None:
     """Extend `prog` by what fills both tensors of a state with zeros."""
-    check_call("popnn.lstm.zeroInitialState", graph, prog, debugContext)
+    call = "popnn.lstm.zeroInitialState"
+    check_call(call, graph, prog, debugContext)
+    given: object = initialState
+    if not isinstance(given, LstmState):
+        raise PoplarTypeError(f"{call}: initialState is a popnn.lstm.LstmState, got {given!r}")
     zero(graph, initialState.getAsTensor(), prog, below(debugContext, "zeroInitialState"))
 
 
@@ -165,8 +170,10 @@ def check_state(call: str, graph: Graph, params: LstmParams, name: str, state: o
     return output, cell
 
 
-def check_weights(call: str, graph: Graph, params: LstmParams, weights: LstmWeights) -> None:
+def check_weights(call: str, graph: Graph, params: LstmParams, weights: object) -> None:
     """`PoplibsError` unless weights and biases are those of the layer."""
+    if not isinstance(weights, LstmWeights):
+        raise PoplarTypeError(f"{call}: weights is a popnn.lstm.LstmWeights, got {weights!r}")
     (size, out), type = params.rnn.layerSizes, params.rnn.dataType
     if params.doInputWeightCalc:
         check_shaped(call, graph, "weights.inputWeights", weights.inputWeights, type, [UNITS, size, out], "[units, in, out]")

@@ -14,7 +14,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popnn.nonlinearities.nonlinearity_type import NonLinearityType
 from pypoplar.popnn.recurrent.cell_functions import check_activation
-from pypoplar.popnn.recurrent.rnn_params import RnnParams
+from pypoplar.popnn.recurrent.rnn_params import RnnParams, of_sizes
 from pypoplar.poputil.arguments import check_flag
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
@@ -50,18 +50,14 @@ FLAGS = ("outputFullSequence", "doInputWeightCalc", "calcInputGradients", "prese
 class LstmParams:
     """An LSTM layer: sizes, and how it is computed.
 
-    `rnn` are its sizes; `dataType`, `batchSize`, `timeSteps` and `layerSizes` are other names of those, which change nothing when
-    they are set. Fields to be set: `outputFullSequence` (the output of each step is the result, else that of the last),
+    `rnn` are its sizes; `dataType`, `batchSize`, `timeSteps` and `layerSizes` are other names of those: to set one sets that of
+    `rnn` (PopLibs: nothing). Fields to be set: `outputFullSequence` (the output of each step is the result, else that of the last),
     `doInputWeightCalc` (false leaves the input out: only for measurements), `calcInputGradients`, `preserveFinalState` (samples
     that end early keep their cell state), `cellOrder` (of units in weights and biases), `activation` of candidate and cell state
     and `recurrentActivation` of gates: TANH, SIGMOID, HARD_SIGMOID or RELU.
     """
 
     rnn: RnnParams
-    dataType: ElementType
-    batchSize: int
-    timeSteps: int
-    layerSizes: list[int]
     outputFullSequence: bool
     doInputWeightCalc: bool
     calcInputGradients: bool
@@ -110,22 +106,30 @@ class LstmParams:
         else:
             assert not isinstance(timeSteps, int)
             self.rnn = RnnParams(dataType, batchSize, maxTimeSteps, timeSteps, layerSizes)
-        self.dataType, self.batchSize = dataType, batchSize
-        self.timeSteps, self.layerSizes = self.rnn.maxTimeSteps, self.rnn.layerSizes
         self.outputFullSequence = self.doInputWeightCalc = self.calcInputGradients = True
         self.preserveFinalState = False
         self.cellOrder = getDefaultBasicLstmCellOrder()
         self.activation, self.recurrentActivation = activation, recurrentActivation
+
+    dataType = of_sizes("dataType")
+    batchSize = of_sizes("batchSize")
+    timeSteps = of_sizes("maxTimeSteps")
+    layerSizes = of_sizes("layerSizes")
 
     def __repr__(self) -> str:
         return f"LstmParams({self.rnn!r})"
 
     def check_of(self, call: str, graph: Graph) -> None:
         """`PoplibsError` or `PoplarTypeError` for fields that make no layer of the graph."""
-        self.rnn.check_of(call, graph)
+        sizes: object = self.rnn
+        if not isinstance(sizes, RnnParams):
+            raise PoplarTypeError(f"{call}: params.rnn is a popnn.rnn.RnnParams, got {sizes!r}")
+        sizes.check_of(call, graph)
+        default = getDefaultBasicLstmCellOrder()
         for name in FLAGS:
             check_flag(call, name, getattr(self, name))
-        if sorted(self.cellOrder) != getDefaultBasicLstmCellOrder():
+        order: object = self.cellOrder
+        if not isinstance(order, list | tuple) or len(order) != UNITS or set(order) != set(default):
             raise PoplibsError(f"{call}: cellOrder has each of the four units of a cell once, got {self.cellOrder}")
         check_activation(call, "activation", self.activation)
         check_activation(call, "recurrentActivation", self.recurrentActivation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import overload
+from typing import Any, overload
 
 from pypoplar.braces import NUMBERS, ordered
 from pypoplar.errors import PoplarTypeError
@@ -19,6 +19,15 @@ from pypoplar.types import FLOAT, HALF, INT, UNSIGNED_INT, ElementType
 REALS = (FLOAT, HALF)
 
 
+def of_sizes(name: str) -> Any:
+    """A property of a layer's parameters that is a field of its `rnn`."""
+
+    def set_size(params: Any, value: object) -> None:
+        setattr(params.rnn, name, value)
+
+    return property(lambda params: getattr(params.rnn, name), set_size)
+
+
 class RnnParams:
     """A layer of `layerSizes[0]` elements in and `layerSizes[1]` out, over `maxTimeSteps` steps of `batchSize` samples.
 
@@ -30,9 +39,10 @@ class RnnParams:
     dataType: ElementType
     batchSize: int
     maxTimeSteps: int
-    timeSteps: int
     varTimeSteps: Tensor | None
     layerSizes: list[int]
+
+    __slots__ = tuple(__annotations__)
 
     @overload
     def __init__(self, dataType: ElementType, batchSize: int, timeSteps: int, layerSizes: Iterable[int]) -> None: ...
@@ -51,10 +61,18 @@ class RnnParams:
         varTimeSteps: Tensor | None = None,
     ) -> None:
         self.dataType, self.batchSize = dataType, batchSize
-        self.maxTimeSteps = self.timeSteps = maxTimeSteps if timeSteps is None else timeSteps
+        self.maxTimeSteps = maxTimeSteps if timeSteps is None else timeSteps
         self.varTimeSteps = varTimeSteps
         self.layerSizes = list(ordered(layerSizes, "layerSizes of RnnParams", NUMBERS))
         self.check("RnnParams")
+
+    @property
+    def timeSteps(self) -> int:
+        return self.maxTimeSteps
+
+    @timeSteps.setter
+    def timeSteps(self, steps: int) -> None:
+        self.maxTimeSteps = steps
 
     def __repr__(self) -> str:
         steps = f"{self.maxTimeSteps}{'' if self.varTimeSteps is None else ' at most'}"
@@ -66,6 +84,9 @@ class RnnParams:
             raise PoplibsError(f"{call}: dataType is FLOAT or HALF, got {self.dataType!r}")
         for name in ("batchSize", "maxTimeSteps"):
             whole_number(call, name, getattr(self, name), 1)
+        sizes: object = self.layerSizes
+        if not isinstance(sizes, list | tuple):
+            raise PoplarTypeError(f"{call}: layerSizes is a list of whole numbers, got {sizes!r}")
         for number, size in enumerate(self.layerSizes):
             whole_number(call, f"layerSizes[{number}]", size, 1)
         if len(self.layerSizes) != 2:
