@@ -18,7 +18,7 @@ from pypoplar.popnn.recurrent.lstm_operands import check_state, check_weights
 from pypoplar.popnn.recurrent.lstm_params import UNITS, LstmParams, LstmState, LstmWeights, check_params
 from pypoplar.popnn.recurrent.recurrent_operands import check_shaped, copied, previous_steps, side_by_side
 from pypoplar.popnn.recurrent.recurrent_options import Options, RecurrentOptions
-from pypoplar.popnn.recurrent.recurrent_products import input_gradients, weight_gradients
+from pypoplar.popnn.recurrent.recurrent_products import bias_gradients, input_gradients, weight_products
 from pypoplar.popnn.recurrent.step_layout import StepLayout
 from pypoplar.popnn.recurrent.step_loop import StepLoop
 from pypoplar.popops.elements.element_functions import addInPlace
@@ -291,7 +291,8 @@ class LstmBackward:
         before = previous_steps(self.initial[0], outputs)
         read = [input, before] if self.params.doInputWeightCalc else [before]
         debug = below(self.debug, "weights")
-        *of_input, of_output, biases = weight_gradients(self.graph, read, slopes, prog, self.options, self.cache, debug)
+        *of_input, of_output = weight_products(self.graph, read, slopes, prog, self.options, self.cache, debug)
+        biases = bias_gradients(self.graph, slopes, prog, below(debug, "biases"))
         return LstmWeights(of_input[0] if of_input else None, of_output, biases)
 
     def _layout(self, multiple: int) -> StepLayout:

@@ -34,7 +34,7 @@ def input_gradients(
     return product.reshape([slopes.dim(0), slopes.dim(2), -1])
 
 
-def weight_gradients(
+def weight_products(
     graph: Graph,
     read: list[Tensor],
     slopes: Tensor,
@@ -43,15 +43,14 @@ def weight_gradients(
     cache: PlanningCache | None,
     debug: str,
 ) -> list[Tensor]:
-    """The gradients of the weights [units, in, out] of each tensor [steps, batch, in], and of the biases [units, out]."""
+    """The gradients of the weights [units, in, out] that each tensor [steps, batch, in] is multiplied by, in one product."""
     units = slopes.dim(1)
     rows = [tensor.reshape([-1, tensor.dim(2)]) for tensor in read]
     product = matMul(graph, concat(rows, 1).transpose(), all_steps(slopes), prog, debug, options.of_pass("TRAINING_WU"), cache)
     ends = [0]
     for matrix in rows:
         ends.append(ends[-1] + matrix.dim(1))
-    parts = [one_by_one(product.slice(low, high), units) for low, high in pairwise(ends)]
-    return [*parts, bias_gradients(graph, slopes, prog, below(debug, "biases"))]
+    return [one_by_one(product.slice(low, high), units) for low, high in pairwise(ends)]
 
 
 def bias_gradients(graph: Graph, slopes: Tensor, prog: Sequence, debug: str) -> Tensor:

@@ -1,0 +1,482 @@
+"""The backward pass of GRU layers, and the gradients of their weights."""
+
+from __future__ import annotations
+
+from typing import overload
+
+from attrs import frozen
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat
+from pypoplar.poplin.matmul.mat_mul import matMul
+from pypoplar.poplin.matmul.matmul_operands import preArrangeMatMulInputRHS
+from pypoplar.poplin.planning_cache import PlanningCache
+from pypoplar.popnn.recurrent.cell_functions import SLOPES
+from pypoplar.popnn.recurrent.gru_layer import GruLayer
+from pypoplar.popnn.recurrent.gru_params import GRU_UNITS, GruParams, GruWeights
+from pypoplar.popnn.recurrent.recurrent_operands import copied, side_by_side
+from pypoplar.popnn.recurrent.recurrent_options import Options
+from pypoplar.popnn.recurrent.recurrent_products import bias_gradients, input_gradients, weight_products
+from pypoplar.popnn.recurrent.step_loop import StepLoop
+from pypoplar.popops.elements.element_functions import mul
+from pypoplar.popops.elements.fill import zero
+from pypoplar.popops.elements.map_functions import mapInPlace
+from pypoplar.popops.expr import Expr, PlaceHolder, Select
+from pypoplar.popops.reduction.reduce_call import reduce
+from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.program import Copy, Sequence
+from pypoplar.tracebacks import public
+
+
+@overload
+def gruBwd(
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediatesSeq: Tensor,
+    weights: GruWeights,
+    fwdInputSeq: Tensor,
+    fwdOutput: Tensor,
+    gradLayerNext: Tensor,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, Tensor]: ...
+@overload
+def gruBwd(
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediatesSeq: Tensor,
+    weights: GruWeights,
+    fwdInputSeq: Tensor,
+    realTimeSteps: Tensor,
+    fwdOutput: Tensor,
+    gradLayerNext: Tensor,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, Tensor]: ...
+@overloaded("popnn.gru.gruBwd")
+def gruBwd(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediatesSeq: Tensor,
+    weights: GruWeights,
+    fwdInputSeq: Tensor,
+    fwdOutput: Tensor,
+    gradLayerNext: Tensor,
+    realTimeSteps: Tensor | None = None,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    """The gradients of the initial output, of the input, and of what goes into the units of each step; `prog` is extended.
+
+    `fwdIntermediatesSeq` and `fwdOutput` are those of `gruFwd`, with the option `inferenceOnly` false in both calls; the arguments
+    of the same names are the same. `gradLayerNext` has the shape of `fwdOutput`. The input's gradient is None unless
+    ``params.calcInputGradients``. The last, [steps, 3 or with `resetAfter` 4, batch, layerSizes[1]], is for `gruWU`.
+    """
+    call = "popnn.gru.gruBwd"
+    layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
+    pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediatesSeq, fwdInputSeq, fwdOutput)
+    pass_.check()
+    gradient, of_input, slopes, _ = pass_.build(gradLayerNext, None, prog)
+    return gradient, of_input, slopes
+
+
+@overload
+def auGruBwd(
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediatesSeq: Tensor,
+    weights: GruWeights,
+    fwdInputSeq: Tensor,
+    fwdOutput: Tensor,
+    gradLayerNext: Tensor,
+    attentions: Tensor,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, Tensor, Tensor]: ...
+@overload
+def auGruBwd(
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediatesSeq: Tensor,
+    weights: GruWeights,
+    fwdInputSeq: Tensor,
+    realTimeSteps: Tensor,
+    fwdOutput: Tensor,
+    gradLayerNext: Tensor,
+    attentions: Tensor,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, Tensor, Tensor]: ...
+@overloaded("popnn.gru.auGruBwd")
+def auGruBwd(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediatesSeq: Tensor,
+    weights: GruWeights,
+    fwdInputSeq: Tensor,
+    fwdOutput: Tensor,
+    gradLayerNext: Tensor,
+    attentions: Tensor,
+    realTimeSteps: Tensor | None = None,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
+    """`gruBwd` of `auGruFwd`, with the gradient [batch, steps] of the scores `attentions` at the end; `prog` is extended."""
+    call = "popnn.gru.auGruBwd"
+    layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
+    pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediatesSeq, fwdInputSeq, fwdOutput)
+    pass_.check()
+    gradient, of_input, slopes, of_scores = pass_.build(gradLayerNext, attentions, prog)
+    assert of_scores is not None
+    return gradient, of_input, slopes, of_scores
+
+
+@overload
+def gruBwdWithWU(
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    output: Tensor,
+    outputGrad: Tensor,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, GruWeights]: ...
+@overload
+def gruBwdWithWU(
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    realTimeSteps: Tensor,
+    output: Tensor,
+    outputGrad: Tensor,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, GruWeights]: ...
+@overloaded("popnn.gru.gruBwdWithWU")
+def gruBwdWithWU(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    output: Tensor,
+    outputGrad: Tensor,
+    realTimeSteps: Tensor | None = None,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, GruWeights]:
+    """`gruBwd` and `gruWU`: the gradients of the initial output, of the input, and of the weights; `prog` is extended."""
+    call = "popnn.gru.gruBwdWithWU"
+    layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
+    pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output)
+    pass_.check()
+    gradient, of_input, slopes, _ = pass_.build(outputGrad, None, prog)
+    return gradient, of_input, pass_.of_weights(slopes, prog)
+
+
+@overload
+def auGruBwdWithWU(
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    output: Tensor,
+    outputGrad: Tensor,
+    attentions: Tensor,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, GruWeights, Tensor]: ...
+@overload
+def auGruBwdWithWU(
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    realTimeSteps: Tensor,
+    output: Tensor,
+    outputGrad: Tensor,
+    attentions: Tensor,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, GruWeights, Tensor]: ...
+@overloaded("popnn.gru.auGruBwdWithWU")
+def auGruBwdWithWU(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    output: Tensor,
+    outputGrad: Tensor,
+    attentions: Tensor,
+    realTimeSteps: Tensor | None = None,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, Tensor | None, GruWeights, Tensor]:
+    """`auGruBwd` and `auGruWU`: gradients of initial output, input, weights and attention scores; `prog` is extended."""
+    call = "popnn.gru.auGruBwdWithWU"
+    layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
+    pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output)
+    pass_.check()
+    gradient, of_input, slopes, of_scores = pass_.build(outputGrad, attentions, prog)
+    assert of_scores is not None
+    return gradient, of_input, pass_.of_weights(slopes, prog), of_scores
+
+
+@public
+def gruWU(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    bwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    output: Tensor,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> GruWeights:
+    """The gradients of weights and biases; `bwdIntermediates` are those of `gruBwd`. `prog` is extended."""
+    layer = GruLayer.read("popnn.gru.gruWU", graph, params, prog, weights, None, debugContext, options_, planningCache)
+    pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output)
+    pass_.check()
+    shape = [layer.rnn.maxTimeSteps, GRU_UNITS + params.resetAfter, layer.rnn.batchSize, layer.rnn.layerSizes[1]]
+    layer.check("bwdIntermediates", bwdIntermediates, shape, "[steps, units, batch, out]")
+    return pass_.of_weights(bwdIntermediates, prog)
+
+
+@public
+def auGruWU(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    params: GruParams,
+    prog: Sequence,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    bwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    output: Tensor,
+    debugContext: str | None = None,
+    options_: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> GruWeights:
+    """The gradients of weights and biases; `bwdIntermediates` are those of `auGruBwd`. `prog` is extended."""
+    layer = GruLayer.read("popnn.gru.auGruWU", graph, params, prog, weights, None, debugContext, options_, planningCache)
+    pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output)
+    pass_.check()
+    shape = [layer.rnn.maxTimeSteps, GRU_UNITS + params.resetAfter, layer.rnn.batchSize, layer.rnn.layerSizes[1]]
+    layer.check("bwdIntermediates", bwdIntermediates, shape, "[steps, units, batch, out]")
+    return pass_.of_weights(bwdIntermediates, prog)
+
+
+@frozen(eq=False)
+class GruBackward:
+    """A backward pass of a layer, with what its forward pass had and kept."""
+
+    layer: GruLayer
+    initial: Tensor
+    kept: Tensor
+    input: Tensor
+    output: Tensor
+
+    def check(self) -> None:
+        """`PoplibsError` for what is not of a forward pass with these parameters and options."""
+        layer = self.layer
+        if layer.options.inference_only:
+            raise PoplibsError(
+                f"{layer.call}: with the option 'inferenceOnly', true by default, nothing is kept for a backward pass"
+            )
+        layer.check_state("fwdOutputInit", self.initial)
+        shape = [layer.rnn.maxTimeSteps, layer.kept, layer.rnn.batchSize, layer.rnn.layerSizes[1]]
+        layer.check("fwdIntermediates", self.kept, shape, "[steps, matrices, batch, out]")
+        layer.check_input("input", self.input)
+        layer.check("output", self.output, layer.output_shape, "what gruFwd gave")
+
+    def build(
+        self, outputGrad: Tensor, scores: Tensor | None, prog: Sequence
+    ) -> tuple[Tensor, Tensor | None, Tensor, Tensor | None]:
+        """Extend `prog` by the pass: gradients of initial output, input, what goes into the units, and attention scores."""
+        layer, graph, rnn = self.layer, self.layer.graph, self.layer.rnn
+        layer.check("outputGrad", outputGrad, layer.output_shape, "as output")
+        score_rows = None if scores is None else layer.attention_rows(scores, "attentions", prog)
+        full = layer.params.outputFullSequence
+        units = GRU_UNITS + layer.params.resetAfter
+        whole = concat(self.kept, self.output.expand([1]), 1) if full else self.kept
+        taken = [layer.layout(layer.kept + full).rows(whole)]
+        gradient = layer.matrix("outputGrad")
+        if full:
+            zero(graph, gradient, prog, below(layer.debug, "zero"))
+            taken.append(copied(graph, layer.layout(1), outputGrad.expand([1]), prog, below(layer.debug, "outputGrads")))
+        else:
+            prog.add(Copy(outputGrad, gradient))
+        if score_rows is not None:
+            taken.append(score_rows)
+        loop, body = StepLoop.of(graph, rnn, True, prog, layer.debug), Sequence()
+        parts = loop.take(taken, body)
+        layout = layer.layout(units + (scores is not None))
+        step = layout.create(graph, rnn.dataType, 1, below(layer.debug, "step"))
+        arriving = [gradient, *([layer.layout(1).shaped(parts[1])[0][0]] if full else [])]
+        attention = None if scores is None else layer.attention_of(parts[-1])
+        values = list(layer.layout(layer.kept + full).shaped(parts[0])[0])[: layer.kept]
+        _GruSlopes(layer, list(layout.shaped(step)[0]), values, arriving, attention, loop.lasting(body)).add(prog, body)
+        sequence = layout.create(graph, rnn.dataType, rnn.maxTimeSteps, below(layer.debug, "sequence"))
+        if rnn.variableTimeSteps():
+            zero(graph, sequence, prog, below(layer.debug, "zero"))
+        loop.put([(sequence, step)], body)
+        loop.run(body, prog)
+        every = layout.shaped(sequence)
+        slopes = every.slice(0, units, 1)
+        of_scores = None
+        if scores is not None:
+            last, add = every.slice(units, units + 1, 1).squeeze([1]), ReduceParams(Operation.ADD)
+            of_scores = reduce(graph, last, [2], add, prog, below(layer.debug, "attentionsGrad")).transpose()
+        return gradient, self._of_input(slopes, prog), slopes, of_scores
+
+    def _of_input(self, slopes: Tensor, prog: Sequence) -> Tensor | None:
+        layer = self.layer
+        if not layer.params.calcInputGradients:
+            return None
+        debug, weights = below(layer.debug, "input"), layer.matrices.of_input
+        return input_gradients(layer.graph, slopes.slice(0, GRU_UNITS, 1), weights, prog, layer.options, layer.cache, debug)
+
+    def of_weights(self, slopes: Tensor, prog: Sequence) -> GruWeights:
+        """Extend `prog` by the gradients of weights and biases, each product over all steps and samples."""
+        layer, debug = self.layer, below(self.layer.debug, "weights")
+        reset, _, _, before = (self.kept.slice(number, number + 1, 1).squeeze([1]) for number in range(4))
+        of_gates, of_candidate = slopes.slice(0, 2, 1), slopes.slice(2, 3, 1)
+
+        def product(read: Tensor, units: Tensor) -> Tensor:
+            return weight_products(layer.graph, [read], units, prog, layer.options, layer.cache, debug)[0]
+
+        of_input = product(self.input, slopes.slice(0, GRU_UNITS, 1))
+        sums = bias_gradients(layer.graph, slopes, prog, below(debug, "biases"))
+        if layer.params.resetAfter:
+            inner = slopes.slice(GRU_UNITS, GRU_UNITS + 1, 1)
+            of_output = product(before, concat(of_gates, inner, 1))
+            recurrent = concat(sums.slice(0, 2), sums.slice(GRU_UNITS, GRU_UNITS + 1))
+            biases = concat(sums.slice(0, GRU_UNITS).expand([1]), recurrent.expand([1]), 1)
+        else:
+            left = mul(layer.graph, reset, before, prog, debug)
+            of_output, biases = concat(product(before, of_gates), product(left, of_candidate)), sums
+        ordered = (
+            concat([tensor[int(unit)].expand([0]) for unit in layer.params.cellOrder]) for tensor in (of_input, of_output, biases)
+        )
+        return GruWeights(*ordered)
+
+
+@frozen(eq=False)
+class _GruSlopes:
+    """A step of the loop: gradients of what goes into the units, as planes, and of the output before, in place of the one after."""
+
+    layer: GruLayer
+    planes: list[Tensor]  # reset gate, update gate, candidate, with resetAfter its product, with attention the scores'
+    values: list[Tensor]
+    arriving: list[Tensor]  # the gradient of the output from the step behind, and from the layer behind
+    attention: Tensor | None
+    flag: Tensor | None
+
+    def add(self, prog: Sequence, body: Sequence) -> None:
+        """Extend `prog` by what comes before the loop, `body` by the step."""
+        layer, gate = self.layer, SLOPES[self.layer.params.recurrentActivation]
+        after = layer.params.resetAfter
+        through = layer.matrix("through")
+        targets = [through, *(self.planes if after else self.planes[1:])]
+        tensors = [*targets, *self.values, *self.arriving]
+        p = [PlaceHolder(number + 1) for number in range(len(tensors) + 2)]
+        reset, update, candidate, before, *inner = p[len(targets) : len(targets) + len(self.values)]
+        grad: Expr = sum(p[len(targets) + len(self.values) + 1 : len(tensors)], start=p[len(targets) + len(self.values)])
+        weight: Expr = update
+        scale = None
+        if self.flag is not None:
+            tensors.append(self.flag)
+            grad = Select(grad, 0.0, p[len(tensors) - 1])
+        if self.attention is not None:
+            tensors.append(self.attention)
+            scale = p[len(tensors) - 1]
+            weight = update - update * scale
+        of_update = grad * (before - candidate)
+        of_candidate = grad * (1.0 - weight) * SLOPES[layer.params.activation](candidate)
+        of_gate = of_update * gate(update)
+        trees = [grad * weight]
+        if after:
+            trees.append(of_candidate * inner[0] * gate(reset))
+        trees += [of_gate if scale is None else of_gate - of_gate * scale, of_candidate]
+        if after:
+            trees.append(of_candidate * reset)
+        if scale is not None:
+            trees.append(0.0 - of_update * update)
+        mapInPlace(layer.graph, trees, tensors, body, below(layer.debug, "cell"))
+        if after:
+            back = self._product([*self.planes[:2], self.planes[3]], layer.matrices.of_output, prog, body)
+        else:
+            self._reset(through, prog, body)
+            back = self._product(self.planes[:2], layer.matrices.of_output.slice(0, 2), prog, body)
+        a, b, c, d = (PlaceHolder(number) for number in range(1, 5))
+        passed = b + c if self.flag is None else Select(b + c, a, d)
+        gradients = [self.arriving[0], through, back, *([] if self.flag is None else [self.flag])]
+        mapInPlace(layer.graph, passed, gradients, body, below(layer.debug, "passed"))
+
+    def _reset(self, through: Tensor, prog: Sequence, body: Sequence) -> None:
+        """The gradient of the reset gate, and what goes through it to the output before."""
+        layer = self.layer
+        product = self._product([self.planes[2]], layer.matrices.of_output.slice(2, 3), prog, body)
+        passed, back, reset, before = (PlaceHolder(number) for number in range(2, 6))
+        trees = [back * before * SLOPES[layer.params.recurrentActivation](reset), passed + back * reset]
+        tensors = [self.planes[0], through, product, self.values[0], self.values[3]]
+        mapInPlace(layer.graph, trees, tensors, body, below(layer.debug, "reset"))
+
+    def _product(self, units: list[Tensor], weights: Tensor, prog: Sequence, body: Sequence) -> Tensor:
+        """The gradient of the output that units are products of."""
+        layer = self.layer
+        options, debug = {**layer.options.of_pass("TRAINING_BWD"), "inputRHSIsPreArranged": True}, below(layer.debug, "stepBack")
+        left, right = concat(units, 1), side_by_side(weights).transpose()
+        arranged = preArrangeMatMulInputRHS(layer.graph, left.shape(), right, prog, debug, options, layer.cache)
+        return matMul(layer.graph, left, arranged, body, debug, options, layer.cache)
