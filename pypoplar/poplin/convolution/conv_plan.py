@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import isqrt
+from math import isqrt, prod
 
 import numpy as np
 from attrs import evolve, frozen
@@ -13,7 +13,7 @@ from pypoplar.poplin.convolution.conv_cycles import matrix_unit
 from pypoplar.poplin.convolution.conv_partition import CHANNELS_LAST, DIMENSIONS, OUTPUTS_LAST, ConvPartition
 from pypoplar.poplin.convolution.conv_request import ConvRequest
 from pypoplar.poplin.convolution.conv_shape import AXES, ConvForm, ConvShape, ConvTypes
-from pypoplar.poplin.convolution.plan_costs import Candidates, PlanCost, costs, joined_costs
+from pypoplar.poplin.convolution.plan_costs import Candidates, PlanCost, costs, joined_costs, zeroing_cycles
 from pypoplar.poplin.convolution.sliding_axis import TrimmedAxis, trimmed
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
@@ -113,10 +113,14 @@ def plans_by_form(request: ConvRequest) -> list[ConvolutionPlan]:
     return plans
 
 
-def empty_plan(result: tuple[int, ...], types: ConvTypes) -> ConvolutionPlan:
+def empty_plan(request: ConvRequest) -> ConvolutionPlan:
+    """The plan of a convolution without products."""
     form = ConvForm((), (), 1)
     partition = ConvPartition((1,) * len(DIMENSIONS), 1, 1, CHANNELS_LAST)
-    return ConvolutionPlan(result, types, form, form.shape(1, 1, 1), partition, PlanCost(0, 0, 0, 0, 0), empty=True)
+    outputs = prod(request.result)
+    zeroing = zeroing_cycles(request.target, outputs, request.types.result.size) if outputs else 0
+    cost = PlanCost(0, zeroing, 0, 0, 0)
+    return ConvolutionPlan(request.result, request.types, form, form.shape(1, 1, 1), partition, cost, empty=True)
 
 
 def _foldings(request: ConvRequest, axes: tuple[TrimmedAxis, ...]) -> Iterator[tuple[bool, ...]]:

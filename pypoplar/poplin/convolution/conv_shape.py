@@ -85,9 +85,11 @@ class ConvForm:
         return self.is_folded or any(trim.step > 1 or trim.cuts_inputs for trim in self.axes)
 
     @property
-    def scatters_weights(self) -> bool:
-        """The same of the weights."""
-        return any(trim.cuts_kernel for trim in self.axes)
+    def weight_pieces(self) -> int:
+        """Pieces of memory in which the weights of a group lie where elements of the kernel are cut off; 0 if none are."""
+        order = [*self.sliding, *self.joined]
+        cut = [number for number, place in enumerate(order) if self.axes[place].cuts_kernel]
+        return prod(self.axes[place].axis.kernel for place in order[: cut[-1]]) if cut else 0
 
     def input_order(self) -> list[int]:
         """The dimensions of an input [groups, batch, channels, *field] in the order in which they lie best in memory."""

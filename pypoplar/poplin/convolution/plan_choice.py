@@ -11,9 +11,9 @@ from pypoplar.poplin.convolution.conv_request import ConvRequest
 from pypoplar.poplin.convolution.conv_shape import ConvTypes
 from pypoplar.poplin.convolution.joined_groups import JoinedPlan, joined_groups, joined_plan
 from pypoplar.poplin.convolution.plan_constraints import PlanConstraints
-from pypoplar.poplin.convolution.serial_steps import SteppedPlan, WholePlan, fitting_steps, stepped_plan
+from pypoplar.poplin.convolution.serial_steps import SteppedPlan, WholePlan, cheapest, fitting_steps, stepped_plan
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
-from pypoplar.poplin.convolution.swapped_plan import SwappedPlan, swapped
+from pypoplar.poplin.convolution.swapped_plan import SwappedPlan, rearranging_cycles, swapped
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.target import Target
 from pypoplar.types import FLOAT, HALF
@@ -42,8 +42,8 @@ def choose_plan(request: ConvRequest) -> AnyPlan:
     `PoplibsError` if no plan keeps the constraints.
     """
     if request.empty:
-        return empty_plan(request.result, request.types)
-    plan = _in_steps(request) if request.constraints.steps else _cheapest(all_plans(request))
+        return empty_plan(request)
+    plan = _in_steps(request) if request.constraints.steps else cheapest(all_plans(request))
     if plan is None:
         raise PoplibsError(
             f"no plan of a convolution with the result {list(request.result)} keeps planConstraints, {request.constraints}"
@@ -56,7 +56,7 @@ def choose_plan(request: ConvRequest) -> AnyPlan:
 def all_plans(request: ConvRequest) -> list[WholePlan]:
     """The best plan of each kind that is done at once."""
     if request.empty:
-        return [empty_plan(request.result, request.types)]
+        return [empty_plan(request)]
     constraints = request.constraints
     plans: list[WholePlan] = []
     if not constraints.swapped and not constraints.factors:
@@ -64,19 +64,13 @@ def all_plans(request: ConvRequest) -> list[WholePlan]:
     exchanged = swapped(request)
     if exchanged is not None and (constraints.swapped or constraints.free):
         inner, points = exchanged
-        plans += [SwappedPlan(request.result, points, plan) for plan in plans_by_form(evolve(inner, constraints=constraints.rest))]
+        order = rearranging_cycles(request, inner)
+        inner = evolve(inner, constraints=constraints.rest)
+        plans += [SwappedPlan(request.result, points, plan, order) for plan in plans_by_form(inner)]
     if constraints.factors or constraints.free:
         for factor, inner in joined_groups(request):
             plans += [joined_plan(request, factor, plan) for plan in plans_by_form(evolve(inner, constraints=constraints.rest))]
     return plans
-
-
-def _cheapest(plans: list[WholePlan]) -> WholePlan | None:
-    """Of those within the memory that of the fewest cycles, or else that of the least memory."""
-    fitting = [plan for plan in plans if plan.bytes <= plan.limit]
-    if fitting:
-        return min(fitting, key=lambda plan: plan.cycles)
-    return min(plans, key=lambda plan: plan.bytes, default=None)
 
 
 def _in_steps(request: ConvRequest) -> SteppedPlan | None:

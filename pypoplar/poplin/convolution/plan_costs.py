@@ -19,6 +19,7 @@ from pypoplar.target import Target
 from pypoplar.types import HALF
 
 WORKERS = 6
+LEAST_PIECE = 128  # bytes of a tile of what is mapped linearly
 COPY_SLOTS = 35  # of a vertex that copies on its tile, beside the bytes
 
 
@@ -96,8 +97,8 @@ def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, ca
     several = local > form.channels * size  # pieces on the tile
     gathered = ((arriving > 0) & (not shape.is_product) | form.scatters & several) & (pieces > 1)
     copies = np.where(gathered, ceiling(local, _copy_rate(target, form, shape, size)) + COPY_SLOTS * WORKERS, 0)
-    if form.scatters_weights:
-        copies = np.maximum(copies, COPY_SLOTS * WORKERS) + own_weights // target.memcpy_bytes_per_cycle
+    cut = groups * np.minimum(form.weight_pieces, form.weight_pieces if form.is_folded else prod(kernel))
+    copies = _with_cut_weights(target, form, copies, cut, own_weights, shape.in_channels * shape.out_channels * size)
     copies = np.maximum(
         copies, _uneven_halves(shape, types, candidates, groups, positions, kernel[0] * kernel[1] * kernel[2], depth)
     )
@@ -122,6 +123,18 @@ def costs(target: Target, form: ConvForm, shape: ConvShape, types: ConvTypes, ca
 def start_cycles(target: Target) -> int:
     """What a compute set with an exchange takes beside its work."""
     return target.getMaxIPUSyncDelay() + target.compute_set_start_cycles
+
+
+def _with_cut_weights(target: Target, form: ConvForm, copies: Int64s, pieces: Int64s, bytes: Int64s, row: int) -> Int64s:
+    """Cycles of copies with those of weights that lie in pieces, as elements of the kernel are cut off; rows have so many bytes."""
+    taken = np.maximum(copies, COPY_SLOTS * WORKERS) + bytes // _rate(target, row)
+    return np.where((form.weight_pieces > 0) & (pieces > 1), taken, copies)
+
+
+def zeroing_cycles(target: Target, outputs: int, size: int) -> int:
+    """What it takes to copy a constant to so many outputs, which are shared out in pieces of `LEAST_PIECE` bytes at least."""
+    own = min(outputs, max(LEAST_PIECE // size, int(ceiling(outputs, target.getNumTiles()))))
+    return COPY_SLOTS * WORKERS + own + (start_cycles(target) if own < outputs else 0)
 
 
 def spreading_cycles(target: Target, rows: int, size: int) -> int:

@@ -115,7 +115,7 @@ def stepped_plan(request: ConvRequest, counts: Mapping[int, int], plans: Planner
         key = (own.sizes, own.axes)
         if key not in known:
             memory = max(request.memory - rest / request.target.getBytesPerTile(), 0)
-            known[key] = _best(plans(evolve(own, memory=memory)))
+            known[key] = cheapest(plans(evolve(own, memory=memory)))
         plan = known[key]
         if plan is None:
             return None
@@ -145,12 +145,17 @@ def fitting_steps(request: ConvRequest, plans: Planner) -> SteppedPlan | None:
     return None
 
 
-def _best(plans: Sequence[WholePlan]) -> WholePlan | None:
-    limit = plans[0].limit if plans else 0
-    fitting = [plan for plan in plans if plan.bytes <= limit]
-    if fitting:
-        return min(fitting, key=lambda plan: plan.cycles)
-    return min(plans, key=lambda plan: plan.bytes, default=None)
+def cheapest(plans: Sequence[WholePlan]) -> WholePlan | None:
+    """Of those within the memory that of the fewest cycles, or else that of the least memory.
+
+    Swapped operands are taken where they save more than it takes to bring the input and the result into their order.
+    """
+
+    def cycles(plan: WholePlan) -> int:
+        return plan.cycles + (plan.rearranging if isinstance(plan, SwappedPlan) else 0)
+
+    fitting = [plan for plan in plans if plan.bytes <= plan.limit]
+    return min(fitting, key=cycles) if fitting else min(plans, key=lambda plan: plan.bytes, default=None)
 
 
 def _name(place: int) -> str:

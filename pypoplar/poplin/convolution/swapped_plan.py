@@ -11,6 +11,8 @@ from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
 from pypoplar.poplin.convolution.conv_request import ConvRequest
 from pypoplar.poplin.convolution.conv_shape import ConvTypes
 from pypoplar.poplin.convolution.sliding_axis import SlidingAxis
+from pypoplar.poplin.superstep import MESSAGE, superstep_cycles
+from pypoplar.poputil.cycles import ceiling
 
 FIELD = 3
 
@@ -26,6 +28,7 @@ class SwappedPlan:
     result: tuple[int, ...]
     points: tuple[int, ...]  # dimensions of the field that do not slide
     inner: ConvolutionPlan
+    rearranging: int  # cycles of bringing an input and the result, whose channels lie together elsewhere, into this order
 
     @property
     def types(self) -> ConvTypes:
@@ -117,6 +120,16 @@ def swapped(request: ConvRequest) -> tuple[ConvRequest, tuple[int, ...]] | None:
     groups, batch, inputs, outputs = request.sizes
     columns = batch * prod(request.axes[place].out for place in points)
     return evolve(request, sizes=(groups, outputs, inputs, columns), axes=tuple(map(_exchanged, axes))), points
+
+
+def rearranging_cycles(request: ConvRequest, inner: ConvRequest) -> int:
+    """What it takes to bring input and result from channels that lie together to the order of the inner convolution, and back."""
+    groups, batch, inputs, _ = request.sizes
+    if inner.sizes[3] == 1:
+        return 0
+    elements = (groups * batch * inputs * prod(axis.size for axis in request.axes), prod(request.result))
+    pieces = sum(int(ceiling(count, request.target.getNumTiles())) for count in elements)
+    return 2 * superstep_cycles(request.target) + MESSAGE * pieces
 
 
 def _exchanged(axis: SlidingAxis) -> SlidingAxis:
