@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from pypoplar.popnn import bn, gn, gru, in_, ln, lstm
+from pypoplar.popnn import bn, gn, gru, in_, ln, lstm, pooling
 from pypoplar.popnn.codelets import addCodelets
 from pypoplar.popnn.losses.loss_call import LossType, argMax, calcAccuracy, calcLoss
 from pypoplar.popnn.nonlinearities.log_softmax import logSoftmax, logSoftmaxInPlace
@@ -31,6 +31,7 @@ from pypoplar.popnn.nonlinearities.short_names import (
 )
 from pypoplar.popnn.norms.layer_parameters import createNormBeta, createNormGamma, createNormParams
 from pypoplar.popnn.norms.norm_flops import getNormBwdFlops, getNormFwdFlops, getNormWuFlops
+from pypoplar.popnn.pooling.pool_params import PoolingType
 from pypoplar.popnn.recurrent.gru_params import BasicGruCellUnit
 from pypoplar.popnn.recurrent.lstm_params import BasicLstmCellUnit
 from pypoplar.poputil.absent_members import absent_member
@@ -62,6 +63,9 @@ __all__ = [
     "softmaxStableInPlace",
     "scaledSoftmaxStable",
     "scaledSoftmaxStableInPlace",
+    # pooling
+    "PoolingType",
+    "pooling",
     # losses
     "LossType",
     "argMax",

@@ -1,0 +1,28 @@
+"""Which channels are pooled side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popnn.pooling.pool_axis import PoolAxis
+from pypoplar.popnn.pooling.pool_cycles import Kind
+from pypoplar.popnn.pooling.pool_plan import PoolPlan, plan_pooling
+from pypoplar.poputil.structure.groupings import detectInnermostGrouping
+from pypoplar.types import ElementType
+
+
+def channels_together(graph: Graph, tensor: Tensor) -> int:
+    """How many neighbours in memory are channels of one place of [N, C, field...]."""
+    return detectInnermostGrouping(graph, tensor.dimRoll(1, tensor.rank() - 1))
+
+
+def plan_channels(
+    graph: Graph, kind: Kind, type: ElementType, together: int, axes_of: Callable[[int], list[PoolAxis]]
+) -> tuple[int, PoolPlan]:
+    """How many channels are a group, all that lie together or a part of them, and the cheapest plan."""
+    least = min(graph.getTarget().getVectorWidth(type), together)
+    sizes = [size for size in range(together, 0, -1) if together % size == 0 and size % least == 0]
+    plans = [(size, plan_pooling(graph.getTarget(), kind, type, size, axes_of(size))) for size in sizes]
+    return min(plans, key=lambda plan: plan[1].cycles)
