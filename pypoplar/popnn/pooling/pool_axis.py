@@ -8,7 +8,7 @@ from pypoplar.poputil.cycles import ceiling
 
 
 @frozen
-class Run:
+class PlaceRun:
     """Places of the result from the `first` on, with the places from `other` on that they meet; the steps are the axis'."""
 
     first: int
@@ -40,16 +40,16 @@ class PoolAxis:
         """From one element of a run to the next, in the result and in what is pooled."""
         return (self.stride, 1) if self.back else (1, self.stride)
 
-    def run(self, element: int, begin: int, end: int) -> Run:
+    def run(self, element: int, begin: int, end: int) -> PlaceRun:
         """What an element of the kernel brings to the results from `begin` to `end`."""
         shift = self.lower - element  # place = window * stride - shift
         low, high = (begin, end) if self.back else (0, self.places)
         first = max(ceiling(low + shift, self.stride), 0 if self.back else begin)
         last = min((high - 1 + shift) // self.stride, (self.windows if self.back else end) - 1)
         place = first * self.stride - shift
-        return Run(*((place, first) if self.back else (first, place)), max(last - first + 1, 0))
+        return PlaceRun(*((place, first) if self.back else (first, place)), max(last - first + 1, 0))
 
-    def runs(self, begin: int, end: int) -> list[Run]:
+    def runs(self, begin: int, end: int) -> list[PlaceRun]:
         """What all elements of the kernel bring."""
         return [run for run in (self.run(element, begin, end) for element in range(self.kernel)) if run.count]
 
