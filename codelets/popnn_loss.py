@@ -7,10 +7,12 @@ nothing: its loss and gradient are 0, and no answer to it is right.
 import math
 from typing import Generic, TypeVar
 
-from pypoplar import FLOAT, HALF, UNSIGNED_INT, InOut, Input, Output, Vector, VectorList, Vertex
-from pypoplar.popnn.losses.loss_cycles import cross_entropy_estimate, largest_estimate, sum_squared_estimate
+from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, InOut, Input, Output, Vector, VectorList, Vertex
+from pypoplar.popnn.losses.loss_cycles import cross_entropy_estimate, joined_estimate, largest_estimate, sum_squared_estimate
 
 T = TypeVar("T", FLOAT, HALF)
+A = TypeVar("A", FLOAT, HALF, INT, UNSIGNED_INT)  # of what is compared
+V = TypeVar("V", FLOAT, INT, UNSIGNED_INT)  # of the best of it
 
 
 def largest(row):
@@ -144,15 +146,151 @@ class AddCorrect(Vertex, name="popnn::AddCorrect"):
             self.numCorrect += one
 
 
-class ArgMax(Vertex, Generic[T], name="popnn::ArgMax", writes_all="out"):
-    """The position of each row's largest element, the first of several."""
+class CrossEntropyPieces(Vertex, Generic[T], name="popnn::LossCrossEntropyPieces", writes_all=("deltas", "loss")):
+    """The same of pieces of rows that have `width` classes; `first` says where each begins, and its loss is the row's part."""
 
-    in_: Input[VectorList[T]]
-    out: Output[Vector[UNSIGNED_INT]]
+    probs: Input[VectorList[T]]
+    expected: Input[Vector[UNSIGNED_INT]]
+    deltas: Output[VectorList[T]]
+    loss: Output[Vector[FLOAT]]
+    first: Vector[UNSIGNED_INT]
+    width: UNSIGNED_INT
+    smallest: FLOAT
+    deltasScale: Input[T]
+    modelOutputScaling: Input[T]
+
+    def compute(self):
+        scaling = float(self.modelOutputScaling)
+        scale = float(self.deltasScale) / scaling
+        for piece in range(len(self.probs)):
+            self.differentiate(piece, self.probs[piece], self.deltas[piece], self.expected[piece], scale, scaling)
+
+    def differentiate(self, piece, probs, deltas, label, scale, scaling):
+        self.loss[piece] = 0.0
+        for i in range(len(probs)):
+            deltas[i] = scale * float(probs[i]) if label < self.width else 0.0
+        if label < self.width and label >= self.first[piece]:
+            place = int(label - self.first[piece])
+            if place < len(probs):
+                p = float(probs[place])
+                deltas[place] = scale * (p - scaling)
+                self.loss[piece] = math.log(scaling) - math.log(p + self.smallest)
+
+    def cycles(self, vertex):
+        return cross_entropy_estimate(vertex)
+
+
+class SumSquaredPieces(Vertex, Generic[T], name="popnn::LossSumSquaredPieces", writes_all=("deltas", "loss")):
+    """The squared differences of pieces of rows."""
+
+    probs: Input[VectorList[T]]
+    expected: Input[Vector[UNSIGNED_INT]]
+    deltas: Output[VectorList[T]]
+    loss: Output[Vector[FLOAT]]
+    first: Vector[UNSIGNED_INT]
+
+    def compute(self):
+        for piece in range(len(self.probs)):
+            self.differentiate(piece, self.probs[piece], self.deltas[piece], self.expected[piece])
+
+    def differentiate(self, piece, probs, deltas, label):
+        total = 0.0
+        for i in range(len(probs)):
+            delta = float(probs[i])
+            if UNSIGNED_INT(i) + self.first[piece] == label:
+                delta -= 1.0
+            deltas[i] = delta
+            total += 0.5 * delta * delta
+        self.loss[piece] = total
+
+    def cycles(self, vertex):
+        return sum_squared_estimate(vertex)
+
+
+class CountEqual(Vertex, name="popnn::CalcAccuracy"):
+    """Adds to numCorrect how many rows have their largest element at their label."""
+
+    maxPerBatch: Input[Vector[UNSIGNED_INT]]
+    expected: Input[Vector[UNSIGNED_INT]]
+    numCorrect: InOut[UNSIGNED_INT]
+
+    def compute(self):
+        for row in range(len(self.expected)):
+            if self.maxPerBatch[row] == self.expected[row]:
+                self.numCorrect += 1
+
+
+def greater(left, right):
+    return left > right
+
+
+def less(left, right):
+    return left < right
+
+
+class _ClassGather(Vertex, Generic[A, V]):
+    """The best element of each row, the first of several, and its place; `first` is that of the row's first element."""
+
+    in_: Input[VectorList[A]]
+    value: Output[Vector[V]]
+    index: Output[Vector[UNSIGNED_INT]]
+    first: Vector[UNSIGNED_INT]
 
     def compute(self):
         for row in range(len(self.in_)):
-            self.out[row] = largest(self.in_[row])
+            self.search(row, self.in_[row])
+
+    def search(self, row, elements):
+        best = elements[0]
+        place = 0
+        for i in range(1, len(elements)):
+            if self.better(elements[i], best):
+                best = elements[i]
+                place = i
+        self.value[row] = V(best)
+        self.index[row] = self.first[row] + UNSIGNED_INT(place)
 
     def cycles(self, vertex):
         return largest_estimate(vertex, "in")
+
+
+class _ClassSparse(Vertex, Generic[V]):
+    """The best of each row of values, the first of several, and its label."""
+
+    in_: Input[VectorList[V]]
+    labels: Input[VectorList[UNSIGNED_INT]]
+    value: Output[Vector[V]]
+    index: Output[Vector[UNSIGNED_INT]]
+
+    def compute(self):
+        for row in range(len(self.in_)):
+            self.search(row, self.in_[row], self.labels[row])
+
+    def search(self, row, elements, labels):
+        best = elements[0]
+        place = 0
+        for i in range(1, len(elements)):
+            if self.better(elements[i], best):
+                best = elements[i]
+                place = i
+        self.value[row] = best
+        self.index[row] = labels[place]
+
+    def cycles(self, vertex):
+        return joined_estimate(vertex)
+
+
+def best_classes(which, comparison):
+    """The codelets of the largest, or of the smallest element."""
+
+    class Gather(_ClassGather[A, V], Generic[A, V], name=f"popnn::Reduce{which}ClassGather", writes_all=("value", "index")):
+        better = staticmethod(comparison)
+
+    class Sparse(_ClassSparse[V], Generic[V], name=f"popnn::Reduce{which}ClassSparse", writes_all=("value", "index")):
+        better = staticmethod(comparison)
+
+    return Gather, Sparse
+
+
+MaxGather, MaxSparse = best_classes("Max", greater)
+MinGather, MinSparse = best_classes("Min", less)

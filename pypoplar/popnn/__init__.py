@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pypoplar.popnn import bn, gn, gru, in_, ln, lstm, pooling
 from pypoplar.popnn.codelets import addCodelets
-from pypoplar.popnn.losses.loss_call import LossType, argMax, calcAccuracy, calcLoss
+from pypoplar.popnn.losses.accuracy import calcAccuracy
+from pypoplar.popnn.losses.best_classes import argMax, argMin, maxAndArgMax, minAndArgMin, topK
+from pypoplar.popnn.losses.loss_call import LossType, calcLoss
 from pypoplar.popnn.nonlinearities.log_softmax import logSoftmax, logSoftmaxInPlace
 from pypoplar.popnn.nonlinearities.nonlinearity_calls import nonLinearity, nonLinearityInPlace
 from pypoplar.popnn.nonlinearities.nonlinearity_gradient import nonLinearityInputGradient
@@ -69,8 +71,12 @@ __all__ = [
     # losses
     "LossType",
     "argMax",
+    "argMin",
     "calcAccuracy",
     "calcLoss",
+    "maxAndArgMax",
+    "minAndArgMin",
+    "topK",
     # norms
     "bn",
     "createNormBeta",

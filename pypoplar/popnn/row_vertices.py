@@ -31,6 +31,11 @@ class RowGroups:
     def sizes(self) -> Int64s:
         return np.diff(self.first)
 
+    def tile_of_rows(self) -> Int64s:
+        """The tile of each row, by its number."""
+        tiles: Int64s = np.repeat(self.tile, self.sizes)[np.argsort(self.rows)]
+        return tiles
+
     def alike(self) -> Iterator[tuple[Int64s, Int64s]]:
         """The vertices with equally many rows: their numbers, and their rows as a matrix."""
         for size in np.unique(self.sizes).tolist():
@@ -64,8 +69,11 @@ def group_rows(graph: Graph, matrix: Tensor) -> RowGroups:
     """
     target = graph.getTarget()
     whole_words = matrix.elementType().size >= target.getAtomicStoreGranularity()
-    workers = target.getNumWorkerContexts() if whole_words else 1
-    tile = row_tiles(graph, matrix)
+    return grouped_by_tile(row_tiles(graph, matrix), target.getNumWorkerContexts() if whole_words else 1)
+
+
+def grouped_by_tile(tile: Int64s, workers: int) -> RowGroups:
+    """Rows by the tile of each, shared by so many workers."""
     rows = np.argsort(tile, kind="stable")
     tile = tile[rows]
     starts = np.flatnonzero(opens(tile))
@@ -84,13 +92,16 @@ def add_row_vertices(
     rows: Mapping[str, Tensor],
     by_group: Mapping[str, Tensor] | None = None,
     shared: Mapping[str, Tensor | float | bool] | None = None,
+    numbers: Mapping[str, Int64s] | None = None,
 ) -> None:
     """Add a vertex for each group; it is connected to the group's indices of dimension 0 of each tensor of `rows`.
 
-    `by_group` holds tensors of which the vertex of group i gets element i, `shared` what every vertex gets.
+    `by_group` holds tensors of which the vertex of group i gets element i, `shared` what every vertex gets, `numbers` plain vectors
+    with a number for each row.
     """
-    for own, numbers in groups.alike():
-        fields: dict[str, object] = {name: _rows(tensor, numbers) for name, tensor in rows.items()}
+    for own, places in groups.alike():
+        fields: dict[str, object] = {name: _rows(tensor, places) for name, tensor in rows.items()}
+        fields |= {name: values[places] for name, values in (numbers or {}).items()}
         fields |= {name: _chosen(values, own) for name, values in (by_group or {}).items()}
         for name, value in (shared or {}).items():
             fields[name] = value.flatten()[0].expand([0]).broadcast(len(own), 0) if isinstance(value, Tensor) else value

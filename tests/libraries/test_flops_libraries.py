@@ -27,7 +27,7 @@ ESTIMATES = {
     "popnn::SoftMax<float>": nonlinearity_cycles.softmax_estimate,
     "popnn::LossCrossEntropy<float>": loss_cycles.cross_entropy_estimate,
     "popnn::LossSumSquared<float>": loss_cycles.sum_squared_estimate,
-    "popnn::ArgMax<float>": lambda vertex: loss_cycles.largest_estimate(vertex, "in"),
+    "popnn::ReduceMaxClassGather<float,float>": lambda vertex: loss_cycles.largest_estimate(vertex, "in"),
 }
 
 
@@ -65,7 +65,7 @@ class Field:
         ("popnn::NonLinearityGrad1D<GELU,float>", lambda n: {"inGrad": n}, lambda n: 15 * n),
         ("popnn::LossCrossEntropy<float>", lambda n: {"probs": [n]}, lambda n: 7 * n + 1),
         ("popnn::LossSumSquared<float>", lambda n: {"probs": [n]}, lambda n: 4 * n - 1),
-        ("popnn::ArgMax<float>", lambda n: {"in": [n, n]}, lambda n: 2 * n),
+        ("popnn::ReduceMaxClassGather<float,float>", lambda n: {"in": [n, n]}, lambda n: 2 * n),
     ],
 )
 def test_flops_are_those_of_poplibs(vertex, fields, flops, n):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from library_programs import new_graph, run, variable
+from library_programs import MODES, new_graph, run, variable
 
-from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, PoplarTypeError, popnn, poputil
+from pypoplar import FLOAT, HALF, INT, UNSIGNED_INT, Engine, PoplarTypeError, popnn, poputil
 from pypoplar.popnn import LossType
 from pypoplar.program import Sequence
 
@@ -139,15 +139,126 @@ def test_accuracy_adds_the_rows_whose_largest_output_is_at_the_label(samples, mo
     assert correct == 5 + int((p.argmax(axis=1) == labels).sum())
 
 
+@pytest.mark.parametrize("type", [FLOAT, HALF, INT, UNSIGNED_INT])
+def test_the_best_of_each_row_is_the_first_of_several(type):
+    rng = np.random.default_rng(3)
+    low = 0 if type is UNSIGNED_INT else -4
+    arrays = [
+        np.array([[1, 3, 3, 2], [0, 0, 0, 0], [4, 3, 2, 1], [5, 1, 5, 1]]),
+        rng.integers(low, 900, (3, 700)),
+        rng.integers(low, 9, (1, 997)),
+        rng.integers(low, 9, (0, 5)),
+        rng.integers(low, 9, (40, 1)),
+    ]
+    graph, device = new_graph()
+    program, results, expected, values = Sequence(), {}, {}, {}
+    for number, array in enumerate(arrays):
+        x = variable(graph, type, array.shape, f"x{number}")
+        values[f"x{number}"] = array.astype(type.dtype)
+        largest, smallest = popnn.maxAndArgMax(graph, x, program), popnn.minAndArgMin(graph, x, program)
+        calls = {"max": largest[0], "argMax of max": largest[1], "min": smallest[0], "argMin of min": smallest[1]}
+        calls |= {"argMax": popnn.argMax(graph, x, program), "argMin": popnn.argMin(graph, x, program, "named")}
+        for name, tensor in calls.items():
+            assert tensor.elementType() is (UNSIGNED_INT if "arg" in name else type)
+            results[f"{name} {number}"] = tensor
+            function = getattr(array, name.partition(" ")[0].lower())
+            expected[f"{name} {number}"] = function(axis=1)
+    read = both(graph, device, program, values, results)
+    for name, value in expected.items():
+        assert read[name].tolist() == value.tolist(), name
+
+
+def both(graph, device, program, values, results):
+    """What both engines read, bit for bit, in as many cycles."""
+    for name, tensor in results.items():
+        graph.createHostRead(name, tensor)
+    reads, cycles = [], []
+    for mode in MODES:
+        engine = Engine(graph, program, mode=mode)
+        engine.load(device)
+        for name, value in values.items():
+            engine.writeTensor(name, value)
+        engine.run()
+        reads.append({name: engine.readTensor(name) for name in results})
+        cycles.append([step.cycles for step in engine.getReport().execution.steps])
+    assert all(reads[0][name].tobytes() == reads[1][name].tobytes() for name in results)
+    assert cycles[0] == cycles[1]
+    return reads[0]
+
+
 @pytest.mark.parametrize("type", [FLOAT, HALF])
-def test_arg_max_is_the_first_largest_element_of_each_row(type, mode):
-    values = np.array([[1, 3, 3, 2], [0, 0, 0, 0], [-4, -3, -2, -1], [5, 1, 5, 1]], type.dtype)
+def test_rows_of_many_classes_are_cut_into_pieces(type):
+    graph, device = new_graph()
+    program, values, results, expected = Sequence(), {}, {}, {}
+    for number, (samples, classes, loss_type) in enumerate(
+        [(3, 500, CROSS_ENTROPY), (1, 1000, SQUARES), (2, 501, SQUARES), (2, 501, CROSS_ENTROPY)]
+    ):
+        p = probabilities(samples, classes, number).astype(type.dtype)
+        labels = np.array([p[0].argmax(), MASKED, classes + 5])[:samples].astype(np.uint32)
+        names = [f"{name}{number}" for name in ("outputs", "expected", "scale", "scaling", "correct")]
+        outputs, wanted = variable(graph, type, p.shape, names[0]), variable(graph, UNSIGNED_INT, [samples], names[1])
+        loss, deltas = graph.addVariable(type, [samples]), graph.addVariable(type, p.shape)
+        scale, scaling, correct = (variable(graph, kind, [], name) for kind, name in zip((type, type, INT), names[2:], strict=True))
+        scaled = [scale, scaling] if loss_type is CROSS_ENTROPY else []
+        program.add(popnn.calcLoss(graph, outputs, wanted, loss, deltas, *scaled, correct, loss_type))
+        program.add(popnn.calcAccuracy(graph, outputs, wanted, correct))
+        by = 2.0 if scaled else 1.0
+        given = ((p * by).astype(type.dtype), labels, np.array(4, type.dtype), np.array(2, type.dtype), np.array(7, np.int32))
+        values |= dict(zip(names, given, strict=True))
+        results |= {f"loss{number}": loss, f"deltas{number}": deltas, f"correct{number}": correct}
+        p = p.astype(np.float64)
+        difference = p - one_hot(labels, classes)
+        if scaled:
+            known = labels < classes
+            at = np.where(known, labels, 0)
+            expected[f"loss{number}"] = np.where(known, -np.log(p[np.arange(samples), at]), 0)
+            expected[f"deltas{number}"] = 4 * np.where(known[:, np.newaxis], difference, 0)
+        else:
+            expected[f"loss{number}"], expected[f"deltas{number}"] = 0.5 * (difference**2).sum(axis=1), difference
+        expected[f"correct{number}"] = 7 + 2
+    read = both(graph, device, program, values, results)
+    for name, value in expected.items():
+        tolerance = {"rtol": 1e-5, "atol": 1e-6} if type is FLOAT else {"rtol": 4e-3, "atol": 1e-3}
+        np.testing.assert_allclose(read[name], value, **tolerance, err_msg=name)
+
+
+def test_a_thousand_samples_of_ten_classes_are_spread_over_tiles():
+    p = probabilities(1000, 10)
+    labels = np.arange(1000, dtype=np.uint32) % 10
+    case = Case(1000, 10, tiles=1472)
+    program = popnn.calcLoss(case.graph, case.outputs, case.expected, case.loss, case.deltas, case.numCorrect, CROSS_ENTROPY)
+    loss, _, correct = case.run(program, p, labels)
+    np.testing.assert_allclose(loss, -np.log(p[np.arange(1000), labels]), rtol=1e-5)
+    assert correct == 5 + int((p.argmax(axis=1) == labels).sum())
+
+
+def test_the_gradient_of_the_cross_entropy_is_that_by_the_logits():
+    logits, label, step = np.array([0.3, -1.2, 2.0, 0.1]), 2, 1e-30
+
+    def loss_of(z):
+        powers = np.exp(z)
+        return -np.log(powers[label] / powers.sum())
+
+    case = Case(1, 4)
+    program = popnn.calcLoss(case.graph, case.outputs, case.expected, case.loss, case.deltas, CROSS_ENTROPY)
+    p = np.exp(logits) / np.exp(logits).sum()
+    _, deltas, _ = case.run(program, p[np.newaxis], np.array([label], np.uint32))
+    expected = [loss_of(logits + 1j * step * np.eye(4)[place]).imag / step for place in range(4)]
+    np.testing.assert_allclose(deltas[0], expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("sort", [False, True])
+def test_top_k_are_the_largest_elements_with_their_places(sort):
+    x = np.random.default_rng(0).permutation(60).reshape(3, 20).astype(np.float32)
     graph, device = new_graph()
     program = Sequence()
-    result = popnn.argMax(graph, variable(graph, type, [4, 4], "x"), program)
-    read, _ = run(graph, device, program, {"x": values}, {"result": result}, mode)
-    assert read["result"].dtype == np.uint32
-    assert read["result"].tolist() == [1, 0, 3, 0]
+    values, places = popnn.topK(graph, variable(graph, FLOAT, [3, 20], "x"), 4, sort, program)
+    assert values.shape() == places.shape() == [3, 1, 4]
+    read, _ = run(graph, device, program, {"x": x}, {"values": values, "places": places})
+    found, at = read["values"][:, 0], read["places"][:, 0]
+    assert (np.take_along_axis(x, at.astype(int), 1) == found).all()
+    order = np.sort(x)[:, :-5:-1]
+    assert (found if sort else np.sort(found)[:, ::-1]).tolist() == order.tolist()
 
 
 def test_wrong_tensors_are_refused_with_their_names():
@@ -171,5 +282,18 @@ def test_wrong_tensors_are_refused_with_their_names():
         popnn.calcLoss(graph, outputs, expected, loss, deltas, "CROSS_ENTROPY_LOSS")
     with pytest.raises(PoplarTypeError, match="missing a required argument: 'lossType'"):
         popnn.calcLoss(graph, outputs, expected, loss, deltas, case.numCorrect)
-    with pytest.raises(poputil.PoplibsError, match="argMax"):
-        popnn.argMax(graph, loss, Sequence())
+    with pytest.raises(poputil.PoplibsError, match=r"deltas, .*has elements of modelOutputs"):
+        popnn.calcLoss(graph, outputs, expected, loss, outputs.reverse(1), CROSS_ENTROPY)
+    with pytest.raises(poputil.PoplibsError, match=r"loss, .*has elements of deltas"):
+        popnn.calcLoss(graph, outputs, expected, deltas[:, 0], deltas, CROSS_ENTROPY)
+    with pytest.raises(poputil.PoplibsError, match="cannot be written"):
+        popnn.calcLoss(graph, outputs, expected, loss, graph.addConstant(FLOAT, [2, 10], 0.0), CROSS_ENTROPY)
+    with pytest.raises(PoplarTypeError, match="another graph"):
+        popnn.calcAccuracy(graph, variable(new_graph()[0], FLOAT, [2, 10], "far"), expected, case.numCorrect)
+    for call in (popnn.argMax, popnn.argMin, popnn.maxAndArgMax, popnn.minAndArgMin):
+        with pytest.raises(poputil.PoplibsError, match=f"popnn.{call.__name__} takes a matrix"):
+            call(graph, loss, Sequence())
+    with pytest.raises(poputil.PoplibsError, match="K is at most the 10 columns"):
+        popnn.topK(graph, outputs, 11, True, Sequence())
+    with pytest.raises(PoplarTypeError, match="sort is True or False"):
+        popnn.topK(graph, outputs, 2, 1, Sequence())

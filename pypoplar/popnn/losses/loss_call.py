@@ -8,18 +8,22 @@ from typing import overload
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
+from pypoplar.popnn.losses.accuracy import check_count, check_samples, count_best, count_in_set, counter
+from pypoplar.popnn.losses.class_pieces import ClassPieces, plan_pieces
 from pypoplar.popnn.row_vertices import RowGroups, add_row_vertices, group_rows, row_tiles
-from pypoplar.popops.elements.element_output import first_tile
-from pypoplar.poputil.arguments import check_prog
+from pypoplar.popops.reduction.reduce_call import reduceWithOutput
+from pypoplar.popops.reduction.reduce_params import Operation
+from pypoplar.poputil.arguments import check_operands, check_own, check_writeable
+from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
 from pypoplar.poputil.placement.tiles_of_elements import place_on
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Program, Sequence
-from pypoplar.tracebacks import public
-from pypoplar.types import FLOAT, HALF, INT, UNSIGNED_INT, ElementType
+from pypoplar.types import FLOAT, HALF, UNSIGNED_INT, ElementType
 
+WORD = 4  # bytes that two workers must not share
 SMALLEST: dict[ElementType, float] = {FLOAT: 1.17549435e-38, HALF: 5.9605e-8}  # added to a probability before its logarithm
 
 
@@ -97,95 +101,95 @@ def calcLoss(  # noqa: PLR0913 (PopLibs' arguments)
     largest output at their label. Where `loss` or `deltas` have no tiles yet, they get those of the outputs.
 
     For CROSS_ENTROPY_LOSS, `modelOutputScaling` says by how much the probabilities are scaled, and deltas are times
-    `deltasScale`; both have one element of the outputs' type. A label that is no class, such as the mask 0xffffffff
-    (-1), has loss and deltas of 0 and is never right. Everything is computed in float.
+    `deltasScale`; both have one element of the outputs' type. A label that is no class, such as MASKED_LABEL_CODE
+    (0xffffffff, or -1), has loss and deltas of 0 and is never right; for SUM_SQUARED_LOSS its one-hot vector is 0, as PopLibs'.
+    Everything is computed in float. Rows of many classes are cut into pieces, for several workers and tiles.
     """
+    call = "popnn.calcLoss"
     given = {"deltasScale": deltasScale, "modelOutputScaling": modelOutputScaling}
     scales = {name: scale for name, scale in given.items() if scale is not None}
-    _check(modelOutputs, expected, loss, deltas, scales, numCorrect, lossType)
+    check_samples(call, graph, modelOutputs, expected, debugContext)
+    _check(graph, modelOutputs, loss, deltas, scales, lossType)
+    if numCorrect is not None:
+        check_count(call, graph, numCorrect)
+    _check_apart(graph, {"loss": loss, "deltas": deltas}, {"modelOutputs": modelOutputs, "expected": expected, **scales})
     prog = Sequence()
     if modelOutputs.dim(0) == 0:
         return prog
     _complete_mapping(graph, loss, deltas, modelOutputs)
-    type = modelOutputs.elementType()
-    groups = group_rows(graph, deltas)
-    cs = graph.addComputeSet(below(debugContext, lossType.value))
-    samples = {"probs": modelOutputs, "expected": expected.reinterpret(UNSIGNED_INT)}
-    rows = samples | {"deltas": deltas, "loss": loss}
+    labels = expected.reinterpret(UNSIGNED_INT)
+    pieces = loss_pieces(graph, modelOutputs)
+    debug = below(debugContext, lossType.value)
+    samples = {"probs": modelOutputs, "expected": labels}
+    if pieces.whole:
+        groups = group_rows(graph, deltas)
+        cs = graph.addComputeSet(debug)
+        _add_rows(graph, cs, groups, {**samples, "deltas": deltas, "loss": loss}, scales, lossType)
+        prog.add(Execute(cs))
+        if numCorrect is not None:
+            count_in_set(graph, cs, samples, groups, counter(numCorrect), prog, debugContext)
+        return prog
+    _add_pieces(graph, prog, pieces, {**samples, "deltas": deltas}, loss, scales, lossType, debug)
+    if numCorrect is not None:
+        count_best(graph, modelOutputs, labels, numCorrect, prog, debugContext)
+    return prog
+
+
+def _add_rows(
+    graph: Graph, cs: ComputeSet, groups: RowGroups, rows: dict[str, Tensor], scales: dict[str, Tensor], lossType: LossType
+) -> None:
+    """A worker for each row."""
+    type = rows["probs"].elementType()
     if lossType is LossType.SUM_SQUARED_LOSS:
         add_row_vertices(graph, cs, templateVertex("popnn::LossSumSquared", type), groups, rows)
-    else:
-        vertex = templateVertex("popnn::LossCrossEntropyScaled" if scales else "popnn::LossCrossEntropy", type)
-        add_row_vertices(graph, cs, vertex, groups, rows, shared={**scales, "smallest": SMALLEST[type]})
-    prog.add(Execute(cs))
-    if numCorrect is not None:
-        _count_correct(graph, cs, samples, groups, _counter(numCorrect), prog, debugContext)
-    return prog
-
-
-@public
-def calcAccuracy(
-    graph: Graph, modelOutputs: Tensor, expected: Tensor, numCorrect: Tensor, debugContext: str | None = None
-) -> Program:
-    """The program that adds to `numCorrect` how many rows of `modelOutputs` have their largest element at their label.
-
-    Shapes and types are those of `calcLoss`.
-    """
-    _check_samples(modelOutputs, expected)
-    _check_count(numCorrect)
-    prog = Sequence()
-    if modelOutputs.dim(0):
-        cs = graph.addComputeSet(below(debugContext, "Accuracy"))
-        prog.add(Execute(cs))
-        samples = {"probs": modelOutputs, "expected": expected.reinterpret(UNSIGNED_INT)}
-        _count_correct(graph, cs, samples, group_rows(graph, modelOutputs), _counter(numCorrect), prog, debugContext)
-    return prog
-
-
-@public
-def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """For each row of the matrix `input` (FLOAT or HALF) the position of its largest element, the first of several.
-
-    UNSIGNED_INT [rows]; `prog` is extended.
-    """
-    check_prog("popnn.argMax", prog)
-    _check_matrix("argMax", input)
-    groups = group_rows(graph, input)
-    result = graph.addVariable(UNSIGNED_INT, [input.dim(0)], below(debugContext, "argMax"))
-    place_on(graph, result, row_tiles(graph, input))
-    cs = graph.addComputeSet(below(debugContext, "argMax"))
-    vertex = templateVertex("popnn::ArgMax", input.elementType())
-    add_row_vertices(graph, cs, vertex, groups, {"in": input, "out": result})
-    prog.add(Execute(cs))
-    return result
-
-
-def _counter(numCorrect: Tensor) -> Tensor:
-    return numCorrect.reinterpret(UNSIGNED_INT).flatten()[0]
-
-
-def _count_correct(
-    graph: Graph,
-    cs: ComputeSet,
-    samples: dict[str, Tensor],
-    groups: RowGroups,
-    numCorrect: Tensor,
-    prog: Sequence,
-    debug: str | None,
-) -> None:
-    """Count in the compute set `cs`; the counts of several vertices are added up in another step."""
-    type = samples["probs"].elementType()
-    if len(groups) == 1:
-        add_row_vertices(graph, cs, templateVertex("popnn::CountCorrect", type), groups, samples, shared={"numCorrect": numCorrect})
         return
-    correct = graph.addVariable(UNSIGNED_INT, [len(groups)], below(debug, "correct"))
-    place_on(graph, correct, groups.tile)
-    add_row_vertices(graph, cs, templateVertex("popnn::PartCorrect", type), groups, samples, {"correct": correct})
-    total = graph.addComputeSet(below(debug, "addCorrect"))
-    home = first_tile(graph, numCorrect)
-    vertex = graph.addVertex(total, "popnn::AddCorrect", {"correct": correct, "numCorrect": numCorrect})
-    graph.setTileMapping(vertex, home)
-    prog.add(Execute(total))
+    vertex = templateVertex("popnn::LossCrossEntropyScaled" if scales else "popnn::LossCrossEntropy", type)
+    add_row_vertices(graph, cs, vertex, groups, rows, shared={**scales, "smallest": SMALLEST[type]})
+
+
+def _add_pieces(
+    graph: Graph,
+    prog: Sequence,
+    pieces: ClassPieces,
+    samples: dict[str, Tensor],
+    loss: Tensor,
+    scales: dict[str, Tensor],
+    lossType: LossType,
+    debug: str,
+) -> None:
+    """A worker for each piece of a row, then the sums of the pieces' losses."""
+    type = loss.elementType()
+    cs = graph.addComputeSet(debug)
+    parts = graph.addVariable(FLOAT, [pieces.rows, pieces.count], below(debug, "parts"))
+    squares = lossType is LossType.SUM_SQUARED_LOSS
+    vertex = templateVertex("popnn::LossSumSquaredPieces" if squares else "popnn::LossCrossEntropyPieces", type)
+    shared: dict[str, Tensor | float | bool] = {}
+    if not squares:
+        one = graph.addConstant(type, [], 1, below(debug, "one"))
+        graph.setTileMapping(one, 0)
+        shared = {"deltasScale": one, "modelOutputScaling": one, **scales, "smallest": SMALLEST[type], "width": pieces.classes}
+    workers = graph.getTarget().getNumWorkerContexts() if type is FLOAT else 1  # two halves of a word are one worker's
+    for numbers in pieces.alike():
+        deltas = pieces.cut(samples["deltas"], numbers)
+        part = pieces.chosen(parts, numbers)
+        groups = pieces.groups(graph, deltas, workers)
+        place_on(graph, part, groups.tile_of_rows())
+        rows = {"probs": pieces.cut(samples["probs"], numbers), "deltas": deltas, "loss": part}
+        rows["expected"] = pieces.of_rows(samples["expected"], numbers)
+        add_row_vertices(graph, cs, vertex, groups, rows, shared=shared, numbers={"first": pieces.first_columns(numbers)})
+    prog.add(Execute(cs))
+    reduceWithOutput(graph, parts, loss, [1], Operation.ADD, prog, debug)
+
+
+def loss_pieces(graph: Graph, modelOutputs: Tensor) -> ClassPieces:
+    """The pieces of rows; halves of a word must be in one piece, so rows of an odd number of them are not cut."""
+    rows, classes = modelOutputs.shape()
+    size = modelOutputs.elementType().size
+    pieces = plan_pieces(graph.getTarget(), rows, classes, size)
+    if size < WORD and (classes % 2 or pieces.length % 2):
+        even = pieces.length + pieces.length % 2
+        return ClassPieces(rows, classes, 1, classes) if classes % 2 else ClassPieces(rows, classes, -(-classes // even), even)
+    return pieces
 
 
 def _complete_mapping(graph: Graph, loss: Tensor, deltas: Tensor, modelOutputs: Tensor) -> None:
@@ -196,40 +200,26 @@ def _complete_mapping(graph: Graph, loss: Tensor, deltas: Tensor, modelOutputs: 
         place_on(graph, loss, row_tiles(graph, deltas))
 
 
-def _check(
-    modelOutputs: Tensor,
-    expected: Tensor,
-    loss: Tensor,
-    deltas: Tensor,
-    scales: dict[str, Tensor],
-    numCorrect: Tensor | None,
-    lossType: LossType,
-) -> None:
-    _check_samples(modelOutputs, expected)
+def _check(graph: Graph, modelOutputs: Tensor, loss: Tensor, deltas: Tensor, scales: dict[str, Tensor], lossType: LossType) -> None:
     type = modelOutputs.elementType()
     for name, tensor, shape in (("loss", loss, modelOutputs.shape()[:1]), ("deltas", deltas, modelOutputs.shape())):
+        check_own("popnn.calcLoss", graph, **{name: tensor})
         if tensor.shape() != shape or tensor.elementType() is not type:
-            raise PoplibsError(f"calcLoss: {name} is {type!r} {shape} for these outputs, got {tensor!r}")
+            raise PoplibsError(f"popnn.calcLoss: {name} is {type!r} {shape} for these outputs, got {tensor!r}")
+        check_writeable("popnn.calcLoss", tensor)
     if scales and lossType is not LossType.CROSS_ENTROPY_LOSS:
-        raise PoplibsError(f"calcLoss: only CROSS_ENTROPY_LOSS takes scales, not {lossType.value}")
+        raise PoplibsError(f"popnn.calcLoss: only CROSS_ENTROPY_LOSS takes scales, not {lossType.value}")
     for name, tensor in scales.items():
+        check_operands("popnn.calcLoss", graph, **{name: tensor})
         if tensor.numElements() != 1 or tensor.elementType() is not type:
-            raise PoplibsError(f"calcLoss: {name} has one element of {type!r}, got {tensor!r}")
-    if numCorrect is not None:
-        _check_count(numCorrect)
+            raise PoplibsError(f"popnn.calcLoss: {name} has one element of {type!r}, got {tensor!r}")
 
 
-def _check_samples(modelOutputs: Tensor, expected: Tensor) -> None:
-    _check_matrix("calcLoss", modelOutputs)
-    if expected.shape() != modelOutputs.shape()[:1] or expected.elementType() not in (UNSIGNED_INT, INT):
-        raise PoplibsError(f"expected has a label, UNSIGNED_INT or INT, for each row of {modelOutputs!r}; got {expected!r}")
-
-
-def _check_matrix(name: str, matrix: Tensor) -> None:
-    if matrix.rank() != 2 or matrix.dim(1) == 0 or matrix.elementType() not in (FLOAT, HALF):
-        raise PoplibsError(f"{name} takes a FLOAT or HALF matrix with a row for each sample, got {matrix!r}")
-
-
-def _check_count(numCorrect: Tensor) -> None:
-    if numCorrect.numElements() != 1 or numCorrect.elementType() not in (UNSIGNED_INT, INT):
-        raise PoplibsError(f"numCorrect has one element, UNSIGNED_INT or INT, got {numCorrect!r}")
+def _check_apart(graph: Graph, written: dict[str, Tensor], read: dict[str, Tensor]) -> None:
+    """What is written has no elements of what is read, nor of the other, but deltas may be the outputs themselves."""
+    for name, tensor in written.items():
+        others = {**read, **{other: value for other, value in written.items() if other != name}}
+        for other, operand in others.items():
+            whole = name == "deltas" and other == "modelOutputs" and tensor == operand
+            if not whole and shares_elements(graph, tensor, operand):
+                raise PoplibsError(f"popnn.calcLoss: {name}, {tensor!r}, has elements of {other}, {operand!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
-from pypoplar.poputil.cycles import ceiling
+from pypoplar.poputil.cycles import Count, ceiling
 from pypoplar.poputil.flop_conventions import sum_flops
 
 
@@ -30,7 +30,18 @@ def sum_squared_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
 
 def largest_estimate(vertex: VertexIntrospector, field: str) -> VertexPerfEstimate:
     """ReduceMaxClassGather with one worker."""
-    return rows_estimate(vertex, field, lambda count: 30 + 3 * (count - 1), lambda count: count)
+    return rows_estimate(vertex, field, best_slots, lambda count: count)
+
+
+def joined_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
+    """ReduceMaxClassSparse."""
+    return rows_estimate(vertex, "in", lambda count: 27 + 3 * (count - 1), lambda count: count)
+
+
+def best_slots(count: Count) -> Count:
+    """The best of so many elements, by one worker."""
+    slots: Count = 30 + 3 * (count - 1)
+    return slots
 
 
 def _loss_slots(count: int) -> int:

@@ -1,0 +1,131 @@
+"""The largest or smallest element of each row, and its place: `maxAndArgMax` and its kin."""
+
+from __future__ import annotations
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popnn.losses.class_pieces import plan_pieces
+from pypoplar.popnn.row_vertices import add_row_vertices, grouped_by_tile, row_tiles
+from pypoplar.popops.elements.cast import cast
+from pypoplar.popops.ordering.topk_call import SortOrder, TopKParams, topKWithPermutation
+from pypoplar.poputil.arguments import check_call, check_codelet, check_flag, check_operands, whole_number
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.placement.tiles_of_elements import place_on
+from pypoplar.poputil.vertex_templates import templateVertex
+from pypoplar.program import Execute, Sequence
+from pypoplar.tracebacks import public
+from pypoplar.types import FLOAT, HALF, INT, UNSIGNED_INT
+
+TYPES = (FLOAT, HALF, INT, UNSIGNED_INT)
+
+
+@public
+def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
+    """For each row of the matrix `input` the place of its largest element, the first of several: UNSIGNED_INT [rows].
+
+    `input` is FLOAT, HALF, INT or UNSIGNED_INT, and has columns. Long rows are cut into pieces, for several workers and tiles.
+    `prog` is extended. What NaNs count for depends on where they stand.
+    """
+    return _checked("popnn.argMax", graph, input, prog, "Max", debugContext)[1]
+
+
+@public
+def argMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None = None) -> Tensor:
+    """For each row of the matrix `input` the place of its smallest element, the first of several; see `argMax`."""
+    return _checked("popnn.argMin", graph, input, prog, "Min", debugContext)[1]
+
+
+@public
+def maxAndArgMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None = None) -> tuple[Tensor, Tensor]:
+    """For each row of the matrix `input` its largest element, of the matrix' type, and its place; see `argMax`."""
+    return _of_type("popnn.maxAndArgMax", graph, input, prog, "Max", debugContext)
+
+
+@public
+def minAndArgMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None = None) -> tuple[Tensor, Tensor]:
+    """For each row of the matrix `input` its smallest element, of the matrix' type, and its place; see `argMax`."""
+    return _of_type("popnn.minAndArgMin", graph, input, prog, "Min", debugContext)
+
+
+@public
+def topK(graph: Graph, input: Tensor, K: int, sort: bool, prog: Sequence, debugContext: str | None = None) -> tuple[Tensor, Tensor]:
+    """The `K` largest elements of each row of the matrix `input`, and their places: both [rows, 1, K], the latter UNSIGNED_INT.
+
+    With `sort` the largest comes first, else they stand in any order. `popops.topKWithPermutation` has more. `prog` is extended.
+    """
+    call = "popnn.topK"
+    check_call(call, graph, prog, debugContext)
+    _check_matrix(call, graph, input)
+    check_flag(call, "sort", sort)
+    count = whole_number(call, "K", K)
+    if count > input.dim(1):
+        raise PoplibsError(f"{call}: K is at most the {input.dim(1)} columns of {input!r}, got {count}")
+    order = SortOrder.DESCENDING if sort else SortOrder.NONE
+    values, places = topKWithPermutation(graph, prog, input, TopKParams(count, True, order), below(debugContext, "topK"))
+    return values.expand([1]), places.expand([1])
+
+
+def _of_type(call: str, graph: Graph, input: Tensor, prog: Sequence, which: str, debugContext: str | None) -> tuple[Tensor, Tensor]:
+    values, places = _checked(call, graph, input, prog, which, debugContext)
+    if values.elementType() is not input.elementType():
+        values = cast(graph, values, input.elementType(), prog, below(debugContext, which.lower()))
+    return values, places
+
+
+def _checked(call: str, graph: Graph, input: Tensor, prog: Sequence, which: str, debugContext: str | None) -> tuple[Tensor, Tensor]:
+    check_call(call, graph, prog, debugContext)
+    _check_matrix(call, graph, input)
+    return best_of_rows(graph, input, prog, which, below(debugContext, f"arg{which}"))
+
+
+def _check_matrix(call: str, graph: Graph, input: Tensor) -> None:
+    if not isinstance(input, Tensor):
+        raise PoplarTypeError(f"{call} takes a tensor, got {input!r} for input")
+    check_operands(call, graph, input)
+    if input.rank() != 2 or input.dim(1) == 0 or input.elementType() not in TYPES:
+        raise PoplibsError(f"{call} takes a matrix of FLOATs, HALFs, INTs or UNSIGNED_INTs with columns, got {input!r}")
+    check_codelet(call, graph, "popnn::ReduceMaxClassGather<float,float>")
+
+
+def best_of_rows(graph: Graph, matrix: Tensor, prog: Sequence, which: str, debug: str) -> tuple[Tensor, Tensor]:
+    """The largest ("Max") or smallest ("Min") element of each row and its place; floats for halves."""
+    type = matrix.elementType()
+    wide = FLOAT if type is HALF else type
+    target = graph.getTarget()
+    pieces = plan_pieces(target, matrix.dim(0), matrix.dim(1), type.size)
+    values = graph.addVariable(wide, [pieces.rows, pieces.count], below(debug, "values"))
+    places = graph.addVariable(UNSIGNED_INT, [pieces.rows, pieces.count], below(debug, "places"))
+    if pieces.rows == 0:
+        return values.flatten(), places.flatten()
+    cs = graph.addComputeSet(below(debug, "ReduceClass[0]"))
+    vertex = templateVertex(f"popnn::Reduce{which}ClassGather", type, wide)
+    for numbers in pieces.alike():
+        cut = pieces.cut(matrix, numbers)
+        results = {"value": pieces.chosen(values, numbers), "index": pieces.chosen(places, numbers)}
+        groups = pieces.groups(graph, cut, target.getNumWorkerContexts())
+        for result in results.values():
+            place_on(graph, result, groups.tile_of_rows())
+        add_row_vertices(graph, cs, vertex, groups, {"in": cut, **results}, numbers={"first": pieces.first_columns(numbers)})
+    prog.add(Execute(cs))
+    if pieces.whole:
+        return values.flatten(), places.flatten()
+    return _joined(graph, values, places, prog, which, debug)
+
+
+def _joined(graph: Graph, values: Tensor, places: Tensor, prog: Sequence, which: str, debug: str) -> tuple[Tensor, Tensor]:
+    """Of [rows, pieces] the best of each row."""
+    target = graph.getTarget()
+    rows = values.dim(0)
+    tile = row_tiles(graph, values)
+    best = graph.addVariable(values.elementType(), [rows], below(debug, "value"))
+    place = graph.addVariable(UNSIGNED_INT, [rows], below(debug, "place"))
+    for result in (best, place):
+        place_on(graph, result, tile)
+    cs = graph.addComputeSet(below(debug, "ReduceClass[1]"))
+    vertex = templateVertex(f"popnn::Reduce{which}ClassSparse", values.elementType())
+    groups = grouped_by_tile(tile, target.getNumWorkerContexts())
+    add_row_vertices(graph, cs, vertex, groups, {"in": values, "labels": places, "value": best, "index": place})
+    prog.add(Execute(cs))
+    return best, place
