@@ -9,6 +9,8 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import AnyArray, Bools, Int64s, Integers
 
+_SHORT = 1000  # entries that are sorted as soon as their largest one is found
+
 
 def is_sorted(values: Integers) -> bool:
     return bool((values[1:] >= values[:-1]).all())
@@ -16,7 +18,13 @@ def is_sorted(values: Integers) -> bool:
 
 def sorting_order(values: Integers) -> Int64s | None:
     """The stable order that sorts `values`, or None where they are sorted already: most lists are."""
-    return None if is_sorted(values) else np.argsort(values, kind="stable")
+    return None if is_sorted(values) else stable_order(values)
+
+
+def stable_order(values: Integers) -> Int64s:
+    """The stable order that sorts `values`. NumPy sorts 16-bit integers by radix, an order of magnitude faster than others."""
+    small = len(values) > _SHORT and int(values.min()) >= 0 and int(values.max()) < 1 << 16
+    return np.argsort(values.astype(np.uint16) if small else values, kind="stable")
 
 
 def distinct(values: AnyArray) -> Int64s:

@@ -9,10 +9,10 @@ import numpy as np
 from attrs import evolve, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import distinct, is_sorted, offsets, opens
+from pypoplar.arrays.groups import distinct, offsets, opens, sorting_order
 from pypoplar.arrays.interval_algebra import ordered_strands, overlay
 from pypoplar.compiler.exchange.message_account import Transfers, account, constant, share_out
-from pypoplar.compiler.exchange.pieces import chosen, columns, continue_each_other, joined, joined_where, make_pieces
+from pypoplar.compiler.exchange.pieces import chosen, continue_each_other, end_to_end, joined, joined_where, make_pieces
 from pypoplar.compiler.exchange_plan import CopyPlan, CopyShares, Homes, Pieces
 from pypoplar.errors import InvalidTileMapping, TensorShapeError
 from pypoplar.graph.frozen import ElementRuns, FrozenGraph
@@ -69,7 +69,7 @@ def _moving(cut: CopyPieces) -> CopyPieces:
 def _appended(parts: list[CopyPieces]) -> CopyPieces:
     if len(parts) == 1:
         return parts[0]
-    pieces = Pieces(*(np.concatenate(column) for column in zip(*(columns(part.pieces) for part in parts), strict=True)))
+    pieces = end_to_end([part.pieces for part in parts])
     return CopyPieces(pieces, *(_as_one([getattr(part, name) for part in parts]) for name in ("variable", "copy")))
 
 
@@ -107,7 +107,7 @@ def plan_copies(
     if machines > 1:
         moved = evolve(moved, pieces=_on_machines(moved.pieces, number[moved.copy] * tiles))
     accounted = account(tiles, _transfers(moved), machines)
-    order = _order_by_target_tile(moved.pieces, machines * tiles)
+    order = sorting_order(moved.pieces.target_tile)
     moved = moved if order is None else moved.chosen(order)
     if machine is None:
         return CopyPlan(joined(moved.pieces), accounted.exchange, accounted.offset)
@@ -236,11 +236,3 @@ def _cut(source: Side, target: Side, homes: Homes, elements: Int64s) -> CopyPiec
     copy = np.searchsorted(elements, place, "right") - 1 if len(elements) > 2 else np.broadcast_to(np.int64(0), len(place))
     pieces = make_pieces(source_tile, source_offset, target_tile, target_offset, bytes)
     return CopyPieces(pieces, constant(homes.variable[source_home]), copy)
-
-
-def _order_by_target_tile(pieces: Pieces, tiles: int) -> Int64s | None:
-    if is_sorted(pieces.target_tile):
-        return None
-    # NumPy sorts 16-bit integers by radix, an order of magnitude faster than others
-    tile = pieces.target_tile.astype(np.uint16) if tiles <= 65536 else pieces.target_tile
-    return np.argsort(tile, kind="stable")

@@ -6,15 +6,17 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s, UInt64s
-from pypoplar.arrays.groups import before_in_group, opens, ragged
+from pypoplar.arrays.groups import before_in_group, opens, ragged, whole_groups
 from pypoplar.arrays.interval_algebra import overlay, same_strands
 from pypoplar.compiler.exchange.compute_set_edges import Edges
 from pypoplar.compiler.exchange.exchange_buffer import Landing
 from pypoplar.compiler.exchange.graph_index import Survey
-from pypoplar.compiler.exchange.pieces import chosen, joined, make_pieces, no_pieces, turned
+from pypoplar.compiler.exchange.pieces import chosen, end_to_end, joined, make_pieces, no_pieces, turned
 from pypoplar.compiler.exchange_plan import Homes, Pieces
 from pypoplar.compiler.field_table import INPUT, OUTPUT
 from pypoplar.compiler.memory.memory_blocks import BLOCK_ALIGNMENT, packed, rounded_up, widest_on_tiles
+
+AT_ONCE = 1 << 16  # strands: what the processor's caches hold
 
 
 @frozen(eq=False)
@@ -65,16 +67,27 @@ def plan_gathers(edges: Edges, gathered: Int64s, apart: Int64s, homes: Homes, su
     strand, owner = wanted.strand[kept], wanted.owner[kept]
     width = edges.width[gathered[owner]]
     target = offset[owner] + wanted.place[kept] * width
-    access = edges.access[gathered[owner]]
-    moves, left = _moves(edges, strand, target, width, homes, survey, landing)
-    output, second = access == OUTPUT, apart[gathered[owner]][left] > 0
+    access, second = edges.access[gathered[owner]], apart[gathered[owner]] > 0
+    output = access == OUTPUT
+    parts = whole_groups(edges.tile[gathered[owner]], AT_ONCE)  # pieces of several tiles are not joined
+    moved = [_moves(edges, strand[part], target[part], width[part], homes, survey, landing) for part in parts]
+    mixed = any(moves.source_in_buffer.any() for moves, _ in moved) and not all(moves.source_in_buffer.all() for moves, _ in moved)
+    fetched, parted, returned = [no_pieces()], [no_pieces()], [no_pieces()]
+    for part, (moves, left) in zip(parts, moved, strict=True):
+        left += part.start
+        if mixed:
+            order = np.lexsort((moves.target_offset, moves.target_tile))
+            moves, left = chosen(moves, order), left[order]
+        fetched.append(joined(chosen(moves, ~output[left] & ~second[left])))
+        parted.append(joined(chosen(moves, second[left])))
+        returned.append(joined(turned(chosen(moves, access[left] != INPUT))))
     return Gathers(
         gathered,
         offset,
-        joined(chosen(moves, ~output[left] & ~second)),
-        joined(chosen(moves, second)),
+        end_to_end(fetched),
+        end_to_end(parted),
         _old_values(edges, strand[output], target[output], width[output], homes),
-        joined(turned(chosen(moves, access[left] != INPUT))),
+        end_to_end(returned),
         np.where(reach > 0, base + reach - landing.bytes, 0),
         widest,
     )
@@ -127,7 +140,7 @@ def fingerprints(edges: Edges, wanted: Wanted) -> UInt64s:
 def _moves(
     edges: Edges, strand: Int64s, target: Int64s, width: Int64s, homes: Homes, survey: Survey, landing: Landing
 ) -> tuple[Pieces, Int64s]:
-    """From tile memory and landing area into the gather buffers, by tile and place; and the strand of each piece."""
+    """From tile memory, and then from the landing area, into the gather buffers; and the strand of each piece."""
     begin, end = edges.begin[strand], edges.end[strand]
     resident = overlay(begin, end, survey.resident_begin, survey.resident_end)
     home = survey.resident_home[resident.right]
@@ -135,7 +148,7 @@ def _moves(
     left = np.concatenate((resident.left, landed.left))
     into = target[left] + (np.concatenate((resident.begin, landed.begin)) - begin[left]) * width[left]
     tile = edges.tile[edges.strands.owner[strand]][left]
-    pieces = make_pieces(
+    return make_pieces(
         tile,
         np.concatenate(
             (
@@ -148,9 +161,7 @@ def _moves(
         np.concatenate((resident.end - resident.begin, landed.end - landed.begin)) * width[left],
         source_in_buffer=np.arange(len(left)) >= len(resident.left),
         target_in_buffer=True,
-    )
-    order = np.lexsort((into, tile)) if len(resident.left) and len(landed.left) else np.arange(len(left))
-    return chosen(pieces, order), left[order]
+    ), left
 
 
 def _old_values(edges: Edges, strand: Int64s, target: Int64s, width: Int64s, homes: Homes) -> Pieces:

@@ -32,6 +32,8 @@ def no_pieces() -> Pieces:
 
 def chosen(pieces: Pieces, which: Bools | Int64s) -> Pieces:
     """The pieces of a mask or of a list of positions, in that order."""
+    if which.dtype == bool and bool(which.all()):
+        return pieces
     return Pieces(*(column[which] for column in columns(pieces)))
 
 
@@ -65,7 +67,14 @@ def appended(first: Pieces, second: Pieces) -> Pieces:
         return second
     if len(second.bytes) == 0:
         return first
-    return Pieces(*(np.concatenate(pair) for pair in zip(columns(first), columns(second), strict=True)))
+    return end_to_end([first, second])
+
+
+def end_to_end(lists: list[Pieces]) -> Pieces:
+    """The pieces of several lists, one list after the other."""
+    if len(lists) == 1:
+        return lists[0]
+    return Pieces(*(np.concatenate(column) for column in zip(*map(columns, lists), strict=True)))
 
 
 def sorted_by_target_tile(pieces: Pieces) -> Pieces:

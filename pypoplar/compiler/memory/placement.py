@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import before_in_group, opens, sums
+from pypoplar.arrays.groups import before_in_group, opens, stable_order, sums
 from pypoplar.arrays.interval_algebra import overlay
 from pypoplar.compiler.exchange_plan import Homes
 from pypoplar.compiler.liveness.liveness import Liveness
@@ -38,7 +38,7 @@ def place_variables(
     sizes = np.array([type.size for type in variables.types], np.int64)
     width = sizes[variable]
 
-    order = np.argsort(tile, kind="stable")
+    order = stable_order(tile)
     size = rounded_up((end - begin) * width, PIECE_ALIGNMENT)[order]
     on_tile, of_variable = tile[order], variable[order]
     begins = opens(on_tile, of_variable)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from typing import Any
+from unittest.mock import patch
 
 import attrs
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from passes_builder import Builder, FieldStandIn, all_used
 from passes_simulator import Tiles, element
 
+from pypoplar.compiler.exchange import gathers
 from pypoplar.compiler.exchange.compute_set_plan import plan_compute_set
 from pypoplar.compiler.exchange_plan import ComputePlan, Homes
 from pypoplar.compiler.memory.aligned_edges import aligned_edges
@@ -341,6 +343,17 @@ def test_doubling_the_data_doubles_the_bytes(made: tuple[Builder, FrozenGraph]) 
 
 def reader(builder: Builder) -> int:
     return builder.codelet("Read", FieldStandIn("x"), FieldStandIn("y", "output"))
+
+
+@given(graphs(), st.integers(1, 4))
+def test_edges_that_are_gathered_part_by_part_have_the_same_plan(made: tuple[Builder, FrozenGraph], size: int) -> None:
+    _, graph = made
+    homes = place_variables(graph, all_used(graph))
+    whole = plan_compute_set(graph, homes, 0)
+    with patch.object(gathers, "AT_ONCE", size):
+        parted = plan_compute_set(graph, homes, 0)
+    for one, other in zip(*(attrs.astuple(plan, recurse=True) for plan in (whole, parted)), strict=True):
+        np.testing.assert_equal(one, other)
 
 
 def test_what_is_local_and_in_one_piece_is_used_in_place() -> None:
