@@ -142,11 +142,19 @@ def join(lists: list[RunList], variable_first: Int64s) -> RunList:
     return RunList(start[first], count, step[first])
 
 
-def repeated(runs: RunList, rows: int, times: int, variable_first: Int64s) -> RunList:
-    """A view of rows with as many elements each, every one `times` times before the next one."""
-    begin = np.arange(rows + 1) * (runs.elements() // rows)
-    pieces, owner = runs.cut(begin[:-1], begin[1:])
-    first = np.searchsorted(owner, np.arange(rows + 1))
-    row = np.repeat(np.arange(rows), times)
-    order = ragged(first[row], first[row + 1] - first[row])
-    return join([RunList(pieces.start[order], pieces.count[order], pieces.step[order])], variable_first)
+def interleaved(views: list[RunList], rows: int, variable_first: Int64s, times: int = 1) -> RunList:
+    """Views of as many rows each, whose rows follow each other in turn, those of one number `times` times before the next."""
+    cuts, owners = [], []
+    for runs in views:
+        begin = np.arange(rows + 1) * (runs.elements() // rows)
+        pieces, owner = runs.cut(begin[:-1], begin[1:])
+        cuts.append(pieces)
+        owners.append(owner)
+    row_of = np.concatenate(owners)
+    order = np.argsort(row_of, kind="stable")
+    if times > 1:
+        first = np.searchsorted(row_of[order], np.arange(rows + 1))
+        row = np.repeat(np.arange(rows), times)
+        order = order[ragged(first[row], first[row + 1] - first[row])]
+    start, count, step = (np.concatenate([getattr(runs, name) for runs in cuts])[order] for name in ("start", "count", "step"))
+    return join([RunList(start, count, step)], variable_first)

@@ -20,7 +20,7 @@ import numpy as np
 from pypoplar.arrays import aliasing as regions
 from pypoplar.arrays import strides
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList, compress, repeated
+from pypoplar.arrays.element_runs import RunList, compress, interleaved
 from pypoplar.arrays.groups import distinct
 from pypoplar.arrays.intervals import Interval, VariableInterval, bounds_of
 from pypoplar.braces import INTERVALS, ordered
@@ -401,7 +401,7 @@ class Tensor(WithoutValues, ShownInNotebooks):
         if prod(shape) == 0:
             return self._of_ids(np.zeros(shape, np.int64))
         rows = prod(self._shape[: axis + inner])
-        return self._scattered(repeated(self._run_list(), rows, times, self._bounds()), shape)
+        return self._scattered(interleaved([self._run_list()], rows, self._bounds(), times), shape)
 
     def reinterpret(self, type: ElementType) -> Tensor:
         """The same bytes read as another type of the same size."""

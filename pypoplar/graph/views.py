@@ -7,8 +7,7 @@ from math import prod
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.element_runs import RunList, join
+from pypoplar.arrays.element_runs import interleaved, join
 from pypoplar.braces import TENSORS, ordered
 from pypoplar.errors import PoplarTypeError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
@@ -36,20 +35,7 @@ def concat(tensors: Tensor | Iterable[Tensor], *more: Tensor | int, dimension: i
         return first._scattered(join([tensor._run_list() for tensor in several], first._bounds()), shape)
     if prod(shape) == 0:
         return first._of_ids(np.zeros(shape, np.int64))
-    return first._scattered(_interleaved([tensor._run_list() for tensor in several], prod(shape[:axis]), first._bounds()), shape)
-
-
-def _interleaved(views: list[RunList], rows: int, bounds: Int64s) -> RunList:
-    """Views of as many rows each, whose rows follow each other in turn."""
-    cuts, owners = [], []
-    for runs in views:
-        begin = np.arange(rows) * (runs.elements() // rows)
-        pieces, owner = runs.cut(begin, begin + runs.elements() // rows)
-        cuts.append(pieces)
-        owners.append(owner)
-    order = np.argsort(np.concatenate(owners), kind="stable")
-    start, count, step = (np.concatenate([getattr(runs, name) for runs in cuts])[order] for name in ("start", "count", "step"))
-    return join([RunList(start, count, step)], bounds)
+    return first._scattered(interleaved([tensor._run_list() for tensor in several], prod(shape[:axis]), first._bounds()), shape)
 
 
 @public
