@@ -14,7 +14,7 @@ from pypoplar.graph.views import concat
 from pypoplar.poplin.convolution.conv_layout import map_convolution_input, map_convolution_weights
 from pypoplar.poplin.convolution.conv_partition import KERNEL, OUT
 from pypoplar.poplin.convolution.conv_plan import ConvolutionPlan
-from pypoplar.poplin.superstep import superstep_cycles
+from pypoplar.poplin.superstep_cost import superstep_cycles
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.tile_mapping import mapTensorLinearly

@@ -9,7 +9,7 @@ from pypoplar.poplin.matmul.block_cuts import BlockCuts
 from pypoplar.poplin.matmul.matmul_cycles import WORKERS, block_product_cycles, reduce_add_cycles
 from pypoplar.poplin.matmul.product_params import ProductParams
 from pypoplar.poplin.splitting import bounds, largest
-from pypoplar.poplin.superstep import MESSAGE
+from pypoplar.poplin.superstep_cost import MESSAGE
 from pypoplar.popops.reduction.reduce_plan import sync_cycles
 from pypoplar.poputil.cycles import Count, ceiling
 from pypoplar.target import Target
