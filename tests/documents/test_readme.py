@@ -17,22 +17,19 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.S | re.M)
 
 
-def programs(page):
-    """The blocks of a page, each a test file; or all of them together as one program, which a page goes on with."""
-    found = blocks(page, "python")
-    return found if any("def test_" in one for one in found) else ["\n".join(found)] if found else []
+PROGRAMS = {page: blocks(page, "python") for page in PAGES if blocks(page, "python")}
 
 
-PROGRAMS = [(page, number, text) for page in PAGES for number, text in enumerate(programs(page))]
-
-
-@pytest.mark.parametrize(("page", "number", "text"), PROGRAMS, ids=[f"{page}-{number}" for page, number, _ in PROGRAMS])
-def test_a_program_in_the_documents_runs(page, number, text, tmp_path):
-    program = tmp_path / f"program_{number}.py"
-    program.write_text(text, encoding="utf-8")
-    command = [sys.executable, "-W", "error", str(program)]
-    if "def test_" in text:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pypoplar.testing.plugin", str(program)]
+@pytest.mark.parametrize("page", PROGRAMS)
+def test_programs_in_the_documents_run(page, tmp_path):
+    """The blocks of a page, each a file of tests; or all of them together as one program, which a page goes on with."""
+    tests = any("def test_" in block for block in PROGRAMS[page])
+    files = []
+    for number, text in enumerate(PROGRAMS[page] if tests else ["\n".join(PROGRAMS[page])]):
+        files.append(tmp_path / f"test_program_{number}.py")
+        files[-1].write_text(text, encoding="utf-8")
+    pytest_command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pypoplar.testing.plugin"] if tests else []
+    command = [sys.executable, *(pytest_command or ["-W", "error"]), *map(str, files)]
     environment = {**unmeasured(), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
