@@ -140,7 +140,7 @@ def test_parameters_that_do_not_fit_together_are_refused(change, error, words):
         (lambda p: p.getOutputSize(1), PoplarIndexError, "dim is 1, and the field has 1 dimensions"),
         (lambda p: ConvolutionOptions.read("c", {"partialType": "half"}), InvalidOption, "partialsType"),
         (lambda p: ConvolutionOptions.read("c", {"availableMemoryProportion": "nan"}), InvalidOption, "from 0 to 1, got nan"),
-        (lambda p: ConvolutionOptions.read("c", {"planConstraintsOutputFilename": "x"}), MissingFeature, "does not keep"),
+        (lambda p: ConvolutionOptions.read("c", {"insertTransformsCycleCountProgs": True}), MissingFeature, "does not keep"),
     ],
 )
 def test_mistakes_around_parameters_and_options_are_told(mistake, error, words):

@@ -11,6 +11,7 @@ from law_examples import examples
 from library_programs import MODES
 
 from pypoplar import FLOAT, HALF, InvalidOption, Target
+from pypoplar.poplin.convolution.calls.written_constraints import constraints_of
 from pypoplar.poplin.convolution.conv_plan import plans_by_form
 from pypoplar.poplin.convolution.conv_request import ConvRequest
 from pypoplar.poplin.convolution.conv_shape import ConvTypes
@@ -296,3 +297,11 @@ def test_the_zeros_of_joined_groups_stay_from_run_to_run():
         engine.writeTensor("w", weights)
         engine.run()
         np.testing.assert_array_equal(engine.readTensor("result y"), convolved(input, weights, axes))
+
+
+@pytest.mark.parametrize("case", [*ALTERNATIVES, "3x3"])
+def test_the_constraints_of_a_plan_find_it_again(case):
+    sizes, axes, tiles, types = ALTERNATIVES[case][:4] if case in ALTERNATIVES else ((1, 2, 16, 24), FIELD, 16, 2)
+    plan = choose_plan(ConvRequest(machine(tiles), sizes, axes, TYPES[types], 0.6))
+    given = PlanConstraints.read(json.dumps(constraints_of(plan)))
+    assert choose_plan(ConvRequest(machine(tiles), sizes, axes, TYPES[types], 0.6, given)) == plan

@@ -386,6 +386,17 @@ def test_plans_are_reported_and_found_again():
     poplin.convolutionValidateOptions({"partialsType": "half"})
 
 
+def test_plans_are_written_as_constraints_that_can_be_given(tmp_path):
+    graph, _ = new_graph()
+    params = ConvParams(HALF, 2, [8, 8], [3, 3], 16, 32, 1)
+    options = {"planConstraintsOutputFilename": str(tmp_path / "plan"), "pass": "TRAINING_FWD"}
+    costs = poplin.reportPlanEstimatedCosts(graph, params, options)
+    poplin.reportWeightUpdatePlanInfo(io.StringIO(), graph, params, options)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan_FWD.json", "plan_WU.json"]
+    given = {"planConstraints": (tmp_path / "plan_FWD.json").read_text(encoding="utf-8")}
+    assert poplin.reportPlanEstimatedCosts(graph, params, given) == costs
+
+
 def two_layers(graph, type=FLOAT):
     """Two equal convolutions and another one, of multiconv, with their values."""
     shapes = [([5, 5], [3, 3], 2, 3, 2), ([4, 6], [1, 2], 3, 2, 1), ([5, 5], [3, 3], 2, 3, 2)]

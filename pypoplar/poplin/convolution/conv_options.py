@@ -48,7 +48,7 @@ KINDS: dict[str, Kind] = {
     "disableSRForAMPVertices": bool,
     "enableTileLevelExpandDims": bool,
 }
-NOT_KEPT: dict[str, Any] = {"planConstraintsOutputFilename": "", "insertTransformsCycleCountProgs": False}  # but for these values
+NOT_KEPT: dict[str, Any] = {"insertTransformsCycleCountProgs": False}  # but for these values
 
 
 @frozen
@@ -56,7 +56,8 @@ class ConvolutionOptions:
     """What a convolution is asked for, beside its parameters: PopLibs' options that change something, and their defaults.
 
     `memory` is the part of a tile's memory that may be used; partial sums have `partials_type` on a tile, and
-    `inter_tile_partials_type` where they go to another, `None` for the same. `pass_` is one of `PASSES`, `constraints` JSON.
+    `inter_tile_partials_type` where they go to another, `None` for the same. `pass_` is one of `PASSES`, `constraints` JSON;
+    those of the plan are written to `constraints_file`, if that is not empty.
     """
 
     memory: float = 0.6
@@ -67,6 +68,7 @@ class ConvolutionOptions:
     multi_stage_reduce: bool = True
     transformations: bool = True
     random_rounding_off: bool = False
+    constraints_file: str = ""
 
     @classmethod
     def read(cls, call: str, options: Mapping[str, object] | None) -> ConvolutionOptions:
@@ -88,6 +90,7 @@ class ConvolutionOptions:
             multi_stage_reduce=bool(chosen.get("enableMultiStageReduce", True)),
             transformations=not chosen.get("disableTransformations", False),
             random_rounding_off=bool(chosen.get("disableSRForAMPVertices", False)),
+            constraints_file=str(chosen.get("planConstraintsOutputFilename", "")),
         )
 
     def for_weight_update(self) -> ConvolutionOptions:

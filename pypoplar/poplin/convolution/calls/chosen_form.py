@@ -7,6 +7,7 @@ from functools import lru_cache
 from attrs import frozen
 
 from pypoplar.poplin.convolution.calls.plain_forms import PlainForm, plain_forms
+from pypoplar.poplin.convolution.calls.written_constraints import write_constraints
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
 from pypoplar.poplin.convolution.plan_choice import AnyPlan, choose_plan, request_of
@@ -47,7 +48,10 @@ class ChosenForm:
 def choose_form(target: Target, params: ConvParams, options: ConvolutionOptions, cache: PlanningCache | None) -> ChosenForm:
     """The form that is estimated to take fewest cycles; parameters that are written in another way find the same one."""
     params = params.canonicalize()
-    return plan_of(cache, ("convolution", target, params.key(), options), lambda: _chosen(target, Canonical(params), options))
+    chosen = plan_of(cache, ("convolution", target, params.key(), options), lambda: _chosen(target, Canonical(params), options))
+    if options.constraints_file and chosen.plans:
+        write_constraints(chosen.plans[0], options.constraints_file, options.pass_)
+    return chosen
 
 
 @frozen(hash=False)

@@ -66,12 +66,14 @@ def createWeights(
       (that of partialsType) is the type of those that are added on another tile.
     - ``disableSRForAMPVertices`` (false): HALFs that hold partial sums of products are rounded to the nearest also while stochastic
       rounding is on (`setStochasticRounding`).
-    - ``planConstraints``: JSON, parts of a plan that are given.
+    - ``planConstraints``: JSON, parts of a plan that are given. ``planConstraintsOutputFilename``: the constraints of the plan that
+      is taken are written to this file, with ``_FWD``, ``_BWD`` or ``_WU`` by the pass and ``.json`` behind it; of several plain
+      convolutions, those of the first; of a plan in steps, how many of channels there are.
     - ``pass`` (NONE), ``use128BitConvUnitLoad``, ``enableMultiStageReduce``, ``enableFastReduce``, ``remapOutputTensor``,
       ``enableConvDithering``, ``gatherConvOutput``, ``disableTransformations``, ``enableTileLevelExpandDims``,
       ``partialsType.interIPU``, ``experimental.convTransformsEstimates`` and
-      ``experimental.slicVmac16`` are checked, and change no plan. ``planConstraintsOutputFilename`` and
-      ``insertTransformsCycleCountProgs`` are `MissingFeature`.
+      ``experimental.slicVmac16`` are checked, and change no plan. ``insertTransformsCycleCountProgs``
+      is `MissingFeature`.
     """
     chosen = _planned("poplin.createWeights", graph, params, debugContext, options, cache)
     shape = [params.numConvGroups, params.outputChannelsPerConvGroup, params.inputChannelsPerConvGroup, *params.kernelShape]
