@@ -176,7 +176,8 @@ def test_constraints_that_mean_nothing_are_refused(text, words):
 
 
 def test_constraints_that_no_plan_keeps_are_refused():
-    for text in ('{"0": {"partition": {"batchSplit": 3}}}', '{"0": {"partition": {"fieldSplit": {"2": 2}}}}'):
+    parts = ({"batchSplit": 3}, {"fieldSplit": {"2": 2}}, {"inChanSplit": {"serial": 17}})
+    for text in (json.dumps({"0": {"partition": part}}) for part in parts):
         with pytest.raises(PoplibsError, match="keeps planConstraints"):
             choose_plan(ConvRequest(machine(16), (1, 2, 16, 16), (axis(6, 3, 1),), FLOATS, 0.6, PlanConstraints.read(text)))
 

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from attrs import evolve
 from convolution_reference import conv_params, reference_convolution
 from hypothesis import given
 from hypothesis import strategies as st
@@ -481,6 +482,8 @@ def test_convolutions_that_would_be_slower_side_by_side_follow_each_other():
     assert shares.beside
     assert shares.bounds[0][1] - shares.bounds[0][0] > 50
     assert not share_tiles(target, [job, small], 32, None).beside  # half of the tiles are too many for the small one
+    less = evolve(job, options=ConvolutionOptions(memory=0.0))
+    assert not share_tiles(target, [less, less, small], 2, None).beside  # on half of the tiles they take more memory
 
 
 @pytest.mark.parametrize(

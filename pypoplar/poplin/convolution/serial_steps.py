@@ -101,6 +101,9 @@ class SteppedPlan:
 
 def stepped_plan(request: ConvRequest, counts: Mapping[int, int], plans: Planner) -> SteppedPlan | None:
     """The plan with so many steps of the sizes, by number, or of the dimensions of the field behind these; None without one."""
+    sizes = [*request.sizes, *(axis.out for axis in request.axes)]
+    if any(count > sizes[place] for place, count in counts.items()):
+        return None
     adds = counts.get(INPUTS, 1) > 1
     types = evolve(request.types, result=request.types.partials) if adds else request.types
     several: list[tuple[SerialStep, ConvRequest]] = [(SerialStep(), evolve(request, types=types))]

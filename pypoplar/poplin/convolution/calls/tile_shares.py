@@ -10,7 +10,7 @@ from itertools import pairwise
 from attrs import frozen
 
 from pypoplar.graph.graph import Graph
-from pypoplar.poplin.convolution.calls.chosen_form import Canonical, choose_form
+from pypoplar.poplin.convolution.calls.chosen_form import Canonical, ChosenForm, choose_form
 from pypoplar.poplin.convolution.conv_options import ConvolutionOptions
 from pypoplar.poplin.convolution.conv_params import ConvParams
 from pypoplar.poplin.planning_cache import PlanningCache, plan_of
@@ -52,7 +52,7 @@ class TileShares:
 
 
 def share_tiles(target: Target, jobs: Sequence[ConvolutionJob], reserved: int, cache: PlanningCache | None) -> TileShares:
-    """Tiles in proportion to the work, at least `reserved` each, where that takes fewer cycles than one after the other."""
+    """Tiles in proportion to the work, at least `reserved` each, where that fits and takes fewer cycles than one by one."""
     key = ("multiconv", target, tuple(jobs), reserved)
     return plan_of(cache, key, lambda: _shares(target, tuple(jobs), reserved))
 
@@ -61,17 +61,22 @@ def share_tiles(target: Target, jobs: Sequence[ConvolutionJob], reserved: int, c
 def _shares(target: Target, jobs: tuple[ConvolutionJob, ...], reserved: int) -> TileShares:
     tiles = target.getNumTiles()
     serial = TileShares(())
-    alone = [_cycles(target, job, tiles) for job in jobs]
-    if len(jobs) < 2 or tiles < 2 * len(jobs) or target.getNumIPUs() > 1 or 0 in alone:
+    if len(jobs) < 2 or tiles < 2 * len(jobs) or target.getNumIPUs() > 1:
         return serial
-    work = [float(cycles) for cycles in alone]
-    best, least = serial, sum(alone)
+    alone = [_chosen(target, job, tiles) for job in jobs]
+    work = [float(one.cycles) for one in alone]
+    if 0.0 in work:
+        return serial
+    best, least = serial, sum(one.cycles for one in alone)
     for _ in range(ROUNDS):
         bounds = _bounds(work, tiles, min(reserved, tiles // len(jobs)))
-        cycles = [_cycles(target, job, end - begin) for job, (begin, end) in zip(jobs, bounds, strict=True)]
-        if max(cycles) < least:
-            best, least = TileShares(bounds), max(cycles)
-        work = [one * (end - begin) for one, (begin, end) in zip(cycles, bounds, strict=True)]
+        beside = [_chosen(target, job, end - begin) for job, (begin, end) in zip(jobs, bounds, strict=True)]
+        longest = max(one.cycles for one in beside)
+        limits = [max(job.options.memory * target.getBytesPerTile(), one.bytes) for job, one in zip(jobs, alone, strict=True)]
+        fits = all(one.bytes <= limit for one, limit in zip(beside, limits, strict=True))
+        if longest < least and fits:
+            best, least = TileShares(bounds), longest
+        work = [one.cycles * (end - begin) for one, (begin, end) in zip(beside, bounds, strict=True)]
     return best
 
 
@@ -85,7 +90,7 @@ def _bounds(work: Sequence[float], tiles: int, least: int) -> tuple[tuple[int, i
     return tuple(pairwise(cuts))
 
 
-def _cycles(target: Target, job: ConvolutionJob, tiles: int) -> int:
-    """The estimate on so many tiles."""
+def _chosen(target: Target, job: ConvolutionJob, tiles: int) -> ChosenForm:
+    """How a convolution is computed on so many tiles."""
     own = target.evolve(num_ipus=1, tiles_per_ipu=tiles) if tiles < target.getNumTiles() else target
-    return choose_form(own, job.params, job.options, None).cycles
+    return choose_form(own, job.params, job.options, None)
