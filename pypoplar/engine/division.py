@@ -30,6 +30,7 @@ PIECE_COST = 16
 LISTED_COST = 2
 BYTES_PER_UNIT = 4
 BATCH_BYTES = 1 << 18  # moved for the tiles of a batch; with what they write it fits a processor's own cache
+BATCH_LISTS = 16  # every batch looks at all lists: where there are more, as of many IPUs, batches are as much larger
 
 
 @frozen(eq=False)
@@ -170,7 +171,7 @@ def _divide_compute(cuts: _Cuts, compute: int) -> None:
     limits = _serial_split(0, last - first, threads) if serial else _shared_evenly(cost, threads)
     # What is fanned out has to have arrived at the first receivers of all tiles.
     if computes.moves[compute, Phase.FAN_OUT] == NOTHING and (threads == 1 or not serial):
-        limits = _cut_into_batches(limits, moved)
+        limits = _cut_into_batches(limits, moved, BATCH_BYTES * max(1, len(entries) // BATCH_LISTS))
     cuts.batches[compute] = (len(limits) - 1) // threads
     cuts.tiles[compute] = limits + first
     # What moves for a tile is done in the tile's share: cut where the tiles are cut.
@@ -188,11 +189,11 @@ def _shared_evenly(cost: Int64s, threads: int) -> Int64s:
     return np.concatenate(([0], np.minimum(inner, len(cost)), [len(cost)]))
 
 
-def _cut_into_batches(limits: Int64s, moved: Int64s) -> Int64s:
-    """As many batches a thread as the one for which most is moved needs."""
+def _cut_into_batches(limits: Int64s, moved: Int64s, most: int) -> Int64s:
+    """As many batches a thread as the one for which most is moved needs; for each `most` bytes are moved."""
     running = offsets(moved)
     begin, end = running[limits[:-1]], running[limits[1:]]
-    count = -(-int((end - begin).max()) // BATCH_BYTES)
+    count = -(-int((end - begin).max()) // most)
     if count <= 1:
         return limits
     bounds = begin[:, None] + (end - begin)[:, None] * np.arange(1, count) // count

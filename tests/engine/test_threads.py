@@ -131,6 +131,15 @@ def test_tiles_are_divided_without_gaps(bench, monkeypatch):
         assert (shares == threads * division.compute_batches).all()
 
 
+def test_where_there_are_many_lists_batches_are_larger(bench, monkeypatch):
+    monkeypatch.setattr("pypoplar.engine.division.BATCH_BYTES", 100)
+    few = divide(bench.executable, 2).compute_batches
+    monkeypatch.setattr("pypoplar.engine.division.BATCH_LISTS", 1)
+    many = divide(bench.executable, 2).compute_batches
+    assert (many <= few).all()
+    assert many.max() <= few.max() // 2 + 1
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_batches_of_tiles_change_nothing(bench, threads, monkeypatch):
     values = np.random.default_rng(1).standard_normal((TILES, LENGTH)).astype(np.float32)
