@@ -31,6 +31,7 @@ from pypoplar.popnn.nonlinearities.short_names import (
     tanh,
     tanhInPlace,
 )
+from pypoplar.popnn.nonlinearities.spatial_softmax import spatialSoftMax2D
 from pypoplar.popnn.norms.layer_parameters import createNormBeta, createNormGamma, createNormParams
 from pypoplar.popnn.norms.norm_flops import getNormBwdFlops, getNormFwdFlops, getNormWuFlops
 from pypoplar.popnn.pooling.pool_params import PoolingType
@@ -65,6 +66,7 @@ __all__ = [
     "softmaxStableInPlace",
     "scaledSoftmaxStable",
     "scaledSoftmaxStableInPlace",
+    "spatialSoftMax2D",
     # pooling
     "PoolingType",
     "pooling",

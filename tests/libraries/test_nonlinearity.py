@@ -200,6 +200,18 @@ def test_long_rows_are_spread_over_all_tiles_that_hold_some_of_them():
     assert sum(calls.check(("native",), rtol=2e-6)) < 5000
 
 
+@pytest.mark.parametrize("disabled", [False, True])
+def test_a_spatial_softmax_is_where_fields_are_largest(disabled):
+    calls = Calls(FLOAT)
+    t, exact = calls.tensor(np.random.default_rng(0).standard_normal((3, 4, 5)))
+    places, temperature = popnn.spatialSoftMax2D(calls.graph, calls.prog, t, 2.0, disabled, "spatial")
+    weights = exact / 2 if disabled else softmax(exact.reshape(3, 20) / 2).reshape(3, 4, 5)
+    y, x = (weights * np.linspace(-1, 1, 4)[:, np.newaxis]).sum((1, 2)), (weights * np.linspace(-1, 1, 5)).sum((1, 2))
+    calls.expect("places", places, np.stack([y, x], 1), atol=1e-6)
+    calls.expect("temperature", temperature, 2.0)
+    calls.check(rtol=1e-5)
+
+
 def test_wrong_operands_are_refused_before_the_graph_changes():
     graph, _ = new_graph()
     x, prog = variable(graph, FLOAT, [4], "x"), Sequence()
@@ -224,6 +236,8 @@ def test_wrong_operands_are_refused_before_the_graph_changes():
             lambda: popnn.nonLinearityInputGradient(graph, relu, x, y, prog),
         ),
         (poputil.PoplibsError, "one shape and type", lambda: popnn.nonLinearityInputGradient(graph, relu, x, half, prog)),
+        (poputil.PoplibsError, "fields, height, width", lambda: popnn.spatialSoftMax2D(graph, prog, x, 1.0)),
+        (poputil.PoplibsError, "more than 0, got nan", lambda: popnn.spatialSoftMax2D(graph, prog, x.reshape([1, 2, 2]), math.nan)),
         (PoplarTypeError, "another graph", lambda: popnn.relu(graph, variable(other, FLOAT, [4], "far"), prog)),
         (PoplarTypeError, "another graph", lambda: popnn.nonLinearityInPlace(graph, relu, x, other.addComputeSet())),
     ]

@@ -22,7 +22,7 @@ def plan_channels(
     graph: Graph, kind: Kind, type: ElementType, together: int, axes_of: Callable[[int], list[PoolAxis]]
 ) -> tuple[int, PoolPlan]:
     """How many channels are a group, all that lie together or a part of them, and the cheapest plan."""
-    least = min(graph.getTarget().getVectorWidth(type), together)
-    sizes = [size for size in range(together, 0, -1) if together % size == 0 and size % least == 0]
+    width = graph.getTarget().getVectorWidth(type)
+    sizes = [together, *(size for size in range(together // 2, 0, -1) if together % size == 0 and size % width == 0)]
     plans = [(size, plan_pooling(graph.getTarget(), kind, type, size, axes_of(size))) for size in sizes]
     return min(plans, key=lambda plan: plan[1].cycles)
