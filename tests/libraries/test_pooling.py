@@ -124,6 +124,7 @@ def test_windows_are_pooled_in_any_number_of_dimensions(kind):
     cases.add(PoolParams(kind, [2], [2], [1], [3], [0], 1, 1, FLOAT))  # its first windows have nothing but padding
     cases.add(PoolParams(kind, [], [], [], [], [], 2, 3, FLOAT))
     cases.add(PoolParams(kind, [4], [1], [2], [2], [-1], 6, 1, FLOAT), channels=3)
+    cases.add(PoolParams(kind, [3], [2], [1], [1], [0], 17, 1, HALF), channels=17)
     cases.check()
 
 

@@ -48,9 +48,9 @@ def lstmFwd(  # noqa: PLR0913 (PopLibs' arguments)
 
     One loop computes all steps: a step takes its input, multiplies it together with the output of the step before by all weights,
     in one product, and computes the cell in one compute set. HALFs are rounded after each operation of the cell. With
-    `varTimeSteps` outputs behind a sample's last step are zeros, and so is its cell state then, unless
-    ``params.preserveFinalState`` is set; without `outputFullSequence` the output is that of each sample's own last step (PopLibs:
-    zeros, where a sample ends early). `options` are those of `createInput`.
+    `varTimeSteps` outputs behind a sample's last step are zeros, and so is the cell state of a sample that ends before others do,
+    unless ``params.preserveFinalState`` is set; without `outputFullSequence` the output is that of each sample's own last step
+    (PopLibs: zeros, where a sample ends early). `options` are those of `createInput`.
     """
     call = "popnn.lstm.lstmFwd"
     check_call(call, graph, fwdProg, debugContext)
