@@ -67,8 +67,8 @@ class StepLoop:
             return
         turn = Sequence([body])
         if not self.counted:
-            addInPlace(self.graph, self.index, self._constant(self._step), turn, below(debug, "count"))
-        prog.add(Copy(self._constant(self.count - 1 if self.reverse else 0), self.index))
+            addInPlace(self.graph, self.index, self.constant(self._step), turn, below(debug, "count"))
+        prog.add(Copy(self.constant(self.count - 1 if self.reverse else 0), self.index))
         prog.add(Repeat(self.count, turn, debug))
 
     def _run_to_limit(self, body: Program, prog: Sequence, debug: str) -> None:
@@ -77,7 +77,7 @@ class StepLoop:
             prog.add(countedForLoop(self.graph, self.index, 0, self.limit, 1, body, debug))
             return
         turn = Sequence()
-        addInPlace(self.graph, self.index, self._constant(DOWN), turn, below(debug, "count"))
+        addInPlace(self.graph, self.index, self.constant(DOWN), turn, below(debug, "count"))
         turn.add(body)
         prog.add(Copy(self.limit, self.index))
         prog.add(countedForLoop(self.graph, 0, self.limit, 1, turn, debug))
@@ -126,7 +126,8 @@ class StepLoop:
         debug = below(self.debug, "count")
         MapCall.of(debug, self.graph, [tree], [tensor], Sequence(), debug).into_set(cs, out)
 
-    def _constant(self, value: int) -> Tensor:
+    def constant(self, value: int) -> Tensor:
+        """A number [1] for the counter, beside it."""
         constant = self.graph.addConstant(UNSIGNED_INT, [1], value, below(self.debug, str(value)))
         self.graph.setTileMapping(constant, 0)
         return constant

@@ -1,0 +1,161 @@
+"""Tensors for recurrences of the caller's own: states, sequences, and what a body is given of a step."""
+
+from __future__ import annotations
+
+from typing import overload
+
+from attrs import define, field
+
+from pypoplar.errors import PoplarTypeError
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popnn.recurrent.rnn_params import RnnParams
+from pypoplar.popnn.recurrent.step_layout import StepLayout
+from pypoplar.poputil.arguments import check_call, check_debug, check_operands, check_own, whole_number
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.poputil.overloads import overloaded
+from pypoplar.program import Copy, Sequence
+from pypoplar.tracebacks import public
+
+
+@public
+@define(eq=False)
+class RnnSlice:
+    """What a body has of a step: of each input [batch, size], intermediates [number, batch, size], of each output [number, ...].
+
+    `interimOut` and `outputs` are to be written.
+    """
+
+    inputs: list[Tensor | None] = field(factory=list)
+    interimIn: Tensor | None = None
+    interimOut: Tensor | None = None
+    outputs: list[Tensor] = field(factory=list)
+
+
+@public
+@define(eq=False)
+class RnnBatchwiseFlags:
+    """For each sample 1 in `mask` and 0 in `inverse` while its steps last, then the other way round, in the layer's type."""
+
+    mask: Tensor | None = None
+    inverse: Tensor | None = None
+
+    def valid(self) -> bool:
+        """Whether samples have numbers of steps of their own."""
+        return self.mask is not None
+
+
+@public
+@define(eq=False)
+class TimeStepState:
+    """The step: `counter` [1] of UNSIGNED_INT from `begin` on; `variableSeqFlag` [] of BOOL: some sample may have ended."""
+
+    begin: Tensor
+    counter: Tensor
+    variableSeqFlag: Tensor | None = None
+
+
+@public
+@define(eq=False)
+class StateSequence:
+    """An `output` [steps, batch, size] that gets the state number `stateIndex` after each step; None for none."""
+
+    output: Tensor | None = None
+    stateIndex: int = 0
+
+
+def check_rnn(call: str, graph: Graph, params: object, numShards: object, debugContext: str | None) -> RnnParams:
+    """The arguments that all calls have; shards are between 1 and `RnnParams.getMaxShards`, and change nothing."""
+    if not isinstance(params, RnnParams):
+        raise PoplarTypeError(f"{call}: params is a popnn.rnn.RnnParams, got {params!r}")
+    params.check_of(call, graph)
+    check_debug(call, debugContext)
+    most = params.getMaxShards(graph)
+    if whole_number(call, "numShards", numShards, 1) > most:
+        raise PoplibsError(f"{call}: numShards is {most} at most for {params!r}, got {numShards!r}")
+    return params
+
+
+@public
+def createInitialState(
+    graph: Graph, params: RnnParams, isOutput: bool, multiple: int, numShards: int, debugContext: str | None = None
+) -> Tensor:
+    """A new tensor [multiple, batch, size] for states, of the output's size with `isOutput`, else of the input's.
+
+    `numShards` of this and the other calls changes nothing: sequences are spread over all tiles.
+    """
+    call = "popnn.rnn.createInitialState"
+    check_rnn(call, graph, params, numShards, debugContext)
+    layout = _layout(call, graph, params, multiple, params.layerSizes[bool(isOutput)])
+    return layout.shaped(layout.create(graph, params.dataType, 1, below(debugContext, "initState")))[0]
+
+
+@public
+def createRecurrentTensor(graph: Graph, params: RnnParams, size: int, numShards: int, debugContext: str | None = None) -> Tensor:
+    """A new tensor [steps, batch, size], all steps of an element on one tile."""
+    call = "popnn.rnn.createRecurrentTensor"
+    check_rnn(call, graph, params, numShards, debugContext)
+    return _sequence(call, graph, params, 1, size, below(debugContext, "recurrent"))
+
+
+@public
+def createInputTensor(graph: Graph, params: RnnParams, numShards: int, debugContext: str | None = None) -> Tensor:
+    """A new tensor [steps, batch, layerSizes[0]], as `createRecurrentTensor`."""
+    call = "popnn.rnn.createInputTensor"
+    check_rnn(call, graph, params, numShards, debugContext)
+    return _sequence(call, graph, params, 1, params.layerSizes[0], below(debugContext, "input"))
+
+
+@overload
+def createOutputTensor(graph: Graph, params: RnnParams, numShards: int, debugContext: str | None = None) -> Tensor: ...
+@overload
+def createOutputTensor(
+    graph: Graph, params: RnnParams, multiple: int, numShards: int, debugContext: str | None = None
+) -> Tensor: ...
+@overloaded("popnn.rnn.createOutputTensor")
+def createOutputTensor(
+    graph: Graph, params: RnnParams, numShards: int, multiple: int = 1, debugContext: str | None = None
+) -> Tensor:
+    """A new tensor [multiple * steps, batch, layerSizes[1]], `multiple` matrices of each step one after the other."""
+    call = "popnn.rnn.createOutputTensor"
+    check_rnn(call, graph, params, numShards, debugContext)
+    return _sequence(call, graph, params, multiple, params.layerSizes[1], below(debugContext, "output"))
+
+
+@public
+def shiftRnnTensor(
+    graph: Graph,
+    params: RnnParams,
+    tBase: Tensor,
+    tSingle: Tensor,
+    prog: Sequence,
+    numShards: int,
+    debugContext: str | None = None,
+) -> Tensor:
+    """A new tensor that has for each step what `tBase` has for the one before, and `tSingle` for the first; `prog` is extended."""
+    call = "popnn.rnn.shiftRnnTensor"
+    check_call(call, graph, prog, debugContext)
+    check_rnn(call, graph, params, numShards, debugContext)
+    check_own(call, graph, tBase=tBase, tSingle=tSingle)
+    steps = params.maxTimeSteps
+    rows = tBase.dim(0) // steps if tBase.rank() else 0
+    if not rows or tBase.dim(0) % steps or tSingle.numElements() * steps != tBase.numElements():
+        raise PoplibsError(f"{call}: tBase has {steps} steps, and tSingle what one of them has, got {tBase!r} and {tSingle!r}")
+    check_operands(call, graph, tBase=tBase, tSingle=tSingle)
+    shifted = graph.clone(tBase, below(debugContext, "shifted"))
+    prog.add(Copy(tSingle, shifted.slice(0, rows)))
+    if steps > 1:
+        prog.add(Copy(tBase.slice(0, tBase.dim(0) - rows), shifted.slice(rows, tBase.dim(0))))
+    return shifted
+
+
+def _layout(call: str, graph: Graph, params: RnnParams, multiple: int, size: int) -> StepLayout:
+    numbers = whole_number(call, "multiple", multiple, 1), whole_number(call, "size", size, 1)
+    return StepLayout.of(graph, numbers[0], params.batchSize, numbers[1])
+
+
+def _sequence(call: str, graph: Graph, params: RnnParams, multiple: int, size: int, debug: str) -> Tensor:
+    layout = _layout(call, graph, params, multiple, size)
+    steps = layout.shaped(layout.create(graph, params.dataType, params.maxTimeSteps, debug))
+    return steps.reshape([multiple * params.maxTimeSteps, params.batchSize, size])
