@@ -194,7 +194,7 @@ def forwardWeightInput(
     debugContext: str | None = None,
     planningCache: PlanningCache | None = None,
 ) -> Tensor:
-    """The product [steps, batch, outputSize] of the input `actIn` [steps, batch, inputSize] with its weights; `prog` is extended."""
+    """The product [steps, batch, outputSize] of the input `actIn` [steps, batch, inputSize] and weights; `prog` is extended."""
     call = "popnn.rnn.forwardWeightInput"
     check_call(call, graph, prog, debugContext)
     options = _options(call, partialsType, inferenceOnly)
