@@ -9,6 +9,7 @@ from pypoplar.graph.views import concat
 from pypoplar.popnn.recurrent.step_layout import StepLayout
 from pypoplar.poputil.arguments import check_operands, check_own
 from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.tile_mapping import mapTensorLinearly
 from pypoplar.program import Copy, Sequence
 from pypoplar.types import ElementType
 
@@ -39,6 +40,17 @@ def all_steps(sequence: Tensor) -> Tensor:
     """The units of all steps, [steps, units, batch, size], as one matrix [steps * batch, units * size]."""
     steps, units, batch, size = sequence.shape()
     return sequence.dimRoll(1, 2).reshape([steps * batch, units * size])
+
+
+def by_rows(graph: Graph, matrix: Tensor, prog: Sequence, debug: str) -> Tensor:
+    """A copy of a matrix over all steps, whose rows lie one after the other over all tiles.
+
+    Products take their operands from it in long pieces, and not grain by grain.
+    """
+    copy = graph.addVariable(matrix.elementType(), matrix.shape(), debug)
+    mapTensorLinearly(graph, copy)
+    prog.add(Copy(matrix, copy))
+    return copy
 
 
 def copied(graph: Graph, layout: StepLayout, source: Tensor, prog: Sequence, debug: str) -> Tensor:

@@ -9,7 +9,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.poplin.matmul.mat_mul import matMul
 from pypoplar.poplin.planning_cache import PlanningCache
-from pypoplar.popnn.recurrent.recurrent_operands import all_steps, one_by_one, side_by_side
+from pypoplar.popnn.recurrent.recurrent_operands import all_steps, by_rows, one_by_one, side_by_side
 from pypoplar.popnn.recurrent.recurrent_options import RecurrentOptions
 from pypoplar.popnn.recurrent.step_layout import StepLayout
 from pypoplar.popops.reduction.reduce_call import reduce, reduceWithOutput
@@ -29,7 +29,7 @@ def input_gradients(
     debug: str,
 ) -> Tensor:
     """The gradient [steps, batch, in] of the input, from those [steps, units, batch, out] of what goes into the units."""
-    left, right = all_steps(slopes), side_by_side(weights).transpose()
+    left, right = by_rows(graph, all_steps(slopes), prog, debug), side_by_side(weights).transpose()
     product = matMul(graph, left, right, prog, debug, options.of_pass("TRAINING_BWD"), cache)
     return product.reshape([slopes.dim(0), slopes.dim(2), -1])
 
@@ -46,7 +46,9 @@ def weight_products(
     """The gradients of the weights [units, in, out] that each tensor [steps, batch, in] is multiplied by, in one product."""
     units = slopes.dim(1)
     rows = [tensor.reshape([-1, tensor.dim(2)]) for tensor in read]
-    product = matMul(graph, concat(rows, 1).transpose(), all_steps(slopes), prog, debug, options.of_pass("TRAINING_WU"), cache)
+    left = by_rows(graph, concat(rows, 1), prog, debug).transpose()
+    right = by_rows(graph, all_steps(slopes), prog, debug)
+    product = matMul(graph, left, right, prog, debug, options.of_pass("TRAINING_WU"), cache)
     ends = [0]
     for matrix in rows:
         ends.append(ends[-1] + matrix.dim(1))
