@@ -8,7 +8,11 @@ from pypoplar.graph.vertices import ComputeSet
 from pypoplar.popnn.losses.best_classes import best_of_rows
 from pypoplar.popnn.losses.class_pieces import plan_pieces
 from pypoplar.popnn.row_vertices import RowGroups, add_row_vertices, group_rows
+from pypoplar.popops.elements.cast import cast
+from pypoplar.popops.elements.element_functions import eq
 from pypoplar.popops.elements.element_output import first_tile
+from pypoplar.popops.reduction.reduce_call import reduceWithOutput
+from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
 from pypoplar.poputil.arguments import check_codelet, check_debug, check_operands, check_writeable
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
@@ -17,6 +21,8 @@ from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Program, Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, HALF, INT, UNSIGNED_INT
+
+MANY = 32  # counts that one worker does not add up
 
 
 @public
@@ -53,10 +59,20 @@ def counter(numCorrect: Tensor) -> Tensor:
 def count_best(graph: Graph, modelOutputs: Tensor, labels: Tensor, numCorrect: Tensor, prog: Sequence, debug: str | None) -> None:
     """Count by the places of the largest elements, which are found first."""
     _, places = best_of_rows(graph, modelOutputs, prog, "Max", below(debug, "Accuracy"))
+    if labels.numElements() > MANY:
+        right = cast(graph, eq(graph, places, labels, prog, debug), UNSIGNED_INT, prog, debug)
+        add_up(graph, right, counter(numCorrect), prog, below(debug, "Accuracy"))
+        return
     cs = graph.addComputeSet(below(debug, "Accuracy", "CalcAccuracy"))
     fields = {"maxPerBatch": places, "expected": labels, "numCorrect": counter(numCorrect)}
     graph.setTileMapping(graph.addVertex(cs, "popnn::CalcAccuracy", fields), first_tile(graph, numCorrect))
     prog.add(Execute(cs))
+
+
+def add_up(graph: Graph, counts: Tensor, numCorrect: Tensor, prog: Sequence, debug: str) -> None:
+    """Add counts to the counter."""
+    params = ReduceParams(Operation.ADD, update=True)
+    reduceWithOutput(graph, counts.reinterpret(INT), numCorrect.reinterpret(INT), [0], params, prog, debug)
 
 
 def count_in_set(
@@ -76,6 +92,9 @@ def count_in_set(
     correct = graph.addVariable(UNSIGNED_INT, [len(groups)], below(debug, "correct"))
     place_on(graph, correct, groups.tile)
     add_row_vertices(graph, cs, templateVertex("popnn::PartCorrect", type), groups, samples, {"correct": correct})
+    if len(groups) > MANY:
+        add_up(graph, correct, numCorrect, prog, below(debug, "addCorrect"))
+        return
     total = graph.addComputeSet(below(debug, "addCorrect"))
     vertex = graph.addVertex(total, "popnn::AddCorrect", {"correct": correct, "numCorrect": numCorrect})
     graph.setTileMapping(vertex, first_tile(graph, numCorrect))

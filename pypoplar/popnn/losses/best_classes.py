@@ -5,8 +5,8 @@ from __future__ import annotations
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popnn.losses.class_pieces import plan_pieces
-from pypoplar.popnn.row_vertices import add_row_vertices, grouped_by_tile, row_tiles
+from pypoplar.popnn.losses.class_pieces import ClassPieces, joined_width, plan_pieces
+from pypoplar.popnn.row_vertices import add_row_vertices
 from pypoplar.popops.elements.cast import cast
 from pypoplar.popops.ordering.topk_call import SortOrder, TopKParams, topKWithPermutation
 from pypoplar.poputil.arguments import check_call, check_codelet, check_flag, check_operands, whole_number
@@ -111,21 +111,31 @@ def best_of_rows(graph: Graph, matrix: Tensor, prog: Sequence, which: str, debug
     prog.add(Execute(cs))
     if pieces.whole:
         return values.flatten(), places.flatten()
-    return _joined(graph, values, places, prog, which, debug)
+    step = 1
+    while values.dim(1) > 1:
+        width = joined_width(target, pieces.rows, values.dim(1))
+        values, places = _joined(graph, values, places, width, prog, which, below(debug, f"ReduceClass[{step}]"))
+        step += 1
+    return values.flatten(), places.flatten()
 
 
-def _joined(graph: Graph, values: Tensor, places: Tensor, prog: Sequence, which: str, debug: str) -> tuple[Tensor, Tensor]:
-    """Of [rows, pieces] the best of each row."""
+def _joined(
+    graph: Graph, values: Tensor, places: Tensor, width: int, prog: Sequence, which: str, debug: str
+) -> tuple[Tensor, Tensor]:
+    """Of [rows, pieces] the best of each `width` pieces."""
     target = graph.getTarget()
-    rows = values.dim(0)
-    tile = row_tiles(graph, values)
-    best = graph.addVariable(values.elementType(), [rows], below(debug, "value"))
-    place = graph.addVariable(UNSIGNED_INT, [rows], below(debug, "place"))
-    for result in (best, place):
-        place_on(graph, result, tile)
-    cs = graph.addComputeSet(below(debug, "ReduceClass[1]"))
+    rows, count = values.shape()
+    pieces = ClassPieces(rows, count, -(-count // width), width)
+    best = graph.addVariable(values.elementType(), [rows, pieces.count], below(debug, "value"))
+    place = graph.addVariable(UNSIGNED_INT, [rows, pieces.count], below(debug, "place"))
+    cs = graph.addComputeSet(debug)
     vertex = templateVertex(f"popnn::Reduce{which}ClassSparse", values.elementType())
-    groups = grouped_by_tile(tile, target.getNumWorkerContexts())
-    add_row_vertices(graph, cs, vertex, groups, {"in": values, "labels": places, "value": best, "index": place})
+    for numbers in pieces.alike():
+        cut = pieces.cut(values, numbers)
+        results = {"value": pieces.chosen(best, numbers), "index": pieces.chosen(place, numbers)}
+        groups = pieces.groups(graph, cut, target.getNumWorkerContexts())
+        for result in results.values():
+            place_on(graph, result, groups.tile_of_rows())
+        add_row_vertices(graph, cs, vertex, groups, {"in": cut, "labels": pieces.cut(places, numbers), **results})
     prog.add(Execute(cs))
     return best, place

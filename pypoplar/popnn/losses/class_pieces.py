@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from attrs import frozen
 
@@ -69,18 +71,36 @@ class ClassPieces:
         return grouped_by_tile(tile, workers)
 
 
-def plan_pieces(target: Target, rows: int, classes: int, size: int) -> ClassPieces:
+def plan_pieces(target: Target, rows: int, classes: int, size: int, slots: Callable[[Int64s], Int64s] = best_slots) -> ClassPieces:
     """The number of pieces that takes the fewest cycles: the pieces, and what the rows' pieces give together."""
     if classes <= SHORT:
         return ClassPieces(rows, classes, 1, classes)
-    count = np.unique(np.minimum(np.arange(1, 4 * int(classes**0.5) + 1), ceiling(classes, 8)))
+    tiles, workers = target.getNumTiles(), target.getNumWorkerContexts()
+    count = np.unique(np.minimum(np.arange(1, 8 * tiles // max(rows, 1) + 4 * int(classes**0.5) + 1), ceiling(classes, 8)))
     length = -(-classes // count)
     count = -(-classes // length)
-    tiles, workers = target.getNumTiles(), target.getNumWorkerContexts()
     of_tile = -(-rows * count // tiles)
-    first = workers * -(-of_tile // workers) * best_slots(length) + of_tile * length * size // target.getExchangeBytesPerCycle()
-    joined = ceiling(rows, tiles)
-    gathered = np.maximum(joined * count * 2, MESSAGE * joined * count)
-    second = sync_cycles(target) + gathered + workers * ceiling(joined, workers) * best_slots(count)
+    first = workers * -(-of_tile // workers) * slots(length) + of_tile * length * size // target.getExchangeBytesPerCycle()
+    second = np.minimum(_joined_cycles(target, rows, count, 1), _joined_cycles(target, rows, count, 2))
     best = int(np.argmin(first + np.where(count > 1, second, 0)))
     return ClassPieces(rows, classes, int(count[best]), int(length[best]))
+
+
+def _joined_cycles(target: Target, rows: int, count: Int64s, levels: int) -> Int64s:
+    """What the results of so many pieces of each row take to become one, in steps of equally many."""
+    workers = target.getNumWorkerContexts()
+    width = np.ceil(count ** (1 / levels)).astype(np.int64)
+    cycles = np.zeros_like(count)
+    left = count
+    for _ in range(levels):
+        left = -(-left // width)
+        of_tile = -(-rows * left // target.getNumTiles())
+        cycles = cycles + sync_cycles(target) + MESSAGE * of_tile * width + workers * -(-of_tile // workers) * best_slots(width)
+    return cycles
+
+
+def joined_width(target: Target, rows: int, count: int) -> int:
+    """How many results of pieces become one in the next step."""
+    both = np.array([count])
+    cheaper = _joined_cycles(target, rows, both, 2) < _joined_cycles(target, rows, both, 1)
+    return int(np.ceil(count**0.5)) if cheaper[0] else count

@@ -10,6 +10,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.popnn.losses.accuracy import check_count, check_samples, count_best, count_in_set, counter
 from pypoplar.popnn.losses.class_pieces import ClassPieces, plan_pieces
+from pypoplar.popnn.losses.loss_cycles import loss_slots
 from pypoplar.popnn.row_vertices import RowGroups, add_row_vertices, group_rows, row_tiles
 from pypoplar.popops.reduction.reduce_call import reduceWithOutput
 from pypoplar.popops.reduction.reduce_params import Operation
@@ -185,7 +186,7 @@ def loss_pieces(graph: Graph, modelOutputs: Tensor) -> ClassPieces:
     """The pieces of rows; halves of a word must be in one piece, so rows of an odd number of them are not cut."""
     rows, classes = modelOutputs.shape()
     size = modelOutputs.elementType().size
-    pieces = plan_pieces(graph.getTarget(), rows, classes, size)
+    pieces = plan_pieces(graph.getTarget(), rows, classes, size, loss_slots)
     if size < WORD and (classes % 2 or pieces.length % 2):
         even = pieces.length + pieces.length % 2
         return ClassPieces(rows, classes, 1, classes) if classes % 2 else ClassPieces(rows, classes, -(-classes // even), even)

@@ -20,12 +20,12 @@ def rows_estimate(
 
 def cross_entropy_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
     """LossCrossEntropyTransform, then the sum over the row."""
-    return rows_estimate(vertex, "probs", _loss_slots, lambda count: 6 * count + 2 + sum_flops(count))
+    return rows_estimate(vertex, "probs", loss_slots, lambda count: 6 * count + 2 + sum_flops(count))
 
 
 def sum_squared_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
     """LossSumSquaredTransform, then the sum over the row."""
-    return rows_estimate(vertex, "probs", _loss_slots, lambda count: 3 * count + sum_flops(count))
+    return rows_estimate(vertex, "probs", loss_slots, lambda count: 3 * count + sum_flops(count))
 
 
 def largest_estimate(vertex: VertexIntrospector, field: str) -> VertexPerfEstimate:
@@ -44,5 +44,7 @@ def best_slots(count: Count) -> Count:
     return slots
 
 
-def _loss_slots(count: int) -> int:
-    return 20 + 9 * count + 17 + ceiling(count, 2)
+def loss_slots(count: Count) -> Count:
+    """The loss of so many classes, by one worker."""
+    slots: Count = 20 + 9 * count + 17 + ceiling(count, 2)
+    return slots
