@@ -21,6 +21,13 @@ def uci_digits():
         return images.astype(np.float32) / 16, data["labels"].astype(np.uint32)
 
 
+def uci_parts():
+    """The UCI digits in two parts: images and labels to train on, then every sixth, which is kept aside."""
+    images, labels = uci_digits()
+    kept = np.arange(len(labels)) % 6 == 5
+    return images[~kept], labels[~kept], images[kept], labels[kept]
+
+
 def mnist_digits(directory, part="train"):
     """The ``"train"`` or ``"t10k"`` digits of MNIST: float32 [n, rows x columns] in 0..1 and uint32 [n].
 
@@ -36,6 +43,21 @@ def mnist_digits(directory, part="train"):
     if labels.max() > 9:
         raise FileLoadError(f"the {part} labels in {directory} go up to {labels.max()}; digits are 0 to 9")
     return images.reshape(len(images), -1).astype(np.float32) / 256, labels.astype(np.uint32)
+
+
+def resized(images, side):
+    """Images [n, rows, columns] as [n, side, side]: each pixel is between its neighbours, in proportion to the distance."""
+
+    def between(count):
+        places = np.clip((np.arange(side) + 0.5) * count / side - 0.5, 0, count - 1)
+        below = np.minimum(places.astype(int), count - 2)
+        weights = np.zeros((side, count), np.float32)
+        weights[np.arange(side), below] = 1 - (places - below)
+        weights[np.arange(side), below + 1] += places - below
+        return weights
+
+    rows, columns = images.shape[1:]
+    return np.einsum("ri,nij,cj->nrc", between(rows), images, between(columns))
 
 
 def find(directory, name, kind):

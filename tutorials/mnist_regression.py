@@ -30,6 +30,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from _arguments import number
 from _digits import mnist_digits, uci_digits
 from tqdm import tqdm
 
@@ -159,19 +160,6 @@ def load(directory, percent):
 
 
 def arguments(given=None):
-    def number(kind, least, most=float("inf")):
-        def read(text):
-            try:
-                value = kind(text)
-            except ValueError:
-                value = None
-            if value is None or not least <= value <= most:
-                limits = f"{least} to {most:g}" if most < float("inf") else f"at least {least}"
-                raise argparse.ArgumentTypeError(f"expected a number, {limits}, got {text!r}")
-            return value
-
-        return read
-
     parser = argparse.ArgumentParser(description="Learn handwritten digits on a simulated IPU.")
     parser.add_argument("epochs", type=number(int, 1), nargs="?", default=20, help="rounds over the images (20)")
     parser.add_argument("percent", type=number(float, 0.01, 100), nargs="?", default=100, help="part of the images to use (100)")

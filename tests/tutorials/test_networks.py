@@ -1,0 +1,144 @@
+"""The networks of the tutorials learn, on few tiles; what they compute is compared with PyTorch where that is installed."""
+
+import re
+import runpy
+import sys
+
+import numpy as np
+import pytest
+from tutorial_modules import tutorial_module
+
+from pypoplar import FLOAT, HALF, resources
+
+STEPS = 100
+BATCH = 8
+STABLE = 1  # a seed of weights with which 100 steps of PyTorch in float32 and in float64 have one loss to 1e-6; with 0 they differ
+
+
+def printed(capsys, monkeypatch, name, *arguments):
+    path = resources.tutorial(name).path
+    monkeypatch.setattr(sys, "argv", [str(path), *map(str, arguments)])
+    monkeypatch.syspath_prepend(str(path.parent))
+    runpy.run_path(str(path), run_name="__main__")
+    return capsys.readouterr().out
+
+
+def cycles_of_parts(text):
+    """The cycles that a prediction has by layer and pass, and those of the step."""
+    rows = re.findall(r"^(\w+) +([\d,]+) +([\d,]+) +([\d,]+)$", text, re.MULTILINE)
+    parts = {layer: [int(number.replace(",", "")) for number in numbers] for layer, *numbers in rows}
+    return parts, int(re.search(r"^A step: ([\d,]+) cycles", text, re.MULTILINE)[1].replace(",", ""))
+
+
+def test_the_convolutional_network_trains_and_tells_its_cycles_by_layer_and_pass(capsys, monkeypatch, tmp_path):
+    page = tmp_path / "page.html"
+    arguments = (2, 20, "--tiles", 16, "--steps", 5, "--seed", STABLE, "--page", page)
+    text = printed(capsys, monkeypatch, "mnist_cnn", *arguments)
+    first, second = (float(loss) for loss in re.findall(r"loss ([\d.]+)", text))
+    assert second < first
+    parts, step = cycles_of_parts(text)
+    assert set(parts) >= {"conv1", "pool1", "relu1", "conv2", "pool2", "relu2", "linear1", "relu3", "dropout", "linear2", "softmax"}
+    assert all(all(parts[layer]) for layer in ("conv2", "linear1", "linear2"))  # forward, backward, update
+    assert abs(sum(map(sum, parts.values())) - step) <= len(parts) * 3  # each is rounded
+    assert page.stat().st_size > 1e6
+
+
+def test_the_recurrent_network_learns_in_half_precision(capsys, monkeypatch):
+    text = printed(capsys, monkeypatch, "digits_lstm", 2, "--tiles", 16, "--half")
+    accuracies = [float(share) for share in re.findall(r"kept aside ([\d.]+)%", text)]
+    assert accuracies[-1] > 60
+    parts, _ = cycles_of_parts(text)
+    assert all(parts["lstm"])
+
+
+@pytest.fixture(scope="module")
+def torch():
+    return pytest.importorskip("torch")
+
+
+def losses_of_steps(trainer, images, labels):
+    """The losses of STEPS steps of training, each over BATCH samples in their order."""
+    taken = BATCH * trainer.steps
+    runs = [slice(start, start + taken) for start in range(0, BATCH * STEPS, taken)]
+    return (
+        np.concatenate([trainer.run(trainer.TRAIN, images=images[some], labels=labels[some])["loss"].ravel() for some in runs])
+        / BATCH
+    )
+
+
+def losses_of_pytorch(torch, network, rate, images, labels):
+    optimiser = torch.optim.SGD([one for one in network.parameters() if one.requires_grad], lr=rate)
+    losses = []
+    for start in range(0, BATCH * STEPS, BATCH):
+        some = slice(start, start + BATCH)
+        optimiser.zero_grad()
+        loss = torch.nn.functional.cross_entropy(network(torch.tensor(images[some])), torch.tensor(labels[some].astype(np.int64)))
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    return np.array(losses)
+
+
+def assert_same_weights(pairs):
+    for ours, theirs in pairs:
+        assert np.linalg.norm(ours - theirs) < 1e-3 * np.linalg.norm(theirs)
+
+
+def test_the_convolutional_network_has_the_losses_of_pytorch(torch):
+    tutorial = tutorial_module("mnist_cnn")
+    images, labels, *_ = tutorial.load(None, 100)
+    trainer = tutorial.build(FLOAT, BATCH, 25, 0.03, 1472, dropout=False)
+    first = tutorial.initial({name: value.shape for name, value in trainer.read().items()}, STABLE)
+    trainer.write(first)
+    nn = torch.nn
+    layers = [nn.Conv2d(1, 32, 3), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten()]
+    network = nn.Sequential(*layers, nn.Linear(1600, 128), nn.ReLU(), nn.Linear(128, 10))
+
+    def pairs(values):
+        for name, place in (("conv1", 0), ("conv2", 3), ("linear1", 7), ("linear2", 9)):
+            weights = values[f"{name}/weights"]
+            yield weights[0] if name.startswith("conv") else weights.T, network[place].weight
+            yield values[f"{name}/biases"], network[place].bias
+
+    with torch.no_grad():
+        for value, parameter in pairs(first):
+            parameter.copy_(torch.tensor(value))
+    expected = losses_of_pytorch(torch, network, 0.03, images.reshape(-1, 1, 28, 28).astype(np.float32), labels)
+    np.testing.assert_allclose(losses_of_steps(trainer, images, labels), expected, rtol=1e-3)
+    assert_same_weights([(ours, theirs.detach().numpy()) for ours, theirs in pairs(trainer.read())])
+
+
+@pytest.mark.parametrize(("type", "error"), [(FLOAT, 1e-3), (HALF, 0.03)])
+def test_the_recurrent_network_has_the_losses_of_pytorch(torch, type, error):
+    tutorial = tutorial_module("digits_lstm")
+    images, labels, *_ = tutorial.uci_parts()
+    trainer = tutorial.build(type, BATCH, 25, 0.3, 1472)
+    first = tutorial.initial({name: value.shape for name, value in trainer.read().items()}, 0)
+    trainer.write(first)
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.linear = torch.nn.LSTM(8, 64), torch.nn.Linear(64, 10)
+
+        def forward(self, rows):
+            return self.linear(self.lstm(rows.permute(1, 0, 2))[0][-1])
+
+    network = Network()
+    order = [1, 0, 2, 3]  # PyTorch has the input gate first
+
+    def pairs(values):
+        yield np.concatenate([values["lstm/inputWeights"][unit].T for unit in order]), network.lstm.weight_ih_l0
+        yield np.concatenate([values["lstm/outputWeights"][unit].T for unit in order]), network.lstm.weight_hh_l0
+        yield values["lstm/biases"][order].ravel(), network.lstm.bias_ih_l0
+        yield values["linear/weights"].T, network.linear.weight
+        yield values["linear/biases"], network.linear.bias
+
+    with torch.no_grad():
+        network.lstm.bias_hh_l0.zero_().requires_grad_(False)  # PyTorch has two vectors of biases
+        for value, parameter in pairs(first):
+            parameter.copy_(torch.tensor(value))
+    expected = losses_of_pytorch(torch, network, 0.3, images.reshape(-1, 8, 8), labels)
+    np.testing.assert_allclose(losses_of_steps(trainer, images, labels), expected, rtol=error)
+    if type is FLOAT:
+        assert_same_weights([(ours, theirs.detach().numpy()) for ours, theirs in pairs(trainer.read())])
