@@ -37,6 +37,7 @@ ROWS = (
     "profiling",
     "page",
     "unrolled",
+    "networks",
 )
 
 
