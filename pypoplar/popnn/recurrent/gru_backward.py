@@ -286,11 +286,7 @@ def gruWU(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> GruWeights:
     """The gradients of weights and biases; `bwdIntermediates` are those of `gruBwd`. `prog` is extended."""
     layer = GruLayer.read("popnn.gru.gruWU", graph, params, prog, weights, None, debugContext, options_, planningCache)
-    pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output)
-    pass_.check()
-    shape = [layer.rnn.maxTimeSteps, GRU_UNITS + params.resetAfter, layer.rnn.batchSize, layer.rnn.layerSizes[1]]
-    layer.check("bwdIntermediates", bwdIntermediates, shape, "[steps, units, batch, out]")
-    return pass_.of_weights(bwdIntermediates, prog)
+    return GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output).checked_of_weights(bwdIntermediates, prog)
 
 
 @public
@@ -310,11 +306,7 @@ def auGruWU(  # noqa: PLR0913 (PopLibs' arguments)
 ) -> GruWeights:
     """The gradients of weights and biases; `bwdIntermediates` are those of `auGruBwd`. `prog` is extended."""
     layer = GruLayer.read("popnn.gru.auGruWU", graph, params, prog, weights, None, debugContext, options_, planningCache)
-    pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output)
-    pass_.check()
-    shape = [layer.rnn.maxTimeSteps, GRU_UNITS + params.resetAfter, layer.rnn.batchSize, layer.rnn.layerSizes[1]]
-    layer.check("bwdIntermediates", bwdIntermediates, shape, "[steps, units, batch, out]")
-    return pass_.of_weights(bwdIntermediates, prog)
+    return GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output).checked_of_weights(bwdIntermediates, prog)
 
 
 @frozen(eq=False)
@@ -386,6 +378,14 @@ class GruBackward:
             return None
         debug, weights = below(layer.debug, "input"), layer.matrices.of_input
         return input_gradients(layer.graph, slopes.slice(0, GRU_UNITS, 1), weights, prog, layer.options, layer.cache, debug)
+
+    def checked_of_weights(self, slopes: Tensor, prog: Sequence) -> GruWeights:
+        """`of_weights`, of slopes that a call was given."""
+        self.check()
+        layer = self.layer
+        shape = [layer.rnn.maxTimeSteps, GRU_UNITS + layer.params.resetAfter, layer.rnn.batchSize, layer.rnn.layerSizes[1]]
+        layer.check("bwdIntermediates", slopes, shape, "[steps, units, batch, out]")
+        return self.of_weights(slopes, prog)
 
     def of_weights(self, slopes: Tensor, prog: Sequence) -> GruWeights:
         """Extend `prog` by the gradients of weights and biases, each product over all steps and samples."""
