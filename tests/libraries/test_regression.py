@@ -1,13 +1,13 @@
 """The regression step: every library call together, against the same arithmetic in NumPy."""
 
 import functools
-import importlib.util
 
 import numpy as np
 import pytest
 from library_programs import new_graph, variable
+from tutorial_modules import tutorial_module
 
-from pypoplar import FLOAT, HALF, UNSIGNED_INT, Engine, poplin, popnn, popops, resources
+from pypoplar import FLOAT, HALF, UNSIGNED_INT, Engine, poplin, popnn, popops
 from pypoplar.program import Copy, Repeat, Sequence
 
 RATE = 0.05
@@ -16,13 +16,7 @@ RATE = 0.05
 @pytest.fixture(scope="module")
 def tutorial():
     """The module of the regression tutorial."""
-    path = resources.tutorial("mnist_regression").path
-    spec = importlib.util.spec_from_file_location("mnist_regression", path)
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(path.parent))
-        spec.loader.exec_module(module)
-    return module
+    return tutorial_module("mnist_regression")
 
 
 def twin(images, labels, rate, W, b):
