@@ -1,8 +1,26 @@
-"""Layers that the networks of several tutorials have: each has a forward and a backward pass, and updates its parameters."""
+"""Parts that the networks of several tutorials have: layers, each with a forward and a backward pass, and the loss."""
 
 from _training import Parameters
 
-from pypoplar import FLOAT, poplin, popnn, popops
+from pypoplar import FLOAT, UNSIGNED_INT, Graph, IPUModel, poplin, popnn, popops, poputil
+
+
+def new_graph(tiles, *libraries):
+    """A Bow with so many tiles, and a graph for it with the device code of libraries."""
+    model = IPUModel("bow")
+    model.numIPUs, model.tilesPerIPU = 1, tiles
+    device = model.createDevice()
+    graph = Graph(device.getTarget())
+    for library in libraries:
+        library.addCodelets(graph)
+    return device, graph
+
+
+def variable(graph, type, shape, name):
+    """A new tensor, spread over the tiles."""
+    tensor = graph.addVariable(type, shape, name)
+    poputil.mapTensorLinearly(graph, tensor)
+    return tensor
 
 
 class Shared:
@@ -59,3 +77,27 @@ class Linear:
         self.shared.parameters.update(f"{self.name}/weights", weights, prog)
         self.shared.parameters.update(f"{self.name}/biases", biases, prog)
         return back.reshape(self.shape)
+
+
+class CrossEntropy:
+    """What is behind the last layer: a softmax, the loss of each sample and their sum, right answers, and the gradient."""
+
+    def __init__(self, shared, classes):
+        self.graph, batch, type = shared.graph, shared.batch, shared.type
+        self.labels = variable(self.graph, UNSIGNED_INT, [batch], "labels")
+        self.numCorrect = variable(self.graph, UNSIGNED_INT, [1], "numCorrect")
+        self.losses, self.total = variable(self.graph, type, [batch], "losses"), variable(self.graph, FLOAT, [1], "loss")
+        self.gradient = variable(self.graph, type, [batch, classes], "gradient")
+
+    def forward(self, logits, prog):
+        graph, softmax = self.graph, popnn.NonLinearityType.SOFTMAX_STABLE
+        probabilities = popnn.nonLinearity(graph, softmax, logits, prog, "softmax/forward")
+        results = self.losses, self.gradient, self.numCorrect
+        entropy = popnn.LossType.CROSS_ENTROPY_LOSS
+        prog.add(popnn.calcLoss(graph, probabilities, self.labels, *results, entropy, "loss/forward"))
+        popops.reduceWithOutput(graph, self.losses, self.total.reshape([]), [0], popops.Operation.ADD, prog, "loss/forward")
+
+    @property
+    def outputs(self):
+        """What goes to the host after a batch."""
+        return {"loss": self.total, "correct": self.numCorrect}

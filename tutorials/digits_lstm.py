@@ -23,10 +23,10 @@ import argparse
 import numpy as np
 from _arguments import number
 from _digits import uci_parts
-from _layers import Linear, Shared
+from _layers import CrossEntropy, Linear, Shared, new_graph
 from _training import Trainer, learn, print_prediction
 
-from pypoplar import FLOAT, HALF, UNSIGNED_INT, Graph, IPUModel, poplin, popnn, popops, poputil
+from pypoplar import FLOAT, HALF, poplin, popnn, popops
 from pypoplar.program import Call, Sequence
 
 ROWS = COLUMNS = 8
@@ -72,40 +72,23 @@ class Recurrent:
 
 def build(type, batch, steps, rate, tiles):
     """The compiled network with its training step and its test program."""
-    model = IPUModel("bow")
-    model.numIPUs, model.tilesPerIPU = 1, tiles
-    device = model.createDevice()
-    graph = Graph(device.getTarget())
-    for library in (popops, poplin, popnn):
-        library.addCodelets(graph)
+    device, graph = new_graph(tiles, popops, poplin, popnn)
 
     def descend(master, gradient, prog, name):  # the loss is the mean over the batch, gradients are sums over it
         popops.scaledAddTo(graph, master, gradient, -rate / batch, prog, name)
 
-    def variable(type, shape, name):
-        tensor = graph.addVariable(type, shape, name)
-        poputil.mapTensorLinearly(graph, tensor)
-        return tensor
-
     shared = Shared(graph, type, batch, descend)
     recurrent, linear = Recurrent(shared, "lstm"), Linear(shared, "linear", batch, UNITS, CLASSES)
-    images, labels = recurrent.input(), variable(UNSIGNED_INT, [batch], "labels")
-    numCorrect = variable(UNSIGNED_INT, [1], "numCorrect")
-    losses, total = variable(type, [batch], "losses"), variable(FLOAT, [1], "loss")
-    gradient = variable(type, [batch, CLASSES], "gradient")
+    images, loss = recurrent.input(), CrossEntropy(shared, CLASSES)
 
     forward = Sequence()
-    logits = linear.forward(recurrent.forward(images, forward), forward)
-    probabilities = popnn.nonLinearity(graph, popnn.NonLinearityType.SOFTMAX_STABLE, logits, forward, "softmax/forward")
-    entropy = popnn.LossType.CROSS_ENTROPY_LOSS
-    forward.add(popnn.calcLoss(graph, probabilities, labels, losses, gradient, numCorrect, entropy, "loss/forward"))
-    popops.reduceWithOutput(graph, losses, total.reshape([]), [0], popops.Operation.ADD, forward, "loss/forward")
+    loss.forward(linear.forward(recurrent.forward(images, forward), forward), forward)
     forward = graph.addFunction(forward)
     train = Sequence([Call(forward)])
-    recurrent.backward(linear.backward(gradient, train), train)
+    recurrent.backward(linear.backward(loss.gradient, train), train)
 
-    inputs, outputs = {"images": images, "labels": labels}, {"loss": total, "correct": numCorrect}
-    return Trainer(device, shared.parameters, inputs, outputs, train, Sequence([Call(forward)]), steps)
+    inputs = {"images": images, "labels": loss.labels}
+    return Trainer(device, shared.parameters, inputs, loss.outputs, train, Sequence([Call(forward)]), steps)
 
 
 def initial(shapes, seed):

@@ -31,10 +31,10 @@ import sys
 import numpy as np
 from _arguments import number
 from _digits import mnist_digits, resized, uci_parts
-from _layers import Linear, NonLinearity, Shared
+from _layers import CrossEntropy, Linear, NonLinearity, Shared, new_graph, variable
 from _training import Trainer, learn, print_prediction
 
-from pypoplar import FLOAT, HALF, UNSIGNED_INT, FileLoadError, Graph, IPUModel, poplin, popnn, popops, poprand, poputil
+from pypoplar import FLOAT, HALF, UNSIGNED_INT, FileLoadError, poplin, popnn, popops, poprand
 from pypoplar.program import Call, Copy, Sequence
 
 CLASSES = 10
@@ -140,12 +140,7 @@ class Network:
 
 def build(type, batch, steps, rate, tiles, dropout=True):
     """The compiled network with its training step and its test program."""
-    model = IPUModel("bow")
-    model.numIPUs, model.tilesPerIPU = 1, tiles
-    device = model.createDevice()
-    graph = Graph(device.getTarget())
-    for library in (popops, poplin, popnn, poprand):
-        library.addCodelets(graph)
+    device, graph = new_graph(tiles, popops, poplin, popnn, poprand)
 
     def descend(master, gradient, prog, name):  # the loss is the mean over the batch, gradients are sums over it
         popops.scaledAddTo(graph, master, gradient, -rate / batch, prog, name)
@@ -153,15 +148,8 @@ def build(type, batch, steps, rate, tiles, dropout=True):
     shared = Shared(graph, type, batch, descend)
     network = Network(shared)
 
-    def variable(type, shape, name):
-        tensor = graph.addVariable(type, shape, name)
-        poputil.mapTensorLinearly(graph, tensor)
-        return tensor
-
-    images, labels = network.entry.input(), variable(UNSIGNED_INT, [batch], "labels")
-    seed, numCorrect = variable(UNSIGNED_INT, [2], "seed"), variable(UNSIGNED_INT, [1], "numCorrect")
-    losses, total = variable(type, [batch], "losses"), variable(FLOAT, [1], "loss")
-    gradient = variable(type, [batch, CLASSES], "gradient")
+    images, seed = network.entry.input(), variable(graph, UNSIGNED_INT, [2], "seed")
+    loss = CrossEntropy(shared, CLASSES)
 
     # The forward pass in two parts: the training step has the dropout between them, the test program a copy.
     features, head = Sequence(), Sequence()
@@ -169,18 +157,14 @@ def build(type, batch, steps, rate, tiles, dropout=True):
     for layer in network.features:
         hidden = layer.forward(hidden, features)
     kept = graph.clone(hidden, "kept")
-    logits = network.head.forward(kept, head)
-    probabilities = popnn.nonLinearity(graph, popnn.NonLinearityType.SOFTMAX_STABLE, logits, head, "softmax/forward")
-    entropy = popnn.LossType.CROSS_ENTROPY_LOSS
-    head.add(popnn.calcLoss(graph, probabilities, labels, losses, gradient, numCorrect, entropy, "loss/forward"))
-    popops.reduceWithOutput(graph, losses, total.reshape([]), [0], popops.Operation.ADD, head, "loss/forward")
+    loss.forward(network.head.forward(kept, head), head)
     features, head = graph.addFunction(features), graph.addFunction(head)
 
     mask = Dropout(shared, "dropout", seed)
     train = Sequence([Call(features)])
     dropped = mask.forward(hidden, train) if dropout else hidden
     train.add(Sequence([Copy(dropped, kept, name="dropout/forward"), Call(head)]))
-    back = network.head.backward(gradient, train)
+    back = network.head.backward(loss.gradient, train)
     back = mask.backward(back, train) if dropout else back
     for layer in reversed(network.features[1:]):
         back = layer.backward(back, train)
@@ -189,8 +173,8 @@ def build(type, batch, steps, rate, tiles, dropout=True):
     test = Sequence([Call(features), Copy(hidden, kept, name="dropout/forward"), Call(head)])
 
     graph.createHostWrite("seed", seed)
-    inputs, outputs = {"images": images, "labels": labels}, {"loss": total, "correct": numCorrect}
-    return Trainer(device, shared.parameters, inputs, outputs, train, test, steps)
+    inputs = {"images": images, "labels": loss.labels}
+    return Trainer(device, shared.parameters, inputs, loss.outputs, train, test, steps)
 
 
 def initial(shapes, seed):
