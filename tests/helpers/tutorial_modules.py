@@ -1,6 +1,7 @@
-"""The scripts of the tutorials as modules."""
+"""The scripts of the tutorials: what they print, and their modules."""
 
 import importlib
+import runpy
 import sys
 from types import ModuleType
 
@@ -20,3 +21,18 @@ def tutorial_module(name: str) -> ModuleType:
         if str(getattr(sys.modules[added], "__file__", "")).startswith(directory):
             del sys.modules[added]
     return module
+
+
+def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, *arguments: object) -> list[str]:
+    """What a tutorial prints on stdout, as lines without trailing blanks."""
+    path = resources.tutorial(name).path
+    monkeypatch.setattr(sys, "argv", [str(path), *map(str, arguments)])
+    monkeypatch.syspath_prepend(str(path.parent))
+    code: object = None
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as end:
+        code = end.code
+    if code:
+        pytest.fail(f"exit code {code}: {capsys.readouterr().err}")
+    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]

@@ -1,26 +1,16 @@
 """The networks of the tutorials learn, on few tiles; what they compute is compared with PyTorch where that is installed."""
 
 import re
-import runpy
-import sys
 
 import numpy as np
 import pytest
-from tutorial_modules import tutorial_module
+from tutorial_modules import printed, tutorial_module
 
-from pypoplar import FLOAT, HALF, resources
+from pypoplar import FLOAT, HALF
 
 STEPS = 100
 BATCH = 8
 STABLE = 1  # a seed of weights with which 100 steps of PyTorch in float32 and in float64 have one loss to 1e-6; with 0 they differ
-
-
-def printed(capsys, monkeypatch, name, *arguments):
-    path = resources.tutorial(name).path
-    monkeypatch.setattr(sys, "argv", [str(path), *map(str, arguments)])
-    monkeypatch.syspath_prepend(str(path.parent))
-    runpy.run_path(str(path), run_name="__main__")
-    return capsys.readouterr().out
 
 
 def cycles_of_parts(text):
@@ -33,7 +23,7 @@ def cycles_of_parts(text):
 def test_the_convolutional_network_trains_and_tells_its_cycles_by_layer_and_pass(capsys, monkeypatch, tmp_path):
     page = tmp_path / "page.html"
     arguments = (2, 20, "--tiles", 16, "--steps", 5, "--seed", STABLE, "--page", page)
-    text = printed(capsys, monkeypatch, "mnist_cnn", *arguments)
+    text = "\n".join(printed(capsys, monkeypatch, "mnist_cnn", *arguments))
     first, second = (float(loss) for loss in re.findall(r"loss ([\d.]+)", text))
     assert second < first
     parts, step = cycles_of_parts(text)
@@ -44,7 +34,7 @@ def test_the_convolutional_network_trains_and_tells_its_cycles_by_layer_and_pass
 
 
 def test_the_recurrent_network_learns_in_half_precision(capsys, monkeypatch):
-    text = printed(capsys, monkeypatch, "digits_lstm", 2, "--tiles", 16, "--half")
+    text = "\n".join(printed(capsys, monkeypatch, "digits_lstm", 2, "--tiles", 16, "--half"))
     accuracies = [float(share) for share in re.findall(r"kept aside ([\d.]+)%", text)]
     assert accuracies[-1] > 60
     parts, _ = cycles_of_parts(text)

@@ -9,28 +9,14 @@ import sys
 
 import numpy as np
 import pytest
+from tutorial_modules import printed
 
 from pypoplar import Engine, Target, pva, resources
 
 
-def play(capsys, monkeypatch, name, *arguments):
-    """What a tutorial prints on stdout, as lines without trailing blanks."""
-    path = resources.tutorial(name).path
-    monkeypatch.setattr(sys, "argv", [str(path), *map(str, arguments)])
-    monkeypatch.syspath_prepend(str(path.parent))
-    code = None
-    try:
-        runpy.run_path(str(path), run_name="__main__")
-    except SystemExit as end:
-        code = end.code
-    if code:
-        pytest.fail(f"exit code {code}: {capsys.readouterr().err}")
-    return [one.rstrip() for one in capsys.readouterr().out.splitlines()]
-
-
 @pytest.fixture
 def run(capsys, monkeypatch):
-    return lambda name, *arguments: play(capsys, monkeypatch, name, *arguments)
+    return lambda name, *arguments: printed(capsys, monkeypatch, name, *arguments)
 
 
 def test_all_tutorials_are_listed_with_what_they_are_about():
