@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import importlib.util
 import io
 import json
 import re
@@ -12,6 +11,7 @@ from typing import Annotated
 import numpy as np
 import published_codelets as published
 import pytest
+from tutorial_modules import tutorial_module
 
 from pypoplar import (
     FLOAT,
@@ -64,10 +64,7 @@ def number(text):
 
 @functools.cache
 def tutorial():
-    spec = importlib.util.spec_from_file_location("tut6", ROOT / "tutorials" / "tut6_matrix_vector_opt.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return tutorial_module("tut6_matrix_vector_opt")
 
 
 class MatrixVector:
