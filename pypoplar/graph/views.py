@@ -1,4 +1,4 @@
-"""The free functions on tensors: `concat`, `append` and `stack`."""
+"""The free functions on tensors: `concat`, `append` and `stack`, and `concat_slices`, which takes many slices at once."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from math import prod
 
 import numpy as np
 
-from pypoplar.arrays.element_runs import interleaved, join
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.element_runs import RunList, interleaved, join
 from pypoplar.braces import TENSORS, ordered
-from pypoplar.errors import PoplarTypeError, TensorShapeError
+from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
 from pypoplar.graph.tensor import Tensor
 from pypoplar.tracebacks import public
 
@@ -81,6 +82,38 @@ def _listed(
         if tensor._type is not several[0]._type:
             raise PoplarTypeError(f"{asked} needs one element type: {tensor._described()} against {several[0]._described()}")
     return several, dimension
+
+
+@public
+def concat_slices(tensor: Tensor, begin: Int64s, end: Int64s) -> Tensor:
+    """The slices ``[begin[i], end[i])`` of dimension 0, one after the other, as one tensor (not part of Poplar).
+
+    It has the elements of ``concat(tensor.slices(intervals))``, without a tensor for each slice; slices may be empty, overlap and
+    repeat, and there may be none. `PoplarIndexError` names the first that is not within the dimension.
+    """
+    low, high = np.asarray(begin), np.asarray(end)
+    if low.ndim != 1 or low.shape != high.shape or not (low.dtype.kind in "iu" and high.dtype.kind in "iu"):
+        raise PoplarTypeError(
+            f"concat_slices takes two arrays of as many whole numbers, begins and ends, got {begin!r} and {end!r}"
+        )
+    shape = tensor._shape
+    if not shape:
+        raise PoplarIndexError(f"concat_slices: {tensor._described()} is a scalar and has no slices")
+    wrong = np.flatnonzero((low < 0) | (low > high) | (high > shape[0]))
+    if len(wrong):
+        bounds = int(low[wrong[0]]), int(high[wrong[0]])
+        asked = f"number {wrong[0]}, [{bounds[0]}:{bounds[1]})"
+        raise PoplarIndexError(f"concat_slices: {tensor._wrong_part(*bounds, 0, asked)}")
+    return tensor._scattered(join([_runs_of_slices(tensor, low, high)], tensor._bounds()), (int((high - low).sum()), *shape[1:]))
+
+
+def _runs_of_slices(tensor: Tensor, begin: Int64s, end: Int64s) -> RunList:
+    if tensor._strides is None or len(tensor._shape) > 1:
+        inner = prod(tensor._shape[1:])
+        return tensor._run_list().cut(begin * inner, end * inner)[0]
+    full = end > begin
+    begin, count, (step,) = begin[full], (end - begin)[full], tensor._strides
+    return RunList(tensor._offset + begin * step, count, np.where(count > 1, step, 1))
 
 
 def whole_variables(tensor: Tensor) -> list[Tensor]:

@@ -10,7 +10,7 @@ from small_graphs import new_graph
 from pypoplar.arrays.intervals import Interval, VariableInterval
 from pypoplar.errors import PoplarIndexError, PoplarTypeError, TensorShapeError
 from pypoplar.graph.tensor import Tensor, UpsampleMethod
-from pypoplar.graph.views import append, concat, stack
+from pypoplar.graph.views import append, concat, concat_slices, stack
 from pypoplar.types import FLOAT, HALF, INT, SHORT, UNSIGNED_INT
 
 
@@ -114,22 +114,30 @@ RANK_ONE = [
 ]  # fmt: skip
 
 
-@examples(300)
-@given(data=st.data())
-def test_a_chain_of_views_holds_the_elements_that_numpy_gives(data):
+def drawn_view(data, most):
+    """A chain of at most so many views of variables and a constant, and the numbers of its elements."""
     graph = new_graph()
     graph.addVariable(FLOAT, [3], "before")
     shape = data.draw(st.lists(st.integers(0, 5), max_size=3))
     parts = [graph.addVariable(FLOAT, shape, f"part{number}") for number in range(data.draw(st.integers(1, 3)))]
+    if data.draw(st.booleans()):
+        parts.append(graph.addConstant(FLOAT, shape, 1.0, "constant"))
     first = 3 + np.arange(len(parts) * int(np.prod(shape)))
     array = first.reshape(len(parts), *shape)
     tensor = stack(parts)
-    for _ in range(data.draw(st.integers(0, 6))):
+    for _ in range(data.draw(st.integers(0, most))):
         view = data.draw(st.sampled_from(ANY_RANK + RANK_ONE if array.ndim else ANY_RANK))
         new_tensor, new_array = view(data, tensor, array)
         if new_array.size > 2000 or new_array.ndim > 6:
             continue
         tensor, array = new_tensor, new_array
+    return tensor, array
+
+
+@examples(300)
+@given(data=st.data())
+def test_a_chain_of_views_holds_the_elements_that_numpy_gives(data):
+    tensor, array = drawn_view(data, 6)
     assert tensor.shape() == list(array.shape)
     assert ids(tensor).tolist() == array.tolist()
     assert tensor.numElements() == array.size
@@ -149,6 +157,26 @@ def test_runs_are_as_the_compiler_expects_them(data):
     first = np.cumsum([0] + [len(one) for one in variables])
     last = runs.start + (runs.count - 1) * runs.step
     assert (np.searchsorted(first, runs.start, "right") == np.searchsorted(first, last, "right")).all()  # of one variable
+
+
+@examples(200)
+@given(data=st.data())
+def test_many_slices_at_once_are_the_slices_one_after_the_other(data):
+    tensor, array = drawn_view(data, 4)
+    if array.ndim == 0:
+        tensor, array = tensor.flatten(), array.reshape(-1)
+    places = st.integers(0, len(array))
+    pairs = data.draw(st.lists(st.tuples(places, places).map(sorted), max_size=12))
+    begin, end = np.array(pairs, np.int64).reshape(-1, 2).T
+    joined = concat_slices(tensor, begin, end)
+    assert ids(joined).tolist() == np.concatenate([array[:0], *(array[low:high] for low, high in pairs)]).tolist()
+    if pairs:
+        one_by_one = concat(tensor.slices(pairs))
+        assert joined == one_by_one
+        runs, wanted = joined.runs(), one_by_one.runs()
+        assert [column.tolist() for column in (runs.start, runs.count, runs.step)] == [
+            column.tolist() for column in (wanted.start, wanted.count, wanted.step)
+        ]
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=40))
@@ -222,6 +250,19 @@ def test_an_index_error_names_the_tensor_and_its_shape(matrix):
         matrix[4]
     with pytest.raises(IndexError, match=r"slice \[2:9\) .* dimension 1 of size 6 of 'matrix'"):
         matrix.slice(2, 9, 1)
+
+
+def test_an_error_of_many_slices_names_the_first_that_does_not_fit(matrix):
+    wanted = r"slice number 1, \[2:9\) is out of range for dimension 0 of size 4 of 'matrix'"
+    with pytest.raises(PoplarIndexError, match=wanted):
+        concat_slices(matrix, [0, 2, 8], [1, 9, 9])
+    with pytest.raises(PoplarIndexError, match="begins after its end"):
+        concat_slices(matrix[0], [3], [2])
+    with pytest.raises(PoplarIndexError, match="scalar"):
+        concat_slices(matrix[0][0], [0], [1])
+    for begin, end in (([0, 1], [1]), ([0.5], [1]), (0, 1)):
+        with pytest.raises(PoplarTypeError, match="two arrays"):
+            concat_slices(matrix, begin, end)
 
 
 @pytest.mark.parametrize("bad", [

@@ -11,6 +11,7 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.arrays.groups import opens, stepped
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.graph.views import concat_slices
 from pypoplar.poputil.placement.tiles_of_elements import mapped_pieces
 from pypoplar.poputil.structure.groupings import detectInnermostGrouping
 
@@ -90,13 +91,13 @@ class ChannelPieces:
     inner: int
     channels: int
 
-    def of_vector(self, vector: Tensor, piece: int) -> list[Tensor]:
-        """What a piece needs of a vector with an element for each channel, in one or two slices."""
-        base, first, period = int(self.base[piece]), int(self.first[piece]), int(self.period[piece])
-        behind = first + period - self.channels
-        if behind <= 0:
-            return [vector.slice(base + first, base + first + period)]
-        return [vector.slice(base + first, base + self.channels), vector.slice(base, base + behind)]
+    def of_vector(self, vector: Tensor, pieces: Int64s) -> Tensor:
+        """What these pieces, each of one period, need of a vector with an element for each channel: a row for each."""
+        base, first, period = self.base[pieces], self.first[pieces], self.period[pieces]
+        last = first + period
+        begin = np.stack((base + first, base), 1)
+        end = np.stack((base + np.minimum(last, self.channels), base + np.maximum(last - self.channels, 0)), 1)
+        return concat_slices(vector, begin.ravel(), end.ravel()).reshape([len(pieces), int(period[0])])
 
 
 def channel_pieces(graph: Graph, layout: ChannelLayout, flat: Tensor) -> ChannelPieces:

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.views import concat
+from pypoplar.graph.views import concat_slices
 from pypoplar.poplin.norms.channel_layout import ChannelLayout, channel_pieces
 from pypoplar.program import Execute, Sequence
 
@@ -39,13 +39,11 @@ class ChannelOperation:
         sizes = np.stack((pieces.end - pieces.begin, pieces.period), 1)
         for length, period in np.unique(sizes, axis=0).tolist():
             own = np.flatnonzero((sizes == (length, period)).all(1))
-            bounds = [(low, low + length) for low in pieces.begin[own].tolist()]
+            begin, end = pieces.begin[own], pieces.end[own]
             fields: dict[str, object] = {
-                name: concat(view.slices(bounds)).reshape([len(own), length]) for name, view in views.items()
+                name: concat_slices(view, begin, end).reshape([len(own), length]) for name, view in views.items()
             }
-            for name, vector in flat.items():
-                parts = [part for piece in own.tolist() for part in pieces.of_vector(vector, piece)]
-                fields[name] = concat(parts).reshape([len(own), period])
+            fields |= {name: pieces.of_vector(vector, own) for name, vector in flat.items()}
             fields |= {"offset": pieces.offset[own], "inner": pieces.inner}
             self.graph.add_vertices(cs, self.vertex, fields, pieces.tile[own])
         prog.add(Execute(cs))
