@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from pypoplar.popnn import bn, gn, gru, in_, ln, lstm, pooling, rnn
+from pypoplar.popnn import bn, experimental, gn, gru, in_, ln, lstm, pooling, rnn
 from pypoplar.popnn.codelets import addCodelets
 from pypoplar.popnn.losses.accuracy import calcAccuracy
 from pypoplar.popnn.losses.best_classes import argMax, argMin, maxAndArgMax, minAndArgMin, topK
@@ -96,6 +96,8 @@ __all__ = [
     "gru",
     "lstm",
     "rnn",
+    # regions of images
+    "experimental",
 ]
 
 if not TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise, product
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -18,8 +18,7 @@ from pypoplar.popnn.pooling.pool_axis import PoolAxis
 from pypoplar.popnn.pooling.pool_plan import PoolPlan
 from pypoplar.popnn.pooling.pool_work import pool_work
 from pypoplar.poputil.placement.tiles_of_elements import place_on
-
-Bounds = list[tuple[int, int]]
+from pypoplar.poputil.structure.box_rows import Bounds, box_rows
 
 
 @frozen(eq=False)
@@ -107,9 +106,9 @@ class PoolVertices:
         steps = self.axes[-1].steps
         for alike in product(*classes):
             work = pool_work(self.axes, [part.results[0] for part in alike], target.getNumWorkerContexts(), grain, blanks)
-            fields: dict[str, object] = {"out": _windows(out, [part.results for part in alike])}
-            fields |= {name: _windows(tensor, [part.others for part in alike]) for name, tensor in pooled.items()}
-            fields |= {name: _windows(tensor, [part.results for part in alike]) for name, tensor in (like_result or {}).items()}
+            fields: dict[str, object] = {"out": box_rows(out, [part.results for part in alike])}
+            fields |= {name: box_rows(tensor, [part.others for part in alike]) for name, tensor in pooled.items()}
+            fields |= {name: box_rows(tensor, [part.results for part in alike]) for name, tensor in (like_result or {}).items()}
             fields |= work.fields | {"channels": self.channels, "outStride": steps[0], "inStride": steps[1]}
             if scales is not None:
                 fields["scales"] = self._scales(alike, scales)
@@ -136,21 +135,3 @@ class PoolVertices:
             values = np.outer(values, own[slice(*(part.others[0] if axis.back else part.results[0]))]).ravel()
         equal = len(values) and (values == values[0]).all()
         return [float(values[0])] if equal else [float(value) for value in values] or [1.0]
-
-
-def _windows(view: Tensor, ranges: Sequence[Bounds]) -> Tensor:
-    """[boxes, elements of each]: what the boxes have of a tensor, whose ranges in each dimension are of one length."""
-    shape = []
-    for dimension, bounds in enumerate(ranges):
-        length = bounds[0][1] - bounds[0][0]
-        adjacent = all(before[1] == behind[0] for before, behind in pairwise(bounds))
-        if adjacent:
-            view = view.slice(bounds[0][0], bounds[-1][1], dimension)
-        else:
-            view = concat([view.slice(begin, end, dimension) for begin, end in bounds], dimension)
-        shape += [len(bounds), length]
-    dimensions = len(ranges)
-    view = view.reshape([*shape, view.dim(view.rank() - 1)])
-    order = [*range(0, 2 * dimensions, 2), *range(1, 2 * dimensions, 2), 2 * dimensions]
-    count = prod(len(bounds) for bounds in ranges)
-    return view.dimShuffle(order).reshape([count, view.numElements() // count])
