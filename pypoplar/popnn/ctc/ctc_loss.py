@@ -1,0 +1,207 @@
+"""The loss of connectionist temporal classification, with its gradient and alone."""
+
+from __future__ import annotations
+
+import math
+
+from attrs import frozen
+
+from pypoplar.errors import MissingFeature
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popnn.ctc.ctc_plan import Options, Plan, float_type, loss_plan
+from pypoplar.popnn.ctc.ctc_tensors import check_data_shape, check_labels_shape
+from pypoplar.popnn.ctc.loss_program import NEVER, LossProgram
+from pypoplar.popnn.nonlinearities.log_softmax import logSoftmax
+from pypoplar.popops.elements.cast import cast
+from pypoplar.poputil.arguments import check_call, check_codelet, check_operands, whole_number
+from pypoplar.poputil.call_options import Kind, read_options
+from pypoplar.poputil.exceptions import PoplibsError
+from pypoplar.poputil.naming import below
+from pypoplar.program import Sequence
+from pypoplar.tracebacks import public
+from pypoplar.types import FLOAT, UNSIGNED_INT, ElementType
+
+OPTIONS: dict[str, Kind] = {
+    "includeSoftmaxGradient": bool,
+    "zeroInfinity": bool,
+    "zeroInfinityRelTolerance": float,
+    "returnReducedCodeletGradient": bool,
+}
+
+
+@frozen
+class LossOptions:
+    """Whether the gradient is that by what went into a softmax, and up to which logarithm a label's probability is taken as 0."""
+
+    softmax: bool
+    bound: float
+
+    @staticmethod
+    def read(call: str, options: Options) -> LossOptions:
+        chosen = read_options(call, options, OPTIONS)
+        if chosen.get("returnReducedCodeletGradient"):
+            raise MissingFeature(f"{call}: the option 'returnReducedCodeletGradient' is for PopLibs' own tests, and is not there")
+        tolerance = float(chosen.get("zeroInfinityRelTolerance", 0.01))
+        if not 0 <= tolerance <= 1:
+            raise PoplibsError(f"{call}: the option 'zeroInfinityRelTolerance' is from 0 to 1, got {tolerance:g}")
+        bound = (1 - tolerance) * NEVER if chosen.get("zeroInfinity") else -math.inf
+        return LossOptions(bool(chosen.get("includeSoftmaxGradient", True)), bound)
+
+
+@public
+def calcLossAndGradientLogProbabilities(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    outType: ElementType,
+    logProbs: Tensor,
+    labels: Tensor,
+    dataLengths: Tensor,
+    labelLengths: Tensor,
+    prog: Sequence,
+    blankClass: int,
+    plan: Plan,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> tuple[Tensor, Tensor]:
+    """The negative logarithm of each label's probability, and its gradient: new tensors [batch] and [time, batch, classes].
+
+    `logProbs` [time, batch, classes] are logarithms of probabilities, `labels` [batch, symbols] classes without the blank,
+    UNSIGNED_INT as `dataLengths` and `labelLengths` [batch], which say how many steps and symbols of a sample count; steps behind
+    them have gradient 0. `outType` is the type of both results; `prog` is extended. A label that no path gives, as one longer than
+    its data, has a loss of 65504 and a gradient without meaning. A label beyond the classes or equal to the blank, and a length
+    beyond the tensor, are errors of the run. After Graves et al., Connectionist Temporal Classification, 2006. Options:
+
+    - ``includeSoftmaxGradient`` [true]: the gradient is by what a softmax got, ``exp(logProbs)`` less the share of paths
+      through the class; else by `logProbs` themselves.
+    - ``zeroInfinity`` [false]: a loss within ``zeroInfinityRelTolerance`` [0.01] of 65504, or beyond it, becomes 0, and so does its
+      gradient.
+    """
+    program, chosen = _program(
+        "popnn.ctc.calcLossAndGradientLogProbabilities", graph, outType, {"logProbs": logProbs}, labels, dataLengths, labelLengths,
+        prog, blankClass, plan, debugContext, options,
+    )  # fmt: skip
+    loss, gradient = program.loss_and_gradient(chosen.bound, chosen.softmax)
+    return _typed(program, loss, outType), _typed(program, gradient, outType)
+
+
+@public
+def calcLossAndGradientLogits(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    outType: ElementType,
+    logits: Tensor,
+    labels: Tensor,
+    dataLengths: Tensor,
+    labelLengths: Tensor,
+    prog: Sequence,
+    blankClass: int,
+    plan: Plan,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> tuple[Tensor, Tensor]:
+    """`calcLossAndGradientLogProbabilities` of the logarithms of the softmax of `logits`; the gradient is by `logits`."""
+    program, chosen = _program(
+        "popnn.ctc.calcLossAndGradientLogits", graph, outType, {"logits": logits}, labels, dataLengths, labelLengths, prog,
+        blankClass, plan, debugContext, options,
+    )  # fmt: skip
+    loss, gradient = program.loss_and_gradient(chosen.bound, chosen.softmax)
+    return _typed(program, loss, outType), _typed(program, gradient, outType)
+
+
+@public
+def calcCTCLossLogProbabilities(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    outType: ElementType,
+    logProbs: Tensor,
+    labels: Tensor,
+    dataLengths: Tensor,
+    labelLengths: Tensor,
+    prog: Sequence,
+    blankClass: int,
+    plan: Plan,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> Tensor:
+    """The loss of `calcLossAndGradientLogProbabilities` alone, which goes forward only."""
+    program, chosen = _program(
+        "popnn.ctc.calcCTCLossLogProbabilities", graph, outType, {"logProbs": logProbs}, labels, dataLengths, labelLengths, prog,
+        blankClass, plan, debugContext, options,
+    )  # fmt: skip
+    return _typed(program, program.loss_alone(chosen.bound), outType)
+
+
+@public
+def calcCTCLossLogits(  # noqa: PLR0913 (PopLibs' arguments)
+    graph: Graph,
+    outType: ElementType,
+    logits: Tensor,
+    labels: Tensor,
+    dataLengths: Tensor,
+    labelLengths: Tensor,
+    prog: Sequence,
+    blankClass: int,
+    plan: Plan,
+    debugContext: str | None = None,
+    options: Options = None,
+) -> Tensor:
+    """The loss of `calcLossAndGradientLogits` alone, which goes forward only."""
+    program, chosen = _program(
+        "popnn.ctc.calcCTCLossLogits", graph, outType, {"logits": logits}, labels, dataLengths, labelLengths, prog, blankClass,
+        plan, debugContext, options,
+    )  # fmt: skip
+    return _typed(program, program.loss_alone(chosen.bound), outType)
+
+
+def _program(  # noqa: PLR0913 (PopLibs' arguments)
+    call: str,
+    graph: Graph,
+    outType: ElementType,
+    data: dict[str, Tensor],
+    labels: Tensor,
+    dataLengths: Tensor,
+    labelLengths: Tensor,
+    prog: Sequence,
+    blankClass: int,
+    plan: Plan,
+    debugContext: str | None,
+    options: Options,
+) -> tuple[LossProgram, LossOptions]:
+    """What a call adds, and its options, when all arguments are judged; the softmax of logits is added already."""
+    check_call(call, graph, prog, debugContext)
+    loss = loss_plan(call, plan)
+    chosen = LossOptions.read(call, options)
+    ((name, given),) = data.items()
+    check_operands(call, graph, **data, labels=labels, dataLengths=dataLengths, labelLengths=labelLengths)
+    if given.elementType() is not loss.inType or given.rank() != 3:
+        raise PoplibsError(f"{call}: {name} is {loss.inType!r} [time, batch, classes] by the plan, got {given!r}")
+    check_data_shape(call, given.shape(), loss.maxTime, loss.batchSize, loss.numClasses)
+    if labels.elementType() is not UNSIGNED_INT or labels.rank() != 2:
+        raise PoplibsError(f"{call}: labels are UNSIGNED_INT [batch, symbols], got {labels!r}")
+    check_labels_shape(call, labels.shape(), loss)
+    for length, tensor in (("dataLengths", dataLengths), ("labelLengths", labelLengths)):
+        check_lengths(call, length, tensor, loss.batchSize)
+    if float_type(call, "outType", outType) is not loss.outType:
+        raise PoplibsError(f"{call}: outType is {loss.outType!r} by the plan, got {outType!r}")
+    blank = check_blank(call, blankClass, loss.numClasses)
+    check_codelet(call, graph, "popnn::CTCAlpha<float>")
+    debug = below(debugContext, "CTCLoss")
+    if name == "logits":
+        given = logSoftmax(graph, given.dimShuffle([1, 0, 2]), prog, debug).dimShuffle([1, 0, 2])  # by sample, as it lies
+    return LossProgram(graph, loss, given, labels, dataLengths, labelLengths, blank, prog, debug), chosen
+
+
+def check_lengths(call: str, name: str, lengths: Tensor, batch: int) -> None:
+    """`PoplibsError` unless a tensor has a length of each sample."""
+    if lengths.elementType() is not UNSIGNED_INT or lengths.shape() != [batch]:
+        raise PoplibsError(f"{call}: {name} are UNSIGNED_INT [{batch}], one of each sample, got {lengths!r}")
+
+
+def check_blank(call: str, blankClass: int, classes: int) -> int:
+    """The class that stands for nothing; `PoplibsError` for one beyond the classes."""
+    blank = whole_number(call, "blankClass", blankClass)
+    if blank >= classes:
+        raise PoplibsError(f"{call}: blankClass is one of {classes} classes from 0 on, got {blank}")
+    return blank
+
+
+def _typed(program: LossProgram, result: Tensor, type: ElementType) -> Tensor:
+    return result if type is FLOAT else cast(program.graph, result, type, program.prog, program.debug)
