@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import distinct, opens
 from pypoplar.arrays.intervals import Interval
 from pypoplar.codelet.language.fields import Vertex
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
-from pypoplar.graph.views import concat
+from pypoplar.graph.views import concat_slices
 from pypoplar.poputil.arguments import check_writeable
 
 
@@ -58,43 +61,21 @@ def add_vertices_on_tiles(
 
     `edges` are connected to every vertex as they are, `values` are plain fields; `tile_field` is one that gets the tile's number.
     """
-    shared: dict[str, object] = {**(edges or {}), **(values or {})}
-    for alike in _alike(mapping):
-        first, regions = alike[0]
-        count = len(alike)
-        if count == 1:
-            fields = {name: concat(view.slices(regions)) for name, view in views.items()}
-            place = {tile_field: first} if tile_field else {}
-            vertex = graph.addVertex(computeSet, vertexType, {**fields, **shared, **place})
-            graph.setTileMapping(vertex, first)
-            continue
-        begin, end = regions[0].begin(), alike[-1][1][0].end()
-        rows = {name: view.slice(begin, end).reshape([count, regions[0].size()]) for name, view in views.items()}
+    for tiles, begin, end in _alike(mapping):
+        count = len(tiles)
+        rows = {name: concat_slices(view, begin, end).reshape([count, -1]) for name, view in views.items()}
         every = {name: operand.expand([0]).broadcast(count, 0) for name, operand in (edges or {}).items()}
-        tiles = np.array([tile for tile, _ in alike])
         places = {tile_field: tiles} if tile_field else {}
         graph.add_vertices(computeSet, vertexType, {**rows, **every, **(values or {}), **places}, tiles)
 
 
-def _alike(mapping: Sequence[Sequence[Interval]]) -> Iterator[list[tuple[int, Sequence[Interval]]]]:
-    """The tiles that hold something, with their regions: those side by side that hold one piece each, of one size, together.
-
-    Their pieces lie one behind the other, as those of a linear mapping do.
-    """
-    alike: list[tuple[int, Sequence[Interval]]] = []
-    for tile, regions in enumerate(mapping):
-        if not regions:
-            continue
-        if alike and not _continues(alike[-1][1], regions):
-            yield alike
-            alike = []
-        alike.append((tile, regions))
-    if alike:
-        yield alike
-
-
-def _continues(before: Sequence[Interval], regions: Sequence[Interval]) -> bool:
-    """Whether both are single pieces of one size, the second right behind the first."""
-    if len(before) != 1 or len(regions) != 1:
-        return False
-    return before[0].end() == regions[0].begin() and before[0].size() == regions[0].size()
+def _alike(mapping: Sequence[Sequence[Interval]]) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+    """The tiles that hold something, those with as many elements together: tiles, and begins and ends of all their regions."""
+    regions = [(*region, tile) for tile, held in enumerate(mapping) for region in held]
+    begin, end, tile = np.array(regions, np.int64).reshape(-1, 3).T
+    size = np.bincount(tile, end - begin, len(mapping)).astype(np.int64)
+    order = np.argsort(size[tile], kind="stable")
+    begin, end, tile = begin[order], end[order], tile[order]
+    bounds = np.append(np.flatnonzero(opens(size[tile])), len(tile))
+    for first, last in pairwise(bounds.tolist()):
+        yield distinct(tile[first:last]), begin[first:last], end[first:last]
