@@ -107,15 +107,21 @@ class EdgeTable:
         for row, tensor in enumerate(tensors):
             self.connect(vertex, field, tensor, row)
 
-    def connect_many(self, first_vertex: int, vertices: int, field: int, tensor: Tensor, rows: int | None) -> None:
-        """Add an edge to each vertex, index v of dimension 0 to vertex v; or `rows` edges, index r of dimension 1 to row r."""
+    def connect_many(
+        self, first_vertex: int, vertices: int, field: int, tensor: Tensor, rows: int | None, first_row: int = 0
+    ) -> None:
+        """Add an edge to each vertex, index v of dimension 0 to vertex v; or `rows` edges, index r of dimension 1 to row r.
+
+        Rows are counted from `first_row`.
+        """
         if rows == 0:
             for vertex in range(first_vertex, first_vertex + vertices):
                 self._no_rows.extend((vertex, field))
             return
         each = 1 if rows is None else rows
         numbers = np.repeat(np.arange(first_vertex, first_vertex + vertices, dtype=np.int64), each)
-        code = field + TYPE_CODE[tensor._type] + (np.tile(np.arange(each, dtype=np.int64), vertices) << _ROW_SHIFT)
+        row = np.tile(np.arange(first_row, first_row + each, dtype=np.int64), vertices)
+        code = field + TYPE_CODE[tensor._type] + (row << _ROW_SHIFT)
         self._append(numbers, code, rows_of(tensor, vertices * each))
 
     def _append(self, vertex: Int64s, code: Int64s, rows: RowRuns) -> None:

@@ -337,8 +337,9 @@ class Graph(ShownInNotebooks):
         """Add many vertices of one codelet at once, without a loop in Python (not part of Poplar).
 
         Dimension 0 of each tensor in `connections` goes over the vertices: a `Vector` field takes a tensor of rank 2, whose row
-        v goes to vertex v, a scalar field rank 1, a `VectorList` field rank 3. A plain field or an Input takes one value, or an
-        array with one for each vertex. `tiles` is an int array with the tile of each vertex, one tile for all, or None: later.
+        v goes to vertex v, a scalar field rank 1, a `VectorList` field rank 3, or a list with a tensor of rank 2 for each of its
+        rows, whose lengths may differ. A plain field or an Input takes one value, or an array with one for each vertex. `tiles`
+        is an int array with the tile of each vertex, one tile for all, or None: later.
         """
         vertices = self._vertices
         if computeSet.__class__ is not ComputeSet or computeSet._vertices is not vertices:

@@ -401,8 +401,9 @@ class VertexTable:
     def count_of(self, kind: NumberedCodelet, given: list[tuple[FieldSlot, Any]], tiles: Any) -> int:
         """How many vertices are meant: dimension 0 of the first tensor, else the number of tiles."""
         for slot, value in given:
-            if slot.rank != -1 and isinstance(value, Tensor) and value._shape:
-                return value._shape[0]
+            tensor = value[0] if slot.rank == 2 and isinstance(value, list | tuple) and value else value
+            if slot.rank != -1 and isinstance(tensor, Tensor) and tensor._shape:
+                return tensor._shape[0]
         if np.ndim(tiles) != 1:
             raise TensorShapeError(
                 f"the number of {kind.name} vertices is that of a tensor's dimension 0 or of the tiles; neither is given"
@@ -424,25 +425,31 @@ class VertexTable:
         if slot.rank == -1:
             self._set_many(first, count, slot, value, where)
             return
+        if slot.rank == 2 and isinstance(value, list | tuple) and value and all(isinstance(row, Tensor) for row in value):
+            for number, row in enumerate(value):
+                self._check_many(first, count, slot, row, 2, f"row {number} of {where}")
+                self.edges.connect_many(first, count, slot.number, row, None, number)
+            return
         if not isinstance(value, Tensor):
             ordered(value, where, TENSORS)
             if slot.rank != RECORDS and takes_values(slot.access, slot.form, value):
                 self.constants.connect_many(range(first, first + count), slot.number, slot.type, slot.form, value, where)
                 return
             raise GraphConnectionError(f"{where} needs one tensor whose dimension 0 goes over the vertices, got {value!r}")
+        self._check_many(first, count, slot, value, slot.rank + 1, where)
+        self.edges.connect_many(first, count, slot.number, value, value._shape[1] if slot.rank == 2 else None)
+
+    def _check_many(self, first: int, count: int, slot: FieldSlot, value: Tensor, rank: int, where: str) -> None:
         if value._variables is not self.variables:
             raise GraphConnectionError(f"{where}: {value._described()} belongs to another graph")
         if slot.rank == RECORDS:
             check_bytes(where, slot.record, value, 2)
-        elif value.rank() != slot.rank + 1:
-            raise GraphConnectionError(
-                f"{where} needs a tensor of rank {slot.rank + 1}, got {value._described()} of rank {value.rank()}"
-            )
+        elif value.rank() != rank:
+            raise GraphConnectionError(f"{where} needs a tensor of rank {rank}, got {value._described()} of rank {value.rank()}")
         if value._shape[0] != count:
             raise TensorShapeError(f"{where} needs dimension 0 of size {count}, got {value._described()}")
         if slot.rank != RECORDS:
             self._check_type(first, slot, value, where)
-        self.edges.connect_many(first, count, slot.number, value, value._shape[1] if slot.rank == 2 else None)
 
     def _set_many(self, first: int, count: int, slot: FieldSlot, value: Any, where: str) -> None:
         ordered(value, where, "[1.0, 2.0]")

@@ -618,6 +618,24 @@ def test_many_at_once_are_the_same_as_one_by_one(data):
     assert frozen[0] == frozen[1]
 
 
+def test_rows_of_different_lengths_are_given_one_by_one_for_all_vertices(compute, graph, x):
+    short, long = graph.addVariable(FLOAT, [4, 2], "short"), graph.addVariable(FLOAT, [3, 4], "long").transpose()
+    made = graph.add_vertices(compute, "Mixed", {"rows": [x, short, long], "in": x}, [3, 2, 1, 0])
+    edges = edges_of(graph)
+    for vertex in made:
+        graph.addVertex(compute, "Mixed", {"rows": [rows[vertex.getId()] for rows in (x, short, long)], "in": x[vertex.getId()]})
+    assert [(edge[0] + 4, *edge[1:]) for edge in edges] == edges_of(graph)[len(edges) :]
+    for rows, error, message in (
+        ([x, long.transpose()], TensorShapeError, "row 1 of field 'rows' of 4 vertices needs dimension 0 of size 4, got 'long'"),
+        ([x, x[0]], GraphConnectionError, "row 1 of field 'rows' of 4 vertices needs a tensor of rank 2, got 'x'"),
+        ([x, x.reinterpret(INT)], GraphConnectionError, "rows takes elements of type FLOAT"),
+        ([x, 1.0], GraphConnectionError, "needs one tensor whose dimension 0 goes over the vertices"),
+    ):
+        with pytest.raises(error, match=message):
+            graph.add_vertices(compute, "Mixed", {"in": x, "rows": rows})
+    assert graph.numVertices() == 8
+
+
 def test_a_range_of_vertices_is_a_handle_for_tiles_and_estimates(graph, x, compute):
     made = graph.add_vertices(compute, Plain, {"x": x})
     assert [one.getId() for one in made] == [0, 1, 2, 3]

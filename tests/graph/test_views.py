@@ -159,7 +159,7 @@ def test_runs_are_as_the_compiler_expects_them(data):
     assert (np.searchsorted(first, runs.start, "right") == np.searchsorted(first, last, "right")).all()  # of one variable
 
 
-@examples(200)
+@examples(60)
 @given(data=st.data())
 def test_many_slices_at_once_are_the_slices_one_after_the_other(data):
     tensor, array = drawn_view(data, 4)

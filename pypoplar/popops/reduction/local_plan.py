@@ -78,7 +78,7 @@ def _untouched(
     """Everything is taken to other tiles as it is."""
     outputs = max(holding.end for holding in holdings)
     adjacent, width = max(holding.places for holding in holdings), max(holding.outputs for holding in holdings)
-    spread = Spread(places, outputs, adjacent, width, holdings[0].rows[0].elementType())
+    spread = Spread(places, outputs, adjacent, width, holdings[0].rows[0].type)
     after = plan_stages(target, operation, spread, (types.inter_tile, types.wide), results)
     return LocalPlan(False, frozenset(), None, spread.type, 0, after)
 
@@ -93,7 +93,7 @@ def _whole(
     cycles: Counter[int] = Counter()
     for number, holding in enumerate(holdings):
         result = results.type if number in complete else between
-        kind = ReduceKind(operation, holding.rows[0].elementType(), result, results.update and number in complete)
+        kind = ReduceKind(operation, holding.rows[0].type, result, results.update and number in complete)
         share = min(output_share(target, holding.outputs, holding.inner, result), holding.outputs)
         rows = len(holding.rows)
         cycles[holding.tile] += int(worker_cycles(kind, share, holding.inner, ceiling(holding.places, rows), rows))
@@ -115,8 +115,8 @@ def _split(target: Target, operation: str, holdings: Sequence[Holding], types: R
     pieces = tuple(worker_pieces(target, holdings))
     cycles: Counter[int] = Counter()
     for piece in pieces:
-        kind = ReduceKind(operation, piece.rows[0].elementType(), types.wide)
-        sizes = [row.numElements() for row in piece.rows]
+        kind = ReduceKind(operation, piece.rows[0].type, types.wide)
+        sizes = [row.size for row in piece.rows]
         if piece.outputs is None:
             shares = [sizes[begin : begin + piece.share] for begin in range(0, len(sizes), piece.share)]
             cycles[piece.tile] += max(sum(single_output_cycles(kind, size) for size in share) for share in shares)

@@ -10,21 +10,23 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import ragged
 from pypoplar.arrays.intervals import Interval
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
-from pypoplar.graph.views import concat
+from pypoplar.graph.views import concat, concat_slices
+from pypoplar.popops.reduction.held_row import HeldRow
 from pypoplar.popops.reduction.local_plan import LocalPlan, ReduceTypes
 from pypoplar.popops.reduction.partial_matrix import PartialMatrix, matrices_of
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
 from pypoplar.popops.reduction.reduce_plan import WORD, ReducePlan, Stage
-from pypoplar.popops.reduction.regular_views import pieces_view
 from pypoplar.popops.reduction.tile_holdings import Holding
 from pypoplar.popops.reduction.vertex_batch import VertexBatch
 from pypoplar.popops.reduction.work_split import WorkerPieces, output_share, place_share
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
+from pypoplar.poputil.placement.tiles_of_elements import place_on
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.types import ElementType
 
@@ -67,11 +69,12 @@ class ReduceBuilder:
         cs = self.sets.at(0, "ReduceOnTile")
         if plan.pieces is not None:
             return self._split(cs, plan.pieces)
-        batch = self._final_batch()
+        batch = VertexBatch(self.graph, self._scale, self.placed)
         for number in sorted(plan.complete):
             holding = holdings[number]
-            out = self.out.slice(holding.output, holding.end)
-            self._add_final(batch, cs, holding.tile, holding.rows, holding.inner, out, self.params.op)
+            out = HeldRow(self.out, holding.output, holding.end)
+            name, values = self._final_vertex(holding.rows[0].type, out.size, holding.inner, self.params.op)
+            batch.add(cs, name, holding.rows, out, holding.tile, values)
         batch.flush()
         left = [holding for number, holding in enumerate(holdings) if number not in plan.complete]
         if not left:
@@ -80,10 +83,10 @@ class ReduceBuilder:
         partials = self._variable(plan.type, int(places[-1]), [holding.tile for holding in left], places, "tile_data")
         batch = VertexBatch(self.graph, {})
         for holding, (begin, end) in zip(left, pairwise(places.tolist()), strict=True):
-            name = self._vertex("Reduce", self.params.op, holding.rows[0].elementType(), plan.type)
+            name = self._vertex("Reduce", self.params.op, holding.rows[0].type, plan.type)
             share = output_share(self.graph.getTarget(), holding.outputs, holding.inner, plan.type)
             values = {"inner": holding.inner, "share": share}
-            batch.add(cs, name, holding.rows, partials.slice(begin, end), holding.tile, values)
+            batch.add(cs, name, holding.rows, HeldRow(partials, begin, end), holding.tile, values)
         batch.flush()
         return matrices_of(partials, places[:-1], np.array([holding.output for holding in left]), np.diff(places))
 
@@ -93,9 +96,9 @@ class ReduceBuilder:
         batch = VertexBatch(self.graph, {})
         for piece, (begin, end) in zip(pieces, pairwise(places.tolist()), strict=True):
             form = "ReducePieces" if piece.outputs is None else "ReduceInParts"
-            name = self._vertex(form, self.params.op, piece.rows[0].elementType(), self.types.wide)
+            name = self._vertex(form, self.params.op, piece.rows[0].type, self.types.wide)
             values = {"inner": piece.inner, "share": piece.share} | ({"outputs": piece.outputs} if piece.outputs else {})
-            batch.add(cs, name, piece.rows, partials.slice(begin, end), piece.tile, values)
+            batch.add(cs, name, piece.rows, HeldRow(partials, begin, end), piece.tile, values)
         batch.flush()
         place = np.concatenate([begin + piece.places for begin, piece in zip(places[:-1], pieces, strict=True)])
         output = np.concatenate([piece.first_outputs for piece in pieces])
@@ -178,15 +181,27 @@ class ReduceBuilder:
         """Reduce what is left to `out`. Where results are smaller than a word, each compute set has one vertex of a tile."""
         places = self._places_of_output(matrices) if plan.at_output else self._places_anywhere(matrices, plan.stages[-1], first)
         turn: Counter[int] = Counter()
-        batch = self._final_batch()
-        for tile, matrix, low, high in places:
-            cs = self.sets.at(number + (turn[tile] if self.out.elementType().size < WORD else 0), "ReduceFinalStage")
-            row = matrix.values.slice(low, high)
-            row = row.flatten() if high - low == 1 else row.transpose().flatten()
-            out = pieces_view(self.out, matrix.outputs[low:high], np.ones(high - low, np.int64))
-            self._add_final(batch, cs, tile, (row,), high - low, out, operation)
-            turn[tile] += 1
-        batch.flush()
+        alike: dict[tuple[int, int, int], list[ColumnsOfTile]] = {}
+        for place in places:
+            tile, matrix, low, high = place
+            alike.setdefault((number + turn[tile], id(matrix), high - low), []).append(place)
+            turn[tile] += self.out.elementType().size < WORD
+        for (stage, _, width), columns in alike.items():
+            self._add_final(self.sets.at(stage, "ReduceFinalStage"), columns, width, operation)
+
+    def _add_final(self, cs: ComputeSet, columns: Sequence[ColumnsOfTile], width: int, operation: Operation) -> None:
+        """Vertices that give results, of so many columns of one matrix each."""
+        count, matrix = len(columns), columns[0][1]
+        tiles, low = np.array([(tile, low) for tile, _, low, _ in columns], np.int64).T
+        rows = concat_slices(matrix.values, low, low + width).reshape([count, width, matrix.partials])
+        output = matrix.outputs[ragged(low, np.full(count, width))]
+        out = concat_slices(self.out, output, output + 1).reshape([count, width])
+        if not self.placed:
+            place_on(self.graph, out, np.repeat(tiles, width))
+        edge = rows.dimShuffle([0, 2, 1]).reshape([count, 1, width * matrix.partials])
+        scale = {name: tensor.expand([0]).broadcast(count, 0) for name, tensor in self._scale.items()}
+        name, values = self._final_vertex(edge.elementType(), width, width, operation)
+        self.graph.add_vertices(cs, name, {"partials": edge, "out": out, **values, **scale}, tiles)
 
     def _places_anywhere(self, matrices: Sequence[PartialMatrix], stage: Stage, first: int) -> list[ColumnsOfTile]:
         """The columns of each vertex, of outputs that follow each other where there are tiles for that."""
@@ -206,26 +221,16 @@ class ReduceBuilder:
                     columns.append((tile, matrix, low, high))
         return columns
 
-    def _final_batch(self) -> VertexBatch:
-        return VertexBatch(self.graph, {} if self.params.scale is None else {"scale": self.params.scale.reshape([])})
+    @property
+    def _scale(self) -> dict[str, Tensor]:
+        """The edge to it, if there is one."""
+        return {} if self.params.scale is None else {"scale": self.params.scale.reshape([])}
 
-    def _add_final(
-        self,
-        batch: VertexBatch,
-        cs: ComputeSet,
-        tile: int,
-        rows: Sequence[Tensor],
-        inner: int,
-        out: Tensor,
-        operation: Operation,
-    ) -> None:
-        """Note a vertex that gives results."""
-        if not self.placed:
-            self.graph.setTileMapping(out, tile)
+    def _final_vertex(self, source: ElementType, outputs: int, inner: int, operation: Operation) -> tuple[str, dict[str, int]]:
+        """The type of a vertex that gives so many results, and its plain fields."""
         form = f"{'Scaled' if self.params.useScale else ''}Reduce{'Update' if self.params.update else ''}"
-        name = self._vertex(form, operation, rows[0].elementType(), out.elementType())
-        share = output_share(self.graph.getTarget(), out.numElements(), inner, out.elementType())
-        batch.add(cs, name, rows, out, tile, {"inner": inner, "share": share})
+        share = output_share(self.graph.getTarget(), outputs, inner, self.out.elementType())
+        return self._vertex(form, operation, source, self.out.elementType()), {"inner": inner, "share": share}
 
 
 class _Tiles:

@@ -6,20 +6,7 @@ import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.views import concat
-
-
-def pieces_view(vector: Tensor, begin: Int64s, length: Int64s) -> Tensor:
-    """The pieces ``[begin[i], begin[i] + length[i])`` of a vector, one after the other."""
-    joined = np.ones(len(begin), bool)
-    joined[1:] = begin[1:] != begin[:-1] + length[:-1]
-    first = np.flatnonzero(joined)
-    begin, length = begin[first], np.add.reduceat(length, first)
-    if len(begin) > 2 and (length == length[0]).all() and (np.diff(begin) == begin[1] - begin[0]).all():
-        step = int(begin[1] - begin[0])
-        if step > length[0]:
-            return spaced_rows(vector, int(begin[0]), step, int(length[0]), len(begin)).flatten()
-    return concat([vector.slice(low, low + size) for low, size in zip(begin.tolist(), length.tolist(), strict=True)])
+from pypoplar.graph.views import concat, concat_slices
 
 
 def spaced_rows(vector: Tensor, begin: int, step: int, length: int, count: int) -> Tensor:
@@ -52,4 +39,4 @@ def places_view(vector: Tensor, places: Int64s) -> Tensor:
             if height <= along:
                 return spaced_rows(vector, first, along, height, columns).subSample(down, 1).transpose()
     flat = places.reshape(-1)
-    return pieces_view(vector, flat, np.ones(len(flat), np.int64)).reshape([rows, columns])
+    return concat_slices(vector, flat, flat + 1).reshape([rows, columns])

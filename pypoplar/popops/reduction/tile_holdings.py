@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
-from attrs import frozen
+from attrs import fields, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
 from pypoplar.arrays.groups import distinct, offsets, opens
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.popops.reduction.regular_views import pieces_view
+from pypoplar.graph.views import concat_slices
+from pypoplar.popops.reduction.held_row import HeldRow
+from pypoplar.poputil.placement.tiles_of_elements import mapped_pieces
 
 SHORT_PIECE = 8  # elements on average, below which it is looked for an order in which pieces of memory are longer
 
@@ -25,7 +27,7 @@ class Holding:
     output: int
     outputs: int
     inner: int
-    rows: tuple[Tensor, ...]
+    rows: tuple[HeldRow, ...]
     places: int  # elements of each output
 
     @property
@@ -38,22 +40,23 @@ class HeldPieces:
     """Pieces of a flattened tensor in the order of the tiles and their memory.
 
     A piece has one element for each of `width` outputs that follow each other, or, where that is 1, `places` elements of one.
+    It begins at `begin` in the tensor, and at `place` in the vector of all pieces in this order.
     """
 
     tile: Int64s
     begin: Int64s
+    place: Int64s
     output: Int64s
     width: Int64s
     places: Int64s
 
     def chosen(self, which: Int64s | Bools | slice) -> HeldPieces:
-        return HeldPieces(self.tile[which], self.begin[which], self.output[which], self.width[which], self.places[which])
+        return HeldPieces(*(getattr(self, column.name)[which] for column in fields(HeldPieces)))
 
 
 def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holding]:
     """What the tiles hold of a tensor whose dimensions `dims` are reduced; it has elements."""
     tensor, dims = _in_long_pieces(tensor, dims)
-    flat = tensor.flatten()
     pieces = _pieces(graph, tensor, dims)
     first = np.flatnonzero(opens(pieces.tile, pieces.output, pieces.width))
     last = np.append(first[1:], len(pieces.tile))
@@ -65,7 +68,8 @@ def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holdi
     head = np.flatnonzero(~chained)
     end = np.append(head[1:], len(first)) - 1
     blocks = _HeldBlocks(tile[head], output[head], output[end] + width[end], width[head], places[head], first[head], last[end])
-    return list(_holdings(flat, pieces, blocks))
+    held = concat_slices(tensor.flatten(), pieces.begin, pieces.begin + pieces.width * pieces.places)
+    return list(_holdings(held, pieces, blocks))
 
 
 def _in_long_pieces(tensor: Tensor, dims: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
@@ -104,8 +108,7 @@ def _pieces(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> HeldPieces:
     inner = sizes[-1] if steps[-1] in (0, 1) else 1
     runs = flat.runs()
     run_first = offsets(runs.count)
-    mapped = [(region.begin(), tile) for tile, regions in enumerate(graph.getTileMapping(flat)) for region in regions]
-    low, owner = np.array(sorted(mapped), np.int64).reshape(-1, 2).T
+    low, _, owner = mapped_pieces(graph, flat)
     begin = distinct(np.concatenate((np.arange(0, elements, inner), run_first[:-1], low)))
     length = np.diff(np.append(begin, elements))
     run = np.searchsorted(run_first, begin, "right") - 1
@@ -115,8 +118,10 @@ def _pieces(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> HeldPieces:
     for size, step in zip(reversed(sizes), reversed(steps), strict=True):
         output, rest = output + rest % size * step, rest // size
     one = np.ones(len(begin), np.int64)
-    pieces = HeldPieces(tile, begin, output, length if side_by_side else one, one if side_by_side else length)
-    return pieces.chosen(np.lexsort((memory, tile)))
+    order = np.lexsort((memory, tile))
+    places = offsets(length[order])[:-1]
+    wide, deep = (length, one) if side_by_side else (one, length)
+    return HeldPieces(tile[order], begin[order], places, output[order], wide[order], deep[order])
 
 
 def _output_steps(shape: Sequence[int], dims: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -138,38 +143,35 @@ def _output_steps(shape: Sequence[int], dims: Sequence[int]) -> tuple[list[int],
     return (sizes, steps) if sizes else ([1], [0])
 
 
-def _holdings(flat: Tensor, pieces: HeldPieces, blocks: _HeldBlocks) -> Iterator[Holding]:
-    """The holdings of all blocks: one of each, or those of blocks of a tile whose outputs overlap."""
+def _holdings(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks) -> Iterator[Holding]:
+    """The holdings of all blocks: one of each, or those of blocks of a tile whose outputs overlap. `held` has all pieces."""
     order = np.lexsort((blocks.output, blocks.tile))
     span = int(blocks.end.max()) + 1
     reach = np.maximum.accumulate(blocks.tile[order] * span + blocks.end[order])
     begins = np.ones(len(order), bool)
     begins[1:] = blocks.tile[order][1:] * span + blocks.output[order][1:] >= reach[:-1]
     heads = np.flatnonzero(begins)
-    # Where a block is one piece of the flattened tensor it is a slice of it.
-    length = pieces.width * pieces.places
-    breaks = np.zeros(len(length) + 1, np.int64)
-    breaks[1:-1] = np.cumsum(pieces.begin[1:] != pieces.begin[:-1] + length[:-1])
-    single = breaks[blocks.last - 1] == breaks[blocks.first]
-    low, high = pieces.begin[blocks.first], pieces.begin[blocks.last - 1] + length[blocks.last - 1]
+    last = blocks.last - 1
+    low, high = pieces.place[blocks.first], pieces.place[last] + pieces.width[last] * pieces.places[last]
     columns = [column.tolist() for column in (blocks.tile, blocks.output, blocks.end, blocks.width, blocks.places, low, high)]
     for begin, end in pairwise([*heads.tolist(), len(order)]):
         block = int(order[begin])
         if end - begin > 1:
-            yield from _overlapping(flat, pieces, blocks, np.sort(order[begin:end]))
+            cluster = np.sort(order[begin:end])
+            yield from _overlapping(held, pieces, blocks, cluster, _rows(held, low[cluster], high[cluster]))
             continue
         tile, output, bound, width, places, first, last = (column[block] for column in columns)
-        row = flat.slice(first, last) if single[block] else _row(flat, pieces, blocks, block)
-        yield Holding(tile, output, bound - output, width, (row,), places)
+        yield Holding(tile, output, bound - output, width, (HeldRow(held, first, last),), places)
 
 
-def _overlapping(flat: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, cluster: Int64s) -> Iterator[Holding]:
-    """The holdings of blocks that overlap: with a row of each, where these have the same outputs, else with rows cut to fit."""
+def _overlapping(
+    held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, cluster: Int64s, rows: tuple[HeldRow, ...]
+) -> Iterator[Holding]:
+    """The holdings of blocks that overlap: with the row of each, where these have the same outputs, else with rows cut to fit."""
     alike = all((column[cluster] == column[cluster[0]]).all() for column in (blocks.output, blocks.end, blocks.width))
     first = int(cluster[0])
     tile = int(blocks.tile[first])
     if alike:
-        rows = tuple(_row(flat, pieces, blocks, block) for block in cluster.tolist())
         output, end = int(blocks.output[first]), int(blocks.end[first])
         yield Holding(tile, output, end - output, int(blocks.width[first]), rows, int(blocks.places[cluster].sum()))
         return
@@ -179,12 +181,10 @@ def _overlapping(flat: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, cluster:
         over = inside.chosen((inside.output <= output) & (inside.output + inside.width >= end))
         if len(over.tile) == 0:
             continue
-        begin, length = over.begin + output - over.output, (end - output) * over.places
-        rows = tuple(flat.slice(low, low + size) for low, size in zip(begin.tolist(), length.tolist(), strict=True))
+        begin = over.place + output - over.output
+        rows = _rows(held, begin, begin + (end - output) * over.places)
         yield Holding(tile, output, end - output, end - output, rows, int(over.places.sum()))
 
 
-def _row(flat: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, block: int) -> Tensor:
-    """What a block has, as one vector."""
-    own = slice(int(blocks.first[block]), int(blocks.last[block]))
-    return pieces_view(flat, pieces.begin[own], pieces.width[own] * pieces.places[own])
+def _rows(held: Tensor, begin: Int64s, end: Int64s) -> tuple[HeldRow, ...]:
+    return tuple(HeldRow(held, low, high) for low, high in zip(begin.tolist(), end.tolist(), strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
-from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.reduction.held_row import HeldRow
 from pypoplar.popops.reduction.tile_holdings import Holding
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
@@ -35,7 +35,7 @@ class WorkerPieces:
     """A vertex whose workers reduce parts: of so many `outputs` places of all rows together, or, without, whole rows."""
 
     tile: int
-    rows: tuple[Tensor, ...]
+    rows: tuple[HeldRow, ...]
     inner: int
     share: int
     outputs: int | None
@@ -72,21 +72,21 @@ def _in_pieces(target: Target, held: Sequence[Holding]) -> WorkerPieces:
         (row.slice(number * places, (number + 1) * places), holding.output + number)
         for holding in held
         for row in holding.rows
-        for places in (row.numElements() // holding.outputs,)
+        for places in (row.size // holding.outputs,)
         for number in range(holding.outputs)
     ]
-    ends = list(accumulate(row.numElements() for row, _ in whole))
+    ends = list(accumulate(row.size for row, _ in whole))
     workers = min(target.getNumWorkerContexts(), ends[-1])
     cuts = [worker * ends[-1] // workers for worker in range(workers + 1)]
     shares = [[low, *ends[bisect_right(ends, low) : bisect_left(ends, high)], high] for low, high in pairwise(cuts)]
     share = min(max(len(bounds) for bounds in shares) - 1, min(high - low for low, high in pairwise(cuts)))
-    rows: list[Tensor] = []
+    rows: list[HeldRow] = []
     outputs: list[int] = []
     for bounds in shares:
         for low, high in pairwise(_more(bounds, share)):
             number = bisect_right(ends, low)
             row, output = whole[number]
-            begin = ends[number] - row.numElements()
+            begin = ends[number] - row.size
             rows.append(row.slice(low - begin, high - begin))
             outputs.append(output)
     share = ceiling(len(rows), workers)
