@@ -122,6 +122,7 @@ CASES = {
     "without input": {"doInputWeightCalc": False},
     "order": {"cellOrder": [popnn.BasicLstmCellUnit(number) for number in (3, 1, 0, 2)]},
     "relu": {"activation": NonLinearityType.RELU, "recurrentActivation": NonLinearityType.HARD_SIGMOID, "tiles": 16},
+    "relu, half": {"type": HALF, "activation": NonLinearityType.HARD_SIGMOID, "recurrentActivation": NonLinearityType.RELU},
     "variable": {"lengths": [2, 4, 0], "steps": 5},
     "all variable": {"lengths": [3], "options": {"preCalcWeights": True}},
     "variable, the last": {"lengths": [4, 9, 2], "outputFullSequence": False, "activation": NonLinearityType.SIGMOID},

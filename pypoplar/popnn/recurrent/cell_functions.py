@@ -1,4 +1,4 @@
-"""Non-linearities of cells as expressions, and their derivatives from their results."""
+"""Non-linearities of cells as expressions, and gradients through them from their results."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FUNCTIONS: dict[NonLinearityType, Callable[[Expr], Expr]] = {
     NonLinearityType.RELU: lambda x: Max(x, 0.0),
     NonLinearityType.HARD_SIGMOID: lambda x: Clamp(x * HARD_SLOPE + HARD_MIDDLE, 0.0, 1.0),
 }
-SLOPES: dict[NonLinearityType, Callable[[Expr], Expr]] = {
-    NonLinearityType.SIGMOID: lambda y: y * (1.0 - y),
-    NonLinearityType.TANH: lambda y: 1.0 - y * y,
-    NonLinearityType.RELU: lambda y: Select(1.0, 0.0, Gt(y, 0.0)),
-    NonLinearityType.HARD_SIGMOID: lambda y: Select(HARD_SLOPE, 0.0, And(Gt(y, 0.0), Lt(y, 1.0))),
+BACKWARD: dict[NonLinearityType, Callable[[Expr, Expr], Expr]] = {  # of a gradient and a result: constants take the gradient's type
+    NonLinearityType.SIGMOID: lambda gradient, y: gradient * (y * (1.0 - y)),
+    NonLinearityType.TANH: lambda gradient, y: gradient * (1.0 - y * y),
+    NonLinearityType.RELU: lambda gradient, y: Select(gradient, 0.0, Gt(y, 0.0)),
+    NonLinearityType.HARD_SIGMOID: lambda gradient, y: Select(gradient * HARD_SLOPE, 0.0, And(Gt(y, 0.0), Lt(y, 1.0))),
 }
 
 

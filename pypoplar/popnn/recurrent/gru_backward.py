@@ -12,7 +12,7 @@ from pypoplar.graph.views import concat
 from pypoplar.poplin.matmul.mat_mul import matMul
 from pypoplar.poplin.matmul.matmul_operands import preArrangeMatMulInputRHS
 from pypoplar.poplin.planning_cache import PlanningCache
-from pypoplar.popnn.recurrent.cell_functions import SLOPES
+from pypoplar.popnn.recurrent.cell_functions import BACKWARD
 from pypoplar.popnn.recurrent.gru_layer import GruLayer
 from pypoplar.popnn.recurrent.gru_params import GRU_UNITS, GruParams, GruWeights
 from pypoplar.popnn.recurrent.recurrent_operands import copied, side_by_side
@@ -425,7 +425,7 @@ class _GruSlopes:
 
     def add(self, prog: Sequence, body: Sequence) -> None:
         """Extend `prog` by what comes before the loop, `body` by the step."""
-        layer, gate = self.layer, SLOPES[self.layer.params.recurrentActivation]
+        layer, gate = self.layer, BACKWARD[self.layer.params.recurrentActivation]
         after = layer.params.resetAfter
         through = layer.matrix("through")
         targets = [through, *(self.planes if after else self.planes[1:])]
@@ -443,11 +443,11 @@ class _GruSlopes:
             scale = p[len(tensors) - 1]
             weight = update - update * scale
         of_update = grad * (before - candidate)
-        of_candidate = grad * (1.0 - weight) * SLOPES[layer.params.activation](candidate)
-        of_gate = of_update * gate(update)
+        of_candidate = BACKWARD[layer.params.activation](grad * (1.0 - weight), candidate)
+        of_gate = gate(of_update, update)
         trees = [grad * weight]
         if after:
-            trees.append(of_candidate * inner[0] * gate(reset))
+            trees.append(gate(of_candidate * inner[0], reset))
         trees += [of_gate if scale is None else of_gate - of_gate * scale, of_candidate]
         if after:
             trees.append(of_candidate * reset)
@@ -469,7 +469,7 @@ class _GruSlopes:
         layer = self.layer
         product = self._product([self.planes[2]], layer.matrices.of_output.slice(2, 3), prog, body)
         passed, back, reset, before = (PlaceHolder(number) for number in range(2, 6))
-        trees = [back * before * SLOPES[layer.params.recurrentActivation](reset), passed + back * reset]
+        trees = [BACKWARD[layer.params.recurrentActivation](back * before, reset), passed + back * reset]
         tensors = [self.planes[0], through, product, self.values[0], self.values[3]]
         mapInPlace(layer.graph, trees, tensors, body, below(layer.debug, "reset"))
 

@@ -12,7 +12,7 @@ from pypoplar.graph.views import concat
 from pypoplar.poplin.matmul.mat_mul import matMul
 from pypoplar.poplin.matmul.matmul_operands import preArrangeMatMulInputRHS
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
-from pypoplar.popnn.recurrent.cell_functions import FUNCTIONS, SLOPES
+from pypoplar.popnn.recurrent.cell_functions import BACKWARD, FUNCTIONS
 from pypoplar.popnn.recurrent.lstm_forward import GATES, KEPT
 from pypoplar.popnn.recurrent.lstm_operands import check_state, check_weights
 from pypoplar.popnn.recurrent.lstm_params import UNITS, LstmParams, LstmState, LstmWeights, check_params
@@ -331,23 +331,23 @@ class LstmBackward:
         self, of_cell: Tensor, slopes: Tensor, values: list[Tensor], arriving: list[Tensor], mask: Tensor | None, body: Sequence
     ) -> None:
         """One compute set: the gradient of the cell state, in place, and of what goes into the units, in the order of weights."""
-        gate, other = SLOPES[self.params.recurrentActivation], SLOPES[self.params.activation]
+        gate, other = BACKWARD[self.params.recurrentActivation], BACKWARD[self.params.activation]
         tensors = [of_cell, *(slopes[place] for place in self.params.places), *values, *arriving]
         numbers = [PlaceHolder(number) for number in range(1, len(tensors) + 2)]
         forget, into, candidate, out, activated, before = numbers[1 + UNITS : 1 + UNITS + KEPT]
         grad: Expr = sum(numbers[2 + UNITS + KEPT : len(tensors)], start=numbers[1 + UNITS + KEPT])
         if mask is not None:
             grad = Select(grad, 0.0, numbers[len(tensors)])
-        state = numbers[0] + grad * out * other(activated)
+        state = numbers[0] + other(grad * out, activated)
         final = state * forget if mask is None else Select(state * forget, numbers[0], numbers[len(tensors)])
         if mask is not None:
             tensors.append(mask)
         trees = [
             final,
-            state * before * gate(forget),
-            state * candidate * gate(into),
-            state * into * other(candidate),
-            grad * activated * gate(out),
+            gate(state * before, forget),
+            gate(state * candidate, into),
+            other(state * into, candidate),
+            gate(grad * activated, out),
         ]
         mapInPlace(self.graph, trees, tensors, body, below(self.debug, "cell"))
 

@@ -14,7 +14,7 @@ from pypoplar.poplin.matmul.matmul_operands import createMatMulInputLHS, createM
 from pypoplar.poplin.matmul.matmul_params import MatMulParams
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.popnn.nonlinearities.nonlinearity_type import NonLinearityType
-from pypoplar.popnn.recurrent.cell_functions import FUNCTIONS, SLOPES, check_activation
+from pypoplar.popnn.recurrent.cell_functions import BACKWARD, FUNCTIONS, check_activation
 from pypoplar.popnn.recurrent.recurrent_operands import check_shaped, copied, previous_steps
 from pypoplar.popnn.recurrent.recurrent_options import RecurrentOptions
 from pypoplar.popnn.recurrent.recurrent_products import bias_gradients, input_gradients, weight_products
@@ -338,7 +338,7 @@ def backwardGradientStep(  # noqa: PLR0913 (PopLibs' arguments)
         check_shaped(call, graph, "weightsInput", weightsInput, type, [weightsInput.shape()[0], shape[1]], "[in, out]")
     debug, passed = below(debugContext, "backwardGradientStep"), options.of_pass("TRAINING_BWD")
     back = matMul(graph, bwdState, weightsFeedback.transpose(), prog, debug, passed, planningCache)
-    state = map(graph, (_1 + _2) * SLOPES[nonLinearityType](_3), [nextLayerGrad, back, actOut], prog, debug)
+    state = map(graph, BACKWARD[nonLinearityType](_1 + _2, _3), [nextLayerGrad, back, actOut], prog, debug)
     if weightsInput is None:
         return state
     return matMul(graph, state, weightsInput.transpose(), prog, below(debug, "input"), passed, planningCache), state
@@ -429,7 +429,7 @@ def rnnBwdSequence(  # noqa: PLR0913 (PopLibs' arguments)
     loop, body = StepLoop.of(graph, RnnParams(type, batch, steps, [size, out]), True, prog, debug), Sequence()
     given, shown = (layout.shaped(part)[0][0] for part in loop.take([gradients, outputs], body))
     slope = layout.shaped(step)[0][0]
-    mapInPlace(graph, (_2 + _3) * SLOPES[nonLinearityType](_4), [slope, given, back, shown], body, below(debug, "cell"))
+    mapInPlace(graph, BACKWARD[nonLinearityType](_2 + _3, _4), [slope, given, back, shown], body, below(debug, "cell"))
     passed = {**options.of_pass("TRAINING_BWD"), "inputRHSIsPreArranged": True}
     arranged = preArrangeMatMulInputRHS(graph, slope.shape(), feedbackWeights.transpose(), prog, debug, passed, planningCache)
     body.add(Copy(matMul(graph, slope, arranged, body, below(debug, "stepBack"), passed, planningCache), back))
