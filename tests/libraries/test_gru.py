@@ -148,6 +148,11 @@ def test_flops_are_those_of_poplibs_and_params_can_be_copied():
     params = gru.GruParams(HALF, 2, 3, [5, 7])
     params.resetAfter = True
     copy = gru.GruParams(params)
+    copy.batchSize, copy.timeSteps, copy.layerSizes, copy.dataType = 4, 6, [3, 4], FLOAT  # other names of the sizes
+    sizes = copy.rnn
+    assert (sizes.dataType, sizes.batchSize, sizes.maxTimeSteps, sizes.layerSizes) == (FLOAT, 4, 6, [3, 4])
+    assert (params.rnn.dataType, params.rnn.batchSize, params.rnn.maxTimeSteps, params.rnn.layerSizes) == (HALF, 2, 3, [5, 7])
+    copy = gru.GruParams(params)
     assert (copy.resetAfter, copy.rnn.layerSizes, copy.cellOrder) == (True, [5, 7], gru.getDefaultBasicGruCellOrder())
     assert gru.getBasicGruCellFwdFlops(params) == (5 + 7) * 3 * 7 * 2 * 3 * 2 + 5 * 3 * 2 * 7
     assert gru.getBasicGruCellBwdFlops(params) == (5 + 7) * 3 * 7 * 2 * 3 * 2 + 8 * 3 * 2 * 7
@@ -173,10 +178,14 @@ def test_what_makes_no_layer_is_refused_before_the_graph_changes():
     changed = gru.GruParams(params)
     changed.cellOrder = [0, 0, 1]
     other = gru.GruParams(FLOAT, 3, 4, [5, 8], NonLinearityType.SWISH)
+    unordered, sizeless = gru.GruParams(params), gru.GruParams(params)
+    unordered.cellOrder, sizeless.rnn = None, None
     refused = [
         (PoplibsError, lambda: gru.GruParams(FLOAT, 3, 4, [5]), "layerSizes are"),
         (PoplarTypeError, lambda: gru.createInput(graph, 3), "params is a popnn.gru.GruParams"),
         (PoplibsError, lambda: forward(params=changed), "each of the three units"),
+        (PoplibsError, lambda: forward(params=unordered), "each of the three units of a cell once, got None"),
+        (PoplarTypeError, lambda: forward(params=sizeless), "params.rnn is a popnn.rnn.RnnParams, got None"),
         (MissingFeature, lambda: forward(params=other), "SWISH is not there"),
         (PoplibsError, lambda: forward(realTimeSteps=long), "varTimeSteps has an INT or UNSIGNED_INT"),
         (PoplibsError, lambda: forward(stateInit=case.input), "stateInit is .batch, out."),

@@ -13,7 +13,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popnn.nonlinearities.nonlinearity_type import NonLinearityType
 from pypoplar.popnn.recurrent.cell_functions import check_activation
-from pypoplar.popnn.recurrent.rnn_params import RnnParams
+from pypoplar.popnn.recurrent.rnn_params import RnnParams, check_sizes, is_order, of_sizes
 from pypoplar.poputil.arguments import check_flag
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
@@ -45,18 +45,14 @@ def getDefaultBasicGruCellOrder() -> list[BasicGruCellUnit]:
 class GruParams:
     """A GRU layer: sizes, and how it is computed.
 
-    `rnn` are its sizes; `dataType`, `batchSize`, `timeSteps` and `layerSizes` are other names of those, which change nothing when
-    they are set. Fields to be set: `outputFullSequence` (the output of each step is the result, else that of the last),
+    `rnn` are its sizes; `dataType`, `batchSize`, `timeSteps` and `layerSizes` are other names of those: to set one sets that of
+    `rnn` (PopLibs: nothing). Fields to be set: `outputFullSequence` (the output of each step is the result, else that of the last),
     `calcInputGradients`, `cellOrder` (of units in weights and biases), `resetAfter` (the reset gate is applied behind the
     candidate's product with the output before, which has a bias of its own then), `activation` of the candidate and
     `recurrentActivation` of gates: TANH, SIGMOID, HARD_SIGMOID or RELU. ``GruParams(other)`` is a copy.
     """
 
     rnn: RnnParams
-    dataType: ElementType
-    batchSize: int
-    timeSteps: int
-    layerSizes: list[int]
     outputFullSequence: bool
     calcInputGradients: bool
     cellOrder: list[BasicGruCellUnit]
@@ -104,7 +100,7 @@ class GruParams:
         if other is not None:
             for name in self.__slots__:
                 setattr(self, name, getattr(other, name))
-            self.cellOrder = list(other.cellOrder)
+            self.rnn, self.cellOrder = RnnParams(*(getattr(other.rnn, name) for name in RnnParams.__slots__)), list(other.cellOrder)
             return
         assert dataType is not None
         if maxTimeSteps is None:
@@ -113,22 +109,25 @@ class GruParams:
         else:
             assert not isinstance(timeSteps, int)
             self.rnn = RnnParams(dataType, batchSize, maxTimeSteps, timeSteps, layerSizes)
-        self.dataType, self.batchSize = dataType, batchSize
-        self.timeSteps, self.layerSizes = self.rnn.maxTimeSteps, self.rnn.layerSizes
         self.outputFullSequence = self.calcInputGradients = True
         self.cellOrder = getDefaultBasicGruCellOrder()
         self.resetAfter = False
         self.activation, self.recurrentActivation = activation, recurrentActivation
+
+    dataType = of_sizes("dataType")
+    batchSize = of_sizes("batchSize")
+    timeSteps = of_sizes("maxTimeSteps")
+    layerSizes = of_sizes("layerSizes")
 
     def __repr__(self) -> str:
         return f"GruParams({self.rnn!r})"
 
     def check_of(self, call: str, graph: Graph) -> None:
         """`PoplibsError` or `PoplarTypeError` for fields that make no layer of the graph."""
-        self.rnn.check_of(call, graph)
+        check_sizes(call, graph, self.rnn)
         for name in ("outputFullSequence", "calcInputGradients", "resetAfter"):
             check_flag(call, name, getattr(self, name))
-        if sorted(self.cellOrder) != getDefaultBasicGruCellOrder():
+        if not is_order(self.cellOrder, getDefaultBasicGruCellOrder()):
             raise PoplibsError(f"{call}: cellOrder has each of the three units of a cell once, got {self.cellOrder}")
         check_activation(call, "activation", self.activation)
         check_activation(call, "recurrentActivation", self.recurrentActivation)

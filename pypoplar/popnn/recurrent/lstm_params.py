@@ -14,7 +14,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popnn.nonlinearities.nonlinearity_type import NonLinearityType
 from pypoplar.popnn.recurrent.cell_functions import check_activation
-from pypoplar.popnn.recurrent.rnn_params import RnnParams, of_sizes
+from pypoplar.popnn.recurrent.rnn_params import RnnParams, check_sizes, is_order, of_sizes
 from pypoplar.poputil.arguments import check_flag
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.overloads import overloaded
@@ -121,15 +121,10 @@ class LstmParams:
 
     def check_of(self, call: str, graph: Graph) -> None:
         """`PoplibsError` or `PoplarTypeError` for fields that make no layer of the graph."""
-        sizes: object = self.rnn
-        if not isinstance(sizes, RnnParams):
-            raise PoplarTypeError(f"{call}: params.rnn is a popnn.rnn.RnnParams, got {sizes!r}")
-        sizes.check_of(call, graph)
-        default = getDefaultBasicLstmCellOrder()
+        check_sizes(call, graph, self.rnn)
         for name in FLAGS:
             check_flag(call, name, getattr(self, name))
-        order: object = self.cellOrder
-        if not isinstance(order, list | tuple) or len(order) != UNITS or set(order) != set(default):
+        if not is_order(self.cellOrder, getDefaultBasicLstmCellOrder()):
             raise PoplibsError(f"{call}: cellOrder has each of the four units of a cell once, got {self.cellOrder}")
         check_activation(call, "activation", self.activation)
         check_activation(call, "recurrentActivation", self.recurrentActivation)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Sequence as SequenceOf
+from enum import IntEnum
 from typing import Any, overload
 
 from pypoplar.braces import NUMBERS, ordered
@@ -26,6 +28,11 @@ def of_sizes(name: str) -> Any:
         setattr(params.rnn, name, value)
 
     return property(lambda params: getattr(params.rnn, name), set_size)
+
+
+def is_order(given: object, units: SequenceOf[IntEnum]) -> bool:
+    """Whether `given` lists each unit of a cell once."""
+    return isinstance(given, list | tuple) and len(given) == len(units) and all(unit in given for unit in units)
 
 
 class RnnParams:
@@ -135,3 +142,10 @@ class RnnParams:
 
     def _layout(self, graph: Graph, output: bool) -> StepLayout:
         return StepLayout.of(graph, 1, self.batchSize, self.layerSizes[output])
+
+
+def check_sizes(call: str, graph: Graph, sizes: object) -> None:
+    """`PoplibsError` or `PoplarTypeError` for sizes in a layer's parameters that make no layer of the graph."""
+    if not isinstance(sizes, RnnParams):
+        raise PoplarTypeError(f"{call}: params.rnn is a popnn.rnn.RnnParams, got {sizes!r}")
+    sizes.check_of(call, graph)
