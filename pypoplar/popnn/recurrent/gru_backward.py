@@ -13,6 +13,7 @@ from pypoplar.poplin.matmul.mat_mul import matMul
 from pypoplar.poplin.matmul.matmul_operands import preArrangeMatMulInputRHS
 from pypoplar.poplin.planning_cache import PlanningCache
 from pypoplar.popnn.recurrent.cell_functions import BACKWARD
+from pypoplar.popnn.recurrent.forward_notes import check_notes, note_of, note_results
 from pypoplar.popnn.recurrent.gru_layer import GruLayer
 from pypoplar.popnn.recurrent.gru_params import GRU_UNITS, GruParams, GruWeights
 from pypoplar.popnn.recurrent.recurrent_operands import copied, side_by_side
@@ -88,7 +89,7 @@ def gruBwd(  # noqa: PLR0913 (PopLibs' arguments)
     call = "popnn.gru.gruBwd"
     layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
     pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediatesSeq, fwdInputSeq, fwdOutput)
-    pass_.check()
+    pass_.check(attention=False, varTimeSteps=layer.rnn.variableTimeSteps())
     gradient, of_input, slopes, _ = pass_.build(gradLayerNext, None, prog)
     return gradient, of_input, slopes
 
@@ -147,7 +148,7 @@ def auGruBwd(  # noqa: PLR0913 (PopLibs' arguments)
     call = "popnn.gru.auGruBwd"
     layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
     pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediatesSeq, fwdInputSeq, fwdOutput)
-    pass_.check()
+    pass_.check(attention=True, varTimeSteps=layer.rnn.variableTimeSteps())
     gradient, of_input, slopes, of_scores = pass_.build(gradLayerNext, attentions, prog)
     assert of_scores is not None
     return gradient, of_input, slopes, of_scores
@@ -204,7 +205,7 @@ def gruBwdWithWU(  # noqa: PLR0913 (PopLibs' arguments)
     call = "popnn.gru.gruBwdWithWU"
     layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
     pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output)
-    pass_.check()
+    pass_.check(attention=False, varTimeSteps=layer.rnn.variableTimeSteps())
     gradient, of_input, slopes, _ = pass_.build(outputGrad, None, prog)
     return gradient, of_input, pass_.of_weights(slopes, prog)
 
@@ -263,7 +264,7 @@ def auGruBwdWithWU(  # noqa: PLR0913 (PopLibs' arguments)
     call = "popnn.gru.auGruBwdWithWU"
     layer = GruLayer.read(call, graph, params, prog, weights, realTimeSteps, debugContext, options_, planningCache)
     pass_ = GruBackward(layer, fwdOutputInit, fwdIntermediates, input, output)
-    pass_.check()
+    pass_.check(attention=True, varTimeSteps=layer.rnn.variableTimeSteps())
     gradient, of_input, slopes, of_scores = pass_.build(outputGrad, attentions, prog)
     assert of_scores is not None
     return gradient, of_input, pass_.of_weights(slopes, prog), of_scores
@@ -319,8 +320,8 @@ class GruBackward:
     input: Tensor
     output: Tensor
 
-    def check(self) -> None:
-        """`PoplibsError` for what is not of a forward pass with these parameters and options."""
+    def check(self, **settings: object) -> None:
+        """`PoplibsError` for what is not of a forward pass with these parameters, options and further settings."""
         layer = self.layer
         if layer.options.inference_only:
             raise PoplibsError(
@@ -331,6 +332,8 @@ class GruBackward:
         layer.check("fwdIntermediates", self.kept, shape, "[steps, matrices, batch, out]")
         layer.check_input("input", self.input)
         layer.check("output", self.output, layer.output_shape, "what gruFwd gave")
+        settings = {**layer.settings, **settings}
+        check_notes(layer.call, layer.graph, settings, fwdIntermediates=self.kept, output=self.output)
 
     def build(
         self, outputGrad: Tensor, scores: Tensor | None, prog: Sequence
@@ -366,6 +369,7 @@ class GruBackward:
         loop.run(body, prog)
         every = layout.shaped(sequence)
         slopes = every.slice(0, units, 1)
+        note_results(graph, note_of(graph, self.kept), slopes)
         of_scores = None
         if scores is not None:
             last, add = every.slice(units, units + 1, 1).squeeze([1]), ReduceParams(Operation.ADD)
@@ -385,6 +389,7 @@ class GruBackward:
         layer = self.layer
         shape = [layer.rnn.maxTimeSteps, GRU_UNITS + layer.params.resetAfter, layer.rnn.batchSize, layer.rnn.layerSizes[1]]
         layer.check("bwdIntermediates", slopes, shape, "[steps, units, batch, out]")
+        check_notes(layer.call, layer.graph, {}, fwdIntermediates=self.kept, bwdIntermediates=slopes)
         return self.of_weights(slopes, prog)
 
     def of_weights(self, slopes: Tensor, prog: Sequence) -> GruWeights:

@@ -9,6 +9,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.poplin.matmul.mat_mul import matMul
 from pypoplar.poplin.planning_cache import PlanningCache
 from pypoplar.popnn.recurrent.cell_functions import FUNCTIONS
+from pypoplar.popnn.recurrent.forward_notes import ForwardNote, note_results
 from pypoplar.popnn.recurrent.gru_layer import GruLayer
 from pypoplar.popnn.recurrent.gru_params import GRU_UNITS, GruParams, GruWeights
 from pypoplar.popnn.recurrent.recurrent_operands import copied, one_by_one, side_by_side
@@ -156,8 +157,13 @@ def forward_pass(
     loop.put([(sequence, step)], body)
     loop.run(body, prog)
     steps = layout.shaped(sequence)
-    output = steps.slice(kept, kept + 1, 1).squeeze([1]) if full else result
-    return output, steps.slice(0, kept, 1) if kept else None
+    output, intermediates = (
+        steps.slice(kept, kept + 1, 1).squeeze([1]) if full else result,
+        steps.slice(0, kept, 1) if kept else None,
+    )
+    settings = {**layer.settings, "attention": scores is not None, "varTimeSteps": rnn.variableTimeSteps()}
+    note_results(graph, ForwardNote(layer.call, layer.debug, settings), output, intermediates)
+    return output, intermediates
 
 
 def _weighed(layer: GruLayer, input: Tensor, prog: Sequence) -> Tensor:

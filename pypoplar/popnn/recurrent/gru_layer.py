@@ -64,6 +64,15 @@ class GruLayer:
         """Matrices that a forward pass keeps of a step."""
         return KEPT + self.params.resetAfter
 
+    @property
+    def settings(self) -> dict[str, object]:
+        """What forward and backward passes have in common, beside sizes."""
+        return {
+            "cellOrder": tuple(self.params.cellOrder),
+            "activation": self.params.activation,
+            "recurrentActivation": self.params.recurrentActivation,
+        }
+
     def layout(self, multiple: int) -> StepLayout:
         return StepLayout.of(self.graph, multiple, self.rnn.batchSize, self.rnn.layerSizes[1])
 

@@ -13,6 +13,7 @@ from pypoplar.poplin.matmul.mat_mul import matMul
 from pypoplar.poplin.matmul.matmul_operands import preArrangeMatMulInputRHS
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.popnn.recurrent.cell_functions import BACKWARD, FUNCTIONS
+from pypoplar.popnn.recurrent.forward_notes import check_notes, note_of, note_results
 from pypoplar.popnn.recurrent.lstm_forward import GATES, KEPT
 from pypoplar.popnn.recurrent.lstm_operands import check_state, check_weights
 from pypoplar.popnn.recurrent.lstm_params import UNITS, LstmParams, LstmState, LstmWeights, check_params
@@ -118,7 +119,7 @@ def lstmWU(  # noqa: PLR0913 (PopLibs' arguments)
     """
     pass_ = LstmBackward.read("popnn.lstm.lstmWU", graph, params, prog, fwdStateInit, weights, debugContext, options, planningCache)
     pass_.check_kept(fwdIntermediates, input, output)
-    pass_.check_slopes(bwdIntermediates)
+    pass_.check_slopes(bwdIntermediates, fwdIntermediates)
     return pass_.of_weights(fwdIntermediates, bwdIntermediates, input, output, prog)
 
 
@@ -236,12 +237,14 @@ class LstmBackward:
         words = ("[steps, matrices, batch, out]", "[steps, batch, in]", "what lstmFwd gave")
         for (name, (tensor, shape)), what in zip(shapes.items(), words, strict=True):
             check_shaped(self.call, self.graph, name, tensor, rnn.dataType, shape, what)
+        check_notes(self.call, self.graph, self.params.settings, fwdIntermediates=intermediates, output=output)
 
-    def check_slopes(self, intermediates: Tensor) -> None:
+    def check_slopes(self, intermediates: Tensor, kept: Tensor) -> None:
         """`PoplibsError` for what `lstmBwd` did not give of this layer."""
         rnn = self.params.rnn
         shape = [rnn.maxTimeSteps, UNITS, rnn.batchSize, rnn.layerSizes[1]]
         check_shaped(self.call, self.graph, "bwdIntermediates", intermediates, rnn.dataType, shape, "[steps, units, batch, out]")
+        check_notes(self.call, self.graph, {}, fwdIntermediates=kept, bwdIntermediates=intermediates)
 
     def build(
         self, intermediates: Tensor, output: Tensor, outputGrad: Tensor, last: LstmState | None, prog: Sequence
@@ -278,6 +281,7 @@ class LstmBackward:
         loop.put([(sequence, step)], body)
         loop.run(body, prog)
         slopes = four.shaped(sequence)
+        note_results(graph, note_of(graph, intermediates), slopes)
         return LstmState(of_output, of_cell), self._of_input(slopes, prog), slopes
 
     def _kept_rows(self, intermediates: Tensor, output: Tensor) -> Tensor:

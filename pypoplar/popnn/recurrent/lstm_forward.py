@@ -10,6 +10,7 @@ from pypoplar.graph.views import concat
 from pypoplar.poplin.matmul.mat_mul import matMul
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.popnn.recurrent.cell_functions import FUNCTIONS
+from pypoplar.popnn.recurrent.forward_notes import ForwardNote, note_results
 from pypoplar.popnn.recurrent.lstm_operands import check_state, check_weights, kernel
 from pypoplar.popnn.recurrent.lstm_params import UNITS, LstmParams, LstmState, LstmWeights, check_params
 from pypoplar.popnn.recurrent.recurrent_operands import check_shaped, copied, one_by_one, side_by_side
@@ -62,7 +63,9 @@ def lstmFwd(  # noqa: PLR0913 (PopLibs' arguments)
     check_shaped(call, graph, "in_", in_, params.rnn.dataType, sizes, "[steps, batch, in]")
     check_weights(call, graph, params, weights)
     pass_ = LstmForward(graph, params, chosen, weights, planningCache, below(debugContext, "lstmFwd"))
-    return pass_.build(output, cell, in_, fwdProg)
+    result, state, kept = pass_.build(output, cell, in_, fwdProg)
+    note_results(graph, ForwardNote(call, pass_.debug, params.settings), result, kept)
+    return result, state, kept
 
 
 @frozen(eq=False)

@@ -130,6 +130,17 @@ class LstmParams:
         check_activation(call, "recurrentActivation", self.recurrentActivation)
 
     @property
+    def settings(self) -> dict[str, object]:
+        """What forward and backward passes have in common, beside sizes."""
+        return {
+            "cellOrder": tuple(self.cellOrder),
+            "activation": self.activation,
+            "recurrentActivation": self.recurrentActivation,
+            "doInputWeightCalc": self.doInputWeightCalc,
+            "varTimeSteps": self.rnn.variableTimeSteps(),
+        }
+
+    @property
     def places(self) -> list[int]:
         """Where forget gate, input gate, candidate and output gate stand in weights."""
         return [self.cellOrder.index(unit) for unit in getDefaultBasicLstmCellOrder()]
