@@ -183,6 +183,7 @@ def test_what_makes_no_recurrence_is_refused_before_the_graph_changes():
     params, prog = rnn.RnnParams(FLOAT, BATCH, STEPS, [SIZE, SIZE]), Sequence()
     state, flat = rnn.createInitialState(graph, params, True, 1, 1), variable(graph, FLOAT, [BATCH, SIZE], "flat")
     whole, steps = variable(graph, INT, [STEPS, BATCH, SIZE], "whole"), rnn.createOutputTensor(graph, params, 1)
+    twice = rnn.createOutputTensor(graph, params, 2, 1)
     square = variable(graph, FLOAT, [SIZE, SIZE], "square")
     before = len(graph.freeze().variables.names), graph.numComputeSets()
 
@@ -197,6 +198,12 @@ def test_what_makes_no_recurrence_is_refused_before_the_graph_changes():
         (PoplibsError, lambda: loop(inputs=[whole]), "inputs.0. is"),
         (PoplibsError, lambda: loop(initState=[flat]), "initState.0. is FLOAT .number, 3 samples, size."),
         (PoplibsError, lambda: loop(stateSequence=rnn.StateSequence(steps, 1)), "stateIndex is that of one of 1 states, got 1"),
+        (PoplarTypeError, lambda: loop(stateSequence=rnn.StateSequence(steps, "0")), "stateIndex is a whole number, got '0'"),
+        (PoplibsError, lambda: loop(inputs=[twice]), "inputs.0. is FLOAT .5 steps, ..., 3 samples, size., got"),
+        (PoplibsError, lambda: loop(outputs=[steps, steps]), "outputs.0., .*, has elements of outputs.1."),
+        (PoplarTypeError, lambda: loop(created=[variable(new_graph(4)[0], FLOAT, [1], "other")]), "another graph"),
+        (PoplarTypeError, lambda: rnn.createInitialState(graph, params, 1, 1, 1), "isOutput is True or False, got 1"),
+        (PoplibsError, lambda: rnn.shiftRnnTensor(graph, params, steps, flat.transpose(), prog, 1), "tBase has 5 steps"),
         (PoplibsError, lambda: loop(numShards=9), "numShards is 1 at most|numShards is .* at most"),
         (PoplarTypeError, lambda: loop(loopFn=3), "loopFn is a function"),
         (

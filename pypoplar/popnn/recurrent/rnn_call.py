@@ -18,8 +18,9 @@ from pypoplar.popops.elements.map_functions import map
 from pypoplar.popops.expr import Cast, Gte, Lt, _1, _2
 from pypoplar.popops.reduction.reduce_call import reduce
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
-from pypoplar.poputil.arguments import check_call, check_operands, check_writeable
+from pypoplar.poputil.arguments import check_call, check_operands, check_own, check_writeable, whole_number
 from pypoplar.poputil.call_options import Kind, read_options
+from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -113,12 +114,12 @@ def Rnn(  # noqa: PLR0913 (PopLibs' arguments)
     written += [(f"outputs[{number}]", tensor) for number, tensor in enumerate(outputs)]
     for name, tensor in (*sequences, *written):
         _check_steps(call, graph, params, name, tensor)
-    for _, tensor in written:
-        if tensor is not None:
-            check_writeable(call, tensor)
+    _check_written(call, graph, written)
+    check_own(call, graph, **{f"created[{number}]": tensor for number, tensor in enumerate(created)})
     for number, tensor in enumerate(initState):
         _check_state(call, graph, params, f"initState[{number}]", tensor)
-    if stateSequence.output is not None and not 0 <= stateSequence.stateIndex < len(initState):
+    shown = whole_number(call, "stateSequence.stateIndex", stateSequence.stateIndex)
+    if stateSequence.output is not None and shown >= len(initState):
         raise PoplibsError(f"{call}: stateIndex is that of one of {len(initState)} states, got {stateSequence.stateIndex}")
     debug = below(debugContext, "Rnn")
     loop, body = StepLoop.of(graph, params, reverse, prog, debug), Sequence()
@@ -168,11 +169,22 @@ def _check_steps(call: str, graph: Graph, params: RnnParams, name: str, tensor: 
     check_operands(call, graph, **{name: tensor})
     shape = tensor.shape()
     steps = len(shape) in (3, 4) and shape[0] > 0 and shape[0] % params.maxTimeSteps == 0 and shape[-2] == params.batchSize
-    if not steps or tensor.elementType() is not params.dataType or not tensor.numElements():
+    single = name.startswith("inputs") and shape != [params.maxTimeSteps, params.batchSize, *shape[-1:]]
+    if not steps or single or tensor.elementType() is not params.dataType or not tensor.numElements():
         raise PoplibsError(
             f"{call}: {name} is {params.dataType!r} [{params.maxTimeSteps} steps, ..., {params.batchSize} samples, size], "
             f"got {tensor!r}"
         )
+
+
+def _check_written(call: str, graph: Graph, written: SequenceOf[tuple[str, Tensor | None]]) -> None:
+    """What the loop writes can be written, and has no elements of something else that it writes."""
+    there = [(name, tensor) for name, tensor in written if tensor is not None]
+    for place, (name, tensor) in enumerate(there):
+        check_writeable(call, tensor)
+        for other, behind in there[place + 1 :]:
+            if shares_elements(graph, tensor, behind):
+                raise PoplibsError(f"{call}: {name}, {tensor!r}, has elements of {other}, {behind!r}")
 
 
 def _check_state(call: str, graph: Graph, params: RnnParams, name: str, tensor: Tensor) -> None:

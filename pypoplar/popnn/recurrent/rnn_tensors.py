@@ -11,7 +11,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popnn.recurrent.rnn_params import RnnParams
 from pypoplar.popnn.recurrent.step_layout import StepLayout
-from pypoplar.poputil.arguments import check_call, check_debug, check_operands, check_own, whole_number
+from pypoplar.poputil.arguments import check_call, check_debug, check_flag, check_operands, check_own, whole_number
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -87,7 +87,8 @@ def createInitialState(
     """
     call = "popnn.rnn.createInitialState"
     check_rnn(call, graph, params, numShards, debugContext)
-    layout = _layout(call, graph, params, multiple, params.layerSizes[bool(isOutput)])
+    check_flag(call, "isOutput", isOutput)
+    layout = _layout(call, graph, params, multiple, params.layerSizes[isOutput])
     return layout.shaped(layout.create(graph, params.dataType, 1, below(debugContext, "initState")))[0]
 
 
@@ -140,7 +141,8 @@ def shiftRnnTensor(
     check_own(call, graph, tBase=tBase, tSingle=tSingle)
     steps = params.maxTimeSteps
     rows = tBase.dim(0) // steps if tBase.rank() else 0
-    if not rows or tBase.dim(0) % steps or tSingle.numElements() * steps != tBase.numElements():
+    shape = [size for size in [rows, *tBase.shape()[1:]] if size != 1]
+    if not rows or tBase.dim(0) % steps or [size for size in tSingle.shape() if size != 1] != shape:
         raise PoplibsError(f"{call}: tBase has {steps} steps, and tSingle what one of them has, got {tBase!r} and {tSingle!r}")
     check_operands(call, graph, tBase=tBase, tSingle=tSingle)
     shifted = graph.clone(tBase, below(debugContext, "shifted"))
