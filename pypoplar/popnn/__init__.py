@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from pypoplar.popnn import bn, ctc, experimental, gn, gru, in_, ln, lstm, pooling, rnn
+from pypoplar.popnn import bn, ctc, ctc_infer, experimental, gn, gru, in_, ln, lstm, pooling, rnn
 from pypoplar.popnn.codelets import addCodelets
 from pypoplar.popnn.losses.accuracy import calcAccuracy
 from pypoplar.popnn.losses.best_classes import argMax, argMin, maxAndArgMax, minAndArgMin, topK
@@ -80,6 +80,7 @@ __all__ = [
     "minAndArgMin",
     "topK",
     "ctc",
+    "ctc_infer",
     # norms
     "bn",
     "createNormBeta",

@@ -8,7 +8,7 @@ from pypoplar.poputil.arguments import check_graph
 from pypoplar.poputil.codelet_modules import codelet_module
 from pypoplar.tracebacks import public
 
-FILES = ("popnn_ctc.py", "popnn_loss.py", "popnn_nonlinearity.py", "popnn_pooling.py", "popnn_roi_align.py")
+FILES = ("popnn_ctc.py", "popnn_ctc_search.py", "popnn_loss.py", "popnn_nonlinearity.py", "popnn_pooling.py", "popnn_roi_align.py")
 
 
 @public

@@ -10,7 +10,7 @@ from pypoplar.errors import MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popnn.ctc.ctc_plan import Options, Plan, float_type, loss_plan
-from pypoplar.popnn.ctc.ctc_tensors import check_data_shape, check_labels_shape
+from pypoplar.popnn.ctc.ctc_tensors import by_sample, check_data, check_labels_shape
 from pypoplar.popnn.ctc.loss_program import NEVER, LossProgram
 from pypoplar.popnn.nonlinearities.log_softmax import logSoftmax
 from pypoplar.popops.elements.cast import cast
@@ -171,9 +171,7 @@ def _program(  # noqa: PLR0913 (PopLibs' arguments)
     chosen = LossOptions.read(call, options)
     ((name, given),) = data.items()
     check_operands(call, graph, **data, labels=labels, dataLengths=dataLengths, labelLengths=labelLengths)
-    if given.elementType() is not loss.inType or given.rank() != 3:
-        raise PoplibsError(f"{call}: {name} is {loss.inType!r} [time, batch, classes] by the plan, got {given!r}")
-    check_data_shape(call, given.shape(), loss.maxTime, loss.batchSize, loss.numClasses)
+    check_data(call, name, given, loss.inType, loss.limits)
     if labels.elementType() is not UNSIGNED_INT or labels.rank() != 2:
         raise PoplibsError(f"{call}: labels are UNSIGNED_INT [batch, symbols], got {labels!r}")
     check_labels_shape(call, labels.shape(), loss)
@@ -185,7 +183,7 @@ def _program(  # noqa: PLR0913 (PopLibs' arguments)
     check_codelet(call, graph, "popnn::CTCAlpha<float>")
     debug = below(debugContext, "CTCLoss")
     if name == "logits":
-        given = logSoftmax(graph, given.dimShuffle([1, 0, 2]), prog, debug).dimShuffle([1, 0, 2])  # by sample, as it lies
+        given = by_sample(logSoftmax(graph, by_sample(given), prog, debug))
     return LossProgram(graph, loss, given, labels, dataLengths, labelLengths, blank, prog, debug), chosen
 
 

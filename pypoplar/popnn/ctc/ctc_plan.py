@@ -11,6 +11,7 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.errors import MissingFeature, PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.popnn.ctc.ctc_cycles import pair_slots
+from pypoplar.popnn.ctc.search_plan import SearchPlan
 from pypoplar.poputil.arguments import check_graph, element_type, whole_number
 from pypoplar.poputil.call_options import Kind, read_options
 from pypoplar.poputil.cycles import ceiling
@@ -21,12 +22,12 @@ from pypoplar.types import FLOAT, HALF, ElementType
 
 Options = Mapping[str, object] | None
 
-PLAN_OPTIONS: dict[str, Kind] = {
+OPTIONS: dict[str, Kind] = {
     "partialsType": ("half", "float"),
     "availableMemoryProportion": float,
     "planConstraints": str,
+    "enableReducedClassesInLabel": bool,
 }
-LOSS_PLAN_OPTIONS: dict[str, Kind] = {**PLAN_OPTIONS, "enableReducedClassesInLabel": bool}
 SIDES = 2  # a piece of a label has a vertex that goes forward and one that goes back
 ON_TILE_COPY = 60  # cycles of copies between pieces on one tile
 
@@ -45,6 +46,11 @@ class LossPlan:
     width: int
 
     @property
+    def limits(self) -> tuple[int, int, int]:
+        """Most steps, samples and classes."""
+        return self.maxTime, self.batchSize, self.numClasses
+
+    @property
     def pieces(self) -> int:
         """Those of a label; the last has the blank at its end, too."""
         return ceiling(self.maxLabelLength + 1, self.width)
@@ -57,24 +63,28 @@ class LossPlan:
 @public
 @frozen(repr=False)
 class Plan:
-    """How a loss (`ctc.plan`) is spread over tiles. ``Plan()`` is the empty plan, which no call takes.
+    """How a loss (`ctc.plan`) or a search (`ctc_infer.plan`) is spread over tiles.
 
-    Plans are equal if they say the same, and have an order.
+    ``Plan()`` is the empty plan, which no call takes. Plans are equal if they say the same, and have an order.
     """
 
     loss: LossPlan | None = field(default=None, init=False)
+    search: SearchPlan | None = field(default=None, init=False)
 
     @staticmethod
-    def of_loss(loss: LossPlan) -> Plan:
-        """The plan of a loss."""
+    def of(loss: LossPlan | None = None, search: SearchPlan | None = None) -> Plan:
+        """A plan that says something."""
         plan = Plan()
         object.__setattr__(plan, "loss", loss)
+        object.__setattr__(plan, "search", search)
         return plan
 
     def __lt__(self, other: Plan) -> bool:
         return repr(self) < repr(other)
 
     def __repr__(self) -> str:
+        if self.search is not None:
+            return f"<Plan of a search for {self.search}>"
         return "Plan()" if self.loss is None else f"<Plan of a loss for {self.loss}>"
 
 
@@ -101,20 +111,16 @@ def plan(
     """
     call = "popnn.ctc.plan"
     check_graph(call, graph)
-    partials, memory = read_plan_options(call, options, LOSS_PLAN_OPTIONS)
+    chosen = read_options(call, options, OPTIONS)
+    if str(chosen.get("planConstraints", "")).strip() not in ("", "{}"):
+        raise MissingFeature(f"{call}: the option 'planConstraints' is not there yet")
+    partials, memory = partials_type(chosen), memory_proportion(call, chosen)
     given, out = (float_type(call, name, value) for name, value in (("inType", inType), ("outType", outType)))
     check_partials(call, given, partials)
-    batch, time, symbols, classes = (
-        whole_number(call, name, value, 1)
-        for name, value in (
-            ("batchSize", batchSize),
-            ("maxTime", maxTime),
-            ("maxLabelLength", maxLabelLength),
-            ("numClasses", numClasses),
-        )
-    )
+    given_sizes = {"batchSize": batchSize, "maxTime": maxTime, "maxLabelLength": maxLabelLength, "numClasses": numClasses}
+    batch, time, symbols, classes = (whole_number(call, name, value, 1) for name, value in given_sizes.items())
     width = _cheapest_width(call, graph.getTarget(), batch, time, symbols, partials.size, memory)
-    return Plan.of_loss(LossPlan(given, out, partials, batch, time, symbols, classes, width))
+    return Plan.of(LossPlan(given, out, partials, batch, time, symbols, classes, width))
 
 
 def _cheapest_width(call: str, target: Target, batch: int, time: int, symbols: int, size: int, memory: float) -> int:
@@ -134,15 +140,18 @@ def _cheapest_width(call: str, target: Target, batch: int, time: int, symbols: i
     return int(widths[np.argmin(cycles)])
 
 
-def read_plan_options(call: str, options: Options, known: Mapping[str, Kind]) -> tuple[ElementType, float]:
-    """The type of partial results, and the part of a tile's memory for them."""
-    chosen = read_options(call, options, known)
-    if str(chosen.get("planConstraints", "")).strip() not in ("", "{}"):
-        raise MissingFeature(f"{call}: the option 'planConstraints' is not there yet")
-    memory = float(chosen.get("availableMemoryProportion", 0.6))
+def partials_type(chosen: Mapping[str, object]) -> ElementType:
+    """The type of partial results by the options of a plan."""
+    return HALF if chosen.get("partialsType") == "half" else FLOAT
+
+
+def memory_proportion(call: str, chosen: Mapping[str, object]) -> float:
+    """The part of a tile's memory for partial results, by the options of a plan."""
+    memory = chosen.get("availableMemoryProportion", 0.6)
+    assert isinstance(memory, float)
     if not 0 <= memory <= 1:
         raise PoplibsError(f"{call}: the option 'availableMemoryProportion' is from 0 to 1, got {memory:g}")
-    return HALF if chosen.get("partialsType") == "half" else FLOAT, memory
+    return memory
 
 
 def float_type(call: str, name: str, value: object) -> ElementType:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from pypoplar.arrays.dtypes import Int64s
@@ -33,24 +35,51 @@ def createDataInput(
     """
     call = "popnn.ctc.createDataInput"
     check_graph(call, graph)
-    loss = loss_plan(call, plan)
+    limits = loss_plan(call, plan).limits
+    return planned_data(
+        call, graph, type, {"maxTime": maxTime, "batchSize": batchSize, "numClasses": numClasses}, limits, debugContext
+    )
+
+
+def planned_data(
+    call: str,
+    graph: Graph,
+    type: ElementType,
+    sizes: Mapping[str, int],
+    limits: tuple[int, int, int],
+    debugContext: str | None,
+) -> Tensor:
+    """`data_input` of sizes by their names, as `check_data_shape` wants them."""
     check_debug(call, debugContext)
-    shape = [whole_number(call, *given) for given in (("maxTime", maxTime), ("batchSize", batchSize), ("numClasses", numClasses))]
-    check_data_shape(call, shape, loss.maxTime, loss.batchSize, loss.numClasses)
+    shape = [whole_number(call, *given) for given in sizes.items()]
+    check_data_shape(call, shape, limits)
     return data_input(graph, element_type(call, type), shape, below(debugContext, "data"))
 
 
 def data_input(graph: Graph, type: ElementType, shape: list[int], debug: str) -> Tensor:
     """A tensor [steps, samples, classes] in chunks of steps."""
     time, batch, classes = shape
-    data = graph.addVariable(type, [batch, time, classes], debug).dimShuffle([1, 0, 2])
+    data = by_sample(graph.addVariable(type, [batch, time, classes], debug))
     tiles = TimeChunks.of(graph.getTarget(), batch, time).tile_of_steps()
     place_on(graph, data, np.repeat(tiles[..., None], classes, -1))
     return data
 
 
-def check_data_shape(call: str, shape: list[int], time: int, batch: int, classes: int) -> None:
+def by_sample(data: Tensor) -> Tensor:
+    """[steps, samples, classes] as [samples, steps, classes], as it lies; and the other way round."""
+    return data.dimShuffle([1, 0, 2])
+
+
+def check_data(call: str, name: str, data: Tensor, type: ElementType, limits: tuple[int, int, int]) -> None:
+    """`PoplibsError` unless a tensor has the type and the shape of a plan."""
+    if data.elementType() is not type or data.rank() != 3:
+        raise PoplibsError(f"{call}: {name} is {type!r} [time, batch, classes] by the plan, got {data!r}")
+    check_data_shape(call, data.shape(), limits)
+
+
+def check_data_shape(call: str, shape: list[int], limits: tuple[int, int, int]) -> None:
     """`PoplibsError` unless [steps, samples, classes] are those of a plan; steps may be fewer, 1 at least."""
+    time, batch, classes = limits
     if shape[1:] != [batch, classes] or not 0 < shape[0] <= time:
         raise PoplibsError(f"{call}: the plan is for [at most {time} steps, {batch} samples, {classes} classes], got {shape}")
 

@@ -10,7 +10,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popnn.ctc.ctc_plan import LossPlan
-from pypoplar.popnn.ctc.ctc_tensors import data_input, tile_of_pieces
+from pypoplar.popnn.ctc.ctc_tensors import by_sample, data_input, tile_of_pieces
 from pypoplar.popnn.ctc.time_chunks import TimeChunks
 from pypoplar.popops.elements.fill import fill
 from pypoplar.poputil.naming import below
@@ -103,7 +103,7 @@ class LossProgram:
     def _of_chunks(self, begin: int, end: int, count: int) -> dict[str, object]:
         """What vertices of chunks have of the probabilities and of the labels."""
         return {
-            "logProbs": self.chunks.cut(self.logProbs.dimShuffle([1, 0, 2]), begin, end),
+            "logProbs": self.chunks.cut(by_sample(self.logProbs), begin, end),
             "labels": _for_each(self.labels, count),
             "labelLength": _for_each(self.labelLengths, count),
             "dataLength": _for_each(self.dataLengths, count),
@@ -208,7 +208,7 @@ class LossProgram:
             fields |= {"alphas": self.chunks.cut_pieces(sides[0].history, begin, end)}
             fields |= {"betas": self.chunks.cut_pieces(sides[1].history, begin, end)}
             fields |= {"total": _for_each(total, count), "bound": bound, "softmax": softmax}
-            fields |= {"gradients": self.chunks.cut(gradient.dimShuffle([1, 0, 2]), begin, end)}
+            fields |= {"gradients": self.chunks.cut(by_sample(gradient), begin, end)}
             fields |= {"first": np.tile(begin + self.chunks.length * np.arange(count), self.loss.batchSize)}
             self.graph.add_vertices(cs, vertex, fields, tiles.ravel())
         self.prog.add(Execute(cs))
