@@ -1,7 +1,5 @@
 """Parts that the networks of several tutorials have: layers, each with a forward and a backward pass, and the loss."""
 
-from _training import Parameters
-
 from pypoplar import FLOAT, UNSIGNED_INT, Graph, IPUModel, poplin, popnn, popops, poputil
 
 
@@ -26,11 +24,10 @@ def variable(graph, type, shape, name):
 class Shared:
     """What all layers share: the graph, the type of activations, the batch, the parameters that are trained, and plans."""
 
-    def __init__(self, graph, type, batch, step):
-        """`step` is how a parameter changes, see `Parameters`."""
-        self.graph, self.type, self.batch = graph, type, batch
+    def __init__(self, graph, type, batch, parameters):
+        """`batch` is the number of samples of a step, each with a label; `parameters` those of `_training`, still without any."""
+        self.graph, self.type, self.batch, self.parameters = graph, type, batch, parameters
         self.plans = poplin.PlanningCache()
-        self.parameters = Parameters(graph, type, step)
 
 
 class NonLinearity:

@@ -33,6 +33,11 @@ class Parameters:
         self.step(self.masters[name], gradient, prog, f"{name}/update")
         self.refresh(name, prog)
 
+    def load(self, prog):
+        """What is done after the host wrote parameters, and before anything is trained."""
+        for name in self.values:
+            self.refresh(name, prog)
+
     def refresh(self, name, prog):
         """Make the network's tensor what its master is."""
         if self.masters[name] is not self.values[name]:
@@ -63,8 +68,7 @@ class Trainer:
             after.add(Copy(tensor, stream, name=f"{name}/forward"))
             self.buffers[name] = np.zeros((steps, *tensor.shape()), tensor.elementType().dtype)
         load = Sequence()
-        for name in parameters.values:
-            parameters.refresh(name, load)
+        parameters.load(load)
         loops = [Repeat(steps, Sequence([before, program, after])) for program in (train, test)]
         self.engine = Engine(graph, [load, *loops])
         self.engine.load(device)
@@ -105,14 +109,15 @@ class Trainer:
 
 
 def run_epoch(trainer, program, batch, labels, **samples):
-    """The mean loss of all samples and the share of right answers, from runs of a program over them."""
+    """The mean loss of all samples that count and the share of right answers, from runs of a program over them."""
     taken, right, total = batch * trainer.steps, 0, 0.0
     for start in tqdm(range(0, len(labels), taken), unit=" runs", leave=False, disable=None):
         some = slice(start, start + taken)
         outputs = trainer.run(program, labels=labels[some], **{name: values[some] for name, values in samples.items()})
         right += int(outputs["correct"].sum())
         total += float(outputs["loss"].sum())
-    return total / len(labels), right / len(labels)
+    counted = np.count_nonzero(labels != MASKED)
+    return total / counted, right / counted
 
 
 def learn(trainer, name, parts, epochs, batch, seed):

@@ -24,7 +24,7 @@ import numpy as np
 from _arguments import number
 from _digits import uci_parts
 from _layers import CrossEntropy, Linear, Shared, new_graph
-from _training import Trainer, learn, print_prediction
+from _training import Parameters, Trainer, learn, print_prediction
 
 from pypoplar import FLOAT, HALF, poplin, popnn, popops
 from pypoplar.program import Call, Sequence
@@ -77,7 +77,7 @@ def build(type, batch, steps, rate, tiles):
     def descend(master, gradient, prog, name):  # the loss is the mean over the batch, gradients are sums over it
         popops.scaledAddTo(graph, master, gradient, -rate / batch, prog, name)
 
-    shared = Shared(graph, type, batch, descend)
+    shared = Shared(graph, type, batch, Parameters(graph, type, descend))
     recurrent, linear = Recurrent(shared, "lstm"), Linear(shared, "linear", batch, UNITS, CLASSES)
     images, loss = recurrent.input(), CrossEntropy(shared, CLASSES)
 

@@ -32,7 +32,7 @@ import numpy as np
 from _arguments import number
 from _digits import mnist_digits, resized, uci_parts
 from _layers import CrossEntropy, Linear, NonLinearity, Shared, new_graph, variable
-from _training import Trainer, learn, print_prediction
+from _training import Parameters, Trainer, learn, print_prediction
 
 from pypoplar import FLOAT, HALF, UNSIGNED_INT, FileLoadError, poplin, popnn, popops, poprand
 from pypoplar.program import Call, Copy, Sequence
@@ -145,7 +145,7 @@ def build(type, batch, steps, rate, tiles, dropout=True):
     def descend(master, gradient, prog, name):  # the loss is the mean over the batch, gradients are sums over it
         popops.scaledAddTo(graph, master, gradient, -rate / batch, prog, name)
 
-    shared = Shared(graph, type, batch, descend)
+    shared = Shared(graph, type, batch, Parameters(graph, type, descend))
     network = Network(shared)
 
     images, seed = network.entry.input(), variable(graph, UNSIGNED_INT, [2], "seed")
