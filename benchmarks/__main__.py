@@ -38,6 +38,7 @@ ROWS = (
     "page",
     "unrolled",
     "networks",
+    "transformer",
 )
 
 

@@ -166,10 +166,9 @@ class LayerNorm:
 class Attention:
     """Each place of a text takes from all of them, head by head: softmax(Q K^T / sqrt(units of a head)) V."""
 
-    SCALE = (UNITS // HEADS) ** -0.5
-
     def __init__(self, shared, name):
         self.shared, self.name = shared, name
+        self.scale = (UNITS // HEADS) ** -0.5
         self.texts = shared.batch // TOKENS
         self.before = Linear(shared, f"{name}/queries", shared.batch, UNITS, 3 * UNITS)
         self.after = Linear(shared, f"{name}/output", shared.batch, UNITS, UNITS)
@@ -179,7 +178,7 @@ class Attention:
         three = self.before.forward(x, prog).reshape([self.texts, TOKENS, 3, HEADS, UNITS // HEADS])
         self.queries, self.keys, self.values = (self._heads(three[:, :, kind]) for kind in range(3))
         scores = self._product(self.queries, self.keys.dimShuffle([0, 2, 1]), prog, name)
-        popops.mulInPlace(self.shared.graph, scores, self.SCALE, prog, name)
+        popops.mulInPlace(self.shared.graph, scores, self.scale, prog, name)
         softmax = popnn.NonLinearityType.SOFTMAX_STABLE
         self.shares = popnn.nonLinearity(self.shared.graph, softmax, scores, prog, name)
         taken = self._product(self.shares, self.values, prog, name)
@@ -192,7 +191,7 @@ class Attention:
         shares = self._product(taken, self.values.dimShuffle([0, 2, 1]), prog, name)
         softmax = popnn.NonLinearityType.SOFTMAX_STABLE
         scores = popnn.nonLinearityInputGradient(graph, softmax, self.shares, shares, prog, name)
-        popops.mulInPlace(graph, scores, self.SCALE, prog, name)
+        popops.mulInPlace(graph, scores, self.scale, prog, name)
         queries = self._product(scores, self.keys, prog, name)
         keys = self._product(scores.dimShuffle([0, 2, 1]), self.queries, prog, name)
         three = concat([self._rows(each) for each in (queries, keys, values)], 1)
@@ -306,7 +305,8 @@ def texts(path=None):
 def masked(rows, random):
     """What goes into the network for rows of text, with HIDDEN bytes of each hidden, and labels: what these bytes were."""
     hidden = random.permuted(np.arange(rows.size).reshape(rows.shape) % TOKENS, axis=1) < HIDDEN
-    return np.where(hidden, 0, rows).astype(np.uint32), np.where(hidden, rows, MASKED).astype(np.uint32)
+    rows = rows.astype(np.uint32)
+    return np.where(hidden, 0, rows), np.where(hidden, rows, MASKED)
 
 
 def epoch_of(trainer, program, batch, rows, random):

@@ -41,6 +41,35 @@ def test_the_recurrent_network_learns_in_half_precision(capsys, monkeypatch):
     assert all(parts["lstm"])
 
 
+def small_transformer():
+    """The tutorial's module with a network that fits on a few tiles."""
+    tutorial = tutorial_module("transformer")
+    tutorial.LAYERS, tutorial.UNITS, tutorial.TOKENS, tutorial.HIDDEN = 1, 16, 8, 2
+    return tutorial
+
+
+def test_the_transformer_learns_in_half_precision_and_tells_its_cycles_by_layer_and_pass(capsys, tmp_path):
+    text = tmp_path / "text"
+    text.write_bytes(b"ten bytes\n" * 80)
+    small_transformer().main(["6", "--text", str(text), "--tiles", "8", "--steps", "5", "--rate", "0.03", "--half"])
+    printed = capsys.readouterr().out
+    losses = [float(loss) for loss in re.findall(r": loss ([\d.]+)", printed)]
+    assert losses[-1] < losses[0] / 2
+    parts, _ = cycles_of_parts(printed)
+    assert set(parts) >= {"embedding", "attention1", "feedforward1", "norm", "linear", "softmax", "adamw"}
+    assert all(parts["attention1"])
+    assert all(parts["feedforward1"])
+
+
+def test_the_transformer_names_a_text_that_is_not_there_or_too_short(tmp_path):
+    tutorial = tutorial_module("transformer")
+    with pytest.raises(SystemExit, match=r"cannot read .*missing"):
+        tutorial.main(["--text", str(tmp_path / "missing")])
+    (tmp_path / "short").write_text("a few words")
+    with pytest.raises(SystemExit, match="has 11 bytes"):
+        tutorial.main(["--text", str(tmp_path / "short")])
+
+
 @pytest.fixture(scope="module")
 def torch():
     return pytest.importorskip("torch")
@@ -132,3 +161,84 @@ def test_the_recurrent_network_has_the_losses_of_pytorch(torch, type, error):
     np.testing.assert_allclose(losses_of_steps(trainer, images, labels), expected, rtol=error)
     if type is FLOAT:
         assert_same_weights([(ours, theirs.detach().numpy()) for ours, theirs in pairs(trainer.read())])
+
+
+def encoder_of_pytorch(torch, tutorial):
+    """The transformer in PyTorch, and a function of its parameters: pairs of what the tutorial calls them and those."""
+    nn, units = torch.nn, tutorial.UNITS
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.places = nn.Embedding(256, units), nn.Parameter(torch.zeros(tutorial.TOKENS, units))
+
+            def gelu(x):
+                return nn.functional.gelu(x, approximate="tanh")
+
+            options = {"dropout": 0.0, "activation": gelu, "batch_first": True, "norm_first": True}
+            layers = [nn.TransformerEncoderLayer(units, tutorial.HEADS, 4 * units, **options) for _ in range(tutorial.LAYERS)]
+            self.layers, self.norm, self.linear = nn.ModuleList(layers), nn.LayerNorm(units), nn.Linear(units, 256)
+
+        def forward(self, tokens):
+            x = self.table(tokens) + self.places
+            for layer in self.layers:
+                x = layer(x)
+            return self.linear(self.norm(x))
+
+    network = Network()
+
+    def pairs(values):
+        yield values["embedding/table"], network.table.weight
+        yield values["embedding/places"], network.places
+        for number, layer in enumerate(network.layers, 1):
+            attention, feed = f"attention{number}", f"feedforward{number}"
+            own = layer.self_attn
+            yield values[f"{attention}/queries/weights"].T, own.in_proj_weight
+            yield values[f"{attention}/queries/biases"], own.in_proj_bias
+            linears = {f"{attention}/output": own.out_proj, f"{feed}/wide": layer.linear1, f"{feed}/narrow": layer.linear2}
+            norms = {f"{attention}/norm": layer.norm1, f"{feed}/norm": layer.norm2}
+            yield from of_layers(values, linears, norms)
+        yield from of_layers(values, {"linear": network.linear}, {"norm": network.norm})
+
+    def of_layers(values, linears, norms):
+        for name, linear in linears.items():
+            yield values[f"{name}/weights"].T, linear.weight
+            yield values[f"{name}/biases"], linear.bias
+        for name, norm in norms.items():
+            yield values[f"{name}/gamma"], norm.weight
+            yield values[f"{name}/beta"], norm.bias
+
+    return network, pairs
+
+
+@pytest.mark.parametrize(("type", "error"), [(FLOAT, 1e-3), (HALF, 0.03)])
+def test_the_transformer_has_the_losses_of_pytorch(torch, type, error):
+    tutorial, batch, rate = small_transformer(), 4, 0.003
+    trainer = tutorial.build(type, batch, 25, rate, 16)
+    first = tutorial.initial({name: value.shape for name, value in trainer.read().items()}, 0)
+    trainer.write(first)
+    network, pairs = encoder_of_pytorch(torch, tutorial)
+    with torch.no_grad():
+        for value, parameter in pairs(first):
+            parameter.copy_(torch.tensor(value))
+    rows = tutorial.texts()[0][: batch * STEPS]
+    tokens, labels = tutorial.masked(rows, np.random.default_rng(0))
+    optimiser = torch.optim.AdamW(network.parameters(), lr=rate, weight_decay=0.01)
+    expected = []
+    for start in range(0, len(rows), batch):
+        some = slice(start, start + batch)
+        goals = np.where(labels[some] == 0xFFFFFFFF, -100, labels[some].astype(np.int64)).ravel()
+        optimiser.zero_grad()
+        answers = network(torch.tensor(tokens[some].astype(np.int64))).reshape(-1, 256)
+        loss = torch.nn.functional.cross_entropy(answers, torch.tensor(goals))
+        loss.backward()
+        optimiser.step()
+        expected.append(loss.item())
+    taken = batch * trainer.steps
+    runs = [slice(start, start + taken) for start in range(0, len(rows), taken)]
+    losses = [trainer.run(trainer.TRAIN, tokens=tokens[some], labels=labels[some])["loss"].ravel() for some in runs]
+    np.testing.assert_allclose(np.concatenate(losses) / (batch * tutorial.HIDDEN), expected, rtol=error)
+    if type is FLOAT:
+        both = [(ours.ravel(), theirs.detach().numpy().ravel()) for ours, theirs in pairs(trainer.read())]
+        # Together: the keys' biases change nothing, so that AdamW moves them by what was rounded.
+        assert_same_weights([tuple(map(np.concatenate, zip(*both, strict=True)))])

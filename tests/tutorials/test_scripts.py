@@ -21,9 +21,16 @@ def run(capsys, monkeypatch):
 
 def test_all_tutorials_are_listed_with_what_they_are_about():
     known = resources.tutorials()
-    names = ["digits_lstm", "mnist_cnn", "mnist_regression"]
-    names += ["tut1_variables", "tut2_operations", "tut3_vertices", "tut4_profiling", "tut5_matrix_vector"]
-    assert list(known) == [*names, "tut6_matrix_vector_opt"]
+    names = [
+        "transformer",
+        "tut1_variables",
+        "tut2_operations",
+        "tut3_vertices",
+        "tut4_profiling",
+        "tut5_matrix_vector",
+        "tut6_matrix_vector_opt",
+    ]
+    assert list(known) == ["digits_lstm", "mnist_cnn", "mnist_regression", *names]
     assert known["tut3_vertices"].summary == "Tutorial 3: writing vertices"
     for one in known.values():
         text = one.path.read_text(encoding="utf-8")
