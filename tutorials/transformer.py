@@ -34,9 +34,9 @@ from _arguments import number
 from _layers import CrossEntropy, Linear, NonLinearity, Shared, new_graph, variable
 from _training import MASKED, Parameters, Trainer, print_prediction, run_epoch
 
-from pypoplar import FLOAT, HALF, FileLoadError, concat, poplin, popnn, popops, resources
+from pypoplar import FLOAT, HALF, FileLoadError, concat, poplin, popnn, popops, poputil, resources
 from pypoplar.popops.expr import Cast, Sqrt, _1, _2, _3, _4, _5, _6
-from pypoplar.program import Call, Sequence
+from pypoplar.program import Call, Copy, Sequence
 
 BYTES = 256  # each is a class; byte 0 is no text, and stands for one that is hidden
 TOKENS = 128  # bytes of a text
@@ -44,6 +44,7 @@ HIDDEN = 19  # of each text: 15 %, as BERT has it
 UNITS = 128
 HEADS = 2
 LAYERS = 2
+GRAIN = 32  # elements of a row that stay on one tile
 ADD = popops.Operation.ADD
 
 
@@ -121,10 +122,13 @@ class Embedding:
 
     def forward(self, prog):
         graph, name = self.shared.graph, f"{self.name}/forward"
-        rows = popops.multiSlice(graph, self.table, self.tokens, [0], [1], prog, self.plan, {}, name)
+        found = popops.multiSlice(graph, self.table, self.tokens, [0], [1], prog, self.plan, {}, name)
+        rows = graph.addVariable(self.shared.type, [self.shared.batch, UNITS], f"{self.name}/rows")
+        poputil.mapTensorLinearly(graph, rows, GRAIN, GRAIN)
+        prog.add(Copy(found.reshape(rows.shape()), rows, name=name))
         texts = rows.reshape([self.shared.batch // TOKENS, TOKENS, UNITS])
         popops.addInPlace(graph, texts, self.places.expand([0]), prog, name)
-        return texts.reshape([self.shared.batch, UNITS])
+        return rows
 
     def backward(self, gradient, prog):
         graph, name, update = self.shared.graph, f"{self.name}/update", self.shared.parameters.update
