@@ -61,7 +61,7 @@ class NormWhiten(_OfChannels[T], Generic[T], name="poplin::NormWhiten", writes_a
         self.rows(worker, len(self.mean))
 
     def cycles(self, vertex):
-        return channel_estimate(vertex, ("SUBTRACT", "MULTIPLY"), "mean")
+        return channel_estimate(vertex, "NormWhiten", "mean")
 
 
 class NormRemoveMean(_OfChannels[T], Generic[T, M], name="poplin::NormRemoveMean", writes_all="out"):
@@ -77,7 +77,7 @@ class NormRemoveMean(_OfChannels[T], Generic[T, M], name="poplin::NormRemoveMean
         self.rows(worker, len(self.mean))
 
     def cycles(self, vertex):
-        return channel_estimate(vertex, ("SUBTRACT",), "mean")
+        return channel_estimate(vertex, "NormRemoveMean", "mean")
 
 
 class NormScale(_OfChannels[T], Generic[T], name="poplin::NormScale", writes_all="out"):
@@ -93,7 +93,7 @@ class NormScale(_OfChannels[T], Generic[T], name="poplin::NormScale", writes_all
         self.rows(worker, len(self.gamma))
 
     def cycles(self, vertex):
-        return channel_estimate(vertex, ("MULTIPLY",), "gamma")
+        return channel_estimate(vertex, "NormScale", "gamma")
 
 
 class NormScaleAndShift(_OfChannels[T], Generic[T], name="poplin::NormScaleAndShift", writes_all="out"):
@@ -110,7 +110,7 @@ class NormScaleAndShift(_OfChannels[T], Generic[T], name="poplin::NormScaleAndSh
         self.rows(worker, len(self.gamma))
 
     def cycles(self, vertex):
-        return channel_estimate(vertex, ("MULTIPLY", "ADD"), "gamma")
+        return channel_estimate(vertex, "NormScaleAndShift", "gamma")
 
 
 class NormStatisticsGradient(_OfChannels[T], Generic[T], name="poplin::NormStatisticsGradient", writes_all="out"):
@@ -130,7 +130,7 @@ class NormStatisticsGradient(_OfChannels[T], Generic[T], name="poplin::NormStati
         self.rows(worker, len(self.iStdDev))
 
     def cycles(self, vertex):
-        return channel_estimate(vertex, ("MULTIPLY", "ADD", "MULTIPLY"), "iStdDev", plain=1)
+        return channel_estimate(vertex, "NormStatisticsGradient", "iStdDev")
 
 
 class _InverseStdDeviation(MultiVertex, Generic[M, P, T]):

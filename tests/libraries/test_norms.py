@@ -8,7 +8,7 @@ from law_examples import examples
 from library_programs import MODES, new_graph, run, variable
 
 from pypoplar import FLOAT, HALF, INT, InvalidTileMapping, MissingFeature, PoplarTypeError, concat, poplin, poputil
-from pypoplar.poplin.norms.norm_cycles import inner_slots
+from pypoplar.poplin.norms.norm_cycles import CHANNEL_WORK, channel_slots, inner_slots
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 
@@ -25,12 +25,19 @@ LAYOUTS = ("rows", "groups", "channels last", "batch last")
 
 
 def activations(graph, type, shape, name, layout="rows"):
-    """A tensor [N, C, ...field] that lies in memory by rows, or with (groups of) channels or the batch innermost."""
+    """A tensor [N, C, ...field] that lies in memory by rows, with (groups of) channels or the batch innermost, or in blocks.
+
+    Blocks are as products of matrices leave them, with a part of the batch innermost and each channel on several tiles.
+    """
     batch, channels, *field = shape
+    layout = "rows" if layout == "blocks" and batch % 4 else layout
     together = {"groups": next(size for size in (4, 3, 2, 1) if channels % size == 0), "channels last": channels}.get(layout)
     if layout == "rows":
         return variable(graph, type, shape, name)
-    if layout == "batch last":
+    if layout == "blocks":
+        blocks = graph.addVariable(type, [batch // 4, channels, *field, 4], name)
+        tensor = blocks.dimRoll(len(field) + 2, 1).reshape(shape)
+    elif layout == "batch last":
         tensor = graph.addVariable(type, [channels, *field, batch], name).dimRoll(len(field) + 1, 0)
     else:
         grouped = graph.addVariable(type, [channels // together, batch, *field, together], name)
@@ -142,6 +149,10 @@ def drawn(shape, type, seed=0):
         ([2, 8, 5, 3], "groups", "rows", 16),
         ([7, 6], "channels last", "channels last", 3),
         ([4, 5, 6], "batch last", "channels last", 1),
+        ([12, 10], "blocks", "blocks", 7),
+        ([8, 9, 3], "blocks", "rows", 5),
+        ([9, 5], "channels last", "blocks", 4),
+        ([9, 36], "channels last", "channels last", 4),
     ],
 )
 def test_a_layer_and_its_gradients_are_those_of_float64(shape, layout, of_grads, tiles, type, mode):
@@ -153,6 +164,25 @@ def test_a_layer_and_its_gradients_are_those_of_float64(shape, layout, of_grads,
     read, _ = run(graph, device, prog, values, results, mode)
     for name, wanted in expected(values).items():
         close(read[name], wanted, type, 10)
+
+
+def test_both_engines_agree_about_blocks_and_vertices_take_what_follows_in_memory():
+    shape, values, reads = [16, 12], drawn([16, 12], HALF), []
+    for mode in MODES:
+        graph, device = new_graph(5)
+        acts, grads = (activations(graph, HALF, shape, name, "blocks") for name in ("acts", "grads"))
+        for tensor in (acts, grads):  # 40 elements of the 48 that a block has
+            (memory, _) = graph.reorderToSimplify(tensor)
+            graph.setTileMapping(memory, [[(low, min(low + 40, 192))] for low in range(0, 192, 40)])
+        prog = Sequence()
+        read, engine = run(graph, device, prog, values, layer(graph, acts, grads, prog), mode)
+        reads.append((read, [step.cycles for step in engine.getReport().execution.steps]))
+    assert reads[0][1] == reads[1][1]
+    assert all((reads[0][0][name] == reads[1][0][name]).all() for name in reads[0][0])
+    frozen = graph.freeze()
+    whitening = [name.startswith("normWhiten") for name in frozen.compute_sets].index(True)
+    tile = frozen.vertices.tile[frozen.vertices.compute_set == whitening]
+    assert np.bincount(tile).tolist() == [1, 2, 2, 2, 1]
 
 
 def test_gradients_are_those_of_differences():
@@ -246,6 +276,16 @@ def test_vertices_cost_what_poplibs_says():
     assert inner_slots("MULTIPLY", HALF, 5, 3) == 1 + 2 + 4 + 5 * (5 + 3 * 9) + 1
     assert inner_slots("ADD", HALF, 16, 5) == 1 + 2 + 2 + 2 + 4 + 2 * (8 + 2 * 4 + 7) + 1
     assert inner_slots("ADD", HALF, 12, 5) == 1 + 2 + 2 + 2 + 2 + 5 + 3 * (7 + 2 * 1 + 1 + 1 + 5) + 1
+
+
+def test_a_vertex_takes_what_its_loops_of_elements_take():
+    target = new_graph(1)[0].getTarget()
+    work = CHANNEL_WORK["NormWhiten"]
+    assert channel_slots(target, FLOAT, work, 512, 512, 1) == 2 + 29 + 2 * 43 * 3
+    assert channel_slots(target, HALF, work, 512, 512, 1) == 2 + 26 + 2 * 22 * 3
+    assert channel_slots(target, FLOAT, work, 48, 1, 48) == 2 + 20 + 2 * 4 * 2
+    assert channel_slots(target, FLOAT, work, 48, 3, 16) == 2 + 15 + 2 * (2 * 7 + 4 * 2)
+    assert channel_slots(target, FLOAT, work, 48, 16, 1) == 2 + 17 + 2 * inner_slots("ADD", FLOAT, 16, 1)
 
 
 def test_what_cannot_be_normalised_is_refused_before_the_graph_changes():

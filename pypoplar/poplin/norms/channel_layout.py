@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
 from attrs import frozen
 
-from pypoplar.arrays.dtypes import Int64s
-from pypoplar.arrays.groups import opens, stepped
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.views import concat_slices
-from pypoplar.poputil.placement.tiles_of_elements import mapped_pieces
 from pypoplar.poputil.structure.groupings import detectInnermostGrouping
 
 BATCH, GROUP, PLACE, FIELD = range(4)  # dimensions of activations whose channels are in groups of neighbours
@@ -71,59 +66,3 @@ def _place(view: Tensor, dimension: int | None) -> int:
     """Where the first element lies, or the second one along a dimension."""
     index = [int(number == dimension) for number in range(view.rank())]
     return int(view[tuple(index)].flatten().runs().start[0])
-
-
-@frozen(eq=False)
-class ChannelPieces:
-    """Pieces of the ordered and flattened activations, each on one tile.
-
-    Element i of a piece belongs to the channel ``base + (first + (i + offset) // inner) % channels``, and a piece has elements of
-    `period` different ones.
-    """
-
-    begin: Int64s
-    end: Int64s
-    tile: Int64s
-    base: Int64s
-    first: Int64s
-    period: Int64s
-    offset: Int64s
-    inner: int
-    channels: int
-
-    def of_vector(self, vector: Tensor, pieces: Int64s) -> Tensor:
-        """What these pieces, each of one period, need of a vector with an element for each channel: a row for each."""
-        base, first, period = self.base[pieces], self.first[pieces], self.period[pieces]
-        last = first + period
-        begin = np.stack((base + first, base), 1)
-        end = np.stack((base + np.minimum(last, self.channels), base + np.maximum(last - self.channels, 0)), 1)
-        return concat_slices(vector, begin.ravel(), end.ravel()).reshape([len(pieces), int(period[0])])
-
-
-def channel_pieces(graph: Graph, layout: ChannelLayout, flat: Tensor) -> ChannelPieces:
-    """The pieces of a tensor whose ordered elements are `flat`."""
-    begin, end, tile = mapped_pieces(graph, flat)
-    joined = opens(tile)
-    joined[1:] |= end[:-1] != begin[1:]
-    first = np.flatnonzero(joined)
-    begin, end, tile = begin[first], np.append(end[first[1:] - 1], end[-1:]), tile[first]
-    together = layout.sizes[PLACE]
-    if together > 1:
-        whole = layout.behind(GROUP)
-        begin, end, tile = _cut(begin, end, tile, whole)
-        return _pieces(begin, end, tile, begin // whole % layout.sizes[GROUP] * together, together, 1)
-    return _pieces(begin, end, tile, np.zeros_like(begin), layout.sizes[GROUP], layout.behind(GROUP))
-
-
-def _cut(begin: Int64s, end: Int64s, tile: Int64s, length: int) -> tuple[Int64s, Int64s, Int64s]:
-    """The pieces cut wherever a multiple of `length` begins."""
-    count = (end - 1) // length - begin // length + 1
-    low = stepped(begin // length * length, count, np.full_like(begin, length))
-    return np.maximum(low, np.repeat(begin, count)), np.minimum(low + length, np.repeat(end, count)), np.repeat(tile, count)
-
-
-def _pieces(begin: Int64s, end: Int64s, tile: Int64s, base: Int64s, channels: int, inner: int) -> ChannelPieces:
-    """Pieces of `channels` from `base` on, which come again after ``channels * inner`` elements."""
-    met = (end - 1) // inner - begin // inner + 1
-    first, period = begin // inner % channels, np.minimum(met, channels)
-    return ChannelPieces(begin, end, tile, base, first, period, begin % inner, inner, channels)

@@ -9,17 +9,29 @@ from attrs import frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.graph.views import concat_slices
-from pypoplar.poplin.norms.channel_layout import ChannelLayout, channel_pieces
+from pypoplar.poplin.norms.channel_layout import ChannelLayout
+from pypoplar.poplin.norms.channel_pieces import (
+    ChannelIntervals,
+    ChannelPieces,
+    channel_intervals,
+    cut_at_first_channels,
+    joined_pieces,
+)
+from pypoplar.poplin.norms.norm_cycles import CHANNEL_WORK, channel_slots
+from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence
+from pypoplar.types import ElementType
+
+MOST_CUTS = 8  # vertices that an interval becomes, at most
 
 
 @frozen(eq=False)
 class ChannelOperation:
-    """A call's operation on activations: a codelet whose `out` is written, element by element."""
+    """A call's operation on activations: a codelet of poplin and its types, whose `out` is written, element by element."""
 
     graph: Graph
-    vertex: str
+    codelet: str
+    types: tuple[ElementType, ...]
     debug: str
 
     def new_result(self, prog: Sequence, whole: Mapping[str, Tensor], vectors: Mapping[str, Tensor]) -> Tensor:
@@ -33,17 +45,33 @@ class ChannelOperation:
     def _add(self, prog: Sequence, out: Tensor, whole: Mapping[str, Tensor], vectors: Mapping[str, Tensor]) -> None:
         layout = ChannelLayout.of(self.graph, out)
         views = {name: layout.ordered(tensor).flatten() for name, tensor in {"out": out, **whole}.items()}
-        pieces = channel_pieces(self.graph, layout, views["out"])
+        pieces = self._pieces(layout, views["out"])
         flat = {name: vector.flatten() for name, vector in vectors.items()}
-        cs = self.graph.addComputeSet(self.debug)
-        sizes = np.stack((pieces.end - pieces.begin, pieces.period), 1)
-        for length, period in np.unique(sizes, axis=0).tolist():
-            own = np.flatnonzero((sizes == (length, period)).all(1))
-            begin, end = pieces.begin[own], pieces.end[own]
-            fields: dict[str, object] = {
-                name: concat_slices(view, begin, end).reshape([len(own), length]) for name, view in views.items()
-            }
+        cs, vertex = self.graph.addComputeSet(self.debug), templateVertex(f"poplin::{self.codelet}", *self.types)
+        sizes = np.stack((pieces.length, pieces.facts.period), 1)
+        for size in np.unique(sizes, axis=0):
+            own = np.flatnonzero((sizes == size).all(1))
+            fields: dict[str, object] = {name: pieces.of_view(view, own) for name, view in views.items()}
             fields |= {name: pieces.of_vector(vector, own) for name, vector in flat.items()}
-            fields |= {"offset": pieces.offset[own], "inner": pieces.inner}
-            self.graph.add_vertices(cs, self.vertex, fields, pieces.tile[own])
+            facts = pieces.facts.chosen(own)
+            fields |= {"offset": facts.offset, "inner": facts.inner}
+            self.graph.add_vertices(cs, vertex, fields, facts.tile)
         prog.add(Execute(cs))
+
+    def _pieces(self, layout: ChannelLayout, flat: Tensor) -> ChannelPieces:
+        intervals, channels = channel_intervals(self.graph, layout, flat)
+        if int(intervals.inner[0]) > 1:
+            return joined_pieces(intervals, flat, channels)
+        return ChannelPieces.single(self._cut(intervals, channels), channels)
+
+    def _cut(self, intervals: ChannelIntervals, channels: int) -> ChannelIntervals:
+        """Intervals in which channels come again are cut there, if the vertices of the parts take fewer cycles than one of all."""
+        sizes = np.stack((intervals.length, (intervals.first + intervals.length - 1) // channels + 1), 1)
+        cuts = np.zeros(len(sizes), bool)
+        for length, parts in np.unique(sizes[(sizes[:, 0] > channels) & (sizes[:, 1] <= MOST_CUTS)], axis=0).tolist():
+            if parts * self._slots(channels, channels) < self._slots(length, channels):
+                cuts |= (sizes == (length, parts)).all(1)
+        return cut_at_first_channels(intervals, cuts, channels)
+
+    def _slots(self, elements: int, period: int) -> int:
+        return channel_slots(self.graph.getTarget(), self.types[0], CHANNEL_WORK[self.codelet], elements, period, 1)

@@ -1,17 +1,19 @@
 """What the vertices of norms take, by PopLibs' popopsCycleEstimators and poplinCycleEstimators.
 
 An operation with a vector of channels takes what BroadcastVectorInner1D does where neighbours in memory are of different channels,
-and what BroadcastVectorOuterByRow1D does where they are of one, in rows. A vertex of several operations has one start, and the
-loops of all.
+and what BroadcastVectorOuterByRow1D does where they are of one, in rows. Where each element is of another channel it is a plain
+BinaryOp1D, and where all are of one a BroadcastScalar1D. A vertex of several operations has one start, and the loops of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from attrs import frozen
 
 from pypoplar.graph.vertex_introspector import VertexIntrospector, VertexPerfEstimate
-from pypoplar.popops.elements.loop_cycles import loop_round
+from pypoplar.popops.elements.element_cycles import BROADCAST_START, START, START_OF_FLOATS
+from pypoplar.popops.elements.loop_cycles import Form, loop_round
 from pypoplar.poputil.cycles import by_type, ceiling, share_of_worker, supervisor_slots
+from pypoplar.target import Target
 from pypoplar.types import FLOAT, ElementType
 
 SUPERVISOR = supervisor_slots(13)
@@ -19,22 +21,50 @@ OUTER_START = 15
 ROW, MISALIGNED_ROW = 7, 25  # of a worker for a row of one channel that begins with a whole vector, or not
 
 
-def channel_estimate(vertex: VertexIntrospector, operations: Sequence[str], channels: str, plain: int = 0) -> VertexPerfEstimate:
-    """A vertex of these operations with the vector in the field `channels`, and of `plain` additions of whole tensors."""
-    out, inner = vertex.getFieldInfo("out"), int(vertex.value("inner"))
-    elements, type = out.size(), out.elementType()
-    share, width = share_of_worker(elements, vertex.target), vertex.target.getVectorWidth(type)
+@frozen
+class ChannelWork:
+    """Operations of a vertex with vectors of channels, and how many additions of whole tensors it does beside."""
+
+    operations: tuple[str, ...]
+    plain: int = 0
+
+
+CHANNEL_WORK: dict[str, ChannelWork] = {
+    "NormWhiten": ChannelWork(("SUBTRACT", "MULTIPLY")),
+    "NormRemoveMean": ChannelWork(("SUBTRACT",)),
+    "NormScale": ChannelWork(("MULTIPLY",)),
+    "NormScaleAndShift": ChannelWork(("MULTIPLY", "ADD")),
+    "NormStatisticsGradient": ChannelWork(("MULTIPLY", "ADD", "MULTIPLY"), plain=1),
+}
+"""By the codelet."""
+
+
+def channel_estimate(vertex: VertexIntrospector, codelet: str, channels: str) -> VertexPerfEstimate:
+    """A vertex with vectors of channels, one of which is in the field `channels`."""
+    out, inner, work = vertex.getFieldInfo("out"), int(vertex.value("inner")), CHANNEL_WORK[codelet]
+    slots = channel_slots(vertex.target, out.elementType(), work, out.size(), vertex.fieldSize(channels), inner)
+    return VertexPerfEstimate(slots, (len(work.operations) + 2 * work.plain) * out.size())
+
+
+def channel_slots(target: Target, type: ElementType, work: ChannelWork, elements: int, period: int, inner: int) -> int:
+    """Worker cycles of a vertex with so many elements of `period` channels, each `inner` times in turn."""
+    share = share_of_worker(elements, target)
+    slots = SUPERVISOR + work.plain * loop_round("ADD", type.code, "plain").of(share)
+    if inner == 1 and elements == period:
+        return slots + by_type(type, START_OF_FLOATS, START) + _loops(work, type, "plain", share)
     if inner == 1:
-        period = vertex.fieldSize(channels)
-        blocks = ceiling(ceiling(elements, period), vertex.target.getNumWorkerContexts())
-        slots = by_type(type, 17, 26 if period & 1 else 19)
-        slots += sum(inner_slots(operation, type, period, blocks) for operation in operations)
-    else:
-        rows = min(ceiling(share, inner) + 1, ceiling(elements, inner) + 1)
-        start = MISALIGNED_ROW if inner % width else ROW
-        slots = OUTER_START + sum(rows * start + loop_round(name, type.code, "broadcast").of(share) for name in operations)
-    slots += plain * loop_round("ADD", type.code, "plain").of(share)
-    return VertexPerfEstimate(SUPERVISOR + slots, (len(operations) + 2 * plain) * elements)
+        blocks = ceiling(ceiling(elements, period), target.getNumWorkerContexts())
+        slots += by_type(type, 17, 26 if period & 1 else 19)
+        return slots + sum(inner_slots(operation, type, period, blocks) for operation in work.operations)
+    if period == 1:
+        return slots + BROADCAST_START + _loops(work, type, "broadcast", share)
+    rows = min(ceiling(share, inner) + 1, ceiling(elements, inner) + 1)
+    start = MISALIGNED_ROW if inner % target.getVectorWidth(type) else ROW
+    return slots + OUTER_START + len(work.operations) * rows * start + _loops(work, type, "broadcast", share)
+
+
+def _loops(work: ChannelWork, type: ElementType, form: Form, share: int) -> int:
+    return sum(loop_round(operation, type.code, form).of(share) for operation in work.operations)
 
 
 def inner_slots(operation: str, type: ElementType, period: int, blocks: int) -> int:

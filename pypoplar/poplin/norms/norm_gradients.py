@@ -16,7 +16,6 @@ from pypoplar.popops.reduction.reduce_call import reduceMany
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams, SingleReduceOp
 from pypoplar.poputil.arguments import check_call
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Sequence
 from pypoplar.tracebacks import public
 from pypoplar.types import FLOAT, ElementType
@@ -54,9 +53,7 @@ def normGradients(graph: Graph, gradsIn: Tensor, gamma: Tensor, prog: Sequence, 
     check_call(call, graph, prog, debugContext)
     check_activations(call, graph, "gradsIn", gradsIn)
     check_channel_vector(call, graph, "gamma", gamma, gradsIn)
-    operation = ChannelOperation(
-        graph, templateVertex("poplin::NormScale", gradsIn.elementType()), below(debugContext, "normGradients")
-    )
+    operation = ChannelOperation(graph, "NormScale", (gradsIn.elementType(),), below(debugContext, "normGradients"))
     return operation.new_result(prog, {"acts": gradsIn}, {"gamma": gamma})
 
 
@@ -86,9 +83,9 @@ def normStatisticsGradients(
     grads = regroupIfBeneficial(graph, gradsIn, actsWhitened, prog, debug)
     scale = -actsWhitened.dim(1) / actsWhitened.numElements()
     variance, mean = _sums(graph, actsWhitened, grads, scale, FLOAT, prog, debug)
-    vertex = templateVertex("poplin::NormStatisticsGradient", actsWhitened.elementType())
     vectors = {"varDelta": variance, "meanDelta": mean, "iStdDev": invStdDev}
-    return ChannelOperation(graph, vertex, debug).new_result(prog, {"acts": actsWhitened, "grads": grads}, vectors)
+    operation = ChannelOperation(graph, "NormStatisticsGradient", (actsWhitened.elementType(),), debug)
+    return operation.new_result(prog, {"acts": actsWhitened, "grads": grads}, vectors)
 
 
 @public

@@ -81,7 +81,7 @@ def _moments(graph: Graph, acts: Tensor, prog: Sequence, stable: bool, type: Ele
         )
         return mean, power
     reduceWithOutput(graph, layout.ordered(acts), outputs[0], layout.reduced, of_mean, prog, below(debug, "mean"))
-    remove = ChannelOperation(graph, templateVertex("poplin::NormRemoveMean", acts.elementType(), type), below(debug, "removeMean"))
+    remove = ChannelOperation(graph, "NormRemoveMean", (acts.elementType(), type), below(debug, "removeMean"))
     centred = remove.new_result(prog, {"acts": acts}, {"mean": mean})
     reduceWithOutput(graph, layout.ordered(centred), outputs[1], layout.reduced, of_power, prog, below(debug, "power"))
     return mean, power

@@ -8,7 +8,6 @@ from pypoplar.poplin.norms.channel_vertices import ChannelOperation
 from pypoplar.poplin.norms.norm_arguments import check_activations, check_channel_vector
 from pypoplar.poputil.arguments import check_call
 from pypoplar.poputil.naming import below
-from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Sequence
 from pypoplar.tracebacks import public
 
@@ -27,7 +26,7 @@ def normWhiten(
     check_activations(call, graph, "acts", acts)
     check_channel_vector(call, graph, "mean", mean, acts)
     check_channel_vector(call, graph, "iStdDev", iStdDev, acts)
-    operation = ChannelOperation(graph, templateVertex("poplin::NormWhiten", acts.elementType()), below(debugContext, "normWhiten"))
+    operation = ChannelOperation(graph, "NormWhiten", (acts.elementType(),), below(debugContext, "normWhiten"))
     return operation.new_result(prog, {"acts": acts}, {"mean": mean, "iStdDev": iStdDev})
 
 
@@ -45,6 +44,6 @@ def normalise(
     check_activations(call, graph, "actsWhitened", actsWhitened)
     check_channel_vector(call, graph, "gamma", gamma, actsWhitened)
     check_channel_vector(call, graph, "beta", beta, actsWhitened)
-    vertex = templateVertex("poplin::NormScaleAndShift", actsWhitened.elementType())
-    operation = ChannelOperation(graph, vertex, below(debugContext, "normalise"))
+    type = actsWhitened.elementType()
+    operation = ChannelOperation(graph, "NormScaleAndShift", (type,), below(debugContext, "normalise"))
     return operation.new_result(prog, {"acts": actsWhitened}, {"gamma": gamma, "beta": beta})
