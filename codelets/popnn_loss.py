@@ -56,9 +56,9 @@ class CrossEntropy(Vertex, Generic[T], name="popnn::LossCrossEntropy", writes_al
             deltas = self.deltas[sample]
             label = self.expected[sample]
             if label < len(probs):
+                p = float(probs[label])  # which deltas in its place write over
                 for i in range(len(probs)):
                     deltas[i] = scale * float(probs[i])
-                p = float(probs[label])
                 deltas[label] = scale * (p - scaling)
                 self.loss[sample] = math.log(scaling) - math.log(p + self.smallest)
             else:
@@ -167,14 +167,17 @@ class CrossEntropyPieces(Vertex, Generic[T], name="popnn::LossCrossEntropyPieces
 
     def differentiate(self, piece, probs, deltas, label, scale, scaling):
         self.loss[piece] = 0.0
-        for i in range(len(probs)):
-            deltas[i] = scale * float(probs[i]) if label < self.width else 0.0
+        place = len(probs)
+        p = 0.0
         if label < self.width and label >= self.first[piece]:
             place = int(label - self.first[piece])
             if place < len(probs):
-                p = float(probs[place])
-                deltas[place] = scale * (p - scaling)
+                p = float(probs[place])  # which deltas in its place write over
                 self.loss[piece] = math.log(scaling) - math.log(p + self.smallest)
+        for i in range(len(probs)):
+            deltas[i] = scale * float(probs[i]) if label < self.width else 0.0
+        if place < len(probs):
+            deltas[place] = scale * (p - scaling)
 
     def cycles(self, vertex):
         return cross_entropy_estimate(vertex)

@@ -261,6 +261,26 @@ def test_top_k_are_the_largest_elements_with_their_places(sort):
     assert (found if sort else np.sort(found)[:, ::-1]).tolist() == order.tolist()
 
 
+@pytest.mark.parametrize("kind", LossType)
+@pytest.mark.parametrize(("samples", "classes", "tiles"), [(7, 5, 3), (2, 300, 16)])
+def test_deltas_in_the_place_of_the_outputs_change_neither_loss_nor_count(samples, classes, tiles, kind, mode):
+    scales = {"deltasScale": 0.5, "modelOutputScaling": 2.0} if kind is CROSS_ENTROPY else {}
+    p = probabilities(samples, classes) * np.float32(scales.get("modelOutputScaling", 1))
+    labels = np.arange(samples, dtype=np.uint32)
+    labels[1] = p[1].argmax()
+    results = []
+    for in_place in (False, True):
+        case = Case(samples, classes, tiles=tiles)
+        case.deltas = case.outputs if in_place else case.deltas
+        extra = [variable(case.graph, FLOAT, [], name) for name in scales]
+        end = (*extra, case.numCorrect, kind)
+        program = popnn.calcLoss(case.graph, case.outputs, case.expected, case.loss, case.deltas, *end)
+        results.append(case.run(program, p, labels, {name: np.float32(value) for name, value in scales.items()}, mode))
+    (loss, deltas, correct), changed = results
+    assert (loss.tobytes(), deltas.tobytes(), correct) == (changed[0].tobytes(), changed[1].tobytes(), changed[2])
+    assert correct == 5 + int((p.argmax(axis=1) == labels).sum())
+
+
 def test_wrong_tensors_are_refused_with_their_names():
     case = Case(2, 10)
     graph, outputs, expected, loss, deltas = case.graph, case.outputs, case.expected, case.loss, case.deltas
@@ -286,6 +306,10 @@ def test_wrong_tensors_are_refused_with_their_names():
         popnn.calcLoss(graph, outputs, expected, loss, outputs.reverse(1), CROSS_ENTROPY)
     with pytest.raises(poputil.PoplibsError, match=r"loss, .*has elements of deltas"):
         popnn.calcLoss(graph, outputs, expected, deltas[:, 0], deltas, CROSS_ENTROPY)
+    with pytest.raises(poputil.PoplibsError, match=r"numCorrect, .*has elements of expected"):
+        popnn.calcLoss(graph, outputs, expected, loss, deltas, expected[0], CROSS_ENTROPY)
+    with pytest.raises(poputil.PoplibsError, match=r"popnn.calcAccuracy: numCorrect, .*has elements of expected"):
+        popnn.calcAccuracy(graph, outputs, expected, expected[1])
     with pytest.raises(poputil.PoplibsError, match="cannot be written"):
         popnn.calcLoss(graph, outputs, expected, loss, graph.addConstant(FLOAT, [2, 10], 0.0), CROSS_ENTROPY)
     with pytest.raises(PoplarTypeError, match="another graph"):

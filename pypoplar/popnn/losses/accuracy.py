@@ -14,6 +14,7 @@ from pypoplar.popops.elements.element_output import first_tile
 from pypoplar.popops.reduction.reduce_call import reduceWithOutput
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
 from pypoplar.poputil.arguments import check_codelet, check_debug, check_operands, check_writeable
+from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.placement.tiles_of_elements import place_on
@@ -36,6 +37,7 @@ def calcAccuracy(
     call = "popnn.calcAccuracy"
     check_samples(call, graph, modelOutputs, expected, debugContext)
     check_count(call, graph, numCorrect)
+    check_apart(call, graph, {"numCorrect": numCorrect}, {"modelOutputs": modelOutputs, "expected": expected})
     prog = Sequence()
     if modelOutputs.dim(0) == 0:
         return prog
@@ -118,3 +120,13 @@ def check_count(call: str, graph: Graph, numCorrect: Tensor) -> None:
     if numCorrect.numElements() != 1 or numCorrect.elementType() not in (UNSIGNED_INT, INT):
         raise PoplibsError(f"{call}: numCorrect has one element, UNSIGNED_INT or INT, got {numCorrect!r}")
     check_writeable(call, numCorrect)
+
+
+def check_apart(call: str, graph: Graph, written: dict[str, Tensor], read: dict[str, Tensor]) -> None:
+    """What is written has no elements of what is read, nor of the other, but deltas may be the outputs themselves."""
+    for name, tensor in written.items():
+        others = {**read, **{other: value for other, value in written.items() if other != name}}
+        for other, operand in others.items():
+            whole = name == "deltas" and other == "modelOutputs" and tensor == operand
+            if not whole and shares_elements(graph, tensor, operand):
+                raise PoplibsError(f"{call}: {name}, {tensor!r}, has elements of {other}, {operand!r}")

@@ -8,7 +8,7 @@ from typing import overload
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
-from pypoplar.popnn.losses.accuracy import check_count, check_samples, count_best, count_in_set, counter
+from pypoplar.popnn.losses.accuracy import check_apart, check_count, check_samples, count_best, count_in_set, counter
 from pypoplar.popnn.losses.class_pieces import ClassPieces, plan_pieces
 from pypoplar.popnn.losses.loss_cycles import loss_slots
 from pypoplar.popnn.row_vertices import RowGroups, add_row_vertices, group_rows, row_tiles
@@ -113,7 +113,8 @@ def calcLoss(  # noqa: PLR0913 (PopLibs' arguments)
     _check(graph, modelOutputs, loss, deltas, scales, lossType)
     if numCorrect is not None:
         check_count(call, graph, numCorrect)
-    _check_apart(graph, {"loss": loss, "deltas": deltas}, {"modelOutputs": modelOutputs, "expected": expected, **scales})
+    written = {"loss": loss, "deltas": deltas} | ({} if numCorrect is None else {"numCorrect": numCorrect})
+    check_apart(call, graph, written, {"modelOutputs": modelOutputs, "expected": expected, **scales})
     prog = Sequence()
     if modelOutputs.dim(0) == 0:
         return prog
@@ -125,14 +126,19 @@ def calcLoss(  # noqa: PLR0913 (PopLibs' arguments)
     if pieces.whole:
         groups = group_rows(graph, deltas)
         cs = graph.addComputeSet(debug)
-        _add_rows(graph, cs, groups, {**samples, "deltas": deltas, "loss": loss}, scales, lossType)
+        in_place = shares_elements(graph, deltas, modelOutputs)
+        if numCorrect is not None and in_place:  # counted before the outputs are written over
+            first = graph.addComputeSet(below(debugContext, "Accuracy"))
+            prog.add(Execute(first))
+            count_in_set(graph, first, samples, groups, counter(numCorrect), prog, debugContext)
         prog.add(Execute(cs))
-        if numCorrect is not None:
+        _add_rows(graph, cs, groups, {**samples, "deltas": deltas, "loss": loss}, scales, lossType)
+        if numCorrect is not None and not in_place:
             count_in_set(graph, cs, samples, groups, counter(numCorrect), prog, debugContext)
         return prog
-    _add_pieces(graph, prog, pieces, {**samples, "deltas": deltas}, loss, scales, lossType, debug)
     if numCorrect is not None:
         count_best(graph, modelOutputs, labels, numCorrect, prog, debugContext)
+    _add_pieces(graph, prog, pieces, {**samples, "deltas": deltas}, loss, scales, lossType, debug)
     return prog
 
 
@@ -214,13 +220,3 @@ def _check(graph: Graph, modelOutputs: Tensor, loss: Tensor, deltas: Tensor, sca
         check_operands("popnn.calcLoss", graph, **{name: tensor})
         if tensor.numElements() != 1 or tensor.elementType() is not type:
             raise PoplibsError(f"popnn.calcLoss: {name} has one element of {type!r}, got {tensor!r}")
-
-
-def _check_apart(graph: Graph, written: dict[str, Tensor], read: dict[str, Tensor]) -> None:
-    """What is written has no elements of what is read, nor of the other, but deltas may be the outputs themselves."""
-    for name, tensor in written.items():
-        others = {**read, **{other: value for other, value in written.items() if other != name}}
-        for other, operand in others.items():
-            whole = name == "deltas" and other == "modelOutputs" and tensor == operand
-            if not whole and shares_elements(graph, tensor, operand):
-                raise PoplibsError(f"popnn.calcLoss: {name}, {tensor!r}, has elements of {other}, {operand!r}")
