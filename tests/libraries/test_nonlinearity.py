@@ -237,7 +237,8 @@ def test_wrong_operands_are_refused_before_the_graph_changes():
         ),
         (poputil.PoplibsError, "one shape and type", lambda: popnn.nonLinearityInputGradient(graph, relu, x, half, prog)),
         (poputil.PoplibsError, "fields, height, width", lambda: popnn.spatialSoftMax2D(graph, prog, x, 1.0)),
-        (poputil.PoplibsError, "more than 0, got nan", lambda: popnn.spatialSoftMax2D(graph, prog, x.reshape([1, 2, 2]), math.nan)),
+        (poputil.PoplibsError, "as a FLOAT, got nan", lambda: popnn.spatialSoftMax2D(graph, prog, x.reshape([1, 2, 2]), math.nan)),
+        (poputil.PoplibsError, "as a HALF, got 1e-09", lambda: popnn.spatialSoftMax2D(graph, prog, half.reshape([1, 2, 2]), 1e-9)),
         (PoplarTypeError, "another graph", lambda: popnn.relu(graph, variable(other, FLOAT, [4], "far"), prog)),
         (PoplarTypeError, "another graph", lambda: popnn.nonLinearityInPlace(graph, relu, x, other.addComputeSet())),
     ]

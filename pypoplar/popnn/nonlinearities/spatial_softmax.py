@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
+from pypoplar.host_values import values_of
 from pypoplar.poplin.matmul.mat_mul import matMul
 from pypoplar.poplin.solvers.mesh_grid import linspace, meshgrid2d
 from pypoplar.popnn.nonlinearities.nonlinearity_arguments import check_elements
@@ -44,10 +47,11 @@ def spatialSoftMax2D(
         raise PoplibsError(f"{call}: fields are [fields, height, width], and have elements; got {fields!r}")
     if isinstance(temperature, bool) or not isinstance(temperature, int | float):
         raise PoplarTypeError(f"{call}: temperature is a number, got {temperature!r}")
-    if not temperature > 0:
-        raise PoplibsError(f"{call}: temperature is more than 0, got {temperature!r}")
+    type = fields.elementType()
+    if not 0 < values_of(type, temperature, 1, f"temperature of {call}")[0] < inf:
+        raise PoplibsError(f"{call}: temperature is more than 0 and finite as a {type!r}, got {temperature!r}")
     debug = below(debugContext, "SpatialSoftMax2D")
-    type, (count, height, width) = fields.elementType(), fields.shape()
+    count, height, width = fields.shape()
     scale = graph.addVariable(type, [], below(debug, "temperature"))
     graph.setInitialValue(scale, temperature)
     graph.setTileMapping(scale, 0)
