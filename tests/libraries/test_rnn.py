@@ -223,6 +223,12 @@ def test_what_makes_no_recurrence_is_refused_before_the_graph_changes():
             lambda: rnn.backwardGradientStep(graph, flat, flat, flat, square, prog, NonLinearityType.GELU),
             "GELU is not there",
         ),
+        (
+            PoplibsError,
+            lambda: rnn.backwardGradientStep(graph, flat, flat, flat, square[0][0], square, prog, TANH),
+            "weightsInput is .in, out.",
+        ),
+        (PoplarTypeError, lambda: rnn.getOutputFromFwdState(None), "takes a tensor, got None for fwdState"),
     ]
     for kind, refuse, words in refused:
         with pytest.raises(kind, match=words):

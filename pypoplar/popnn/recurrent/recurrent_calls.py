@@ -27,7 +27,16 @@ from pypoplar.popops.elements.map_functions import map, mapInPlace
 from pypoplar.popops.expr import Expr, _1, _2, _3, _4
 from pypoplar.popops.reduction.reduce_call import reduce
 from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
-from pypoplar.poputil.arguments import check_call, check_debug, check_flag, check_graph, check_own, check_writeable, whole_number
+from pypoplar.poputil.arguments import (
+    check_call,
+    check_debug,
+    check_flag,
+    check_graph,
+    check_own,
+    check_tensor,
+    check_writeable,
+    whole_number,
+)
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
@@ -140,6 +149,7 @@ def createBwdState(
 @public
 def getOutputFromFwdState(fwdState: Tensor) -> Tensor:
     """The output that a state holds: the state itself."""
+    check_tensor("popnn.rnn.getOutputFromFwdState", fwdState, "fwdState")
     return fwdState
 
 
@@ -335,7 +345,7 @@ def backwardGradientStep(  # noqa: PLR0913 (PopLibs' arguments)
     check_activation(call, "nonLinearityType", nonLinearityType)
     if weightsInput is not None:
         check_own(call, graph, weightsInput=weightsInput)
-        check_shaped(call, graph, "weightsInput", weightsInput, type, [weightsInput.shape()[0], shape[1]], "[in, out]")
+        check_shaped(call, graph, "weightsInput", weightsInput, type, [*weightsInput.shape()[:1], shape[1]], "[in, out]")
     debug, passed = below(debugContext, "backwardGradientStep"), options.of_pass("TRAINING_BWD")
     back = matMul(graph, bwdState, weightsFeedback.transpose(), prog, debug, passed, planningCache)
     state = map(graph, BACKWARD[nonLinearityType](_1 + _2, _3), [nextLayerGrad, back, actOut], prog, debug)
