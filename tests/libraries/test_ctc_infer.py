@@ -13,6 +13,7 @@ from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.program import Sequence
 
 NEVER, NOTHING = -65504, 0xFFFFFFFF
+RACES = {"pypoplar.races": "elements"}  # everywhere, so that codelets are compiled once
 
 
 def log_softmax(x):
@@ -48,8 +49,8 @@ def decoded(logits, lengths, beams, blank=0, *, tiles=4, mode="native", type=FLO
         call = ctc_infer.beamSearchDecoderLogProbabilities
     results = call(graph, data, steps, prog, blank, beamwidth, paths, plan, "search")
     values = {"data": logits.astype(type.dtype), "lengths": np.array(lengths, np.uint32)}
-    races = {"pypoplar.races": "elements"} if planned else None
-    return run(graph, device, prog, values, dict(zip(("probs", "lengths", "labels"), results, strict=True)), mode, races)
+    named = dict(zip(("probs", "lengths", "labels"), results, strict=True))
+    return run(graph, device, prog, values, named, mode, RACES)
 
 
 def check(read, expected, tolerance):
