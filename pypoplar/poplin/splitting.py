@@ -10,6 +10,8 @@ from attrs import frozen
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poputil.cycles import ceiling
 
+SHARE = 8  # elements of a stretch that is shared out among tiles, at least: whole words
+
 
 @frozen
 class EqualParts:
@@ -40,6 +42,11 @@ def bounds(size: int, parts: int, grain: int = 1) -> list[int]:
     """Where the `parts` of `size` elements begin, and the end: nearly equal parts of whole grains, the larger ones first."""
     few, larger = divmod(ceiling(size, grain), parts)
     return [(part * few + min(part, larger)) * grain for part in range(parts)] + [size]
+
+
+def share_bounds(size: int, tiles: int) -> list[int]:
+    """Which of the elements of a stretch each of several tiles has: where their shares begin, and the end."""
+    return bounds(size, min(tiles, ceiling(size, SHARE)), SHARE)
 
 
 def equal_parts(cuts: SequenceOf[int], number: int = 0) -> list[EqualParts]:

@@ -1,4 +1,4 @@
-"""Where a product is cut into blocks, which tile computes each, and on which tile each block of an operand lies."""
+"""Where a product is cut into blocks, and which tile computes each."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ class BlockCuts:
     padding: int  # columns that rows of the result have beyond those of the product
     grain: int
     columns_inner: bool
+    left_stretches: int = 1  # in which a block of the left operand lies, each on a tile of its own
+    right_stretches: int = 1
 
     @property
     def blocks(self) -> int:
@@ -42,6 +44,12 @@ class BlockCuts:
     def steps(self) -> list[tuple[int, int]]:
         """The steps, each by its numbers among those of the rows and of the columns."""
         return [(row, column) for row in range(self.row_steps) for column in range(self.column_steps)]
+
+    def largest_block(self) -> tuple[int, int, int, int]:
+        """Groups, rows, depth and columns of the largest block."""
+        sizes = (self.group_bounds(), self.row_bounds(), self.depth_bounds(), self.column_bounds())
+        groups, rows, depth, columns = (int(np.diff(places).max()) for places in sizes)
+        return groups, rows, depth, columns
 
     def group_bounds(self) -> list[int]:
         return bounds(self.groups, self.group_parts)
@@ -89,16 +97,6 @@ class BlockCuts:
             return order
         places: Int64s = order // 2 * room // pairs * 2 + order % 2
         return places
-
-    def left_owner(self) -> Int64s:
-        """The part of the columns on whose tile a block of the left operand lies: [parts of the rows of a step, of the depth]."""
-        owner: Int64s = (np.arange(self.row_parts)[:, None] + np.arange(self.depth_parts)) % self.column_parts
-        return owner
-
-    def right_owner(self) -> Int64s:
-        """The part of the rows on whose tile a block of the right operand lies: [parts of the depth, of the columns of a step]."""
-        owner: Int64s = (np.arange(self.column_parts) + 1 - np.arange(self.depth_parts)[:, None]) % self.row_parts
-        return owner
 
 
 def _of_step(places: list[int], parts: int, step: int | None) -> list[int]:

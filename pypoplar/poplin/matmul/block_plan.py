@@ -15,7 +15,9 @@ from attrs import field, frozen
 from pypoplar.arrays.dtypes import Int64s
 from pypoplar.poplin.matmul.block_costs import plan_cost, rough_costs
 from pypoplar.poplin.matmul.block_cuts import BlockCuts
+from pypoplar.poplin.matmul.block_keepers import LEAST_STRETCH
 from pypoplar.poplin.matmul.product_params import ProductParams
+from pypoplar.poplin.splitting import SHARE, largest
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 
@@ -39,6 +41,18 @@ class BlockPlan:
     bytes: int  # of the fullest tile
 
     @property
+    def cuts_shares(self) -> bool:
+        """Whether rows of a block end within what a tile adds up of it: a bias that is added then comes in pieces."""
+        return self.cuts.depth_parts > 1 and bool(np.any(np.diff(self.cuts.column_bounds()) % SHARE))
+
+    @property
+    def bytes_kept(self) -> int:
+        """Of a block of the right operand, on the tile that has most; so few as are no burden count alike."""
+        groups, _, depth, columns = self.cuts.largest_block()
+        share = largest(groups * depth * columns, self.cuts.right_stretches, SHARE)
+        return max(LEAST_STRETCH, share * self.params.type.size)
+
+    @property
     def summed(self) -> bool:
         """Whether partial products are added up or converted in a second step."""
         return self.cuts.depth_parts > 1 or self.params.result is not self.params.partials
@@ -46,7 +60,10 @@ class BlockPlan:
 
 @lru_cache(maxsize=256)
 def plan_blocks(target: Target, params: ProductParams) -> BlockPlan:
-    """The cheapest plan whose blocks take no more than their part of a tile's memory; of equals the one on fewest tiles.
+    """The cheapest plan whose blocks take no more than their part of a tile's memory.
+
+    Of equals it is one that makes the user's next steps short: the right operand, which may be weights, is updated where it lies,
+    so it lies on many tiles. Of these it is the one that computes on fewest.
 
     It takes several steps only where one would need more memory, or other cuts for it. If no plan takes so little, it is the
     one that takes least: whether it fits beside everything else is seen when the Engine is built.
@@ -58,7 +75,7 @@ def plan_blocks(target: Target, params: ProductParams) -> BlockPlan:
     order = chosen[np.lexsort((cuts[chosen].prod(axis=1), cycles[chosen]))]
     plans = [search.plan(cuts[number]) for number in order[:LOOKED_AT]]
     fitting = [plan for plan in plans if plan.bytes <= limit] or [min(plans, key=lambda plan: plan.bytes)]
-    return min(fitting, key=lambda plan: (plan.cycles, plan.cuts.blocks))
+    return min(fitting, key=lambda plan: (plan.cycles, plan.cuts_shares, plan.bytes_kept, plan.cuts.blocks))
 
 
 @frozen(eq=False)
@@ -122,8 +139,7 @@ class _CutSearch:
                 grain=self.grain,
                 columns_inner=columns_inner,
             )
-            row_groups, cycles, needed = plan_cost(self.target, params, cuts)
-            plans.append(BlockPlan(params, cuts, row_groups, cycles, needed))
+            plans.append(BlockPlan(params, *plan_cost(self.target, params, cuts)))
         return min(plans, key=lambda plan: plan.cycles)
 
 

@@ -13,10 +13,10 @@ from pypoplar.arrays.dtypes import Int64s
 from pypoplar.codelet.language.fields import NEAREST
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poplin.matmul.block_costs import share_bounds, worker_columns
+from pypoplar.poplin.matmul.block_costs import worker_columns
 from pypoplar.poplin.matmul.block_layout import BlockMatrix, Parts, blocked
 from pypoplar.poplin.matmul.block_plan import BlockPlan
-from pypoplar.poplin.splitting import EqualParts, equal_parts
+from pypoplar.poplin.splitting import EqualParts, equal_parts, share_bounds
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Sequence

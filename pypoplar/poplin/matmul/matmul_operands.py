@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import overload
 
-import numpy as np
-
 from pypoplar.errors import PoplarTypeError
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poplin.matmul.block_cuts import BlockCuts
-from pypoplar.poplin.matmul.block_layout import BlockMatrix, blocked, knowing
-from pypoplar.poplin.matmul.block_product import map_rows, new_result
+from pypoplar.poplin.matmul.block_layout import knowing
+from pypoplar.poplin.matmul.block_product import new_result
 from pypoplar.poplin.matmul.matmul_options import Options
+from pypoplar.poplin.matmul.operand_blocks import new_operand
 from pypoplar.poplin.matmul.product_call import params_of, planned
 from pypoplar.poplin.planning_cache import PlanningCache, check_cache
 from pypoplar.poputil.arguments import check_call, check_debug, check_graph, check_operands, check_tensor, element_type, shape_of
@@ -268,17 +266,5 @@ def _created(  # noqa: PLR0913 (PopLibs' arguments)
     if which == "out":
         blocks = new_result(graph, plan, debugContext or "")
     else:
-        cuts, right = plan.cuts, which == "right"
-        blocks = blocked(graph, type, cuts.right_bounds() if right else cuts.left_bounds(), debugContext or "")
-        _place_operand(graph, blocks, cuts, right)
+        blocks = new_operand(graph, type, plan.cuts, which == "right", debugContext or "")
     return knowing(blocks.matrix.slice(0, shape[-1], 2).reshape(shape), blocks)
-
-
-def _place_operand(graph: Graph, blocks: BlockMatrix, cuts: BlockCuts, right: bool) -> None:
-    """Map each block to one of the tiles that use it."""
-    tiles = cuts.tiles(graph.getTarget().getNumTiles())
-    owner = cuts.right_owner()[None, None] if right else cuts.left_owner()[None, :, :, None]
-    own = np.take_along_axis(tiles, owner, 1 if right else 3)
-    own = np.tile(own[:, 0], (1, 1, cuts.column_steps)) if right else np.tile(own[..., 0], (1, cuts.row_steps, 1))
-    for parts, tensor in blocks.by_size.values():
-        map_rows(graph, tensor, own[tuple(slice(part.first, part.first + part.count) for part in parts)])

@@ -21,6 +21,7 @@ def report_of(target: Target, plan: BlockPlan) -> str:
     lines += [f"  types: {types}"]
     lines += [f"  {name}: {size} in {parts} part{'s' * (parts > 1)}" for name, size, parts in dimensions]
     lines += [f"  tiles: {cuts.blocks} of {target.getNumTiles()}, in {len(cuts.steps)} step{'s' * (len(cuts.steps) > 1)}"]
+    lines += [f"  tiles that keep a block: {cuts.left_stretches} of the left operand, {cuts.right_stretches} of the right"]
     lines += [f"  estimated cycles: {plan.cycles}"]
     limit = int(params.memory * target.getBytesPerTile())
     lines += [f"  bytes of a tile: {plan.bytes}, and {limit} are allowed"]
