@@ -108,6 +108,7 @@ CASES = {
     "one step": {"steps": 1, "batch": 1, "sizes": (1, 1), "tiles": 1},
     "variable": {"lengths": [2, 4, 0], "steps": 5},
     "variable, the last": {"lengths": [1, 3, 9], "outputFullSequence": False, "resetAfter": True},
+    "all variable, too many": {"lengths": [2**31]},
     "all variable": {"lengths": [3], "attention": True, "outputFullSequence": False},
 }
 

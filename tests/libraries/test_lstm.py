@@ -125,7 +125,7 @@ CASES = {
     "relu, half": {"type": HALF, "activation": NonLinearityType.HARD_SIGMOID, "recurrentActivation": NonLinearityType.RELU},
     "variable": {"lengths": [2, 4, 0], "steps": 5},
     "all variable": {"lengths": [3], "options": {"preCalcWeights": True}},
-    "variable, the last": {"lengths": [4, 9, 2], "outputFullSequence": False, "activation": NonLinearityType.SIGMOID},
+    "variable, the last": {"lengths": [4, 2**32 - 1, 2], "outputFullSequence": False, "activation": NonLinearityType.SIGMOID},
     "variable, kept": {"lengths": [1, 3, 2], "preserveFinalState": True},
 }
 

@@ -39,7 +39,8 @@ class RnnParams:
     """A layer of `layerSizes[0]` elements in and `layerSizes[1]` out, over `maxTimeSteps` steps of `batchSize` samples.
 
     `dataType` is FLOAT or HALF. `varTimeSteps`, or None, is a tensor of INTs or UNSIGNED_INTs, [1] or [batchSize], of how many
-    steps are computed when the program runs, of all samples or of each; what is beyond `maxTimeSteps` counts as that many.
+    steps are computed when the program runs, of all samples or of each; what is beyond `maxTimeSteps` counts as that many, what
+    is negative as none.
     `timeSteps` is another name of `maxTimeSteps`.
     """
 

@@ -10,7 +10,6 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.vertices import ComputeSet
 from pypoplar.popnn.recurrent.rnn_params import RnnParams
-from pypoplar.popops.elements.cast import cast
 from pypoplar.popops.elements.element_functions import addInPlace
 from pypoplar.popops.elements.map_call import MapCall
 from pypoplar.popops.elements.map_functions import map
@@ -52,8 +51,8 @@ class StepLoop:
         graph.setTileMapping(index, 0)
         given, limit = params.varTimeSteps, None
         if given is not None:
-            whole = cast(graph, given, INT, prog, below(debug, "steps"))
-            most = reduce(graph, whole, [0], ReduceParams(Operation.MAX), prog, below(debug, "mostSteps"))
+            given = _integers(graph, given, params.maxTimeSteps, prog, below(debug, "steps"))
+            most = reduce(graph, given, [0], ReduceParams(Operation.MAX), prog, below(debug, "mostSteps"))
             bounded = Cast(Max(Min(_1, params.maxTimeSteps), 0), UNSIGNED_INT)
             limit = map(graph, bounded, [most.reshape([1])], prog, below(debug, "limit"))
         lengths = given if params.batchVariableTimeSteps() else None
@@ -131,3 +130,10 @@ class StepLoop:
         constant = self.graph.addConstant(UNSIGNED_INT, [1], value, below(self.debug, str(value)))
         self.graph.setTileMapping(constant, 0)
         return constant
+
+
+def _integers(graph: Graph, given: Tensor, most: int, prog: Sequence, debug: str) -> Tensor:
+    """Numbers of steps as INTs; those that no INT can hold are more than there are."""
+    if given.elementType() is INT:
+        return given
+    return map(graph, Cast(Min(_1, Const(most, UNSIGNED_INT)), INT), [given], prog, debug)
