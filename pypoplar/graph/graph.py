@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO, overload
 
 import numpy as np
 
-from pypoplar.arrays.dtypes import AnyArray
+from pypoplar.arrays.dtypes import AnyArray, Int64s
 from pypoplar.arrays.intervals import Interval
 from pypoplar.arrays.strides import row_major
 from pypoplar.braces import TENSORS, ordered
@@ -280,6 +280,10 @@ class Graph(ShownInNotebooks):
         the answer says whether there are such elements.
         """
         return self._tiles.mapping_of(tensor, *self._mapping.pieces_of(self._own(tensor)), requireComplete)
+
+    def mapped_pieces(self, tensor: Tensor) -> tuple[Int64s, Int64s, Int64s]:
+        """What `getTileMapping` answers, as arrays (begin, end, tile) in the order of the tensor (not part of Poplar)."""
+        return self._tiles.pieces_of_mapping(tensor, *self._mapping.pieces_of(self._own(tensor)), True)
 
     def elements_without_tile(self, tensor: Tensor) -> int:
         """How many elements of a tensor have no tile, here or outside a virtual graph (not part of Poplar)."""

@@ -67,17 +67,26 @@ class Tiles:
 
     def mapping_of(self, tensor: Tensor, begin: Int64s, end: Int64s, tile: Int64s, complete: bool) -> TileToTensorMapping:
         """The pieces of a flattened tensor on the whole target's tiles as users get them, see `Graph.getTileMapping`."""
+        begin, end, tile = self.pieces_of_mapping(tensor, begin, end, tile, complete)
+        intervals: list[list[Interval]] = [[] for _ in range(self.count)]
+        for low, high, number in zip(begin.tolist(), end.tolist(), tile.tolist(), strict=True):
+            intervals[number].append(Interval(low, high))
+        return TileToTensorMapping(intervals, int((end - begin).sum()) == tensor.numElements())
+
+    def pieces_of_mapping(
+        self, tensor: Tensor, begin: Int64s, end: Int64s, tile: Int64s, complete: bool
+    ) -> tuple[Int64s, Int64s, Int64s]:
+        """The pieces of a flattened tensor on tiles that the graph sees, by its own numbers; these are all if it is `complete`."""
         tile = self.local(tile)
-        mapped = int((end - begin)[tile >= 0].sum())
+        seen = tile >= 0
+        if not seen.all():
+            begin, end, tile = begin[seen], end[seen], tile[seen]
+        mapped = int((end - begin).sum())
         if complete and mapped != tensor.numElements():
             raise InvalidTileMapping(
                 f"{tensor.numElements() - mapped} of {tensor.numElements()} elements of {tensor._described()} have no tile"
             )
-        intervals: list[list[Interval]] = [[] for _ in range(self.count)]
-        for low, high, number in zip(begin.tolist(), end.tolist(), tile.tolist(), strict=True):
-            if number >= 0:
-                intervals[number].append(Interval(low, high))
-        return TileToTensorMapping(intervals, mapped == tensor.numElements())
+        return begin, end, tile
 
     def chosen(self, first: Any, upper: Any) -> Tiles:
         """The tiles of a virtual graph, see `Graph.createVirtualGraph`."""

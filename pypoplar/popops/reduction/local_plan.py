@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
-from pypoplar.popops.reduction.reduce_cycles import ReduceKind, single_output_cycles, worker_cycles
+from pypoplar.arrays.dtypes import Int64s
+from pypoplar.popops.reduction.reduce_cycles import ReduceKind, pieces_cycles, vertex_worker_cycles
 from pypoplar.popops.reduction.reduce_plan import WORD, ReducePlan, Results, Spread, plan_stages, sync_cycles
 from pypoplar.popops.reduction.tile_holdings import Holding
-from pypoplar.popops.reduction.work_split import WorkerPieces, output_share, worker_pieces
+from pypoplar.popops.reduction.work_split import PiecesOfResults, WorkerPieces, output_share, worker_pieces
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.target import Target
 from pypoplar.types import ElementType
@@ -96,10 +97,11 @@ def _whole(
         kind = ReduceKind(operation, holding.rows[0].type, result, results.update and number in complete)
         share = min(output_share(target, holding.outputs, holding.inner, result), holding.outputs)
         rows = len(holding.rows)
-        cycles[holding.tile] += int(worker_cycles(kind, share, holding.inner, ceiling(holding.places, rows), rows))
+        cycles[holding.tile] += vertex_worker_cycles(kind, share, holding.inner, ceiling(holding.places, rows), rows)
     after = None
     if open_:
-        spread = _spread([(holding.output, holding.outputs) for holding in open_], 1, between)
+        output, width = np.array([(holding.output, holding.outputs) for holding in open_], np.int64).T
+        spread = _spread(output, width, 1, between)
         after = _after(target, operation, spread, types, results)
     return LocalPlan(True, complete, None, between, _tile_cycles(target, cycles), after)
 
@@ -114,18 +116,19 @@ def _complete(holdings: Sequence[Holding], places: int, result: ElementType) -> 
 def _split(target: Target, operation: str, holdings: Sequence[Holding], types: ReduceTypes, results: Results) -> LocalPlan:
     pieces = tuple(worker_pieces(target, holdings))
     cycles: Counter[int] = Counter()
+    kind = ReduceKind(operation, pieces[0].rows[0].type, types.wide)
     for piece in pieces:
-        kind = ReduceKind(operation, piece.rows[0].type, types.wide)
-        sizes = [row.size for row in piece.rows]
+        sizes = tuple(row.size for row in piece.rows)
         if piece.outputs is None:
-            shares = [sizes[begin : begin + piece.share] for begin in range(0, len(sizes), piece.share)]
-            cycles[piece.tile] += max(sum(single_output_cycles(kind, size) for size in share) for share in shares)
+            cycles[piece.tile] += pieces_cycles(kind, sizes, piece.share)
         else:
             places = sum(sizes) // piece.outputs
             regions = ceiling(piece.share * len(sizes), places)
-            cycles[piece.tile] += int(worker_cycles(kind, piece.outputs, piece.inner, ceiling(piece.share, regions), regions))
-    runs = [(int(output), int(width)) for piece in pieces for output, width in zip(piece.first_outputs, piece.widths, strict=True)]
-    spread = _spread(runs, max(len(piece.places) if piece.outputs else 1 for piece in pieces), types.wide)
+            partials = ceiling(piece.share, regions)
+            cycles[piece.tile] += vertex_worker_cycles(kind, piece.outputs, piece.inner, partials, regions)
+    parts = PiecesOfResults.of(pieces)
+    adjacent = max(len(piece.first_outputs) if piece.outputs else 1 for piece in pieces)
+    spread = _spread(parts.output, parts.width, adjacent, types.wide)
     after = _after(target, operation, spread, types, results)
     return LocalPlan(True, frozenset(), pieces, types.wide, _tile_cycles(target, cycles), after)
 
@@ -139,12 +142,11 @@ def _tile_cycles(target: Target, worker: Counter[int]) -> int:
     return sync_cycles(target) + target.getNumWorkerContexts() * max(worker.values())
 
 
-def _spread(runs: Sequence[tuple[int, int]], adjacent: int, type: ElementType) -> Spread:
+def _spread(begin: Int64s, count: Int64s, adjacent: int, type: ElementType) -> Spread:
     """How partial results lie that are there for runs of outputs, first and count."""
-    begin, count = np.array(runs, np.int64).T
     bounds, place = np.unique(np.concatenate((begin, begin + count)), return_inverse=True)
     depth = np.zeros(len(bounds), np.int64)
-    np.add.at(depth, place, np.repeat([1, -1], len(runs)))
+    np.add.at(depth, place, np.repeat([1, -1], len(begin)))
     depth = np.cumsum(depth)[:-1]
     outputs = int(np.diff(bounds)[depth > 0].sum())
     return Spread(int(depth.max()), outputs, min(adjacent, int(depth.max())), int(count.max()), type)

@@ -23,7 +23,7 @@ from pypoplar.popops.reduction.reduce_params import Operation, ReduceParams
 from pypoplar.popops.reduction.reduce_plan import WORD, ReducePlan, Stage
 from pypoplar.popops.reduction.tile_holdings import Holding
 from pypoplar.popops.reduction.vertex_batch import VertexBatch
-from pypoplar.popops.reduction.work_split import WorkerPieces, output_share, place_share
+from pypoplar.popops.reduction.work_split import PiecesOfResults, WorkerPieces, output_share, place_share
 from pypoplar.poputil.cycles import ceiling
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.placement.tiles_of_elements import place_on
@@ -100,10 +100,8 @@ class ReduceBuilder:
             values = {"inner": piece.inner, "share": piece.share} | ({"outputs": piece.outputs} if piece.outputs else {})
             batch.add(cs, name, piece.rows, HeldRow(partials, begin, end), piece.tile, values)
         batch.flush()
-        place = np.concatenate([begin + piece.places for begin, piece in zip(places[:-1], pieces, strict=True)])
-        output = np.concatenate([piece.first_outputs for piece in pieces])
-        width = np.concatenate([piece.widths for piece in pieces])
-        return matrices_of(partials, place, output, width)
+        results = PiecesOfResults.of(pieces)
+        return matrices_of(partials, results.place, results.output, results.width)
 
     def _variable(self, type: ElementType, size: int, tiles: Sequence[int], places: Int64s, name: str) -> Tensor:
         """A vector whose pieces between `places` are on their tiles."""

@@ -5,6 +5,8 @@ The planner calls the same functions as the codelets' estimators.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from attrs import frozen
 
@@ -104,6 +106,19 @@ def worker_cycles(kind: ReduceKind, outputs: Count, inner: Count, partials: Coun
     return chosen(inner > 1, strided_cycles(kind, outputs, inner, partials, regions), chosen(outputs == 1, single, several))
 
 
+@lru_cache(1 << 14)
+def vertex_worker_cycles(kind: ReduceKind, outputs: int, inner: int, partials: int, regions: int = 1) -> int:
+    """`worker_cycles` of one vertex; there are many alike."""
+    return int(worker_cycles(kind, outputs, inner, partials, regions))
+
+
+@lru_cache(1 << 14)
+def pieces_cycles(kind: ReduceKind, sizes: tuple[int, ...], share: int) -> int:
+    """What the busiest worker takes for pieces of these sizes, of which each has `share`."""
+    shares = (sizes[begin : begin + share] for begin in range(0, len(sizes), share))
+    return max(sum(single_output_cycles(kind, size) for size in own) for own in shares)
+
+
 def flops_of(kind: ReduceKind, outputs: int, elements: int) -> int:
     """Floating-point operations of a vertex: those of each element but the first of an output."""
     if not kind.type.is_floating:
@@ -131,7 +146,7 @@ def reduce_estimate(vertex: VertexIntrospector, update: bool = False) -> VertexP
     outputs, inner, rows = vertex.fieldSize("out"), int(vertex.value("inner")), _elements(vertex)
     share = min(int(vertex.value("share")), outputs)
     places = ceiling(sum(rows), outputs * len(rows))
-    cycles = int(worker_cycles(kind, share, inner, places, len(rows)))
+    cycles = vertex_worker_cycles(kind, share, inner, places, len(rows))
     return VertexPerfEstimate(cycles, flops_of(kind, outputs, sum(rows)))
 
 
@@ -143,14 +158,11 @@ def reduce_in_parts_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
     share = min(int(vertex.value("share")), places)
     regions = ceiling(share * len(rows), places)
     parts = vertex.fieldSize("out") // outputs
-    cycles = int(worker_cycles(kind, outputs, inner, ceiling(share, regions), regions))
+    cycles = vertex_worker_cycles(kind, outputs, inner, ceiling(share, regions), regions)
     return VertexPerfEstimate(cycles, flops_of(kind, parts * outputs, sum(rows)))
 
 
 def pieces_estimate(vertex: VertexIntrospector) -> VertexPerfEstimate:
     """Of a vertex that reduces pieces, `share` of them a worker: of the busiest."""
     kind, rows, share = _kind(vertex), _elements(vertex), int(vertex.value("share"))
-    busiest = max(
-        sum(single_output_cycles(kind, length) for length in rows[begin : begin + share]) for begin in range(0, len(rows), share)
-    )
-    return VertexPerfEstimate(busiest, flops_of(kind, len(rows), sum(rows)))
+    return VertexPerfEstimate(pieces_cycles(kind, tuple(rows), share), flops_of(kind, len(rows), sum(rows)))

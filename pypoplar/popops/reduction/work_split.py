@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, groupby, pairwise
+from functools import lru_cache
+from itertools import accumulate, chain, groupby, pairwise
 
 import numpy as np
 from attrs import frozen
 
 from pypoplar.arrays.dtypes import Int64s
+from pypoplar.arrays.groups import offsets
 from pypoplar.popops.reduction.held_row import HeldRow
 from pypoplar.popops.reduction.tile_holdings import Holding
 from pypoplar.poputil.cycles import ceiling
@@ -32,20 +34,42 @@ def place_share(target: Target, places: int) -> int:
 
 @frozen(eq=False)
 class WorkerPieces:
-    """A vertex whose workers reduce parts: of so many `outputs` places of all rows together, or, without, whole rows."""
+    """A vertex whose workers reduce parts: of so many `outputs` places of all rows together, or, without, whole rows.
+
+    Its results are pieces of ``outputs or 1`` results each, from each of `first_outputs` on, one after the other.
+    """
 
     tile: int
     rows: tuple[HeldRow, ...]
     inner: int
     share: int
     outputs: int | None
-    places: Int64s  # where in its results each piece of them begins
-    first_outputs: Int64s
-    widths: Int64s
+    first_outputs: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """Of each piece of its results."""
+        return self.outputs or 1
 
     @property
     def size(self) -> int:
-        return int(self.widths.sum())
+        return self.width * len(self.first_outputs)
+
+
+@frozen(eq=False)
+class PiecesOfResults:
+    """The pieces of many vertices' results, one after the other: where each begins, its first output, and its width."""
+
+    place: Int64s
+    output: Int64s
+    width: Int64s
+
+    @staticmethod
+    def of(pieces: Sequence[WorkerPieces]) -> PiecesOfResults:
+        count = [len(piece.first_outputs) for piece in pieces]
+        output = np.fromiter(chain.from_iterable(piece.first_outputs for piece in pieces), np.int64, sum(count))
+        width = np.repeat([piece.width for piece in pieces], count)
+        return PiecesOfResults(offsets(width)[:-1], output, width)
 
 
 def worker_pieces(target: Target, holdings: Sequence[Holding]) -> Iterator[WorkerPieces]:
@@ -60,10 +84,8 @@ def worker_pieces(target: Target, holdings: Sequence[Holding]) -> Iterator[Worke
 
 def _in_parts(target: Target, holding: Holding) -> WorkerPieces:
     share = place_share(target, holding.places)
-    parts = ceiling(holding.places, share)
-    places = np.arange(parts) * holding.outputs
-    outputs, widths = np.full(parts, holding.output), np.full(parts, holding.outputs)
-    return WorkerPieces(holding.tile, holding.rows, holding.inner, share, holding.outputs, places, outputs, widths)
+    first_outputs = (holding.output,) * ceiling(holding.places, share)
+    return WorkerPieces(holding.tile, holding.rows, holding.inner, share, holding.outputs, first_outputs)
 
 
 def _in_pieces(target: Target, held: Sequence[Holding]) -> WorkerPieces:
@@ -75,23 +97,27 @@ def _in_pieces(target: Target, held: Sequence[Holding]) -> WorkerPieces:
         for places in (row.size // holding.outputs,)
         for number in range(holding.outputs)
     ]
-    ends = list(accumulate(row.size for row, _ in whole))
-    workers = min(target.getNumWorkerContexts(), ends[-1])
+    workers, cuts = _even_cuts(tuple(row.size for row, _ in whole), target.getNumWorkerContexts())
+    rows = tuple(whole[number][0].slice(low, high) for number, low, high in cuts)
+    outputs = tuple(whole[number][1] for number, _, _ in cuts)
+    return WorkerPieces(held[0].tile, rows, 1, ceiling(len(rows), workers), None, outputs)
+
+
+@lru_cache(1 << 12)
+def _even_cuts(sizes: tuple[int, ...], contexts: int) -> tuple[int, list[tuple[int, int, int]]]:
+    """How many workers share rows of these sizes, and the pieces of all in turn: a row's number, and the piece's bounds in it."""
+    ends = list(accumulate(sizes))
+    workers = min(contexts, ends[-1])
     cuts = [worker * ends[-1] // workers for worker in range(workers + 1)]
     shares = [[low, *ends[bisect_right(ends, low) : bisect_left(ends, high)], high] for low, high in pairwise(cuts)]
     share = min(max(len(bounds) for bounds in shares) - 1, min(high - low for low, high in pairwise(cuts)))
-    rows: list[HeldRow] = []
-    outputs: list[int] = []
+    pieces = []
     for bounds in shares:
         for low, high in pairwise(_more(bounds, share)):
             number = bisect_right(ends, low)
-            row, output = whole[number]
-            begin = ends[number] - row.size
-            rows.append(row.slice(low - begin, high - begin))
-            outputs.append(output)
-    share = ceiling(len(rows), workers)
-    ones = np.ones(len(rows), np.int64)
-    return WorkerPieces(held[0].tile, tuple(rows), 1, share, None, np.arange(len(rows)), np.array(outputs), ones)
+            begin = ends[number] - sizes[number]
+            pieces.append((number, low - begin, high - begin))
+    return workers, pieces
 
 
 def _more(bounds: list[int], pieces: int) -> list[int]:

@@ -13,11 +13,8 @@ from pypoplar.graph.tensor import Tensor
 
 def mapped_pieces(graph: Graph, tensor: Tensor) -> tuple[Int64s, Int64s, Int64s]:
     """The pieces of the flattened tensor that lie on one tile each, in order, as arrays (begin, end, tile)."""
-    mapping = graph.getTileMapping(tensor)
-    pieces = [(*interval, tile) for tile, intervals in enumerate(mapping) for interval in intervals]
-    begin, end, tile = np.array(pieces, np.int64).reshape(-1, 3).T
-    order = np.argsort(begin)
-    return begin[order], end[order], tile[order]
+    begin, end, tile = graph.mapped_pieces(tensor)
+    return begin, end, tile.astype(np.int64)
 
 
 def tiles_of_elements(graph: Graph, tensor: Tensor) -> Int64s:
