@@ -79,6 +79,18 @@ def layerNormalise(  # noqa: PLR0913 (PopLibs' arguments)
 
     `gamma` and `beta` have an element for each channel, `mean` and `invStdDev` are those of `layerNormStatistics`. The option
     `groupNormStridedChannelGrouping` is taken, and changes nothing. `prog` is extended.
+
+    >>> import numpy as np
+    >>> from pypoplar import poplin, popnn, program, testing
+    >>> def compute(graph, x, gamma, beta):
+    ...     poplin.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     statistics = popnn.ln.layerNormStatistics(graph, x, 0.0, prog, False)
+    ...     normal, whitened = popnn.ln.layerNormalise(graph, x, gamma, beta, *statistics, prog)
+    ...     return prog, {"normal": normal}
+    >>> arrays = {"x": np.float32([[0, 4], [10, 18]]), "gamma": np.float32([1, 2]), "beta": np.float32([0, 5])}
+    >>> testing.run(compute, arrays)["normal"].tolist()
+    [[-1.0, 7.0], [-1.0, 7.0]]
     """
     layer = NormLayer.of_groups("popnn.ln.layerNormalise", graph, prog, debugContext, options)
     return layer.normalise(acts, gamma, beta, mean, invStdDev)

@@ -44,6 +44,15 @@ def uniform(
     No number lies outside the interval, which is narrowed to numbers that the type has. A FLOAT has 32 random bits before it is
     scaled, a HALF 16. INTs have both ends; unless their number is a power of 2 some are likelier by at most that number over 2**32.
     `PoplibsError` for an interval without numbers of the type, or beyond the type's.
+
+    >>> import numpy as np
+    >>> from pypoplar import INT, poprand, program, testing
+    >>> def compute(graph, seed, like):
+    ...     poprand.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"dice": poprand.uniform(graph, seed, 0, like, INT, 1, 6, prog)}
+    >>> testing.run(compute, {"seed": np.uint32([7, 0]), "like": np.zeros(8, np.int32)})["dice"]
+    array([1, 4, 2, 5, 1, 1, 5, 2], dtype=int32)
     """
     call = DrawingCall.of("uniform", graph, seed, seedModifier, reference, prog, debugContext)
     call.check_type("outType", outType, NUMBERS)

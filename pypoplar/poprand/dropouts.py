@@ -67,6 +67,15 @@ def dropout(
     layout of `reference`, which has the shape of `input`: with a `seed` (UNSIGNED_INT [2]) it is the same in the backward pass.
     With None the workers' generators go on. The result is laid out as `reference`, or as `input` where `outputClonesRef` is
     False. Where all elements are kept and the scale is 1 it is a copy of `input`. `PoplibsError` for another shape or type.
+
+    >>> import numpy as np
+    >>> from pypoplar import poprand, program, testing
+    >>> def compute(graph, seed, x):
+    ...     poprand.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"y": poprand.dropout(graph, seed, 0, x, x, 0.5, 2.0, prog)}
+    >>> testing.run(compute, {"seed": np.uint32([7, 0]), "x": np.ones(8, np.float32)})["y"]
+    array([2., 0., 2., 0., 2., 2., 0., 2.], dtype=float32)
     """
     call = DrawingCall.of("dropout", graph, seed, seedModifier, reference, prog, debugContext)
     kept = _kept(call, input, keepProbability, scale)

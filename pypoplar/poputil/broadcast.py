@@ -51,6 +51,13 @@ def broadcastToMatch(a: Tensor, *others: Any) -> Tensor | tuple[Tensor, ...]:
     """Views of two or three tensors in their common shape, or of one tensor in the given shape.
 
     C++ changes its arguments; here the views are returned. `PoplibsError` if the shapes do not fit.
+
+    >>> from pypoplar import FLOAT, Graph, IPUModel, poputil
+    >>> graph = Graph(IPUModel("tiny").createDevice())
+    >>> row, column = graph.addVariable(FLOAT, [3]), graph.addVariable(FLOAT, [2, 1])
+    >>> a, b = poputil.broadcastToMatch(row, column)
+    >>> a.shape(), b.shape()
+    ([2, 3], [2, 3])
     """
     check_tensor("poputil.broadcastToMatch", a)
     if len(others) == 1 and not isinstance(others[0], Tensor):

@@ -157,6 +157,13 @@ def mapTensorLinearly(graph: Graph, t: Tensor, minElementsPerTile: int = 0, grai
 
     Without `minElementsPerTile` and `grainSize` a tile gets whole vectors (2 floats, 4 halves) and at least 128
     bytes, so that a small tensor stays on few tiles. Either both are given or neither.
+
+    >>> from pypoplar import FLOAT, Graph, IPUModel, poputil
+    >>> graph = Graph(IPUModel("tiny").createDevice())
+    >>> x = graph.addVariable(FLOAT, [64])
+    >>> poputil.mapTensorLinearly(graph, x, 16, 2)
+    >>> [tile for tile, intervals in enumerate(graph.getTileMapping(x)) if intervals]
+    [0, 1, 2, 3]
     """
     check_own("poputil.mapTensorLinearly", graph, t)
     graph.setTileMapping(t, _of_tensor("poputil.mapTensorLinearly", graph, t, minElementsPerTile, grainSize, 0, True))

@@ -59,6 +59,16 @@ def matMul(
     - ``fullyConnectedPass``, ``use128BitConvUnitLoad``, ``enableMultiStageReduce``, ``enableFastReduce`` and ``remapOutputTensor``
       are accepted and change nothing.
     - ``gatherOutput`` and ``planConstraints`` raise `MissingFeature`.
+
+    >>> import numpy as np
+    >>> from pypoplar import poplin, program, testing
+    >>> def compute(graph, a, b):
+    ...     poplin.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"product": poplin.matMul(graph, a, b, prog)}
+    >>> testing.run(compute, {"a": np.float32([[1, 2], [3, 4]]), "b": np.float32([[1], [10]])})["product"]
+    array([[21.],
+           [43.]], dtype=float32)
     """
     return ProductCall.read("poplin.matMul", graph, A, B, prog, outputType, debugContext, options, cache).add()
 
@@ -95,6 +105,16 @@ def matMulGrouped(
     """A new tensor [g, m, n] with the products of the matrices of A [g, m, k] and B [g, k, n], group by group, as `matMul`.
 
     All groups are computed at once: how they are cut is part of the plan.
+
+    >>> import numpy as np
+    >>> from pypoplar import FLOAT, poplin, program, testing
+    >>> def compute(graph, a, b):
+    ...     poplin.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"products": poplin.matMulGrouped(graph, a, b, prog, FLOAT)}
+    >>> arrays = {"a": np.float32([[[1, 2]], [[3, 4]]]), "b": np.float32([[[1], [10]], [[1], [100]]])}
+    >>> testing.run(compute, arrays)["products"].tolist()
+    [[[21.0]], [[403.0]]]
     """
     name = "poplin.matMulGrouped"
     check_call(name, graph, prog, debugContext)

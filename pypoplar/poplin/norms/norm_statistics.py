@@ -45,6 +45,17 @@ def normStatistics(
     is much larger than the deviation. Both vectors have the activations' type; until then they are `partialsType`, FLOAT, or HALF
     for HALF activations; sums are taken in float in any case. Channels without elements have mean 0 and variance 0. `prog` is
     extended.
+
+    >>> import numpy as np
+    >>> from pypoplar import poplin, program, testing
+    >>> def compute(graph, x):
+    ...     poplin.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     mean, deviation = poplin.normStatistics(graph, x, 0.0, prog, False)
+    ...     return prog, {"mean": mean, "deviation": deviation}
+    >>> result = testing.run(compute, {"x": np.float32([[0, 10], [4, 18]])})
+    >>> result["mean"].tolist(), result["deviation"].tolist()
+    ([2.0, 14.0], [0.5, 0.25])
     """
     call = "poplin.normStatistics"
     check_call(call, graph, prog, debugContext)

@@ -70,6 +70,16 @@ def cholesky(
 
     Options: `blockSize` (8), the rows of a block: a vertex factorises that on the diagonal, the block column below it is solved
     for, and a product with itself is taken from the rest, by `matMulGroupedAcc`, which takes the other options and `cache`.
+
+    >>> import numpy as np
+    >>> from pypoplar import poplin, program, testing
+    >>> def compute(graph, a):
+    ...     poplin.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"lower": poplin.cholesky(graph, a, True, prog)}
+    >>> testing.run(compute, {"a": np.float32([[4, 2], [2, 10]])})["lower"]
+    array([[2., 0.],
+           [1., 3.]], dtype=float32)
     """
     call = "poplin.cholesky"
     chosen = _read(call, graph, a, lower, prog, debugContext, options, cache)

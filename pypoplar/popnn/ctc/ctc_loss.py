@@ -75,6 +75,19 @@ def calcLossAndGradientLogProbabilities(  # noqa: PLR0913 (PopLibs' arguments)
       through the class; else by `logProbs` themselves.
     - ``zeroInfinity`` [false]: a loss within ``zeroInfinityRelTolerance`` [0.01] of 65504, or beyond it, becomes 0, and so does its
       gradient.
+
+    >>> import numpy as np
+    >>> from pypoplar import FLOAT, popnn, program, testing
+    >>> def compute(graph, logs, labels, steps, lengths):
+    ...     popnn.addCodelets(graph)
+    ...     prog, plan = program.Sequence(), popnn.ctc.plan(graph, FLOAT, FLOAT, 1, 1, 1, 2)
+    ...     operands = [logs, labels, steps, lengths]
+    ...     loss, gradient = popnn.ctc.calcLossAndGradientLogProbabilities(graph, FLOAT, *operands, prog, 0, plan)
+    ...     return prog, {"loss": loss, "gradient": gradient}
+    >>> one, logs = np.uint32([1]), np.log(np.float32([[[0.75, 0.25]]]))  # a step of a sample: blank and class 1
+    >>> result = testing.run(compute, {"logs": logs, "labels": one[None], "steps": one, "lengths": one})
+    >>> np.exp(-result["loss"]).round(3).tolist(), result["gradient"].round(3).tolist()
+    ([0.25], [[[0.75, -0.75]]])
     """
     program, chosen = _program(
         "popnn.ctc.calcLossAndGradientLogProbabilities", graph, outType, {"logProbs": logProbs}, labels, dataLengths, labelLengths,

@@ -27,6 +27,15 @@ def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str | None
 
     `input` is FLOAT, HALF, INT or UNSIGNED_INT, and has columns. Long rows are cut into pieces, for several workers and tiles.
     `prog` is extended. What NaNs count for depends on where they stand.
+
+    >>> import numpy as np
+    >>> from pypoplar import popnn, program, testing
+    >>> def compute(graph, x):
+    ...     popnn.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"places": popnn.argMax(graph, x, prog)}
+    >>> testing.run(compute, {"x": np.float32([[3, 9, 4], [8, 1, 7]])})["places"]
+    array([1, 0], dtype=uint32)
     """
     return _checked("popnn.argMax", graph, input, prog, "Max", debugContext)[1]
 

@@ -105,6 +105,17 @@ def calcLoss(  # noqa: PLR0913 (PopLibs' arguments)
     `deltasScale`; both have one element of the outputs' type. A label that is no class, such as MASKED_LABEL_CODE
     (0xffffffff, or -1), has loss and deltas of 0 and is never right; for SUM_SQUARED_LOSS its one-hot vector is 0, as PopLibs'.
     Everything is computed in float. Rows of many classes are cut into pieces, for several workers and tiles.
+
+    >>> import numpy as np
+    >>> from pypoplar import popnn, testing
+    >>> def compute(graph, outputs, labels, loss, deltas):
+    ...     popnn.addCodelets(graph)
+    ...     return popnn.calcLoss(graph, outputs, labels, loss, deltas, popnn.LossType.SUM_SQUARED_LOSS)
+    >>> outputs, zeros = np.float32([[0.5, 0.5], [0, 1]]), np.zeros((2, 2), np.float32)
+    >>> arrays = {"outputs": outputs, "labels": np.uint32([0, 1]), "loss": zeros[0], "deltas": zeros}
+    >>> result = testing.run(compute, arrays)
+    >>> result["loss"].tolist(), result["deltas"].tolist()
+    ([0.25, 0.0], [[-0.5, 0.5], [0.0, 0.0]])
     """
     call = "popnn.calcLoss"
     given = {"deltasScale": deltasScale, "modelOutputScaling": modelOutputScaling}

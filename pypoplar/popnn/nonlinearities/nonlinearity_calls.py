@@ -43,6 +43,15 @@ def nonLinearity(
     for SOFTMAX_SCALED and 1 else, or None for False. Everything is computed in float and rounded once; the powers of a softmax of
     HALFs are HALFs. A row of a softmax is computed by one worker, or, where that takes fewer cycles, by all tiles that hold some of
     it.
+
+    >>> import numpy as np
+    >>> from pypoplar import popnn, program, testing
+    >>> def compute(graph, x):
+    ...     popnn.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"y": popnn.nonLinearity(graph, popnn.NonLinearityType.RELU, x, prog)}
+    >>> testing.run(compute, {"x": np.float32([-1, 0, 2])})["y"]
+    array([0., 0., 2.], dtype=float32)
     """
     result = non_linearity("popnn.nonLinearity", graph, nonLinearityType, t, prog, debugContext)
     return result if nonLinearityScaling is None else (result, nonLinearityType.scaling if nonLinearityScaling else None)

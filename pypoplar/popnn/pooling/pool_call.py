@@ -38,6 +38,16 @@ def pool(
     Windows that have nothing but padding give 0. The sums of HALFs are HALFs, rounded for each place, with the option
     `useFloatPartialsWhereBeneficial` floats that are rounded once. With `poolUseIntrospectiveMapping` (true) windows are computed
     where the tensor lies, if the plan's boxes lie on different tiles; `optimizeForSpeed` changes nothing. `prog` is extended.
+
+    >>> import numpy as np
+    >>> from pypoplar import FLOAT, popnn, program, testing
+    >>> params = popnn.pooling.PoolParams(popnn.PoolingType.MAX, [4], [2], [2], [0], [0], 1, 1, FLOAT)
+    >>> def compute(graph, x):
+    ...     popnn.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"y": popnn.pooling.pool(graph, params, x, prog)}
+    >>> testing.run(compute, {"x": np.float32([[[1, 5, 2, 3]]])})["y"].tolist()
+    [[[5.0, 3.0]]]
     """
     call = "popnn.pooling.pool"
     check_pooling(call, graph, params, prog, debugContext)

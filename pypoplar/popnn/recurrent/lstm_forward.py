@@ -52,6 +52,18 @@ def lstmFwd(  # noqa: PLR0913 (PopLibs' arguments)
     `varTimeSteps` outputs behind a sample's last step are zeros, and so is the cell state of a sample that ends before others do,
     unless ``params.preserveFinalState`` is set; without `outputFullSequence` the output is that of each sample's own last step
     (PopLibs: zeros, where a sample ends early). `options` are those of `createInput`.
+
+    >>> from pypoplar import FLOAT, Graph, IPUModel, poplin, popnn, popops, program
+    >>> graph, prog = Graph(IPUModel("tiny").createDevice()), program.Sequence()
+    >>> for library in (popops, poplin, popnn):
+    ...     library.addCodelets(graph)
+    >>> params = popnn.lstm.LstmParams(FLOAT, 2, 5, [3, 4])  # 2 samples, 5 steps, 3 elements in and 4 out
+    >>> x, weights = popnn.lstm.createInput(graph, params), popnn.lstm.createWeights(graph, params)
+    >>> state = popnn.lstm.createInitialState(graph, params)
+    >>> popnn.lstm.zeroInitialState(graph, state, prog)
+    >>> output, cell, intermediates = popnn.lstm.lstmFwd(graph, params, state, x, weights, prog)
+    >>> output.shape(), cell.shape(), intermediates.shape()
+    ([5, 2, 4], [2, 4], [5, 6, 2, 4])
     """
     call = "popnn.lstm.lstmFwd"
     check_call(call, graph, fwdProg, debugContext)

@@ -49,6 +49,15 @@ def cast(
     Floats become integers by cutting towards 0, held at the ends of the range; integers wrap; what is not 0 becomes true. To the
     same type, and between INT and UNSIGNED_INT, a program is a copy. `PoplibsError` where `dst` has another shape, and where it has
     elements of `src` that a compute set would read.
+
+    >>> import numpy as np
+    >>> from pypoplar import INT, popops, program, testing
+    >>> def compute(graph, x):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"whole": popops.cast(graph, x, INT, prog)}
+    >>> testing.run(compute, {"x": np.float32([1.5, -1.5, 3e9])})["whole"]
+    array([         1,         -1, 2147483647], dtype=int32)
     """
     if dst is not None and cs is not None:
         _call("cast", graph, src, dst.elementType(), Sequence(), debugContext).into_set(cs, dst)

@@ -14,6 +14,19 @@ from pypoplar.popops.elements.element_operations import OPERATIONS, ElementOpera
 from pypoplar.program import Sequence
 from pypoplar.tracebacks import public
 
+EXAMPLES = {
+    "add": """
+>>> import numpy as np
+>>> from pypoplar import popops, program, testing
+>>> def compute(graph, a, b):
+...     popops.addCodelets(graph)
+...     prog = program.Sequence()
+...     return prog, {"sum": popops.add(graph, a, b, prog)}
+>>> testing.run(compute, {"a": np.float32([1, 2, 3]), "b": np.float32([10, 20, 30])})["sum"]
+array([11., 22., 33.], dtype=float32)
+""",
+}
+
 
 class UnaryPlain(Protocol):
     """An operation of one operand with a new tensor as result."""
@@ -151,7 +164,8 @@ def _describe(row: ElementOperation, *functions: Any) -> None:
         function.__name__ = function.__qualname__ = row.function + suffix
         function.__doc__ = (
             f"{row.meaning} for each element, {where}{result}; `prog` is extended.\n\n"
-            f"Here a, b and c stand for the elements of A, B and C. {broadcast}{operands} {types}."
+            f"Here a, b and c stand for the elements of A, B and C. {broadcast}{operands} {types}.\n"
+            f"{EXAMPLES.get(function.__name__, '')}"
         )
 
 

@@ -60,6 +60,16 @@ def map(
     tensors. Or `op` is an operation's type such as ``UnaryOpType.EXPONENT``, before its operands. Shapes are broadcast as NumPy
     does. A tree becomes one codelet, unless the option ``enableGenerateCodelet`` is false: then each operation is a compute set of
     its own, with the same bits.
+
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> from pypoplar.popops.expr import _1, _2, Max
+    >>> def compute(graph, a, b):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"c": popops.map(graph, Max(_1, 2.0) * _2 + 1.0, [a, b], prog)}
+    >>> testing.run(compute, {"a": np.float32([1, 2, 3]), "b": np.float32([10, 20, 30])})["c"]
+    array([21., 41., 91.], dtype=float32)
     """
     results = _call("map", graph, prog, debugContext, options, given).plain()
     return results if "exprs" in given else results[0]
@@ -90,7 +100,19 @@ def mapInPlace(
 ) -> None: ...
 @overloaded("popops.mapInPlace")
 def mapInPlace(graph: Graph, prog: Sequence, debugContext: str | None = None, options: Options | None = None, **given: Any) -> None:
-    """The value of an expression for each element, in the place of the first tensor; of a list, of the first so many."""
+    """The value of an expression for each element, in the place of the first tensor; of a list, of the first so many.
+
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> from pypoplar.popops.expr import _1, _2
+    >>> def compute(graph, a, b):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     popops.mapInPlace(graph, _1 * _1 + _2, [a, b], prog)
+    ...     return prog
+    >>> testing.run(compute, {"a": np.float32([1, 2, 3]), "b": np.float32([10, 20, 30])})["a"]
+    array([11., 24., 39.], dtype=float32)
+    """
     _call("mapInPlace", graph, prog, debugContext, options, given).in_place()
 
 

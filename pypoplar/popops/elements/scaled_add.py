@@ -88,6 +88,16 @@ def scaledAddTo(  # noqa: PLR0913 (PopLibs' arguments)
     - ``scaleFloatToHalfTolerance`` (1e-6): where A and B are HALF, numbers that are HALFs but for a smaller relative error are
       taken as such, both or none. Scales in tensors are taken as they are.
     - ``optimizeForSpeed`` (false): changes nothing. What it would have in memory to be faster is not modelled.
+
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> def compute(graph, a, b):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     popops.scaledAddTo(graph, a, b, 0.5, prog)
+    ...     return prog
+    >>> testing.run(compute, {"a": np.float32([1, 2, 3]), "b": np.float32([10, 20, 30])})["a"]
+    array([ 6., 12., 18.], dtype=float32)
     """
     debug, tolerance = below(debugContext, "AddTo"), _tolerance("popops.scaledAddTo", options)
     shrinks = speciality is ScaledAddSpecialisation.X_MINUS_AX_PLUS_BY

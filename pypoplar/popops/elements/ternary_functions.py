@@ -26,6 +26,16 @@ def select(
     """The element of A where `conditions`, which are BOOL, hold, else that of B, as a new tensor; `prog` is extended.
 
     A and B have one type, any that there is. Shapes are broadcast as NumPy does; an operand may be a number, but not both A and B.
+
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> def compute(graph, a, b, chosen):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"c": popops.select(graph, a, b, chosen, prog)}
+    >>> arrays = {"a": np.float32([1, 2, 3]), "b": np.float32([10, 20, 30]), "chosen": np.array([True, False, True])}
+    >>> testing.run(compute, arrays)["c"]
+    array([ 1., 20.,  3.], dtype=float32)
     """
     return plain_result("select", SELECT, graph, [A, B, conditions], prog, debugContext, options)
 

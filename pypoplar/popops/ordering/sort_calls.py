@@ -14,7 +14,17 @@ from pypoplar.tracebacks import public
 
 @public
 def sort(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str | None = None) -> Tensor:
-    """A new tensor with the elements of `t` in ascending order along dimension `dim`; `prog` is extended. See `topK`."""
+    """A new tensor with the elements of `t` in ascending order along dimension `dim`; `prog` is extended. See `topK`.
+
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> def compute(graph, x):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"ordered": popops.sort(graph, x, 0, prog)}
+    >>> testing.run(compute, {"x": np.float32([3, 1, 2])})["ordered"]
+    array([1., 2., 3.], dtype=float32)
+    """
     dimension = _check("popops.sort", graph, t, t, dim, prog, debugContext)
     return _sorted(graph, t, dimension, prog, debugContext)
 

@@ -50,7 +50,7 @@ class SortOrder(Enum):
 
 @define
 class TopKParams:
-    """The `k` largest elements (else the smallest), in which order, and whether equal ones are to keep their order."""
+    """The `k` elements that are `largest`, else smallest, in a `sortOrder`; with `stableSort` equal ones keep their order."""
 
     k: int
     largest: bool
@@ -95,6 +95,17 @@ def topK(graph: Graph, prog: Sequence, t: Tensor, params: TopKParams, debugConte
 
     Returns a new tensor whose last dimension is `k`; `prog` is extended. Where NaNs come is open. `PoplibsError` for a `k` beyond
     the last dimension.
+
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> def compute(graph, x):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     params = popops.TopKParams(2, True, popops.SortOrder.DESCENDING)
+    ...     return prog, {"best": popops.topK(graph, prog, x, params)}
+    >>> testing.run(compute, {"x": np.int32([[3, 9, 4], [8, 1, 7]])})["best"]
+    array([[9, 4],
+           [8, 7]], dtype=int32)
     """
     _check_call("popops.topK", graph, prog, debugContext, params, t=t)
     return _TopK(graph, prog, params, below(debugContext, "topK")).of(t)[0]

@@ -125,6 +125,15 @@ def reduce(  # noqa: PLR0913 (PopLibs' arguments)
 
     The stages and the tiles of each are those that the model predicts to be fastest. The order in which elements are combined
     follows from shapes, mapping and target alone. `PoplibsError` where `params` has update: that is `reduceWithOutput`'s.
+
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> def compute(graph, x):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"sums": popops.reduce(graph, x, [1], popops.Operation.ADD, prog)}
+    >>> testing.run(compute, {"x": np.float32([[1, 2, 3], [10, 20, 30]])})["sums"]
+    array([ 6., 60.], dtype=float32)
     """
     call = ReduceCall.read("popops.reduce", graph, in_, outType, dims, params, prog if css is None else css, debugContext, options)
     if call.params.update:

@@ -44,6 +44,15 @@ def dynamicSlice(
     one after another, that of which the smallest part is taken first, on the tiles that hold the elements: of a tensor of
     `createSliceableTensor` only the offset is exchanged. The slice at an offset out of range holds zeros, or is that at 0 with the
     option ``remapOutOfBoundIndices``; ``paddingIndexUsed`` says that there may be such offsets. `prog` is extended.
+
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> def compute(graph, x, first):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"part": popops.dynamicSlice(graph, x, first, [0], [2], prog)}
+    >>> testing.run(compute, {"x": np.int32([10, 20, 30, 40]), "first": np.uint32([1])})["part"]
+    array([20, 30], dtype=int32)
     """
     call = "popops.dynamicSlice"
     check_call(call, graph, prog, debugContext)

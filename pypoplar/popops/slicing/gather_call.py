@@ -45,7 +45,7 @@ def _at_least_one(value: object) -> int:
 @public
 @frozen
 class GatherParams:
-    """How `gather` along an axis is spread: of an axis that is longer a tile has so many elements at most."""
+    """How `gather` along an axis is spread: of a longer axis a tile has `maxElementsPerTile_` elements at most."""
 
     maxElementsPerTile: int = field(default=65535, converter=_at_least_one, alias="maxElementsPerTile_")
 
@@ -149,6 +149,17 @@ def gather(
     dimension ``startIndexMap[k]``; dimensions `collapsedSliceDims`, of size 1, are left out, and the others are dimensions
     `offsetDims` of the result. A window that goes beyond the end goes on at the beginning; an index out of range gives zeros.
     Options are those of `multiSlice`.
+
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> def compute(graph, x, places):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"taken": popops.gather(graph, x, places, 1, prog, popops.GatherParams())}
+    >>> arrays = {"x": np.int32([[1, 2, 3], [4, 5, 6]]), "places": np.uint32([2, 0])}
+    >>> testing.run(compute, arrays)["taken"]
+    array([[3, 1],
+           [6, 4]], dtype=int32)
     """
     call = "popops.gather"
     debug = below(debugContext, "gather")

@@ -71,6 +71,17 @@ def multiSlice(
     `embedding.plan` is for slices of size 1 of dimension 0 of the matrix that it was made for; `SlicePlan()` is none. A slice at an
     offset out of range holds zeros; with the option ``remapOutOfBoundIndices`` it is that at 0, with ``validateIndices`` the run
     ends with an error. Numbers out of range are refused, but with ``paddingIndexUsed`` the size of the dimension.
+
+    >>> import numpy as np
+    >>> from pypoplar import popops, program, testing
+    >>> def compute(graph, table, rows):
+    ...     popops.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     found = popops.multiSlice(graph, table, rows, [0], [1], prog, popops.SlicePlan(), {})
+    ...     return prog, {"found": found}
+    >>> arrays = {"table": np.float32([[1, 2], [3, 4], [5, 6]]), "rows": np.uint32([[2], [0], [2]])}
+    >>> testing.run(compute, arrays)["found"].tolist()
+    [[[5.0, 6.0]], [[1.0, 2.0]], [[5.0, 6.0]]]
     """
     call = "popops.multiSlice"
     debug = below(debugContext, "multiSlice")

@@ -52,6 +52,17 @@ def convolution(  # noqa: PLR0913 (PopLibs' arguments)
 
     Sums are taken in the type that the option `partialsType` says. Zeros between inputs, as a backward pass with a stride has, cost
     nothing where that is cheaper: outputs of each phase are a convolution of their own, or output channels of one.
+
+    >>> import numpy as np
+    >>> from pypoplar import FLOAT, poplin, program, testing
+    >>> params = poplin.ConvParams(FLOAT, 1, [4], [2], 1, 1, 1)  # a sample of one channel of 4 places, a kernel of 2
+    >>> def compute(graph, x, kernel):
+    ...     poplin.addCodelets(graph)
+    ...     prog = program.Sequence()
+    ...     return prog, {"y": poplin.convolution(graph, x, kernel, params, False, prog)}
+    >>> arrays = {"x": np.float32([[[1, 2, 3, 4]]]), "kernel": np.float32([[[[1, 10]]]])}
+    >>> testing.run(compute, arrays)["y"].tolist()
+    [[[21.0, 32.0, 43.0]]]
     """
     call = "poplin.convolution"
     chosen = check_convolution(call, graph, in_, weights, params, transposeAndFlipWeights, prog, debugContext, options, cache)
