@@ -17,7 +17,8 @@ from pypoplar.report.page.page_views import COMPARISON, REPORT, PageKind
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-import poplibs_table  # noqa: E402 (it lies beside this file)
+import library_calls  # noqa: E402 (they lie beside this file)
+import poplibs_table  # noqa: E402
 
 
 def first_sentence(text: str | None) -> str:
@@ -294,6 +295,7 @@ such tensors follow the result. What is "not yet" there raises `MissingMember`, 
 
 
 PAGES = {
+    "docs/library-calls.md": library_calls.page,
     "docs/poplibs.md": poplibs_page,
     "docs/options.md": options_page,
     "docs/errors.md": errors_page,

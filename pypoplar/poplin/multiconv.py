@@ -74,7 +74,7 @@ KINDS: dict[str, Kind] = {"planType": ("serial", "parallel"), "perConvReservedTi
 @public
 @define
 class CreateTensorArgs:
-    """A convolution whose operand is made: its parameters and options, and the operand's name."""
+    """A convolution whose operand is made: its `params` and `options`, and the operand's name."""
 
     params: ConvParams = field(factory=ConvParams)
     options: Options = None
@@ -84,7 +84,7 @@ class CreateTensorArgs:
 @public
 @define(eq=False)
 class ConvolutionArgs:
-    """A convolution: operands, parameters, options."""
+    """A convolution: operands `inputs` and `weights`, `params`, `options`."""
 
     inputs: Tensor = field(factory=Tensor)
     weights: Tensor = field(factory=Tensor)
@@ -95,7 +95,7 @@ class ConvolutionArgs:
 @public
 @define(eq=False)
 class CalculateWeightDeltasArgs:
-    """A gradient of weights: that of the result, the input, parameters and options of the forward pass."""
+    """A gradient of weights: that of the result, `zDeltas`, and the input, `activations`, `params` and `options` of the pass."""
 
     zDeltas: Tensor = field(factory=Tensor)
     activations: Tensor = field(factory=Tensor)
@@ -106,7 +106,10 @@ class CalculateWeightDeltasArgs:
 @public
 @define(eq=False)
 class ConvWeightUpdateArgs:
-    """An update of weights by their gradient times a scale, a tensor of one element."""
+    """An update of `weights` by their gradient times `scale`, a tensor of one element.
+
+    `zDeltas` is the gradient of the result; `activations`, `params` and `options` are those of the forward pass.
+    """
 
     zDeltas: Tensor = field(factory=Tensor)
     weights: Tensor = field(factory=Tensor)
@@ -119,7 +122,10 @@ class ConvWeightUpdateArgs:
 @public
 @define(eq=False)
 class ConvWeightUpdateArgsScalar:
-    """An update of weights by their gradient times a number."""
+    """An update of `weights` by their gradient times `scale`, a number.
+
+    `zDeltas` is the gradient of the result; `activations`, `params` and `options` are those of the forward pass.
+    """
 
     zDeltas: Tensor = field(factory=Tensor)
     weights: Tensor = field(factory=Tensor)

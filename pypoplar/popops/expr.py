@@ -137,7 +137,7 @@ class Expr:
 
 @frozen(eq=False, str=False)
 class PlaceHolder(Expr):
-    """The tensor of this number among those that are mapped, counted from 1."""
+    """The tensor number `index` among those that are mapped, counted from 1."""
 
     number: int = field(alias="index")
 
@@ -159,7 +159,7 @@ def _number(value: object) -> int | float:
 
 @frozen(eq=False, str=False)
 class Const(Expr):
-    """A constant: of the type given, else of that of the operands beside it; alone a float is FLOAT, an int INT, a bool BOOL."""
+    """The number `x` of a `type`, else of that of the operands beside it; alone a float is FLOAT, an int INT, a bool BOOL."""
 
     value: int | float = field(converter=_number, alias="x")
     type: ElementType | None = None
@@ -176,7 +176,7 @@ def ConstHalf(x: float) -> Const:
 
 @frozen(eq=False, str=False)
 class Cast(Expr):
-    """An expression as another type."""
+    """An expression `a` as another type, `bType`."""
 
     expression: Expr = field(alias="a")
     type: ElementType = field(alias="bType")
@@ -256,7 +256,8 @@ def _ternary(name: str) -> Callable[[Expr | float, Expr | float, Expr | float], 
 def _named(build: Builder, name: str) -> Builder:
     row = OPERATIONS[name]
     build.__name__ = build.__qualname__ = row.symbol
-    build.__doc__ = f"{row.meaning[0].upper()}{row.meaning[1:]}."
+    formula = row.meaning[1:2] == " "  # "a + b" begins with an operand, not with a word
+    build.__doc__ = f"{row.meaning if formula else row.meaning[0].upper() + row.meaning[1:]}."
     return build
 
 

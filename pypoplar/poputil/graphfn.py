@@ -39,7 +39,7 @@ class ArgType(Enum):
 @public
 @frozen
 class ArgSig:
-    """An argument of a signature: its kind, a tensor of its type, shape and mapping (None for a created one), a debug name."""
+    """An argument of a signature: its `type`, a `tensor` of its shape and mapping (None for a created one), and its `debugName`."""
 
     type: ArgType
     similarTensor: Tensor | None = field(default=None, alias="tensor")

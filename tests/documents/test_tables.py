@@ -1,6 +1,8 @@
 """The pages of docs/ that are tables of the code agree with it."""
 
 import importlib.util
+import re
+from enum import Enum
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,44 @@ def test_every_error_can_be_imported_from_pypoplar():
     from pypoplar import errors
 
     assert [one.__name__ for one in errors.TABLE if getattr(pypoplar, one.__name__, None) is not one] == []
+
+
+CALLS = ROOT / "docs" / "library-calls.md"
+
+
+@pytest.fixture(scope="module")
+def library_calls():
+    return load_tables().library_calls
+
+
+def test_the_links_of_the_page_of_calls_lead_to_its_headings():
+    text = CALLS.read_text(encoding="utf-8")
+    headings = [re.sub(r"[^\w\- ]", "", line).replace(" ", "-").lower() for line in re.findall(r"^##+ (.*)$", text, re.M)]
+    once = [heading for heading in headings if headings.count(heading) == 1]
+    links = re.findall(r"\]\(#([^)]*)\)", text)
+    assert len(set(links)) == len(headings)
+    assert set(once) <= set(links)
+    assert {link.removesuffix("-1") for link in links} == set(headings)
+
+
+def test_the_page_of_calls_can_be_read():
+    text = CALLS.read_text(encoding="utf-8")
+    assert len(text.encode()) < 400_000
+    assert not re.search(r"<class|<function| object at |NOTHING|\bSequenceOf\b", text)
+    assert text.count("```pycon") >= 20
+
+
+def test_every_public_name_of_a_library_has_its_place_and_meaning_on_the_page_of_calls(library_calls):
+    text = CALLS.read_text(encoding="utf-8")
+    for module in library_calls.modules():
+        for entry in library_calls.entries(module):
+            assert f"### {entry.title}\n" in text
+            assert entry.title in library_calls.VALUES or all(member.__doc__ for member in entry.members), entry.title
+
+
+def test_docstrings_of_parameter_classes_tell_of_all_their_fields(library_calls):
+    members = [member for module in library_calls.modules() for entry in library_calls.entries(module) for member in entry.members]
+    classes = [member for member in members if isinstance(member, type) and not issubclass(member, Enum | BaseException)]
+    assert len(classes) > 30
+    untold = {cls.__name__: [name for name in library_calls.fields(cls) if name.rstrip("_") not in cls.__doc__] for cls in classes}
+    assert {name: fields for name, fields in untold.items() if fields} == {}

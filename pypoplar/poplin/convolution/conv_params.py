@@ -207,6 +207,9 @@ class ConvParams(_Compared):
     its group and the elements of the kernel, of products of the transformed input and the transformed kernel, which is not turned
     round: ``out[o] = sum of in[o + k] * kernel[k]``. All fields can be set; `validate` says what does not fit together, and every
     call that takes parameters does so. Parameters are equal, and have an order and a hash, by all of their fields.
+
+    `inputType`, also that of the weights, and `outputType` are FLOAT or HALF; `kernelShape` is as long as `inputFieldShape`.
+    `inputTransform` and `kernelTransform` are an ``InputTransform`` each, `outputTransform` is an ``OutputTransform``.
     """
 
     InputTransform: TypeAlias = FieldChange

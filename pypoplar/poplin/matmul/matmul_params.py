@@ -32,7 +32,7 @@ def _shape(given: Any) -> tuple[int, ...]:
 @public
 @frozen
 class MatMulParams:
-    """A product of matrices: the types of its operands and its result, and the shapes of A and B, [m, k] and [k, n], or grouped."""
+    """A product of A of `inputType` and `aShape`, [m, k], and B of `bShape`, [k, n], or of groups, as `outputType`."""
 
     inputType: ElementType = field(converter=check_type)
     outputType: ElementType = field(converter=check_type)

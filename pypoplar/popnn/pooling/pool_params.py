@@ -49,9 +49,10 @@ def _numbers(name: str, values: Any, least: int | None) -> tuple[int, ...]:
 class PoolParams:
     """What `pool` computes: windows of `kernelShape` over a field of `inputFieldShape`, `stride` apart in each dimension.
 
-    `inputTruncationOrPaddingLower` and `...Upper` say for each dimension how many places are added before the first and behind the
-    last one, or, where negative, are cut off. What is added counts for nothing: it is not the largest, and means are taken of the
-    other places alone. Tensors have `batchSize` samples of `numChannels` channels, of the type `dType`, FLOAT or HALF.
+    `poolingType` says what is taken of a window. `inputTruncationOrPaddingLower` and `inputTruncationOrPaddingUpper` say for each
+    dimension how many places are added before the first and behind the last one, or, where negative, are cut off. What is added
+    counts for nothing: it is not the largest, and means are taken of the other places alone. Tensors have `batchSize` samples of
+    `numChannels` channels, of the type `dType`, FLOAT or HALF.
     """
 
     poolingType: PoolingType

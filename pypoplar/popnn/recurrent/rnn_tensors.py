@@ -22,7 +22,7 @@ from pypoplar.tracebacks import public
 @public
 @define(eq=False)
 class RnnSlice:
-    """What a body has of a step: of each input [batch, size], intermediates [number, batch, size], of each output [number, ...].
+    """What a body has of a step: `inputs` [batch, size] each, `interimIn` [number, batch, size], of each output [number, ...].
 
     `interimOut` and `outputs` are to be written.
     """

@@ -19,7 +19,7 @@ class roiAlignParams:
 
     The coordinates of boxes are multiplied by `spatialScale_`, which makes places of them. With `aligned_` half a place is
     subtracted then, so that whole numbers are the corners of places, not their middles; without, boxes are one place wide and
-    high at least.
+    high at least. The constructor calls the bins `poolH` and `poolW`.
     """
 
     samplingRatio_: int = field(alias="samplingRatio")

@@ -46,7 +46,7 @@ class ReduceParams:
 
     ``ReduceParams(op)``, ``ReduceParams(op, update)``, ``ReduceParams(op, update, scale)``; the operation alone stands for the
     first of these; ``ReduceParams()`` waits for its `op`. `update` and `scale` go with ADD, SQUARE_ADD and LOG_ADD; LOG_ADD adds
-    the scale to its result.
+    the scale to its result. `useScale` says whether there is one.
     """
 
     __slots__ = ("op", "scale", "update", "useScale")
@@ -77,7 +77,10 @@ class ReduceParams:
 
 @public
 class SingleReduceOp:
-    """One reduction of `reduceMany`: ``SingleReduceOp(in_, dims, params[, outType][, debugName])``."""
+    """One reduction of `reduceMany`: ``SingleReduceOp(in_, dims, params[, outType][, debugName])``.
+
+    `useOutType` says whether the result has the type `outType`; else it has that of `in_`.
+    """
 
     __slots__ = ("debugName", "dims", "in_", "outType", "params", "useOutType")
 

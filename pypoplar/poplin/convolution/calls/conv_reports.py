@@ -31,7 +31,7 @@ ConvPlanParams = tuple[Target, ConvParams, Options]
 @public
 @define
 class PlanCosts:
-    """The estimated cycles of a convolution, and bytes of its fullest tile; `unknown` stands for what is not known."""
+    """The estimated `cycles` of a convolution, and its `memory`, bytes of the fullest tile; `unknown` is what is not known."""
 
     unknown: ClassVar[int] = 2 * sys.maxsize + 1
 
