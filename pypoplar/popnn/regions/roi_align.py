@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from math import prod
 from typing import Literal
@@ -170,14 +171,15 @@ class _RoiVertices:
         repeated = 1 if self.way == "forward" else 2  # over which all read the same: call by call, since views of copies are slow
         classes = [_by_length(ranges) for ranges in bounds]
         classes[repeated] = [[number] for number in range(len(bounds[repeated]))]
+        rows = cache(lambda name, ranges: box_rows(by_vertex[name][0], ranges))  # also of what those calls have in common
         for alike in product(*classes):
             chosen = numbers[np.ix_(*alike)].ravel()
             first_rows = np.array([bounds[2][number][0] for number in alike[2]])
             first_row, last_row = bounds[2][alike[2][0]]
             fields: dict[str, object] = {**asdict(work), **same, "rows": last_row - first_row}
             fields["firstRow"] = np.tile(first_rows, len(chosen) // len(first_rows))
-            for name, (tensor, kinds) in by_vertex.items():
-                fields[name] = box_rows(tensor, [_ranges(*place) for place in zip(kinds, bounds, alike, strict=True)])
+            for name, (_, kinds) in by_vertex.items():
+                fields[name] = rows(name, tuple(tuple(_ranges(*place)) for place in zip(kinds, bounds, alike, strict=True)))
             self.graph.add_vertices(cs, vertex, fields, chosen)
         prog.add(Execute(cs))
         return out

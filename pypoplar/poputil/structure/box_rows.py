@@ -12,7 +12,7 @@ from pypoplar.graph.views import concat
 Bounds = list[tuple[int, int]]
 
 
-def box_rows(view: Tensor, ranges: Sequence[Bounds]) -> Tensor:
+def box_rows(view: Tensor, ranges: Sequence[Sequence[tuple[int, int]]]) -> Tensor:
     """[boxes, elements of each]: what the boxes have of a tensor, whose ranges in each dimension are of one length."""
     shape = []
     for dimension, bounds in enumerate(ranges):
