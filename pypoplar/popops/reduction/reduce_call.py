@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Sequence as SequenceOf
 from math import inf, prod
 from typing import Any, overload
 
@@ -211,7 +212,7 @@ def reduceMany(
     if outputs and len(outputs) != len(asked):
         raise PoplibsError(f"{name} has {len(asked)} reductions, got {len(outputs)} outputs; an empty list has them made")
     css: list[ComputeSet] = []
-    calls = []
+    calls: list[ReduceCall] = []
     for number, single in enumerate(asked):
         if not isinstance(single, SingleReduceOp):
             raise PoplarTypeError(f"{name}: a reduction is a popops.SingleReduceOp, got {single!r}")
@@ -220,7 +221,8 @@ def reduceMany(
             check_tensor(name, outputs[number])
             type = outputs[number].elementType()
         debug = below(debugContext, single.debugName or f"reduction-{number}")
-        calls.append(ReduceCall.read(name, graph, single.in_, type, single.dims, single.params, css, debug, options))
+        call = ReduceCall.read(name, graph, single.in_, type, single.dims, single.params, css, debug, options, calls)
+        calls.append(call)
         if outputs:
             calls[-1].check_output(outputs[number])
         elif single.params.update:
@@ -274,8 +276,9 @@ class ReduceCall:
         work: Work | None,
         debugContext: str | None,
         options: Options,
+        others: SequenceOf[ReduceCall] = (),
     ) -> ReduceCall:
-        """Check the arguments, before the graph changes."""
+        """Check the arguments, before the graph changes. What tiles hold is taken from others of the same tensor."""
         check_operands(name, graph, in_)
         check_debug(name, debugContext)
         prog = [] if work is None else work
@@ -293,7 +296,8 @@ class ReduceCall:
         for cs in prog if isinstance(prog, list) else ():
             check_compute_set(name, graph, cs)
         check_codelet(name, graph, templateVertex("popops::Fill", type))
-        return ReduceCall.of(name, graph, in_, type, numbers, given, types, prog, below(debugContext, "reduce"))
+        same = (other.holdings for other in others if other.in_ is in_ and other.dims == numbers)
+        return ReduceCall.of(name, graph, in_, type, numbers, given, types, prog, below(debugContext, "reduce"), next(same, None))
 
     @staticmethod
     def of(  # noqa: PLR0913 (what calls have)
@@ -306,9 +310,11 @@ class ReduceCall:
         types: ReduceTypes,
         prog: Work,
         debug: str,
+        holdings: list[Holding] | None = None,
     ) -> ReduceCall:
-        """A call whose arguments are right; what it reduces has tiles."""
-        holdings = holdings_of(graph, in_, dims) if in_.numElements() else []
+        """A call whose arguments are right; what it reduces has tiles. `holdings` are theirs if they are known."""
+        if holdings is None:
+            holdings = holdings_of(graph, in_, dims) if in_.numElements() else []
         return ReduceCall(name, graph, in_, type, dims, params, types, prog, debug, holdings)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import fields, frozen
 
 from pypoplar.arrays.dtypes import Bools, Int64s
-from pypoplar.arrays.groups import distinct, offsets, opens
+from pypoplar.arrays.groups import distinct, offsets, opens, ragged
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat_slices
@@ -69,7 +69,7 @@ def holdings_of(graph: Graph, tensor: Tensor, dims: Sequence[int]) -> list[Holdi
     end = np.append(head[1:], len(first)) - 1
     blocks = _HeldBlocks(tile[head], output[head], output[end] + width[end], width[head], places[head], first[head], last[end])
     held = concat_slices(tensor.flatten(), pieces.begin, pieces.begin + pieces.width * pieces.places)
-    return list(_holdings(held, pieces, blocks))
+    return sorted(_holdings(held, pieces, blocks), key=lambda holding: (holding.tile, holding.output))
 
 
 def _in_long_pieces(tensor: Tensor, dims: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
@@ -154,36 +154,45 @@ def _holdings(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks) -> Iterator
     last = blocks.last - 1
     low, high = pieces.place[blocks.first], pieces.place[last] + pieces.width[last] * pieces.places[last]
     columns = [column.tolist() for column in (blocks.tile, blocks.output, blocks.end, blocks.width, blocks.places, low, high)]
+    uneven = []
     for begin, end in pairwise([*heads.tolist(), len(order)]):
         block = int(order[begin])
+        tile, output, bound, width, places, first, end_of_row = (column[block] for column in columns)
+        rows: tuple[HeldRow, ...] = (HeldRow(held, first, end_of_row),)
         if end - begin > 1:
             cluster = np.sort(order[begin:end])
-            yield from _overlapping(held, pieces, blocks, cluster, _rows(held, low[cluster], high[cluster]))
-            continue
-        tile, output, bound, width, places, first, last = (column[block] for column in columns)
-        yield Holding(tile, output, bound - output, width, (HeldRow(held, first, last),), places)
+            if any((column[cluster] != column[block]).any() for column in (blocks.output, blocks.end, blocks.width)):
+                uneven.append(cluster)
+                continue
+            rows, places = _rows(held, low[cluster], high[cluster]), int(blocks.places[cluster].sum())
+        yield Holding(tile, output, bound - output, width, rows, places)
+    if uneven:
+        yield from _cut_to_fit(held, pieces, blocks, uneven)
 
 
-def _overlapping(
-    held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, cluster: Int64s, rows: tuple[HeldRow, ...]
-) -> Iterator[Holding]:
-    """The holdings of blocks that overlap: with the row of each, where these have the same outputs, else with rows cut to fit."""
-    alike = all((column[cluster] == column[cluster[0]]).all() for column in (blocks.output, blocks.end, blocks.width))
-    first = int(cluster[0])
-    tile = int(blocks.tile[first])
-    if alike:
-        output, end = int(blocks.output[first]), int(blocks.end[first])
-        yield Holding(tile, output, end - output, int(blocks.width[first]), rows, int(blocks.places[cluster].sum()))
-        return
-    inside = pieces.chosen(np.concatenate([np.arange(blocks.first[block], blocks.last[block]) for block in cluster]))
-    bounds = distinct(np.concatenate((inside.output, inside.output + inside.width)))
-    for output, end in pairwise(bounds.tolist()):
-        over = inside.chosen((inside.output <= output) & (inside.output + inside.width >= end))
-        if len(over.tile) == 0:
-            continue
-        begin = over.place + output - over.output
-        rows = _rows(held, begin, begin + (end - output) * over.places)
-        yield Holding(tile, output, end - output, end - output, rows, int(over.places.sum()))
+def _cut_to_fit(held: Tensor, pieces: HeldPieces, blocks: _HeldBlocks, clusters: Sequence[Int64s]) -> Iterator[Holding]:
+    """The holdings of clusters of blocks that overlap, with rows that are cut where the outputs of others begin or end."""
+    block = np.concatenate(clusters)
+    count = blocks.last[block] - blocks.first[block]
+    inside = pieces.chosen(ragged(blocks.first[block], count))
+    cluster = np.repeat(np.repeat(np.arange(len(clusters)), [len(own) for own in clusters]), count)
+    span = int((inside.output + inside.width).max()) + 1
+    low = cluster * span + inside.output
+    bounds = distinct(np.concatenate((low, low + inside.width)))
+    first = np.searchsorted(bounds, low)
+    met = np.searchsorted(bounds, low + inside.width) - first
+    piece, part = np.repeat(np.arange(len(low)), met), ragged(first, met)
+    order = np.argsort(part, kind="stable")
+    piece, part = piece[order], part[order]
+    size = bounds[part + 1] - bounds[part]
+    begin = inside.place[piece] + bounds[part] - low[piece]
+    rows = _rows(held, begin, begin + size * inside.places[piece])
+    head = np.flatnonzero(opens(part))
+    places = np.add.reduceat(inside.places[piece], head)
+    output = bounds[part[head]] % span
+    columns = (inside.tile[piece[head]], output, size[head], places, head, np.append(head[1:], len(part)))
+    for tile, begins, width, together, own, end in zip(*(column.tolist() for column in columns), strict=True):
+        yield Holding(tile, begins, width, width, rows[own:end], together)
 
 
 def _rows(held: Tensor, begin: Int64s, end: Int64s) -> tuple[HeldRow, ...]:
