@@ -339,3 +339,16 @@ def test_what_does_not_go_together_is_refused_before_the_graph_changes():
     with pytest.raises(poputil.PoplibsError, match=r"a product is \(target, MatMulParams, options\)"):
         poplin.preplan([], [poplin.MatMulParams(FLOAT, FLOAT, [2, 3], [3, 2])], poplin.PlanningCache())
     assert (graph.getTarget(), len(prog)) == before
+
+
+@pytest.mark.parametrize("group", [[], [2]])
+def test_an_operand_in_many_pieces_is_copied_to_blocks_once_where_that_is_cheaper(group, mode):
+    a, b = sixteenths(*group, 128, 32), sixteenths(*group, 32, 32, seed=1)
+    graph, device = new_graph(32)
+    prog, multiply = Sequence(), poplin.matMulGrouped if group else poplin.matMul
+    left, right = variable(graph, HALF, a.shape, "a"), variable(graph, HALF, b.shape, "b")
+    turned = right.dimShuffle([0, 2, 1]) if group else right.transpose()
+    product = multiply(graph, left, turned, prog, FLOAT, "product")
+    read, engine = run(graph, device, prog, {"a": a.astype(np.float16), "b": b.astype(np.float16)}, {"product": product}, mode)
+    assert (read["product"] == exact(a, b.swapaxes(-1, -2))).all()
+    assert [step.name for step in engine.getReport().execution.steps if step.name.endswith(("left", "right"))] == ["product/right"]

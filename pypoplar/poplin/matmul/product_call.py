@@ -6,11 +6,11 @@ from attrs import frozen
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poplin.matmul.block_cuts import Bounds
-from pypoplar.poplin.matmul.block_layout import BlockMatrix, LaidOutTensor, laid_out
+from pypoplar.poplin.matmul.block_layout import LaidOutTensor, laid_out
 from pypoplar.poplin.matmul.block_plan import BlockPlan, plan_blocks
 from pypoplar.poplin.matmul.block_product import BlockProduct, new_result
 from pypoplar.poplin.matmul.matmul_options import MatMulOptions, Options
+from pypoplar.poplin.matmul.operand_blocks import given_operand
 from pypoplar.poplin.matmul.outer_product import outer_product
 from pypoplar.poplin.matmul.product_params import ProductParams, partials_type
 from pypoplar.poplin.matmul.vector_product import plan_vector_product, vector_product
@@ -139,16 +139,12 @@ class ProductCall:
         plan, graph = self._plan(), self.graph
         given = None if out is None else laid_out(out, plan.cuts.result_bounds())
         result = given or new_result(graph, plan, below(self.debug, "out"))
-        left = self._operand(self.A, plan.cuts.left_bounds(), self.params.a_shape)
-        right = self._operand(self.B, plan.cuts.right_bounds(), self.params.b_shape)
+        left = given_operand(graph, plan, self.A, False, self.prog, self.debug)
+        right = given_operand(graph, plan, self.B, True, self.prog, self.debug)
         BlockProduct(graph, plan, left, right, result, self.debug).add(self.prog)
         if out is not None and given:
             return out
         return self._moved(result.matrix.slice(0, self.params.columns, 2).reshape(self.shape), out)
-
-    def _operand(self, matrix: Tensor, bounds: Bounds, shape: list[int]) -> BlockMatrix:
-        """A matrix as blocks: those in which it was made, or slices."""
-        return laid_out(matrix, bounds) or BlockMatrix(bounds, matrix.reshape(shape))
 
     def _plan(self) -> BlockPlan:
         return planned(self.graph.getTarget(), self.params, self.cache)
