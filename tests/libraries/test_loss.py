@@ -321,3 +321,16 @@ def test_wrong_tensors_are_refused_with_their_names():
         popnn.topK(graph, outputs, 11, True, Sequence())
     with pytest.raises(PoplarTypeError, match="sort is True or False"):
         popnn.topK(graph, outputs, 2, 1, Sequence())
+
+
+@pytest.mark.parametrize("samples", [3, 5])
+def test_pieces_of_halves_that_begin_with_words_are_shared_by_the_workers_of_a_tile(samples, mode):
+    p = probabilities(samples, 256).astype(np.float16)
+    labels = np.arange(samples, dtype=np.uint32) * 5
+    case = Case(samples, 256, HALF, tiles=7)
+    program = popnn.calcLoss(case.graph, case.outputs, case.expected, case.loss, case.deltas, CROSS_ENTROPY, "loss")
+    loss, deltas, _ = case.run(program, p, labels, mode=mode)
+    exact = p.astype(np.float64)
+    np.testing.assert_allclose(loss, -np.log(exact[np.arange(samples), labels]), rtol=1e-3)
+    np.testing.assert_allclose(deltas, exact - one_hot(labels, 256), rtol=1e-3, atol=1e-7)
+    assert case.engine.getReport().compilation.graph.numVertices > 3 * 7

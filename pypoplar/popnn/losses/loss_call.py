@@ -19,7 +19,7 @@ from pypoplar.poputil.copies import shares_elements
 from pypoplar.poputil.exceptions import PoplibsError
 from pypoplar.poputil.naming import below
 from pypoplar.poputil.overloads import overloaded
-from pypoplar.poputil.placement.tiles_of_elements import place_on
+from pypoplar.poputil.placement.tiles_of_elements import mapped_pieces, place_on
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Execute, Program, Sequence
 from pypoplar.types import FLOAT, HALF, UNSIGNED_INT, ElementType
@@ -186,7 +186,8 @@ def _add_pieces(
         one = graph.addConstant(type, [], 1, below(debug, "one"))
         graph.setTileMapping(one, 0)
         shared = {"deltasScale": one, "modelOutputScaling": one, **scales, "smallest": SMALLEST[type], "width": pieces.classes}
-    workers = graph.getTarget().getNumWorkerContexts() if type is FLOAT else 1  # two halves of a word are one worker's
+    whole = type is FLOAT or _begin_with_words(graph, samples["deltas"])  # two halves of a word are one worker's
+    workers = graph.getTarget().getNumWorkerContexts() if whole else 1
     for numbers in pieces.alike():
         deltas = pieces.cut(samples["deltas"], numbers)
         part = pieces.chosen(parts, numbers)
@@ -208,6 +209,13 @@ def loss_pieces(graph: Graph, modelOutputs: Tensor) -> ClassPieces:
         even = pieces.length + pieces.length % 2
         return ClassPieces(rows, classes, 1, classes) if classes % 2 else ClassPieces(rows, classes, -(-classes // even), even)
     return pieces
+
+
+def _begin_with_words(graph: Graph, halves: Tensor) -> bool:
+    """Whether even places of a matrix of halves begin words of memory: it is the beginning of a variable, cut at even places."""
+    regions = halves.getVarRegions()
+    begins, _, _ = mapped_pieces(graph, halves)
+    return len(regions) == 1 and regions[0].interval.begin() == 0 and not bool((begins % 2).any())
 
 
 def _complete_mapping(graph: Graph, loss: Tensor, deltas: Tensor, modelOutputs: Tensor) -> None:
