@@ -3,6 +3,7 @@
 import doctest
 import importlib
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -36,8 +37,9 @@ def docstrings(module):
     inner = {
         f"{name}.{key}": value for name, member in own.items() if isinstance(member, type) for key, value in vars(member).items()
     }
-    members = {"module": module, **own, **inner}
-    return {name: member.__doc__ for name, member in members.items() if isinstance(getattr(member, "__doc__", None), str)}
+    kinds = (type, FunctionType, property, staticmethod, classmethod)  # others have the docstring of their class
+    members = {name: member for name, member in {**own, **inner}.items() if isinstance(member, kinds)}
+    return {name: member.__doc__ for name, member in {"module": module, **members}.items() if member.__doc__}
 
 
 def examples(path):
