@@ -334,3 +334,18 @@ def test_pieces_of_halves_that_begin_with_words_are_shared_by_the_workers_of_a_t
     np.testing.assert_allclose(loss, -np.log(exact[np.arange(samples), labels]), rtol=1e-3)
     np.testing.assert_allclose(deltas, exact - one_hot(labels, 256), rtol=1e-3, atol=1e-7)
     assert case.engine.getReport().compilation.graph.numVertices > 3 * 7
+
+
+def test_halves_that_begin_within_a_word_are_not_written_by_two_workers(mode):
+    p = probabilities(3, 700).astype(np.float16)
+    labels = np.array([0, 1, 699], np.uint32)
+    case = Case(3, 700, HALF, tiles=2)
+    longer = case.graph.addVariable(HALF, [2101], "longer")
+    poputil.mapTensorLinearly(case.graph, longer)
+    case.deltas = longer.slice(1, 2101).reshape([3, 700])
+    case.graph.createHostRead("odd", case.deltas)
+    program = popnn.calcLoss(case.graph, case.outputs, case.expected, case.loss, case.deltas, CROSS_ENTROPY, "loss")
+    loss, *_ = case.run(program, p, labels, mode=mode)
+    exact = p.astype(np.float64)
+    np.testing.assert_allclose(loss, -np.log(exact[np.arange(3), labels]), rtol=1e-3)
+    np.testing.assert_allclose(case.engine.readTensor("odd"), exact - one_hot(labels, 700), rtol=1e-3, atol=1e-7)

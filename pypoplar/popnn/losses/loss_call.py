@@ -131,7 +131,7 @@ def calcLoss(  # noqa: PLR0913 (PopLibs' arguments)
         return prog
     _complete_mapping(graph, loss, deltas, modelOutputs)
     labels = expected.reinterpret(UNSIGNED_INT)
-    pieces = loss_pieces(graph, modelOutputs)
+    pieces = loss_pieces(graph, modelOutputs, deltas)
     debug = below(debugContext, lossType.value)
     samples = {"probs": modelOutputs, "expected": labels}
     if pieces.whole:
@@ -200,14 +200,20 @@ def _add_pieces(
     reduceWithOutput(graph, parts, loss, [1], Operation.ADD, prog, debug)
 
 
-def loss_pieces(graph: Graph, modelOutputs: Tensor) -> ClassPieces:
-    """The pieces of rows; halves of a word must be in one piece, so rows of an odd number of them are not cut."""
+def loss_pieces(graph: Graph, modelOutputs: Tensor, deltas: Tensor) -> ClassPieces:
+    """The pieces of rows; halves of a word must be in one piece, so rows of an odd number of them are not cut.
+
+    Nor are rows that would have pieces of two lengths, which are vertices apart, where words may begin within a piece.
+    """
     rows, classes = modelOutputs.shape()
     size = modelOutputs.elementType().size
     pieces = plan_pieces(graph.getTarget(), rows, classes, size, loss_slots)
-    if size < WORD and (classes % 2 or pieces.length % 2):
-        even = pieces.length + pieces.length % 2
-        return ClassPieces(rows, classes, 1, classes) if classes % 2 else ClassPieces(rows, classes, -(-classes // even), even)
+    if size == WORD or pieces.whole:
+        return pieces
+    even = pieces.length + pieces.length % 2
+    pieces = ClassPieces(rows, classes, -(-classes // even), even)
+    if classes % 2 or (len(pieces.alike()) > 1 and not _begin_with_words(graph, deltas)):
+        return ClassPieces(rows, classes, 1, classes)
     return pieces
 
 
