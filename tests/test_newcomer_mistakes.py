@@ -157,7 +157,7 @@ MISTAKES = {  # as it is written: the error, and a part of what it says
     "popops.scaleAddTo": (PoplarAttributeError, "did you mean 'scaledAddTo'?"),
     "poputil.mapTensorLinear": (PoplarAttributeError, "did you mean 'mapTensorLinearly'?"),
     "poplin.conv": (PoplarAttributeError, "pypoplar.poplin has no 'conv'"),
-    "popnn.ctc": (MissingMember, "PopLibs has popnn.ctc, and pypoplar does not have it yet"),
+    "poputil.poplibs_error": (MissingMember, "PopLibs has poputil.poplibs_error, and pypoplar does not have it yet"),
     "poputil.mapTensorLinearly(x, graph)": (PoplarTypeError, "poputil.mapTensorLinearly: the first argument is the graph"),
     "poputil.mapTensorLinearly(graph, 'x')": (PoplarTypeError, "poputil.mapTensorLinearly takes a tensor, got 'x'"),
     "poputil.mapTensorLinearly(graph, x, '3', 1)": (PoplarTypeError, "minElementsPerTile is a whole number, got '3'"),
