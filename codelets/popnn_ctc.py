@@ -10,22 +10,10 @@ from typing import Generic, TypeVar
 
 from pypoplar import BOOL, FLOAT, HALF, UNSIGNED_INT, InOut, Input, Output, Vector, VectorList, Vertex, ipu
 from pypoplar.popnn.ctc.ctc_cycles import gather_estimate, gradient_estimate, loss_estimate, recursion_estimate
+from pypoplar.popnn.ctc.logarithms import NEVER, log_add, log_mul
 
 T = TypeVar("T", FLOAT, HALF)  # of the probabilities
 P = TypeVar("P", FLOAT, HALF)  # of partial results
-
-NEVER = -65504.0  # the logarithm of the probability 0
-
-
-def log_add(a, b):
-    """The logarithm of the sum of two probabilities."""
-    high = max(a, b)
-    return high if high <= NEVER else high + math.log(1.0 + math.exp(min(a, b) - high))
-
-
-def log_mul(a, b):
-    """The logarithm of their product."""
-    return max(a + b, NEVER)
 
 
 class CTCGather(Vertex, Generic[T], name="popnn::CTCGather", writes_all="emissions"):

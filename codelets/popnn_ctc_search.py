@@ -5,28 +5,16 @@ A sample has some beams, the likeliest labels of the steps so far, best first. E
 probability that its label's last step was a blank (`blanks`), or not (`symbols`), and of both (`totals`). All are logarithms.
 """
 
-import math
 from typing import Generic, TypeVar
 
 from pypoplar import FLOAT, HALF, UNSIGNED_INT, InOut, Input, Output, Vector, VectorList, Vertex, ipu
+from pypoplar.popnn.ctc.logarithms import NEVER, log_add, log_mul
 
 T = TypeVar("T", FLOAT, HALF)  # of the probabilities
 P = TypeVar("P", FLOAT, HALF)  # of those of beams
 
-NEVER = -65504.0  # the logarithm of the probability 0, as PopLibs'
 NOTHING = 0xFFFFFFFF  # in the place of a symbol: the label stays as it is
 MIXED = 0x9E3779B1  # an odd number of many bits
-
-
-def log_add(a, b):
-    """The logarithm of the sum of two probabilities."""
-    high = max(a, b)
-    return high if high <= NEVER else high + math.log(1.0 + math.exp(min(a, b) - high))
-
-
-def log_mul(a, b):
-    """The logarithm of their product."""
-    return max(a + b, NEVER)
 
 
 class CTCRank(Vertex, Generic[T], name="popnn::CTCRank", writes_all="ranked"):

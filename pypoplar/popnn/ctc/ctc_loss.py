@@ -11,7 +11,8 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popnn.ctc.ctc_plan import Options, Plan, float_type, loss_plan
 from pypoplar.popnn.ctc.ctc_tensors import by_sample, check_data, check_labels_shape
-from pypoplar.popnn.ctc.loss_program import NEVER, LossProgram
+from pypoplar.popnn.ctc.logarithms import NEVER
+from pypoplar.popnn.ctc.loss_program import LossProgram
 from pypoplar.popnn.nonlinearities.log_softmax import logSoftmax
 from pypoplar.popops.elements.cast import cast
 from pypoplar.poputil.arguments import check_call, check_codelet, check_operands, whole_number

@@ -11,6 +11,7 @@ from pypoplar.graph.tensor import Tensor
 from pypoplar.graph.views import concat
 from pypoplar.popnn.ctc.ctc_plan import LossPlan
 from pypoplar.popnn.ctc.ctc_tensors import by_sample, data_input, tile_of_pieces
+from pypoplar.popnn.ctc.logarithms import NEVER
 from pypoplar.popnn.ctc.time_chunks import TimeChunks
 from pypoplar.popops.elements.fill import fill
 from pypoplar.poputil.naming import below
@@ -18,8 +19,6 @@ from pypoplar.poputil.placement.tiles_of_elements import place_on
 from pypoplar.poputil.vertex_templates import templateVertex
 from pypoplar.program import Copy, Execute, Repeat, Sequence
 from pypoplar.types import FLOAT, UNSIGNED_INT, ElementType
-
-NEVER = -65504.0  # the logarithm of the probability 0, as PopLibs'; the device code has it, too
 
 
 @frozen(eq=False)
