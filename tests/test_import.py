@@ -124,3 +124,12 @@ def test_public_names_are_listed_and_others_are_refused():
         pypoplar.nope
     with pytest.raises(ImportError, match="cannot import name 'nope'"):
         from pypoplar import nope  # noqa: F401
+
+
+def test_without_pytorch_its_front_end_says_how_to_get_it():
+    missing = "import sys\nsys.modules['torch'] = None\n"
+    with pytest.raises(subprocess.CalledProcessError) as failure:
+        loaded(f"{missing}import pypoplar.poptorch")
+    assert failure.value.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: pypoplar.poptorch needs PyTorch, which is not installed: pip install 'pypoplar[pytorch]'"
+    )

@@ -61,6 +61,8 @@ FLOORS = (
     "popops",
     "poprand poplin",
     "popnn",
+    "poptorch.enums",
+    "poptorch",
     "testing",
     "cli",
     "__main__",
@@ -73,6 +75,7 @@ LIBRARIES = ("poputil", "popops", "poplin", "poprand", "popnn")  # they are buil
 COMPATIBLE = ("profile",)  # old names of public modules
 SHARED_NAMES = {  # of classes
     "ComputeSet": ("graph.vertices", "report.program_nodes"),  # Poplar's and libpva's
+    "Liveness": ("compiler.liveness.liveness", "poptorch.enums"),  # what lives when, and PopTorch's
     "PlanningCache": ("poplin.matmul", "poplin.planning_cache"),  # PopLibs' two
     "Program": ("program.base", "report.program_nodes"),  # Poplar's and libpva's
     "Result": ("engine.streams", "testing.running"),  # Poplar's `StreamCallback.Result`, and what a test's run gives

@@ -1,0 +1,57 @@
+"""PyTorch on the simulated IPU, with PopTorch's names: ``import pypoplar.poptorch as poptorch``.
+
+It needs PyTorch, which is an extra: ``pip install 'pypoplar[pytorch]'``. A script that says ``import poptorch`` runs as it is under
+``python -m pypoplar.poptorch SCRIPT``.
+"""
+
+try:
+    import torch as _torch
+except ModuleNotFoundError as missing:
+    if missing.name != "torch":
+        raise  # a part of PyTorch that is missing is told by itself
+    raise ModuleNotFoundError(
+        "pypoplar.poptorch needs PyTorch, which is not installed: pip install 'pypoplar[pytorch]'", name="torch"
+    ) from None
+
+OLDEST_TORCH = "2.13"  # that was tested
+
+if _torch.__version__ < OLDEST_TORCH:
+    raise ImportError(f"pypoplar.poptorch needs PyTorch {OLDEST_TORCH} or newer, this is {_torch.__version__}", name="torch")
+
+from pypoplar.poptorch import enums
+from pypoplar.poptorch.enums import (
+    AutoStage,
+    CommGroupType,
+    ConnectionType,
+    DataLoaderMode,
+    HalfFloatCastingBehavior,
+    Liveness,
+    MatMulSerializationMode,
+    MeanReductionStrategy,
+    MultiConvPlanType,
+    OutputMode,
+    OverlapMode,
+    ReductionType,
+    SharingStrategy,
+    SyncPattern,
+    VariableRetrievalMode,
+)
+
+__all__ = [
+    "AutoStage",
+    "CommGroupType",
+    "ConnectionType",
+    "DataLoaderMode",
+    "HalfFloatCastingBehavior",
+    "Liveness",
+    "MatMulSerializationMode",
+    "MeanReductionStrategy",
+    "MultiConvPlanType",
+    "OutputMode",
+    "OverlapMode",
+    "ReductionType",
+    "SharingStrategy",
+    "SyncPattern",
+    "VariableRetrievalMode",
+    "enums",
+]
