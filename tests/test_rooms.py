@@ -61,7 +61,8 @@ FLOORS = (
     "popops",
     "poprand poplin",
     "popnn",
-    "poptorch.enums",
+    "poptorch.enums poptorch.user_log",
+    "poptorch.options",
     "poptorch",
     "testing",
     "cli",
@@ -76,8 +77,13 @@ COMPATIBLE = ("profile",)  # old names of public modules
 SHARED_NAMES = {  # of classes
     "ComputeSet": ("graph.vertices", "report.program_nodes"),  # Poplar's and libpva's
     "Liveness": ("compiler.liveness.liveness", "poptorch.enums"),  # what lives when, and PopTorch's
+    "Phase": (
+        "interface.driver_records",
+        "poptorch.options.execution_strategies",
+    ),  # of the driver's record of a superstep, and PopTorch's
     "PlanningCache": ("poplin.matmul", "poplin.planning_cache"),  # PopLibs' two
     "Program": ("program.base", "report.program_nodes"),  # Poplar's and libpva's
+    "Stage": ("popops.reduction.reduce_plan", "poptorch.options.execution_strategies"),  # of a reduction, and PopTorch's
     "Result": ("engine.streams", "testing.running"),  # Poplar's `StreamCallback.Result`, and what a test's run gives
 }
 

@@ -18,7 +18,7 @@ OLDEST_TORCH = "2.13"  # that was tested
 if _torch.__version__ < OLDEST_TORCH:
     raise ImportError(f"pypoplar.poptorch needs PyTorch {OLDEST_TORCH} or newer, this is {_torch.__version__}", name="torch")
 
-from pypoplar.poptorch import enums
+from pypoplar.poptorch import enums, options
 from pypoplar.poptorch.enums import (
     AutoStage,
     CommGroupType,
@@ -36,10 +36,25 @@ from pypoplar.poptorch.enums import (
     SyncPattern,
     VariableRetrievalMode,
 )
+from pypoplar.poptorch.options import (
+    Attribute,
+    ConfigFileError,
+    Options,
+    ParallelPhasedExecution,
+    Phase,
+    PipelinedExecution,
+    SerialPhasedExecution,
+    ShardedExecution,
+    Stage,
+    TensorLocationSettings,
+)
+from pypoplar.poptorch.user_log import setLogLevel
 
 __all__ = [
+    "Attribute",
     "AutoStage",
     "CommGroupType",
+    "ConfigFileError",
     "ConnectionType",
     "DataLoaderMode",
     "HalfFloatCastingBehavior",
@@ -47,11 +62,21 @@ __all__ = [
     "MatMulSerializationMode",
     "MeanReductionStrategy",
     "MultiConvPlanType",
+    "Options",
     "OutputMode",
     "OverlapMode",
+    "ParallelPhasedExecution",
+    "Phase",
+    "PipelinedExecution",
     "ReductionType",
+    "SerialPhasedExecution",
+    "ShardedExecution",
     "SharingStrategy",
+    "Stage",
     "SyncPattern",
+    "TensorLocationSettings",
     "VariableRetrievalMode",
     "enums",
+    "options",
+    "setLogLevel",
 ]

@@ -1,0 +1,91 @@
+"""``Options.Distributed``: models spread over processes, which pypoplar does not have; and ``Options.Jit``."""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar, Self
+
+from pypoplar.errors import InvalidOption, MissingFeature
+from pypoplar.poptorch.options import option_checks as checks
+from pypoplar.poptorch.options.option_values import OptionValues
+from pypoplar.tracebacks import public
+
+OPEN_MPI = ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")
+
+
+@public
+class DistributedOptions(OptionValues):
+    """How many processes a model is spread over, and which one this is: 1 and 0.
+
+    As in PopTorch the environment of Open MPI counts. A program that runs in several processes, each with a model of its own, calls
+    `disable`; otherwise the options are refused where a data loader or a model takes them.
+    """
+
+    _group: ClassVar[str] = "Distributed"
+
+    def __init__(self) -> None:
+        super().__init__(num_distributed_processes=1, distributed_process_id=0, ipuof_configs={})
+        self._from_environment(*OPEN_MPI)
+
+    def disable(self) -> Self:
+        """Each process has a model of its own, whatever the environment says."""
+        return self._keep(num_distributed_processes=1, distributed_process_id=0)
+
+    def setEnvVarNames(self, var_num_processes: str, var_process_id: str) -> Self:
+        """Take the numbers from these environment variables; `MissingFeature` if there is more than one process."""
+        option = self._option("setEnvVarNames")
+        self._from_environment(checks.text(option, var_num_processes), checks.text(option, var_process_id))
+        self.check_supported()
+        return self
+
+    def configureProcessId(self, process_id: int, num_processes: int) -> Self:
+        """Set the number of this process and how many there are; `MissingFeature` if there is more than one."""
+        option = self._option("configureProcessId")
+        number = checks.whole_number(f"{option}: num_processes", num_processes, 1)
+        which = checks.whole_number(f"{option}: process_id", process_id, 0, number - 1)
+        if number > 1:
+            self._refuse("configureProcessId", f"{which}, {number}")
+        return self._keep(num_distributed_processes=number, distributed_process_id=which)
+
+    def check_supported(self) -> None:
+        """`MissingFeature` if there is more than one process."""
+        if self.num_distributed_processes > 1:
+            raise MissingFeature(
+                f"Options.Distributed: the environment names {self.num_distributed_processes} processes, and pypoplar does not "
+                "have models spread over processes yet; options.Distributed.disable() gives each process a model of its own"
+            )
+
+    def _from_environment(self, number: str, which: str) -> None:
+        try:
+            values = int(os.environ.get(number, "1")), int(os.environ.get(which, "0"))
+        except ValueError:
+            raise InvalidOption(
+                f"Options.Distributed: the environment variables {number} and {which} are whole numbers, "
+                f"got {os.environ.get(number)!r} and {os.environ.get(which)!r}"
+            ) from None
+        self._keep(num_distributed_processes=values[0], distributed_process_id=values[1])
+
+    @property
+    def processId(self) -> int:
+        """The number of this process."""
+        return int(self.distributed_process_id)
+
+    @property
+    def numProcesses(self) -> int:
+        """How many processes there are."""
+        return int(self.num_distributed_processes)
+
+
+@public
+class JitOptions(OptionValues):
+    """``Options.Jit``, which PopTorch has given up."""
+
+    _group: ClassVar[str] = "Jit"
+
+    def traceModel(self, trace_model: bool) -> Self:
+        """Models are not traced: False is fine, True an error as in PopTorch."""
+        if checks.flag(self._option("traceModel"), trace_model):
+            raise InvalidOption(
+                f"{self._option('traceModel')}(True): models are exported, and cannot be traced; leave the call out"
+            )
+        return self

@@ -1,0 +1,252 @@
+"""Execution strategies: which blocks of a model form a stage, which IPU a stage has, and whether stages overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+from attrs import frozen
+
+from pypoplar.errors import InvalidOption, PoplarIndexError, PoplarTypeError
+from pypoplar.poptorch.enums import AutoStage, Liveness
+from pypoplar.poptorch.options import option_checks as checks
+from pypoplar.spelling import nearest_or_all
+from pypoplar.tracebacks import public
+
+BlockId = str
+
+
+@public
+class Stage:
+    """One or more blocks, by their ``user_id``, that run on one IPU."""
+
+    def __init__(self, *block_ids: BlockId) -> None:
+        if not block_ids:
+            raise InvalidOption("Stage takes the user_id of at least one block")
+        self._blocks = tuple(checks.text("Stage", block) for block in block_ids)
+        self._ipu: int | None = None
+
+    @property
+    def blocks(self) -> tuple[BlockId, ...]:
+        """The blocks' names."""
+        return self._blocks
+
+    def ipu(self, ipu: int) -> Self:
+        """Run the stage on the IPU of this number, whatever its blocks say."""
+        self._ipu = checks.whole_number("Stage.ipu", ipu)
+        return self
+
+    @property
+    def ipu_number(self) -> int | None:
+        """The IPU that was set; None if its blocks decide."""
+        return self._ipu
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stage) and (self._blocks, self._ipu) == (other._blocks, other._ipu)
+
+    def __hash__(self) -> int:
+        return hash(self._blocks)
+
+    def __repr__(self) -> str:
+        return f"Stage({', '.join(map(repr, self._blocks))})" + ("" if self._ipu is None else f".ipu({self._ipu})")
+
+
+@frozen
+class BlockPlace:
+    """Where a block of a model runs: the number of its stage, that of its IPU, and the block's name."""
+
+    stage: int
+    ipu: int
+    block: BlockId
+
+
+class ExecutionStrategy:
+    """What all strategies are. One without stages numbers them by `auto_stage` as the model's blocks come."""
+
+    overlaps: ClassVar[bool] = False
+    """Whether stages work on different micro-batches at the same time."""
+
+    def __init__(self, stages: Sequence[Stage], auto_stage: AutoStage = AutoStage.SameAsIpu) -> None:
+        self.stages = tuple(stages)
+        self.auto_stage = auto_stage
+        self._numbers: dict[BlockId, int] = {}
+        for number, stage in enumerate(self.stages):
+            for block in stage.blocks:
+                if block in self._numbers:
+                    raise InvalidOption(f"{type(self).__name__}: the block {block!r} is in more than one stage")
+                self._numbers[block] = number
+
+    def stage(self, block_id: BlockId) -> Stage:
+        """The stage of a block; `InvalidOption` for a block that the strategy does not list."""
+        return self.stages[self.number_of(block_id)]
+
+    def number_of(self, block_id: BlockId) -> int:
+        """The number of a block's stage."""
+        if block_id not in self._numbers:
+            raise InvalidOption(f"{type(self).__name__} has no block {block_id!r}{nearest_or_all(block_id, self._numbers)}")
+        return self._numbers[block_id]
+
+    def places(self) -> StagePlaces:
+        """What places a model's blocks as they begin, one after the other."""
+        return StagePlaces(self)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]  # stages change
+
+    def __repr__(self) -> str:
+        inner = ", ".join(map(repr, self.stages)) if self.stages else f"AutoStage.{self.auto_stage.name}"
+        return f"{type(self).__name__}({inner})"
+
+
+class StagePlaces:
+    """Gives the blocks of one pass through a model their stages and IPUs."""
+
+    def __init__(self, strategy: ExecutionStrategy) -> None:
+        self._strategy = strategy
+        self._unnamed = 0
+        self._stages: dict[BlockId, int] = {}
+
+    def begin(self, user_id: BlockId | None, ipu_id: int | None) -> BlockPlace:
+        """The place of a block that begins. One without a name is called by its number among those.
+
+        The IPU is the one that the strategy's stage was given, or the block's, or else the one of the stage's number.
+        """
+        block = user_id
+        if not block:
+            block, self._unnamed = str(self._unnamed), self._unnamed + 1
+        if self._strategy.stages:
+            number = self._strategy.number_of(block)
+            chosen = self._strategy.stages[number].ipu_number
+            ipu_id = chosen if chosen is not None else ipu_id
+        else:
+            number = self._automatic(block, ipu_id)
+        return BlockPlace(number, number if ipu_id is None else ipu_id, block)
+
+    def _automatic(self, block: BlockId, ipu_id: int | None) -> int:
+        if block not in self._stages:
+            if self._strategy.auto_stage is AutoStage.SameAsIpu:
+                if ipu_id is None:
+                    raise InvalidOption(
+                        f"the block {block!r} has no ipu_id, which AutoStage.SameAsIpu makes its stage; give it one, or list the "
+                        "blocks in the execution strategy"
+                    )
+                self._stages[block] = ipu_id
+            else:
+                self._stages[block] = len(self._stages)
+        return self._stages[block]
+
+
+def _stages(call: str, arguments: Sequence[object]) -> list[Stage]:
+    """The stages that a strategy is given: each a Stage, a block, or a list of blocks."""
+    stages = []
+    for argument in arguments:
+        if isinstance(argument, Stage):
+            stages.append(argument)
+        elif isinstance(argument, str):
+            stages.append(Stage(argument))
+        elif isinstance(argument, list | tuple) and all(isinstance(block, str) for block in argument):
+            stages.append(Stage(*argument))
+        else:
+            raise PoplarTypeError(f"{call} takes an AutoStage, or Stages, names of blocks and lists of them, got {argument!r}")
+    return stages
+
+
+@public
+class PipelinedExecution(ExecutionStrategy):
+    """Stages that work on successive micro-batches at the same time.
+
+    `args` are stages: each a `Stage`, the name of a block, or a list of them. Without any, or with an `AutoStage`, the blocks of
+    the model say which stages there are.
+    """
+
+    overlaps: ClassVar[bool] = True
+
+    def __init__(self, *args: AutoStage | Stage | BlockId | Sequence[BlockId]) -> None:
+        if len(args) == 1 and isinstance(args[0], AutoStage):
+            super().__init__((), args[0])
+        else:
+            super().__init__(_stages(type(self).__name__, args))
+
+
+class ShardedExecution(PipelinedExecution):
+    """Stages on several IPUs that work one after the other; given as for `PipelinedExecution`."""
+
+    overlaps: ClassVar[bool] = False
+
+
+@public
+class Phase:
+    """Stages that run at the same time in phased execution. Names of blocks instead of stages form one."""
+
+    def __init__(self, *arg: BlockId | Stage) -> None:
+        if arg and all(isinstance(entry, Stage) for entry in arg):
+            self.stages = [entry for entry in arg if isinstance(entry, Stage)]
+        elif all(isinstance(entry, str) for entry in arg):
+            self.stages = [Stage(*(entry for entry in arg if isinstance(entry, str)))]
+        else:
+            raise PoplarTypeError(f"Phase takes either Stages or names of blocks, got {arg!r}")
+
+    def stage(self, idx: int) -> Stage:
+        """The stage of this number."""
+        if not 0 <= checks.whole_number("Phase.stage", idx) < len(self.stages):
+            raise PoplarIndexError(f"Phase.stage: there are {len(self.stages)} stages, got {idx}")
+        return self.stages[idx]
+
+    def ipus(self, *ipus: int) -> None:
+        """The IPU of each of its stages."""
+        if len(ipus) != len(self.stages):
+            raise InvalidOption(f"Phase.ipus takes one IPU for each of {len(self.stages)} stages, got {len(ipus)}")
+        for stage, ipu in zip(self.stages, ipus, strict=True):
+            stage.ipu(ipu)
+
+
+class PhasedExecution(ExecutionStrategy):
+    """What both kinds of phased execution are. They can be made, and `Options.setExecutionStrategy` refuses them."""
+
+    def __init__(self, *phases: Phase | list[Stage] | list[BlockId] | list[Phase]) -> None:
+        self._phases: list[Phase] = []
+        for given in phases:
+            if isinstance(given, list) and given and all(isinstance(entry, Phase) for entry in given):
+                self._phases += [entry for entry in given if isinstance(entry, Phase)]
+            else:
+                entries = given if isinstance(given, list) else [given]
+                self._phases.append(given if isinstance(given, Phase) else Phase(*entries))
+        if not self._phases:
+            raise InvalidOption(f"{type(self).__name__} takes the phases, of which there is at least one")
+        self._liveness = Liveness.AlwaysLive
+        self._separate_backward_phase = False
+        super().__init__([stage for phase in self._phases for stage in phase.stages])
+
+    def phase(self, phase: int) -> Phase:
+        """The phase of this number."""
+        if checks.whole_number(f"{type(self).__name__}.phase", phase) >= len(self._phases):
+            raise PoplarIndexError(f"{type(self).__name__}.phase: there are {len(self._phases)} phases, got {phase}")
+        return self._phases[phase]
+
+    def useSeparateBackwardPhase(self, use: bool = True) -> Self:
+        """Let the last phase forward and the first one backward be two."""
+        self._separate_backward_phase = checks.flag(f"{type(self).__name__}.useSeparateBackwardPhase", use)
+        return self
+
+
+@public
+class ParallelPhasedExecution(PhasedExecution):
+    """Phases on two groups of IPUs in turn."""
+
+    def sendTensorsOffChipAfterFwd(self, off_chip: bool = True) -> Self:
+        """Keep tensors off the chip between the passes forward and backward."""
+        off = checks.flag("ParallelPhasedExecution.sendTensorsOffChipAfterFwd", off_chip)
+        self._liveness = Liveness.OffChipAfterFwd if off else Liveness.AlwaysLive
+        return self
+
+
+@public
+class SerialPhasedExecution(PhasedExecution):
+    """Phases on one group of IPUs, one after the other."""
+
+    def setTensorsLiveness(self, liveness: Liveness) -> Self:
+        """Where tensors are between the phases."""
+        self._liveness = checks.member("SerialPhasedExecution.setTensorsLiveness", liveness, Liveness)
+        return self

@@ -1,0 +1,85 @@
+"""``Options.TensorLocations``: which memory tensors are in; here all are in that of tiles."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.poptorch.options import option_checks as checks
+from pypoplar.poptorch.options.option_values import OptionValues
+from pypoplar.tracebacks import public
+
+
+@public
+class TensorLocationSettings(OptionValues):
+    """Where tensors of a kind are; given to `TensorLocationOptions`."""
+
+    def _option(self, method: str) -> str:
+        return f"TensorLocationSettings.{method}" if method else "TensorLocationSettings"
+
+    def minElementsForOffChip(self, min_elements: int) -> Self:
+        """Smaller tensors stay on the chip."""
+        return self._keep(minElementsForOffChip=checks.whole_number(self._option("minElementsForOffChip"), min_elements))
+
+    def minElementsForReplicatedTensorSharding(self, min_elements: int) -> Self:
+        """Smaller tensors are not spread over replicas."""
+        option = self._option("minElementsForReplicatedTensorSharding")
+        return self._keep(minElementsForReplicatedTensorSharding=checks.whole_number(option, min_elements))
+
+    def useOnChipStorage(self, use: bool | None = True) -> Self:
+        """Keep tensors on the chip, or off it; None leaves it open."""
+        if use is None:
+            self.deleteIfExists("onChip")
+            return self
+        return self._keep(onChip=checks.flag(self._option("useOnChipStorage"), use))
+
+    def useReplicatedTensorSharding(self, use: bool = True) -> Self:
+        """Spread tensors over replicas."""
+        return self._keep(useReplicatedTensorSharding=checks.flag(self._option("useReplicatedTensorSharding"), use))
+
+    def useIOTilesToLoad(self, use: bool = True) -> Self:
+        """Load tensors through tiles of their own."""
+        return self._keep(useIOTilesToLoad=checks.flag(self._option("useIOTilesToLoad"), use))
+
+    def useIOTilesToStore(self, use: bool = True) -> Self:
+        """Store tensors through tiles of their own."""
+        return self._keep(useIOTilesToStore=checks.flag(self._option("useIOTilesToStore"), use))
+
+
+@public
+class TensorLocationOptions(OptionValues):
+    """Where the tensors of a model are. All of this is checked and changes nothing."""
+
+    _group: ClassVar[str] = "TensorLocations"
+
+    def numIOTiles(self, num_tiles: int) -> Self:
+        """Keep an even number of tiles, from 32 to 192, for input and output."""
+        option = self._option("numIOTiles")
+        number = checks.whole_number(option, num_tiles, 32, 192)
+        if number % 2:
+            raise InvalidOption(f"{option} takes an even number, got {number}")
+        self._tell("numIOTiles")
+        return self._keep(numIOTiles=number)
+
+    def setActivationLocation(self, location: TensorLocationSettings) -> Self:
+        """Where activations are."""
+        return self._keep(location_activation=self._location("setActivationLocation", location))
+
+    def setWeightLocation(self, location: TensorLocationSettings) -> Self:
+        """Where weights are."""
+        return self._keep(location_weight=self._location("setWeightLocation", location))
+
+    def setOptimizerLocation(self, location: TensorLocationSettings) -> Self:
+        """Where the states of optimisers are."""
+        return self._keep(location_optimizer=self._location("setOptimizerLocation", location))
+
+    def setAccumulatorLocation(self, location: TensorLocationSettings) -> Self:
+        """Where accumulated gradients are."""
+        return self._keep(location_accumulator=self._location("setAccumulatorLocation", location))
+
+    def _location(self, method: str, location: object) -> dict[str, int]:
+        if not isinstance(location, TensorLocationSettings):
+            raise PoplarTypeError(f"{self._option(method)} takes poptorch.TensorLocationSettings, got {location!r}")
+        values = location.toDict()
+        self._tell(method, {**values, "onChip": values.get("onChip", True)} != {"onChip": True})
+        return {name: int(value) for name, value in values.items()}
