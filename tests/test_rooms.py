@@ -63,6 +63,7 @@ FLOORS = (
     "popnn",
     "poptorch.enums poptorch.user_log",
     "poptorch.options",
+    "poptorch.optim",
     "poptorch",
     "testing",
     "cli",

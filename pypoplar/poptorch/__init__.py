@@ -18,7 +18,7 @@ OLDEST_TORCH = "2.13"  # that was tested
 if _torch.__version__ < OLDEST_TORCH:
     raise ImportError(f"pypoplar.poptorch needs PyTorch {OLDEST_TORCH} or newer, this is {_torch.__version__}", name="torch")
 
-from pypoplar.poptorch import enums, options
+from pypoplar.poptorch import enums, optim, options
 from pypoplar.poptorch.enums import (
     AutoStage,
     CommGroupType,
@@ -77,6 +77,7 @@ __all__ = [
     "TensorLocationSettings",
     "VariableRetrievalMode",
     "enums",
+    "optim",
     "options",
     "setLogLevel",
 ]

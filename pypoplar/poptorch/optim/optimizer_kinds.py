@@ -1,0 +1,52 @@
+"""Which optimisers a device can do the steps of: PyTorch's own classes and those of `pypoplar.poptorch.optim`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pypoplar.errors import MissingFeature, PoplarTypeError
+from pypoplar.poptorch.optim.ipu_optimizer import Optimizer
+from pypoplar.poptorch.optim.lamb import LAMB
+
+KINDS = {
+    "SGD": torch.optim.SGD,
+    "AdamW": torch.optim.AdamW,  # which is an Adam too
+    "Adam": torch.optim.Adam,
+    "RMSprop": torch.optim.RMSprop,
+    "LAMB": LAMB,
+}
+HOST_ONLY = ("amsgrad", "maximize", "differentiable")
+"""Arguments of PyTorch's that a device's step does not have."""
+
+
+def optimizer_kind(optimizer: object) -> str:
+    """The name in `KINDS` of an optimiser whose steps the device can do.
+
+    `PoplarTypeError` for what is no optimiser; `MissingFeature` for other classes, for those that have a `step` of their own, and
+    for arguments that the device's steps do not have, such as ``maximize=True``.
+    """
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise PoplarTypeError(f"an optimiser is one of poptorch.optim or torch.optim, got {optimizer!r}")
+    name = type(optimizer).__name__
+    kind = next((kind for kind, base in KINDS.items() if isinstance(optimizer, base)), None)
+    if kind is None:
+        raise MissingFeature(f"{name}: pypoplar has the optimisers {', '.join(KINDS)}")
+    if _step(type(optimizer)) not in (*map(_step, KINDS.values()), Optimizer.step):
+        raise MissingFeature(f"{name} has a step of its own, and Python code of an optimiser does not run on the device")
+    for number, group in enumerate(optimizer.param_groups):
+        for argument in HOST_ONLY:
+            if group.get(argument):
+                raise MissingFeature(f"{name}: pypoplar does not have {argument}=True yet (parameter group {number})")
+    if kind not in ("Adam", "AdamW"):
+        return kind
+    decoupled = {bool(group["decoupled_weight_decay"]) for group in optimizer.param_groups}
+    if len(decoupled) > 1:
+        raise MissingFeature(f"{name}: decoupled_weight_decay is True in all parameter groups or in none")
+    return "AdamW" if True in decoupled else "Adam"
+
+
+def _step(cls: Any) -> object:
+    """The `step` of a class of optimisers, without what PyTorch wraps around it at the first object."""
+    return cls.step.__wrapped__ if getattr(cls.step, "hooked", False) else cls.step

@@ -1,0 +1,52 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import torch
+
+from pypoplar.poptorch.optim.ipu_optimizer import Optimizer, given
+from pypoplar.poptorch.user_log import say_once
+from pypoplar.tracebacks import public
+
+
+@public
+class SGD(Optimizer, torch.optim.SGD):
+    """Stochastic gradient descent with or without momentum, as `torch.optim.SGD` has it.
+
+    Gradients are accumulated apart from velocities, in the types `accum_type` and `velocity_accum_type`. With `use_combined_accum`
+    they are accumulated into the velocities, scaled by `velocity_scaling`, which takes less memory and rounds more. `loss_scaling`
+    multiplies the loss, and the update divides by it: small gradients of halves do not vanish. Gradients whose norm, over all
+    parameters, is above `max_grad_norm` are scaled down to it.
+    """
+
+    _pytorch: ClassVar[Any] = torch.optim.SGD
+    _own = ("loss_scaling", "velocity_scaling", "use_combined_accum", "accum_type", "velocity_accum_type", "max_grad_norm")
+
+    def __init__(  # noqa: PLR0913 (PopTorch's arguments)
+        self,
+        params: Iterable[Any],
+        lr: float,
+        momentum: float | None = None,
+        dampening: float | None = None,
+        weight_decay: float | None = None,
+        nesterov: bool | None = None,
+        maximize: bool | None = None,
+        foreach: bool | None = None,
+        differentiable: bool | None = None,
+        loss_scaling: float | None = None,
+        velocity_scaling: float | None = None,
+        use_combined_accum: bool | None = None,
+        accum_type: torch.dtype | None = None,
+        velocity_accum_type: torch.dtype | None = None,
+        max_grad_norm: float | None = None,
+    ) -> None:
+        self._construct(given(locals()))
+        if self.use_combined_accum:
+            self.defaults["velocity_scaling"] = self.velocity_scaling
+            for group in self.param_groups:
+                group.setdefault("velocity_scaling", self.velocity_scaling)
+        elif velocity_scaling is not None:
+            say_once("SGD: velocity_scaling belongs to use_combined_accum=True, and changes nothing without")

@@ -1,0 +1,46 @@
+"""Which values of an optimiser may change after its model is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pypoplar.errors import InvalidOption
+from pypoplar.spelling import nearest_or_all
+from pypoplar.tracebacks import public
+
+
+@public
+class VariableAttributes:
+    """Which values of an optimiser may change between calls of its model: those that its constructor was given, at first.
+
+    Others are constants of the compiled program.
+    """
+
+    def __init__(self, variable_attributes: Iterable[str], allowed_attributes: Iterable[str]) -> None:
+        self._allowed = tuple(allowed_attributes)
+        self._variable = {name for name in variable_attributes if name in self._allowed}
+
+    def isConstant(self, attr: str) -> bool:
+        """Whether the value called `attr` is a constant; `InvalidOption` if the optimiser has none of that name."""
+        return self._known(attr) not in self._variable
+
+    def markAsConstant(self, attr: str) -> None:
+        """Make the value called `attr` a constant."""
+        self._variable.discard(self._known(attr))
+
+    def markAsVariable(self, attr: str) -> None:
+        """Let the value called `attr` change."""
+        self._variable.add(self._known(attr))
+
+    def _known(self, attr: str) -> str:
+        if attr not in self._allowed:
+            raise InvalidOption(f"the optimiser has no value {attr!r}{nearest_or_all(attr, self._allowed)}")
+        return attr
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VariableAttributes) and (self._allowed, self._variable) == (other._allowed, other._variable)
+
+    __hash__ = None  # type: ignore[assignment]  # marks change
+
+    def __repr__(self) -> str:
+        return f"VariableAttributes(variable={sorted(self._variable)})"
