@@ -36,6 +36,10 @@ from pypoplar.poptorch.enums import (
     SyncPattern,
     VariableRetrievalMode,
 )
+from pypoplar.poptorch.executor import PoplarExecutor
+from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation
+from pypoplar.poptorch.models import inferenceModel, trainingModel
+from pypoplar.poptorch.operators import identity_loss
 from pypoplar.poptorch.options import (
     Attribute,
     ConfigFileError,
@@ -68,6 +72,7 @@ __all__ = [
     "ParallelPhasedExecution",
     "Phase",
     "PipelinedExecution",
+    "PoplarExecutor",
     "ReductionType",
     "SerialPhasedExecution",
     "ShardedExecution",
@@ -75,9 +80,13 @@ __all__ = [
     "Stage",
     "SyncPattern",
     "TensorLocationSettings",
+    "UnsupportedOperation",
     "VariableRetrievalMode",
     "enums",
+    "identity_loss",
+    "inferenceModel",
     "optim",
     "options",
     "setLogLevel",
+    "trainingModel",
 ]

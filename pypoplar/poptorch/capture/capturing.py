@@ -1,0 +1,139 @@
+"""Capture of a module: exported with the shapes of a call's arguments, then traced forward and backward."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputSpec, OutputKind
+from torch.export.graph_signature import InputKind as ExportedKind
+
+from pypoplar.errors import PoplarError
+from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGraph
+from pypoplar.poptorch.capture.joint_trace import trace_joint
+from pypoplar.poptorch.capture.training_loss import loss_of
+
+_KINDS = {
+    ExportedKind.PARAMETER: InputKind.PARAMETER,
+    ExportedKind.BUFFER: InputKind.BUFFER,
+    ExportedKind.CONSTANT_TENSOR: InputKind.CONSTANT,
+    ExportedKind.USER_INPUT: InputKind.ARGUMENT,
+}
+
+
+class CaptureError(PoplarError, RuntimeError):
+    """A module that cannot become a graph: control flow that depends on data, or a shape that does."""
+
+
+def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], training: bool) -> JointGraph:
+    """The joint graph of a module for arguments of these shapes; with gradients of its trained parameters where `training`."""
+    exported = _exported(module, args, kwargs)
+    signature = exported.graph_signature
+    output = next(node for node in reversed(exported.graph.nodes) if node.op == "output")
+    returned = list(output.args[0])
+    users = [number for number, spec in enumerate(signature.output_specs) if spec.kind is OutputKind.USER_OUTPUT]
+    loss = users[loss_of([returned[number] for number in users], exported.graph)] if training else None
+
+    specs = list(signature.input_specs)
+    tensors = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+    placeholders = [node for node in exported.graph.nodes if node.op == "placeholder"]
+    fakes, trained = _fakes(placeholders, specs, tensors)
+    with _fake_mode(placeholders):
+        graph, outputs, gradients = trace_joint(exported.graph_module, fakes, loss, trained)
+
+    updates = {
+        str(spec.target): outputs[number]
+        for number, spec in enumerate(signature.output_specs)
+        if spec.kind is OutputKind.BUFFER_MUTATION
+    }
+    _refuse_other_mutations(signature.output_specs)
+    traced = [node for node in graph.nodes if node.op == "placeholder"]
+    return JointGraph(
+        graph=graph,
+        inputs=tuple(_input(spec, node, exported) for spec, node in zip(specs, traced, strict=True)),
+        outputs=tuple(outputs[number] for number in users),
+        structure=exported.call_spec.out_spec,
+        loss=None if loss is None else outputs[loss],
+        gradients={name: node for name, node in gradients.items() if node is not None},
+        buffers=updates,
+    )
+
+
+def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ExportedProgram:
+    try:
+        with _quiet():
+            return torch.export.export(module, args, dict(kwargs), strict=False).run_decompositions({})
+    except PoplarError:
+        raise
+    except Exception as problem:
+        raise CaptureError(f"{type(module).__name__} cannot become a graph of static shapes: {problem}") from problem
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """PyTorch's export warns of what it does itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _fakes(
+    placeholders: list[fx.Node], specs: list[InputSpec], tensors: Mapping[str, torch.Tensor]
+) -> tuple[list[Any], dict[str, torch.Tensor]]:
+    """Inputs of shape and type alone, and those of them that are trained, by name; tied parameters are one."""
+    fakes: list[Any] = []
+    trained: dict[str, torch.Tensor] = {}
+    shared: dict[int, Any] = {}
+    for node, spec in zip(placeholders, specs, strict=True):
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor):
+            fakes.append(value)
+            continue
+        known = tensors.get(str(spec.target))
+        if known is not None and id(known) in shared:
+            fakes.append(shared[id(known)])
+            continue
+        with value.fake_mode:
+            fake = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+        if spec.kind is ExportedKind.PARAMETER and known is not None and known.requires_grad:
+            trained[str(spec.target)] = fake.requires_grad_()
+        if known is not None:
+            shared[id(known)] = fake
+        fakes.append(fake)
+    return fakes, trained
+
+
+def _fake_mode(placeholders: list[fx.Node]) -> contextlib.AbstractContextManager[Any]:
+    for node in placeholders:
+        if isinstance(node.meta.get("val"), torch.Tensor):
+            return node.meta["val"].fake_mode
+    return contextlib.nullcontext()
+
+
+def _input(spec: InputSpec, node: fx.Node, exported: ExportedProgram) -> GraphInput:
+    kind = _KINDS.get(spec.kind)
+    if kind is None:
+        raise CaptureError(f"the input {spec.target or node.name} is a {spec.kind.name.lower()}, which graphs do not have")
+    if kind is InputKind.ARGUMENT:
+        return GraphInput(kind, spec.arg.name, node, spec.arg.value if isinstance(spec.arg, ConstantArgument) else None)
+    name = str(spec.target)
+    return GraphInput(kind, name, node, exported.constants[name] if kind is InputKind.CONSTANT else None)
+
+
+def _refuse_other_mutations(specs: list[Any]) -> None:
+    kinds = OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION
+    others = [spec for spec in specs if spec.kind not in kinds]
+    if others:
+        listed = ", ".join(f"{spec.target} ({spec.kind.name.lower().replace('_', ' ')})" for spec in others)
+        raise CaptureError(f"a module's forward pass changes its buffers alone; this one changes {listed}")
+
+
+def unflatten(structure: Any, outputs: list[Any]) -> Any:
+    """What a module returns, from its flattened outputs."""
+    return pytree.tree_unflatten(outputs, structure)

@@ -1,0 +1,71 @@
+"""What capture hands on: one graph of operations for a step, with where each of them came from."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import torch
+from attrs import frozen
+from torch import fx
+
+from pypoplar.codelet.ir.terms import Location
+
+
+class Pass(Enum):
+    """The part of a step that an operation belongs to."""
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+
+
+@frozen
+class Origin:
+    """The operation of the user's module that an operation of the graph was made for."""
+
+    module: str  # its path in the model, such as layer1.conv; empty for the model itself
+    operation: str  # such as conv2d
+    location: Location | None  # the user's line
+
+    def __str__(self) -> str:
+        place = f" at {self.location.file}:{self.location.line}" if self.location else ""
+        return f"{self.operation} of {self.module or 'the model'}{place}"
+
+
+class InputKind(Enum):
+    """What an input of the graph is."""
+
+    PARAMETER = "parameter"
+    BUFFER = "buffer"
+    CONSTANT = "constant"
+    ARGUMENT = "argument"
+
+
+@frozen(eq=False)
+class GraphInput:
+    """An input of the graph: a parameter or buffer, by its name in the module, a tensor that the module holds, or an argument."""
+
+    kind: InputKind
+    name: str
+    node: fx.Node
+    value: torch.Tensor | None = None  # of a constant
+
+
+@frozen(eq=False)
+class JointGraph:
+    """The operations of a step, forward and, where there is a loss, backward.
+
+    Nodes have `meta["val"]` (shape and type), `meta["origin"]` (an `Origin` or None) and `meta["pass"]`.
+    """
+
+    graph: fx.Graph
+    inputs: tuple[GraphInput, ...]
+    outputs: tuple[Any, ...]  # fx nodes or plain values, flattened: what the user's module returns
+    structure: Any  # how `outputs` are nested
+    loss: fx.Node | None
+    gradients: dict[str, fx.Node]  # of parameters, by name
+    buffers: dict[str, fx.Node]  # new values of buffers, by name
+
+    def arguments(self) -> list[GraphInput]:
+        """What a call gives, in the order of the flattened arguments."""
+        return [one for one in self.inputs if one.kind is InputKind.ARGUMENT]

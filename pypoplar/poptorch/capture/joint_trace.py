@@ -1,0 +1,100 @@
+"""The joint graph of a module's forward pass and of its gradients, traced operation by operation with shapes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch import fx
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+
+from pypoplar.poptorch.capture.joint_graph import Origin, Pass
+from pypoplar.poptorch.capture.origins import origin_of
+
+
+class _Marks:
+    """Notes in new nodes of the traced graph what they are made for."""
+
+    def __init__(self) -> None:
+        self.marked = 0
+        self.now: tuple[Origin | None, Pass] = (None, Pass.FORWARD)
+
+    def turn_to(self, origin: Origin | None, part: Pass) -> None:
+        """What is traced from here on is made for an origin; what was traced since the last turn belongs to the last one."""
+        mode = get_proxy_mode()
+        assert mode is not None, "graphs are marked while they are traced"
+        nodes = list(mode.tracer.graph.nodes)
+        for node in nodes[self.marked :]:
+            node.meta["origin"], node.meta["pass"] = self.now
+        self.marked = len(nodes)
+        self.now = origin, part
+
+
+class _Forward(fx.Interpreter):
+    """Runs an exported graph; the gradients of each operation are marked as made for it, too."""
+
+    def __init__(self, module: fx.GraphModule, marks: _Marks) -> None:
+        super().__init__(module)
+        self.marks = marks
+        self.known: set[Any] = set()
+
+    def run_node(self, n: fx.Node) -> Any:
+        origin = origin_of(n)
+        self.marks.turn_to(origin, Pass.FORWARD)
+        result = super().run_node(n)
+        if n.op == "call_function":
+
+            def mark(_: Any) -> None:
+                self.marks.turn_to(origin, Pass.BACKWARD)
+
+            for tensor in pytree.tree_leaves(result):
+                if isinstance(tensor, torch.Tensor):
+                    self._mark_gradients(tensor.grad_fn, mark)
+        return result
+
+    def _mark_gradients(self, function: Any, mark: Callable[[Any], None]) -> None:
+        """Have gradient functions that no earlier operation made call `mark` before they run."""
+        waiting = [function]
+        while waiting:
+            function = waiting.pop()
+            if function is None or function in self.known:
+                continue
+            self.known.add(function)
+            if type(function).__name__ != "AccumulateGrad":
+                function.register_prehook(mark)
+                waiting.extend(before for before, _ in function.next_functions)
+
+
+def trace_joint(
+    module: fx.GraphModule, fakes: list[Any], loss: int | None, trained: Mapping[str, torch.Tensor]
+) -> tuple[fx.Graph, list[Any], dict[str, Any]]:
+    """The graph, what the module returns, flattened, and the gradients of the output number `loss` for each tensor of `trained`.
+
+    `fakes` are inputs that have shape and type alone; those of `trained` are among them.
+    """
+    marks = _Marks()
+
+    def joint(*inputs: Any) -> tuple[list[Any], list[Any]]:
+        results = _Forward(module, marks).run(*inputs)
+        outputs = pytree.tree_leaves(results, is_leaf=lambda leaf: leaf is None)
+        marks.turn_to(None, Pass.BACKWARD)
+        gradients: list[Any] = []
+        if loss is not None:
+            gradients = list(torch.autograd.grad(outputs[loss], list(trained.values()), allow_unused=True))
+        marks.turn_to(None, Pass.FORWARD)
+        return [one.detach() if isinstance(one, torch.Tensor) else one for one in outputs], gradients
+
+    with torch.enable_grad() if loss is not None else torch.no_grad():
+        traced = make_fx(joint, _allow_non_fake_inputs=True)(*fakes)
+    graph = traced.graph
+    for node in list(graph.nodes):
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:  # holds, for these shapes and types
+            graph.erase_node(node)
+    graph.eliminate_dead_code()
+    for node in graph.nodes:
+        node.meta.setdefault("origin", None)
+        node.meta.setdefault("pass", Pass.FORWARD)
+    ((outputs, gradients),) = next(node for node in reversed(graph.nodes) if node.op == "output").args
+    return graph, list(outputs), dict(zip(trained, gradients, strict=loss is not None))

@@ -1,0 +1,43 @@
+"""Which operation of the user's module, on which line, a node of an exported graph stands for."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import torch
+from torch import fx
+
+from pypoplar.codelet.ir.terms import Location
+from pypoplar.poptorch.capture.joint_graph import Origin
+from pypoplar.tracebacks import is_ours
+
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+
+
+def origin_of(node: fx.Node) -> Origin:
+    """Module path, operation and line of a node of an exported program."""
+    stack = node.meta.get("nn_module_stack") or {}
+    path = next((name for name, _ in reversed(stack.values())), "") if stack else ""
+    return Origin(_module_path(path), operation_name(node), _user_line(node.meta.get("stack_trace") or ""))
+
+
+def operation_name(node: fx.Node) -> str:
+    """An operation's name without namespace and overload, such as conv2d."""
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return target._schema.name.partition("::")[2]
+    return getattr(target, "__name__", str(target))
+
+
+def _module_path(path: str) -> str:
+    """A path such as `layer1.conv` from how an exported program writes it."""
+    return re.sub(r"^L\['self'\]\.?", "", path).replace("._modules['", ".").replace("']", "").strip(".")
+
+
+def _user_line(trace: str) -> Location | None:
+    """The innermost line of a trace that is neither PyTorch's nor pypoplar's."""
+    frames = [Location(frame["file"], int(frame["line"]), frame["function"]) for frame in _FRAME.finditer(trace)]
+    users = [frame for frame in frames if not frame.file.startswith(_TORCH) and not is_ours(frame.file)]
+    return users[-1] if users else None

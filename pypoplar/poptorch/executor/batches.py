@@ -1,0 +1,60 @@
+"""How a call's batch is cut: by iterations of the device's loop and by batches whose gradients are added up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+import torch
+from attrs import field, frozen
+
+from pypoplar.errors import InvalidOption, TensorShapeError
+from pypoplar.poptorch.enums import OutputMode
+
+
+@frozen
+class Batches:
+    """What one call does: `iterations` times, a step of `accumulated` batches, and which of the results come back."""
+
+    iterations: int
+    accumulated: int
+    mode: OutputMode
+    period: int = field(default=1)  # of OutputMode.EveryN, in iterations
+
+    @period.validator
+    def _divides(self, _: object, period: int) -> None:
+        if self.mode is OutputMode.EveryN and self.iterations % period:
+            raise InvalidOption(f"outputMode(EveryN, {period}): {period} does not divide deviceIterations, {self.iterations}")
+
+    @property
+    def count(self) -> int:
+        """Batches of a call."""
+        return self.iterations * self.accumulated
+
+    @property
+    def returned(self) -> int:
+        """Batches whose outputs come back."""
+        match self.mode:
+            case OutputMode.All:
+                return self.count
+            case OutputMode.EveryN:
+                return self.iterations // self.period
+        return 1
+
+    def first(self, tensor: torch.Tensor, name: str) -> torch.Tensor:
+        """The first batch of a call's tensor."""
+        if self.count == 1:
+            return tensor
+        if tensor.dim() == 0 or tensor.shape[0] % self.count:
+            raise TensorShapeError(
+                f"{name} has shape {tuple(tensor.shape)}: a call takes {self.iterations} device iterations of {self.accumulated} "
+                f"accumulated batches, so its first dimension is a multiple of {self.count}"
+            )
+        return tensor[: tensor.shape[0] // self.count]
+
+    def joined(self, results: npt.NDArray[Any], shape: list[int]) -> torch.Tensor:
+        """The results of the batches that come back, as one tensor: joined along the first dimension; numbers become a vector."""
+        tensor = torch.from_numpy(results.copy())
+        if self.returned == 1:
+            return tensor.reshape(shape)
+        return tensor.reshape([self.returned * shape[0], *shape[1:]] if shape else [self.returned])

@@ -1,0 +1,57 @@
+"""Operations whose value is known when the graph is built: PyTorch computes it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+import torch.utils._pytree as pytree
+from torch import fx
+
+from pypoplar.errors import TensorIOStateError
+from pypoplar.poptorch.lowering.values import Constant
+
+aten = torch.ops.aten
+OF_SHAPE = (  # of their operands, these ask for shape and type alone
+    *(aten.ones_like.default, aten.zeros_like.default, aten.full_like.default, aten.empty_like.default),
+    *(aten.new_zeros.default, aten.new_ones.default, aten.new_full.default, aten.new_empty.default),
+)
+
+
+def folds(node: fx.Node, is_known: Callable[[fx.Node], bool]) -> bool:
+    """Whether the value of an operation is known: its operands are, and chance has no part in it."""
+    if node.target is operator.getitem or node.target in OF_SHAPE:
+        return node.target is not operator.getitem
+    random = isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
+    return not random and all(is_known(before) for before in node.all_input_nodes)
+
+
+def folded(node: fx.Node, value: Callable[[fx.Node], Any]) -> Any:
+    """The value that PyTorch computes; `value` gives those of operands."""
+
+    def known(argument: Any) -> Any:
+        if not isinstance(argument, fx.Node):
+            return argument
+        constant, like = value(argument), argument.meta["val"]
+        if isinstance(constant, Constant):
+            return torch.from_numpy(np.array(constant.array)).to(like.dtype)
+        return torch.empty(like.shape, dtype=like.dtype)  # its shape is all that is asked for
+
+    args, kwargs = pytree.tree_map(known, (node.args, node.kwargs), is_leaf=lambda leaf: isinstance(leaf, fx.Node))
+    result = node.target(*args, **kwargs)
+    return pytree.tree_map(lambda one: Constant(narrowed(one)) if isinstance(one, torch.Tensor) else one, result)
+
+
+def narrowed(value: torch.Tensor) -> np.ndarray[Any, Any]:
+    """A constant's elements as they are on the IPU: 64-bit integers with 32 bits, double as float."""
+    array = value.detach().cpu().contiguous().numpy()
+    if array.dtype == np.int64:
+        if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
+            raise TensorIOStateError(
+                f"integers are 32 bits wide on the IPU; a constant has values from {array.min()} to {array.max()}"
+            )
+        return array.astype(np.int32)
+    return array.astype(np.float32) if array.dtype == np.float64 else array

@@ -1,0 +1,115 @@
+"""Losses, whole, and their gradients."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import torch
+from attrs import frozen
+from torch import fx
+
+from pypoplar import popops
+from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.expr import Cast, Const, NotEqual, Select, _1, _2, _3
+from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.types import FLOAT, INT
+
+aten = torch.ops.aten
+ADD = popops.ReduceParams(popops.Operation.ADD)
+
+
+class Reduction(IntEnum):
+    """What PyTorch writes for how the losses of samples become one."""
+
+    NONE = 0
+    MEAN = 1
+    SUM = 2
+
+
+@frozen(eq=False)
+class ChosenClasses:
+    """What the gradient of a negative log-likelihood needs of its forward pass."""
+
+    weights: Tensor  # [samples, classes]: the weight of a sample's class, elsewhere 0
+    total: Tensor  # the sum of all weights, FLOAT []
+
+
+@lowers(aten.nll_loss_forward.default, aten.nll_loss2d_forward.default)
+def negative_log_likelihood(
+    at: GraphLowering, input: fx.Node, labels: fx.Node, weight: fx.Node | None, reduction: int, ignored: int
+) -> tuple[Tensor, ChosenClasses]:
+    """The loss of each sample is ``-weight[label] * input[label]``; those whose label is `ignored` do not count."""
+    likelihoods = _class_rows(at.tensor(input))
+    chosen = ChosenClasses(*_weights(at, labels, weight, likelihoods, ignored))
+    lost = popops.map(
+        at.graph, Select(-(_1 * _2), Const(0, at.type), NotEqual(_2, 0)), [likelihoods, chosen.weights], at.program, at.name
+    )
+    if reduction == Reduction.NONE:
+        losses = popops.reduce(at.graph, lost, at.type, [1], ADD, at.program, at.name)
+        return losses.reshape(at.shape), chosen
+    total = popops.reduce(at.graph, lost, FLOAT, [0, 1], ADD, at.program, at.name)
+    mean = _1 / _2 if reduction == Reduction.MEAN else _1
+    loss = popops.map(at.graph, Cast(mean, at.type), [total, chosen.total], at.program, at.name)
+    return loss.reshape([]), chosen
+
+
+def _weights(
+    at: GraphLowering, labels: fx.Node, weight: fx.Node | None, likelihoods: Tensor, ignored: int
+) -> tuple[Tensor, Tensor]:
+    """The weights of samples' classes, as rows that are 0 elsewhere, and their sum."""
+    rows, classes = likelihoods.shape()
+    wanted = at.tensor(labels).reshape([rows])
+    if 0 <= ignored < classes:
+        masked = Select(Const(-1, INT), _1, _1 == Const(ignored, INT))
+        wanted = popops.map(at.graph, masked, [wanted], at.program, at.name)
+    weights = at.graph.clone(likelihoods, f"{at.name}/weights")
+    popops.encodeOneHot(at.graph, wanted, weights, at.program, at.name)
+    if weight is not None:
+        popops.mulInPlace(at.graph, weights, at.tensor(weight), at.program, at.name)
+    total = popops.reduce(at.graph, weights, FLOAT, [0, 1], ADD, at.program, at.name)
+    return weights, total
+
+
+def _class_rows(tensor: Tensor) -> Tensor:
+    """[samples, classes] of a tensor of one sample, or whose second dimension are classes."""
+    if tensor.rank() == 1:
+        return tensor.reshape([1, tensor.dim(0)])
+    last = tensor.dimRoll(1, tensor.rank() - 1)
+    return last.flatten(0, last.rank() - 1)
+
+
+@lowers(aten.nll_loss_backward.default, aten.nll_loss2d_backward.default)
+def negative_log_likelihood_backward(
+    at: GraphLowering,
+    gradient: fx.Node,
+    input: fx.Node,
+    labels: fx.Node,
+    weight: fx.Node | None,
+    reduction: int,
+    ignored: int,
+    total: fx.Node,
+) -> Tensor:
+    chosen: ChosenClasses = at.value(total)
+    back = at.tensor(gradient)
+    if reduction == Reduction.NONE:
+        back = back.reshape([chosen.weights.dim(0), 1])
+    operands = [chosen.weights, back]
+    tree = -(_1 * _2)
+    if reduction == Reduction.MEAN:
+        tree = Cast(-(Cast(_1, FLOAT) * Cast(_2, FLOAT) / _3), at.type)
+        operands.append(chosen.total)
+    result = popops.map(at.graph, tree, operands, at.program, at.name)
+    shape = at.shape
+    if len(shape) < 3:
+        return result.reshape(shape)
+    return result.reshape([shape[0], *shape[2:], shape[1]]).dimRoll(len(shape) - 1, 1)
+
+
+@lowers(aten._log_softmax_backward_data.default)
+def log_softmax_backward(at: GraphLowering, gradient: fx.Node, output: fx.Node, dim: int, type: torch.dtype) -> Tensor:
+    back, result = at.tensor(gradient), at.tensor(output)
+    axis = dim % max(back.rank(), 1)
+    total = popops.reduce(at.graph, back, FLOAT, [axis], ADD, at.program, at.name).expand([axis])
+    tree = Cast(Cast(_1, FLOAT) - popops.expr.Exp(Cast(_2, FLOAT)) * _3, at.type)
+    return popops.map(at.graph, tree, [back, result, total], at.program, at.name)

@@ -1,0 +1,181 @@
+"""Walks a joint graph and adds what each of its operations becomes to a program.
+
+Values are tensors, or something that is known of them earlier: constants, which PyTorch itself computes; expressions of elements
+that wait for their only user; inputs that have no tiles yet, since the first operation that uses one says where it wants it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import fx
+
+from pypoplar import poplin, popops, poputil
+from pypoplar.graph.graph import Graph
+from pypoplar.graph.tensor import Tensor
+from pypoplar.poptorch.capture import InputKind, JointGraph
+from pypoplar.poptorch.lowering.folding import folded, folds, narrowed
+from pypoplar.poptorch.lowering.lines import at_line
+from pypoplar.poptorch.lowering.lowering_table import TABLE
+from pypoplar.poptorch.lowering.support import check_supported
+from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
+from pypoplar.poptorch.lowering.values import Back, Constant, InputVariable, Pending, Unplaced
+from pypoplar.program import Sequence
+from pypoplar.types import UNSIGNED_INT, ElementType
+
+Create = Callable[[], Tensor]
+
+
+class GraphLowering:
+    """The state of a walk. Entries of the table take what they need from it; `node` is the operation that is lowered now."""
+
+    def __init__(self, graph: Graph, joint: JointGraph, training: bool, options: Mapping[str, str]) -> None:
+        """`options` are those of products and convolutions; `training` says whether dropout drops."""
+        self.graph, self.joint, self.training, self.options = graph, joint, training, dict(options)
+        self.program = Sequence()
+        self.plans = poplin.PlanningCache()
+        self.variables = {
+            one.node: self._variable(one.node, one.name)
+            for one in joint.inputs
+            if isinstance(one.node.meta.get("val"), torch.Tensor)
+        }
+        self.values: dict[fx.Node, Any] = {}
+        self.seed: Tensor | None = None  # of all random operations, UNSIGNED_INT [2], if there are any
+        self.drawings = 0
+        for one in joint.inputs:
+            if one.kind is InputKind.CONSTANT and one.value is not None:
+                self.values[one.node] = Constant(narrowed(one.value))
+            elif one.node in self.variables:
+                self.values[one.node] = Unplaced(self.variables[one.node])
+        self.node: fx.Node = next(iter(joint.graph.nodes))
+
+    # what entries ask for
+
+    @property
+    def name(self) -> str:
+        """The name of what is made for this operation: module, pass, operation."""
+        origin = self.node.meta.get("origin")
+        parts = [*(origin.module.split(".") if origin and origin.module else []), self.node.meta["pass"].value]
+        return "/".join([*parts, origin.operation if origin else self.node.name])
+
+    @property
+    def type(self) -> ElementType:
+        """The element type of this operation's (first) result."""
+        return self.type_of(self.node)
+
+    @property
+    def shape(self) -> list[int]:
+        """The shape of this operation's (first) result."""
+        return self.shape_of(self.node)
+
+    def type_of(self, node: fx.Node) -> ElementType:
+        return ELEMENT_TYPES[_first(node.meta["val"]).dtype]
+
+    def shape_of(self, node: fx.Node) -> list[int]:
+        return list(_first(node.meta["val"]).shape)
+
+    def value(self, node: Any) -> Any:
+        """What a node stands for; numbers and other plain arguments stand for themselves."""
+        return self.values[node] if isinstance(node, fx.Node) else node
+
+    def tensor(self, node: fx.Node, create: Create | None = None) -> Tensor:
+        """The tensor of a node. Where nothing said yet where it lies, `create` makes it, of the node's shape; else it is spread."""
+        value = self.values[node]
+        if isinstance(value, Unplaced):
+            if value.variable.tensor is None:
+                value.place((create or (lambda: self.spread(self.shape_of(node), self.type_of(node), value.variable.name)))())
+            self._settle(value.variable)
+            value = self.values[node]
+        if isinstance(value, Pending):
+            value = self.values[node] = self.compute(value)
+        if isinstance(value, Constant):
+            value = self.values[node] = self.constant(value)
+        assert isinstance(value, Tensor), f"{node} is {value!r}"
+        return value
+
+    def is_known(self, node: fx.Node) -> bool:
+        """Whether a node stands for a constant."""
+        return isinstance(self.values[node], Constant)
+
+    def spread(self, shape: list[int], type: ElementType | None = None, name: str | None = None) -> Tensor:
+        """A new variable, spread over the tiles."""
+        tensor = self.graph.addVariable(type or self.type, shape, name or self.name)
+        poputil.mapTensorLinearly(self.graph, tensor)
+        return tensor
+
+    def constant(self, value: Constant) -> Tensor:
+        """A constant of the graph."""
+        number = value.number
+        array = np.asarray(value.array)
+        type = ELEMENT_TYPES[torch.from_numpy(np.empty(0, array.dtype)).dtype]
+        given = number if number is not None else np.ascontiguousarray(array)
+        tensor = self.graph.addConstant(type, list(array.shape), given, self.name)
+        poputil.mapTensorLinearly(self.graph, tensor)
+        return tensor
+
+    def compute(self, pending: Pending) -> Tensor:
+        """The elements of an expression."""
+        return popops.map(self.graph, pending.tree, list(pending.operands), self.program, self.name)
+
+    def drawing(self) -> int:
+        """A number that no other random operation of the step has."""
+        self.drawings += 1
+        return self.drawings
+
+    def random_seed(self) -> Tensor:
+        """The seed of all random operations of the step."""
+        if self.seed is None:
+            self.seed = self.spread([2], UNSIGNED_INT, "seed")
+        return self.seed
+
+    # the walk
+
+    def run(self) -> None:
+        """Lower all operations; `UnsupportedOperation` tells all that have no entry before anything is added."""
+        check_supported(self.joint)
+        for node in self.joint.graph.nodes:
+            if node.op == "call_function":
+                self.lower(node)
+
+    def lower(self, node: fx.Node) -> None:
+        """Lower one operation, as from the user's line."""
+        self.node = node
+        origin = node.meta.get("origin")
+        self.values[node] = at_line(origin.location if origin else None, lambda: self._value_of(node))
+
+    def _value_of(self, node: fx.Node) -> Any:
+        if node.target is operator.getitem:
+            return self.values[node.args[0]][node.args[1]]
+        if folds(node, self.is_known):
+            return folded(node, self.value)
+        return TABLE[node.target](self, *node.args, **node.kwargs)
+
+    # inputs that have no tensor yet
+
+    def _variable(self, node: fx.Node, name: str) -> InputVariable:
+        return InputVariable(name, self.type_of(node), self.shape_of(node))
+
+    def view(self, source: fx.Node, forth: Back, back: Back | None) -> Any:
+        """A view of a node's value; of an input without a tensor it waits, if there is a way `back` to the input's shape."""
+        value = self.values[source]
+        if isinstance(value, Unplaced) and value.variable.tensor is None and back is not None:
+            return Unplaced(value.variable, (*value.back, back))
+        return forth(self.tensor(source))
+
+    def _settle(self, variable: InputVariable) -> None:
+        """Give all views of an input that has a tensor now theirs."""
+        views = [node for node, value in self.values.items() if isinstance(value, Unplaced) and value.variable is variable]
+        now = self.node
+        for node in views:
+            self.node = node
+            self.values[node] = variable.tensor if node.op == "placeholder" else TABLE[node.target](self, *node.args, **node.kwargs)
+        self.node = now
+
+
+def _first(value: Any) -> Any:
+    """The first tensor of what an operation gives."""
+    return next(one for one in value if one is not None) if isinstance(value, list | tuple) else value

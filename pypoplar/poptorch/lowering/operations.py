@@ -1,0 +1,13 @@
+"""All entries of the table: importing this module makes it whole."""
+
+from __future__ import annotations
+
+import pypoplar.poptorch.lowering.convolutions
+import pypoplar.poptorch.lowering.elements
+import pypoplar.poptorch.lowering.losses
+import pypoplar.poptorch.lowering.nonlinearities
+import pypoplar.poptorch.lowering.pooling
+import pypoplar.poptorch.lowering.products
+import pypoplar.poptorch.lowering.randomness
+import pypoplar.poptorch.lowering.reductions
+import pypoplar.poptorch.lowering.tensor_views  # noqa: F401 (imported for their entries)
