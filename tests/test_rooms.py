@@ -63,7 +63,7 @@ FLOORS = (
     "popnn",
     "poptorch.enums poptorch.user_log",
     "poptorch.options",
-    "poptorch.optim",
+    "poptorch.optim poptorch.data",
     "poptorch.capture poptorch.operators",
     "poptorch.lowering poptorch.update",
     "poptorch.executor",

@@ -19,6 +19,7 @@ if _torch.__version__ < OLDEST_TORCH:
     raise ImportError(f"pypoplar.poptorch needs PyTorch {OLDEST_TORCH} or newer, this is {_torch.__version__}", name="torch")
 
 from pypoplar.poptorch import enums, optim, options
+from pypoplar.poptorch.data import AsynchronousDataAccessor, DataLoader
 from pypoplar.poptorch.enums import (
     AutoStage,
     CommGroupType,
@@ -55,11 +56,13 @@ from pypoplar.poptorch.options import (
 from pypoplar.poptorch.user_log import setLogLevel
 
 __all__ = [
+    "AsynchronousDataAccessor",
     "Attribute",
     "AutoStage",
     "CommGroupType",
     "ConfigFileError",
     "ConnectionType",
+    "DataLoader",
     "DataLoaderMode",
     "HalfFloatCastingBehavior",
     "Liveness",
