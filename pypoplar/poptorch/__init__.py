@@ -39,7 +39,7 @@ from pypoplar.poptorch.enums import (
 )
 from pypoplar.poptorch.executor import PoplarExecutor
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation
-from pypoplar.poptorch.models import inferenceModel, trainingModel
+from pypoplar.poptorch.models import inferenceModel, load, trainingModel
 from pypoplar.poptorch.operators import identity_loss
 from pypoplar.poptorch.options import (
     Attribute,
@@ -89,6 +89,7 @@ __all__ = [
     "identity_loss",
     "inferenceModel",
     "optim",
+    "load",
     "options",
     "setLogLevel",
     "trainingModel",

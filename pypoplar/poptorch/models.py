@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+
 import torch
 
+from pypoplar.errors import FileLoadError
 from pypoplar.poptorch.executor import PoplarExecutor
+from pypoplar.poptorch.executor.model_file import read_model
 from pypoplar.poptorch.options import Options
 
 
@@ -25,3 +30,21 @@ def trainingModel(
 def inferenceModel(model: torch.nn.Module | PoplarExecutor, options: Options | None = None) -> PoplarExecutor:
     """A module whose calls run on the simulated IPU. Dropout drops nothing; all else is as the module says: `eval()` it before."""
     return PoplarExecutor(model.model if isinstance(model, PoplarExecutor) else model, options, None)
+
+
+def load(filename: str | os.PathLike[str], edit_opts_fn: Callable[[Options], None] | None = None) -> PoplarExecutor:
+    """The model that `PoplarExecutor.save` wrote with its module. `edit_opts_fn` may change its options first.
+
+    As with `torch.load`, read only files that you trust.
+    """
+    file = read_model(filename)
+    if file.exported is None:
+        raise FileLoadError(f"{os.fspath(filename)} has an executable alone: make the model, and call its loadExecutable")
+    module, optimizer = file.exported
+    options = file.options.clone()
+    options._unfreeze()
+    if edit_opts_fn is not None:
+        edit_opts_fn(options)
+    executor = PoplarExecutor(module, options, optimizer)
+    executor.loadExecutable(filename)
+    return executor

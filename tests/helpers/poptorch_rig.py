@@ -16,6 +16,7 @@ from pypoplar.poptorch.capture import capture
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.executor.compiled import CompiledModel
+from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.operators import identity_loss
@@ -60,7 +61,8 @@ def compiled(module: torch.nn.Module, arguments: tuple[Any, ...], training: bool
     joint = capture(module, arguments, {}, training)
     lowering = GraphLowering(graph, joint, training, {})
     lowering.run()
-    result = CompiledModel(lowering, device, Batches(1, 1, OutputMode.All), Gradients(graph) if training else None, mean=True)
+    settings = ModelSettings(Batches(1, 1, OutputMode.All), True, ())
+    result = CompiledModel(lowering, device, settings, Gradients(graph) if training else None, "")
     named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
     result.write({name: tensor.detach() for name, tensor in named})
     return result

@@ -10,6 +10,12 @@ from torch import nn
 from pypoplar import poptorch
 
 
+@pytest.fixture(autouse=True)
+def few_tiles(monkeypatch):
+    """A small machine, which is compiled for quickly."""
+    monkeypatch.setattr("pypoplar.poptorch.executor.building.TILES", 8)
+
+
 class Classifier(nn.Module):
     """A small network whose forward pass has its loss beside its output."""
 

@@ -21,24 +21,20 @@ class Batches:
     mode: OutputMode
     period: int = field(default=1)  # of OutputMode.EveryN, in iterations
 
-    @period.validator
-    def _divides(self, _: object, period: int) -> None:
-        if self.mode is OutputMode.EveryN and self.iterations % period:
-            raise InvalidOption(f"outputMode(EveryN, {period}): {period} does not divide deviceIterations, {self.iterations}")
-
     @property
     def count(self) -> int:
         """Batches of a call."""
         return self.iterations * self.accumulated
 
-    @property
-    def returned(self) -> int:
-        """Batches whose outputs come back."""
-        match self.mode:
+    def returned(self, mode: OutputMode, period: int) -> int:
+        """How many batches of a call have results that come back in an output mode."""
+        match mode:
             case OutputMode.All:
                 return self.count
             case OutputMode.EveryN:
-                return self.iterations // self.period
+                if self.iterations % period:
+                    raise InvalidOption(f"OutputMode.EveryN: {period} does not divide deviceIterations, {self.iterations}")
+                return self.iterations // period
         return 1
 
     def first(self, tensor: torch.Tensor, name: str) -> torch.Tensor:
@@ -52,9 +48,10 @@ class Batches:
             )
         return tensor[: tensor.shape[0] // self.count]
 
-    def joined(self, results: npt.NDArray[Any], shape: list[int]) -> torch.Tensor:
-        """The results of the batches that come back, as one tensor: joined along the first dimension; numbers become a vector."""
-        tensor = torch.from_numpy(results.copy())
-        if self.returned == 1:
-            return tensor.reshape(shape)
-        return tensor.reshape([self.returned * shape[0], *shape[1:]] if shape else [self.returned])
+
+def joined(results: npt.NDArray[Any], shape: list[int]) -> torch.Tensor:
+    """Results of batches as one tensor: joined along the first dimension; numbers become a vector. Those of one are as they are."""
+    tensor = torch.from_numpy(results.copy())
+    if len(results) == 1:
+        return tensor.reshape(shape)
+    return tensor.reshape([len(results) * shape[0], *shape[1:]] if shape else [len(results)])

@@ -10,14 +10,14 @@ from attrs import frozen
 
 from pypoplar import poplin, popnn, popops, poprand
 from pypoplar.device import Device, IPUModel
+from pypoplar.executable.executable import Executable
 from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.capture import JointGraph, capture
-from pypoplar.poptorch.enums import ReductionType
-from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.executor.compiled import CompiledModel
+from pypoplar.poptorch.executor.model_settings import ModelSettings
+from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.lowering import GraphLowering
-from pypoplar.poptorch.options import Options
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
 
 TILES = 1472  # of a Bow
@@ -31,35 +31,38 @@ class Built:
     update: DeviceOptimizer | None
     joint: JointGraph
     arguments: list[Any]  # descriptions of a call's flattened arguments
+    names: list[str]  # of tensors that can be anchored
 
 
 def build(
     module: torch.nn.Module,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    options: Options,
+    settings: ModelSettings,
     optimizer: torch.optim.Optimizer | None,
+    executable: Executable | None = None,
 ) -> Built:
-    """Compile a module for arguments like these; it trains if there is an optimiser."""
-    batches = batches_of(options)
+    """Compile a module for arguments like these; it trains if there is an optimiser. An `executable` of it is not made again."""
+    batches = settings.batches
     first_args, first_kwargs = pytree.tree_map(
         lambda leaf: batches.first(leaf, "an argument") if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs)
     )
     joint = capture(module, first_args, first_kwargs, training=optimizer is not None)
     device = make_device(1)
     graph = new_graph(device)
-    lowering = GraphLowering(graph, joint, optimizer is not None, product_options(options))
+    lowering = GraphLowering(graph, joint, optimizer is not None, settings.plans)
     lowering.run()
     update = None if optimizer is None else DeviceOptimizer(graph, optimizer, dict(module.named_parameters()))
-    mean = options.Training.accumulation_and_replication_reduction_type is ReductionType.Mean
-    compiled = CompiledModel(lowering, device, batches, update, mean)
-    return Built(compiled, update, joint, describe(args, kwargs))
+    compiled = CompiledModel(lowering, device, settings, update, _told(optimizer), executable)
+    return Built(compiled, update, joint, describe(args, kwargs), list(named_tensors(joint)))
 
 
-def batches_of(options: Options) -> Batches:
-    """How options cut a call's batch. The output mode is no longer the default here."""
-    accumulated = options.Training.gradient_accumulation
-    return Batches(options.device_iterations, accumulated, options.output_mode, options.output_return_period)
+def _told(optimizer: torch.optim.Optimizer | None) -> str:
+    """An optimiser's class and numbers."""
+    if optimizer is None:
+        return ""
+    groups = [{name: value for name, value in group.items() if name != "params"} for group in optimizer.param_groups]
+    return f"{type(optimizer).__qualname__}{groups}{[len(group['params']) for group in optimizer.param_groups]}"
 
 
 def describe(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -67,15 +70,6 @@ def describe(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     return [
         (tuple(leaf.shape), leaf.dtype) if isinstance(leaf, torch.Tensor) else leaf for leaf in pytree.tree_leaves((args, kwargs))
     ]
-
-
-def product_options(options: Options) -> dict[str, str]:
-    """What plans of products and convolutions are told."""
-    told = {}
-    proportion = options.available_memory_proportion.get(0)
-    if proportion is not None:
-        told["availableMemoryProportion"] = str(proportion)
-    return told
 
 
 def make_device(ipus: int) -> Device:

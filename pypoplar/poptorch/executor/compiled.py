@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import torch
 
 from pypoplar.device import Device
-from pypoplar.engine.engine import Engine
-from pypoplar.errors import TensorIOStateError
+from pypoplar.engine.engine import Engine, compileGraph
+from pypoplar.errors import FileLoadError, TensorIOStateError
+from pypoplar.executable.executable import Executable
 from pypoplar.poptorch.capture import InputKind
-from pypoplar.poptorch.executor.batches import Batches
-from pypoplar.poptorch.executor.step_program import StepProgram, Update
+from pypoplar.poptorch.executor.batches import joined
+from pypoplar.poptorch.executor.model_settings import ModelSettings
+from pypoplar.poptorch.executor.step_program import ModelOutput, StepProgram, Update
 from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.user_log import logger
+from pypoplar.program import Sequence
 
 
 class CompiledModel:
     """An engine whose one program is a call of the model."""
 
-    def __init__(self, lowering: GraphLowering, device: Device, batches: Batches, update: Update | None, mean: bool) -> None:
-        """`lowering` has run. `update` trains parameters, with the mean or the sum of accumulated gradients."""
-        self.batches, joint = batches, lowering.joint
-        step = StepProgram(lowering, batches, update, mean)
+    def __init__(
+        self,
+        lowering: GraphLowering,
+        device: Device,
+        settings: ModelSettings,
+        update: Update | None,
+        key: str,
+        executable: Executable | None = None,
+    ) -> None:
+        """`lowering` has run, `update` trains parameters. An `executable` that was made of the same model is not made again.
+
+        `key` tells apart what of the model `lowering` and `settings` do not say, in the cache of executables.
+        """
+        joint, graph = lowering.joint, lowering.graph
+        step = StepProgram(lowering, settings, update)
         program = step.build()
-        self.inputs, self.outputs = step.inputs, step.outputs
+        self.inputs, self.outputs, self.anchors = step.inputs, step.outputs, step.anchors
         self.arguments = [one.name for one in joint.arguments()]
         self.state = [one for one in joint.inputs if one.kind in (InputKind.PARAMETER, InputKind.BUFFER)]
-        graph = lowering.graph
         for one in self.state:
             tensor = lowering.tensor(one.node)
             graph.createHostWrite(one.name, tensor)
@@ -36,11 +52,12 @@ class CompiledModel:
         self.seeded = lowering.seed is not None
         if lowering.seed is not None:
             graph.createHostWrite("seed", lowering.seed)
-        self.engine = Engine(graph, [program])
+            graph.createHostRead("seed", lowering.seed)
+        self.engine = Engine(executable or _compiled(lowering, program, settings, key), name=settings.name)
         self.engine.load(device)
         for name, buffer in self.inputs.items():
             self.engine.connectStream(f"input/{name}", buffer)
-        for output in self.outputs:
+        for output in (*self.outputs, *self.anchors.values()):
             if output.buffer is not None:
                 self.engine.connectStream(output.name, output.buffer)
 
@@ -52,14 +69,11 @@ class CompiledModel:
                 np.copyto(buffer.reshape(-1), elements(value, name).reshape(-1), casting="same_kind")
         self.engine.resetExecutionProfile()
         self.engine.run()
-        return [self._result(output) for output in self.outputs]
+        return [_result(output) for output in self.outputs]
 
-    def _result(self, output: Any) -> Any:
-        if output.buffer is not None:
-            return self.batches.joined(output.buffer, output.shape)
-        if isinstance(output.known, torch.Tensor) and self.batches.returned > 1:
-            return self.batches.joined(np.stack([output.known.numpy()] * self.batches.returned), output.shape)
-        return output.known
+    def anchored(self) -> dict[str, Any]:
+        """What anchors were in the last call."""
+        return {name: _result(output) for name, output in self.anchors.items()}
 
     def write(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Give parameters and buffers, by name, their values."""
@@ -72,14 +86,52 @@ class CompiledModel:
             for one in self.state:
                 tensors[one.name].copy_(torch.from_numpy(self.engine.readTensor(one.name)).reshape(tensors[one.name].shape))
 
-    def set_seed(self, seed: int) -> None:
-        """Start the random numbers again."""
+    @property
+    def random_state(self) -> list[int]:
+        """The seed's two words; nothing without random operations."""
+        return [int(word) for word in self.engine.readTensor("seed")] if self.seeded else []
+
+    @random_state.setter
+    def random_state(self, words: list[int]) -> None:
         if self.seeded:
-            self.engine.writeTensor("seed", np.array([seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF], np.uint32))
+            self.engine.writeTensor("seed", np.array([word & 0xFFFFFFFF for word in words], np.uint32))
 
     def write_number(self, handle: str, number: float) -> None:
         """Give an optimiser's number a value."""
         self.engine.writeTensor(handle, np.array(number, np.float32))
+
+
+def _result(output: ModelOutput) -> Any:
+    if output.buffer is not None:
+        return joined(output.buffer, output.shape)
+    if isinstance(output.known, torch.Tensor):
+        return joined(np.stack([output.known.numpy()] * output.batches), output.shape)
+    return output.known
+
+
+def _compiled(lowering: GraphLowering, program: Sequence, settings: ModelSettings, key: str) -> Executable:
+    """The executable: that of the cache for the same operations, shapes and options, if there is one."""
+    graph = lowering.graph
+    if settings.cache is None:
+        return compileGraph(graph, [program], settings.engine, name=settings.name)
+    path = settings.cache / f"{_fingerprint(lowering, settings, key)}.poptorch"
+    if path.exists():
+        try:
+            return Executable.load(path)
+        except FileLoadError as problem:
+            logger.warning("the executable %s cannot be used and is made again: %s", path, problem)
+    executable = compileGraph(graph, [program], settings.engine, name=settings.name)
+    settings.cache.mkdir(parents=True, exist_ok=True)
+    executable.save(path)
+    return executable
+
+
+def _fingerprint(lowering: GraphLowering, settings: ModelSettings, key: str) -> str:
+    """What tells executables apart: operations with shapes and places, options, the key, and pypoplar's version."""
+    operations = [(node.name, str(node.meta.get("val")), str(node.meta.get("origin"))) for node in lowering.joint.graph.nodes]
+    target, graph = lowering.graph.getTarget(), lowering.graph
+    told = f"{version('pypoplar')}{lowering.joint.graph}{operations}{settings}{key}{target}{graph.numVertices()}"
+    return hashlib.sha256(told.encode()).hexdigest()
 
 
 def elements(tensor: torch.Tensor, name: str) -> np.ndarray[Any, Any]:

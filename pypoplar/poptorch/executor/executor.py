@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+import os
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, NoReturn
 
 import torch
 import torch.utils._pytree as pytree
 
-from pypoplar.errors import InvalidOption, PoplarRuntimeError, PoplarTypeError, TensorShapeError
+from pypoplar.errors import InvalidOption, MissingFeature, PoplarRuntimeError, PoplarTypeError, TensorShapeError, UnknownHandle
+from pypoplar.executable.executable import Executable
 from pypoplar.poptorch.capture.capturing import unflatten
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.building import Built, build, describe
+from pypoplar.poptorch.executor.model_file import ModelFile, read_model, write_model
+from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.options import Options
+from pypoplar.poptorch.user_log import logger
 from pypoplar.report.report import Report
+from pypoplar.spelling import nearest_or_all
 from pypoplar.tracebacks import public
 
 
@@ -21,6 +31,7 @@ class PoplarExecutor:
     """A module on the simulated IPU: what `trainingModel` and `inferenceModel` give. Call it as you would the module.
 
     After a training call the module has the new weights; weights that change on the host go to the device with the next call.
+    What is no method here is the module's, such as `state_dict` and `parameters`.
     """
 
     def __init__(
@@ -39,38 +50,70 @@ class PoplarExecutor:
         if optimizer is None and chosen.Training.gradient_accumulation != 1:
             raise InvalidOption("gradientAccumulation is for training models; an inference model takes deviceIterations")
         chosen._freeze()
-        self._module, self._options, self._optimizer = model, chosen, optimizer
+        self._user_model, self._options, self._optimizer = model, chosen, optimizer
+        self._module = copy.copy(model)  # `train()` and `eval()` of the user's module do not reach it later
+        self._settings = ModelSettings.of(chosen, optimizer is not None)
         self._built: Built | None = None
+        self._given: tuple[Any, Any] | None = None  # arguments like those that it was compiled for
+        self._attached = self._destroyed = False
+        self._seconds = 0.0
         self._versions: dict[str, int] = {}
 
     @property
     def model(self) -> torch.nn.Module:
         """The module."""
-        return self._module
+        return self._user_model
 
     @property
     def options(self) -> Options:
-        """What the model was made with."""
+        """What the model was made with; it cannot change."""
         return self._options
+
+    def __repr__(self) -> str:
+        return repr(self._user_model)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "_user_model" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self.__dict__["_user_model"], name)
+
+    # calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """One call: as many batches as `deviceIterations` and gradient accumulation say. The first one compiles."""
+        if not self._settings.runs:
+            raise PoplarRuntimeError("the model was made for no device (ConnectionType.Never): compile() it; it cannot run")
         if self._built is None:
             self.compile(*args, **kwargs)
         built = self._compiled("a call")
         self._check_arguments(built, args, kwargs)
+        if not self._attached:
+            self.attachToDevice()
         self._write_changed()
         outputs = built.compiled.run(pytree.tree_leaves((args, kwargs)))
         if built.update is not None:
             self.copyWeightsToHost()
+        if self._options._Popart.options["instrumentWithHardwareCycleCounter"]:
+            logger.debug("the call took %d cycles", self.cycleCount())
         return unflatten(built.joint.structure, outputs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compile for arguments like these, and run nothing."""
-        self._built = build(self._module, args, kwargs, self._options, self._optimizer)
-        self._versions = {}
+        """Compile for arguments like these, and run nothing. A model that is compiled stays as it is."""
+        if self._built is not None:
+            logger.warning("compile(): the model is compiled already, and stays as it is")
+            return
+        self._compile(args, kwargs, None)
+
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], executable: Executable | None) -> None:
+        if self._destroyed:
+            raise PoplarRuntimeError("the model was destroyed; make a new one with poptorch.trainingModel or inferenceModel")
+        start = time.perf_counter()
+        self._built = build(self._module, args, kwargs, self._settings, self._optimizer, executable)
+        self._seconds = time.perf_counter() - start
+        like = pytree.tree_map(lambda leaf: torch.empty_like(leaf) if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs))
+        self._given, self._versions, self._attached = like, {}, self._settings.runs
         seed = self._options.random_seed if self._options.exists("random_seed") else torch.initial_seed()
-        self._built.compiled.set_seed(seed)
+        self._built.compiled.random_state = [seed & 0xFFFFFFFF, 0]
         if self._optimizer is not None:
             self.setOptimizer(self._optimizer)
 
@@ -78,10 +121,17 @@ class PoplarExecutor:
         """Whether there is an executable."""
         return self._built is not None
 
+    def compilationTime(self) -> timedelta:
+        """How long capture, lowering and compilation took."""
+        self._compiled("compilationTime")
+        return timedelta(seconds=self._seconds)
+
     def setOptimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """Give the device an optimiser's numbers, such as another learning rate; nothing is compiled again."""
         if self._optimizer is None:
             raise InvalidOption("setOptimizer: an inference model has no optimizer")
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise PoplarTypeError(f"setOptimizer takes an optimizer of torch.optim or poptorch.optim, got {optimizer!r}")
         self._optimizer = optimizer
         if self._built is not None and self._built.update is not None:
             for handle, number in self._built.update.numbers(optimizer).items():
@@ -96,12 +146,113 @@ class PoplarExecutor:
 
     def copyWeightsToHost(self) -> None:
         """Give the module the parameters and buffers of the device. A training call does so."""
-        self._compiled("copyWeightsToHost").compiled.read(self._tensors())
+        built = self._compiled("copyWeightsToHost")
+        if not self._versions:  # nothing has been written to the device yet
+            self.copyWeightsToDevice()
+        built.compiled.read(self._tensors())
         self._versions = self._host_versions()
+
+    def copyWeightsToHostIfNeeded(self) -> bool:
+        """Whether the module lacked the device's weights; here it has them after each call."""
+        return False
+
+    def copyNamedBuffersToDevice(self) -> None:
+        """Give the device the module's buffers."""
+        self.copyWeightsToDevice()
+
+    def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True) -> Any:
+        """Load the module's state; it goes to the device with the next call."""
+        return self._user_model.load_state_dict(state_dict, strict)
+
+    # the device
+
+    def isAttachedToDevice(self) -> bool:
+        """Whether the model has its device."""
+        return self._attached
+
+    def detachFromDevice(self) -> None:
+        """Give the device free for other models. The module has the weights; a call attaches again."""
+        self._compiled("detachFromDevice")
+        if not self._attached:
+            raise PoplarRuntimeError("detachFromDevice: the model is not attached to a device")
+        self._attached = False
+
+    def attachToDevice(self) -> None:
+        """Take the device again, with the module's weights."""
+        self._compiled("attachToDevice")
+        if self._attached:
+            raise PoplarRuntimeError("attachToDevice: the model is attached to its device already")
+        if not self._settings.runs:
+            raise PoplarRuntimeError("attachToDevice: the model was made for no device (ConnectionType.Never)")
+        self._attached = True
+        self._versions = {}
+
+    def destroy(self) -> None:
+        """Let go of the executable and the device. The module stays; this model cannot be called any more."""
+        self._built, self._attached, self._destroyed = None, False, True
+
+    # what calls cost and what they made inside
+
+    def cycleCount(self) -> int:
+        """Tile cycles of the last call."""
+        execution = self.getReport().execution
+        if execution is None:
+            raise PoplarRuntimeError("cycleCount: the model has not been called yet")
+        return int(execution.totalCycles.total)
 
     def getReport(self) -> Report:
         """The report of the last call: cycles, memory, exchange, by modules and lines."""
         return self._compiled("getReport").compiled.engine.getReport()
+
+    def getTensorNames(self) -> list[str]:
+        """Names for `Options.anchorTensor`: parameters, ``Gradient___PARAMETER``, and ``module/path/operation:N``."""
+        return list(self._compiled("getTensorNames").names)
+
+    def getAnchoredTensor(self, short_name: str) -> torch.Tensor:
+        """An anchor's value in the last call; `UnknownHandle` if `Options.anchorTensor` named none so."""
+        anchors = self._compiled("getAnchoredTensor").compiled.anchored()
+        if short_name not in anchors:
+            raise UnknownHandle(f"getAnchoredTensor: there is no anchor {short_name!r}{nearest_or_all(short_name, anchors)}")
+        return anchors[short_name]
+
+    @property
+    def rng_state(self) -> list[int]:
+        """The state of the device's random numbers: a seed and a count of batches; empty where nothing is random."""
+        return self._compiled("rng_state").compiled.random_state
+
+    @rng_state.setter
+    def rng_state(self, state: list[int]) -> None:
+        self._compiled("rng_state").compiled.random_state = state
+
+    def _no_counters(self, *_: Any) -> NoReturn:
+        raise MissingFeature("performance counters of the host's transfers are missing; getReport() has the cycles of each step")
+
+    getPerfCounters = getLatency = getHostIpuLatency = getComputeLatency = getIpuHostLatency = _no_counters
+
+    # files
+
+    def save(self, filename: str | os.PathLike[str], export_model: bool = True, save_rng_state: bool = True) -> None:
+        """Write the executable to a file that `loadExecutable` reads, and with `export_model` all that `poptorch.load` needs."""
+        built = self._compiled("save")
+        given = self._given
+        state = self.rng_state if save_rng_state else None
+        exported = (self._user_model, self._optimizer) if export_model else None
+        write_model(filename, ModelFile(built.compiled.engine.executable.serialize(), given, self._options, exported, state))
+
+    def compileAndExport(self, filename: str | os.PathLike[str], *args: Any, export_model: bool = True, **kwargs: Any) -> None:
+        """`compile` and `save`."""
+        self.compile(*args, **kwargs)
+        self.save(filename, export_model)
+
+    def loadExecutable(self, filename: str | os.PathLike[str]) -> None:
+        """Take the executable of a file that `save` wrote for the same module and options."""
+        self._take(read_model(filename))
+
+    def _take(self, file: ModelFile) -> None:
+        args, kwargs = file.arguments
+        self._compile(args, kwargs, Executable.deserialize(file.executable))
+        if file.random_state is not None:
+            self.rng_state = file.random_state
 
     # within
 
@@ -116,7 +267,8 @@ class PoplarExecutor:
             raise TensorShapeError(f"the model was compiled for {built.arguments}, got {got}; make a new model for other shapes")
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        named = [*self._module.named_parameters(remove_duplicate=False), *self._module.named_buffers(remove_duplicate=False)]
+        module = self._module
+        named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
         return {name: tensor.detach() for name, tensor in named}
 
     def _host_versions(self) -> dict[str, int]:

@@ -11,13 +11,16 @@ from attrs import define, field, frozen
 from torch import fx
 
 from pypoplar import popops, poputil
+from pypoplar.errors import MissingFeature
+from pypoplar.graph.host_links import DataStream
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.enums import OutputMode
-from pypoplar.poptorch.executor.batches import Batches
+from pypoplar.poptorch.executor.model_settings import SYNTHETIC_RANDOM, ModelSettings
+from pypoplar.poptorch.executor.tensor_names import named_tensors, tensor_named
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.values import Constant
 from pypoplar.program import Copy, Repeat, Sequence
-from pypoplar.types import FLOAT
+from pypoplar.types import FLOAT, HALF
 
 
 class Update(Protocol):
@@ -30,12 +33,23 @@ class Update(Protocol):
 
 @frozen(eq=False)
 class ModelOutput:
-    """One of the flattened outputs: the stream `name` with its host memory, or a value that is `known`."""
+    """One of the flattened outputs, or an anchor: the stream `name` with the host memory of so many batches, or a `known` value."""
 
     name: str
     shape: list[int]
+    batches: int
     buffer: npt.NDArray[Any] | None = None
     known: Any = None
+
+
+@frozen(eq=False)
+class OutputCopy:
+    """A tensor that goes to the host."""
+
+    tensor: Tensor
+    stream: DataStream
+    name: str
+    mode: OutputMode
 
 
 @define(eq=False)
@@ -43,21 +57,29 @@ class StepProgram:
     """Builds the program of a call from a lowering that has run."""
 
     lowering: GraphLowering
-    batches: Batches
+    settings: ModelSettings
     update: Update | None
-    mean: bool  # whether accumulated gradients are averaged, or summed
     inputs: dict[str, npt.NDArray[Any]] = field(factory=dict)  # host memory by stream
     outputs: list[ModelOutput] = field(factory=list)
-    _copies: list[tuple[Tensor, Any, str]] = field(factory=list)
+    anchors: dict[str, ModelOutput] = field(factory=dict)
+    _copies: list[OutputCopy] = field(factory=list)
 
     def build(self) -> Sequence:
-        """The program. `inputs` and `outputs` are known afterwards."""
+        """The program. `inputs`, `outputs` and `anchors` are known afterwards."""
+        lowering, settings = self.lowering, self.settings
         before = self._input_copies()
-        self.outputs = [self._output(number, node) for number, node in enumerate(self.lowering.joint.outputs)]
-        batch = Sequence([before, self._next_seed(), self.lowering.program, self._buffer_updates()])
-        if self.update is None:
-            return self._looped(batch, Sequence())
-        return self._looped(*self._with_updates(batch))
+        mode = settings.batches.mode
+        self.outputs = [
+            self._output(f"output/{number}", node, mode, settings.batches.period)
+            for number, node in enumerate(lowering.joint.outputs)
+        ]
+        named = named_tensors(lowering.joint)
+        for anchor in settings.anchors:
+            node = tensor_named(named, anchor.tensor)
+            self.anchors[anchor.name] = self._output(f"anchor/{anchor.name}", node, anchor.mode, anchor.period)
+        batch = Sequence([before, self._next_seed(), lowering.program, self._buffer_updates()])
+        behind = Sequence() if self.update is None else self._updates(batch)
+        return Sequence([settings.prologue(lowering.graph), self._looped(batch, behind)])
 
     def _input_copies(self) -> Sequence:
         lowering, prog = self.lowering, Sequence()
@@ -66,10 +88,20 @@ class StepProgram:
                 continue
             variable = lowering.variables[one.node]
             tensor = lowering.tensor(one.node)
+            if self.settings.synthetic:
+                self._make_data(tensor)
+                continue
             stream = lowering.graph.addHostToDeviceFIFO(f"input/{one.name}", variable.type, tensor.numElements())
             prog.add(Copy(stream, tensor, name=f"{one.name}/forward"))
-            self.inputs[one.name] = np.zeros((self.batches.count, *tensor.shape()), variable.type.dtype)
+            self.inputs[one.name] = np.zeros((self.settings.batches.count, *tensor.shape()), variable.type.dtype)
         return prog
+
+    def _make_data(self, tensor: Tensor) -> None:
+        """Data in the place of the host's: normal numbers, or zeros; integers are 0, which every table has."""
+        type, values = tensor.elementType(), np.zeros(tensor.shape())
+        if self.settings.synthetic == SYNTHETIC_RANDOM and type in (FLOAT, HALF):
+            values = np.random.default_rng(0).standard_normal(tensor.shape())
+        self.lowering.graph.setInitialValue(tensor, values.astype(type.dtype))
 
     def _next_seed(self) -> Sequence:
         """Every batch draws other random numbers."""
@@ -90,65 +122,72 @@ class StepProgram:
                 prog.add(Copy(new, old, name=f"{name.replace('.', '/')}/update"))
         return prog
 
-    def _with_updates(self, batch: Sequence) -> tuple[Sequence, Sequence]:
-        """What each batch does, and what comes behind the accumulated ones: updates, by sums of gradients if there are several."""
-        lowering, graph = self.lowering, self.lowering.graph
+    def _updates(self, batch: Sequence) -> Sequence:
+        """What comes behind accumulated batches: updates, by sums of gradients, to which `batch` adds, if there are several."""
+        lowering, graph, batches = self.lowering, self.lowering.graph, self.settings.batches
         assert self.update is not None
         known = {one.name: one.node for one in lowering.joint.inputs}
         behind, zero = Sequence(), Sequence()
         for name, node in lowering.joint.gradients.items():
             gradient, weight = lowering.tensor(node), lowering.tensor(known[name])
-            if self.batches.accumulated > 1:
+            if batches.accumulated > 1:
                 path = f"{name.replace('.', '/')}/update"
                 total = graph.clone(FLOAT, weight, f"{path}/accumulated")
-                popops.scaledAddTo(graph, total, gradient, 1 / self.batches.accumulated if self.mean else 1.0, batch, path)
+                popops.scaledAddTo(graph, total, gradient, 1 / batches.accumulated if self.settings.mean else 1.0, batch, path)
                 self.update.add(name, weight, total, behind)
                 graph.setInitialValue(total, np.zeros(total.shape(), np.float32))
                 popops.zero(graph, total, zero, path)  # for the next sum
-                gradient = total
             else:
                 self.update.add(name, weight, gradient, behind)
-        return batch, Sequence([behind, zero])
+        return Sequence([behind, zero])
 
     def _looped(self, batch: Sequence, behind: Sequence) -> Sequence:
-        """The loops of a call; results are copied where the output mode says."""
-        batches = self.batches
-        out = Sequence([Copy(tensor, stream, name=name) for tensor, stream, name in self._copies])
-        if batches.mode is OutputMode.All:
-            batch = Sequence([batch, out])
-        if batches.mode is OutputMode.Sum:
-            batch, out = self._summed(batch)
-        inner = Sequence([Repeat(batches.accumulated, batch) if batches.accumulated > 1 else batch, behind])
-        if batches.mode is OutputMode.EveryN:
-            period = Sequence([Repeat(batches.period, inner), out])
-            return Sequence([Repeat(batches.iterations // batches.period, period)])
-        loop = Sequence([Repeat(batches.iterations, inner) if batches.iterations > 1 else inner])
-        return loop if batches.mode is OutputMode.All else Sequence([loop, out])
+        """The loops of a call; results are copied where their output mode says."""
+        batches = self.settings.batches
+        period = _period([one.period for one in self._periods()])
+        batch = Sequence([batch, _copied(self._of(OutputMode.All))])
+        sums = self._sums(batch)
+        step = Sequence([Repeat(batches.accumulated, batch) if batches.accumulated > 1 else batch, behind])
+        if period:
+            step = Sequence([Repeat(period, step) if period > 1 else step, _copied(self._of(OutputMode.EveryN))])
+        times = batches.iterations // (period or 1)
+        return Sequence([Repeat(times, step) if times > 1 else step, _copied(self._of(OutputMode.Final)), sums])
 
-    def _summed(self, batch: Sequence) -> tuple[Sequence, Sequence]:
-        """Batches whose outputs are added up, and the copies of the sums, which start at 0 for the next call."""
+    def _of(self, mode: OutputMode) -> list[OutputCopy]:
+        return [copy for copy in self._copies if copy.mode is mode]
+
+    def _periods(self) -> list[Any]:
+        """Everything that has a period: the outputs, and anchors."""
+        batches = self.settings.batches
+        every = [one for one in self.settings.anchors if one.mode is OutputMode.EveryN]
+        return [*([batches] if batches.mode is OutputMode.EveryN else []), *every]
+
+    def _sums(self, batch: Sequence) -> Sequence:
+        """Let `batch` add up outputs; gives the copies of the sums, which start at 0 for the next call."""
         graph, out = self.lowering.graph, Sequence()
-        batch = Sequence([batch])
-        for tensor, stream, name in self._copies:
-            total = graph.clone(tensor, f"{name}/sum")
-            popops.addInPlace(graph, total, tensor, batch, name)
-            graph.setInitialValue(total, np.zeros(tensor.shape(), tensor.elementType().dtype))
-            out.add(Copy(total, stream, name=name))
-            popops.zero(graph, total, out, name)
-        return batch, out
+        for copy in self._of(OutputMode.Sum):
+            total = graph.clone(copy.tensor, f"{copy.name}/sum")
+            popops.addInPlace(graph, total, copy.tensor, batch, copy.name)
+            graph.setInitialValue(total, np.zeros(total.shape(), total.elementType().dtype))
+            out.add(Copy(total, copy.stream, name=copy.name))
+            popops.zero(graph, total, out, copy.name)
+        return out
 
-    def _output(self, number: int, node: Any) -> ModelOutput:
+    def _output(self, name: str, node: Any, mode: OutputMode, period: int) -> ModelOutput:
         """The stream of an output, or the value that it always has."""
-        lowering, name = self.lowering, f"output/{number}"
+        lowering = self.lowering
+        returned = self.settings.batches.returned(mode, period)
         if not isinstance(node, fx.Node) or not isinstance(node.meta.get("val"), torch.Tensor):
-            return ModelOutput(name, [], known=lowering.value(node))
-        shape = lowering.shape_of(node)
-        if isinstance(lowering.values[node], Constant):
-            return ModelOutput(name, shape, known=torch.from_numpy(np.array(lowering.values[node].array)))
+            return ModelOutput(name, [], returned, known=lowering.value(node))
+        shape, value = lowering.shape_of(node), lowering.values[node]
+        if isinstance(value, Constant):
+            return ModelOutput(name, shape, returned, known=torch.from_numpy(np.array(value.array)))
         tensor = self._apart(lowering.tensor(node), name)
+        if self.settings.synthetic:
+            return ModelOutput(name, shape, returned, known=torch.from_numpy(np.zeros(shape, tensor.elementType().dtype)))
         stream = lowering.graph.addDeviceToHostFIFO(name, tensor.elementType(), tensor.numElements())
-        self._copies.append((tensor, stream, f"{name}/forward"))
-        return ModelOutput(name, shape, np.zeros((self.batches.returned, *shape), tensor.elementType().dtype))
+        self._copies.append(OutputCopy(tensor, stream, f"{name}/forward", mode))
+        return ModelOutput(name, shape, returned, np.zeros((returned, *shape), tensor.elementType().dtype))
 
     def _apart(self, tensor: Tensor, name: str) -> Tensor:
         """A tensor that updates do not change: a copy of what a parameter or buffer is before them."""
@@ -157,3 +196,14 @@ class StepProgram:
         if kept.isdisjoint(tensor.variable_numbers()):
             return tensor
         return poputil.duplicate(lowering.graph, tensor, lowering.program, f"{name}/forward")
+
+
+def _copied(copies: list[OutputCopy]) -> Sequence:
+    return Sequence([Copy(copy.tensor, copy.stream, name=copy.name) for copy in copies])
+
+
+def _period(periods: list[int]) -> int:
+    """The one period of all outputs that have one; 0 without."""
+    if len(set(periods)) > 1:
+        raise MissingFeature(f"outputs and anchors of OutputMode.EveryN have one period, got {sorted(set(periods))}")
+    return periods[0] if periods else 0

@@ -1,0 +1,90 @@
+"""What the options of a model come to when it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from pypoplar.graph.graph import Graph
+from pypoplar.poptorch.enums import ConnectionType, OutputMode, ReductionType
+from pypoplar.poptorch.executor.batches import Batches
+from pypoplar.poptorch.options import Options
+from pypoplar.program import FloatingPointBehaviour, Sequence, setFloatingPointBehaviour
+
+SYNTHETIC_ZEROS, SYNTHETIC_RANDOM = 1, 2  # of PopART's syntheticDataMode
+
+
+@frozen
+class Anchor:
+    """An inner tensor that is returned too: the `name` for the user, that of the tensor, and which batches' values come back."""
+
+    name: str
+    tensor: str
+    mode: OutputMode
+    period: int
+
+
+@frozen
+class ModelSettings:
+    """All that `Options` say of a compiled model."""
+
+    batches: Batches
+    mean: bool  # of accumulated gradients; else their sum
+    anchors: tuple[Anchor, ...]
+    plans: Mapping[str, str] = field(factory=dict)  # options of products and convolutions
+    engine: Mapping[str, Any] = field(factory=dict)  # options of the Engine
+    name: str = ""  # of the Engine and its profile's directory
+    synthetic: int = 0  # PopART's syntheticDataMode
+    stochastic_rounding: bool = False
+    exceptions: bool = False  # of floating-point operations
+    cache: Path | None = None  # the directory of executables
+    runs: bool = True  # whether there is a device; else the model is compiled alone
+
+    @classmethod
+    def of(cls, options: Options, training: bool) -> ModelSettings:
+        """Those of a model's options, whose output mode is chosen."""
+        popart = options._Popart.options
+        accumulated = options.Training.gradient_accumulation if training else 1
+        batches = Batches(options.device_iterations, accumulated, options.output_mode, options.output_return_period)
+        anchors = tuple(
+            Anchor(name, tensor, batches.mode, batches.period) if as_outputs else Anchor(name, tensor, mode, period)
+            for name, (tensor, as_outputs, mode, period) in options.anchored_tensors.items()
+        )
+        named = options.model_name if options.exists("model_name") else "training" if training else "inference"
+        caches = popart.get("enableEngineCaching") and popart.get("cachePath")
+        return cls(
+            batches,
+            options.Training.accumulation_and_replication_reduction_type is ReductionType.Mean,
+            anchors,
+            _plans(options),
+            dict(popart.get("engineOptions", {})),
+            named,
+            int(popart.get("syntheticDataMode", 0)),
+            bool(popart.get("enableStochasticRounding", False)),
+            bool(popart.get("enableFloatingPointChecks", False)),
+            Path(popart["cachePath"]) if caches else None,
+            options.connection_type is not ConnectionType.Never,
+        )
+
+    def prologue(self, graph: Graph) -> Sequence:
+        """What a program sets before it computes."""
+        prog = Sequence()
+        if self.exceptions or self.stochastic_rounding:
+            checks = self.exceptions
+            behaviour = FloatingPointBehaviour(inv=checks, div0=checks, oflo=checks, esr=self.stochastic_rounding, nanoo=checks)
+            setFloatingPointBehaviour(graph, prog, behaviour)
+        return prog
+
+
+def _plans(options: Options) -> dict[str, str]:
+    told = {}
+    proportion = options.available_memory_proportion.get(0)
+    if proportion is not None:
+        told["availableMemoryProportion"] = str(proportion)
+    partials = options._Popart.options.get("partialsTypeMatMuls")
+    if partials is not None:
+        told["partialsType"] = str(partials)
+    return told

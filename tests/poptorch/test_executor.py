@@ -1,0 +1,154 @@
+"""What a model on the simulated IPU can be asked beside calls: files, anchors, cycles, devices, synthetic data."""
+
+import copy
+from datetime import timedelta
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from pypoplar import poptorch
+from pypoplar.errors import FileLoadError, InvalidOption, PoplarRuntimeError, PoplarTypeError, TensorShapeError, UnknownHandle
+
+
+@pytest.fixture(autouse=True)
+def few_tiles(monkeypatch):
+    """A small machine, which is compiled for quickly."""
+    monkeypatch.setattr("pypoplar.poptorch.executor.building.TILES", 8)
+
+
+class Regression(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(6, 4), nn.ReLU())
+        self.outer = nn.Linear(4, 3)
+
+    def forward(self, x, labels=None):
+        y = self.outer(self.inner(x))
+        return y if labels is None else (y, nn.functional.cross_entropy(y, labels))
+
+
+def samples(count=4):
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(count, 6, generator=generator), torch.arange(count) % 3
+
+
+def test_anchors_are_gradients_and_activations():
+    model = Regression()
+    other = copy.deepcopy(model)
+    options = poptorch.Options().anchorTensor("g", "Gradient___outer.weight").anchorTensor("h", "inner/1/relu:0")
+    training = poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=0.1))
+    x, labels = samples()
+    training(x, labels)
+    other(x, labels)[1].backward()
+    np.testing.assert_allclose(training.getAnchoredTensor("g").numpy(), other.outer.weight.grad.numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(training.getAnchoredTensor("h").numpy(), other.inner(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert {"outer.weight", "Gradient___inner.0.bias", "outer/linear:0"} <= set(training.getTensorNames())
+    with pytest.raises(UnknownHandle, match=r"did you mean|there are"):
+        training.getAnchoredTensor("G2")
+
+
+def test_an_anchor_that_is_no_tensor_is_told():
+    with pytest.raises(UnknownHandle, match=r"no tensor 'outer.weigth'; did you mean 'outer.weight'"):
+        poptorch.inferenceModel(Regression(), poptorch.Options().anchorTensor("w", "outer.weigth"))(samples()[0])
+
+
+def test_cycles_and_lines_are_those_of_the_last_call():
+    inference = poptorch.inferenceModel(Regression())
+    with pytest.raises(PoplarRuntimeError, match="not compiled"):
+        inference.cycleCount()
+    inference(samples()[0])
+    once = inference.cycleCount()
+    inference(samples()[0])
+    assert inference.cycleCount() == once > 0
+    names = {step.name.split("/")[0] for step in inference.getReport().execution.steps}
+    assert {"inner", "outer"} <= names
+    assert inference.compilationTime() > timedelta(0)
+
+
+def test_a_saved_model_goes_on_where_it_was(tmp_path):
+    model = Regression()
+    training = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
+    x, labels = samples()
+    training(x, labels)
+    training.save(tmp_path / "deep" / "model.poptorch")
+    again = poptorch.load(tmp_path / "deep" / "model.poptorch")
+    first, second = training(x, labels), again(x, labels)
+    assert torch.equal(first[0], second[0])
+    assert torch.equal(first[1], second[1])
+    with pytest.raises(FileLoadError, match="no file"):
+        poptorch.load(tmp_path / "none")
+
+
+def test_executables_are_kept_for_the_same_model_alone(tmp_path):
+    options = poptorch.Options().enableExecutableCaching(tmp_path)
+    model, x = Regression(), samples()[0]
+    wanted = poptorch.inferenceModel(model, options)(x)
+    assert len(list(tmp_path.iterdir())) == 1
+    assert torch.equal(poptorch.inferenceModel(model, options)(x), wanted)
+    assert len(list(tmp_path.iterdir())) == 1
+    poptorch.inferenceModel(model, options)(x[:2])
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_detached_model_attaches_with_the_next_call():
+    inference = poptorch.inferenceModel(Regression())
+    x = samples()[0]
+    inference.compile(x)
+    assert inference.isAttachedToDevice()
+    inference.detachFromDevice()
+    assert not inference.isAttachedToDevice()
+    with pytest.raises(PoplarRuntimeError, match="not attached"):
+        inference.detachFromDevice()
+    inference(x)
+    assert inference.isAttachedToDevice()
+    inference.destroy()
+    with pytest.raises(PoplarRuntimeError, match="destroyed"):
+        inference(x)
+
+
+def test_weights_that_change_on_the_host_are_those_of_the_next_call():
+    model = Regression()
+    inference = poptorch.inferenceModel(model)
+    x = samples()[0]
+    inference(x)
+    inference.load_state_dict({name: torch.zeros_like(value) for name, value in inference.state_dict().items()})
+    assert torch.equal(inference(x), torch.zeros(4, 3))
+
+
+def test_synthetic_data_needs_no_host():
+    inference = poptorch.inferenceModel(Regression(), poptorch.Options().enableSyntheticData(True))
+    assert inference(samples()[0]).shape == (4, 3)
+    assert not [step for step in inference.getReport().execution.steps if step.host_exchange_cycles]
+
+
+def test_other_shapes_and_uneven_batches_are_refused():
+    inference = poptorch.inferenceModel(Regression(), poptorch.Options().deviceIterations(2))
+    with pytest.raises(TensorShapeError, match="multiple of 2"):
+        inference(samples(3)[0])
+    inference(samples(4)[0])
+    with pytest.raises(TensorShapeError, match="compiled for"):
+        inference(samples(6)[0])
+
+
+def test_a_model_for_no_device_compiles_alone():
+    inference = poptorch.inferenceModel(Regression(), poptorch.Options().connectionType(poptorch.ConnectionType.Never))
+    inference.compile(samples()[0])
+    with pytest.raises(PoplarRuntimeError, match="cannot run"):
+        inference(samples()[0])
+
+
+def test_mistakes_in_what_a_model_is_made_of_are_told():
+    with pytest.raises(PoplarTypeError, match="options"):
+        poptorch.inferenceModel(Regression(), {})
+    with pytest.raises(PoplarTypeError, match=r"torch\.nn\.Module"):
+        poptorch.inferenceModel(print)
+    with pytest.raises(PoplarTypeError, match="optimizer"):
+        poptorch.trainingModel(Regression(), optimizer=0.1)
+    options = poptorch.Options()
+    options.Training.gradientAccumulation(2)
+    with pytest.raises(InvalidOption, match="gradientAccumulation"):
+        poptorch.inferenceModel(Regression(), options)
+    with pytest.raises(InvalidOption, match="no optimizer"):
+        poptorch.inferenceModel(Regression()).setOptimizer(torch.optim.SGD([torch.ones(1)], lr=1.0))
