@@ -18,6 +18,7 @@ OLDEST_TORCH = "2.13"  # that was tested
 if _torch.__version__ < OLDEST_TORCH:
     raise ImportError(f"pypoplar.poptorch needs PyTorch {OLDEST_TORCH} or newer, this is {_torch.__version__}", name="torch")
 
+from pypoplar.errors import PoplarError as Error
 from pypoplar.poptorch import enums, optim, options
 from pypoplar.poptorch.data import AsynchronousDataAccessor, DataLoader
 from pypoplar.poptorch.enums import (
@@ -38,6 +39,7 @@ from pypoplar.poptorch.enums import (
     VariableRetrievalMode,
 )
 from pypoplar.poptorch.executor import PoplarExecutor
+from pypoplar.poptorch.hardware import ipuHardwareIsAvailable, ipuHardwareVersion
 from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation
 from pypoplar.poptorch.models import inferenceModel, load, trainingModel
 from pypoplar.poptorch.operators import identity_loss
@@ -54,6 +56,17 @@ from pypoplar.poptorch.options import (
     TensorLocationSettings,
 )
 from pypoplar.poptorch.user_log import setLogLevel
+from pypoplar.spelling import nearest as _nearest
+
+
+def __getattr__(name: str) -> str:
+    """The version, which is pypoplar's, when it is asked for: a checkout that is not installed has none."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pypoplar")
+    raise AttributeError(f"module 'pypoplar.poptorch' has no attribute {name!r}{_nearest(name, __all__)}")
+
 
 __all__ = [
     "AsynchronousDataAccessor",
@@ -64,6 +77,7 @@ __all__ = [
     "ConnectionType",
     "DataLoader",
     "DataLoaderMode",
+    "Error",
     "HalfFloatCastingBehavior",
     "Liveness",
     "MatMulSerializationMode",
@@ -88,6 +102,8 @@ __all__ = [
     "enums",
     "identity_loss",
     "inferenceModel",
+    "ipuHardwareIsAvailable",
+    "ipuHardwareVersion",
     "optim",
     "load",
     "options",

@@ -199,6 +199,13 @@ def test_processes_end_with_their_loader(persistent):
     assert left_behind() == []
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_sampler_decides_how_many_there_are(mode):
+    with DataLoader(options(2), numbers(9), sampler=[4, 2, 0, 8, 1, 3], mode=mode, drop_last=False) as loader:
+        assert lists(loader) == [[4, 2], [0, 8], [1, 3]]
+        assert len(loader) == 3
+
+
 def test_elements_are_the_callers_to_keep():
     with DataLoader(options(), numbers(12), batch_size=2, mode=DataLoaderMode.Async) as loader:
         kept = [batch[0] for batch in loader]

@@ -512,6 +512,15 @@ def test_the_level_of_messages_is_the_environments(monkeypatch):
         user_log.set_up()
 
 
+def test_what_programs_ask_about_their_surroundings():
+    assert poptorch.ipuHardwareIsAvailable(4) is False
+    with pytest.raises(poptorch.Error, match="there is no hardware"):
+        poptorch.ipuHardwareVersion()
+    assert poptorch.__version__[0].isdigit()
+    with pytest.raises(AttributeError, match="has no attribute 'trainngModel'; did you mean 'trainingModel'"):
+        poptorch.trainngModel
+
+
 def test_a_log_level_that_is_none():
     for level in ("LOUD", 5, True):
         with pytest.raises(InvalidOption, match="no log level"):

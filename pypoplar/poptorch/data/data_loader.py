@@ -124,7 +124,8 @@ class DataLoader(torch.utils.data.DataLoader):
     def __len__(self) -> int:
         """The number of batches."""
         if self._plan.rebatched:
-            return _count(len(self.dataset), self._plan.samples or 1, self._plan.drop_last)
+            number = len(self.dataset if isinstance(self.dataset, torch.utils.data.IterableDataset) else self.sampler)
+            return _count(number, self._plan.samples or 1, self._plan.drop_last)
         if self._plan.joins is not None:
             return _count(super().__len__(), self._plan.joins, self._plan.drop_last)
         return int(super().__len__())

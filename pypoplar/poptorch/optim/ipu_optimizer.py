@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from pypoplar.errors import ApplicationRuntimeError, InvalidOption, MissingFeature, PoplarTypeError
+from pypoplar.errors import ApplicationRuntimeError, InvalidOption, MissingFeature
 from pypoplar.poptorch.optim.variable_attributes import VariableAttributes
 from pypoplar.poptorch.options import option_checks as checks
 
@@ -30,11 +30,10 @@ def _scale(name: str, value: object) -> float:
 
 
 def _norm(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise PoplarTypeError(f"{name} takes a number, got {value!r}")
-    if not value > 0:  # which NaN is not either
+    norm = checks.number(name, value)
+    if not norm > 0:  # which NaN is not either
         raise InvalidOption(f"{name} is a number above 0, or infinite, got {value!r}")
-    return float(value)
+    return norm
 
 
 ATTRIBUTES: Mapping[str, tuple[object, Callable[[str, object], object]]] = {

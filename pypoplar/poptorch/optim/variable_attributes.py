@@ -1,4 +1,4 @@
-"""Which values of an optimiser may change after its model is compiled."""
+"""Which values of an optimiser are said to change after its model is compiled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pypoplar.tracebacks import public
 class VariableAttributes:
     """Which values of an optimiser may change between calls of its model: those that its constructor was given, at first.
 
-    Others are constants of the compiled program.
+    PopTorch makes the others constants of the compiled program. Here all can change, and the marks are what a program asks for.
     """
 
     def __init__(self, variable_attributes: Iterable[str], allowed_attributes: Iterable[str]) -> None:

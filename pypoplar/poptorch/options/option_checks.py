@@ -6,6 +6,7 @@ import math
 import operator
 import os
 from enum import Enum
+from numbers import Real
 from typing import Any, TypeVar
 
 from pypoplar.errors import InvalidOption, PoplarTypeError
@@ -34,22 +35,27 @@ def whole_number(option: str, value: Any, least: int = 0, most: int | None = Non
     return number
 
 
-def fraction(option: str, value: object) -> float:
-    """A number from 0 to 1; `PoplarTypeError` for what is no number, `InvalidOption` for one beyond."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+def number(option: str, value: object) -> float:
+    """A number, which may be infinite or NaN; `PoplarTypeError` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise PoplarTypeError(f"{option} takes a number, got {value!r}")
-    if not 0 <= value <= 1:  # which NaN is not either
-        raise InvalidOption(f"{option} takes a number from 0 to 1, got {value!r}")
     return float(value)
+
+
+def fraction(option: str, value: object) -> float:
+    """A number from 0 to 1; `InvalidOption` for one beyond."""
+    share = number(option, value)
+    if not 0 <= share <= 1:  # which NaN is not either
+        raise InvalidOption(f"{option} takes a number from 0 to 1, got {value!r}")
+    return share
 
 
 def finite(option: str, value: object) -> float:
     """A number that is neither infinite nor NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise PoplarTypeError(f"{option} takes a number, got {value!r}")
-    if not math.isfinite(value):
+    finite_number = number(option, value)
+    if not math.isfinite(finite_number):
         raise InvalidOption(f"{option} takes a number, got {value!r}")
-    return float(value)
+    return finite_number
 
 
 def text(option: str, value: object) -> str:
