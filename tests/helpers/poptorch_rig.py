@@ -68,17 +68,20 @@ def compiled(module: torch.nn.Module, arguments: tuple[Any, ...], training: bool
     return result
 
 
-def agrees(got: Any, wanted: torch.Tensor, what: str, type: torch.dtype | None = None) -> None:
-    """Assert that a result is PyTorch's, as near as its type, or another `type` that it was computed from, allows."""
+def agrees(got: Any, wanted: torch.Tensor, what: str, type: torch.dtype | None = None, scale: float = 1.0) -> None:
+    """Assert that a result is PyTorch's, as near as its type, or another `type` that it was computed from, allows.
+
+    `scale` is how large the terms are whose sum a result is.
+    """
     array = got.numpy() if isinstance(got, torch.Tensor) else np.asarray(got)
     assert list(array.shape) == list(wanted.shape), f"{what}: shape {list(array.shape)}, PyTorch has {list(wanted.shape)}"
     if wanted.dtype not in TOLERANCES:
         np.testing.assert_array_equal(array, wanted.numpy(), err_msg=what)
         return
     relative, absolute = TOLERANCES[type or wanted.dtype]
-    scale = float(wanted.float().abs().max()) if wanted.numel() else 0.0
+    scale = max(scale, float(wanted.float().abs().max()) if wanted.numel() else 0.0)
     np.testing.assert_allclose(
-        array.astype(np.float64), wanted.double().numpy(), rtol=relative, atol=absolute * max(scale, 1.0), err_msg=what
+        array.astype(np.float64), wanted.double().numpy(), rtol=relative, atol=absolute * scale, err_msg=what
     )
 
 
@@ -93,8 +96,10 @@ def check(
     wanted[-1].backward()
     machine = compiled(module, arguments, training=True)
     coarsest = torch.float16 if any(one.dtype is torch.float16 for one in (*tensors, *arguments)) else None
-    for number, (got, expected) in enumerate(zip(machine.run(arguments), wanted, strict=True)):
+    *results, loss = machine.run(arguments)
+    for number, (got, expected) in enumerate(zip(results, wanted[:-1], strict=True)):
         agrees(got, expected.detach(), f"result {number}", coarsest)
+    agrees(loss, wanted[-1].detach(), "the loss", coarsest, max(1.0, float(wanted[0].detach().float().abs().sum())))
     for name, parameter in module.named_parameters():
         if parameter.grad is not None:
             agrees(machine.engine.readTensor(f"gradient/{name}").reshape(parameter.shape), parameter.grad, f"gradient by {name}")

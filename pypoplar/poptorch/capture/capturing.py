@@ -18,6 +18,7 @@ from pypoplar.errors import PoplarError
 from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.capture.joint_trace import trace_joint
 from pypoplar.poptorch.capture.training_loss import loss_of
+from pypoplar.poptorch.operators import running_statistics_in_the_graph
 
 _KINDS = {
     ExportedKind.PARAMETER: InputKind.PARAMETER,
@@ -67,7 +68,7 @@ def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
 
 def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ExportedProgram:
     try:
-        with _quiet():
+        with _quiet(), running_statistics_in_the_graph():
             return torch.export.export(module, args, dict(kwargs), strict=False).run_decompositions({})
     except PoplarError:
         raise

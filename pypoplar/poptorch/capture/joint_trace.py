@@ -12,6 +12,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 
 from pypoplar.poptorch.capture.joint_graph import Origin, Pass
 from pypoplar.poptorch.capture.origins import origin_of
+from pypoplar.poptorch.operators import REPLACEMENTS
 
 
 class _Marks:
@@ -54,6 +55,9 @@ class _Forward(fx.Interpreter):
                     self._mark_gradients(tensor.grad_fn, mark)
         return result
 
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return super().call_function(REPLACEMENTS.get(target, target), args, kwargs)
+
     def _mark_gradients(self, function: Any, mark: Callable[[Any], None]) -> None:
         """Have gradient functions that no earlier operation made call `mark` before they run."""
         waiting = [function]
@@ -81,7 +85,7 @@ def trace_joint(
         outputs = pytree.tree_leaves(results, is_leaf=lambda leaf: leaf is None)
         marks.turn_to(None, Pass.BACKWARD)
         gradients: list[Any] = []
-        if loss is not None:
+        if loss is not None and trained:
             gradients = list(torch.autograd.grad(outputs[loss], list(trained.values()), allow_unused=True))
         marks.turn_to(None, Pass.FORWARD)
         return [one.detach() if isinstance(one, torch.Tensor) else one for one in outputs], gradients

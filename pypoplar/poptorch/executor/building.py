@@ -50,7 +50,7 @@ def build(
     joint = capture(module, first_args, first_kwargs, training=optimizer is not None)
     device = make_device(1)
     graph = new_graph(device)
-    lowering = GraphLowering(graph, joint, optimizer is not None, settings.plans)
+    lowering = GraphLowering(graph, joint, optimizer is not None, settings.plans, settings.stable_norms)
     lowering.run()
     update = None if optimizer is None else DeviceOptimizer(graph, optimizer, dict(module.named_parameters()))
     compiled = CompiledModel(lowering, device, settings, update, _told(optimizer), executable)

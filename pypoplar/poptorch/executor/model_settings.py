@@ -42,6 +42,7 @@ class ModelSettings:
     exceptions: bool = False  # of floating-point operations
     cache: Path | None = None  # the directory of executables
     runs: bool = True  # whether there is a device; else the model is compiled alone
+    stable_norms: bool = False  # sum squares of differences from the mean
 
     @classmethod
     def of(cls, options: Options, training: bool) -> ModelSettings:
@@ -67,6 +68,7 @@ class ModelSettings:
             bool(popart.get("enableFloatingPointChecks", False)),
             Path(popart["cachePath"]) if caches else None,
             options.connection_type is not ConnectionType.Never,
+            bool(popart.get("enableStableNorm", False)),
         )
 
     def prologue(self, graph: Graph) -> Sequence:

@@ -33,9 +33,15 @@ Create = Callable[[], Tensor]
 class GraphLowering:
     """The state of a walk. Entries of the table take what they need from it; `node` is the operation that is lowered now."""
 
-    def __init__(self, graph: Graph, joint: JointGraph, training: bool, options: Mapping[str, str]) -> None:
-        """`options` are those of products and convolutions; `training` says whether dropout drops."""
+    def __init__(
+        self, graph: Graph, joint: JointGraph, training: bool, options: Mapping[str, str], stable_norms: bool = False
+    ) -> None:
+        """`options` are those of products and convolutions; `training` says whether dropout drops.
+
+        `stable_norms` lets norms sum the squares of differences from the mean.
+        """
         self.graph, self.joint, self.training, self.options = graph, joint, training, dict(options)
+        self.stable_norms = stable_norms
         self.program = Sequence()
         self.plans = poplin.PlanningCache()
         self.variables = {
@@ -66,6 +72,12 @@ class GraphLowering:
     def type(self) -> ElementType:
         """The element type of this operation's (first) result."""
         return self.type_of(self.node)
+
+    @property
+    def types(self) -> list[ElementType]:
+        """The element types of all this operation's results; of one that is left out, that of the first."""
+        values = self.node.meta["val"]
+        return [self.type if one is None else ELEMENT_TYPES[one.dtype] for one in values]
 
     @property
     def shape(self) -> list[int]:

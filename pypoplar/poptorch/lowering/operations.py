@@ -6,6 +6,7 @@ import pypoplar.poptorch.lowering.convolutions
 import pypoplar.poptorch.lowering.elements
 import pypoplar.poptorch.lowering.losses
 import pypoplar.poptorch.lowering.nonlinearities
+import pypoplar.poptorch.lowering.normalization
 import pypoplar.poptorch.lowering.pooling
 import pypoplar.poptorch.lowering.products
 import pypoplar.poptorch.lowering.randomness
