@@ -17,7 +17,7 @@ from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.lowering_table import lowers
 from pypoplar.poptorch.lowering.torch_types import ELEMENT_TYPES
 from pypoplar.poptorch.lowering.values import Constant, Pending
-from pypoplar.types import BOOL, FLOAT, ElementType
+from pypoplar.types import BOOL, FLOAT, HALF, ElementType
 
 aten = torch.ops.aten
 MOST_OPERANDS = 6  # of one expression: each is a pointer of the vertices
@@ -26,12 +26,15 @@ Tree = Callable[..., Any]
 ELEMENTS: set[Any] = set()  # operations that give expressions
 
 
-def element(*operations: Any, own: int = 0) -> Callable[[Tree], Tree]:
-    """Enter operations on elements; the first `own` operands keep their own type (such as the condition of a choice)."""
+def element(*operations: Any, own: int = 0, wide: bool = False) -> Callable[[Tree], Tree]:
+    """Enter operations on elements; the first `own` operands keep their own type (such as the condition of a choice).
+
+    Where `wide`, as of a formula of several steps, halves are computed in float and rounded once, and numbers stay as they are.
+    """
 
     def enter(tree: Tree) -> Tree:
         def entry(at: GraphLowering, *args: Any, **kwargs: Any) -> Any:
-            return _expression(at, tree, own, args, kwargs)
+            return _expression(at, tree, own, args, kwargs, wide)
 
         ELEMENTS.update(operations)
         lowers(*operations)(entry)
@@ -40,11 +43,15 @@ def element(*operations: Any, own: int = 0) -> Callable[[Tree], Tree]:
     return enter
 
 
-def _expression(at: GraphLowering, tree: Tree, own: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _expression(at: GraphLowering, tree: Tree, own: int, args: tuple[Any, ...], kwargs: dict[str, Any], wide: bool = False) -> Any:
     """What an operation gives: pending where its only user can take it in, else computed."""
     type = _computed_in(at, args)
+    if wide and type is HALF:
+        type = FLOAT
     leaves = _Leaves(at, type)
-    given = [leaves.operand(one, keep=number < own) for number, one in enumerate(args)]
+    given = [
+        one if wide and not isinstance(one, fx.Node) else leaves.operand(one, keep=number < own) for number, one in enumerate(args)
+    ]
     result = expr.expression(tree(*given, **kwargs))
     relation = at.type is BOOL
     if not relation and at.type is not type:

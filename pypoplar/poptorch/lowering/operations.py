@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pypoplar.poptorch.lowering.activations
 import pypoplar.poptorch.lowering.convolutions
 import pypoplar.poptorch.lowering.elements
 import pypoplar.poptorch.lowering.losses
