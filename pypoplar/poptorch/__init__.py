@@ -4,6 +4,8 @@ It needs PyTorch, which is an extra: ``pip install 'pypoplar[pytorch]'``. A scri
 ``python -m pypoplar.poptorch SCRIPT``.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 try:
     import torch as _torch
 except ModuleNotFoundError as missing:
@@ -58,14 +60,15 @@ from pypoplar.poptorch.options import (
 from pypoplar.poptorch.user_log import setLogLevel
 from pypoplar.spelling import nearest as _nearest
 
+if not _TYPE_CHECKING:  # to type checkers there is no other name
 
-def __getattr__(name: str) -> str:
-    """The version, which is pypoplar's, when it is asked for: a checkout that is not installed has none."""
-    if name == "__version__":
-        from importlib.metadata import version
+    def __getattr__(name: str) -> str:
+        """The version, which is pypoplar's, when it is asked for: a checkout that is not installed has none."""
+        if name == "__version__":
+            from importlib.metadata import version
 
-        return version("pypoplar")
-    raise AttributeError(f"module 'pypoplar.poptorch' has no attribute {name!r}{_nearest(name, __all__)}")
+            return version("pypoplar")
+        raise AttributeError(f"module 'pypoplar.poptorch' has no attribute {name!r}{_nearest(name, __all__)}")
 
 
 __all__ = [

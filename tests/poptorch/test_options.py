@@ -49,7 +49,7 @@ CALLS = [  # a call, where its value is read, and the value
     ("enableSyntheticData(0)", "_Popart.options.syntheticDataMode", 0),
     ("enableStableNorm(True)", "_Popart.options.enableStableNorm", True),
     ("logCycleCount(True)", "_Popart.options.instrumentWithHardwareCycleCounter", True),
-    ("logDir('logs')", "log_dir", "logs"),
+    ("logDir('.')", "log_dir", "."),
     ("modelName('cnn')", "model_name", "cnn"),
     ("autoRoundNumIPUs()", "auto_round_num_ipus", True),
     ("connectionType(poptorch.ConnectionType.OnDemand)", "connection_type", poptorch.ConnectionType.OnDemand),
@@ -83,6 +83,7 @@ CALLS = [  # a call, where its value is read, and the value
     ("_Popart.set('engineOptions', {'opt.useAutoloader': 'true'})", "_Popart.options.engineOptions", {"opt.useAutoloader": "true"}),
 ]
 NOTHING = [
+    "logDir('logs')",
     "useIpuId(3)",
     "syncPattern(poptorch.SyncPattern.SinglePipeline)",
     "maxRepeatLogs(2)",
@@ -282,7 +283,9 @@ def test_profiling_is_an_option_of_the_engine_that_the_environment_overrides(mon
     assert "POPLAR_ENGINE_OPTIONS overrides it" in caplog.text
 
 
-@pytest.mark.parametrize("make", [poptorch.Options.clone, copy.deepcopy, lambda options: pickle.loads(pickle.dumps(options))])
+@pytest.mark.parametrize(
+    "make", [poptorch.Options.clone, copy.copy, copy.deepcopy, lambda options: pickle.loads(pickle.dumps(options))]
+)
 def test_a_copy_is_equal_and_apart(make):
     options = poptorch.Options().deviceIterations(4).anchorTensor("a", "x")
     options.Training.gradientAccumulation(2)

@@ -253,8 +253,10 @@ class Options(OptionValues):
         return self._keep(broadcast_buffers=broadcast)
 
     def logDir(self, log_dir: str | os.PathLike[str]) -> Self:
-        """Where files of logs go: the working directory at first."""
-        return self._keep(log_dir=checks.path("Options.logDir", log_dir))
+        """Where PopTorch's files of logs go; here there are none."""
+        directory = checks.path("Options.logDir", log_dir)
+        self._tell("logDir", directory != ".")
+        return self._keep(log_dir=directory)
 
     def maxRepeatLogs(self, max_lines: int | None) -> Self:
         """How often PopTorch repeats a line of its log; here none is repeated."""

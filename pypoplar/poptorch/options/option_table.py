@@ -63,7 +63,7 @@ OPTION_TABLE: tuple[OptionRow, ...] = (
     OptionRow("enableProfiling", DOES, "a profile.pop in a directory"),
     OptionRow("enableStableNorm", DOES, "norms sum the squares of differences from the mean"),
     OptionRow("logCycleCount", DOES, "count the cycles of a run: PoplarExecutor.cycleCount"),
-    OptionRow("logDir", DOES, "the directory for files of logs", "log_dir"),
+    OptionRow("logDir", NOTHING, "messages go to standard error, and nothing writes files of logs", "log_dir"),
     OptionRow("modelName", DOES, "the directory of a profile in that of all profiles", "model_name"),
     OptionRow(
         "autoRoundNumIPUs",

@@ -134,6 +134,9 @@ class OptionValues:
     def _unfreeze(self) -> None:
         self._set_frozen(False)
 
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # two that share some of their values would change each other
+
     def __deepcopy__(self, memory: dict[int, Any]) -> Self:
         copied = type(self).__new__(type(self))
         memory[id(self)] = copied
