@@ -80,6 +80,7 @@ MODULES_OF_A_PACKAGE = 24
 LIBRARIES = ("poputil", "popops", "poplin", "poprand", "popnn")  # they are built alike
 COMPATIBLE = ("profile",)  # old names of public modules
 SHARED_NAMES = {  # of classes
+    "Block": ("compiler.control.operation_tree", "poptorch.capture.model_blocks"),  # of a program, and PopTorch's
     "ComputeSet": ("graph.vertices", "report.program_nodes"),  # Poplar's and libpva's
     "Liveness": ("compiler.liveness.liveness", "poptorch.enums"),  # what lives when, and PopTorch's
     "Phase": (

@@ -22,6 +22,7 @@ if _torch.__version__ < OLDEST_TORCH:
 
 from pypoplar.errors import PoplarError as Error
 from pypoplar.poptorch import enums, optim, options
+from pypoplar.poptorch.capture.model_blocks import BeginBlock, Block, BlockFunction, removeBlocks
 from pypoplar.poptorch.data import AsynchronousDataAccessor, DataLoader
 from pypoplar.poptorch.enums import (
     AutoStage,
@@ -75,6 +76,9 @@ __all__ = [
     "AsynchronousDataAccessor",
     "Attribute",
     "AutoStage",
+    "BeginBlock",
+    "Block",
+    "BlockFunction",
     "CommGroupType",
     "ConfigFileError",
     "ConnectionType",
@@ -107,9 +111,10 @@ __all__ = [
     "inferenceModel",
     "ipuHardwareIsAvailable",
     "ipuHardwareVersion",
-    "optim",
     "load",
+    "optim",
     "options",
+    "removeBlocks",
     "setLogLevel",
     "trainingModel",
 ]

@@ -13,12 +13,15 @@ from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputSpec, OutputKind
 from torch.export.graph_signature import InputKind as ExportedKind
+from torch.fx.traceback import preserve_node_meta
 
 from pypoplar.errors import PoplarError
 from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGraph
 from pypoplar.poptorch.capture.joint_trace import trace_joint
+from pypoplar.poptorch.capture.model_blocks import marked
 from pypoplar.poptorch.capture.training_loss import loss_of
 from pypoplar.poptorch.operators import running_statistics_in_the_graph
+from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
 
 _KINDS = {
     ExportedKind.PARAMETER: InputKind.PARAMETER,
@@ -32,9 +35,19 @@ class CaptureError(PoplarError, RuntimeError):
     """A module that cannot become a graph: control flow that depends on data, or a shape that does."""
 
 
-def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], training: bool) -> JointGraph:
-    """The joint graph of a module for arguments of these shapes; with gradients of its trained parameters where `training`."""
-    exported = _exported(module, args, kwargs)
+def capture(
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    training: bool,
+    strategy: ExecutionStrategy | None = None,
+) -> JointGraph:
+    """The joint graph of a module for arguments of these shapes; with gradients of its trained parameters where `training`.
+
+    With a `strategy`, which places blocks, operations know their IPU.
+    """
+    with contextlib.nullcontext() if strategy is None else marked(strategy):
+        exported = _exported(module, args, kwargs)
     signature = exported.graph_signature
     output = next(node for node in reversed(exported.graph.nodes) if node.op == "output")
     returned = list(output.args[0])
@@ -68,7 +81,7 @@ def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
 
 def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ExportedProgram:
     try:
-        with _quiet(), running_statistics_in_the_graph():
+        with _quiet(), preserve_node_meta(), running_statistics_in_the_graph():
             return torch.export.export(module, args, dict(kwargs), strict=False).run_decompositions({})
     except PoplarError:
         raise

@@ -10,6 +10,7 @@ from attrs import frozen
 from torch import fx
 
 from pypoplar.codelet.ir.terms import Location
+from pypoplar.poptorch.options.execution_strategies import BlockPlace
 
 
 class Pass(Enum):
@@ -26,6 +27,7 @@ class Origin:
     module: str  # its path in the model, such as layer1.conv; empty for the model itself
     operation: str  # such as conv2d
     location: Location | None  # the user's line
+    place: BlockPlace | None = None  # its stage and IPU, where a block says them
 
     def __str__(self) -> str:
         place = f" at {self.location.file}:{self.location.line}" if self.location else ""

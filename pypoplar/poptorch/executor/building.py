@@ -17,6 +17,7 @@ from pypoplar.poptorch.executor.compiled import CompiledModel
 from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
+from pypoplar.poptorch.lowering.ipu_placement import ipus_needed
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
 
@@ -47,8 +48,8 @@ def build(
     first_args, first_kwargs = pytree.tree_map(
         lambda leaf: batches.first(leaf, "an argument") if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs)
     )
-    joint = capture(module, first_args, first_kwargs, training=optimizer is not None)
-    device = make_device(1)
+    joint = capture(module, first_args, first_kwargs, optimizer is not None, settings.strategy)
+    device = make_device(ipus_needed(joint, settings.rounds))
     graph = new_graph(device)
     lowering = GraphLowering(graph, joint, optimizer is not None, settings.plans, settings.stable_norms)
     lowering.run()

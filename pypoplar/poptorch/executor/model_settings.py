@@ -12,6 +12,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.poptorch.enums import ConnectionType, OutputMode, ReductionType
 from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.options import Options
+from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
 from pypoplar.program import FloatingPointBehaviour, Sequence, setFloatingPointBehaviour
 
 SYNTHETIC_ZEROS, SYNTHETIC_RANDOM = 1, 2  # of PopART's syntheticDataMode
@@ -41,6 +42,8 @@ class ModelSettings:
     stochastic_rounding: bool = False
     exceptions: bool = False  # of floating-point operations
     cache: Path | None = None  # the directory of executables
+    strategy: ExecutionStrategy | None = field(default=None, eq=False)
+    rounds: bool = False  # the number of IPUs to a power of two
     runs: bool = True  # whether there is a device; else the model is compiled alone
     stable_norms: bool = False  # sum squares of differences from the mean
 
@@ -67,6 +70,8 @@ class ModelSettings:
             bool(popart.get("enableStochasticRounding", False)),
             bool(popart.get("enableFloatingPointChecks", False)),
             Path(popart["cachePath"]) if caches else None,
+            options.execution_strategy,
+            options.auto_round_num_ipus,
             options.connection_type is not ConnectionType.Never,
             bool(popart.get("enableStableNorm", False)),
         )

@@ -19,6 +19,7 @@ from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import InputKind, JointGraph
 from pypoplar.poptorch.lowering.folding import folded, folds, narrowed
+from pypoplar.poptorch.lowering.ipu_placement import ipus_of_nodes
 from pypoplar.poptorch.lowering.lines import at_line
 from pypoplar.poptorch.lowering.lowering_table import TABLE
 from pypoplar.poptorch.lowering.support import check_supported
@@ -40,10 +41,15 @@ class GraphLowering:
 
         `stable_norms` lets norms sum the squares of differences from the mean.
         """
-        self.graph, self.joint, self.training, self.options = graph, joint, training, dict(options)
+        self.joint, self.training, self.options = joint, training, dict(options)
         self.stable_norms = stable_norms
         self.program = Sequence()
-        self.plans = poplin.PlanningCache()
+        self.whole = graph
+        self.parts = _parts(graph)
+        self.caches = [poplin.PlanningCache() for _ in self.parts]
+        self.ipus: dict[fx.Node, int] = ipus_of_nodes(joint)  # where the value of a node is
+        self.copies: dict[tuple[fx.Node, int], Tensor] = {}  # of values, on other IPUs
+        self.walks = False
         self.variables = {
             one.node: self._variable(one.node, one.name)
             for one in joint.inputs
@@ -60,6 +66,21 @@ class GraphLowering:
         self.node: fx.Node = next(iter(joint.graph.nodes))
 
     # what entries ask for
+
+    @property
+    def ipu(self) -> int:
+        """The IPU of the operation that is lowered now."""
+        return self.ipus.get(self.node, 0)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, while operations are lowered as the operation's IPU has it."""
+        return self.parts[self.ipu] if self.walks else self.whole
+
+    @property
+    def plans(self) -> poplin.PlanningCache:
+        """The plans of the operation's IPU."""
+        return self.caches[self.ipu]
 
     @property
     def name(self) -> str:
@@ -100,6 +121,7 @@ class GraphLowering:
         if isinstance(value, Unplaced):
             if value.variable.tensor is None:
                 value.place((create or (lambda: self.spread(self.shape_of(node), self.type_of(node), value.variable.name)))())
+                value.variable.ipu = self.ipu
             self._settle(value.variable)
             value = self.values[node]
         if isinstance(value, Pending):
@@ -107,7 +129,16 @@ class GraphLowering:
         if isinstance(value, Constant):
             value = self.values[node] = self.constant(value)
         assert isinstance(value, Tensor), f"{node} is {value!r}"
-        return value
+        return self._here(node, value)
+
+    def _here(self, node: fx.Node, value: Tensor) -> Tensor:
+        """A tensor on the IPU of the operation that is lowered now: copied there, once, if it is on another."""
+        ipu = self.ipu
+        if not self.walks or self.ipus[node] == ipu:
+            return value
+        if (node, ipu) not in self.copies:
+            self.copies[node, ipu] = poputil.copyToIpu(self.whole, value, self.program, ipu, f"{self.name}/fromIpu")
+        return self.copies[node, ipu]
 
     def is_known(self, node: fx.Node) -> bool:
         """Whether a node stands for a constant."""
@@ -149,9 +180,11 @@ class GraphLowering:
     def run(self) -> None:
         """Lower all operations; `UnsupportedOperation` tells all that have no entry before anything is added."""
         check_supported(self.joint)
+        self.walks = True
         for node in self.joint.graph.nodes:
             if node.op == "call_function":
                 self.lower(node)
+        self.walks = False
 
     def lower(self, node: fx.Node) -> None:
         """Lower one operation, as from the user's line."""
@@ -184,8 +217,18 @@ class GraphLowering:
         now = self.node
         for node in views:
             self.node = node
+            self.ipus[node] = variable.ipu
             self.values[node] = variable.tensor if node.op == "placeholder" else TABLE[node.target](self, *node.args, **node.kwargs)
         self.node = now
+
+
+def _parts(graph: Graph) -> list[Graph]:
+    """The graph as each IPU has it."""
+    target = graph.getTarget()
+    if target.getNumIPUs() == 1:
+        return [graph]
+    tiles = target.getTilesPerIPU()
+    return [graph.createVirtualGraph(first, first + tiles) for first in range(0, target.getNumTiles(), tiles)]
 
 
 def _first(value: Any) -> Any:

@@ -45,6 +45,7 @@ class InputVariable:
     type: ElementType
     shape: list[int]
     tensor: Tensor | None = None
+    ipu: int = 0  # where the tensor is
 
 
 @frozen(eq=False)

@@ -1,0 +1,166 @@
+"""Blocks: marks in a module's forward pass of which stage, and so which IPU, an operation belongs to.
+
+They mean something while a model is captured; on the CPU a module with blocks runs as without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from torch.fx.traceback import annotate
+
+from pypoplar.errors import InvalidOption, PoplarTypeError
+from pypoplar.poptorch.options.execution_strategies import BlockId, BlockPlace, ExecutionStrategy, StagePlaces
+from pypoplar.tracebacks import public
+
+MARK = "poptorch_block"  # of nodes, in meta["custom"]
+
+
+class _Marking:
+    """The blocks of one pass through a module: one is open at a time."""
+
+    def __init__(self, strategy: ExecutionStrategy) -> None:
+        self.strategy = strategy
+        self.places: StagePlaces = strategy.places()
+        self.open: AbstractContextManager[Any] | None = None
+
+    def begin(self, user_id: BlockId | None, ipu_id: int | None) -> None:
+        self.end()
+        place = self.places.begin(user_id, ipu_id)
+        self.open = annotate({MARK: (place.stage, place.ipu, place.block)})
+        self.open.__enter__()
+
+    def end(self) -> None:
+        if self.open is not None:
+            self.open.__exit__(None, None, None)
+            self.open = None
+
+
+_marking: ContextVar[_Marking | None] = ContextVar("marking", default=None)
+
+
+@contextlib.contextmanager
+def marked(strategy: ExecutionStrategy) -> Iterator[None]:
+    """Let blocks mark the operations that are captured meanwhile."""
+    marking = _Marking(strategy)
+    token = _marking.set(marking)
+    try:
+        yield
+    finally:
+        marking.end()
+        _marking.reset(token)
+
+
+def place_of(meta: dict[str, Any]) -> BlockPlace | None:
+    """The place that a node was marked with."""
+    mark = (meta.get("custom") or {}).get(MARK)
+    return BlockPlace(*mark) if mark is not None else None
+
+
+def _check_block(what: str, user_id: object, ipu_id: object) -> None:
+    if user_id is not None and not isinstance(user_id, str) and not (isinstance(user_id, int) and user_id >= 0):
+        raise PoplarTypeError(f"{what}: user_id is a name or a number, got {user_id!r}")
+    if ipu_id is not None and (isinstance(ipu_id, bool) or not isinstance(ipu_id, int) or ipu_id < 0):
+        raise PoplarTypeError(f"{what}: ipu_id is the number of an IPU, got {ipu_id!r}")
+
+
+@public
+class Block(torch.nn.Module):
+    """What is called in ``with poptorch.Block("encoder", ipu_id=1):`` belongs to a block, which the execution strategy places.
+
+    Blocks do not nest: one that begins ends the one before. Operations outside of all blocks go with those before them.
+    """
+
+    def __init__(self, user_id: BlockId | None = None, ipu_id: int | None = None) -> None:
+        _check_block("Block", user_id, ipu_id)
+        super().__init__()
+        self._user_id, self._ipu_id = user_id, ipu_id
+
+    @staticmethod
+    def start(user_id: BlockId | None = None, ipu_id: int | None = None) -> None:
+        """Begin a block that lasts until the next one begins."""
+        _check_block("Block.start", user_id, ipu_id)
+        marking = _marking.get()
+        if marking is not None:
+            marking.begin(user_id, ipu_id)
+
+    @staticmethod
+    def useAutoId() -> None:
+        """Number blocks without a name from 0 on again: call it first in a forward pass."""
+        marking = _marking.get()
+        if marking is not None:
+            marking.places = marking.strategy.places()
+
+    def __enter__(self) -> None:
+        Block.start(self._user_id, self._ipu_id)
+
+    def __exit__(self, *_: object) -> None:
+        marking = _marking.get()
+        if marking is not None:
+            marking.end()
+
+
+class _BeginsBlock:
+    """A hook that begins a block before a layer runs."""
+
+    def __init__(self, user_id: BlockId | None, ipu_id: int | None) -> None:
+        self.user_id, self.ipu_id = user_id, ipu_id
+
+    def __call__(self, module: torch.nn.Module, given: Any) -> None:
+        Block.start(self.user_id, self.ipu_id)
+
+
+@public
+def BeginBlock(layer_to_call: Any, user_id: BlockId | None = None, ipu_id: int | None = None) -> Any:
+    """Begin a block where a layer, or a function, is called; it lasts until the next one begins. The layer is changed and returned.
+
+    `InvalidOption` for a layer that begins a block already.
+    """
+    _check_block("BeginBlock", user_id, ipu_id)
+    if not isinstance(layer_to_call, torch.nn.Module):
+        if not callable(layer_to_call):
+            raise PoplarTypeError(f"BeginBlock takes a torch.nn.Module or a function, got {layer_to_call!r}")
+
+        @functools.wraps(layer_to_call)
+        def begun(*args: Any, **kwargs: Any) -> Any:
+            Block.start(user_id, ipu_id)
+            return layer_to_call(*args, **kwargs)
+
+        return begun
+    if any(isinstance(hook, _BeginsBlock) for hook in layer_to_call._forward_pre_hooks.values()):
+        raise InvalidOption(f"BeginBlock: {type(layer_to_call).__name__} begins a block already")
+    layer_to_call.register_forward_pre_hook(_BeginsBlock(user_id, ipu_id))
+    return layer_to_call
+
+
+@public
+def BlockFunction(user_id: BlockId | None = None, ipu_id: int | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: what the function calls belongs to a block."""
+    _check_block("BlockFunction", user_id, ipu_id)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def within(*args: Any, **kwargs: Any) -> Any:
+            with Block(user_id, ipu_id):
+                return function(*args, **kwargs)
+
+        return within
+
+    return decorate
+
+
+@public
+def removeBlocks(module: torch.nn.Module) -> None:
+    """Take away what `BeginBlock` did to a module and those within it."""
+    if not isinstance(module, torch.nn.Module):
+        raise PoplarTypeError(f"removeBlocks takes a torch.nn.Module, got {module!r}")
+    for layer in module.modules():
+        hooks = layer._forward_pre_hooks
+        layer._forward_pre_hooks = OrderedDict((key, hook) for key, hook in hooks.items() if not isinstance(hook, _BeginsBlock))

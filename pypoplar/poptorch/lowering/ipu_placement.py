@@ -1,0 +1,39 @@
+"""Which IPU each operation runs on."""
+
+from __future__ import annotations
+
+from torch import fx
+
+from pypoplar.errors import InvalidOption
+from pypoplar.poptorch.capture import JointGraph
+
+
+def ipus_of_nodes(joint: JointGraph) -> dict[fx.Node, int]:
+    """The IPU of each operation: its block's; without a block that of the operation before. Gradients are with their operations."""
+    calls = [node for node in joint.graph.nodes if node.op == "call_function"]
+    places = [node.meta["origin"].place for node in calls if node.meta.get("origin") is not None]
+    now = next((place.ipu for place in places if place is not None), 0)
+    known: dict[int, int] = {}  # by origin, which operations share with their gradients
+    ipus: dict[fx.Node, int] = {}
+    for node in calls:
+        origin = node.meta.get("origin")
+        if origin is not None and origin.place is not None:
+            now = origin.place.ipu
+        elif origin is not None and id(origin) in known:
+            now = known[id(origin)]
+        if origin is not None:
+            known.setdefault(id(origin), now)
+        ipus[node] = now
+    return ipus
+
+
+def ipus_needed(joint: JointGraph, rounds: bool) -> int:
+    """How many IPUs a model takes: a power of two, to which a smaller number is rounded up if `rounds`."""
+    needed = max(ipus_of_nodes(joint).values(), default=0) + 1
+    power = 1 << (needed - 1).bit_length()
+    if power != needed and not rounds:
+        raise InvalidOption(
+            f"the model's blocks take {needed} IPUs; devices have a power of two of them: place blocks on {power // 2} or {power}, "
+            "or call Options.autoRoundNumIPUs(True)"
+        )
+    return power

@@ -1,0 +1,115 @@
+"""Blocks run on their IPUs, and train as one IPU does."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from pypoplar import poptorch
+from pypoplar.errors import InvalidOption
+
+
+@pytest.fixture(autouse=True)
+def few_tiles(monkeypatch):
+    """Small machines, which are compiled for quickly."""
+    monkeypatch.setattr("pypoplar.poptorch.executor.building.TILES", 8)
+
+
+class Staged(nn.Module):
+    """Three blocks, the first shared by a weight with the last, and a loss behind them."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(6, 5), nn.Linear(5, 7), nn.Linear(7, 3)
+
+    def forward(self, x, labels=None):
+        with poptorch.Block("A"):
+            kept = torch.relu(self.a(x))
+        with poptorch.Block("B"):
+            y = torch.relu(self.b(kept))
+        with poptorch.Block("C"):
+            y = self.c(y) + kept.sum(1, keepdim=True) * self.a.bias.sum()
+        return y if labels is None else (y, nn.functional.cross_entropy(y, labels))
+
+
+def samples(count):
+    return torch.randn(count, 6, generator=torch.Generator().manual_seed(1)), torch.arange(count) % 3
+
+
+def trained(options, accumulated):
+    """Losses and weights of two calls."""
+    torch.manual_seed(0)
+    model = Staged()
+    options.Training.gradientAccumulation(accumulated)
+    options.outputMode(poptorch.OutputMode.All)
+    training = poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=0.2))
+    x, labels = samples(4 * accumulated)
+    losses = [training(x, labels)[1] for _ in range(2)]
+    return torch.stack(losses), [value.detach().clone() for value in model.parameters()], training
+
+
+@pytest.mark.parametrize("strategy", [poptorch.PipelinedExecution, poptorch.ShardedExecution])
+def test_stages_on_several_ipus_train_as_one_ipu_does(strategy):
+    alone = poptorch.Options().setExecutionStrategy(strategy(*(poptorch.Stage(name).ipu(0) for name in "ABC")))
+    losses, weights, _ = trained(alone, 6)
+    stages = [poptorch.Stage("A").ipu(0), poptorch.Stage("B").ipu(1), poptorch.Stage("C").ipu(2)]
+    options = poptorch.Options().setExecutionStrategy(strategy(*stages)).autoRoundNumIPUs(True)
+    staged_losses, staged_weights, training = trained(options, 6)
+    np.testing.assert_allclose(staged_losses.numpy(), losses.numpy(), rtol=1e-6)
+    for one, other in zip(staged_weights, weights, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-7)
+    report = training.getReport()
+    assert report.compilation.target.numIPUs == 4
+    assert sum(step.global_exchange_cycles > 0 for step in report.execution.steps) > 3
+
+
+def inferred(strategy):
+    return poptorch.inferenceModel(Staged(), poptorch.Options().setExecutionStrategy(strategy))(samples(2)[0])
+
+
+def test_three_ipus_are_refused_unless_they_may_be_rounded():
+    stages = [poptorch.Stage(name).ipu(number) for number, name in enumerate("ABC")]
+    with pytest.raises(InvalidOption, match="autoRoundNumIPUs"):
+        poptorch.inferenceModel(Staged(), poptorch.Options().setExecutionStrategy(poptorch.ShardedExecution(*stages)))(
+            samples(2)[0]
+        )
+
+
+def test_a_block_that_no_stage_has_is_told():
+    with pytest.raises(InvalidOption, match="no block 'B'"):
+        poptorch.inferenceModel(Staged(), poptorch.Options().setExecutionStrategy(poptorch.ShardedExecution("A", "C")))(
+            samples(2)[0]
+        )
+
+
+def test_layers_begin_blocks_with_their_ipus():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+    wanted = copy.deepcopy(model)
+    poptorch.BeginBlock(model[0], ipu_id=0)
+    poptorch.BeginBlock(model[2], ipu_id=1)
+    x = torch.randn(3, 4)
+    inference = poptorch.inferenceModel(model)
+    np.testing.assert_allclose(inference(x).numpy(), wanted(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    report = inference.getReport()
+    assert report.compilation.target.numIPUs == 2
+    assert [step for step in report.execution.steps if step.global_exchange_cycles]
+    poptorch.removeBlocks(model)
+    assert poptorch.inferenceModel(model)(x).shape == (3, 2)
+    with pytest.raises(InvalidOption, match="already"):
+        poptorch.BeginBlock(poptorch.BeginBlock(nn.Linear(1, 1)))
+
+
+def test_a_decorated_function_is_a_block():
+    class Decorated(nn.Module):
+        def forward(self, x):
+            return self.second(x + 1)
+
+        @poptorch.BlockFunction("second", ipu_id=1)
+        def second(self, x):
+            return x * 2
+
+    options = poptorch.Options()
+    assert torch.equal(poptorch.inferenceModel(Decorated(), options)(torch.ones(3)), torch.full((3,), 4.0))
