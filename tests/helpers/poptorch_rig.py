@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Sequence as SequenceOf
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import torch.utils._pytree as pytree
 
 from pypoplar import IPUModel, poplin, popnn, popops, poprand
 from pypoplar.graph.graph import Graph
-from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.capture import capture
 from pypoplar.poptorch.enums import OutputMode
 from pypoplar.poptorch.executor.batches import Batches
@@ -20,6 +20,8 @@ from pypoplar.poptorch.executor.model_settings import ModelSettings
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.operators import identity_loss
+from pypoplar.poptorch.update.accumulation import GradientReduction
+from pypoplar.poptorch.update.parameter_step import TrainedParameter
 from pypoplar.program import Sequence
 
 TILES = 16
@@ -32,8 +34,10 @@ class Gradients:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
 
-    def add(self, parameter: str, weight: Tensor, gradient: Tensor, prog: Sequence) -> None:
-        self.graph.createHostRead(f"gradient/{parameter}", gradient)
+    def build(self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int) -> Sequence:
+        for one in trained:
+            self.graph.createHostRead(f"gradient/{one.name}", one.gradient)
+        return Sequence()
 
 
 class Differentiated(torch.nn.Module):  # type: ignore[misc]
@@ -61,7 +65,7 @@ def compiled(module: torch.nn.Module, arguments: tuple[Any, ...], training: bool
     joint = capture(module, arguments, {}, training)
     lowering = GraphLowering(graph, joint, training, {})
     lowering.run()
-    settings = ModelSettings(Batches(1, 1, OutputMode.All), True, ())
+    settings = ModelSettings(Batches(1, 1, OutputMode.All), GradientReduction.MEAN, ())
     result = CompiledModel(lowering, device, settings, Gradients(graph) if training else None, "")
     named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
     result.write({name: tensor.detach() for name, tensor in named})

@@ -242,8 +242,7 @@ class TestKinds:
                 MissingFeature,
                 "Adagrad: pypoplar has the optimisers SGD, AdamW, Adam, RMSprop, LAMB",
             ),
-            (lambda p: torch.optim.Adam(p, amsgrad=True), MissingFeature, "amsgrad=True yet"),
-            (lambda p: SGD([{"params": p, "maximize": True}], 0.1), MissingFeature, r"maximize=True yet \(parameter group 0\)"),
+            (lambda p: torch.optim.Adam(p, differentiable=True), MissingFeature, r"differentiable=True yet \(parameter group 0\)"),
             (lambda p: p, PoplarTypeError, "an optimiser is one of"),
         ],
     )

@@ -99,7 +99,8 @@ def test_output_modes_say_what_comes_back(mode):
     x, labels = batch(4 * 6)
     options = poptorch.Options().deviceIterations(6)
     options.outputMode(poptorch.OutputMode[mode], *([2] if mode == "EveryN" else []))
-    training = poptorch.trainingModel(copy.deepcopy(model), options, torch.optim.SGD(model.parameters(), lr=0.0))
+    trained = copy.deepcopy(model)
+    training = poptorch.trainingModel(trained, options, torch.optim.SGD(trained.parameters(), lr=0.0))
     _, loss = training(x, labels)
     _, losses = reference(model, x, labels, 4, rate=0.0)
     wanted = {"Final": losses[-1], "Sum": losses.sum(), "EveryN": losses[1::2]}[mode]

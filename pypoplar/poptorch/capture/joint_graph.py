@@ -68,6 +68,13 @@ class JointGraph:
     gradients: dict[str, fx.Node]  # of parameters, by name
     buffers: dict[str, fx.Node]  # new values of buffers, by name
 
+    @property
+    def loss_gradient(self) -> fx.Node | None:
+        """The gradient of the loss by itself, ones, which is where the backward pass begins."""
+        ones = torch.ops.aten.ones_like.default
+        own = (node for node in self.graph.nodes if node.target is ones and node.meta["pass"] is Pass.BACKWARD)
+        return next((node for node in own if node.meta["origin"] is None), None) if self.loss is not None else None
+
     def arguments(self) -> list[GraphInput]:
         """What a call gives, in the order of the flattened arguments."""
         return [one for one in self.inputs if one.kind is InputKind.ARGUMENT]

@@ -52,18 +52,15 @@ def build(
     device = make_device(ipus_needed(joint, settings.rounds))
     graph = new_graph(device)
     lowering = GraphLowering(graph, joint, optimizer is not None, settings.plans, settings.stable_norms)
+    update = None
+    if optimizer is not None:
+        parameters = dict(module.named_parameters(remove_duplicate=False))
+        update = DeviceOptimizer(graph, optimizer, parameters, settings.reduction)
+        lowering.loss_gradient = update.loss_scaling()
     lowering.run()
-    update = None if optimizer is None else DeviceOptimizer(graph, optimizer, dict(module.named_parameters()))
-    compiled = CompiledModel(lowering, device, settings, update, _told(optimizer), executable)
+    key = "" if update is None else update.described()
+    compiled = CompiledModel(lowering, device, settings, update, key, executable)
     return Built(compiled, update, joint, describe(args, kwargs), list(named_tensors(joint)))
-
-
-def _told(optimizer: torch.optim.Optimizer | None) -> str:
-    """An optimiser's class and numbers."""
-    if optimizer is None:
-        return ""
-    groups = [{name: value for name, value in group.items() if name != "params"} for group in optimizer.param_groups]
-    return f"{type(optimizer).__qualname__}{groups}{[len(group['params']) for group in optimizer.param_groups]}"
 
 
 def describe(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

@@ -9,10 +9,11 @@ from typing import Any
 from attrs import field, frozen
 
 from pypoplar.graph.graph import Graph
-from pypoplar.poptorch.enums import ConnectionType, OutputMode, ReductionType
+from pypoplar.poptorch.enums import ConnectionType, MeanReductionStrategy, OutputMode, ReductionType
 from pypoplar.poptorch.executor.batches import Batches
 from pypoplar.poptorch.options import Options
 from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
+from pypoplar.poptorch.update.accumulation import GradientReduction
 from pypoplar.program import FloatingPointBehaviour, Sequence, setFloatingPointBehaviour
 
 SYNTHETIC_ZEROS, SYNTHETIC_RANDOM = 1, 2  # of PopART's syntheticDataMode
@@ -33,7 +34,7 @@ class ModelSettings:
     """All that `Options` say of a compiled model."""
 
     batches: Batches
-    mean: bool  # of accumulated gradients; else their sum
+    reduction: GradientReduction  # of accumulated gradients
     anchors: tuple[Anchor, ...]
     plans: Mapping[str, str] = field(factory=dict)  # options of products and convolutions
     engine: Mapping[str, Any] = field(factory=dict)  # options of the Engine
@@ -61,7 +62,7 @@ class ModelSettings:
         caches = popart.get("enableEngineCaching") and popart.get("cachePath")
         return cls(
             batches,
-            options.Training.accumulation_and_replication_reduction_type is ReductionType.Mean,
+            _reduction(options),
             anchors,
             _plans(options),
             dict(popart.get("engineOptions", {})),
@@ -84,6 +85,14 @@ class ModelSettings:
             behaviour = FloatingPointBehaviour(inv=checks, div0=checks, oflo=checks, esr=self.stochastic_rounding, nanoo=checks)
             setFloatingPointBehaviour(graph, prog, behaviour)
         return prog
+
+
+def _reduction(options: Options) -> GradientReduction:
+    training = options.Training
+    if training.accumulation_and_replication_reduction_type is not ReductionType.Mean:
+        return GradientReduction.SUM
+    running = training.meanAccumulationAndReplicationReductionStrategy is MeanReductionStrategy.Running
+    return GradientReduction.RUNNING_MEAN if running else GradientReduction.MEAN
 
 
 def _plans(options: Options) -> dict[str, str]:

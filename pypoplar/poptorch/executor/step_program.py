@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as SequenceOf
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from pypoplar.poptorch.executor.model_settings import SYNTHETIC_RANDOM, ModelSet
 from pypoplar.poptorch.executor.tensor_names import named_tensors, tensor_named
 from pypoplar.poptorch.lowering.lowering import GraphLowering
 from pypoplar.poptorch.lowering.values import Constant
+from pypoplar.poptorch.update.parameter_step import TrainedParameter
 from pypoplar.program import Copy, Repeat, Sequence
 from pypoplar.types import FLOAT, HALF
 
@@ -26,8 +28,8 @@ from pypoplar.types import FLOAT, HALF
 class Update(Protocol):
     """How parameters change."""
 
-    def add(self, parameter: str, weight: Tensor, gradient: Tensor, prog: Sequence) -> None:
-        """Extend `prog` by the update of one parameter."""
+    def build(self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int) -> Sequence:
+        """What comes behind so many batches; what each of them does is extended by sums of gradients."""
         ...
 
 
@@ -124,22 +126,14 @@ class StepProgram:
 
     def _updates(self, batch: Sequence) -> Sequence:
         """What comes behind accumulated batches: updates, by sums of gradients, to which `batch` adds, if there are several."""
-        lowering, graph, batches = self.lowering, self.lowering.graph, self.settings.batches
+        lowering = self.lowering
         assert self.update is not None
         known = {one.name: one.node for one in lowering.joint.inputs}
-        behind, zero = Sequence(), Sequence()
-        for name, node in lowering.joint.gradients.items():
-            gradient, weight = lowering.tensor(node), lowering.tensor(known[name])
-            if batches.accumulated > 1:
-                path = f"{name.replace('.', '/')}/update"
-                total = graph.clone(FLOAT, weight, f"{path}/accumulated")
-                popops.scaledAddTo(graph, total, gradient, 1 / batches.accumulated if self.settings.mean else 1.0, batch, path)
-                self.update.add(name, weight, total, behind)
-                graph.setInitialValue(total, np.zeros(total.shape(), np.float32))
-                popops.zero(graph, total, zero, path)  # for the next sum
-            else:
-                self.update.add(name, weight, gradient, behind)
-        return Sequence([behind, zero])
+        trained = [
+            TrainedParameter(name, lowering.tensor(known[name]), lowering.tensor(node))
+            for name, node in lowering.joint.gradients.items()
+        ]
+        return self.update.build(trained, batch, self.settings.batches.accumulated)
 
     def _looped(self, batch: Sequence, behind: Sequence) -> Sequence:
         """The loops of a call; results are copied where their output mode says."""

@@ -57,12 +57,14 @@ class GraphLowering:
         }
         self.values: dict[fx.Node, Any] = {}
         self.seed: Tensor | None = None  # of all random operations, UNSIGNED_INT [2], if there are any
+        self.loss_gradient: float | Tensor = 1.0  # what the gradient of the loss by itself is taken to be, a number or FLOAT []
         self.drawings = 0
         for one in joint.inputs:
             if one.kind is InputKind.CONSTANT and one.value is not None:
                 self.values[one.node] = Constant(narrowed(one.value))
             elif one.node in self.variables:
                 self.values[one.node] = Unplaced(self.variables[one.node])
+        self.first_gradient: fx.Node | None = None
         self.node: fx.Node = next(iter(joint.graph.nodes))
 
     # what entries ask for
@@ -181,6 +183,7 @@ class GraphLowering:
         """Lower all operations; `UnsupportedOperation` tells all that have no entry before anything is added."""
         check_supported(self.joint)
         self.walks = True
+        self.first_gradient = self.joint.loss_gradient
         for node in self.joint.graph.nodes:
             if node.op == "call_function":
                 self.lower(node)
@@ -193,11 +196,23 @@ class GraphLowering:
         self.values[node] = at_line(origin.location if origin else None, lambda: self._value_of(node))
 
     def _value_of(self, node: fx.Node) -> Any:
+        if node is self.first_gradient:
+            return self._scaled_loss(node)
         if node.target is operator.getitem:
             return self.values[node.args[0]][node.args[1]]
         if folds(node, self.is_known):
             return folded(node, self.value)
         return TABLE[node.target](self, *node.args, **node.kwargs)
+
+    def _scaled_loss(self, node: fx.Node) -> Any:
+        """The gradient of the loss by itself: ones, times its scaling."""
+        scaling = self.loss_gradient
+        if not isinstance(scaling, Tensor):
+            dtype = node.meta["val"].dtype
+            return Constant(narrowed(torch.full(self.shape, scaling, dtype=dtype)))
+        if self.type is not scaling.elementType():
+            scaling = popops.cast(self.graph, scaling, self.type, self.program, self.name)
+        return scaling.reshape(self.shape)
 
     # inputs that have no tensor yet
 

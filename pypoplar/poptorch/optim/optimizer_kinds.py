@@ -17,7 +17,7 @@ KINDS = {
     "RMSprop": torch.optim.RMSprop,
     "LAMB": LAMB,
 }
-HOST_ONLY = ("amsgrad", "maximize", "differentiable")
+HOST_ONLY = ("differentiable",)
 """Arguments of PyTorch's that a device's step does not have."""
 
 
@@ -25,7 +25,7 @@ def optimizer_kind(optimizer: object) -> str:
     """The name in `KINDS` of an optimiser whose steps the device can do.
 
     `PoplarTypeError` for what is no optimiser; `MissingFeature` for other classes, for those that have a `step` of their own, and
-    for arguments that the device's steps do not have, such as ``maximize=True``.
+    for arguments that the device's steps do not have, such as ``differentiable=True``.
     """
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise PoplarTypeError(f"an optimiser is one of poptorch.optim or torch.optim, got {optimizer!r}")

@@ -2,39 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from pypoplar import popops
-from pypoplar.errors import InvalidOption, MissingFeature
 from pypoplar.graph.tensor import Tensor
+from pypoplar.popops.expr import Const, Equal, Select
+from pypoplar.poptorch.update.element_update import plus, times
+from pypoplar.poptorch.update.group_settings import GroupSettings
+from pypoplar.poptorch.update.parameter_step import TYPES, ParameterStep, StateKind
 from pypoplar.poptorch.update.settings import Settings
 from pypoplar.program import Sequence
+from pypoplar.types import FLOAT, ElementType
 
-CONSTANTS = ("momentum", "dampening", "weight_decay", "nesterov", "maximize")
+VELOCITY = "momentum_buffer"
 
 
-class GradientDescent:
-    """``weight -= lr * gradient``, for one group of parameters."""
+def has_velocity(settings: GroupSettings) -> bool:
+    """Whether there may be a momentum."""
+    return settings.numbers["momentum"] != 0 or "momentum" not in settings.constant
 
-    def __init__(self, settings: Settings, group: Mapping[str, Any]) -> None:
-        self.settings = settings
-        self.constants = {name: group[name] for name in CONSTANTS}
-        for name, value in self.constants.items():
-            if value:
-                raise MissingFeature(f"SGD: {name}={value} is missing")
 
-    @staticmethod
-    def numbers(group: Mapping[str, Any]) -> dict[str, float]:
-        """What may change between calls."""
-        return {"lr": float(group["lr"])}
+def is_combined(settings: GroupSettings, accumulated: int) -> bool:
+    """Whether gradients are added to velocities as they come; without momentum and accumulation PopTorch ignores that."""
+    return bool(settings.fixed["use_combined_accum"]) and (has_velocity(settings) or accumulated > 1)
 
-    def check_constants(self, group: Mapping[str, Any]) -> None:
-        """Refuse a group whose other settings differ from those that were compiled."""
-        changed = [name for name in CONSTANTS if group[name] != self.constants[name]]
-        if changed:
-            raise InvalidOption(f"setOptimizer: {', '.join(changed)} cannot change after compilation")
 
-    def add(self, weight: Tensor, gradient: Tensor, prog: Sequence, name: str) -> None:
-        """Extend `prog` by one parameter's update."""
-        popops.scaledSubtractFrom(self.settings.graph, weight, gradient, self.settings.tensor("lr"), prog, name)
+def descent_states(settings: GroupSettings, type: ElementType, combined: bool) -> list[StateKind]:
+    """The velocity, if there is a momentum."""
+    if combined:
+        return [StateKind(VELOCITY, type)]
+    return [StateKind(VELOCITY, TYPES[settings.fixed["velocity_accum_type"]])] if has_velocity(settings) else []
+
+
+def descend(step: ParameterStep, prog: Sequence) -> None:
+    """``v = momentum v + (1 - dampening) g; w -= lr v``, with the first gradient undamped, as PyTorch has it."""
+    if not step.states and step.clip is None:
+        _descend_plainly(step, prog)
+        return
+    weight = step.update.leaf(step.weight)
+    direction = plus(step.scaled_gradient(), step.number("weight_decay"), weight)
+    if step.states:
+        momentum = step.number("momentum")
+        velocity = momentum * step.state(VELOCITY) + times(_damping(step), direction)
+        step.update.replace(step.states[VELOCITY], velocity)
+        direction = direction + momentum * velocity if step.fixed("nesterov") else velocity
+    step.update.replace(step.weight, weight - step.number("lr") * direction)
+    step.run(prog)
+
+
+def _descend_plainly(step: ParameterStep, prog: Sequence) -> None:
+    """``w = (1 - lr weight_decay) w - lr g``, which popops has vertices for."""
+    sign, divisor = (-1.0 if step.fixed("maximize") else 1.0), step.divisor
+    compiled = step.settings.compiled
+    decays = compiled.numbers["weight_decay"] != 0 or "weight_decay" not in compiled.constant
+    sources = ("lr", "loss_scaling", *(("weight_decay",) if decays else ()))
+
+    def rate(numbers: Any) -> float:
+        return sign * float(numbers["lr"]) / (float(numbers["loss_scaling"]) * divisor)
+
+    def kept(numbers: Any) -> float:
+        return 1 - float(numbers["lr"]) * float(numbers["weight_decay"])
+
+    scale: Any = step.settings.derived("plain_rate", rate, *sources)
+    if decays:
+        keep: Any = step.settings.derived("kept", kept, *sources)
+        popops.scaledSubtractFrom(step.graph, step.weight, keep, step.gradient, scale, prog, step.name)
+    else:
+        popops.scaledSubtractFrom(step.graph, step.weight, step.gradient, scale, prog, step.name)
+
+
+def _damping(step: ParameterStep) -> Any:
+    """What gradients are multiplied by on their way into velocities."""
+    settings = step.settings
+    undamped = settings.derived("undamped", _undamped, "momentum", "dampening")
+    if isinstance(undamped, float) and undamped == 1:
+        return undamped
+
+    def after_the_first(update: Any, steps: Any) -> Any:
+        other = update.leaf(undamped)
+        return Select(Const(1.0, FLOAT), Const(other, FLOAT) if isinstance(other, float) else other, Equal(steps, 1.0))
+
+    return step.update.leaf(step.scalars.scalar("damping", after_the_first))
+
+
+def _undamped(numbers: Any) -> float:
+    """Without momentum there is no dampening in PyTorch."""
+    return 1 - float(numbers["dampening"]) if numbers["momentum"] else 1.0
+
+
+def combined_scale(settings: Settings, divisor: float) -> float | Tensor:
+    """What gradients are multiplied by when they are added to velocities."""
+    sign = -1.0 if settings.compiled.fixed["maximize"] else 1.0
+
+    def scale(numbers: Any) -> float:
+        return sign * _undamped(numbers) * float(numbers["velocity_scaling"]) / (float(numbers["loss_scaling"]) * divisor)
+
+    return settings.derived("combined_scale", scale, "momentum", "dampening", "velocity_scaling", "loss_scaling")
+
+
+def descend_combined(step: ParameterStep, prog: Sequence) -> None:
+    """The step where velocities, scaled, have the gradients in them already; all gradients are damped, as PopART has it."""
+    weight, velocity = step.update.leaf(step.weight), step.state(VELOCITY)
+    decay = step.derived(
+        "combined_decay",
+        lambda numbers: _undamped(numbers) * numbers["velocity_scaling"] * numbers["weight_decay"],
+        *("momentum", "dampening", "velocity_scaling", "weight_decay"),
+    )
+    velocity = plus(velocity, decay, weight)
+    rate = step.derived("combined_rate", lambda numbers: numbers["lr"] / numbers["velocity_scaling"], "lr", "velocity_scaling")
+    step.update.replace(step.weight, weight - rate * velocity)
+    step.update.replace(step.states[VELOCITY], step.number("momentum") * velocity)
+    step.run(prog)

@@ -1,65 +1,214 @@
-"""An optimiser of PyTorch on the device: the rule of its class, and the numbers of its groups of parameters."""
+"""An optimiser of PyTorch on the device: its updates, and the numbers of its groups of parameters."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from collections.abc import Sequence as SequenceOf
 from typing import Any
 
+import numpy as np
 import torch
+from attrs import frozen
 
+from pypoplar import popops
 from pypoplar.errors import InvalidOption, MissingFeature
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
-from pypoplar.poptorch.update.gradient_descent import GradientDescent
+from pypoplar.graph.views import concat
+from pypoplar.popops.expr import Max, Sqrt
+from pypoplar.poptorch.update.accumulation import Accumulation, GradientReduction
+from pypoplar.poptorch.update.adaptive_moments import adapt, moment_states
+from pypoplar.poptorch.update.element_update import ElementUpdate
+from pypoplar.poptorch.update.gradient_descent import (
+    combined_scale,
+    descend,
+    descend_combined,
+    descent_states,
+    is_combined,
+)
+from pypoplar.poptorch.update.group_settings import GroupSettings, read_groups
+from pypoplar.poptorch.update.layerwise_moments import adapt_layerwise
+from pypoplar.poptorch.update.parameter_groups import check_parameters, groups_of
+from pypoplar.poptorch.update.parameter_step import TYPES, ParameterStep, StateKind, TrainedParameter
+from pypoplar.poptorch.update.root_mean_square import mean_states, normalise
 from pypoplar.poptorch.update.settings import Settings
+from pypoplar.poptorch.update.step_scalars import StepScalars
 from pypoplar.program import Sequence
+from pypoplar.types import FLOAT, ElementType
 
-Rule = Callable[[Graph, Settings, Tensor, Tensor, Sequence, str], None]
-RULES: dict[type[torch.optim.Optimizer], type[GradientDescent]] = {torch.optim.SGD: GradientDescent}
+SQUARES = popops.ReduceParams(popops.Operation.SQUARE_ADD)
+STEPS: Mapping[str, Callable[[ParameterStep, Sequence], None]] = {
+    "SGD": descend,
+    "Adam": adapt,
+    "AdamW": adapt,
+    "RMSprop": normalise,
+    "LAMB": adapt_layerwise,
+}
+STATES: Mapping[str, Callable[[GroupSettings], list[StateKind]]] = {
+    "Adam": moment_states,
+    "AdamW": moment_states,
+    "RMSprop": mean_states,
+    "LAMB": moment_states,
+}
+
+
+@frozen(eq=False)
+class DeviceState:
+    """A state of some parameters on the device, flat, under the handle by which the host reads and writes it."""
+
+    name: str  # PyTorch's
+    handle: str
+    type: ElementType
+    initial: float
+    parameters: tuple[tuple[str, tuple[int, ...]], ...]  # names and shapes
+
+
+@frozen(eq=False)
+class StepCount:
+    """How many steps were made for some parameters, FLOAT [], under the handle by which the host reads and writes it."""
+
+    handle: str
+    parameters: tuple[str, ...]
 
 
 class DeviceOptimizer:
-    """Adds the update of each parameter to a program, and gives the numbers that the host writes."""
+    """Builds the updates of parameters, and gives the numbers that the host writes."""
 
-    def __init__(self, graph: Graph, optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Tensor]) -> None:
-        """`parameters` are those of the module, by name."""
-        rule = next((RULES[base] for base in type(optimizer).__mro__ if base in RULES), None)
-        if rule is None:
-            known = ", ".join(sorted(base.__name__ for base in RULES))
-            raise MissingFeature(f"the optimiser {type(optimizer).__name__} is missing; there are {known}")
-        self.graph, self.kind = graph, type(optimizer)
-        self.rules = [
-            rule(Settings(graph, number, rule.numbers(group)), group) for number, group in enumerate(optimizer.param_groups)
-        ]
-        self.group = _groups(optimizer, parameters)
+    def __init__(
+        self, graph: Graph, optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Tensor], reduction: GradientReduction
+    ) -> None:
+        """`parameters` are those of the module, by all of their names; `reduction` is that of accumulated gradients."""
+        self.graph, self.reduction = graph, reduction
+        groups = read_groups(optimizer)
+        check_parameters(optimizer, parameters)
+        self.kind = groups[0].kind
+        self.settings = [Settings(graph, group) for group in groups]
+        self.scalars = [StepScalars(graph, group.group) for group in groups]
+        self.parameters, self.groups = dict(parameters), groups_of(optimizer, parameters)
+        self.states: list[DeviceState] = []
+        self.counts: list[StepCount] = []
+        self.first = groups[0].fixed
+        accumulator = TYPES[self.first["accum_type"]]
+        if accumulator is not FLOAT and reduction is GradientReduction.MEAN:
+            self.reduction = GradientReduction.RUNNING_MEAN  # as PopTorch has it: a sum of halves could be too large
+        self.accumulator = accumulator
 
-    def add(self, parameter: str, weight: Tensor, gradient: Tensor, prog: Sequence) -> None:
-        """Extend `prog` by the update of one parameter; of one that the optimiser does not have, by nothing."""
-        if parameter in self.group:
-            self.rules[self.group[parameter]].add(weight, gradient, prog, f"{parameter.replace('.', '/')}/update")
+    def loss_scaling(self) -> float | Tensor:
+        """What the loss's gradient is, a number or FLOAT []."""
+        return self.settings[0].number("loss_scaling")
+
+    def described(self) -> str:
+        """All that the program depends on, in words."""
+        groups = [(one.compiled, sorted(one.compiled.constant)) for one in self.settings]
+        told = [(one.fixed, {name: one.numbers[name] for name in constant}, constant) for one, constant in groups]
+        return f"{self.kind}{told}{self.groups}{self.reduction}"
 
     def numbers(self, optimizer: torch.optim.Optimizer) -> dict[str, float]:
-        """What the host writes, by handle, for the numbers that an optimiser has now. It may be another of the same class."""
-        if type(optimizer) is not self.kind or len(optimizer.param_groups) != len(self.rules):
+        """What the host writes, by handle, for the numbers that an optimiser has now. It may be another of the same kind."""
+        groups = read_groups(optimizer)
+        if groups[0].kind != self.kind:
             raise InvalidOption(
-                f"setOptimizer: the model was compiled for {self.kind.__name__} with {len(self.rules)} groups of parameters, got "
-                f"{type(optimizer).__name__} with {len(optimizer.param_groups)}; make a new training model"
+                f"setOptimizer: the model was compiled for {self.kind}, got {groups[0].kind}; make a new training model"
+            )
+        check_parameters(optimizer, self.parameters)
+        if groups_of(optimizer, self.parameters) != self.groups or len(groups) != len(self.settings):
+            raise InvalidOption(
+                f"setOptimizer: the model was compiled for {len(self.settings)} groups of parameters, and the optimiser has others "
+                f"({len(groups)}); make a new training model"
             )
         written = {}
-        for rule, group in zip(self.rules, optimizer.param_groups, strict=True):
-            rule.check_constants(group)
-            numbers = rule.numbers(group)
-            written.update({rule.settings.handle(name): numbers[name] for name in rule.settings.tensors})
+        for settings, group in zip(self.settings, groups, strict=True):
+            written.update(settings.written(group))
         return written
 
+    def build(self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int) -> Sequence:
+        """Extend what each batch does by sums of gradients; the result comes behind so many batches."""
+        combined = [settings.compiled.kind == "SGD" and is_combined(settings.compiled, accumulated) for settings in self.settings]
+        reduction = GradientReduction.MEAN if any(combined) and self.reduction is GradientReduction.RUNNING_MEAN else self.reduction
+        sums = Accumulation(self.graph, accumulated, reduction, batch)
+        steps = [
+            self._combined_step(group, parameters, sums) if combined[group] else self._step(group, parameters, sums)
+            for group, parameters in self._alike(trained)
+        ]
+        before, behind = Sequence(), Sequence()
+        self._clip([step for step in steps if not combined[step.settings.compiled.group]], before)
+        for step in steps:
+            (descend_combined if combined[step.settings.compiled.group] else STEPS[self.kind])(step, behind)
+        for scalars in self.scalars:
+            scalars.add_to(before)
+            self._share_count(scalars, steps)
+        return Sequence([before, behind, sums.zero])
 
-def _groups(optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Tensor]) -> dict[str, int]:
-    """The group of each parameter, by name."""
-    number = {id(tensor): group for group, one in enumerate(optimizer.param_groups) for tensor in one["params"]}
-    return {name: number[id(tensor)] for name, tensor in parameters.items() if id(tensor) in number}
+    def _alike(self, trained: SequenceOf[TrainedParameter]) -> list[tuple[int, list[TrainedParameter]]]:
+        """Parameters that are updated together: those of one group and type."""
+        together: dict[tuple[int, ElementType], list[TrainedParameter]] = {}
+        for one in trained:
+            if one.name in self.groups and one.weight.numElements():
+                together.setdefault((self.groups[one.name], one.weight.elementType()), []).append(one)
+        return [(group, parameters) for (group, _), parameters in together.items()]
 
+    def _step(self, group: int, parameters: list[TrainedParameter], sums: Accumulation) -> ParameterStep:
+        compiled = self.settings[group].compiled
+        kinds = descent_states(compiled, FLOAT, combined=False) if self.kind == "SGD" else STATES[self.kind](compiled)
+        step = self._bundle(group, parameters, kinds, sums)
+        step.gradient = sums.total(step.gradient, step.weight, self.accumulator, step.name)
+        return step
 
-def unknown_parameters(optimizer: torch.optim.Optimizer, parameters: Mapping[str, Any]) -> int:
-    """How many of an optimiser's parameters are not of the module."""
-    known = {id(tensor) for tensor in parameters.values()}
-    return sum(id(tensor) not in known for group in optimizer.param_groups for tensor in group["params"])
+    def _combined_step(self, group: int, parameters: list[TrainedParameter], sums: Accumulation) -> ParameterStep:
+        """A step of gradient descent whose velocities take up the gradients of each batch."""
+        compiled, type = self.settings[group].compiled, parameters[0].weight.elementType()
+        if compiled.fixed["nesterov"] or compiled.fixed["max_grad_norm"] != math.inf:
+            raise MissingFeature("SGD: use_combined_accum=True is missing with nesterov=True and with max_grad_norm")
+        step = self._bundle(group, parameters, descent_states(compiled, type, combined=True), sums)
+        (velocity,) = step.states.values()
+        scale = combined_scale(self.settings[group], sums.divisor)
+        popops.scaledAddTo(self.graph, velocity, step.gradient, scale, sums.batch, f"{step.name}/accumulate")
+        return step
+
+    def _bundle(self, group: int, parameters: list[TrainedParameter], kinds: list[StateKind], sums: Accumulation) -> ParameterStep:
+        """A step of parameters, with new states."""
+        weight = concat([one.weight.flatten() for one in parameters])
+        gradient = concat([one.gradient.flatten() for one in parameters])
+        states = {kind.name: self._state(kind, parameters, weight) for kind in kinds}
+        settings, scalars = self.settings[group], self.scalars[group]
+        return ParameterStep(self.graph, settings, scalars, parameters, weight, gradient, states, sums.divisor, clip=None)
+
+    def _state(self, kind: StateKind, parameters: list[TrainedParameter], weight: Tensor) -> Tensor:
+        handle = f"{parameters[0].name}/{kind.name}"
+        state = self.graph.clone(kind.type, weight, handle)
+        self.graph.setInitialValue(state, np.full(state.shape(), kind.initial, kind.type.dtype))
+        self.graph.createHostRead(handle, state)
+        self.graph.createHostWrite(handle, state)
+        named = tuple((one.name, tuple(one.weight.shape())) for one in parameters)
+        self.states.append(DeviceState(kind.name, handle, kind.type, kind.initial, named))
+        return state
+
+    def _share_count(self, scalars: StepScalars, steps: list[ParameterStep]) -> None:
+        """Let the host read and write how many steps a group has made, if that is counted."""
+        if scalars.steps is not None:
+            handle = f"optimizer/{scalars.group}/step"
+            self.graph.createHostRead(handle, scalars.steps)
+            self.graph.createHostWrite(handle, scalars.steps)
+            own = [step for step in steps if step.scalars is scalars]
+            self.counts.append(StepCount(handle, tuple(one.name for step in own for one in step.parameters)))
+
+    def _clip(self, steps: list[ParameterStep], prog: Sequence) -> None:
+        """Let gradients be no longer, over all parameters, than the optimiser says."""
+        longest = self.first["max_grad_norm"]
+        if longest == math.inf or not steps:
+            return
+        name = "optimizer/update/clip"
+        reductions = [popops.SingleReduceOp(step.gradient, [0], SQUARES, FLOAT) for step in steps]
+        update = ElementUpdate(self.graph, [])
+        clip = self.graph.addVariable(FLOAT, [], name)
+        self.graph.setTileMapping(clip, 0)
+        update = ElementUpdate(self.graph, [clip])
+        squares: Any = 0.0
+        for step, one in zip(steps, popops.reduceMany(self.graph, reductions, [], prog, name), strict=True):
+            scale = update.leaf(step.gradient_scale())
+            squares = squares + update.leaf(one) * (scale * scale)
+        update.replace(clip, longest / Max(Sqrt(squares), longest))
+        update.add_to(prog, name)
+        for step in steps:
+            step.clip = clip

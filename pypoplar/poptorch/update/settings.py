@@ -1,36 +1,48 @@
-"""An optimiser's numbers for a group of parameters, as tensors that the host writes between calls."""
+"""An optimiser's numbers for a group of parameters: constants, or tensors that the host writes between calls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 
 from attrs import define, field
 
 from pypoplar.graph.graph import Graph
 from pypoplar.graph.tensor import Tensor
+from pypoplar.poptorch.update.group_settings import GroupSettings
 from pypoplar.types import FLOAT
+
+Formula = Callable[[Mapping[str, float]], float]
 
 
 @define(eq=False)
 class Settings:
-    """The numbers of one group of parameters, by name: each a FLOAT [] that the host can write."""
+    """What updates ask for of the settings that a group is compiled for."""
 
     graph: Graph
-    group: int
-    numbers: Mapping[str, float]
+    compiled: GroupSettings
+    formulas: dict[str, Formula] = field(factory=dict)
     tensors: dict[str, Tensor] = field(factory=dict)
 
-    def tensor(self, name: str) -> Tensor:
-        """The tensor of a number, such as the learning rate `lr`."""
+    def number(self, name: str) -> float | Tensor:
+        """A number of the optimiser, such as the learning rate `lr`: of Python if it is constant, else a FLOAT []."""
+        return self.derived(name, operator.itemgetter(name), name)
+
+    def derived(self, name: str, formula: Formula, *sources: str) -> float | Tensor:
+        """A number that the host computes from others, `sources`."""
+        if self.compiled.constant.issuperset(sources):
+            return formula(self.compiled.numbers)
         if name not in self.tensors:
-            handle = self.handle(name)
-            tensor = self.graph.addVariable(FLOAT, [], handle)
+            tensor = self.graph.addVariable(FLOAT, [], self._handle(name))
             self.graph.setTileMapping(tensor, 0)
-            self.graph.createHostWrite(handle, tensor)
-            self.tensors[name] = tensor
+            self.graph.createHostWrite(self._handle(name), tensor)
+            self.tensors[name], self.formulas[name] = tensor, formula
         return self.tensors[name]
 
-    def handle(self, name: str) -> str:
-        """The handle under which the host writes a number."""
-        assert name in self.numbers, f"{name} is no number of this optimiser"
-        return f"optimizer/{self.group}/{name}"
+    def written(self, settings: GroupSettings) -> dict[str, float]:
+        """What the host writes, by handle, for the settings that the group has now."""
+        settings.check_replaces(self.compiled)
+        return {self._handle(name): formula(settings.numbers) for name, formula in self.formulas.items()}
+
+    def _handle(self, name: str) -> str:
+        return f"optimizer/{self.compiled.group}/{name}"
