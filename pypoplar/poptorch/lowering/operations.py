@@ -5,6 +5,7 @@ from __future__ import annotations
 import pypoplar.poptorch.lowering.activations
 import pypoplar.poptorch.lowering.convolutions
 import pypoplar.poptorch.lowering.elements
+import pypoplar.poptorch.lowering.embeddings
 import pypoplar.poptorch.lowering.losses
 import pypoplar.poptorch.lowering.nonlinearities
 import pypoplar.poptorch.lowering.normalization

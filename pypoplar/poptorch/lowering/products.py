@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Products of matrices and vectors."""
 
 from __future__ import annotations
 
@@ -8,13 +8,22 @@ from torch import fx
 from pypoplar import poplin, popops
 from pypoplar.graph.tensor import Tensor
 from pypoplar.poptorch.lowering.lowering import GraphLowering
-from pypoplar.poptorch.lowering.lowering_table import lowers
+from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowers
+from pypoplar.types import FLOAT, HALF
 
 aten = torch.ops.aten
 
 
+def _check_real(at: GraphLowering) -> None:
+    if at.type not in (FLOAT, HALF):
+        raise UnsupportedOperation(
+            f"{at.node.target}: products of matrices are of float or half, got {at.type!r}; cast them, or multiply and sum"
+        )
+
+
 @lowers(aten.mm.default)
 def product(at: GraphLowering, left: fx.Node, right: fx.Node) -> Tensor:
+    _check_real(at)
     graph, more = at.graph, (at.options, at.plans)
     shapes = at.type_of(left), at.type, at.shape_of(left), at.shape_of(right)
     a = at.tensor(left, lambda: poplin.createMatMulInputLHS(graph, *shapes, f"{at.name}/left", *more))
@@ -22,19 +31,63 @@ def product(at: GraphLowering, left: fx.Node, right: fx.Node) -> Tensor:
     return poplin.matMul(graph, a, b, at.program, at.name, *more)
 
 
+@lowers(aten.bmm.default)
+def batched_product(at: GraphLowering, left: fx.Node, right: fx.Node) -> Tensor:
+    """The products [n, m, k] by [n, k, l] of all batches, at once."""
+    _check_real(at)
+    graph, more = at.graph, (at.options, at.plans)
+    shapes = at.type_of(left), at.type, at.shape_of(left), at.shape_of(right)
+    a = at.tensor(left, lambda: poplin.createMatMulGroupedInputLHS(graph, *shapes, f"{at.name}/left", *more))
+    b = at.tensor(right, lambda: poplin.createMatMulGroupedInputRHS(graph, *shapes, f"{at.name}/right", *more))
+    return poplin.matMulGrouped(graph, a, b, at.program, at.type, at.name, *more)
+
+
+@lowers(aten.mv.default)
+def product_with_vector(at: GraphLowering, matrix: fx.Node, vector: fx.Node) -> Tensor:
+    _check_real(at)
+    column = at.tensor(vector).expand([1])
+    result = poplin.matMul(at.graph, at.tensor(matrix), column, at.program, at.name, at.options, at.plans)
+    return result.flatten()
+
+
+@lowers(aten.dot.default, aten.vdot.default)
+def product_of_vectors(at: GraphLowering, left: fx.Node, right: fx.Node) -> Tensor:
+    _check_real(at)
+    operands = at.tensor(left).expand([0]), at.tensor(right).expand([1])
+    return poplin.matMul(at.graph, *operands, at.program, at.name, at.options, at.plans).reshape([])
+
+
+def _added(at: GraphLowering, result: Tensor, bias: fx.Node, beta: float, alpha: float) -> Tensor:
+    """``beta * bias + alpha * result``, where `result` is written."""
+    if alpha != 1:
+        popops.mulInPlace(at.graph, result, alpha, at.program, at.name)
+    shape = at.shape_of(bias)
+    rows = result.rank() == 2 and shape == [result.dim(1)]
+    biases = at.tensor(bias, (lambda: poplin.createBiases(at.graph, result, f"{at.name}/biases")) if rows else None)
+    if beta == 0:
+        return result
+    if beta != 1:
+        biases = popops.mul(at.graph, biases, beta, at.program, at.name)
+    popops.addInPlace(at.graph, result, biases, at.program, at.name)
+    return result
+
+
 @lowers(aten.addmm.default)
 def product_and_bias(
     at: GraphLowering, bias: fx.Node, left: fx.Node, right: fx.Node, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
-    result = product(at, left, right)
-    if alpha != 1:
-        popops.mulInPlace(at.graph, result, alpha, at.program, at.name)
-    rows = at.shape_of(bias)
-    biases = at.tensor(bias, (lambda: poplin.createBiases(at.graph, result, f"{at.name}/biases")) if len(rows) == 1 else None)
-    if beta == 1:
-        popops.addInPlace(at.graph, result, biases, at.program, at.name)
-    elif beta != 0:
-        popops.scaledAddTo(
-            at.graph, result, biases.broadcast(result.dim(0)) if len(rows) == 1 else biases, beta, at.program, at.name
-        )
-    return result
+    return _added(at, product(at, left, right), bias, beta, alpha)
+
+
+@lowers(aten.baddbmm.default)
+def batched_product_and_bias(
+    at: GraphLowering, bias: fx.Node, left: fx.Node, right: fx.Node, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    return _added(at, batched_product(at, left, right), bias, beta, alpha)
+
+
+@lowers(aten.addmv.default)
+def product_with_vector_and_bias(
+    at: GraphLowering, bias: fx.Node, matrix: fx.Node, vector: fx.Node, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    return _added(at, product_with_vector(at, matrix, vector), bias, beta, alpha)

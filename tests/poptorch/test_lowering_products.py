@@ -1,0 +1,72 @@
+"""Products and lookups give PyTorch's results and gradients."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from poptorch_rig import check
+
+from pypoplar import poptorch
+
+TYPES = [torch.float32, torch.float16]
+
+
+def random(*shape: int, type: torch.dtype = torch.float32, seed: int = 1) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed + sum(shape))).to(type)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((4, 5), (5, 3)),
+        ((5,), (5,)),
+        ((4, 5), (5,)),
+        ((5,), (5, 3)),
+        ((2, 4, 5), (5, 3)),
+        ((2, 1, 4, 5), (3, 5, 2)),
+        ((1, 1), (1, 4)),
+    ],
+)
+def test_products_of_all_ranks_are_pytorchs(left, right):
+    check(torch.matmul, random(*left), random(*right, seed=2))
+
+
+@pytest.mark.parametrize("shapes", [((0, 5), (5, 3)), ((4, 0), (0, 3)), ((2, 4, 0), (2, 0, 3)), ((0, 4, 2), (0, 2, 3))])
+def test_products_of_nothing_are_pytorchs(shapes):
+    check(torch.matmul, *(random(*shape) for shape in shapes), gradients=False)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_batched_products_are_pytorchs(type):
+    a, b, c = random(3, 4, 5, type=type), random(3, 5, 6, type=type), random(3, 4, 6, type=type)
+    check(torch.bmm, a, b)
+    check(lambda c, a, b: torch.baddbmm(c, a, b.transpose(1, 2), beta=0.5, alpha=2), c, a, b.transpose(1, 2).contiguous())
+    check(lambda x, w, b: F.linear(x, w, b), a, random(2, 5, type=type), random(2, type=type))
+
+
+def test_scaled_sums_of_products_are_pytorchs():
+    a, b, bias = random(4, 5), random(5, 3), random(3)
+    check(lambda c, a, b: torch.addmm(c, a, b, beta=0.5, alpha=3), bias, a, b)
+    check(lambda c, a, b: torch.addmm(c, a, b, beta=0), bias, a, b, gradients=False)
+    check(lambda c, a, v: torch.addmv(c, a, v, beta=2, alpha=0.5), random(4), a, random(5))
+    check(lambda a, b: torch.einsum("bij,kj->bki", a, b), random(2, 3, 4), random(5, 4))
+
+
+def test_products_of_integers_are_refused():
+    with pytest.raises(poptorch.UnsupportedOperation, match="float or half"):
+        check(lambda a, b: a @ b, torch.ones(2, 2, dtype=torch.int64), torch.ones(2, 2, dtype=torch.int64), gradients=False)
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("padding", [None, 2, -1])
+def test_embeddings_are_pytorchs(type, padding):
+    indices = torch.tensor([[1, 2, 6], [2, 2, 0]])
+    check(lambda w, i: F.embedding(i, w, padding), random(7, 5, type=type), arguments=(indices,))
+
+
+def test_lookups_of_any_shape_are_pytorchs():
+    for indices in (torch.tensor(3), torch.tensor([1], dtype=torch.int32), torch.zeros(2, 0, dtype=torch.int64)):
+        check(lambda w, i: F.embedding(i, w), random(7, 5), arguments=(indices,))
+
+
+def test_a_table_that_is_also_a_layers_weights_gets_both_gradients():
+    check(lambda w, i: F.embedding(i, w) @ w.t(), random(7, 5), arguments=(torch.tensor([1, 2, 1]),))
