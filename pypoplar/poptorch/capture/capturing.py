@@ -68,9 +68,11 @@ def capture(
     }
     _refuse_other_mutations(signature.output_specs)
     traced = [node for node in graph.nodes if node.op == "placeholder"]
+    tied = {id(fake): node for fake, node in zip(fakes, traced, strict=True) if isinstance(fake, torch.Tensor)}  # the last is used
+    nodes = [tied.get(id(fake), node) for fake, node in zip(fakes, traced, strict=True)]
     return JointGraph(
         graph=graph,
-        inputs=tuple(_input(spec, node, exported) for spec, node in zip(specs, traced, strict=True)),
+        inputs=tuple(_input(spec, node, exported) for spec, node in zip(specs, nodes, strict=True)),
         outputs=tuple(outputs[number] for number in users),
         structure=exported.call_spec.out_spec,
         loss=None if loss is None else outputs[loss],
