@@ -19,6 +19,7 @@ from pypoplar.poptorch.executor.tensor_names import named_tensors
 from pypoplar.poptorch.lowering import operations  # noqa: F401 (the table's entries)
 from pypoplar.poptorch.lowering.ipu_placement import ipus_needed
 from pypoplar.poptorch.lowering.lowering import GraphLowering
+from pypoplar.poptorch.update.host_state import HostState
 from pypoplar.poptorch.update.optimizer import DeviceOptimizer
 
 TILES = 1472  # of a Bow
@@ -30,6 +31,7 @@ class Built:
 
     compiled: CompiledModel
     update: DeviceOptimizer | None
+    states: HostState | None  # of the optimiser
     joint: JointGraph
     arguments: list[Any]  # descriptions of a call's flattened arguments
     names: list[str]  # of tensors that can be anchored
@@ -56,11 +58,13 @@ def build(
     if optimizer is not None:
         parameters = dict(module.named_parameters(remove_duplicate=False))
         update = DeviceOptimizer(graph, optimizer, parameters, settings.reduction)
-        lowering.loss_gradient = update.loss_scaling()
+        assert joint.loss is not None
+        lowering.loss_gradient = update.loss_scaling(joint.loss.meta["val"].dtype)
     lowering.run()
     key = "" if update is None else update.described()
     compiled = CompiledModel(lowering, device, settings, update, key, executable)
-    return Built(compiled, update, joint, describe(args, kwargs), list(named_tensors(joint)))
+    states = None if update is None else HostState(update, compiled.engine)
+    return Built(compiled, update, states, joint, describe(args, kwargs), list(named_tensors(joint)))
 
 
 def describe(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

@@ -90,8 +90,12 @@ class PoplarExecutor:
         if not self._attached:
             self.attachToDevice()
         self._write_changed()
+        if built.states is not None and self._optimizer is not None:
+            built.states.update.tell_changes(self._optimizer)
+            built.states.write_changed()
         outputs = built.compiled.run(pytree.tree_leaves((args, kwargs)))
-        if built.update is not None:
+        if built.states is not None:
+            built.states.stepped()
             self.copyWeightsToHost()
         if self._options._Popart.options["instrumentWithHardwareCycleCounter"]:
             logger.debug("the call took %d cycles", self.cycleCount())
@@ -127,15 +131,20 @@ class PoplarExecutor:
         return timedelta(seconds=self._seconds)
 
     def setOptimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        """Give the device an optimiser's numbers, such as another learning rate; nothing is compiled again."""
+        """Give the device an optimiser's numbers, such as another learning rate; nothing is compiled again.
+
+        The optimiser may be another object of the same kind, for the same parameters. Its states go to the device, if it has some;
+        else the device's stay. `InvalidOption` for settings that are constants of the program.
+        """
         if self._optimizer is None:
             raise InvalidOption("setOptimizer: an inference model has no optimizer")
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise PoplarTypeError(f"setOptimizer takes an optimizer of torch.optim or poptorch.optim, got {optimizer!r}")
-        self._optimizer = optimizer
-        if self._built is not None and self._built.update is not None:
-            for handle, number in self._built.update.numbers(optimizer).items():
+        if self._built is not None and self._built.states is not None:
+            for handle, number in self._built.states.update.numbers(optimizer).items():
                 self._built.compiled.write_number(handle, number)
+            self._built.states.attach(optimizer)
+        self._optimizer = optimizer
 
     # weights
 
@@ -189,6 +198,8 @@ class PoplarExecutor:
 
     def destroy(self) -> None:
         """Let go of the executable and the device. The module stays; this model cannot be called any more."""
+        if self._built is not None and self._built.states is not None:
+            self._built.states.detach()
         self._built, self._attached, self._destroyed = None, False, True
 
     # what calls cost and what they made inside
@@ -234,6 +245,8 @@ class PoplarExecutor:
     def save(self, filename: str | os.PathLike[str], export_model: bool = True, save_rng_state: bool = True) -> None:
         """Write the executable to a file that `loadExecutable` reads, and with `export_model` all that `poptorch.load` needs."""
         built = self._compiled("save")
+        if built.states is not None:
+            built.states.fetch()
         given = self._given
         state = self.rng_state if save_rng_state else None
         exported = (self._user_model, self._optimizer) if export_model else None

@@ -105,7 +105,8 @@ class Optimizer:
 
     def get_state_dict(self) -> dict[str, Any]:
         """What `state_dict` gives; a model that holds the optimiser puts the device's state there first."""
-        return {**self._state_dict, **self._pytorch.state_dict(self)}
+        pytorchs = self._pytorch.state_dict(self)  # whose hooks fetch the device's
+        return {**self._state_dict, **pytorchs}
 
     def set_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over the device's part of a state, which goes to the device when the model next runs."""

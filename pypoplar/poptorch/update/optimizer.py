@@ -34,6 +34,7 @@ from pypoplar.poptorch.update.parameter_step import TYPES, ParameterStep, StateK
 from pypoplar.poptorch.update.root_mean_square import mean_states, normalise
 from pypoplar.poptorch.update.settings import Settings
 from pypoplar.poptorch.update.step_scalars import StepScalars
+from pypoplar.poptorch.user_log import say_once
 from pypoplar.program import Sequence
 from pypoplar.types import FLOAT, ElementType
 
@@ -86,6 +87,7 @@ class DeviceOptimizer:
         self.settings = [Settings(graph, group) for group in groups]
         self.scalars = [StepScalars(graph, group.group) for group in groups]
         self.parameters, self.groups = dict(parameters), groups_of(optimizer, parameters)
+        self.given, self.largest_scaling = groups, math.inf
         self.states: list[DeviceState] = []
         self.counts: list[StepCount] = []
         self.first = groups[0].fixed
@@ -94,9 +96,23 @@ class DeviceOptimizer:
             self.reduction = GradientReduction.RUNNING_MEAN  # as PopTorch has it: a sum of halves could be too large
         self.accumulator = accumulator
 
-    def loss_scaling(self) -> float | Tensor:
-        """What the loss's gradient is, a number or FLOAT []."""
+    def loss_scaling(self, dtype: torch.dtype) -> float | Tensor:
+        """What the gradient of a loss of some type is, a number or FLOAT []."""
+        self.largest_scaling = torch.finfo(dtype).max
         return self.settings[0].number("loss_scaling")
+
+    def tell_changes(self, optimizer: torch.optim.Optimizer) -> None:
+        """Tell, once, that numbers changed that the device was not given."""
+        groups = read_groups(optimizer)
+        pairs = list(zip(groups, self.given, strict=False))
+        names = {name for now, then in pairs for name in now.numbers if now.numbers[name] != then.numbers.get(name)}
+        names |= {name for now, then in pairs for name in now.fixed if now.fixed[name] != then.fixed.get(name)}
+        if names or len(groups) != len(self.given):
+            told = ", ".join(sorted(names)) or "param_groups"
+            say_once(
+                f"{type(optimizer).__name__}: {told} changed on the host; the device keeps what it has until the model's "
+                "setOptimizer is called"
+            )
 
     def described(self) -> str:
         """All that the program depends on, in words."""
@@ -117,9 +133,15 @@ class DeviceOptimizer:
                 f"setOptimizer: the model was compiled for {len(self.settings)} groups of parameters, and the optimiser has others "
                 f"({len(groups)}); make a new training model"
             )
+        scaling = groups[0].numbers["loss_scaling"]
+        if scaling > self.largest_scaling:
+            raise InvalidOption(
+                f"{self.kind}: loss_scaling is {scaling}, and the loss has a type of numbers up to {self.largest_scaling}"
+            )
         written = {}
         for settings, group in zip(self.settings, groups, strict=True):
             written.update(settings.written(group))
+        self.given = groups
         return written
 
     def build(self, trained: SequenceOf[TrainedParameter], batch: Sequence, accumulated: int) -> Sequence:

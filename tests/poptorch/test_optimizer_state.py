@@ -1,0 +1,215 @@
+"""Models train with optimisers whose numbers change and whose states are saved and loaded."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from pypoplar import poptorch
+from pypoplar.errors import InvalidOption, MissingFeature
+
+
+@pytest.fixture(autouse=True)
+def few_tiles(monkeypatch):
+    """A small machine, which is compiled for quickly."""
+    monkeypatch.setattr("pypoplar.poptorch.executor.building.TILES", 4)
+
+
+class Line(nn.Module):
+    """A layer and its loss."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(4, 3)
+        self.unused = nn.Parameter(torch.ones(2))
+
+    def forward(self, x, labels):
+        return nn.functional.cross_entropy(self.layer(x), labels)
+
+
+def batch(call, dtype=torch.float32, samples=6):
+    generator = torch.Generator().manual_seed(call)
+    return torch.randn(samples, 4, generator=generator).to(dtype), torch.randint(0, 3, (samples,), generator=generator)
+
+
+def pytorch_steps(model, optimizer, calls):
+    for call in calls:
+        optimizer.zero_grad()
+        model(*batch(call)).backward()
+        optimizer.step()
+
+
+def same(model, other, relative=1e-5, absolute=1e-6):
+    for mine, wanted in zip(model.parameters(), other.parameters(), strict=True):
+        np.testing.assert_allclose(mine.detach().float().numpy(), wanted.detach().float().numpy(), rtol=relative, atol=absolute)
+
+
+def adam(model, **settings):
+    return torch.optim.Adam(model.parameters(), lr=0.05, **settings)
+
+
+def test_states_of_pytorchs_optimisers_go_to_the_host_and_back():
+    model = Line()
+    other = copy.deepcopy(model)
+    optimizer, theirs = adam(model, amsgrad=True), adam(other, amsgrad=True)
+    training = poptorch.trainingModel(model, optimizer=optimizer)
+    assert not optimizer.state_dict()["state"]
+    for call in range(3):
+        training(*batch(call))
+    pytorch_steps(other, theirs, range(3))
+    saved, wanted = copy.deepcopy(optimizer.state_dict()), theirs.state_dict()
+    assert saved["state"].keys() == wanted["state"].keys()
+    for number, state in wanted["state"].items():
+        assert saved["state"][number].keys() == state.keys()
+        for name, one in state.items():
+            np.testing.assert_allclose(saved["state"][number][name].numpy(), one.numpy(), rtol=1e-4, atol=1e-7)
+    weights = copy.deepcopy(model.state_dict())
+    training(*batch(3))
+    model.load_state_dict(weights)
+    optimizer.load_state_dict(saved)
+    training(*batch(3))
+    pytorch_steps(other, theirs, [3])
+    same(model, other)
+    optimizer.step()  # on the host, with the gradients of none
+    fresh = adam(model, amsgrad=True)
+    training.setOptimizer(fresh)  # which has no states: the device's stay
+    training(*batch(4))
+    pytorch_steps(other, theirs, [4])
+    same(model, other)
+    fresh.load_state_dict(adam(Line(), amsgrad=True).state_dict())  # as before the first step
+    training(*batch(5))
+    last = adam(other, amsgrad=True)
+    pytorch_steps(other, last, [5])
+    same(model, other)
+
+
+def test_steps_on_the_host_go_on_on_the_device():
+    model = Line()
+    other = copy.deepcopy(model)
+    optimizer, theirs = adam(model), adam(other)
+    pytorch_steps(model, optimizer, range(2))
+    training = poptorch.trainingModel(model, optimizer=optimizer)
+    training(*batch(2))
+    pytorch_steps(other, theirs, range(3))
+    same(model, other)
+
+
+def test_states_of_poptorchs_optimisers_are_named():
+    model = Line()
+    optimizer = poptorch.optim.AdamW(model.parameters(), lr=0.05)
+    training = poptorch.trainingModel(model, optimizer=optimizer)
+    training(*batch(0))
+    assert optimizer.host_state_is_dirty
+    saved = pickle.loads(pickle.dumps((optimizer.state_dict(), model.state_dict())))
+    assert sorted(saved[0]["ipu_state"]) == [
+        *("exp_avg/layer.bias", "exp_avg/layer.weight", "exp_avg_sq/layer.bias", "exp_avg_sq/layer.weight")
+    ]
+    assert list(saved[0]["ipu_param"].values()) == [1]
+    training(*batch(1))
+    again = Line()
+    again.load_state_dict(saved[1])
+    loaded = poptorch.optim.AdamW(again.parameters(), lr=0.05)
+    loaded.load_state_dict(saved[0])
+    poptorch.trainingModel(again, optimizer=loaded)(*batch(1))
+    same(again, model, 0, 0)
+    state = {"ipu_state": {"exp_avg/other": torch.ones(1)}, "ipu_param": {}}
+    optimizer.set_state_dict(state)
+    with pytest.raises(InvalidOption, match="the state is that of another model's optimiser: it differs in exp_avg/layer"):
+        training(*batch(2))
+
+
+def test_numbers_change_without_compilation_where_they_are_variable(caplog):
+    model = Line()
+    other = copy.deepcopy(model)
+    make = {"lr": 0.1, "momentum": 0.5, "weight_decay": 0.1, "loss_scaling": 8.0}
+    optimizer = poptorch.optim.SGD(model.parameters(), **make)
+    theirs = torch.optim.SGD(other.parameters(), lr=0.1, momentum=0.5, weight_decay=0.1)
+    training = poptorch.trainingModel(model, optimizer=optimizer)
+    training(*batch(0))
+    pytorch_steps(other, theirs, [0])
+    changes = {"lr": 0.3, "momentum": 0.8, "weight_decay": 0.0}
+    for one in (optimizer, theirs):
+        one.param_groups[0].update(changes)
+    training(*batch(1))
+    training(*batch(1))
+    told = [record.message for record in caplog.records if "changed on the host" in record.message]
+    assert len(told) == 1
+    assert "SGD: lr, momentum, weight_decay changed" in told[0]
+    theirs.param_groups[0].update(lr=0.1, momentum=0.5, weight_decay=0.1)
+    pytorch_steps(other, theirs, [1, 1])
+    theirs.param_groups[0].update(changes)
+    optimizer.loss_scaling = 32.0
+    training.setOptimizer(optimizer)
+    training(*batch(2))
+    pytorch_steps(other, theirs, [2])
+    same(model, other)
+    optimizer.param_groups[0]["dampening"] = 0.5
+    with pytest.raises(InvalidOption, match=r"group 0: dampening from 0.0 to 0.5, which is a constant .*markAsVariable"):
+        training.setOptimizer(optimizer)
+    optimizer.param_groups[0].update(dampening=0.0, nesterov=True)
+    with pytest.raises(InvalidOption, match="nesterov from False to True is another program"):
+        training.setOptimizer(optimizer)
+    with pytest.raises(InvalidOption, match="the model was compiled for SGD, got Adam"):
+        training.setOptimizer(adam(model))
+    groups = [{"params": model.layer.parameters()}, {"params": [model.unused]}]
+    with pytest.raises(InvalidOption, match="compiled for 1 groups of parameters"):
+        training.setOptimizer(poptorch.optim.SGD(groups, **make))
+
+
+def test_losses_of_halves_are_scaled_and_gradients_not_lost():
+    model = Line().half()
+    optimizer = poptorch.optim.SGD(model.parameters(), lr=1.0, loss_scaling=1024.0)
+    small = poptorch.trainingModel(model, optimizer=optimizer)
+    x, labels = batch(0, torch.float16)
+    before = copy.deepcopy(model).float()
+    small(x, labels)
+    theirs = torch.optim.SGD(before.parameters(), lr=1.0)
+    before(x.float(), labels).backward()
+    theirs.step()
+    same(model, before, 2e-3, 1e-3)
+    optimizer.loss_scaling = 1e5
+    with pytest.raises(InvalidOption, match=r"loss_scaling is 100000\.0, and the loss has a type of numbers up to 65504"):
+        small.setOptimizer(optimizer)
+
+
+class Tied(nn.Module):
+    """Two layers of one weight, one that is frozen."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second, self.frozen = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 3)
+        self.second.weight = self.first.weight
+        self.frozen.weight.requires_grad_(False)
+
+    def forward(self, x, labels):
+        return nn.functional.cross_entropy(self.frozen(self.second(torch.relu(self.first(x)))), labels)
+
+
+def test_tied_and_frozen_parameters_and_those_of_no_group():
+    model = Tied()
+    other = copy.deepcopy(model)
+
+    def make(one):
+        weights, biases = [one.first.weight, one.frozen.weight], [one.second.bias, one.frozen.bias]
+        return torch.optim.SGD([{"params": weights}, {"params": biases, "lr": 0.05, "momentum": 0.5}], lr=0.2)
+
+    optimizer, theirs = make(model), make(other)
+    training = poptorch.trainingModel(model, optimizer=optimizer)
+    for call in range(3):
+        training(*batch(call))
+    pytorch_steps(other, theirs, range(3))
+    same(model, other)
+    assert model.second.weight is model.first.weight
+
+
+def test_optimisers_that_make_no_sense_for_a_model():
+    model = Line()
+    with pytest.raises(InvalidOption, match="SGD updates 3 of 3 tensors that are no parameters of the model"):
+        poptorch.trainingModel(model, optimizer=torch.optim.SGD(Line().parameters(), lr=0.1))(*batch(0))
+    with pytest.raises(MissingFeature, match="Adagrad: pypoplar has the optimisers SGD, AdamW, Adam, RMSprop, LAMB"):
+        poptorch.trainingModel(model, optimizer=torch.optim.Adagrad(model.parameters()))(*batch(0))
