@@ -13,4 +13,5 @@ import pypoplar.poptorch.lowering.pooling
 import pypoplar.poptorch.lowering.products
 import pypoplar.poptorch.lowering.randomness
 import pypoplar.poptorch.lowering.reductions
+import pypoplar.poptorch.lowering.resampling
 import pypoplar.poptorch.lowering.tensor_views  # noqa: F401 (imported for their entries)

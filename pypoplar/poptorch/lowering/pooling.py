@@ -1,14 +1,20 @@
-"""Pooling of fields. A max pool makes no indices: its gradient is found from what was pooled and from the largest elements."""
+"""Pooling of fields of one to three dimensions, with samples or without.
+
+A max pool makes no indices: its gradient is found from what was pooled and from the largest elements. Where a window has its
+largest element in several places PyTorch gives the gradient to the first, here all of them have an equal part of it.
+"""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence as SequenceOf
+from typing import Any
 
 import torch
 from attrs import frozen
 from torch import fx
 
-from pypoplar import popnn
+from pypoplar import popnn, popops, poputil
 from pypoplar.graph.tensor import Tensor
 from pypoplar.popnn import pooling
 from pypoplar.poptorch.lowering.lowering import GraphLowering
@@ -16,6 +22,44 @@ from pypoplar.poptorch.lowering.lowering_table import UnsupportedOperation, lowe
 
 aten = torch.ops.aten
 Numbers = SequenceOf[int]
+MAX, AVG, SUM = popnn.PoolingType.MAX, popnn.PoolingType.AVG, popnn.PoolingType.SUM
+OPTIONS = {"useFloatPartialsWhereBeneficial": "true"}  # halves are added up as floats, as PyTorch does
+
+
+@frozen
+class Windows:
+    """Windows over a field: their sizes, what lies between them, what is added at the lower ends, and how many there are."""
+
+    kernel: Numbers
+    stride: Numbers
+    padding: Numbers
+    counts: Numbers
+
+    @staticmethod
+    def of(field: Numbers, counts: Numbers, kernel: Numbers, stride: Numbers, padding: Numbers) -> Windows:
+        """Those of PyTorch's numbers, of which one may stand for all."""
+        sizes = _for_each(kernel, field)
+        return Windows(sizes, _for_each(stride, field) if stride else sizes, _for_each(padding, field), counts)
+
+    def params(self, at: GraphLowering, type: popnn.PoolingType, tensor: Tensor) -> pooling.PoolParams:
+        """popnn's for a tensor: what the windows do not reach is cut off, what they lack is added."""
+        batch, channels, *field = tensor.shape()
+        reach = [(n - 1) * step + size for n, step, size in zip(self.counts, self.stride, self.kernel, strict=True)]
+        upper = [end - size - lower for end, size, lower in zip(reach, field, self.padding, strict=True)]
+        operands = field, self.kernel, self.stride, self.padding, upper, channels, batch
+        return pooling.PoolParams(type, *operands, tensor.elementType())
+
+
+def _for_each(numbers: Numbers, field: Numbers) -> Numbers:
+    return list(numbers) * len(field) if len(numbers) == 1 else list(numbers)
+
+
+def samples(tensor: Tensor, dimensions: int) -> Tensor:
+    """[samples, channels, field...] of a tensor that may be one sample."""
+    return tensor.reshape([1, *tensor.shape()]) if tensor.rank() == dimensions + 1 else tensor
+
+
+# largest elements
 
 
 @frozen(eq=False)
@@ -26,23 +70,34 @@ class PooledPlaces:
     pooled: Tensor
 
 
-def _params(
-    at: GraphLowering, input: fx.Node, type: popnn.PoolingType, kernel: Numbers, stride: Numbers, padding: Numbers, windows: Numbers
-) -> pooling.PoolParams:
-    """Those of a pool whose result has the field `windows`: what the windows do not reach is cut off, what they lack is added."""
-    batch, channels, *field = at.shape_of(input)
-    kernel, padding = _of_field(kernel, field), _of_field(padding, field)
-    stride = _of_field(stride, field) if stride else kernel
-    reach = [(count - 1) * step + size for count, step, size in zip(windows, stride, kernel, strict=True)]
-    upper = [end - size - lower for end, size, lower in zip(reach, field, padding, strict=True)]
-    return pooling.PoolParams(type, field, kernel, stride, padding, upper, channels, batch, at.type_of(input))
+def _largest(at: GraphLowering, input: fx.Node, windows: Windows, gradients: Any) -> tuple[Tensor, PooledPlaces | None]:
+    _refuse_use_of_indices(at, gradients)
+    if 0 in at.shape:
+        return at.spread(at.shape), None
+    tensor = samples(at.tensor(input), len(windows.kernel))
+    params = windows.params(at, MAX, tensor)
+    pooled = pooling.pool(at.graph, params, tensor, at.program, at.name)
+    return pooled.reshape(at.shape), PooledPlaces(params, pooled)
 
 
-def _of_field(numbers: Numbers, field: Numbers) -> Numbers:
-    return list(numbers) * len(field) if len(numbers) == 1 else list(numbers)
+def _refuse_use_of_indices(at: GraphLowering, gradients: Any) -> None:
+    for place in at.node.users:
+        if place.target is operator.getitem and place.args[1] == 1 and any(user.target != gradients for user in place.users):
+            raise UnsupportedOperation(
+                f"{at.name}: the places of a max pool's largest elements are not made; return_indices=False is supported"
+            )
 
 
-@lowers(aten.max_pool2d_with_indices.default)
+def _largest_backward(at: GraphLowering, gradient: fx.Node, input: fx.Node, indices: fx.Node) -> Tensor:
+    places: PooledPlaces | None = at.value(indices)
+    if places is None:
+        return at.spread(at.shape)
+    dimensions = len(places.params.kernelShape)
+    operands = samples(at.tensor(input), dimensions), places.pooled, samples(at.tensor(gradient), dimensions)
+    return pooling.poolInputGradient(at.graph, places.params, *operands, True, at.program, at.name).reshape(at.shape)
+
+
+@lowers(aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default)
 def max_pool(
     at: GraphLowering,
     input: fx.Node,
@@ -51,15 +106,17 @@ def max_pool(
     padding: Numbers = (0,),
     dilation: Numbers = (1,),
     ceil: bool = False,
-) -> tuple[Tensor, PooledPlaces]:
+) -> tuple[Tensor, PooledPlaces | None]:
     if any(step != 1 for step in dilation):
-        raise UnsupportedOperation(f"max_pool2d: a dilation of {dilation} is missing; 1 is supported")
-    params = _params(at, input, popnn.PoolingType.MAX, kernel, stride, padding, at.shape[2:])
-    pooled = pooling.pool(at.graph, params, at.tensor(input), at.program, at.name)
-    return pooled, PooledPlaces(params, pooled)
+        raise UnsupportedOperation(f"{at.name}: a max pool's dilation of {dilation} is missing; 1 is supported")
+    flat = at.node.target is aten.max_pool2d_with_indices.default
+    dimensions = 2 if flat else 3
+    backward = aten.max_pool2d_with_indices_backward if flat else aten.max_pool3d_with_indices_backward
+    windows = Windows.of(at.shape_of(input)[-dimensions:], at.shape[-dimensions:], kernel, stride, padding)
+    return _largest(at, input, windows, backward.default)
 
 
-@lowers(aten.max_pool2d_with_indices_backward.default)
+@lowers(aten.max_pool2d_with_indices_backward.default, aten.max_pool3d_with_indices_backward.default)
 def max_pool_backward(
     at: GraphLowering,
     gradient: fx.Node,
@@ -71,6 +128,113 @@ def max_pool_backward(
     ceil: bool,
     indices: fx.Node,
 ) -> Tensor:
-    places = at.value(indices)
-    operands = at.tensor(input), places.pooled, at.tensor(gradient)
-    return pooling.poolInputGradient(at.graph, places.params, *operands, True, at.program, at.name)
+    return _largest_backward(at, gradient, input, indices)
+
+
+@lowers(aten.adaptive_max_pool2d.default, aten.adaptive_max_pool3d.default)
+def adaptive_max_pool(at: GraphLowering, input: fx.Node, counts: Numbers) -> tuple[Tensor, PooledPlaces | None]:
+    field = at.shape_of(input)[-len(counts) :]
+    windows = even_windows(field, counts)
+    if windows is None:
+        raise UnsupportedOperation(
+            f"{at.name}: an adaptive max pool of {field} to {list(counts)} has windows of several sizes; sizes of which one "
+            "divides the other are supported"
+        )
+    flat = at.node.target is aten.adaptive_max_pool2d.default
+    return _largest(at, input, windows, (aten.adaptive_max_pool2d_backward if flat else aten.adaptive_max_pool3d_backward).default)
+
+
+@lowers(aten.adaptive_max_pool2d_backward.default, aten.adaptive_max_pool3d_backward.default)
+def adaptive_max_pool_backward(at: GraphLowering, gradient: fx.Node, input: fx.Node, indices: fx.Node) -> Tensor:
+    return _largest_backward(at, gradient, input, indices)
+
+
+def even_windows(field: Numbers, counts: Numbers) -> Windows | None:
+    """The windows of an adaptive pool, if they have one size and lie equally far apart in each dimension."""
+    kernel, stride = [], []
+    for size, count in zip(field, counts, strict=True):
+        begins = [number * size // count for number in range(count)]
+        ends = [-((number + 1) * size // -count) for number in range(count)]
+        sizes = {end - begin for begin, end in zip(begins, ends, strict=True)}
+        steps = {after - before for before, after in zip(begins, begins[1:], strict=False)}
+        if len(sizes) != 1 or len(steps) > 1 or 0 in steps:
+            return None
+        kernel.append(sizes.pop())
+        stride.append(steps.pop() if steps else size)
+    return Windows(kernel, stride, [0] * len(kernel), list(counts))
+
+
+# means
+
+
+def mean_of_windows(at: GraphLowering, tensor: Tensor, windows: Windows) -> Tensor:
+    """The means of what windows have of [samples, channels, field...] without padding."""
+    return pooling.pool(at.graph, windows.params(at, AVG, tensor), tensor, at.program, at.name, OPTIONS)
+
+
+def mean_backward(at: GraphLowering, back: Tensor, input: Tensor, windows: Windows, type: popnn.PoolingType = AVG) -> Tensor:
+    """The gradient of means, or sums, by `input`, which says the shape and how many channels lie side by side."""
+    params = windows.params(at, type, input)
+    grouped = poputil.detectInnermostGrouping(at.graph, input.dimRoll(1, input.rank() - 1))
+    return pooling.poolInputGradient(at.graph, params, grouped, back, at.program, at.name, OPTIONS)
+
+
+def _padded(at: GraphLowering, tensor: Tensor, windows: Windows, counted: bool) -> tuple[Tensor, Windows]:
+    """Padding that counts is made of zeros; then it is none to the windows."""
+    if not counted or not any(windows.padding):
+        return tensor, windows
+    ends = [0, 0, *windows.padding]
+    return popops.pad(at.graph, tensor, ends, ends), Windows(
+        windows.kernel, windows.stride, [0] * len(windows.padding), windows.counts
+    )
+
+
+@lowers(aten.avg_pool2d.default, aten.avg_pool3d.default)
+def mean_pool(
+    at: GraphLowering,
+    input: fx.Node,
+    kernel: Numbers,
+    stride: Numbers = (),
+    padding: Numbers = (0,),
+    ceil: bool = False,
+    counted: bool = True,
+    divisor: int | None = None,
+) -> Tensor:
+    dimensions = 2 if at.node.target is aten.avg_pool2d.default else 3
+    if 0 in at.shape:
+        return at.spread(at.shape)
+    windows = Windows.of(at.shape_of(input)[-dimensions:], at.shape[-dimensions:], kernel, stride, padding)
+    tensor = samples(at.tensor(input), dimensions)
+    if divisor is None:
+        return mean_of_windows(at, *_padded(at, tensor, windows, counted)).reshape(at.shape)
+    total = pooling.pool(at.graph, windows.params(at, SUM, tensor), tensor, at.program, at.name, OPTIONS)
+    popops.mulInPlace(at.graph, total, 1 / divisor, at.program, at.name)
+    return total.reshape(at.shape)
+
+
+@lowers(aten.avg_pool2d_backward.default, aten.avg_pool3d_backward.default)
+def mean_pool_backward(
+    at: GraphLowering,
+    gradient: fx.Node,
+    input: fx.Node,
+    kernel: Numbers,
+    stride: Numbers,
+    padding: Numbers,
+    ceil: bool,
+    counted: bool,
+    divisor: int | None,
+) -> Tensor:
+    dimensions = 2 if at.node.target is aten.avg_pool2d_backward.default else 3
+    if 0 in at.shape:
+        return at.spread(at.shape)
+    windows = Windows.of(at.shape[-dimensions:], at.shape_of(gradient)[-dimensions:], kernel, stride, padding)
+    tensor, back = samples(at.tensor(input), dimensions), samples(at.tensor(gradient), dimensions)
+    if divisor is not None:
+        back = popops.mul(at.graph, back, 1 / divisor, at.program, at.name)
+        return mean_backward(at, back, tensor, windows, SUM).reshape(at.shape)
+    padded, apart = _padded(at, tensor, windows, counted)
+    result = mean_backward(at, back, padded, apart)
+    if padded is not tensor:
+        begins = [0, 0, *windows.padding]
+        result = result.slice(begins, [begin + size for begin, size in zip(begins, tensor.shape(), strict=True)])
+    return result.reshape(at.shape)

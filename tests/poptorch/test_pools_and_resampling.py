@@ -1,0 +1,117 @@
+"""Pools, and fields made larger or smaller, give PyTorch's results and gradients."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from poptorch_rig import check
+
+from pypoplar.poptorch import UnsupportedOperation
+
+TYPES = [torch.float32, torch.float16]
+
+
+def distinct(*shape: int, type: torch.dtype = torch.float32) -> torch.Tensor:
+    """Numbers that all differ."""
+    count = torch.Size(shape).numel()
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(count))
+    return ((order - count // 2) / 16).reshape(shape).to(type)
+
+
+def together(*functions):
+    """Functions of a tensor each; the loss is of their first results' sums."""
+
+    def run(*tensors):
+        results = [function(x) for function, x in zip(functions, tensors, strict=True)]
+        total = results[0].sum()
+        for one in results[1:]:
+            total = total + (one * one).sum()
+        return total, *results
+
+    return run
+
+
+def check_each(x, *functions):
+    check(together(*functions), *[x] * len(functions))
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_max_pools_are_pytorchs(type):
+    check_each(
+        distinct(2, 3, 8, 7, type=type) / 8,
+        lambda x: F.max_pool2d(x, 2),
+        lambda x: F.max_pool2d(x, 3, 2, 1),
+        lambda x: F.max_pool2d(x, (2, 3), (1, 2), ceil_mode=True),
+        lambda x: F.adaptive_max_pool2d(x, (4, 1)),
+    )
+    check(lambda x: F.max_pool1d(x, 3, 2, 1), distinct(3, 8, type=type) / 2)
+    check(lambda x: F.max_pool3d(x, 2, ceil_mode=True), distinct(1, 2, 4, 3, 5, type=type) / 4)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_mean_pools_are_pytorchs(type):
+    check_each(
+        distinct(2, 3, 8, 7, type=type) / 8,
+        lambda x: F.avg_pool2d(x, 2),
+        lambda x: F.avg_pool2d(x, 3, 2, 1),
+        lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True),
+        lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False, ceil_mode=True),
+        lambda x: F.avg_pool2d(x, (2, 3), divisor_override=4),
+        lambda x: x.mean((2, 3)),
+    )
+    check(lambda x: F.avg_pool1d(x, 3, 2, 1), distinct(3, 8, type=type) / 2)
+    if type is torch.float32:  # PyTorch has no other on the CPU
+        check(lambda x: F.avg_pool3d(x, 2, padding=1), distinct(2, 2, 4, 3, 5) / 4)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_adaptive_means_are_pytorchs(type):
+    sizes = (1, (4, 7), (3, 5), (11, 2), (None, 3))
+    check_each(distinct(2, 3, 8, 7, type=type) / 8, *[lambda x, size=size: F.adaptive_avg_pool2d(x, size) for size in sizes])
+    check(lambda x: F.adaptive_avg_pool1d(x, 3), distinct(3, 8, type=type) / 2)
+    check(lambda x: F.adaptive_avg_pool3d(x, (2, 1, 3)), distinct(2, 2, 4, 3, 5, type=type) / 4)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_interpolations_are_pytorchs(type):
+    given = [
+        {"scale_factor": 2},
+        {"size": (5, 11), "mode": "nearest"},
+        {"size": (5, 11), "mode": "nearest-exact"},
+        {"scale_factor": 1.5, "mode": "bilinear"},
+        {"size": (8, 9), "mode": "bilinear", "align_corners": True},
+        {"scale_factor": (2, 0.5), "mode": "bicubic"},
+        {"scale_factor": 0.5, "mode": "area"},
+    ]
+    if type is torch.float32:  # PyTorch has no other on the CPU
+        given.append({"size": (2, 3), "mode": "bilinear", "antialias": True})
+    check_each(distinct(2, 3, 4, 6, type=type), *[lambda x, one=one: F.interpolate(x, **one) for one in given])
+
+
+def test_interpolations_of_lines_and_bodies_are_pytorchs():
+    check_each(
+        distinct(2, 3, 5),
+        lambda x: F.interpolate(x, scale_factor=3),
+        lambda x: F.interpolate(x, size=8, mode="linear"),
+    )
+    check_each(
+        distinct(1, 2, 3, 2, 4),
+        lambda x: F.interpolate(x, scale_factor=2),
+        lambda x: F.interpolate(x, size=(4, 3, 5), mode="trilinear", align_corners=True),
+    )
+
+
+def test_no_samples_give_none():
+    check(lambda x: (F.max_pool2d(x, 2), F.avg_pool2d(x, 2)), torch.zeros(0, 2, 4, 4), gradients=False)
+
+
+@pytest.mark.parametrize(
+    ("function", "hint"),
+    [
+        (lambda x: F.max_pool2d(x, 2, return_indices=True), "return_indices=False"),
+        (lambda x: F.max_pool2d(x, 2, dilation=2), "dilation.*1 is supported"),
+        (lambda x: F.adaptive_max_pool2d(x, 3), "windows of several sizes"),
+    ],
+)
+def test_what_max_pools_lack_is_told(function, hint):
+    with pytest.raises(UnsupportedOperation, match=hint):
+        check(function, distinct(1, 2, 8, 8), gradients=False)
