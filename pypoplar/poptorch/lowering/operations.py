@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pypoplar.poptorch.lowering.activations
 import pypoplar.poptorch.lowering.convolutions
+import pypoplar.poptorch.lowering.element_losses
 import pypoplar.poptorch.lowering.elements
 import pypoplar.poptorch.lowering.embeddings
 import pypoplar.poptorch.lowering.losses

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence as SequenceOf
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -156,7 +157,7 @@ def even_windows(field: Numbers, counts: Numbers) -> Windows | None:
         begins = [number * size // count for number in range(count)]
         ends = [-((number + 1) * size // -count) for number in range(count)]
         sizes = {end - begin for begin, end in zip(begins, ends, strict=True)}
-        steps = {after - before for before, after in zip(begins, begins[1:], strict=False)}
+        steps = {after - before for before, after in pairwise(begins)}
         if len(sizes) != 1 or len(steps) > 1 or 0 in steps:
             return None
         kernel.append(sizes.pop())

@@ -1,0 +1,40 @@
+"""Losses give PyTorch's results and gradients."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from poptorch_rig import check
+
+TYPES = [torch.float32, torch.float16]
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def random(*shape: int, type: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed + sum(shape))).to(type)
+
+
+def check_reductions(loss, *tensors, arguments=()):
+    """All reductions at once: `loss` takes the keyword."""
+
+    def run(*given):
+        results = [loss(*given, reduction=reduction) for reduction in REDUCTIONS]
+        return results[0] * 2 + results[1] / 4 + (results[2] * results[2]).sum(), *results
+
+    check(run, *tensors, arguments=arguments)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_distances_are_pytorchs(type):
+    x, y = random(3, 5, type=type), random(3, 5, type=type, seed=1)
+    check_reductions(F.mse_loss, x, y)
+    check_reductions(lambda x, y, **how: F.smooth_l1_loss(x, y, beta=0.5, **how), x, y)
+    check_reductions(lambda x, y, **how: F.huber_loss(x, y, delta=0.75, **how), x, arguments=(y,))
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_losses_of_two_classes_are_pytorchs(type):
+    x, y = random(3, 5, type=type), random(3, 5, seed=1).sigmoid().to(type)
+    signs = torch.sign(random(3, 5, type=type, seed=2))
+    check_reductions(F.binary_cross_entropy, (x * 2).sigmoid(), arguments=(y,))
+    check_reductions(lambda x, y, w, **how: F.binary_cross_entropy(x, y, w, **how), x.sigmoid(), arguments=(y, y + 1))
+    check_reductions(F.soft_margin_loss, x, arguments=(signs,))
