@@ -130,6 +130,7 @@ class GraphLowering:
             value = self.values[node] = self.compute(value)
         if isinstance(value, Constant):
             value = self.values[node] = self.constant(value)
+            self.ipus[node] = self.ipu  # a constant is where it is needed first
         assert isinstance(value, Tensor), f"{node} is {value!r}"
         return self._here(node, value)
 
