@@ -39,6 +39,7 @@ ROWS = (
     "unrolled",
     "networks",
     "transformer",
+    "torch_models",
 )
 
 
