@@ -24,7 +24,7 @@ FLAGS: Mapping[str, tuple[str, ...]] = {
     "Adam": ("amsgrad", "maximize"),
     "AdamW": ("amsgrad", "maximize"),
     "RMSprop": ("centered", "maximize"),
-    "LAMB": (),
+    "LAMB": ("maximize",),  # which is False: it has none
 }
 ATTRIBUTES: Mapping[str, Any] = {
     "use_combined_accum": False,

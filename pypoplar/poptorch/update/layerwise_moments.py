@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from pypoplar import popops
 from pypoplar.graph.tensor import Tensor
@@ -54,12 +53,13 @@ def _rates(step: ParameterStep, weights: list[Tensor], directions: list[Tensor],
     """The rate of each parameter, FLOAT [parameters]: the learning rate times length of weights over length of direction."""
     reductions = [popops.SingleReduceOp(one, [0], SQUARES, FLOAT) for one in (*weights, *directions)]
     squares = [one.reshape([1]) for one in popops.reduceMany(step.graph, reductions, [], prog, f"{step.name}/lengths")]
-    longest: Any = step.settings.number("max_weight_norm")
+    longest = step.settings.number("max_weight_norm")
     rates = step.graph.addVariable(FLOAT, [len(weights)], f"{step.name}/rates")
     step.graph.setTileMapping(rates, 0)
     update = ElementUpdate(step.graph, [rates])
     of_weights, of_direction = (Sqrt(update.leaf(concat(half))) for half in (squares[: len(weights)], squares[len(weights) :]))
-    bounded = of_weights if longest == math.inf else Min(of_weights, update.leaf(longest))
+    unbounded = not isinstance(longest, Tensor) and longest == math.inf
+    bounded = of_weights if unbounded else Min(of_weights, update.leaf(longest))
     trust = Select(bounded / Max(of_direction, SHORTEST), Const(1.0, FLOAT), bounded > 0.0)
     update.replace(rates, trust * update.leaf(step.settings.number("lr")))
     update.add_to(prog, f"{step.name}/rates")
