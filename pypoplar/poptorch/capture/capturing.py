@@ -20,7 +20,7 @@ from pypoplar.poptorch.capture.joint_graph import GraphInput, InputKind, JointGr
 from pypoplar.poptorch.capture.joint_trace import trace_joint
 from pypoplar.poptorch.capture.model_blocks import marked
 from pypoplar.poptorch.capture.training_loss import loss_of
-from pypoplar.poptorch.operators import running_statistics_in_the_graph
+from pypoplar.poptorch.operators import forms_of_graphs
 from pypoplar.poptorch.options.execution_strategies import ExecutionStrategy
 
 _KINDS = {
@@ -83,7 +83,7 @@ def capture(
 
 def _exported(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ExportedProgram:
     try:
-        with _quiet(), preserve_node_meta(), running_statistics_in_the_graph():
+        with _quiet(), preserve_node_meta(), forms_of_graphs():
             return torch.export.export(module, args, dict(kwargs), strict=False).run_decompositions({})
     except PoplarError:
         raise

@@ -13,6 +13,7 @@ import pypoplar.poptorch.lowering.normalization
 import pypoplar.poptorch.lowering.pooling
 import pypoplar.poptorch.lowering.products
 import pypoplar.poptorch.lowering.randomness
+import pypoplar.poptorch.lowering.recurrent_layers
 import pypoplar.poptorch.lowering.reductions
 import pypoplar.poptorch.lowering.resampling
 import pypoplar.poptorch.lowering.tensor_views  # noqa: F401 (imported for their entries)
