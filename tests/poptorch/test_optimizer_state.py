@@ -213,3 +213,14 @@ def test_optimisers_that_make_no_sense_for_a_model():
         poptorch.trainingModel(model, optimizer=torch.optim.SGD(Line().parameters(), lr=0.1))(*batch(0))
     with pytest.raises(MissingFeature, match="Adagrad: pypoplar has the optimisers SGD, AdamW, Adam, RMSprop, LAMB"):
         poptorch.trainingModel(model, optimizer=torch.optim.Adagrad(model.parameters()))(*batch(0))
+
+
+@pytest.mark.parametrize("optim", [torch.optim, poptorch.optim])
+def test_a_new_model_goes_on_with_an_optimisers_states(optim):
+    model = Line()
+    other = copy.deepcopy(model)
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for call in range(3):
+        poptorch.trainingModel(model, optimizer=optimizer)(*batch(call))
+    pytorch_steps(other, torch.optim.SGD(other.parameters(), lr=0.1, momentum=0.9), range(3))
+    same(model, other)

@@ -24,7 +24,7 @@ SETTINGS = {
         {"lr": 0.05},
         {"lr": 0.05, "betas": (0.7, 0.9), "weight_decay": 0.1, "eps": 1e-4},
         {"lr": 0.05, "amsgrad": True, "maximize": True},
-        {"lr": 0.05, "betas": (0.0, 0.9)},
+        {"lr": 0.05, "betas": (0.0, 0.9), "foreach": True},
     ],
     "AdamW": [{"lr": 0.05}, {"lr": 0.05, "weight_decay": 0.3, "amsgrad": True}],
     "RMSprop": [

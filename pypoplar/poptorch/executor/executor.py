@@ -92,7 +92,7 @@ class PoplarExecutor:
         self._write_changed()
         if built.states is not None and self._optimizer is not None:
             built.states.update.tell_changes(self._optimizer)
-            built.states.write_changed()
+            built.states.write_changed(self._optimizer)
         outputs = built.compiled.run(pytree.tree_leaves((args, kwargs)))
         if built.states is not None:
             built.states.stepped()

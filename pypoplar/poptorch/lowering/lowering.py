@@ -182,7 +182,8 @@ class GraphLowering:
 
     def run(self) -> None:
         """Lower all operations; `UnsupportedOperation` tells all that have no entry before anything is added."""
-        check_supported(self.joint)
+        scaled = isinstance(self.loss_gradient, Tensor)
+        check_supported(self.joint, self.joint.loss_gradient if scaled else None)
         self.walks = True
         self.first_gradient = self.joint.loss_gradient
         for node in self.joint.graph.nodes:

@@ -16,8 +16,11 @@ from pypoplar.spelling import nearest_name
 MOST_TOLD = 20  # operations in one message
 
 
-def check_supported(joint: JointGraph) -> None:
-    """Raise `UnsupportedOperation` for operations without an entry and for types that the IPU does not have."""
+def check_supported(joint: JointGraph, unknown: fx.Node | None = None) -> None:
+    """Raise `UnsupportedOperation` for operations without an entry and for types that the IPU does not have.
+
+    `unknown` is an operation whose value is given when the program runs.
+    """
     problems: dict[str, list[str]] = {}
     inputs = {one.node: one for one in joint.inputs}
     known = {one.node for one in joint.inputs if one.kind is InputKind.CONSTANT}
@@ -26,7 +29,7 @@ def check_supported(joint: JointGraph) -> None:
             problem = _type_problem(node)
             if problem:
                 problems.setdefault(f"{inputs[node].kind.value} {inputs[node].name}: {problem}", [])
-        if node.op != "call_function" or node.target is operator.getitem:
+        if node.op != "call_function" or node.target is operator.getitem or node is unknown:
             continue
         if folds(node, known.__contains__):
             known.add(node)

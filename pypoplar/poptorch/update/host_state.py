@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ from pypoplar.poptorch.update.optimizer import DeviceOptimizer, DeviceState
 
 Array = npt.NDArray[Any]
 STEP = "step"
+HOLDER = "_device_states"  # the attribute of an optimiser object that says whose states it has
 
 
 class HostState:
@@ -37,25 +37,23 @@ class HostState:
         self._seen: list[tuple[torch.Tensor, int]] = []
 
     def attach(self, optimizer: torch.optim.Optimizer) -> None:
-        """Let an optimiser object have the states."""
+        """Let an optimiser object have the states. Those that it has of another model, it gets from that first."""
         if optimizer is self.optimizer:
             return
         self.detach()
+        other = getattr(optimizer, HOLDER, None)
+        if other is not None:
+            other.detach()
+            if isinstance(optimizer, Optimizer):
+                optimizer.ipu_state_is_dirty = optimizer.has_state()
         self.optimizer = optimizer
-        own = weakref.ref(self)
-
-        def before_saving(_: Any) -> None:
-            state = own()
-            if state is not None:
-                state.fetch()
+        setattr(optimizer, HOLDER, self)
 
         def after_loading(_: Any) -> None:
-            state = own()
-            if state is not None:
-                state.loaded, state.ahead = True, False
+            self.loaded, self.ahead = True, False
 
         self._hooks = [
-            optimizer.register_state_dict_pre_hook(before_saving),
+            optimizer.register_state_dict_pre_hook(lambda _: self.fetch()),
             optimizer.register_load_state_dict_post_hook(after_loading),
         ]
 
@@ -63,6 +61,7 @@ class HostState:
         """Give the object the states, and leave it."""
         if self.optimizer is not None:
             self.fetch()
+            delattr(self.optimizer, HOLDER)
         for hook in self._hooks:
             hook.remove()
         self.optimizer, self._hooks = None, []
@@ -107,10 +106,9 @@ class HostState:
 
     # to the device
 
-    def write_changed(self) -> None:
-        """Give the device the object's states, if it has other ones than it had."""
-        optimizer = self.optimizer
-        assert optimizer is not None
+    def write_changed(self, optimizer: torch.optim.Optimizer) -> None:
+        """Give the device an object's states, if it has other ones than it had."""
+        self.attach(optimizer)
         loaded, self.loaded = self.loaded, False
         if isinstance(optimizer, Optimizer) and optimizer.ipu_state_is_dirty:
             optimizer.ipu_state_is_dirty = False
